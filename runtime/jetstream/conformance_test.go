@@ -1,0 +1,85 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/internal/conformance/inspection"
+	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
+)
+
+// servers are the servers of tests, by the hosts of their targets.
+type servers struct {
+	mu  sync.Mutex
+	all map[string]*server
+}
+
+type server struct {
+	*servertest.Server
+	dir string
+}
+
+func (s *servers) add(t *testing.T, dir string) string {
+	one := &server{servertest.Start(t, dir), dir}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	host := fmt.Sprintf("test%d", len(s.all))
+	s.all[host] = one
+	return "nats://" + host + "/bus"
+}
+
+func (s *servers) of(target string) *server {
+	host, _, _ := strings.Cut(strings.TrimPrefix(target, "nats://"), "/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[host]
+}
+
+func (s *servers) connect(address string) (*nats.Conn, error) {
+	one := s.of(address)
+	if one == nil {
+		return nil, fmt.Errorf("there is no server %s", address)
+	}
+	return one.Connect(nats.MaxReconnects(-1))
+}
+
+// newEngine returns an engine for one suite. Each log has a server of its own.
+func newEngine() *conformance.Engine {
+	all := &servers{all: map[string]*server{}}
+	through := jetstream.Through(all.connect)
+	return &conformance.Engine{
+		Options:   []runtime.Option{jetstream.Engine(through)},
+		Inspect:   []inspect.Option{jetstream.Inspect(through)},
+		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
+		Copy: func(t *testing.T, target string) string {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(all.of(target).dir)); err != nil {
+				t.Fatal(err)
+			}
+			return all.add(t, dir)
+		},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions)
+}
+
+func TestInspection(t *testing.T) {
+	conformance.Run(t, &inspection.Env{Engine: newEngine()}, inspectionExceptions)
+}
+
+// exceptions are the tests of the suite that do not hold for this engine, by reason.
+var exceptions = map[string][]string{}
+
+// inspectionExceptions are those of the other suite.
+var inspectionExceptions = map[string][]string{}

@@ -1,0 +1,128 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/buslog"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Engine returns the option of Open that keeps the events on NATS JetStream. The target of
+// Open is then an address such as nats://a,b,c/shop: servers of one cluster, and the name of
+// the stream, which has letters, digits, hyphens and underscores.
+func Engine(opts ...Option) runtime.Option { return runtime.WithEngine(newKeeper(opts)) }
+
+// Inspect returns the option of [inspect.Open] for the same targets.
+func Inspect(opts ...Option) inspect.Option { return inspect.WithEngine(newKeeper(opts)) }
+
+// keeper implements [engine.Inspectable].
+type keeper struct {
+	settings stream.Settings
+	connect  func(ctx context.Context, servers string) (*nats.Conn, error)
+}
+
+func newKeeper(opts []Option) *keeper {
+	k := &keeper{connect: func(_ context.Context, servers string) (*nats.Conn, error) {
+		return nats.Connect(servers, nats.Name("busgen"), nats.MaxReconnects(-1))
+	}}
+	for _, opt := range opts {
+		opt(k)
+	}
+	return k
+}
+
+// Open implements [engine.Engine].
+func (k *keeper) Open(ctx context.Context, target string, options engine.Options) (engine.Log, error) {
+	s, err := k.open(ctx, target, func(nc *nats.Conn, name string) (*stream.Stream, error) {
+		return stream.Open(ctx, nc, name, k.settings)
+	})
+	if err != nil {
+		return nil, err
+	}
+	l, err := buslog.Open(ctx, s, target, options)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Inspect implements [engine.Inspectable].
+func (k *keeper) Inspect(ctx context.Context, target, actor string) (engine.Inspection, error) {
+	s, err := k.open(ctx, target, func(nc *nats.Conn, name string) (*stream.Stream, error) {
+		return stream.OpenExisting(ctx, nc, name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	in, err := buslog.Inspect(ctx, s, target, actor)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// open connects to the servers of a target.
+func (k *keeper) open(ctx context.Context, target string, open func(*nats.Conn, string) (*stream.Stream, error)) (*stream.Stream, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	servers, name, err := splitTarget(target)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := k.connect(ctx, servers)
+	if err != nil {
+		return nil, &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: redacted(target), Err: err, Hint: "check that the servers run, and that this address is theirs"}
+	}
+	s, err := open(nc, name)
+	if err == nil {
+		return s, nil
+	}
+	nc.Close()
+	var foreign *stream.ForeignError
+	switch {
+	case errors.As(err, &foreign):
+		return nil, &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: redacted(target), Err: err}
+	case errors.Is(err, js.ErrStreamNotFound):
+		return nil, &engine.StorageError{Fault: engine.IO, Op: "open", Path: redacted(target), Err: fmt.Errorf("the servers have no stream %s", name)}
+	}
+	return nil, &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: redacted(target), Err: err}
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// splitTarget returns the addresses of the servers, and the name of the stream.
+func splitTarget(target string) (servers, name string, err error) {
+	address, isAddress := strings.CutPrefix(target, "nats://")
+	hosts, name, named := strings.Cut(address, "/")
+	if !isAddress || !named || hosts == "" || !validName.MatchString(name) {
+		return "", "", errors.New("the target must be nats://server,server/name, where the name has letters, digits, - and _ only")
+	}
+	var all []string
+	for _, host := range strings.Split(hosts, ",") {
+		all = append(all, "nats://"+host)
+	}
+	return strings.Join(all, ","), name, nil
+}
+
+// redacted returns a target without its password.
+func redacted(target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.User == nil {
+		return target
+	}
+	return u.Redacted()
+}

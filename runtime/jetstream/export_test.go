@@ -1,0 +1,14 @@
+package jetstream
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Through returns an option for tests: connect connects to the servers.
+func Through(connect func(servers string) (*nats.Conn, error)) Option {
+	return func(k *keeper) {
+		k.connect = func(_ context.Context, servers string) (*nats.Conn, error) { return connect(servers) }
+	}
+}

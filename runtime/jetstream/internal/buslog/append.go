@@ -1,0 +1,217 @@
+package buslog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// patience is how long an append waits for the server before its outcome is in doubt.
+const patience = 10 * time.Second
+
+// StoresKeys implements [engine.Appender].
+func (l *Log) StoresKeys() bool { return true }
+
+// Append implements [engine.Appender]. One record is one message. Several, or one with an
+// idempotency key, are an atomic batch. The client sends what all callers append at a time
+// together, so nobody has to collect it.
+func (l *Log) Append(ctx context.Context, records []engine.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.declareTypesOf(ctx, records); err != nil {
+		return err
+	}
+	for {
+		if err := l.Recognise(ctx, records); err != nil {
+			return err
+		}
+		keys := engine.Keys{}
+		for i := range records {
+			if err := keys.Recognise(&records[i]); err != nil {
+				return err
+			}
+		}
+		if err := l.enter(); err != nil {
+			return err
+		}
+		l.mu.Unlock()
+		err := l.store(ctx, records)
+		if errors.Is(err, stream.ErrConflict) {
+			continue // somebody else has used a key meanwhile
+		}
+		if err != nil {
+			return l.storage("append", err)
+		}
+		for i := range records {
+			if r := &records[i]; r.Duplicate && r.Seq == 0 { // of an earlier one of the records
+				for j := range records {
+					if records[j].ID == r.ID && !records[j].Duplicate {
+						r.Seq = records[j].Seq
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// store appends the records that are no duplicates, with the records of their keys.
+func (l *Log) store(ctx context.Context, records []engine.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var msgs []*stream.Msg
+	var stored []*engine.Record
+	at := map[*engine.Record]int{}
+	l.mu.Lock()
+	for i := range records {
+		r := &records[i]
+		if r.Duplicate || r.IfWanted && !l.wanted(r.Type) {
+			continue
+		}
+		if r.Dedupe != nil {
+			msg, err := l.keyMsg(r)
+			if err != nil {
+				l.mu.Unlock()
+				return err
+			}
+			msgs = append(msgs, msg)
+		}
+		at[r] = len(msgs)
+		msgs, stored = append(msgs, l.eventMsg(r)), append(stored, r)
+	}
+	l.mu.Unlock()
+	if len(msgs) == 0 {
+		return nil
+	}
+	if len(msgs) > stream.MaxBatch {
+		return &engine.StorageError{Fault: engine.IO, Op: "append", Path: l.target, Err: fmt.Errorf("%d events in one batch", len(records)),
+			Hint: fmt.Sprintf("the server takes %d messages at once", stream.MaxBatch)}
+	}
+	// From here on the events may be stored, so the outcome is waited for.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	first, _, err := l.stream.Append(ctx, msgs...)
+	if errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored) {
+		first, err = l.settleDoubt(msgs, err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range stored {
+		r.Seq = first + int64(at[r])
+	}
+	return nil
+}
+
+// settleDoubt finds out whether messages were stored after all, and stores them if not.
+// The server knows their ids.
+func (l *Log) settleDoubt(msgs []*stream.Msg, doubt error) (first int64, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if len(msgs) == 1 {
+		first, _, err = l.stream.Append(ctx, msgs...)
+		return first, orElse(err, nil)
+	}
+	if err := l.sync(ctx); err != nil {
+		return 0, doubt
+	}
+	event := msgs[len(msgs)-1] // the last message of a batch is an event
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.ring.events) - 1; i >= 0; i-- {
+		if r := l.ring.events[i]; r.ID.String() == event.ID {
+			return r.Seq - int64(len(msgs)) + 1, nil
+		}
+	}
+	return 0, doubt
+}
+
+// keySubject returns the subject of an idempotency key.
+func (l *Log) keySubject(eventType, name string) string {
+	sum := sha256.Sum256([]byte(eventType + "\x00" + name))
+	return l.subject(keyToken, hex.EncodeToString(sum[:16]))
+}
+
+// keyMsg returns the message that keeps the idempotency key of a record. The record has
+// been looked up: what is known of the key is expired.
+func (l *Log) keyMsg(r *engine.Record) (*stream.Msg, error) {
+	digest := sha256.Sum256(r.Payload)
+	data, err := json.Marshal(key{ID: r.ID, Version: max(r.Version, 1), Digest: digest[:], Expires: r.Dedupe.Expires})
+	if err != nil {
+		return nil, err
+	}
+	return &stream.Msg{
+		Subject: l.keySubject(r.Type, r.Dedupe.Key), Data: data, Only: true, Expect: stream.Expecting(0), TTL: max(time.Until(r.Dedupe.Expires), time.Second),
+	}, nil
+}
+
+// Recognise implements [engine.Appender].
+func (l *Log) Recognise(ctx context.Context, records []engine.Record) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	l.mu.Unlock()
+	for i := range records {
+		if err := l.recognise(ctx, &records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recognise makes a record a duplicate if its idempotency key is remembered.
+func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
+	if r.Dedupe == nil || r.Duplicate {
+		return nil
+	}
+	l.mu.Lock()
+	names := l.registry.namesOf(r.Type)
+	l.mu.Unlock()
+	for _, name := range names {
+		known, seq, err := l.lookUp(ctx, name, r.Dedupe.Key)
+		if err != nil {
+			return l.storage("append", err)
+		}
+		if known.ID == uuid.Nil {
+			continue
+		}
+		// Payloads of different versions cannot be compared.
+		if digest := sha256.Sum256(r.Payload); known.Version == max(r.Version, 1) && !bytes.Equal(known.Digest, digest[:]) {
+			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
+		}
+		r.ID, r.Seq, r.Duplicate = known.ID, seq, true
+	}
+	return nil
+}
+
+// lookUp returns what is known of an idempotency key, and the sequence number of the event;
+// zero if nothing is. What has expired is deleted.
+func (l *Log) lookUp(ctx context.Context, eventType, name string) (key, int64, error) {
+	m, err := l.stream.LastOf(ctx, l.keySubject(eventType, name))
+	if errors.Is(err, stream.ErrNotFound) {
+		return key{}, 0, nil
+	}
+	if err != nil {
+		return key{}, 0, err
+	}
+	var known key
+	if err := json.Unmarshal(m.Data, &known); err != nil {
+		return key{}, 0, err
+	}
+	if !known.Expires.After(time.Now()) {
+		return key{}, 0, l.stream.Delete(ctx, m.Seq)
+	}
+	return known, m.Seq + 1, nil
+}

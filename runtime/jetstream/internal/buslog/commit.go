@@ -1,0 +1,275 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// flushDelay is for how long a success may be known to this process only.
+const flushDelay = 5 * time.Millisecond
+
+// batchRoom is how many messages one batch has at most, but for the staged events of a
+// single delivery.
+const batchRoom = 500
+
+func sortClaims(c *cursor) {
+	slices.Sort(c.Open)
+	c.Open = slices.Compact(c.Open)
+	slices.SortFunc(c.Ran, func(a, b claim) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// run stores what has changed, until the subscription is another process's. There is one
+// batch on its way at a time: the next one builds on it.
+func (u *unit) run() {
+	defer close(u.ended)
+	for {
+		select {
+		case <-u.now:
+		case <-u.soon:
+			t := time.NewTimer(flushDelay)
+			select {
+			case <-u.now:
+			case <-t.C:
+			case <-u.log.stopped:
+			}
+			t.Stop()
+		case <-u.log.stopped:
+			return
+		}
+		for u.commit() {
+		}
+		u.log.mu.Lock()
+		owned := u.owned
+		u.log.mu.Unlock()
+		if !owned {
+			return
+		}
+	}
+}
+
+// commit stores what has ended. It reports whether there is more.
+func (u *unit) commit() (more bool) {
+	l := u.log
+	l.mu.Lock()
+	if !u.owned || u.stored == u.changes {
+		l.mu.Unlock()
+		return false
+	}
+	taken := u.takeEnded()
+	l.mu.Unlock()
+
+	keys := u.lookUp(taken)
+
+	l.mu.Lock()
+	if !u.owned {
+		l.mu.Unlock()
+		return false
+	}
+	p := u.makePlan(taken, keys)
+	u.plan = p
+	l.mu.Unlock()
+	if u.send(p) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return u.owned && len(u.queue) > 0
+	}
+	return true
+}
+
+// takeEnded returns the deliveries that have ended and fit into one batch. They stay in the
+// queue until they are stored. The caller holds mu.
+func (u *unit) takeEnded() []*flight {
+	room, n := batchRoom, 0
+	for ; n < len(u.queue); n++ {
+		room -= 1 + 2*len(u.queue[n].how.Staged)
+		if room < 0 && n > 0 {
+			break
+		}
+	}
+	return slices.Clone(u.queue[:n])
+}
+
+// lookUp asks for the idempotency keys of staged records.
+func (u *unit) lookUp(taken []*flight) lookedUp {
+	found := lookedUp{}
+	for _, f := range taken {
+		for i := range f.how.Staged {
+			r := f.how.Staged[i]
+			if r.Dedupe == nil || r.Duplicate {
+				continue
+			}
+			err := u.log.recognise(context.Background(), &r)
+			k := known{err: err}
+			if r.Duplicate {
+				k.first = r.ID
+			}
+			found[&f.how.Staged[i]] = k
+		}
+	}
+	return found
+}
+
+// makePlan returns the batch that stores how deliveries have ended. The caller holds mu.
+func (u *unit) makePlan(taken []*flight, keys lookedUp) *plan {
+	l := u.log
+	p := &plan{flights: taken, changes: u.changes, release: u.releasing && len(taken) == len(u.queue)}
+	settled, stagedKeys := map[int64]bool{}, engine.Keys{}
+	for _, f := range taken {
+		settled[f.record.Seq] = true
+		for i := range f.how.Staged {
+			u.stage(p, &f.how.Staged[i], keys, stagedKeys)
+		}
+		before := u.sub.rows[f.record.Seq]
+		if r := u.rowOf(f); r != nil {
+			rev := int64(0)
+			if before != nil {
+				rev = before.rev
+			}
+			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, rev))
+		}
+	}
+	p.msgs = append(p.msgs, u.answers(settled)...)
+	p.cursor = u.cursorOf(settled, p.release)
+	u.begun = false
+	u.busy = p.cursor.Busy
+	p.msgs = append(p.msgs, l.cursorMsg(u.sub, &p.cursor, u.rev))
+	return p
+}
+
+// stage adds an event that a handler has published.
+func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Keys) {
+	l := u.log
+	if r.Duplicate || r.IfWanted && !l.wanted(r.Type) {
+		return
+	}
+	if r.Dedupe == nil {
+		p.msgs = append(p.msgs, l.eventMsg(r))
+		return
+	}
+	first, err := r.ID, keys[r].err
+	if k := keys[r]; k.first != uuid.Nil {
+		first = k.first
+	} else if err == nil {
+		same := *r
+		err = staged.Recognise(&same)
+		first = same.ID
+	}
+	if tell := r.Dedupe.Settled; tell != nil {
+		p.told = append(p.told, func() { tell(first, err) })
+	}
+	if err == nil && first == r.ID {
+		if msg, err := l.keyMsg(r); err == nil {
+			p.msgs = append(p.msgs, msg, l.eventMsg(r))
+		}
+	}
+}
+
+// answers tells those who have cancelled deliveries that their handlers run. The caller
+// holds mu.
+func (u *unit) answers(settled map[int64]bool) (msgs []*stream.Msg) {
+	for seq, f := range u.flights {
+		if r := u.sub.rows[seq]; r != nil && r.open() && r.Cancelled && !r.Begun && f.begun && !f.ended && !settled[seq] {
+			answer := r.clone()
+			answer.Begun = true
+			msgs = append(msgs, u.log.rowMsg(u.sub.ID, answer, r.rev))
+		}
+	}
+	return msgs
+}
+
+// cursorMsg returns the message of a cursor. It is refused if the cursor has changed since rev.
+func (l *Log) cursorMsg(s *sub, c *cursor, rev int64) *stream.Msg {
+	data, _ := json.Marshal(c)
+	return &stream.Msg{Subject: l.subject(cursorToken, s.ID), Data: data, Only: true, Expect: stream.Expecting(rev)}
+}
+
+// send stores a plan. It reports false if it has to be made anew.
+func (u *unit) send(p *plan) bool {
+	l := u.log
+	var records []engine.Record
+	for _, f := range p.flights {
+		records = append(records, f.how.Staged...)
+	}
+	err := l.declareTypesOf(context.Background(), records)
+	for failing := false; ; {
+		var first int64
+		if err == nil {
+			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {
+				l.reach(context.Background(), first+int64(len(p.msgs))-1)
+				if failing {
+					l.logger.Info("dispositions can be stored again", "subscription_id", u.sub.Name)
+				}
+				return true
+			}
+		}
+		select {
+		case <-l.stopped:
+			return true
+		default:
+		}
+		if errors.Is(err, stream.ErrConflict) || errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored) {
+			// Somebody else has changed one of the records, or this was stored already: the
+			// view says so when it has everything.
+			if errors.Is(err, stream.ErrInDoubt) {
+				l.mu.Lock()
+				u.doubts[p.cursor.N] = p // it may be stored later
+				l.mu.Unlock()
+			}
+			l.sync(context.Background())
+			l.mu.Lock()
+			u.plan = nil
+			l.mu.Unlock()
+			return false
+		}
+		if !failing {
+			failing = true
+			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", u.sub.Name, "error", err)
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-l.stopped:
+			return true
+		}
+		err = nil
+	}
+}
+
+// complete says that a plan is stored. The caller holds mu.
+func (u *unit) complete(p *plan, rev int64) {
+	u.plan, u.rev, u.stored = nil, rev, p.changes
+	clear(u.doubts) // they build on an older cursor
+	for _, f := range p.flights {
+		if u.flights[f.record.Seq] == f {
+			delete(u.flights, f.record.Seq)
+		}
+	}
+	u.queue = u.queue[len(p.flights):]
+	if p.release {
+		u.owned, u.releasing = false, false
+	}
+	for _, tell := range p.told {
+		tell()
+	}
+	if u.busy { // the next cursor says that it is quiet
+		u.changed(false)
+	}
+	u.noteWritten()
+	// What has ended with a row may be due at once.
+	for _, f := range p.flights {
+		if r := u.sub.rows[f.record.Seq]; r != nil {
+			u.log.queueRow(u.sub, r)
+		}
+	}
+	if u.consumer != nil && len(p.flights) > 0 {
+		u.consumer.wake()
+	}
+}

@@ -1,0 +1,323 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// consumer is a subscription that the bus polls. It implements [engine.Consumer], and is
+// guarded by the log's mu.
+type consumer struct {
+	unit *unit
+	name string // that this process knows
+	wake func()
+	gone bool // another consumer has taken its place, or the log is closed
+}
+
+// Consumer implements [engine.Dispatcher].
+func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
+	if err := l.DeclareConsumers(ctx, []engine.ConsumerSpec{spec}); err != nil {
+		return nil, err
+	}
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	u := l.unitOf(l.sub(l.registry.known(spec.Name).ID))
+	c := &consumer{unit: u, name: spec.Name, wake: func() {}}
+	if u.consumer != nil {
+		u.consumer.end()
+	}
+	u.consumer = c
+	take := l.dispatching && !u.owned
+	l.mu.Unlock()
+	if take {
+		if _, err := l.take(ctx, u); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// end ends the consumer. What it has polled and not settled comes again. The caller holds mu.
+func (c *consumer) end() {
+	c.gone, c.wake = true, func() {}
+	u := c.unit
+	for seq, f := range u.flights {
+		if f.consumer == c && !f.ended {
+			delete(u.flights, seq)
+			u.again(f)
+		}
+	}
+	if u.consumer == c {
+		u.consumer = nil
+	}
+}
+
+// again makes what was polled come again. The caller holds mu.
+func (u *unit) again(f *flight) {
+	seq := f.record.Seq
+	if r := u.sub.rows[seq]; r != nil {
+		u.log.queueRow(u.sub, r)
+	} else {
+		u.putBack(seq)
+	}
+	u.changed(false)
+}
+
+// Notify implements [engine.Source].
+func (c *consumer) Notify(wake func()) {
+	c.unit.log.mu.Lock()
+	if !c.gone {
+		c.wake = wake
+	}
+	c.unit.log.mu.Unlock()
+	wake()
+}
+
+// Poll implements [engine.Source].
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return c.poll(dst, limit, true)
+}
+
+// PollRetries implements [engine.Source].
+func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return c.poll(dst, limit, false)
+}
+
+func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.Delivery, error) {
+	u, l := c.unit, c.unit.log
+	if err := l.enter(); err != nil {
+		return dst, err
+	}
+	defer l.mu.Unlock()
+	if u.moved && !c.gone {
+		u.moved = false
+		return dst, engine.ErrMoved
+	}
+	if c.gone || !u.owned {
+		return dst, nil
+	}
+	u.polled = true
+	full := len(dst) + limit
+	dst = c.pollRows(dst, full)
+	if !all {
+		return dst, nil
+	}
+	for len(dst) < full && len(u.reopen) > 0 {
+		r, err := l.event(u.reopen[0])
+		if err != nil && !errors.Is(err, stream.ErrNotFound) {
+			return dst, l.storage("read", err)
+		}
+		if !u.owned || len(u.reopen) == 0 {
+			return dst, nil
+		}
+		if u.reopen = u.reopen[1:]; err == nil && u.sub.rows[r.Seq] == nil {
+			dst = append(dst, c.handOut(r, nil))
+		} else {
+			u.changed(false)
+		}
+	}
+	passed := false
+	for len(dst) < full && u.next <= l.applied && !c.gone && u.owned {
+		events, until, err := l.eventsFrom(u.next)
+		if err != nil {
+			return dst, l.storage("read", err)
+		}
+		if c.gone || !u.owned {
+			break
+		}
+		for _, r := range events {
+			if len(dst) == full {
+				until = 0
+				break
+			}
+			if r.Seq < u.next {
+				continue
+			}
+			u.next, passed = r.Seq+1, true
+			switch {
+			case r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights[r.Seq] != nil:
+			case r.Due.After(time.Now()):
+				u.park(r)
+			default:
+				dst = append(dst, c.handOut(r, nil))
+			}
+		}
+		if until >= u.next {
+			u.next, passed = until+1, true
+		}
+	}
+	if passed {
+		u.changed(false)
+	}
+	return dst, nil
+}
+
+// pollRows hands out rows that are due.
+func (c *consumer) pollRows(dst []*engine.Delivery, full int) []*engine.Delivery {
+	u := c.unit
+	now, queue := time.Now(), &u.sub.due
+	for len(*queue) > 0 {
+		top := (*queue)[0]
+		r, waits := u.log.isDue(u.sub, top)
+		switch {
+		case !waits || u.flights[top.seq] != nil: // of an older state, or it comes back
+			queue.take()
+			continue
+		case top.due.After(now):
+			u.timer.Reset(top.due.Sub(now))
+			return dst
+		case len(dst) == full:
+			return dst // the caller comes back
+		}
+		queue.take()
+		dst = append(dst, c.handOut(r.record(), r))
+	}
+	return dst
+}
+
+// PollEvent implements [engine.Source].
+func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
+	u, l := c.unit, c.unit.log
+	if err := l.enter(); err != nil {
+		return nil, time.Time{}, err
+	}
+	defer l.mu.Unlock()
+	r, now := u.sub.rows[seq], time.Now()
+	switch {
+	case c.gone || !u.owned:
+		return nil, time.Time{}, nil
+	case u.flights[seq] != nil:
+		if f := u.flights[seq]; f.park {
+			return nil, f.record.Due, nil
+		}
+		return nil, time.Time{}, nil
+	case r == nil || !r.open():
+		return nil, time.Time{}, nil
+	case r.State == held && l.typePaused(r.Type):
+		return nil, now, nil
+	case r.State == waiting && r.Due.After(now):
+		return nil, r.Due, nil
+	}
+	return c.handOut(r.record(), r), time.Time{}, nil
+}
+
+// handOut notes that a delivery is polled. The caller holds mu.
+func (c *consumer) handOut(r *engine.Record, row *row) *engine.Delivery {
+	d := c.deliveryOf(r, row)
+	d.Token = c
+	c.unit.flights[r.Seq] = &flight{delivery: d, record: r, consumer: c, row: row}
+	return d
+}
+
+// deliveryOf returns a delivery as this process sees it.
+func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
+	here := r
+	if name := c.unit.log.here[r.Type]; name != "" && name != r.Type {
+		renamed := *r
+		renamed.Type = name
+		here = &renamed
+	}
+	d := &engine.Delivery{Record: here, Since: r.CreatedAt}
+	if !r.Due.IsZero() {
+		d.Since = r.Due
+	}
+	if row != nil {
+		d.Failures, d.Uncounted, d.MaxAttempts, d.Crashed, d.Suspect = row.Failures, row.Uncounted, row.MaxAttempts, row.Crashed, row.Suspect
+		d.Since, d.Progress, d.Snoozes, d.Replayed = row.Since, row.Progress, row.Snoozes, row.Replayed
+	}
+	return d
+}
+
+// Failing implements [engine.Source].
+func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, err error) {
+	l := c.unit.log
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	for _, r := range c.unit.sub.rows {
+		if r.Seq > after && r.open() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect) {
+			failing = append(failing, c.deliveryOf(r.record(), r))
+		}
+	}
+	slices.SortFunc(failing, func(a, b *engine.Delivery) int { return cmp.Compare(a.Seq, b.Seq) })
+	return failing[:min(limit, len(failing))], nil
+}
+
+// Cancelled implements [engine.Source].
+func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	if r := c.unit.sub.rows[seq]; r != nil && r.Cancelled && r.open() {
+		return r.Reason, true
+	}
+	return "", false
+}
+
+// event returns an event, from memory or from the server. The caller holds mu, which is
+// free while the server is asked.
+func (l *Log) event(seq int64) (*engine.Record, error) {
+	if seq >= l.ring.from {
+		if all := l.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
+			return all[0], nil
+		}
+	}
+	l.mu.Unlock()
+	m, err := l.stream.Get(context.Background(), seq)
+	l.mu.Lock()
+	if err != nil {
+		return nil, err
+	}
+	return eventOf(m)
+}
+
+// How much one page has.
+const (
+	pageEvents = 256
+	pageBytes  = 4 << 20
+)
+
+// eventsFrom returns events from a sequence number on, and up to where there are no others.
+// The caller holds mu, which is free while the server is asked.
+func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err error) {
+	if seq >= l.ring.from {
+		return l.ring.after(seq), l.applied, nil
+	}
+	end := l.ring.from - 1 // from there on they are in memory
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), pageEvents, pageBytes)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, m := range page {
+		if m.Seq > end {
+			return events, end, nil
+		}
+		r, err := eventOf(m)
+		if err != nil {
+			return nil, 0, err
+		}
+		events = append(events, r)
+		until = m.Seq
+	}
+	if len(page) > 0 {
+		return events, until, nil
+	}
+	// A replica that lags has no more: the leader knows.
+	next, err := l.stream.NextOf(context.Background(), l.subject(eventToken, ">"), seq)
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return nil, end, nil
+	case err != nil:
+		return nil, 0, err
+	}
+	return nil, min(next.Seq-1, end), nil
+}

@@ -1,0 +1,89 @@
+package buslog
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// CancelEvent implements [engine.EventDiscarder].
+func (in *Inspection) CancelEvent(ctx context.Context, id uuid.UUID, name string) ([]string, error) {
+	spec := engine.Cancellation{Event: id, Subscription: name, Reason: engine.ReasonCancelled, Actor: in.actor}
+	return in.cancel(ctx, spec, func(s *sub) string { return s.Name })
+}
+
+// DiscardEvent implements [engine.EventDiscarder]. While a process dispatches it settles the
+// delivery.
+func (in *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (names []string, err error) {
+	err = in.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		names = nil
+		open, err := in.openTo(id, subscription)
+		for _, one := range open {
+			names = append(names, one.sub.Name)
+			msgs = append(msgs, in.discardMsg(one, reason)...)
+			msgs = append(msgs, in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "discard", EventID: id, Subscription: one.sub.Name, Count: 1, Detail: reason}))
+		}
+		return msgs, err
+	})
+	return names, err
+}
+
+// Undiscard implements [engine.EventDiscarder].
+func (in *Inspection) Undiscard(context.Context, engine.Undo) (engine.Undone, error) {
+	return engine.Undone{}, errUnsupported("undo a discard")
+}
+
+// RemoveSubscription implements [engine.SubscriptionSteerer].
+func (in *Inspection) RemoveSubscription(ctx context.Context, name string) (engine.Removed, error) {
+	return in.RemoveConsumer(ctx, name, in.actor)
+}
+
+// RequestBreaker implements [engine.SubscriptionSteerer].
+func (in *Inspection) RequestBreaker(ctx context.Context, subscription string) (r engine.BreakerRequest, err error) {
+	err = in.edit(ctx, func() ([]*stream.Msg, error) {
+		r = engine.BreakerRequest{Subscription: subscription, Actor: in.actor, At: time.Now().UTC()}
+		all := slices.DeleteFunc(slices.Clone(in.requests), func(other engine.BreakerRequest) bool { return other.Subscription == subscription })
+		note := in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "close breaker", Subscription: subscription, Count: 1})
+		return []*stream.Msg{note, in.requestsMsg(append(all, r))}, nil
+	})
+	return r, err
+}
+
+// BreakerAnswered implements [engine.SubscriptionSteerer].
+func (in *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (bool, error) {
+	if err := in.look(ctx); err != nil {
+		return false, err
+	}
+	defer in.mu.Unlock()
+	return !slices.ContainsFunc(in.requests, sameRequest(r)), nil
+}
+
+// WithdrawBreaker implements [engine.SubscriptionSteerer].
+func (in *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
+	err = in.edit(ctx, func() ([]*stream.Msg, error) {
+		left := slices.DeleteFunc(slices.Clone(in.requests), sameRequest(r))
+		if found = len(left) < len(in.requests); !found {
+			return nil, nil
+		}
+		return []*stream.Msg{in.requestsMsg(left)}, nil
+	})
+	return found, err
+}
+
+// EditDeadLetter implements [engine.DeadLetterEditor].
+func (in *Inspection) EditDeadLetter(context.Context, engine.Key, uuid.UUID, []byte) error {
+	return errUnsupported("edit a dead letter")
+}
+
+// ImportDeadLetters implements [engine.DeadLetterEditor].
+func (in *Inspection) ImportDeadLetters() (engine.Import, error) {
+	return nil, errUnsupported("import dead letters")
+}
+
+// Check implements [engine.Checker].
+func (in *Inspection) Check(context.Context) ([]engine.Problem, error) { return nil, nil }

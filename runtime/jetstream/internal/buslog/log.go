@@ -1,0 +1,270 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Log is an open log. It implements [engine.Log].
+type Log struct {
+	stream   *stream.Stream
+	target   string
+	options  engine.Options
+	logger   *slog.Logger
+	instance string // the name of this process, as an owner
+	host     string
+	stopped  chan struct{} // closed by Close
+	stop     func()        // ends following
+	claiming sync.Mutex    // held while subscriptions are taken over
+
+	telling  sync.Mutex // held while watchers are called; taken before mu
+	paused   []engine.Pause
+	watchers []func([]engine.Pause)
+	asked    func([]engine.BreakerRequest)
+
+	mu          sync.Mutex
+	view                          // what the stream says, up to a message
+	own         map[string]string // names of this process's catalogue, by these and their aliases
+	here        map[string]string // what this process calls types, by the names under which events were published
+	units       map[string]*unit  // the subscriptions that this process handles, by id
+	watches     map[*watch]struct{}
+	dispatching bool // TakeOver was called
+	closed      bool
+	news        chan struct{} // closed when messages have arrived; nil while nobody waits
+	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
+	pausesNew   bool          // the registry has changed since the watchers were told
+	requestsNew bool
+}
+
+var _ engine.Log = (*Log)(nil)
+
+// Open opens the log of a stream, for a bus.
+func Open(ctx context.Context, s *stream.Stream, target string, options engine.Options) (*Log, error) {
+	l := &Log{
+		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
+		stopped: make(chan struct{}), own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+	}
+	if l.logger == nil {
+		l.logger = slog.New(slog.DiscardHandler)
+	}
+	l.host, _ = os.Hostname()
+	l.view.subs = map[string]*sub{}
+	l.view.audit = map[int64]engine.AuditEntry{}
+	l.view.schemas = map[string]schema{}
+	if err := l.load(ctx); err != nil {
+		return nil, l.storage("open", err)
+	}
+	if err := s.Answer(l.pingSubject(l.instance)); err != nil {
+		l.stop()
+		return nil, l.storage("open", err)
+	}
+	if l.registry.Log == uuid.Nil {
+		err := l.change(ctx, func(r *registry) error {
+			if r.Log == uuid.Nil {
+				r.Log = uuid.New()
+			}
+			return nil
+		})
+		if err != nil {
+			l.stop()
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// enter locks the log, unless it is closed.
+func (l *Log) enter() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return engine.ErrClosed
+	}
+	return nil
+}
+
+// Target implements [engine.Log].
+func (l *Log) Target() string { return l.target }
+
+// closeTime is how long Close waits for the server.
+const closeTime = 5 * time.Second
+
+// Close implements [engine.Log]. The subscriptions of this process are free for others.
+func (l *Log) Close() error {
+	if l.enter() != nil {
+		return nil
+	}
+	units := make([]*unit, 0, len(l.units))
+	for _, u := range l.units {
+		units = append(units, u)
+		if u.consumer != nil {
+			u.consumer.end()
+		}
+	}
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	var all []error
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for _, u := range units {
+		wait.Go(func() {
+			if err := u.release(ctx); err != nil {
+				mu.Lock()
+				all = append(all, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if l.dispatching {
+		all = append(all, l.hide(ctx))
+	}
+	l.mu.Lock()
+	l.closed = true
+	close(l.stopped)
+	l.wakeAll()
+	l.mu.Unlock()
+	l.stop()
+	l.stream.Close()
+	return l.storage("close", errors.Join(all...))
+}
+
+// storage makes an error of the server one of the engine. Errors of the engine, and of
+// contexts, stay as they are.
+func (l *Log) storage(op string, err error) error {
+	var stored *engine.StorageError
+	var foreign *stream.ForeignError
+	var refused *stream.ServerError
+	switch {
+	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &foreign):
+		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
+	case errors.As(err, &refused):
+		fault := engine.IO
+		if refused.ErrCode == 10077 || refused.ErrCode == 10047 || refused.ErrCode == 10023 {
+			fault = engine.DiskFull
+		}
+		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err}
+	}
+	return &engine.StorageError{Fault: engine.Unreachable, Op: op, Path: l.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
+}
+
+// wakeAll wakes everybody who waits. The caller holds mu.
+func (l *Log) wakeAll() {
+	for _, c := range []*chan struct{}{&l.news, &l.settled} {
+		if *c != nil {
+			close(*c)
+			*c = nil
+		}
+	}
+}
+
+// arrival returns a channel that is closed when messages have arrived. The caller holds mu.
+func (l *Log) arrival() <-chan struct{} {
+	if l.news == nil {
+		l.news = make(chan struct{})
+	}
+	return l.news
+}
+
+// settlement returns a channel that is closed when deliveries are settled. The caller
+// holds mu.
+func (l *Log) settlement() <-chan struct{} {
+	if l.settled == nil {
+		l.settled = make(chan struct{})
+	}
+	return l.settled
+}
+
+func (l *Log) noteSettled() {
+	if l.settled != nil {
+		close(l.settled)
+		l.settled = nil
+	}
+}
+
+// reach waits until the view has everything up to a sequence number.
+func (l *Log) reach(ctx context.Context, seq int64) error {
+	for {
+		if err := l.enter(); err != nil {
+			return err
+		}
+		reached, news := l.applied >= seq, l.arrival()
+		l.mu.Unlock()
+		if reached {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-l.stopped:
+			return engine.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sync waits until the view has everything that the leader has now.
+func (l *Log) sync(ctx context.Context) error {
+	last, err := l.stream.Last(ctx)
+	if err != nil {
+		return l.storage("read", err)
+	}
+	l.mu.Lock()
+	after := l.applied
+	l.mu.Unlock()
+	if after >= last {
+		return nil
+	}
+	// The newest messages may be deleted: then they never come.
+	switch next, err := l.stream.Next(ctx, after+1); {
+	case errors.Is(err, stream.ErrNotFound):
+		l.skip(last)
+		return nil
+	case err != nil:
+		return l.storage("read", err)
+	default:
+		if err := l.reach(ctx, next.Seq); err != nil || next.Seq >= last {
+			return err
+		}
+	}
+	return l.sync(ctx)
+}
+
+// skip says that there is no message up to a sequence number that has not arrived.
+func (l *Log) skip(to int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.applied < to {
+		l.applied = to
+		l.wakeAll()
+	}
+}
+
+// known returns the subscription that has a name, or had it before, or nil.
+func (r *registry) known(name string) *subscription {
+	var former *subscription
+	for i := range r.Subs {
+		s := &r.Subs[i]
+		if s.Name == name {
+			return s
+		}
+		if slices.Contains(s.Former, name) {
+			former = s
+		}
+	}
+	return former
+}

@@ -1,0 +1,200 @@
+package buslog
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// each calls f with the events from a sequence number on, in order, until it returns false.
+// The caller holds mu, which is free while the server is asked.
+func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
+	for seq <= l.applied {
+		events, until, err := l.eventsFrom(seq)
+		if err != nil {
+			return l.storage("read", err)
+		}
+		for _, r := range events {
+			if r.Seq < seq {
+				continue
+			}
+			if !f(r) {
+				return nil
+			}
+			seq = r.Seq + 1
+		}
+		seq = max(seq, until+1)
+	}
+	return nil
+}
+
+// eachPending calls f with the events that are not settled for a subscription and have no
+// row. The caller holds mu.
+func (l *Log) eachPending(s *sub, f func(r *engine.Record) bool) error {
+	for _, seq := range slices.Clone(s.cursor.Open) {
+		r, err := l.event(seq)
+		if err != nil {
+			continue // it is deleted
+		}
+		if s.pending(r) && !f(r) {
+			return nil
+		}
+	}
+	return l.each(s.next(), func(r *engine.Record) bool { return !s.pending(r) || f(r) })
+}
+
+// count counts what is open for a subscription, up to a limit. The caller holds mu.
+func (l *Log) count(s *sub, limit int) (open int, oldest time.Time, err error) {
+	add := func(at time.Time) {
+		if open++; oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	for _, r := range s.rows {
+		if r.open() {
+			add(r.CreatedAt)
+		}
+	}
+	err = l.eachPending(s, func(r *engine.Record) bool {
+		add(r.CreatedAt)
+		return open < limit
+	})
+	return open, oldest, err
+}
+
+// Pending implements [engine.Meter].
+func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
+	if err := l.sync(ctx); err != nil {
+		return 0, err
+	}
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
+	for _, s := range l.inOrder() {
+		n, _, err := l.count(s, limit)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, n)
+	}
+	return min(most, limit), nil
+}
+
+// inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
+func (l *Log) inOrder() (all []*sub) {
+	for _, entry := range l.registry.Subs {
+		all = append(all, l.subs[entry.ID])
+	}
+	return all
+}
+
+// runningDelay is how long an attempt runs before it is counted.
+const runningDelay = 5 * time.Millisecond
+
+// Lags implements [engine.Meter].
+func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error) {
+	if err := l.sync(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	for _, s := range l.inOrder() {
+		lag, err := l.lagOf(s, limit)
+		if err != nil {
+			return nil, err
+		}
+		lag.Name = l.nameHere(s.ID, s.Name)
+		lags = append(lags, lag)
+	}
+	return lags, nil
+}
+
+// lagOf counts for one subscription. The caller holds mu.
+func (l *Log) lagOf(s *sub, limit int) (engine.Lag, error) {
+	open, oldest, err := l.count(s, max(limit, 1))
+	lag := engine.Lag{
+		Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), AtMost: open, Oldest: oldest,
+		Paused: l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0,
+	}
+	if open >= max(limit, 1) {
+		lag.AtMost = max(open, int(min(l.applied-s.next()+1, math.MaxInt32)))
+	}
+	runs := map[int64]bool{}
+	if u := l.units[s.ID]; u != nil && u.owned {
+		for seq, f := range u.flights {
+			if f.begun && !f.ended {
+				runs[seq] = true
+				if time.Since(f.started) >= runningDelay {
+					lag.Running++
+				}
+			}
+		}
+	} else {
+		for _, claim := range s.cursor.Ran {
+			runs[claim.Seq] = true
+			lag.Running++
+		}
+	}
+	for _, r := range s.rows {
+		switch {
+		case r.State == dead:
+			lag.Dead++
+		case runs[r.Seq]:
+		case r.State == held && l.typePaused(r.Type):
+			lag.Held++
+		case r.open():
+			lag.Waiting++
+		}
+	}
+	return lag, err
+}
+
+// searched is how many events Unhandled looks at.
+const searched = 10_000
+
+// Unhandled implements [engine.Meter].
+func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after int64, relevant func(string) bool) (found engine.Unhandled, err error) {
+	if err := l.sync(ctx); err != nil {
+		return found, err
+	}
+	if err := l.enter(); err != nil {
+		return found, err
+	}
+	defer l.mu.Unlock()
+	ours := map[string]bool{}
+	for _, c := range handled {
+		ours[c.(*consumer).unit.sub.ID] = true
+	}
+	for _, s := range l.inOrder() {
+		if ours[s.ID] {
+			continue
+		}
+		open, oldest, err := l.count(s, 1)
+		if err != nil {
+			return found, err
+		}
+		if open > 0 {
+			found.Consumers = append(found.Consumers, engine.Backlog{Name: s.Name, Pattern: s.Pattern, Oldest: oldest})
+		}
+	}
+	found.Last = l.applied
+	types, looked := map[string]bool{}, 0
+	err = l.each(after+1, func(r *engine.Record) bool {
+		routed := slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.routes[r.Type] })
+		if name := l.here[r.Type]; !routed && !types[name] && name != "" && name[0] != engine.OwnType && relevant(name) {
+			types[name] = true
+			found.Types = append(found.Types, name)
+		}
+		looked++
+		return looked < searched
+	})
+	slices.SortFunc(found.Types, strings.Compare)
+	return found, err
+}

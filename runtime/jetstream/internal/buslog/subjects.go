@@ -1,0 +1,57 @@
+package buslog
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+// What the stream holds, by the first token behind its name. JETSTREAM has a table.
+const (
+	eventToken    = "e" // NAME.e.PP.TYPE: an event; PP is its slot, two hexadecimal digits
+	registryToken = "n" // NAME.n: types, subscriptions, pauses
+	cursorToken   = "c" // NAME.c.SUB: where a subscription stands, and who dispatches it
+	rowToken      = "d" // NAME.d.SUB.SEQ: a delivery that did not simply go well
+	keyToken      = "k" // NAME.k.HASH: an idempotency key
+	auditToken    = "a" // NAME.a.ID: what somebody has done
+	schemaToken   = "s" // NAME.s.HASH: the schema of a type's payload
+	limitToken    = "l" // NAME.l: what the rates of limits have used
+	timeToken     = "t" // NAME.t: where the schedules stand
+	activityToken = "v" // NAME.v: what the dispatching processes show
+	requestToken  = "q" // NAME.q: what operators ask of them
+)
+
+// slots is how many parts the events are divided into, by their partition key or id.
+const slots = 64
+
+func (l *Log) subject(tokens ...string) string {
+	return l.stream.Name() + "." + strings.Join(tokens, ".")
+}
+
+func (l *Log) eventSubject(eventType, key string) string {
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	return l.subject(eventToken, fmt.Sprintf("%02x", h.Sum32()%slots), token(eventType))
+}
+
+func (l *Log) rowSubject(sub string, seq int64) string {
+	return l.subject(rowToken, sub, strconv.FormatInt(seq, 10))
+}
+
+// token makes a name fit into a subject. What it stands for is in the message.
+func token(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r == '*' || r == '>' {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+// split returns the tokens of a subject behind the name of the stream.
+func split(subject string) (kind string, rest string) {
+	_, behind, _ := strings.Cut(subject, ".")
+	kind, rest, _ = strings.Cut(behind, ".")
+	return kind, rest
+}

@@ -1,0 +1,182 @@
+package buslog
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Settle implements [engine.Settler].
+func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	c.settle(d, v)
+}
+
+// SettleAll implements [engine.Settler].
+func (c *consumer) SettleAll(all []engine.Settled) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	for _, one := range all {
+		c.settle(one.Delivery, one.Disposition)
+	}
+}
+
+// settle is Settle for who holds mu.
+func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
+	u, f := c.unit, c.flight(d)
+	if f == nil {
+		return
+	}
+	if v.Kind == engine.Release && !f.begun && v.Progress == d.Progress && len(v.Staged) == 0 {
+		delete(u.flights, d.Seq) // nothing has happened
+		u.again(f)
+		c.wake()
+		return
+	}
+	u.end(f, v)
+}
+
+// end notes how a delivery has ended. The caller holds mu.
+func (u *unit) end(f *flight, v engine.Disposition) {
+	f.ended, f.how = true, v
+	u.queue = append(u.queue, f)
+	u.changed(f.park || v.Kind != engine.Done || len(v.Staged) > 0 || u.sub.rows[f.record.Seq] != nil)
+}
+
+// park makes a delayed event a row that waits. The caller holds mu.
+func (u *unit) park(r *engine.Record) {
+	f := &flight{record: r, park: true}
+	u.flights[r.Seq] = f
+	u.end(f, engine.Disposition{})
+}
+
+// rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep
+// and nothing to delete. The caller holds mu.
+func (u *unit) rowOf(f *flight) *row {
+	before := u.sub.rows[f.record.Seq]
+	r, v, now := before, &f.how, time.Now()
+	if r == nil {
+		r = newRow(f.record)
+	} else {
+		r = r.clone()
+	}
+	if f.park {
+		if before != nil { // somebody has cancelled it meanwhile
+			return nil
+		}
+		r.Due = f.record.Due
+		return r
+	}
+	if v.Attempt != nil {
+		r.Attempts = append(r.Attempts, *v.Attempt)
+		r.Failures++
+	} else if f.begun && v.Kind != engine.Done && v.Kind != engine.Discard {
+		r.Uncounted++
+	}
+	if f.begun || v.Attempt != nil || v.Kind == engine.Done || v.Kind == engine.Discard {
+		r.Crashed, r.Suspect = false, false
+	}
+	r.Progress, r.Begun = v.Progress, false
+	switch v.Kind {
+	case engine.Done:
+		r.State = done
+		if before == nil && len(r.Attempts) == 0 {
+			return nil
+		}
+		if len(r.Attempts) == 0 && !r.Replayed {
+			r.State = gone
+		}
+	case engine.Discard:
+		if v.Cancelled && before != nil && !before.Cancelled { // it was undone meanwhile
+			r.State, r.Due = waiting, time.Time{}
+			break
+		}
+		r.State, r.Reason, r.Died = discarded, v.Reason, now
+	case engine.Retry, engine.Snooze:
+		r.State, r.Due, r.PutOff = waiting, v.Due, true
+		if v.Kind == engine.Retry {
+			r.MaxAttempts = v.MaxAttempts
+		}
+		if v.Asked {
+			r.Snoozes++
+		}
+	case engine.Hold:
+		if r.State, r.Due, r.PutOff = waiting, now, true; u.log.typePaused(r.Type) {
+			r.State = held
+		}
+	case engine.Dead:
+		r.State, r.Reason, r.Fingerprint, r.Died = dead, v.Reason, v.Fingerprint, now
+	default: // engine.Release
+		r.State, r.Due = waiting, time.Time{}
+	}
+	if !r.open() {
+		r.Cancelled = false
+	}
+	return r
+}
+
+// plan is a batch that is to be stored: the dispositions of deliveries, and the cursor.
+type plan struct {
+	msgs    []*stream.Msg
+	flights []*flight
+	cursor  cursor
+	changes uint64
+	told    []func() // those who are told about staged records, in order
+	release bool     // nobody has the subscription afterwards
+}
+
+// rowMsg returns the message of a row. It is refused if the row has changed since rev; 0 if
+// there was none.
+func (l *Log) rowMsg(sub string, r *row, rev int64) *stream.Msg {
+	data, _ := json.Marshal(r)
+	m := &stream.Msg{Subject: l.rowSubject(sub, r.Seq), Data: data, Only: true, Expect: stream.Expecting(rev)}
+	if r.State == gone {
+		m.Data, _ = json.Marshal(&row{Seq: r.Seq, State: gone})
+		m.TTL = goneTime
+	}
+	return m
+}
+
+// goneTime is how long the record of a row that is gone is kept, for processes that read
+// the rows at this moment.
+const goneTime = time.Minute
+
+// lookedUp is what is known of the idempotency keys of staged records.
+type lookedUp map[*engine.Record]known
+
+type known struct {
+	first uuid.UUID
+	err   error
+}
+
+// cursorOf returns the next cursor, if some deliveries are settled, and if the subscription
+// is released. The caller holds mu.
+func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
+	c := u.sub.cursor
+	u.n++ // every cursor has a number of its own, stored or not
+	c.N, c.Next = u.n, u.next
+	c.Open, c.Ran = nil, nil
+	c.Open = append(c.Open, u.reopen...)
+	for seq, f := range u.flights {
+		if settled[seq] {
+			continue
+		}
+		if u.sub.rows[seq] == nil {
+			c.Open = append(c.Open, seq)
+		}
+		if f.begun {
+			c.Ran = append(c.Ran, claim{Seq: seq, Waits: f.waits, Started: f.started})
+		}
+	}
+	sortClaims(&c)
+	c.Busy = u.begun
+	if release {
+		c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy = "", 0, "", time.Time{}, nil, false
+	}
+	return c
+}

@@ -1,0 +1,352 @@
+package buslog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// view is what the stream says, up to the message applied. It is guarded by the log's mu.
+type view struct {
+	applied     int64
+	registry    registry
+	registryRev int64
+	subs        map[string]*sub // by id
+	ring        ring
+	audit       map[int64]engine.AuditEntry // by id
+	schemas     map[string]schema           // by subject
+	schedules   []engine.Schedule
+	timesRev    int64
+	limits      limitRecord
+	limitsRev   int64
+	activity    activityRecord
+	activityRev int64
+	requests    []engine.BreakerRequest
+	requestsRev int64
+}
+
+// sub is a subscription.
+type sub struct {
+	subscription
+	routes map[string]bool // the types it gets, by the name under which they are published
+	cursor cursor
+	rev    int64          // the sequence number of cursor; 0 if there is none yet
+	rows   map[int64]*row // those that are not gone, by event
+	due    queue          // of rows that wait
+}
+
+// schema is the record of the schema of a type's payload.
+type schema struct {
+	Type string        `json:"type"`
+	Of   engine.Schema `json:"of"`
+}
+
+// next returns the first event that the owner has not looked at.
+func (s *sub) next() int64 {
+	if s.rev == 0 {
+		return s.Start + 1
+	}
+	return s.cursor.Next
+}
+
+// matches reports whether the subscription gets an event.
+func (s *sub) matches(r *engine.Record) bool {
+	if s.routes[r.Type] {
+		return true
+	}
+	for _, a := range s.Also {
+		if r.Seq <= a.Until {
+			for _, name := range a.Types {
+				if name == r.Type {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// pending reports whether an event has no row and is not settled.
+func (s *sub) pending(r *engine.Record) bool {
+	if s.rows[r.Seq] != nil || r.Seq <= s.Start || !s.matches(r) {
+		return false
+	}
+	if r.Seq >= s.next() {
+		return true
+	}
+	for _, seq := range s.cursor.Open {
+		if seq == r.Seq {
+			return true
+		}
+	}
+	return false
+}
+
+// load reads the records, and begins to follow the stream.
+func (l *Log) load(ctx context.Context) error {
+	last, err := l.stream.Last(ctx)
+	if err != nil {
+		return err
+	}
+	var filters []string
+	for _, kind := range []string{cursorToken, rowToken, auditToken, schemaToken} {
+		filters = append(filters, l.subject(kind, ">"))
+	}
+	for _, kind := range []string{registryToken, limitToken, timeToken, activityToken, requestToken} {
+		filters = append(filters, l.subject(kind))
+	}
+	newest := int64(0)
+	var wrong error
+	err = l.stream.LastOfEach(ctx, filters, func(m stream.Stored) {
+		newest = max(newest, m.Seq)
+		if err := l.apply(m); err != nil && wrong == nil {
+			wrong = err
+		}
+	})
+	if err != nil || wrong != nil {
+		return orElse(err, wrong)
+	}
+	if l.registry.Format > format {
+		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
+	}
+	// What came while the records were read comes again: they are replaced by the same.
+	l.applied, l.ring.from = last, last+1
+	if l.stop, err = l.stream.Follow(context.WithoutCancel(ctx), last+1, l.arrived); err != nil {
+		return err
+	}
+	if err := l.reach(ctx, newest); err != nil {
+		l.stop()
+		return err
+	}
+	return nil
+}
+
+func orElse(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// arrived takes the next message of the stream.
+func (l *Log) arrived(m stream.Stored) {
+	l.mu.Lock()
+	if l.closed || m.Seq <= l.applied {
+		l.mu.Unlock()
+		return
+	}
+	if err := l.apply(m); err != nil {
+		l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+	}
+	l.applied = m.Seq
+	if l.news != nil {
+		close(l.news)
+		l.news = nil
+	}
+	tell := l.pausesNew || l.requestsNew
+	l.mu.Unlock()
+	if tell {
+		l.tell()
+	}
+}
+
+// apply makes a message part of the view. The caller holds mu.
+func (l *Log) apply(m stream.Stored) error {
+	kind, rest := split(m.Subject)
+	switch kind {
+	case eventToken:
+		r, err := eventOf(m)
+		if err == nil {
+			l.applyEvent(r)
+		}
+		return err
+	case registryToken:
+		if m.Seq <= l.registryRev {
+			return nil
+		}
+		var r registry
+		if err := json.Unmarshal(m.Data, &r); err != nil {
+			return err
+		}
+		r.resolve(m.Seq)
+		l.registry, l.registryRev = r, m.Seq
+		l.registryChanged()
+	case cursorToken:
+		s := l.sub(rest)
+		if m.Seq <= s.rev {
+			return nil
+		}
+		var c cursor
+		if err := json.Unmarshal(m.Data, &c); err != nil {
+			return err
+		}
+		s.cursor, s.rev = c, m.Seq
+		if u := l.units[rest]; u != nil {
+			u.cursorChanged()
+		}
+		l.noteSettled()
+	case rowToken:
+		return l.applyRow(rest, m)
+	case auditToken:
+		var e engine.AuditEntry
+		if err := json.Unmarshal(m.Data, &e); err != nil {
+			return err
+		}
+		l.audit[e.ID] = e
+	case schemaToken:
+		var s schema
+		if err := json.Unmarshal(m.Data, &s); err != nil {
+			return err
+		}
+		l.schemas[m.Subject] = s
+	case timeToken:
+		return newer(m, &l.timesRev, &l.schedules)
+	case limitToken:
+		return newer(m, &l.limitsRev, &l.limits)
+	case activityToken:
+		return newer(m, &l.activityRev, &l.activity)
+	case requestToken:
+		l.requestsNew = true
+		return newer(m, &l.requestsRev, &l.requests)
+	case keyToken: // is read when it is needed
+	default:
+		return fmt.Errorf("nothing is known of messages %q", kind)
+	}
+	return nil
+}
+
+// newer replaces a record by a newer one.
+func newer[T any](m stream.Stored, rev *int64, record *T) error {
+	if m.Seq <= *rev {
+		return nil
+	}
+	var fresh T
+	if err := json.Unmarshal(m.Data, &fresh); err != nil {
+		return err
+	}
+	*rev, *record = m.Seq, fresh
+	return nil
+}
+
+// sub returns a subscription, which the registry may not know yet or any more.
+func (l *Log) sub(id string) *sub {
+	s := l.subs[id]
+	if s == nil {
+		s = &sub{subscription: subscription{ID: id}, rows: map[int64]*row{}, routes: map[string]bool{}}
+		l.subs[id] = s
+	}
+	return s
+}
+
+func (l *Log) applyEvent(r *engine.Record) {
+	r.Memo = &engine.Memo{}
+	l.ring.add(r)
+	for _, u := range l.units {
+		if u.owned && u.consumer != nil && u.sub.matches(r) {
+			u.consumer.wake()
+		}
+	}
+	for w := range l.watches {
+		w.wake()
+	}
+}
+
+func (l *Log) applyRow(rest string, m stream.Stored) error {
+	id, text, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	s := l.sub(id)
+	if before := s.rows[seq]; before != nil && before.rev >= m.Seq {
+		return nil
+	}
+	r := &row{}
+	if err := json.Unmarshal(m.Data, r); err != nil {
+		return err
+	}
+	r.rev = m.Seq
+	if r.State == gone {
+		delete(s.rows, seq)
+	} else {
+		s.rows[seq] = r
+	}
+	l.queueRow(s, r)
+	if u := l.units[id]; u != nil {
+		u.rowChanged(r)
+	}
+	l.noteSettled()
+	return nil
+}
+
+// queueRow notes when a row is due. The caller holds mu.
+func (l *Log) queueRow(s *sub, r *row) {
+	switch {
+	case r.State == waiting:
+		s.due.add(dueAt{r.Due, r.Seq})
+	case r.State == held && !l.typePaused(r.Type):
+		s.due.add(dueAt{time.Time{}, r.Seq})
+	}
+}
+
+// isDue reports whether a row of the queue still waits, and when it is due.
+func (l *Log) isDue(s *sub, d dueAt) (*row, bool) {
+	r := s.rows[d.seq]
+	switch {
+	case r == nil:
+		return nil, false
+	case r.State == waiting:
+		return r, r.Due.Equal(d.due)
+	}
+	return r, r.State == held && d.due.IsZero() && !l.typePaused(r.Type)
+}
+
+// registryChanged computes what follows from the registry. The caller holds mu.
+func (l *Log) registryChanged() {
+	names := typenames.All(l.registry.Types)
+	known := map[string]bool{}
+	for _, entry := range l.registry.Subs {
+		s := l.sub(entry.ID)
+		known[entry.ID] = true
+		s.subscription, s.routes = entry, map[string]bool{}
+		for _, t := range l.registry.Types {
+			if ok, err := typenames.MatchesAny(entry.Pattern, names[t.Name]); ok && err == nil {
+				s.routes[t.Written] = true
+			}
+		}
+		for _, r := range s.rows {
+			if r.State == held {
+				l.queueRow(s, r)
+			}
+		}
+	}
+	for id := range l.subs {
+		if known[id] {
+			continue
+		}
+		if u := l.units[id]; u != nil {
+			u.removed()
+		}
+		delete(l.subs, id)
+	}
+	l.here = typenames.Here(l.registry.Types, l.own)
+	l.pausesNew = true
+	l.wakeUnits()
+	l.noteSettled()
+}
+
+// wakeUnits makes all consumers poll. The caller holds mu.
+func (l *Log) wakeUnits() {
+	for _, u := range l.units {
+		if u.consumer != nil {
+			u.consumer.wake()
+		}
+	}
+}

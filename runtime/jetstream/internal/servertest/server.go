@@ -1,0 +1,44 @@
+// Package servertest runs a NATS server in the process of a test. Nothing listens on a
+// port: connections are pipes, so that the server works in virtual time
+// (testing/synctest), too.
+package servertest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats-server/v2/server/ats"
+	"github.com/nats-io/nats.go"
+)
+
+// The server has one ticker for its time stamps, which it makes when it is first used. If
+// that is in a bubble of virtual time, the ticker is the bubble's, and the clock of the
+// next bubble stands still.
+func init() { ats.Register() }
+
+// Server is a NATS server with JetStream.
+type Server struct{ *server.Server }
+
+// Start starts a server that keeps its streams in a folder. It ends with the test.
+func Start(t *testing.T, dir string) *Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		ServerName: "test", DontListen: true, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
+		JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 30,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return &Server{s}
+}
+
+// Connect connects to the server.
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	return nats.Connect("", append(opts, nats.InProcessServer(s.Server))...)
+}
