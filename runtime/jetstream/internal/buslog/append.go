@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -94,10 +93,6 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	l.mu.Unlock()
 	if len(msgs) == 0 {
 		return nil
-	}
-	if len(msgs) > stream.MaxBatch {
-		return &engine.StorageError{Fault: engine.IO, Op: "append", Path: l.target, Err: fmt.Errorf("%d events in one batch", len(records)),
-			Hint: fmt.Sprintf("the server takes %d messages at once", stream.MaxBatch)}
 	}
 	// From here on the events may be stored, so the outcome is waited for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

@@ -134,7 +134,7 @@ func (l *Log) discardMsg(one openDelivery, reason string) []*stream.Msg {
 	}
 	r.Reason = reason
 	if one.sub.cursor.Owner != "" {
-		r.State, r.Due, r.Cancelled = waiting, time.Time{}, true
+		r.State, r.Due, r.Cancelled, r.Answer = waiting, time.Time{}, true, ""
 	} else {
 		r.State, r.Died = discarded, time.Now()
 	}
@@ -155,8 +155,8 @@ func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (ru
 			runs = f != nil && f.begun && !f.ended
 			return true, nil
 		}
-		if r == nil || !r.open() || r.Begun {
-			runs = r != nil && r.Begun && r.open()
+		if r == nil || !r.open() || r.Answer != "" {
+			runs = r != nil && r.Answer == running
 			return true, nil
 		}
 		return false, nil

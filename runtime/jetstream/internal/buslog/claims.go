@@ -8,9 +8,9 @@ import (
 )
 
 // The claims say which handlers run, so that who takes over after a crash knows. They are in
-// the cursor, and are stored with it: at once for the first handler after a quiet moment,
-// and then every flushDelay. The cursor is Busy meanwhile: handlers that have run for less
-// may run besides. For what is suspected of a crash, and for what was tried before, the
+// the cursor, and are stored with it: at once while few cursors were written lately, and then
+// every flushDelay. The cursor is Busy meanwhile: handlers that have run for less may run
+// besides. For what is suspected of a crash, and for what was tried before, the
 // claim is stored before the handler is called.
 
 // Prepare implements [engine.Settler]. Decoding is claimed as the attempt is.
@@ -30,7 +30,7 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 	if u.wary > 0 {
 		u.wary--
 	}
-	u.changed(first || !u.busy)
+	u.changed(first)
 	l.mu.Unlock()
 	if !first {
 		return true, false
@@ -50,19 +50,28 @@ func (c *consumer) cancelled(f *flight) bool {
 
 // BeginAll implements [engine.Settler].
 func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
-	l := c.unit.log
+	u, l := c.unit, c.unit.log
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	first := false // the claims are stored before the handler is called
 	for _, d := range all {
 		f := c.flight(d)
-		if f == nil || c.cancelled(f) || d.Suspect || f.row != nil || c.unit.wary > 0 {
+		if f == nil || c.cancelled(f) || d.Suspect {
 			break
 		}
-		f.begun, f.started, c.unit.begun = true, started, true
+		f.begun, f.started, u.begun = true, started, true
+		if first = first || f.row != nil || u.wary > 0; u.wary > 0 {
+			u.wary--
+		}
 		begun++
 	}
 	if begun > 0 {
-		c.unit.changed(!c.unit.busy)
+		u.changed(first)
+	}
+	l.mu.Unlock()
+	if first {
+		if owned, err := u.write(context.Background()); !owned || err != nil {
+			return 0
+		}
 	}
 	return begun
 }

@@ -17,6 +17,10 @@ import (
 // flushDelay is for how long a success may be known to this process only.
 const flushDelay = 5 * time.Millisecond
 
+// burst is how many successes, and beginnings of handlers, are stored at once after a quiet
+// time. In the long run it is one for each flushDelay.
+const burst = 16
+
 // batchRoom is how many messages one batch has at most, but for the staged events of a
 // single delivery.
 const batchRoom = 500
@@ -31,10 +35,18 @@ func sortClaims(c *cursor) {
 // batch on its way at a time: the next one builds on it.
 func (u *unit) run() {
 	defer close(u.ended)
+	var last time.Time
+	left := burst // cursors that may be written at once
 	for {
 		select {
 		case <-u.now:
 		case <-u.soon:
+			left = min(left+int(time.Since(last)/flushDelay), burst)
+			last = time.Now()
+			if left > 0 {
+				left--
+				break
+			}
 			t := time.NewTimer(flushDelay)
 			select {
 			case <-u.now:
@@ -173,15 +185,22 @@ func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Key
 	}
 }
 
-// answers tells those who have cancelled deliveries that their handlers run. The caller
+// answers tells those who have cancelled deliveries whether their handlers run. The caller
 // holds mu.
 func (u *unit) answers(settled map[int64]bool) (msgs []*stream.Msg) {
-	for seq, f := range u.flights {
-		if r := u.sub.rows[seq]; r != nil && r.open() && r.Cancelled && !r.Begun && f.begun && !f.ended && !settled[seq] {
-			answer := r.clone()
-			answer.Begun = true
-			msgs = append(msgs, u.log.rowMsg(u.sub.ID, answer, r.rev))
+	u.asked = slices.DeleteFunc(u.asked, func(seq int64) bool {
+		r := u.sub.rows[seq]
+		return r == nil || !r.open() || !r.Cancelled || r.Answer != ""
+	})
+	for _, seq := range u.asked {
+		if settled[seq] || len(msgs) == batchRoom {
+			continue
 		}
+		r, f := u.sub.rows[seq].clone(), u.flights[seq]
+		if r.Answer = refused; f != nil && f.begun && !f.ended {
+			r.Answer = running
+		}
+		msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, r.rev))
 	}
 	return msgs
 }

@@ -194,8 +194,11 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	case c.gone || !u.owned:
 		return nil, time.Time{}, nil
 	case u.flights[seq] != nil:
-		if f := u.flights[seq]; f.park {
+		switch f := u.flights[seq]; {
+		case f.park:
 			return nil, f.record.Due, nil
+		case f.ended: // and soon stored
+			return nil, now.Add(flushDelay), nil
 		}
 		return nil, time.Time{}, nil
 	case r == nil || !r.open():

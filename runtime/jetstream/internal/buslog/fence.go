@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -155,8 +157,9 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		var msgs []*stream.Msg
 		wary := 0
 		if crashed {
-			c.Former, c.FormerRan, c.FormerCounting = c.Owner, len(c.Ran), 0
+			c.Former, c.FormerRan, c.FormerCounting = c.Owner, nil, 0
 			for _, one := range c.Ran {
+				c.FormerRan = append(c.FormerRan, one.ID)
 				if !one.Waits {
 					c.FormerCounting++
 				}
@@ -220,6 +223,9 @@ func (u *unit) begin(c cursor, wary int) {
 		u.log.queueRow(u.sub, r)
 	}
 	u.stored = u.changes
+	for _, r := range u.sub.rows {
+		u.rowChanged(r) // somebody may wait for an answer
+	}
 	if c.Busy {
 		u.changed(false)
 	}
@@ -234,7 +240,7 @@ func (u *unit) begin(c cursor, wary int) {
 // their claims out of the cursor. They are suspects from now on. If only one ran, that was
 // a failed attempt.
 func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
-	ran, counting := l.ranBeside(u, c)
+	ran, counting, beside := l.ranBeside(u, c)
 	for _, claim := range c.Ran {
 		l.mu.Lock()
 		before := u.sub.rows[claim.Seq]
@@ -272,6 +278,13 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 		default:
 			r.Uncounted++
 			r.Suspect, r.PutOff = true, true
+			shared := engine.SharedCrash{At: time.Now().UTC()}
+			for _, key := range beside {
+				if key.EventID != r.ID || key.Subscription != u.sub.Name {
+					shared.Beside = append(shared.Beside, key)
+				}
+			}
+			r.Crashes = append(r.Crashes, shared)
 		}
 		l.mu.Lock()
 		crash.Delivery = *(&consumer{unit: u}).deliveryOf(r.record(), r)
@@ -292,7 +305,7 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 
 // ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
 // many of them did not wait for others.
-func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int) {
+func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int, beside []engine.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.subs {
@@ -302,7 +315,8 @@ func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int) {
 			all = c.Ran
 		case s.cursor.Owner != c.Owner:
 			if s.cursor.Former == c.Owner {
-				ran, counting = ran+s.cursor.FormerRan, counting+s.cursor.FormerCounting
+				ran, counting = ran+len(s.cursor.FormerRan), counting+s.cursor.FormerCounting
+				beside = append(beside, keysOf(s, s.cursor.FormerRan)...)
 			}
 			continue
 		}
@@ -310,10 +324,18 @@ func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int) {
 			ran++
 			if !one.Waits {
 				counting++
+				beside = append(beside, engine.Key{EventID: one.ID, Subscription: s.Name})
 			}
 		}
 	}
-	return ran, counting
+	return ran, counting, beside
+}
+
+func keysOf(s *sub, ids []uuid.UUID) (keys []engine.Key) {
+	for _, id := range ids {
+		keys = append(keys, engine.Key{EventID: id, Subscription: s.Name})
+	}
+	return keys
 }
 
 // nameOfUnit returns what this process calls a subscription.

@@ -148,18 +148,32 @@ func (l *Log) storage(op string, err error) error {
 	var foreign *stream.ForeignError
 	var refused *stream.ServerError
 	switch {
-	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled):
+	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, stream.ErrInDoubt):
 		return err
+	case l.isClosed():
+		return engine.ErrClosed
 	case errors.As(err, &foreign):
 		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
 	case errors.As(err, &refused):
-		fault := engine.IO
-		if refused.ErrCode == 10077 || refused.ErrCode == 10047 || refused.ErrCode == 10023 {
+		fault, hint := engine.IO, ""
+		switch refused.ErrCode {
+		case 10077, 10047, 10023:
 			fault = engine.DiskFull
+		case 10199:
+			hint = "publish fewer events at once, or raise max_batch_size in the jetstream limits of the servers"
 		}
-		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err}
+		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err, Hint: hint}
 	}
 	return &engine.StorageError{Fault: engine.Unreachable, Op: op, Path: l.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
+}
+
+func (l *Log) isClosed() bool {
+	select {
+	case <-l.stopped:
+		return true
+	default:
+		return false
+	}
 }
 
 // wakeAll wakes everybody who waits. The caller holds mu.
@@ -219,6 +233,10 @@ func (l *Log) reach(ctx context.Context, seq int64) error {
 
 // sync waits until the view has everything that the leader has now.
 func (l *Log) sync(ctx context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	l.mu.Unlock()
 	last, err := l.stream.Last(ctx)
 	if err != nil {
 		return l.storage("read", err)

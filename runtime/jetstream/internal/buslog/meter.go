@@ -47,8 +47,9 @@ func (l *Log) eachPending(s *sub, f func(r *engine.Record) bool) error {
 	return l.each(s.next(), func(r *engine.Record) bool { return !s.pending(r) || f(r) })
 }
 
-// count counts what is open for a subscription, up to a limit. The caller holds mu.
-func (l *Log) count(s *sub, limit int) (open int, oldest time.Time, err error) {
+// count counts what is open for a subscription, up to a limit, and the delayed events among
+// it that have no row yet. The caller holds mu.
+func (l *Log) count(s *sub, limit int) (open, delayed int, oldest time.Time, err error) {
 	add := func(at time.Time) {
 		if open++; oldest.IsZero() || at.Before(oldest) {
 			oldest = at
@@ -60,10 +61,12 @@ func (l *Log) count(s *sub, limit int) (open int, oldest time.Time, err error) {
 		}
 	}
 	err = l.eachPending(s, func(r *engine.Record) bool {
-		add(r.CreatedAt)
+		if add(r.CreatedAt); !r.Due.IsZero() {
+			delayed++
+		}
 		return open < limit
 	})
-	return open, oldest, err
+	return open, delayed, oldest, err
 }
 
 // Pending implements [engine.Meter].
@@ -76,7 +79,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 	}
 	defer l.mu.Unlock()
 	for _, s := range l.inOrder() {
-		n, _, err := l.count(s, limit)
+		n, _, _, err := l.count(s, limit)
 		if err != nil {
 			return 0, err
 		}
@@ -118,9 +121,9 @@ func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error
 
 // lagOf counts for one subscription. The caller holds mu.
 func (l *Log) lagOf(s *sub, limit int) (engine.Lag, error) {
-	open, oldest, err := l.count(s, max(limit, 1))
+	open, delayed, oldest, err := l.count(s, max(limit, 1))
 	lag := engine.Lag{
-		Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), AtMost: open, Oldest: oldest,
+		Waiting: delayed, Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), AtMost: open, Oldest: oldest,
 		Paused: l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0,
 	}
 	if open >= max(limit, 1) {
@@ -176,7 +179,7 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 		if ours[s.ID] {
 			continue
 		}
-		open, oldest, err := l.count(s, 1)
+		open, _, oldest, err := l.count(s, 1)
 		if err != nil {
 			return found, err
 		}

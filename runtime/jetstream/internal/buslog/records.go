@@ -78,17 +78,18 @@ type cursor struct {
 	// Busy says that handlers may run that are not in Ran: of deliveries in Open, or of the
 	// next ones.
 	Busy bool `json:"busy,omitempty"`
-	// Former is the last owner, if it died; FormerRan says how many of its handlers ran
-	// here, and FormerCounting how many of those did not wait for others: who takes over
+	// Former is the last owner, if it died; FormerRan are the events whose handlers
+	// ran here, and FormerCounting is how many of those did not wait for others: who takes over
 	// another subscription of that process has to know.
-	Former         string `json:"former,omitempty"`
-	FormerRan      int    `json:"former_ran,omitempty"`
-	FormerCounting int    `json:"former_counting,omitempty"`
+	Former         string      `json:"former,omitempty"`
+	FormerRan      []uuid.UUID `json:"former_ran,omitempty"`
+	FormerCounting int         `json:"former_counting,omitempty"`
 }
 
 // claim is a delivery whose handler runs.
 type claim struct {
 	Seq     int64     `json:"seq"`
+	ID      uuid.UUID `json:"id"`
 	Waits   bool      `json:"waits,omitempty"` // for other handlers
 	Started time.Time `json:"started"`
 }
@@ -124,7 +125,7 @@ type row struct {
 	Fingerprint string                 `json:"fingerprint,omitempty"`
 	Died        time.Time              `json:"died,omitzero"` // or was discarded
 	Cancelled   bool                   `json:"cancelled,omitempty"`
-	Begun       bool                   `json:"begun,omitempty"` // of a cancelled one: its handler ran when the owner learned of it
+	Answer      answer                 `json:"answer,omitempty"` // of a cancelled one: what the owner says
 	Redriven    int                    `json:"redriven,omitempty"`
 
 	rev int64 // the sequence number of the record
@@ -140,6 +141,14 @@ const (
 	done      state = "done"
 	discarded state = "discarded"
 	gone      state = "gone" // it leaves no trace
+)
+
+// answer is what the owner of a subscription says about a delivery that was cancelled.
+type answer string
+
+const (
+	running answer = "running" // its handler runs
+	refused answer = "refused" // it will not be tried
 )
 
 // open reports whether the delivery is not settled.

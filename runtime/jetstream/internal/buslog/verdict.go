@@ -81,7 +81,7 @@ func (u *unit) rowOf(f *flight) *row {
 	if f.begun || v.Attempt != nil || v.Kind == engine.Done || v.Kind == engine.Discard {
 		r.Crashed, r.Suspect = false, false
 	}
-	r.Progress, r.Begun = v.Progress, false
+	r.Progress, r.Answer = v.Progress, ""
 	switch v.Kind {
 	case engine.Done:
 		r.State = done
@@ -170,7 +170,7 @@ func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
 			c.Open = append(c.Open, seq)
 		}
 		if f.begun {
-			c.Ran = append(c.Ran, claim{Seq: seq, Waits: f.waits, Started: f.started})
+			c.Ran = append(c.Ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Started: f.started})
 		}
 	}
 	sortClaims(&c)

@@ -16,6 +16,7 @@ import (
 // view is what the stream says, up to the message applied. It is guarded by the log's mu.
 type view struct {
 	applied     int64
+	lastEvent   int64 // the newest event
 	registry    registry
 	registryRev int64
 	subs        map[string]*sub // by id
@@ -117,7 +118,7 @@ func (l *Log) load(ctx context.Context) error {
 		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
 	}
 	// What came while the records were read comes again: they are replaced by the same.
-	l.applied, l.ring.from = last, last+1
+	l.applied, l.lastEvent, l.ring.from = last, last, last+1
 	if l.stop, err = l.stream.Follow(context.WithoutCancel(ctx), last+1, l.arrived); err != nil {
 		return err
 	}
@@ -249,10 +250,17 @@ func (l *Log) applyEvent(r *engine.Record) {
 	r.Memo = &engine.Memo{}
 	l.ring.add(r)
 	for _, u := range l.units {
-		if u.owned && u.consumer != nil && u.sub.matches(r) {
-			u.consumer.wake()
+		switch {
+		case !u.owned:
+		case u.sub.matches(r):
+			if u.consumer != nil {
+				u.consumer.wake()
+			}
+		case u.next > l.lastEvent: // it has looked at all others
+			u.next = r.Seq + 1
 		}
 	}
+	l.lastEvent = r.Seq
 	for w := range l.watches {
 		w.wake()
 	}

@@ -26,6 +26,8 @@ func Start(t *testing.T, dir string) *Server {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "test", DontListen: true, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
 		JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 30,
+		// The suite publishes 20,000 events at once, which the defaults do not allow.
+		JetStreamLimits: server.JSLimitOpts{MaxBatchSize: 50_000},
 	})
 	if err != nil {
 		t.Fatal(err)

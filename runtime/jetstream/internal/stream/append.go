@@ -13,9 +13,6 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// MaxBatch is how many messages a batch may have.
-const MaxBatch = 1000
-
 // answerTime is how long the server has for an answer.
 const answerTime = 5 * time.Second
 

@@ -42,6 +42,7 @@ const (
 	duplicateInBatch  = 10201
 	tooManyBatches    = 10210
 	noMessage         = 10037
+	noSequence        = 10043
 )
 
 // Is makes refusals match the errors of this package.

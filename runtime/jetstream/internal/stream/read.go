@@ -159,7 +159,7 @@ func (s *Stream) do(ctx context.Context, subject string, request []byte) error {
 	if err := s.ask(ctx, subject, request, &answer); err != nil {
 		return err
 	}
-	if answer.Error != nil && !errors.Is(answer.Error, ErrNotFound) {
+	if answer.Error != nil && !errors.Is(answer.Error, ErrNotFound) && answer.Error.ErrCode != noSequence {
 		return answer.Error
 	}
 	return nil
