@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -55,13 +56,21 @@ func (s *servers) connect(address string) (*nats.Conn, error) {
 // newEngine returns an engine for one suite. Each log has a server of its own.
 func newEngine() *conformance.Engine {
 	all := &servers{all: map[string]*server{}}
-	through := jetstream.Through(all.connect)
+	opts := []jetstream.Option{jetstream.Through(all.connect)}
+	if !*onDisk {
+		opts = append(opts, jetstream.InMemory())
+	}
 	return &conformance.Engine{
-		Options:   []runtime.Option{jetstream.Engine(through)},
-		Inspect:   []inspect.Option{jetstream.Inspect(through)},
+		Options:   []runtime.Option{jetstream.Engine(opts...)},
+		Inspect:   []inspect.Option{jetstream.Inspect(opts...)},
 		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
 		Copy: func(t *testing.T, target string) string {
 			dir := t.TempDir()
+			if !*onDisk {
+				copied := all.add(t, dir)
+				all.of(target).CopyTo(t, all.of(copied).Server, "bus")
+				return copied
+			}
 			if err := os.CopyFS(dir, os.DirFS(all.of(target).dir)); err != nil {
 				t.Fatal(err)
 			}
@@ -69,6 +78,10 @@ func newEngine() *conformance.Engine {
 		},
 	}
 }
+
+// onDisk makes servers keep streams in files. An atomic batch then costs some milliseconds,
+// as long as there is one server only.
+var onDisk = flag.Bool("on-disk", false, "keep streams in files")
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions)

@@ -6,6 +6,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// InMemory returns an option for tests: the servers keep the stream in memory.
+func InMemory() Option { return func(k *keeper) { k.settings.InMemory = true } }
+
 // Through returns an option for tests: connect connects to the servers.
 func Through(connect func(servers string) (*nats.Conn, error)) Option {
 	return func(k *keeper) {

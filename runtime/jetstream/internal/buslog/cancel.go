@@ -123,14 +123,14 @@ func (l *Log) cancel(ctx context.Context, spec engine.Cancellation, named func(*
 // may hold back others until this one has come again. What was cancelled before keeps its
 // reason. The caller holds mu.
 func (l *Log) discardMsg(one openDelivery, reason string) []*stream.Msg {
-	rev, r := int64(0), one.row
+	rev, r := one.sub.revOf(one.event.Seq), one.row
 	switch {
 	case r == nil:
 		r = newRow(one.event)
 	case r.Cancelled:
 		return nil
 	default:
-		rev, r = r.rev, r.clone()
+		r = r.clone()
 	}
 	r.Reason = reason
 	if one.sub.cursor.Owner != "" {
@@ -146,6 +146,12 @@ func (l *Log) discardMsg(one openDelivery, reason string) []*stream.Msg {
 func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (runs bool, err error) {
 	patience, cancel := context.WithTimeout(ctx, engine.CancelPatience)
 	defer cancel()
+	l.mu.Lock()
+	other := one.sub.cursor.Owner
+	l.mu.Unlock()
+	if connected, err := l.stream.Ping(patience, l.pingSubject(other), engine.CancelPatience); other != l.instance && err == nil && !connected {
+		return false, nil // it is dead, and who takes over reads the row first
+	}
 	owner := 0
 	err = l.wait(patience, func() (bool, error) {
 		r := one.sub.rows[one.event.Seq]
@@ -185,6 +191,7 @@ func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) er
 		}
 		first, _, err := l.stream.Append(ctx, msgs...)
 		if errors.Is(err, stream.ErrConflict) {
+			l.lookForGone(ctx)
 			continue
 		}
 		if err != nil {

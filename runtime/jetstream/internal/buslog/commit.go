@@ -140,13 +140,8 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp) *plan {
 		for i := range f.how.Staged {
 			u.stage(p, &f.how.Staged[i], keys, stagedKeys)
 		}
-		before := u.sub.rows[f.record.Seq]
 		if r := u.rowOf(f); r != nil {
-			rev := int64(0)
-			if before != nil {
-				rev = before.rev
-			}
-			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, rev))
+			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
 		}
 	}
 	p.msgs = append(p.msgs, u.answers(settled)...)
@@ -244,6 +239,7 @@ func (u *unit) send(p *plan) bool {
 				l.mu.Unlock()
 			}
 			l.sync(context.Background())
+			l.lookForGone(context.Background())
 			l.mu.Lock()
 			u.plan = nil
 			l.mu.Unlock()

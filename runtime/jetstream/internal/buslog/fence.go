@@ -47,10 +47,13 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	}
 	first := !l.dispatching
 	l.dispatching = true
-	units := l.waitingUnits()
-	for _, s := range l.subs {
-		if s.Name == "" {
-			continue
+	var units, others []*unit
+	for _, s := range l.inOrder() {
+		switch u := l.units[s.ID]; {
+		case u != nil && u.consumer != nil:
+			units = append(units, u)
+		case s.cursor.Owner != "":
+			others = append(others, &unit{log: l, sub: s})
 		}
 		found.Backlog = max(found.Backlog, l.applied-s.next()+1)
 		for _, r := range s.rows {
@@ -77,6 +80,14 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 			return found, err
 		}
 	}
+	for _, u := range others {
+		crashes, err := l.takeOver(ctx, u, false)
+		found.Crashes = append(found.Crashes, crashes...)
+		if err != nil {
+			return found, err
+		}
+	}
+	found.Interrupted = len(found.Crashes)
 	go l.contend()
 	return found, nil
 }
@@ -133,6 +144,12 @@ func (l *Log) takeOverFreed() {
 // take makes this process the owner of a subscription, unless another owner is alive. It
 // returns the deliveries whose handlers ran when the last owner died.
 func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
+	return l.takeOver(ctx, u, true)
+}
+
+// takeOver is take, or, if it is not to be owned, only notes which handlers ran when the
+// owner died: this process does not poll the subscription.
+func (l *Log) takeOver(ctx context.Context, u *unit, own bool) (crashes []engine.Crash, err error) {
 	l.claiming.Lock()
 	defer l.claiming.Unlock()
 	for {
@@ -151,7 +168,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 			return nil, nil
 		}
 		crashed := c.Owner != "" && c.Owner != l.instance
-		if crashed && l.alive(ctx, c.Owner) {
+		if crashed && l.alive(ctx, c.Owner) || !crashed && !own {
 			return nil, nil
 		}
 		var msgs []*stream.Msg
@@ -173,7 +190,9 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		}
 		c.N++
 		c.Owner, c.PID, c.Host, c.Since = l.instance, os.Getpid(), l.host, time.Now().UTC()
-		c.Busy = c.Busy && crashed
+		if c.Busy = c.Busy && crashed; !own {
+			c.Owner, c.PID, c.Host, c.Since = "", 0, "", time.Time{}
+		}
 		msgs = append(msgs, l.cursorMsg(u.sub, &c, rev))
 		seq, _, err := l.stream.Append(ctx, msgs...)
 		if errors.Is(err, stream.ErrConflict) {
@@ -185,6 +204,9 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		// The fence: what the last owner has stored has been read when this is done.
 		if err := l.reach(ctx, seq+int64(len(msgs))-1); err != nil {
 			return nil, err
+		}
+		if !own {
+			return crashes, nil
 		}
 		l.mu.Lock()
 		if u.sub.cursor.N == c.N && u.sub.cursor.Owner == l.instance && l.units[u.sub.ID] == u {
@@ -246,12 +268,11 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 		before := u.sub.rows[claim.Seq]
 		l.mu.Unlock()
 		var r *row
-		rev := int64(0)
 		switch {
 		case before != nil && !before.open():
 			continue
 		case before != nil:
-			r, rev = before.clone(), before.rev
+			r = before.clone()
 		default:
 			l.mu.Lock()
 			e, err := l.event(claim.Seq)
@@ -287,6 +308,7 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 			r.Crashes = append(r.Crashes, shared)
 		}
 		l.mu.Lock()
+		rev := u.sub.revOf(claim.Seq)
 		crash.Delivery = *(&consumer{unit: u}).deliveryOf(r.record(), r)
 		l.mu.Unlock()
 		crashes = append(crashes, crash)

@@ -338,9 +338,8 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 			if err != nil || !p.sub.handled(e) {
 				continue
 			}
-			r, rev := newRow(e), int64(0)
+			r, rev := newRow(e), p.sub.revOf(e.Seq)
 			if before := p.sub.rows[e.Seq]; before != nil {
-				rev = before.rev
 				r.Attempts, r.History = slices.Clone(before.Attempts), len(before.Attempts)
 			}
 			r.Due, r.Since, r.Replayed, r.Uncounted = now, now, true, 1+len(r.Attempts)

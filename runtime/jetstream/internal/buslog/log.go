@@ -210,13 +210,14 @@ func (l *Log) noteSettled() {
 	}
 }
 
-// reach waits until the view has everything up to a sequence number.
+// reach waits until everything up to a sequence number has arrived. The view has it when
+// its batch is complete.
 func (l *Log) reach(ctx context.Context, seq int64) error {
 	for {
 		if err := l.enter(); err != nil {
 			return err
 		}
-		reached, news := l.applied >= seq, l.arrival()
+		reached, news := l.received >= seq, l.arrival()
 		l.mu.Unlock()
 		if reached {
 			return nil
@@ -241,34 +242,31 @@ func (l *Log) sync(ctx context.Context) error {
 	if err != nil {
 		return l.storage("read", err)
 	}
-	l.mu.Lock()
-	after := l.applied
-	l.mu.Unlock()
-	if after >= last {
-		return nil
-	}
-	// The newest messages may be deleted: then they never come.
-	switch next, err := l.stream.Next(ctx, after+1); {
-	case errors.Is(err, stream.ErrNotFound):
-		l.skip(last)
-		return nil
-	case err != nil:
-		return l.storage("read", err)
-	default:
-		if err := l.reach(ctx, next.Seq); err != nil || next.Seq >= last {
-			return err
+	for {
+		l.mu.Lock()
+		after := l.received
+		if after >= last {
+			l.applyBatch() // the last message of the batch is deleted
+			l.mu.Unlock()
+			return nil
 		}
-	}
-	return l.sync(ctx)
-}
-
-// skip says that there is no message up to a sequence number that has not arrived.
-func (l *Log) skip(to int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.applied < to {
-		l.applied = to
-		l.wakeAll()
+		l.mu.Unlock()
+		// The newest messages may be deleted: then they never come.
+		switch next, err := l.stream.Next(ctx, after+1); {
+		case errors.Is(err, stream.ErrNotFound):
+			l.mu.Lock()
+			l.applyBatch()
+			l.received, l.applied = max(l.received, last), max(l.applied, last)
+			l.wakeAll()
+			l.mu.Unlock()
+			return nil
+		case err != nil:
+			return l.storage("read", err)
+		default:
+			if err := l.reach(ctx, min(next.Seq, last)); err != nil {
+				return err
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package buslog
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Prune implements [engine.Maintainer]. The newest event stays.
-func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
+func (l *Log) Prune(ctx context.Context, before time.Time) (count int, err error) {
 	if err := l.sync(ctx); err != nil {
 		return 0, err
 	}
@@ -20,46 +21,78 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 	}
 	var old []*engine.Record
 	var newest *engine.Record
+	young := 0
 	err = l.each(1, func(r *engine.Record) bool {
+		if young++; r.CreatedAt.Before(before) {
+			young = 0
+		}
 		if newest != nil && newest.CreatedAt.Before(before) && !slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.needs(newest) }) {
 			old = append(old, newest)
 		}
 		newest = r
-		return true
+		return young < pruneStep // their order is nearly that of the log
 	})
 	l.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	for _, r := range old {
-		if err := l.forget(ctx, r.Seq); err != nil {
-			return pruned, l.storage("prune", err)
+	for step := range slices.Chunk(old, pruneStep) {
+		if err := l.forget(ctx, step); err != nil {
+			return count, l.storage("prune", err)
 		}
-		pruned++
+		count += len(step)
 	}
-	return pruned, nil
+	return count, nil
 }
 
-// forget deletes an event and the rows of its deliveries, which are settled.
-func (l *Log) forget(ctx context.Context, seq int64) error {
+// pruneStep is how many events are deleted at a time.
+const pruneStep = 256
+
+// pruned is the record of events that were deleted, for those who have yet to read them.
+type pruned struct {
+	Seqs []int64 `json:"seqs"`
+}
+
+// forget deletes events and the rows of their deliveries, which are settled.
+func (l *Log) forget(ctx context.Context, old []*engine.Record) error {
+	var p pruned
+	for _, r := range old {
+		p.Seqs = append(p.Seqs, r.Seq)
+	}
 	err := l.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		for _, s := range l.inOrder() {
-			if r := s.rows[seq]; r != nil {
-				msgs = append(msgs, l.rowMsg(s.ID, &row{Seq: seq, State: gone}, r.rev))
+			for _, seq := range p.Seqs {
+				if s.rows[seq] != nil && len(msgs) < batchRoom {
+					msgs = append(msgs, l.rowMsg(s.ID, &row{Seq: seq, State: gone}, s.revOf(seq)))
+				}
 			}
 		}
-		return msgs, nil
+		data, _ := json.Marshal(p)
+		return append(msgs, &stream.Msg{Subject: l.subject(pruneToken), Data: data, TTL: goneTime}), nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := l.stream.Delete(ctx, seq); err != nil {
-		return err
+	for _, seq := range p.Seqs {
+		if err := l.stream.Delete(ctx, seq); err != nil {
+			return err
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ring.events = slices.DeleteFunc(l.ring.events, func(r *engine.Record) bool { return r.Seq == seq })
 	return nil
+}
+
+// applyPruned forgets events that are deleted. The caller holds mu.
+func (l *Log) applyPruned(p pruned) {
+	gone := map[int64]bool{}
+	for _, seq := range p.Seqs {
+		gone[seq] = true
+		for w := range l.watches {
+			if seq > w.after && seq > w.began {
+				w.passed++
+			}
+		}
+	}
+	l.ring.events = slices.DeleteFunc(l.ring.events, func(r *engine.Record) bool { return gone[r.Seq] })
 }
 
 // needs reports whether an event is open for a subscription, or a dead letter.

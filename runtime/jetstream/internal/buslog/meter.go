@@ -33,8 +33,8 @@ func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
 }
 
 // eachPending calls f with the events that are not settled for a subscription and have no
-// row. The caller holds mu.
-func (l *Log) eachPending(s *sub, f func(r *engine.Record) bool) error {
+// row. It looks at so many, if bound is not 0. The caller holds mu.
+func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) error {
 	for _, seq := range slices.Clone(s.cursor.Open) {
 		r, err := l.event(seq)
 		if err != nil {
@@ -44,12 +44,16 @@ func (l *Log) eachPending(s *sub, f func(r *engine.Record) bool) error {
 			return nil
 		}
 	}
-	return l.each(s.next(), func(r *engine.Record) bool { return !s.pending(r) || f(r) })
+	looked := 0
+	return l.each(s.next(), func(r *engine.Record) bool {
+		looked++
+		return (!s.pending(r) || f(r)) && looked != bound
+	})
 }
 
 // count counts what is open for a subscription, up to a limit, and the delayed events among
-// it that have no row yet. The caller holds mu.
-func (l *Log) count(s *sub, limit int) (open, delayed int, oldest time.Time, err error) {
+// it that have no row yet. It looks at so many events, if bound is not 0. The caller holds mu.
+func (l *Log) count(s *sub, limit, bound int) (open, delayed int, oldest time.Time, err error) {
 	add := func(at time.Time) {
 		if open++; oldest.IsZero() || at.Before(oldest) {
 			oldest = at
@@ -60,7 +64,7 @@ func (l *Log) count(s *sub, limit int) (open, delayed int, oldest time.Time, err
 			add(r.CreatedAt)
 		}
 	}
-	err = l.eachPending(s, func(r *engine.Record) bool {
+	err = l.eachPending(s, bound, func(r *engine.Record) bool {
 		if add(r.CreatedAt); !r.Due.IsZero() {
 			delayed++
 		}
@@ -79,7 +83,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 	}
 	defer l.mu.Unlock()
 	for _, s := range l.inOrder() {
-		n, _, _, err := l.count(s, limit)
+		n, _, _, err := l.count(s, limit, 0)
 		if err != nil {
 			return 0, err
 		}
@@ -121,7 +125,7 @@ func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error
 
 // lagOf counts for one subscription. The caller holds mu.
 func (l *Log) lagOf(s *sub, limit int) (engine.Lag, error) {
-	open, delayed, oldest, err := l.count(s, max(limit, 1))
+	open, delayed, oldest, err := l.count(s, max(limit, 1), 0)
 	lag := engine.Lag{
 		Waiting: delayed, Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), AtMost: open, Oldest: oldest,
 		Paused: l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0,
@@ -179,7 +183,7 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 		if ours[s.ID] {
 			continue
 		}
-		open, _, oldest, err := l.count(s, 1)
+		open, _, oldest, err := l.count(s, 1, searched)
 		if err != nil {
 			return found, err
 		}

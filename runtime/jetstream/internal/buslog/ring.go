@@ -9,7 +9,7 @@ import (
 
 // How much of the newest events is kept in memory, for the subscriptions that keep up.
 const (
-	ringEvents = 4096
+	ringEvents = 16384
 	ringBytes  = 8 << 20
 )
 

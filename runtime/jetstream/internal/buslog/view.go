@@ -3,6 +3,7 @@ package buslog
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,7 +17,9 @@ import (
 // view is what the stream says, up to the message applied. It is guarded by the log's mu.
 type view struct {
 	applied     int64
-	lastEvent   int64 // the newest event
+	received    int64           // the newest message that has arrived
+	batch       []stream.Stored // those that are not applied yet
+	lastEvent   int64           // the newest event
 	registry    registry
 	registryRev int64
 	subs        map[string]*sub // by id
@@ -38,9 +41,10 @@ type sub struct {
 	subscription
 	routes map[string]bool // the types it gets, by the name under which they are published
 	cursor cursor
-	rev    int64          // the sequence number of cursor; 0 if there is none yet
-	rows   map[int64]*row // those that are not gone, by event
-	due    queue          // of rows that wait
+	rev    int64           // the sequence number of cursor; 0 if there is none yet
+	rows   map[int64]*row  // those that are not gone, by event
+	due    queue           // of rows that wait
+	gone   map[int64]int64 // the records of rows that are gone, which the server keeps for a while
 }
 
 // schema is the record of the schema of a type's payload.
@@ -118,7 +122,7 @@ func (l *Log) load(ctx context.Context) error {
 		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
 	}
 	// What came while the records were read comes again: they are replaced by the same.
-	l.applied, l.lastEvent, l.ring.from = last, last, last+1
+	l.applied, l.received, l.lastEvent, l.ring.from = last, last, last, last+1
 	if l.stop, err = l.stream.Follow(context.WithoutCancel(ctx), last+1, l.arrived); err != nil {
 		return err
 	}
@@ -136,17 +140,22 @@ func orElse(err, other error) error {
 	return other
 }
 
-// arrived takes the next message of the stream.
+// arrived takes the next message of the stream. Those of a batch become part of the view
+// together.
 func (l *Log) arrived(m stream.Stored) {
 	l.mu.Lock()
-	if l.closed || m.Seq <= l.applied {
+	if l.closed || m.Seq <= l.received {
 		l.mu.Unlock()
 		return
 	}
-	if err := l.apply(m); err != nil {
-		l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+	batch := first(m.Header, "Nats-Batch-Id")
+	if len(l.batch) > 0 && batch != first(l.batch[0].Header, "Nats-Batch-Id") {
+		l.applyBatch() // its last message is replaced by a newer one
 	}
-	l.applied = m.Seq
+	l.received = m.Seq
+	if l.batch = append(l.batch, m); batch == "" || first(m.Header, "Nats-Batch-Commit") != "" {
+		l.applyBatch()
+	}
 	if l.news != nil {
 		close(l.news)
 		l.news = nil
@@ -156,6 +165,18 @@ func (l *Log) arrived(m stream.Stored) {
 	if tell {
 		l.tell()
 	}
+}
+
+// applyBatch makes the messages that have arrived part of the view. The caller holds mu.
+func (l *Log) applyBatch() {
+	for _, m := range l.batch {
+		if err := l.apply(m); err != nil {
+			l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+		}
+		l.applied = m.Seq
+	}
+	clear(l.batch)
+	l.batch = l.batch[:0]
 }
 
 // apply makes a message part of the view. The caller holds mu.
@@ -216,6 +237,12 @@ func (l *Log) apply(m stream.Stored) error {
 	case requestToken:
 		l.requestsNew = true
 		return newer(m, &l.requestsRev, &l.requests)
+	case pruneToken:
+		var p pruned
+		if err := json.Unmarshal(m.Data, &p); err != nil {
+			return err
+		}
+		l.applyPruned(p)
 	case keyToken: // is read when it is needed
 	default:
 		return fmt.Errorf("nothing is known of messages %q", kind)
@@ -240,7 +267,7 @@ func newer[T any](m stream.Stored, rev *int64, record *T) error {
 func (l *Log) sub(id string) *sub {
 	s := l.subs[id]
 	if s == nil {
-		s = &sub{subscription: subscription{ID: id}, rows: map[int64]*row{}, routes: map[string]bool{}}
+		s = &sub{subscription: subscription{ID: id}, rows: map[int64]*row{}, gone: map[int64]int64{}, routes: map[string]bool{}}
 		l.subs[id] = s
 	}
 	return s
@@ -266,6 +293,37 @@ func (l *Log) applyEvent(r *engine.Record) {
 	}
 }
 
+// revOf returns the sequence number of the record of a row; 0 if there is none.
+func (s *sub) revOf(seq int64) int64 {
+	if r := s.rows[seq]; r != nil {
+		return r.rev
+	}
+	return s.gone[seq]
+}
+
+// lookForGone asks which records of rows that are gone the server still has.
+func (l *Log) lookForGone(ctx context.Context) {
+	type place struct {
+		s   *sub
+		seq int64
+	}
+	var all []place
+	l.mu.Lock()
+	for _, s := range l.subs {
+		for seq := range s.gone {
+			all = append(all, place{s, seq})
+		}
+	}
+	l.mu.Unlock()
+	for _, at := range all {
+		if _, err := l.stream.LastOf(ctx, l.rowSubject(at.s.ID, at.seq)); errors.Is(err, stream.ErrNotFound) {
+			l.mu.Lock()
+			delete(at.s.gone, at.seq)
+			l.mu.Unlock()
+		}
+	}
+}
+
 func (l *Log) applyRow(rest string, m stream.Stored) error {
 	id, text, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)
@@ -281,8 +339,9 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 		return err
 	}
 	r.rev = m.Seq
-	if r.State == gone {
+	if delete(s.gone, seq); r.State == gone {
 		delete(s.rows, seq)
+		s.gone[seq] = m.Seq
 	} else {
 		s.rows[seq] = r
 	}

@@ -2,11 +2,13 @@ package buslog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // watchSlack covers publishers that took the time and stored their event later.
@@ -18,10 +20,13 @@ type watch struct {
 	spec  engine.WatchSpec
 	after int64
 	wake  func() // guarded by the log's mu
+	began int64  // the newest event when it was made
+
+	passed int64 // events that were pruned before their turn
 }
 
 // Watch implements [engine.Watcher].
-func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (engine.Watch, error) {
+func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (_ engine.Watch, err error) {
 	if err := l.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -29,22 +34,34 @@ func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (engine.Watch, e
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	w := &watch{log: l, spec: spec, after: l.applied, wake: func() {}}
+	w := &watch{log: l, spec: spec, after: l.applied, began: l.applied, wake: func() {}}
 	if !spec.Since.IsZero() {
-		w.after = 0
-		err := l.each(1, func(r *engine.Record) bool {
-			if r.CreatedAt.After(spec.Since.Add(-watchSlack)) {
-				return false
-			}
-			w.after = r.Seq
-			return true
-		})
-		if err != nil {
+		if w.after, err = l.before(spec.Since.Add(-watchSlack)); err != nil {
 			return nil, err
 		}
 	}
 	l.watches[w] = struct{}{}
 	return w, nil
+}
+
+// before returns a place in the log behind which everything is that was stored after a
+// time. The caller holds mu, which is free while the server is asked.
+func (l *Log) before(at time.Time) (int64, error) {
+	for i := len(l.ring.events) - 1; i >= 0; i-- {
+		if r := l.ring.events[i]; !r.CreatedAt.After(at) {
+			return r.Seq, nil
+		}
+	}
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	next, err := l.stream.NextSince(context.Background(), at)
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return l.ring.from - 1, nil
+	case err != nil:
+		return 0, l.storage("read", err)
+	}
+	return next.Seq - 1, nil
 }
 
 // Close implements [engine.Watch].
@@ -63,7 +80,12 @@ func (w *watch) Notify(wake func()) {
 }
 
 // PassedOver implements [engine.Watch].
-func (w *watch) PassedOver() int64 { return 0 }
+func (w *watch) PassedOver() (n int64) {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	n, w.passed = w.passed, 0
+	return n
+}
 
 // Read implements [engine.Watch].
 func (w *watch) Read(limit int) ([]*engine.Record, error) {

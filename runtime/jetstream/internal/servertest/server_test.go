@@ -1,10 +1,10 @@
 package servertest
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
-	"context"
 
 	"github.com/nats-io/nats.go/jetstream"
 )

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,11 +36,12 @@ func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer
 
 // getRequest is that of the API.
 type getRequest struct {
-	Seq      int64  `json:"seq,omitempty"`
-	LastFor  string `json:"last_by_subj,omitempty"`
-	NextFor  string `json:"next_by_subj,omitempty"`
-	Batch    int    `json:"batch,omitempty"`
-	MaxBytes int    `json:"max_bytes,omitempty"`
+	Seq      int64      `json:"seq,omitempty"`
+	LastFor  string     `json:"last_by_subj,omitempty"`
+	NextFor  string     `json:"next_by_subj,omitempty"`
+	Start    *time.Time `json:"start_time,omitempty"`
+	Batch    int        `json:"batch,omitempty"`
+	MaxBytes int        `json:"max_bytes,omitempty"`
 }
 
 func (s *Stream) get(ctx context.Context, r getRequest) (Stored, error) {
@@ -94,11 +96,25 @@ func (s *Stream) NextOf(ctx context.Context, subject string, seq int64) (Stored,
 	return s.get(ctx, getRequest{Seq: seq, NextFor: subject})
 }
 
+// NextSince returns the first message that was stored at a time or later, by any replica, or
+// [ErrNotFound].
+func (s *Stream) NextSince(ctx context.Context, at time.Time) (Stored, error) {
+	page, err := s.page(ctx, getRequest{Start: &at, Batch: 1})
+	if err != nil || len(page) == 0 {
+		return Stored{}, cmp.Or(err, ErrNotFound)
+	}
+	return page[0], nil
+}
+
 // Page returns up to limit messages of a subject, which may have wildcards, from a sequence
 // number on. Any replica may answer: it has a prefix of what the leader has. No messages
 // mean that the replica has no more.
 func (s *Stream) Page(ctx context.Context, from int64, subject string, limit, bytes int) ([]Stored, error) {
-	request, _ := json.Marshal(getRequest{Seq: max(from, 1), NextFor: subject, Batch: limit, MaxBytes: bytes})
+	return s.page(ctx, getRequest{Seq: max(from, 1), NextFor: subject, Batch: limit, MaxBytes: bytes})
+}
+
+func (s *Stream) page(ctx context.Context, r getRequest) ([]Stored, error) {
+	request, _ := json.Marshal(r)
 	inbox := s.nc.NewInbox()
 	sub, err := s.nc.SubscribeSync(inbox)
 	if err != nil {

@@ -21,6 +21,7 @@ type Stream struct {
 type Settings struct {
 	Replicas int // 0 for 1
 	MaxBytes int64
+	InMemory bool // for tests
 }
 
 // duplicates is for how long the server knows the ids of messages.
@@ -38,6 +39,9 @@ func Open(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*
 		Name: name, Subjects: []string{name + ".>"}, Storage: jetstream.FileStorage,
 		Replicas: max(settings.Replicas, 1), Duplicates: duplicates, Discard: jetstream.DiscardNew, MaxBytes: settings.MaxBytes,
 		AllowAtomicPublish: true, AllowRollup: true, AllowMsgTTL: true, AllowDirect: true,
+	}
+	if settings.InMemory {
+		config.Storage = jetstream.MemoryStorage
 	}
 	if config.MaxBytes == 0 {
 		config.MaxBytes = -1
