@@ -64,7 +64,7 @@ func (u *unit) again(f *flight) {
 	seq := f.record.Seq
 	if r := u.sub.rows[seq]; r != nil {
 		u.log.queueRow(u.sub, r)
-	} else {
+	} else if seq < u.next {
 		u.putBack(seq)
 	}
 	u.changed(false)
@@ -201,6 +201,8 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 			return nil, now.Add(flushDelay), nil
 		}
 		return nil, time.Time{}, nil
+	case r == nil && seq >= u.next:
+		return c.pollAhead(seq)
 	case r == nil || !r.open():
 		return nil, time.Time{}, nil
 	case r.State == held && l.typePaused(r.Type):
@@ -209,6 +211,28 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, r.Due, nil
 	}
 	return c.handOut(r.record(), r), time.Time{}, nil
+}
+
+// pollAhead is PollEvent for an event that the consumer has not come to. It is handed out if
+// it is delayed and due. The caller holds mu, which is free while the server is asked.
+func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
+	u, l := c.unit, c.unit.log
+	r, err := l.event(seq)
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return nil, time.Time{}, nil
+	case err != nil:
+		return nil, time.Time{}, l.storage("read", err)
+	case c.gone || !u.owned || seq < u.next || u.flights[seq] != nil || u.sub.rows[seq] != nil:
+		return nil, time.Now(), nil // it has changed meanwhile
+	case r.Due.IsZero() || !u.sub.matches(r):
+		return nil, time.Time{}, nil
+	case r.Due.After(time.Now()):
+		return nil, r.Due, nil
+	}
+	d := c.handOut(r, nil)
+	u.flights[seq].ahead = true
+	return d, time.Time{}, nil
 }
 
 // handOut notes that a delivery is polled. The caller holds mu.

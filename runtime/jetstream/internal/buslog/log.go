@@ -60,6 +60,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	}
 	l.host, _ = os.Hostname()
 	l.view.subs = map[string]*sub{}
+	l.view.seen = map[string]int64{}
 	l.view.audit = map[int64]engine.AuditEntry{}
 	l.view.schemas = map[string]schema{}
 	if err := l.load(ctx); err != nil {

@@ -44,16 +44,38 @@ func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) erro
 			return nil
 		}
 	}
-	looked := 0
-	return l.each(s.next(), func(r *engine.Record) bool {
+	looked, last, none := 0, l.applied, true
+	err := l.each(max(s.next(), s.clear+1), func(r *engine.Record) bool {
 		looked++
-		return (!s.pending(r) || f(r)) && looked != bound
+		if s.pending(r) {
+			none = false
+			return f(r)
+		}
+		if none && r.Seq <= last {
+			s.clear = r.Seq
+		}
+		return looked != bound
 	})
+	if none && looked != bound && err == nil {
+		s.clear = max(s.clear, last)
+	}
+	return err
 }
 
 // count counts what is open for a subscription, up to a limit, and the delayed events among
 // it that have no row yet. It looks at so many events, if bound is not 0. The caller holds mu.
 func (l *Log) count(s *sub, limit, bound int) (open, delayed int, oldest time.Time, err error) {
+	for range 3 {
+		before := l.applied
+		open, delayed, oldest, err = l.countOnce(s, limit, bound)
+		if err != nil || l.applied == before { // nothing came while the server was asked
+			break
+		}
+	}
+	return open, delayed, oldest, err
+}
+
+func (l *Log) countOnce(s *sub, limit, bound int) (open, delayed int, oldest time.Time, err error) {
 	add := func(at time.Time) {
 		if open++; oldest.IsZero() || at.Before(oldest) {
 			oldest = at
@@ -193,15 +215,25 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 	}
 	found.Last = l.applied
 	types, looked := map[string]bool{}, 0
-	err = l.each(after+1, func(r *engine.Record) bool {
-		routed := slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.routes[r.Type] })
-		if name := l.here[r.Type]; !routed && !types[name] && name != "" && name[0] != engine.OwnType && relevant(name) {
+	add := func(eventType string) {
+		routed := slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.routes[eventType] })
+		if name := l.here[eventType]; !routed && !types[name] && name != "" && name[0] != engine.OwnType && relevant(name) {
 			types[name] = true
 			found.Types = append(found.Types, name)
 		}
-		looked++
-		return looked < searched
-	})
+	}
+	for eventType, seq := range l.seen {
+		if seq > after {
+			add(eventType)
+		}
+	}
+	if after < l.loaded { // older ones are on the server
+		err = l.each(after+1, func(r *engine.Record) bool {
+			add(r.Type)
+			looked++
+			return looked < searched && r.Seq < l.loaded
+		})
+	}
 	slices.SortFunc(found.Types, strings.Compare)
 	return found, err
 }

@@ -52,6 +52,7 @@ type flight struct {
 	started  time.Time
 	ended    bool               // it is settled
 	how      engine.Disposition // if so
+	ahead    bool               // it was polled before its turn, so that it needs a row whatever happens
 	park     bool               // it is a delayed event that becomes a row
 }
 

@@ -85,10 +85,10 @@ func (u *unit) rowOf(f *flight) *row {
 	switch v.Kind {
 	case engine.Done:
 		r.State = done
-		if before == nil && len(r.Attempts) == 0 {
+		if before == nil && len(r.Attempts) == 0 && !f.ahead {
 			return nil
 		}
-		if len(r.Attempts) == 0 && !r.Replayed {
+		if len(r.Attempts) == 0 && !r.Replayed && r.Seq < u.next {
 			r.State = gone
 		}
 	case engine.Discard:
@@ -166,7 +166,7 @@ func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
 		if settled[seq] {
 			continue
 		}
-		if u.sub.rows[seq] == nil {
+		if u.sub.rows[seq] == nil && seq < u.next {
 			c.Open = append(c.Open, seq)
 		}
 		if f.begun {

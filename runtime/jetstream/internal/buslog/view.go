@@ -17,9 +17,11 @@ import (
 // view is what the stream says, up to the message applied. It is guarded by the log's mu.
 type view struct {
 	applied     int64
-	received    int64           // the newest message that has arrived
-	batch       []stream.Stored // those that are not applied yet
-	lastEvent   int64           // the newest event
+	received    int64            // the newest message that has arrived
+	batch       []stream.Stored  // those that are not applied yet
+	lastEvent   int64            // the newest event
+	loaded      int64            // what came later was seen by this process
+	seen        map[string]int64 // the newest event of each type that came since then
 	registry    registry
 	registryRev int64
 	subs        map[string]*sub // by id
@@ -44,6 +46,7 @@ type sub struct {
 	rev    int64           // the sequence number of cursor; 0 if there is none yet
 	rows   map[int64]*row  // those that are not gone, by event
 	due    queue           // of rows that wait
+	clear  int64           // no event that is pending and has no row is between next and this
 	gone   map[int64]int64 // the records of rows that are gone, which the server keeps for a while
 }
 
@@ -122,6 +125,7 @@ func (l *Log) load(ctx context.Context) error {
 		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
 	}
 	// What came while the records were read comes again: they are replaced by the same.
+	l.loaded = last
 	l.applied, l.received, l.lastEvent, l.ring.from = last, last, last, last+1
 	if l.stop, err = l.stream.Follow(context.WithoutCancel(ctx), last+1, l.arrived); err != nil {
 		return err
@@ -209,6 +213,9 @@ func (l *Log) apply(m stream.Stored) error {
 		if err := json.Unmarshal(m.Data, &c); err != nil {
 			return err
 		}
+		if c.Next < s.cursor.Next {
+			s.clear = 0
+		}
 		s.cursor, s.rev = c, m.Seq
 		if u := l.units[rest]; u != nil {
 			u.cursorChanged()
@@ -287,7 +294,7 @@ func (l *Log) applyEvent(r *engine.Record) {
 			u.next = r.Seq + 1
 		}
 	}
-	l.lastEvent = r.Seq
+	l.lastEvent, l.seen[r.Type] = r.Seq, r.Seq
 	for w := range l.watches {
 		w.wake()
 	}
@@ -345,6 +352,9 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	} else {
 		s.rows[seq] = r
 	}
+	if seq <= s.clear && r.State == gone && seq >= s.next() {
+		s.clear = seq - 1
+	}
 	l.queueRow(s, r)
 	if u := l.units[id]; u != nil {
 		u.rowChanged(r)
@@ -382,6 +392,7 @@ func (l *Log) registryChanged() {
 	for _, entry := range l.registry.Subs {
 		s := l.sub(entry.ID)
 		known[entry.ID] = true
+		s.clear = 0
 		s.subscription, s.routes = entry, map[string]bool{}
 		for _, t := range l.registry.Types {
 			if ok, err := typenames.MatchesAny(entry.Pattern, names[t.Name]); ok && err == nil {

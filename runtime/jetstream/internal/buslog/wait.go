@@ -99,9 +99,13 @@ func (l *Log) wait(ctx context.Context, settled func() (bool, error)) error {
 		if err := l.enter(); err != nil {
 			return err
 		}
-		news := l.settlement()
+		news, before := l.settlement(), l.applied
 		ok, err := settled()
+		again := l.applied != before // something came while the server was asked
 		l.mu.Unlock()
+		if again && err == nil {
+			continue
+		}
 		if ok || err != nil {
 			return err
 		}

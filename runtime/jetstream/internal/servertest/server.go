@@ -24,7 +24,7 @@ type Server struct{ *server.Server }
 func Start(t *testing.T, dir string) *Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{
-		ServerName: "test", DontListen: true, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
+		ServerName: "test", DontListen: true, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, NoSystemAccount: true,
 		JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 30,
 		// The suite publishes 20,000 events at once, which the defaults do not allow.
 		JetStreamLimits: server.JSLimitOpts{MaxBatchSize: 50_000},
