@@ -2,8 +2,12 @@ package buslog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,96 +85,231 @@ func (l *Log) cancel(ctx context.Context, spec engine.Cancellation, named func(*
 	if err := l.Flush(ctx); err != nil {
 		return nil, err
 	}
-	var open []openDelivery
 	began := time.Now()
-	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
-		open, err = l.openTo(spec.Event, spec.Subscription)
-		for _, one := range open {
-			before := one.row
-			if spec.Actor != "" && (before == nil || !before.Cancelled) {
-				msgs = append(msgs, l.auditMsg(engine.AuditEntry{Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: one.sub.Name, Count: 1}))
-			}
-			msgs = append(msgs, l.discardMsg(one, spec.Reason)...)
+	open, err := l.discardOpen(ctx, spec.Event, spec.Subscription, spec.Reason, func(one openDelivery) *stream.Msg {
+		if spec.Actor == "" || one.row != nil && one.row.Cancelled || one.sub.asks[one.event.Seq] != nil {
+			return nil
 		}
-		return msgs, err
+		return l.auditMsg(engine.AuditEntry{Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: one.sub.Name, Count: 1})
 	})
 	if err != nil {
 		return nil, err
 	}
-	begun := &engine.BegunError{ID: spec.Event}
+	begun, settled := &engine.BegunError{ID: spec.Event}, &engine.NotOpenError{Event: spec.Event}
 	for _, one := range open {
-		runs, err := l.answer(ctx, one, began)
+		what, err := l.answer(ctx, one, began)
 		if err != nil {
 			return cancelled, err
 		}
 		l.mu.Lock()
-		name := named(one.sub)
-		l.mu.Unlock()
-		if runs {
+		switch name := named(one.sub); what {
+		case running:
 			begun.Running = append(begun.Running, name)
-		} else {
+		case refused:
 			cancelled = append(cancelled, name)
+		default:
+			settled.States = append(settled.States, one.sub.Name+" "+l.stateOf(one.sub, one.event).State)
 		}
+		l.mu.Unlock()
 	}
-	if len(begun.Running) > 0 {
+	switch {
+	case len(begun.Running) > 0:
 		begun.Cancelled = cancelled
 		return cancelled, begun
+	case len(cancelled) == 0:
+		return nil, settled
 	}
 	return cancelled, nil
 }
 
-// discardMsg returns the messages that discard an open delivery, or have the owner do so: it
-// may hold back others until this one has come again. What was cancelled before keeps its
-// reason. The caller holds mu.
-func (l *Log) discardMsg(one openDelivery, reason string) []*stream.Msg {
-	rev, r := one.sub.revOf(one.event.Seq), one.row
-	switch {
-	case r == nil:
-		r = newRow(one.event)
-	case r.Cancelled:
-		return nil
-	default:
-		r = r.clone()
+// discardOpen discards the open deliveries of an event, and returns them. The owner of a
+// subscription is asked to do so: it changes their rows all the time, and may have to hold
+// back others until this one has come again. Where no owner is alive the rows are changed.
+// note returns what is stored besides.
+func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string, note func(openDelivery) *stream.Msg) (open []openDelivery, err error) {
+	if err := l.sync(ctx); err != nil {
+		return nil, err
 	}
-	r.Reason = reason
-	if one.sub.cursor.Owner != "" {
-		r.State, r.Due, r.Cancelled, r.Answer = waiting, time.Time{}, true, ""
-	} else {
-		r.State, r.Died = discarded, time.Now()
+	l.mu.Lock()
+	alive := map[string]bool{"": false, l.instance: true}
+	for _, s := range l.subs {
+		if owner := s.cursor.Owner; !alive[owner] {
+			alive[owner] = false
+		}
 	}
-	return []*stream.Msg{l.rowMsg(one.sub.ID, r, rev)}
+	l.mu.Unlock()
+	for owner, known := range alive {
+		if !known && owner != "" {
+			alive[owner] = l.mayBeAlive(ctx, owner)
+		}
+	}
+	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		open, err = l.openTo(id, name)
+		for _, one := range open {
+			msgs = append(msgs, note(one))
+			before, r := one.row, (*row)(nil)
+			switch {
+			case before != nil && before.Cancelled || one.sub.asks[one.event.Seq] != nil: // what was cancelled before keeps its reason
+				continue
+			case alive[one.sub.cursor.Owner]:
+				msgs = append(msgs, l.askMsg(one.sub.ID, one.event.Seq, &ask{Reason: reason}))
+				continue
+			case before == nil:
+				r = newRow(one.event)
+			default:
+				r = before.clone()
+			}
+			r.Reason = reason
+			if one.sub.cursor.Owner != "" { // it is dead
+				r.State, r.Due, r.Cancelled, r.Answer = waiting, time.Time{}, true, refused
+			} else {
+				r.State, r.Died = discarded, time.Now()
+			}
+			msgs = append(msgs, l.rowMsg(one.sub.ID, r, one.sub.revOf(r.Seq)))
+		}
+		return msgs, err
+	})
+	return open, err
 }
 
-// answer waits until the owner of a subscription has said whether a delivery that was
-// cancelled runs.
-func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (runs bool, err error) {
+// mayBeAlive reports whether an owner answers, or is connected.
+func (l *Log) mayBeAlive(ctx context.Context, instance string) bool {
+	connected, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
+	return connected || err != nil
+}
+
+// answer waits until the owner of a subscription has said what becomes of a delivery that
+// was cancelled. It is empty if the delivery was settled before.
+func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (what answer, err error) {
 	patience, cancel := context.WithTimeout(ctx, engine.CancelPatience)
 	defer cancel()
-	l.mu.Lock()
-	other := one.sub.cursor.Owner
-	l.mu.Unlock()
-	if connected, err := l.stream.Ping(patience, l.pingSubject(other), engine.CancelPatience); other != l.instance && err == nil && !connected {
-		return false, nil // it is dead, and who takes over reads the row first
-	}
-	owner := 0
+	owner, seq := 0, one.event.Seq
 	err = l.wait(patience, func() (bool, error) {
-		r := one.sub.rows[one.event.Seq]
+		r := one.sub.rows[seq]
 		owner = one.sub.cursor.PID
-		if u := l.units[one.sub.ID]; u != nil && u.owned {
-			f := u.flights[one.event.Seq]
-			runs = f != nil && f.begun && !f.ended
-			return true, nil
+		u := l.units[one.sub.ID]
+		switch {
+		case u != nil && u.owned:
+			what = u.answer(one.event)
+		case one.sub.asks[seq] != nil:
+			return false, nil
+		case r != nil && r.open():
+			what = r.Answer
+		case r != nil && r.State == discarded && r.Reason != "" || r == nil && one.sub.pending(one.event):
+			what = refused
+		default:
+			what = ""
 		}
-		if r == nil || !r.open() || r.Answer != "" {
-			runs = r != nil && r.Answer == running
-			return true, nil
-		}
-		return false, nil
+		return true, nil
 	})
 	if err != nil && !errors.Is(err, engine.ErrClosed) {
-		return false, &engine.UnansweredError{ID: one.event.ID, PID: owner, Waited: time.Since(began), Err: ctx.Err()}
+		return "", &engine.UnansweredError{ID: one.event.ID, PID: owner, Waited: time.Since(began), Err: ctx.Err()}
 	}
-	return runs, err
+	return what, err
+}
+
+// answer says what becomes of a delivery that was cancelled. The caller holds mu.
+func (u *unit) answer(event *engine.Record) answer {
+	r := u.sub.rows[event.Seq]
+	switch f := u.flights[event.Seq]; {
+	case f != nil && !f.ended && f.begun:
+		return running
+	case f != nil && !f.ended:
+		return refused
+	case f != nil && (f.how.Kind == engine.Done || f.how.Kind == engine.Dead || f.how.Kind == engine.Discard && !f.how.Cancelled):
+		return ""
+	case f != nil, r != nil && r.open(), r == nil && u.sub.pending(event), r != nil && r.State == discarded:
+		return refused
+	}
+	return ""
+}
+
+// ask is the record of a wish to have a delivery cancelled, until the owner of the
+// subscription has answered with a row.
+type ask struct {
+	Reason   string `json:"reason"`
+	Answered bool   `json:"answered,omitempty"`
+}
+
+// askMsg returns the message of a wish; nil if it is answered.
+func (l *Log) askMsg(sub string, seq int64, a *ask) *stream.Msg {
+	m := &stream.Msg{Subject: l.subject(askToken, sub, strconv.FormatInt(seq, 10)), Only: true}
+	if a == nil {
+		a, m.TTL = &ask{Answered: true}, goneTime
+	}
+	m.Data, _ = json.Marshal(a)
+	return m
+}
+
+// applyAsk notes a wish. The caller holds mu.
+func (l *Log) applyAsk(rest string, m stream.Stored) error {
+	id, text, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	var a ask
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return err
+	}
+	s := l.sub(id)
+	if delete(s.asks, seq); !a.Answered {
+		s.asks[seq] = &a
+	}
+	if u := l.units[id]; u != nil && u.owned && !a.Answered {
+		u.changed(true)
+		if u.consumer != nil {
+			u.consumer.wake()
+		}
+	}
+	l.noteSettled()
+	return nil
+}
+
+// askedEvents returns the events that somebody wishes to have cancelled and that have no row.
+func (u *unit) askedEvents() map[int64]*engine.Record {
+	l := u.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(u.sub.asks) == 0 {
+		return nil
+	}
+	events := map[int64]*engine.Record{}
+	for _, seq := range slices.Collect(maps.Keys(u.sub.asks)) {
+		if u.sub.rows[seq] == nil {
+			if r, err := l.event(seq); err == nil {
+				events[seq] = r
+			}
+		}
+	}
+	return events
+}
+
+// answers returns the messages that answer those who wish to have deliveries cancelled. The
+// caller holds mu.
+func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record) (msgs []*stream.Msg) {
+	for seq, a := range u.sub.asks {
+		r := u.sub.rows[seq]
+		if settled[seq] || len(msgs) >= batchRoom || r == nil && events[seq] == nil {
+			continue
+		}
+		event := events[seq]
+		if r != nil {
+			event = r.record()
+		}
+		what := u.answer(event)
+		if what != "" && (r == nil || r.open()) {
+			if r == nil {
+				r = newRow(event)
+			} else {
+				r = r.clone()
+			}
+			r.Reason, r.Cancelled, r.Answer, r.State, r.Due = a.Reason, true, what, waiting, time.Time{}
+			msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
+		}
+		msgs = append(msgs, u.log.askMsg(u.sub.ID, seq, nil))
+	}
+	return msgs
 }
 
 // edit stores the messages that change returns, all or nothing. change is called again, with

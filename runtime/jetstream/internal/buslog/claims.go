@@ -44,8 +44,8 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 
 // cancelled reports whether somebody has cancelled a delivery. The caller holds mu.
 func (c *consumer) cancelled(f *flight) bool {
-	r := c.unit.sub.rows[f.record.Seq]
-	return r != nil && r.Cancelled && r.open()
+	_, ok := c.unit.cancelled(f.record.Seq)
+	return ok
 }
 
 // BeginAll implements [engine.Settler].

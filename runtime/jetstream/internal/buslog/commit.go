@@ -79,14 +79,14 @@ func (u *unit) commit() (more bool) {
 	taken := u.takeEnded()
 	l.mu.Unlock()
 
-	keys := u.lookUp(taken)
+	keys, asked := u.lookUp(taken), u.askedEvents()
 
 	l.mu.Lock()
 	if !u.owned {
 		l.mu.Unlock()
 		return false
 	}
-	p := u.makePlan(taken, keys)
+	p := u.makePlan(taken, keys, asked)
 	u.plan = p
 	l.mu.Unlock()
 	if u.send(p) {
@@ -131,7 +131,7 @@ func (u *unit) lookUp(taken []*flight) lookedUp {
 }
 
 // makePlan returns the batch that stores how deliveries have ended. The caller holds mu.
-func (u *unit) makePlan(taken []*flight, keys lookedUp) *plan {
+func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
 	l := u.log
 	p := &plan{flights: taken, changes: u.changes, release: u.releasing && len(taken) == len(u.queue)}
 	settled, stagedKeys := map[int64]bool{}, engine.Keys{}
@@ -144,7 +144,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp) *plan {
 			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
 		}
 	}
-	p.msgs = append(p.msgs, u.answers(settled)...)
+	p.msgs = append(p.msgs, u.answers(settled, asked)...)
 	p.cursor = u.cursorOf(settled, p.release)
 	u.begun = false
 	u.busy = p.cursor.Busy
@@ -178,26 +178,6 @@ func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Key
 			p.msgs = append(p.msgs, msg, l.eventMsg(r))
 		}
 	}
-}
-
-// answers tells those who have cancelled deliveries whether their handlers run. The caller
-// holds mu.
-func (u *unit) answers(settled map[int64]bool) (msgs []*stream.Msg) {
-	u.asked = slices.DeleteFunc(u.asked, func(seq int64) bool {
-		r := u.sub.rows[seq]
-		return r == nil || !r.open() || !r.Cancelled || r.Answer != ""
-	})
-	for _, seq := range u.asked {
-		if settled[seq] || len(msgs) == batchRoom {
-			continue
-		}
-		r, f := u.sub.rows[seq].clone(), u.flights[seq]
-		if r.Answer = refused; f != nil && f.begun && !f.ended {
-			r.Answer = running
-		}
-		msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, r.rev))
-	}
-	return msgs
 }
 
 // cursorMsg returns the message of a cursor. It is refused if the cursor has changed since rev.

@@ -282,8 +282,17 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 	c.unit.log.mu.Lock()
 	defer c.unit.log.mu.Unlock()
-	if r := c.unit.sub.rows[seq]; r != nil && r.Cancelled && r.open() {
+	return c.unit.cancelled(seq)
+}
+
+func (u *unit) cancelled(seq int64) (reason string, ok bool) {
+	switch r, a := u.sub.rows[seq], u.sub.asks[seq]; {
+	case r != nil && !r.open():
+		return "", false
+	case r != nil && r.Cancelled:
 		return r.Reason, true
+	case a != nil:
+		return a.Reason, true
 	}
 	return "", false
 }

@@ -245,10 +245,7 @@ func (u *unit) begin(c cursor, wary int) {
 		u.log.queueRow(u.sub, r)
 	}
 	u.stored = u.changes
-	for _, r := range u.sub.rows {
-		u.rowChanged(r) // somebody may wait for an answer
-	}
-	if c.Busy {
+	if c.Busy || len(u.sub.asks) > 0 { // or somebody waits for an answer
 		u.changed(false)
 	}
 	u.ended = make(chan struct{})

@@ -419,6 +419,10 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 	state := engine.DeliveryState{Subscription: s.Name, State: engine.StateDone}
 	ran := slices.ContainsFunc(s.cursor.Ran, func(c claim) bool { return c.Seq == r.Seq })
 	row := s.rows[r.Seq]
+	if a := s.asks[r.Seq]; a != nil && !ran && (row == nil && s.pending(r) || row != nil && row.open()) {
+		state.State, state.Reason = engine.StateDiscarded, a.Reason
+		return state
+	}
 	if row == nil {
 		switch {
 		case ran:

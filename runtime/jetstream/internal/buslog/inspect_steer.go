@@ -20,16 +20,12 @@ func (in *Inspection) CancelEvent(ctx context.Context, id uuid.UUID, name string
 // DiscardEvent implements [engine.EventDiscarder]. While a process dispatches it settles the
 // delivery.
 func (in *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (names []string, err error) {
-	err = in.edit(ctx, func() (msgs []*stream.Msg, err error) {
-		names = nil
-		open, err := in.openTo(id, subscription)
-		for _, one := range open {
-			names = append(names, one.sub.Name)
-			msgs = append(msgs, in.discardMsg(one, reason)...)
-			msgs = append(msgs, in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "discard", EventID: id, Subscription: one.sub.Name, Count: 1, Detail: reason}))
-		}
-		return msgs, err
+	open, err := in.discardOpen(ctx, id, subscription, reason, func(one openDelivery) *stream.Msg {
+		return in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "discard", EventID: id, Subscription: one.sub.Name, Count: 1, Detail: reason})
 	})
+	for _, one := range open {
+		names = append(names, one.sub.Name)
+	}
 	return names, err
 }
 

@@ -206,6 +206,14 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 			continue
 		}
 		open, _, oldest, err := l.count(s, 1, searched)
+		if open == 0 && err == nil { // the newest ones, too
+			err = l.each(max(s.next(), s.clear+1, l.applied-searched), func(r *engine.Record) bool {
+				if s.pending(r) {
+					open, oldest = 1, r.CreatedAt
+				}
+				return open == 0
+			})
+		}
 		if err != nil {
 			return found, err
 		}

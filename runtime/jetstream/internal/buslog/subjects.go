@@ -20,6 +20,7 @@ const (
 	timeToken     = "t" // NAME.t: where the schedules stand
 	activityToken = "v" // NAME.v: what the dispatching processes show
 	requestToken  = "q" // NAME.q: what operators ask of them
+	askToken      = "r" // NAME.r.SUB.SEQ: somebody wishes to have a delivery cancelled
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
 )
 

@@ -23,7 +23,6 @@ type unit struct {
 	n       int64             // the number of the last one that was made
 	next    int64             // the first event that was not looked at
 	reopen  []int64           // events before next that are to be handed out, in order
-	asked   []int64           // deliveries that were cancelled, about which somebody waits for an answer
 	wary    int               // of so many deliveries the claim is stored before the handler is called
 	flights map[int64]*flight // what was polled, or is to be stored
 	queue   []*flight         // that have ended, in the order in which they did
@@ -177,10 +176,6 @@ func (u *unit) cursorChanged() {
 func (u *unit) rowChanged(r *row) {
 	if !u.owned {
 		return
-	}
-	if r.Cancelled && r.open() && r.Answer == "" {
-		u.asked = append(u.asked, r.Seq)
-		u.changed(true)
 	}
 	if u.consumer != nil {
 		u.consumer.wake()

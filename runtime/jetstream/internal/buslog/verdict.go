@@ -92,7 +92,7 @@ func (u *unit) rowOf(f *flight) *row {
 			r.State = gone
 		}
 	case engine.Discard:
-		if v.Cancelled && before != nil && !before.Cancelled { // it was undone meanwhile
+		if _, still := u.cancelled(r.Seq); v.Cancelled && !still { // it was undone meanwhile
 			r.State, r.Due = waiting, time.Time{}
 			break
 		}

@@ -47,6 +47,7 @@ type sub struct {
 	rows   map[int64]*row  // those that are not gone, by event
 	due    queue           // of rows that wait
 	clear  int64           // no event that is pending and has no row is between next and this
+	asks   map[int64]*ask  // by event
 	gone   map[int64]int64 // the records of rows that are gone, which the server keeps for a while
 }
 
@@ -104,7 +105,7 @@ func (l *Log) load(ctx context.Context) error {
 		return err
 	}
 	var filters []string
-	for _, kind := range []string{cursorToken, rowToken, auditToken, schemaToken} {
+	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, schemaToken} {
 		filters = append(filters, l.subject(kind, ">"))
 	}
 	for _, kind := range []string{registryToken, limitToken, timeToken, activityToken, requestToken} {
@@ -223,6 +224,8 @@ func (l *Log) apply(m stream.Stored) error {
 		l.noteSettled()
 	case rowToken:
 		return l.applyRow(rest, m)
+	case askToken:
+		return l.applyAsk(rest, m)
 	case auditToken:
 		var e engine.AuditEntry
 		if err := json.Unmarshal(m.Data, &e); err != nil {
@@ -274,7 +277,7 @@ func newer[T any](m stream.Stored, rev *int64, record *T) error {
 func (l *Log) sub(id string) *sub {
 	s := l.subs[id]
 	if s == nil {
-		s = &sub{subscription: subscription{ID: id}, rows: map[int64]*row{}, gone: map[int64]int64{}, routes: map[string]bool{}}
+		s = &sub{subscription: subscription{ID: id}, rows: map[int64]*row{}, gone: map[int64]int64{}, asks: map[int64]*ask{}, routes: map[string]bool{}}
 		l.subs[id] = s
 	}
 	return s
