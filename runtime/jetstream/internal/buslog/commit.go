@@ -72,7 +72,7 @@ func (u *unit) run() {
 func (u *unit) commit() (more bool) {
 	l := u.log
 	l.mu.Lock()
-	if !u.owned || u.stored == u.changes {
+	if !u.owned || u.stored == u.changes || l.isClosed() {
 		l.mu.Unlock()
 		return false
 	}
@@ -202,6 +202,7 @@ func (u *unit) send(p *plan) bool {
 				if failing {
 					l.logger.Info("dispositions can be stored again", "subscription_id", u.sub.Name)
 				}
+				u.tries = 0
 				return true
 			}
 		}
@@ -218,23 +219,31 @@ func (u *unit) send(p *plan) bool {
 				u.doubts[p.cursor.N] = p // it may be stored later
 				l.mu.Unlock()
 			}
-			l.sync(context.Background())
+			failed := l.sync(context.Background())
 			l.lookForGone(context.Background())
 			l.mu.Lock()
 			u.plan = nil
 			l.mu.Unlock()
+			if failed != nil || u.tries > 0 { // somebody else is at it, too
+				u.pause(min(time.Duration(u.tries+1)*flushDelay, time.Second))
+			}
+			u.tries++
 			return false
 		}
 		if !failing {
 			failing = true
 			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", u.sub.Name, "error", err)
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-l.stopped:
-			return true
-		}
+		u.pause(time.Second)
 		err = nil
+	}
+}
+
+// pause waits before the next try.
+func (u *unit) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-u.log.stopped:
 	}
 }
 

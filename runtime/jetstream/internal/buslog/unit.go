@@ -29,6 +29,7 @@ type unit struct {
 
 	changes   uint64          // counts what is to be stored
 	stored    uint64          // of these changes
+	tries     int             // how often in a row a plan was refused; used by the goroutine that stores
 	releasing bool            // the next cursor has no owner
 	begun     bool            // a handler was begun since the last cursor was made
 	busy      bool            // what the last cursor says
