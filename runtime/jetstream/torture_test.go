@@ -130,6 +130,15 @@ func (x *torture) run(events int) (kills int) {
 		if err != nil {
 			x.t.Fatal(err)
 		}
+		last := false
+		select {
+		case <-published:
+			last = true
+		default:
+		}
+		if !last && x.random.IntN(2) == 0 { // it dies in the middle of its work
+			w.line.CutAfter(x.random.IntN(400))
+		}
 		x.start(w)
 		select {
 		case <-time.After(time.Duration(x.random.IntN(3000)) * time.Millisecond):

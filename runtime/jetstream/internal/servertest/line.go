@@ -18,6 +18,7 @@ type Line struct {
 	cut    bool
 	frozen chan struct{} // closed when the line is no longer frozen; nil if it is not frozen
 	held   []heldBytes   // what was written while it was frozen
+	writes int           // after so many the line is cut; 0 for never
 	thaws  bool          // what is held is on its way
 }
 
@@ -65,6 +66,14 @@ func (l *Line) Cut() {
 	for _, conn := range l.conns {
 		conn.Close()
 	}
+}
+
+// CutAfter cuts the line when it was written to so many times more, in the middle of what is
+// written then.
+func (l *Line) CutAfter(writes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes = max(writes, 1)
 }
 
 // Freeze holds up what either side says, until Thaw.
@@ -128,6 +137,15 @@ type lineConn struct {
 func (c lineConn) Write(p []byte) (int, error) {
 	l := c.line
 	l.mu.Lock()
+	switch {
+	case l.writes == 1 && !l.cut:
+		l.mu.Unlock()
+		c.Conn.Write(p[:len(p)/2])
+		l.Cut()
+		return 0, errCut
+	case l.writes > 1:
+		l.writes--
+	}
 	switch {
 	case l.cut:
 		l.mu.Unlock()
