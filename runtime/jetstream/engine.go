@@ -61,7 +61,7 @@ func (k *keeper) Open(ctx context.Context, target string, options engine.Options
 // Inspect implements [engine.Inspectable].
 func (k *keeper) Inspect(ctx context.Context, target, actor string) (engine.Inspection, error) {
 	s, err := k.open(ctx, target, func(nc *nats.Conn, name string) (*stream.Stream, error) {
-		return stream.OpenExisting(ctx, nc, name)
+		return stream.OpenExisting(ctx, nc, name, k.settings)
 	})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -97,10 +98,7 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	// From here on the events may be stored, so the outcome is waited for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	first, _, err := l.stream.Append(ctx, msgs...)
-	if errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored) {
-		first, err = l.settleDoubt(msgs, err)
-	}
+	first, err := l.storeWithin(ctx, msgs)
 	if err != nil {
 		return err
 	}
@@ -110,10 +108,41 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	return nil
 }
 
+// storeWithin stores messages, and tries again while the servers have no leader.
+func (l *Log) storeWithin(ctx context.Context, msgs []*stream.Msg) (first int64, err error) {
+	for doubt := error(nil); ; {
+		if first, _, err = l.stream.Append(ctx, msgs...); err == nil {
+			return first, nil
+		}
+		var refused *stream.ServerError
+		switch {
+		case errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored):
+			if doubt == nil {
+				doubt = err
+			}
+			if first, err := l.settleDoubt(msgs, doubt); err == nil {
+				return first, nil
+			}
+		case errors.As(err, &refused) || errors.Is(err, nats.ErrMaxPayload) || l.isClosed():
+			return 0, err
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-l.stopped:
+			return 0, orElse(doubt, err)
+		case <-ctx.Done():
+			return 0, orElse(doubt, err)
+		}
+	}
+}
+
+// retryPause is how long to wait while the servers have no leader.
+const retryPause = 100 * time.Millisecond
+
 // settleDoubt finds out whether messages were stored after all, and stores them if not.
 // The server knows their ids.
 func (l *Log) settleDoubt(msgs []*stream.Msg, doubt error) (first int64, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience/5)
 	defer cancel()
 	if len(msgs) == 1 {
 		first, _, err = l.stream.Append(ctx, msgs...)

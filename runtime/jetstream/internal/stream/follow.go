@@ -1,10 +1,16 @@
 package stream
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// defaultHeartbeat is how often the server says that a reader is alive. When it has not said
+// so for two times as long, the reader is made anew: its server may be gone.
+const defaultHeartbeat = time.Second
 
 // Follow calls each with every message from a sequence number on, in order, from one
 // goroutine, until stop is called. Messages that come twice, after a lost connection, are
@@ -17,13 +23,14 @@ func (s *Stream) Follow(ctx context.Context, from int64, each func(Stored)) (sto
 	if err != nil {
 		return nil, err
 	}
+	heartbeat := cmp.Or(s.heartbeat, defaultHeartbeat)
 	running, err := consumer.Consume(func(msg jetstream.Msg) {
 		at, err := msg.Metadata()
 		if err != nil {
 			return
 		}
 		each(Stored{Subject: msg.Subject(), Seq: int64(at.Sequence.Stream), Header: msg.Headers(), Data: msg.Data()})
-	})
+	}, jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(max(2*heartbeat, 30*time.Second)))
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,11 @@ import (
 
 // Stream is a JetStream stream that holds all of a bus.
 type Stream struct {
-	nc   *nats.Conn
-	js   jetstream.JetStream
-	name string
-	api  string // the prefix of the server's API
+	nc        *nats.Conn
+	js        jetstream.JetStream
+	name      string
+	heartbeat time.Duration
+	api       string // the prefix of the server's API
 }
 
 // Settings are those of a stream that does not exist yet.
@@ -22,6 +23,8 @@ type Settings struct {
 	Replicas int // 0 for 1
 	MaxBytes int64
 	InMemory bool // for tests
+	// Heartbeat is how often the server says that a reader is alive; 0 for the default.
+	Heartbeat time.Duration
 }
 
 // duplicates is for how long the server knows the ids of messages.
@@ -34,7 +37,7 @@ func Open(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{nc: nc, js: js, name: name, api: "$JS.API."}
+	s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat}
 	config := jetstream.StreamConfig{
 		Name: name, Subjects: []string{name + ".>"}, Storage: jetstream.FileStorage,
 		Replicas: max(settings.Replicas, 1), Duplicates: duplicates, Discard: jetstream.DiscardNew, MaxBytes: settings.MaxBytes,
@@ -60,7 +63,7 @@ func Open(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*
 }
 
 // OpenExisting is Open for a stream that must exist.
-func OpenExisting(ctx context.Context, nc *nats.Conn, name string) (*Stream, error) {
+func OpenExisting(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*Stream, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
@@ -69,7 +72,7 @@ func OpenExisting(ctx context.Context, nc *nats.Conn, name string) (*Stream, err
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{nc: nc, js: js, name: name, api: "$JS.API."}, check(existing.CachedInfo().Config)
+	return &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat}, check(existing.CachedInfo().Config)
 }
 
 // check refuses a stream on which the engine cannot keep its promises.
