@@ -2,12 +2,8 @@ package buslog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -222,94 +218,6 @@ func (u *unit) answer(event *engine.Record) answer {
 		return refused
 	}
 	return ""
-}
-
-// ask is the record of a wish to have a delivery cancelled, until the owner of the
-// subscription has answered with a row.
-type ask struct {
-	Reason   string `json:"reason"`
-	Answered bool   `json:"answered,omitempty"`
-}
-
-// askMsg returns the message of a wish; nil if it is answered.
-func (l *Log) askMsg(sub string, seq int64, a *ask) *stream.Msg {
-	m := &stream.Msg{Subject: l.subject(askToken, sub, strconv.FormatInt(seq, 10)), Only: true}
-	if a == nil {
-		a, m.TTL = &ask{Answered: true}, goneTime
-	}
-	m.Data, _ = json.Marshal(a)
-	return m
-}
-
-// applyAsk notes a wish. The caller holds mu.
-func (l *Log) applyAsk(rest string, m stream.Stored) error {
-	id, text, _ := strings.Cut(rest, ".")
-	seq, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return err
-	}
-	var a ask
-	if err := json.Unmarshal(m.Data, &a); err != nil {
-		return err
-	}
-	s := l.sub(id)
-	if delete(s.asks, seq); !a.Answered {
-		s.asks[seq] = &a
-	}
-	if u := l.units[id]; u != nil && u.owned && !a.Answered {
-		u.changed(true)
-		if u.consumer != nil {
-			u.consumer.wake()
-		}
-	}
-	l.noteSettled()
-	return nil
-}
-
-// askedEvents returns the events that somebody wishes to have cancelled and that have no row.
-func (u *unit) askedEvents() map[int64]*engine.Record {
-	l := u.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(u.sub.asks) == 0 {
-		return nil
-	}
-	events := map[int64]*engine.Record{}
-	for _, seq := range slices.Collect(maps.Keys(u.sub.asks)) {
-		if u.sub.rows[seq] == nil {
-			if r, err := l.event(seq); err == nil {
-				events[seq] = r
-			}
-		}
-	}
-	return events
-}
-
-// answers returns the messages that answer those who wish to have deliveries cancelled. The
-// caller holds mu.
-func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record) (msgs []*stream.Msg) {
-	for seq, a := range u.sub.asks {
-		r := u.sub.rows[seq]
-		if settled[seq] || len(msgs) >= batchRoom || r == nil && events[seq] == nil {
-			continue
-		}
-		event := events[seq]
-		if r != nil {
-			event = r.record()
-		}
-		what := u.answer(event)
-		if what != "" && (r == nil || r.open()) {
-			if r == nil {
-				r = newRow(event)
-			} else {
-				r = r.clone()
-			}
-			r.Reason, r.Cancelled, r.Answer, r.State, r.Due = a.Reason, true, what, waiting, time.Time{}
-			msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
-		}
-		msgs = append(msgs, u.log.askMsg(u.sub.ID, seq, nil))
-	}
-	return msgs
 }
 
 // edit stores the messages that change returns, all or nothing. change is called again, with

@@ -1,0 +1,32 @@
+// Package jetstream keeps the events of a bus on NATS JetStream instead of in a file, for
+// programs that outgrow one machine. Generated code, handlers, policies and dead letters stay
+// as they are:
+//
+//	bus, err := events.Open(ctx, "nats://a,b,c/shop", jetstream.Engine(jetstream.Replicas(3)))
+//
+// The package is a module of its own, so that programs which keep their events in a file
+// download and compile nothing of NATS. The servers must be of version 2.14 or newer.
+//
+// # How it works
+//
+// One stream holds everything: events, positions of subscriptions, deliveries that wait,
+// dead letters, names, pauses. It is used as a replicated transaction log, not as a queue
+// with acknowledgements: consumers of JetStream deliver nothing. What a process says about
+// deliveries is one atomic batch with the next version of the subscription's cursor, and the
+// servers refuse the batch if another process has written the cursor meanwhile. That is the
+// transaction and the lock in one.
+//
+// Every process may start its bus. A subscription is handled by one of them at a time. When
+// that process stops, another takes its subscriptions over at once; when it dies, as soon as
+// the servers have noticed that its connection is gone, which for a machine that has lost its
+// power or its network takes some seconds.
+//
+// The tour: internal/stream has what is needed of JetStream, in the words of a log;
+// internal/buslog is the engine. Its package comment names the records and the files.
+//
+// # What is different from a file
+//
+// Nil from Publish means what the servers mean by it. By default a JetStream server writes an
+// event to the disk within two minutes, so that a stream of three replicas survives the loss of a
+// machine, but not a power cut of all. Set sync_interval: always on the servers for that.
+package jetstream
