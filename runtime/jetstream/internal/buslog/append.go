@@ -116,7 +116,7 @@ func (l *Log) storeWithin(ctx context.Context, msgs []*stream.Msg) (first int64,
 		}
 		var refused *stream.ServerError
 		switch {
-		case errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored):
+		case errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored) || doubt != nil && errors.Is(err, stream.ErrConflict):
 			if doubt == nil {
 				doubt = err
 			}

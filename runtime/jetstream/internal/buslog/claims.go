@@ -10,11 +10,26 @@ import (
 // The claims say which handlers run, so that who takes over after a crash knows. They are in
 // the cursor, and are stored with it: at once while few cursors were written lately, and then
 // every flushDelay. The cursor is Busy meanwhile: handlers that have run for less may run
-// besides. For what is suspected of a crash, and for what was tried before, the
-// claim is stored before the handler is called.
+// besides. For what is suspected of a crash, and for the first deliveries after one, the claim
+// is stored before the handler is called.
 
-// Prepare implements [engine.Settler]. Decoding is claimed as the attempt is.
-func (c *consumer) Prepare(d *engine.Delivery) {}
+// Prepare implements [engine.Settler]. Decoding is claimed as an attempt is.
+func (c *consumer) Prepare(d *engine.Delivery) {
+	u, l := c.unit, c.unit.log
+	l.mu.Lock()
+	if c.gone || !u.owned || d == nil {
+		u.prepared = nil
+		l.mu.Unlock()
+		return
+	}
+	u.prepared, u.begun = &claim{Seq: d.Seq, ID: d.ID, Started: time.Now()}, true
+	first := d.Suspect || u.wary > 0
+	u.changed(first)
+	l.mu.Unlock()
+	if first {
+		u.write(context.Background())
+	}
+}
 
 // Begin implements [engine.Settler].
 func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, cancelled bool) {
@@ -26,7 +41,7 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		return false, f != nil
 	}
 	f.begun, f.started, u.begun = true, started, true
-	first := d.Suspect || f.row != nil || u.wary > 0
+	first := d.Suspect || u.wary > 0
 	if u.wary > 0 {
 		u.wary--
 	}
@@ -59,7 +74,7 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 			break
 		}
 		f.begun, f.started, u.begun = true, started, true
-		if first = first || f.row != nil || u.wary > 0; u.wary > 0 {
+		if first = first || u.wary > 0; u.wary > 0 {
 			u.wary--
 		}
 		begun++

@@ -72,7 +72,7 @@ func (u *unit) run() {
 func (u *unit) commit() (more bool) {
 	l := u.log
 	l.mu.Lock()
-	if !u.owned || u.stored == u.changes || l.isClosed() {
+	if !u.owned || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
 		l.mu.Unlock()
 		return false
 	}

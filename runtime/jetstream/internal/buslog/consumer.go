@@ -40,6 +40,7 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		if _, err := l.take(ctx, u); err != nil {
 			return nil, err
 		}
+		l.lack()
 	}
 	return c, nil
 }

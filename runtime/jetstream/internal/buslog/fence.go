@@ -106,11 +106,10 @@ func (l *Log) contend() {
 	for {
 		l.mu.Lock()
 		idle := len(l.waitingUnits()) == 0
-		news := l.arrival()
 		l.mu.Unlock()
-		if idle { // nothing to look for: only a message can change that
+		if idle { // there is nothing to look for
 			select {
-			case <-news:
+			case <-l.missing:
 			case <-l.stopped:
 				return
 			}
@@ -122,6 +121,14 @@ func (l *Log) contend() {
 		case <-l.stopped:
 			return
 		}
+	}
+}
+
+// lack makes contend look for subscriptions that this process polls and does not have.
+func (l *Log) lack() {
+	select {
+	case l.missing <- struct{}{}:
+	default:
 	}
 }
 
@@ -230,6 +237,7 @@ func (u *unit) hasEnded() bool {
 
 // begin makes the unit poll. The caller holds mu.
 func (u *unit) begin(c cursor, wary int) {
+	u.prepared = nil
 	u.owned, u.moved = true, u.moved || u.polled
 	u.rev, u.n, u.next, u.wary, u.busy, u.begun = u.sub.rev, c.N, c.Next, wary, c.Busy, false
 	u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil

@@ -25,6 +25,7 @@ type Log struct {
 	instance string // the name of this process, as an owner
 	host     string
 	stopped  chan struct{} // closed by Close
+	missing  chan struct{} // there may be subscriptions to take over
 	stop     func()        // ends following
 	claiming sync.Mutex    // held while subscriptions are taken over
 
@@ -53,7 +54,7 @@ var _ engine.Log = (*Log)(nil)
 func Open(ctx context.Context, s *stream.Stream, target string, options engine.Options) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)

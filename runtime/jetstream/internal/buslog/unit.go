@@ -16,16 +16,17 @@ type unit struct {
 	consumer *consumer // nil while nobody polls
 	timer    *time.Timer
 
-	owned   bool
-	polled  bool              // somebody has polled it since it was begun
-	moved   bool              // what this process has of the subscription has changed since the last poll
-	rev     int64             // the sequence number of our last cursor
-	n       int64             // the number of the last one that was made
-	next    int64             // the first event that was not looked at
-	reopen  []int64           // events before next that are to be handed out, in order
-	wary    int               // of so many deliveries the claim is stored before the handler is called
-	flights map[int64]*flight // what was polled, or is to be stored
-	queue   []*flight         // that have ended, in the order in which they did
+	owned    bool
+	polled   bool              // somebody has polled it since it was begun
+	moved    bool              // what this process has of the subscription has changed since the last poll
+	rev      int64             // the sequence number of our last cursor
+	n        int64             // the number of the last one that was made
+	next     int64             // the first event that was not looked at
+	reopen   []int64           // events before next that are to be handed out, in order
+	prepared *claim            // an event that is being decoded
+	wary     int               // of so many deliveries the claim is stored before the handler is called
+	flights  map[int64]*flight // what was polled, or is to be stored
+	queue    []*flight         // that have ended, in the order in which they did
 
 	changes   uint64          // counts what is to be stored
 	stored    uint64          // of these changes
@@ -134,6 +135,7 @@ func (u *unit) lose() {
 	u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
 	u.timer.Stop()
 	u.noteWritten()
+	u.log.lack()
 	if u.consumer != nil {
 		u.consumer.wake()
 	}

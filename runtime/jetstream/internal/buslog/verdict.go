@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -172,6 +173,9 @@ func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
 		if f.begun {
 			c.Ran = append(c.Ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Started: f.started})
 		}
+	}
+	if p := u.prepared; p != nil && !slices.ContainsFunc(c.Ran, func(one claim) bool { return one.Seq == p.Seq }) {
+		c.Ran = append(c.Ran, *p)
 	}
 	sortClaims(&c)
 	c.Busy = u.begun
