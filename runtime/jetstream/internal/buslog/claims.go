@@ -8,12 +8,45 @@ import (
 )
 
 // The claims say which handlers run, so that who takes over after a crash knows. They are in
-// the cursor, and are stored with it: at once while few cursors were written lately, and then
-// every flushDelay. The cursor is Busy meanwhile: handlers that have run for less may run
-// besides. For what is suspected of a crash, and for the first deliveries after one, the claim
-// is stored before the handler is called.
+// the cursor. There are two modes:
+//
+//   - Exactly: the claim is stored before the handler is called. Only handlers in the stored
+//     cursor can run, so that a process that dies with one of them was ended by it.
+//   - Busy, which the stored cursor says: handlers run that may not be in it, because so many
+//     begin that waiting would cost too much. Their claims are stored every flushDelay. After a
+//     crash nobody knows who has ended the process, so it counts for nobody.
+//
+// A unit is busy when more handlers begin than burst in exactWindow, until none has begun
+// between two cursors. After a crash while it was busy, it is exact for the next waryEvents.
 
-// Prepare implements [engine.Settler]. Decoding is claimed as an attempt is.
+// exactWindow is the time in which burst handlers are claimed exactly.
+const exactWindow = 100 * time.Millisecond
+
+// claim notes that a handler begins. It reports whether that has to be stored before the
+// handler is called. The caller holds mu.
+func (u *unit) claim(suspect bool) (first bool) {
+	switch {
+	case u.wary > 0:
+		u.wary--
+		return true
+	case suspect:
+		return true
+	case !u.busyMode:
+		if now := time.Now(); now.Sub(u.window) > exactWindow {
+			u.window, u.exact = now, 0
+		}
+		if u.exact++; u.exact <= burst {
+			return true
+		}
+		u.busyMode = true
+	}
+	u.begun = true
+	return !u.busy // as long as the stored cursor does not say so
+}
+
+// Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
+// until the claim is stored: whoever calls holds locks. So code that ends the process within
+// some microseconds is not always found out.
 func (c *consumer) Prepare(d *engine.Delivery) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
@@ -22,13 +55,9 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 		l.mu.Unlock()
 		return
 	}
-	u.prepared, u.begun = &claim{Seq: d.Seq, ID: d.ID, Started: time.Now()}, true
-	first := d.Suspect || u.wary > 0
-	u.changed(first)
+	u.prepared = &claim{Seq: d.Seq, ID: d.ID, Started: time.Now()}
+	u.changed(true)
 	l.mu.Unlock()
-	if first {
-		u.write(context.Background())
-	}
 }
 
 // Begin implements [engine.Settler].
@@ -40,11 +69,8 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		l.mu.Unlock()
 		return false, f != nil
 	}
-	f.begun, f.started, u.begun = true, started, true
-	first := d.Suspect || u.wary > 0
-	if u.wary > 0 {
-		u.wary--
-	}
+	f.begun, f.started = true, started
+	first := u.claim(d.Suspect)
 	u.changed(first)
 	l.mu.Unlock()
 	if !first {
@@ -73,10 +99,8 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 		if f == nil || c.cancelled(f) || d.Suspect {
 			break
 		}
-		f.begun, f.started, u.begun = true, started, true
-		if first = first || u.wary > 0; u.wary > 0 {
-			u.wary--
-		}
+		f.begun, f.started = true, started
+		first = u.claim(false) || first
 		begun++
 	}
 	if begun > 0 {

@@ -145,9 +145,9 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 		}
 	}
 	p.msgs = append(p.msgs, u.answers(settled, asked)...)
+	u.busyMode = u.busyMode && u.begun
 	p.cursor = u.cursorOf(settled, p.release)
 	u.begun = false
-	u.busy = p.cursor.Busy
 	p.msgs = append(p.msgs, l.cursorMsg(u.sub, &p.cursor, u.rev))
 	return p
 }
@@ -263,7 +263,7 @@ func (u *unit) complete(p *plan, rev int64) {
 	for _, tell := range p.told {
 		tell()
 	}
-	if u.busy { // the next cursor says that it is quiet
+	if u.busy = p.cursor.Busy; u.busy { // the next cursor says that it is quiet
 		u.changed(false)
 	}
 	u.noteWritten()

@@ -179,7 +179,7 @@ func (l *Log) takeOver(ctx context.Context, u *unit, own bool) (crashes []engine
 		var msgs []*stream.Msg
 		wary := 0
 		if crashed {
-			c.Former, c.FormerRan, c.FormerCounting = c.Owner, nil, 0
+			c.Former, c.FormerRan, c.FormerCounting, c.FormerBusy = c.Owner, nil, 0, c.Busy
 			for _, one := range c.Ran {
 				c.FormerRan = append(c.FormerRan, one.ID)
 				if !one.Waits {
@@ -195,7 +195,7 @@ func (l *Log) takeOver(ctx context.Context, u *unit, own bool) (crashes []engine
 		}
 		c.N++
 		c.Owner, c.PID, c.Host, c.Since = l.instance, os.Getpid(), l.host, time.Now().UTC()
-		if c.Busy = c.Busy && crashed; !own {
+		if c.Busy = false; !own {
 			c.Owner, c.PID, c.Host, c.Since = "", 0, "", time.Time{}
 		}
 		msgs = append(msgs, l.cursorMsg(u.sub, &c, rev))
@@ -239,7 +239,7 @@ func (u *unit) hasEnded() bool {
 func (u *unit) begin(c cursor, wary int) {
 	u.prepared = nil
 	u.owned, u.moved = true, u.moved || u.polled
-	u.rev, u.n, u.next, u.wary, u.busy, u.begun = u.sub.rev, c.N, c.Next, wary, c.Busy, false
+	u.rev, u.n, u.next, u.wary, u.busy, u.busyMode, u.begun = u.sub.rev, c.N, c.Next, wary, false, false, false
 	u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
 	for _, seq := range c.Open {
 		if u.sub.rows[seq] == nil {
@@ -251,7 +251,7 @@ func (u *unit) begin(c cursor, wary int) {
 		u.log.queueRow(u.sub, r)
 	}
 	u.stored = u.changes
-	if c.Busy || len(u.sub.asks) > 0 { // or somebody waits for an answer
+	if len(u.sub.asks) > 0 { // somebody waits for an answer
 		u.changed(false)
 	}
 	u.ended = make(chan struct{})

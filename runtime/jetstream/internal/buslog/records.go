@@ -84,6 +84,7 @@ type cursor struct {
 	Former         string      `json:"former,omitempty"`
 	FormerRan      []uuid.UUID `json:"former_ran,omitempty"`
 	FormerCounting int         `json:"former_counting,omitempty"`
+	FormerBusy     bool        `json:"former_busy,omitempty"`
 }
 
 // claim is a delivery whose handler runs.

@@ -14,7 +14,7 @@ import (
 // their claims out of the cursor. They are suspects from now on. If only one ran, that was
 // a failed attempt.
 func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
-	ran, counting, beside := l.ranBeside(u, c)
+	ran, counting, sure, beside := l.ranBeside(u, c)
 	for _, claim := range c.Ran {
 		l.mu.Lock()
 		before := u.sub.rows[claim.Seq]
@@ -42,7 +42,7 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 		switch {
 		case claim.Waits && counting > 0:
 			r.Uncounted++
-		case counting == 1 || ran == 1:
+		case sure && (counting == 1 || ran == 1):
 			attempt := engine.FailedAttempt{Kind: engine.KindCrash, Ended: time.Now().UTC(), Error: engine.CrashText}
 			r.Attempts = append(r.Attempts, attempt)
 			r.Failures++
@@ -78,22 +78,25 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 }
 
 // ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
-// many of them did not wait for others.
-func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int, beside []engine.Key) {
+// many of them did not wait for others. It is sure if no others can have run.
+func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int, sure bool, beside []engine.Key) {
+	sure = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.subs {
-		all := s.cursor.Ran
+		all, busy := s.cursor.Ran, s.cursor.Busy
 		switch {
 		case s == u.sub:
-			all = c.Ran
+			all, busy = c.Ran, c.Busy
 		case s.cursor.Owner != c.Owner:
 			if s.cursor.Former == c.Owner {
 				ran, counting = ran+len(s.cursor.FormerRan), counting+s.cursor.FormerCounting
 				beside = append(beside, keysOf(s, s.cursor.FormerRan)...)
+				sure = sure && !s.cursor.FormerBusy
 			}
 			continue
 		}
+		sure = sure && !busy
 		for _, one := range all {
 			ran++
 			if !one.Waits {
@@ -102,7 +105,7 @@ func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int, beside []engine.
 			}
 		}
 	}
-	return ran, counting, beside
+	return ran, counting, sure, beside
 }
 
 func keysOf(s *sub, ids []uuid.UUID) (keys []engine.Key) {

@@ -32,8 +32,11 @@ type unit struct {
 	stored    uint64          // of these changes
 	tries     int             // how often in a row a plan was refused; used by the goroutine that stores
 	releasing bool            // the next cursor has no owner
-	begun     bool            // a handler was begun since the last cursor was made
-	busy      bool            // what the last cursor says
+	busyMode  bool            // see claims.go
+	begun     bool            // a handler was begun in this mode since the last cursor was made
+	busy      bool            // what the stored cursor says
+	window    time.Time       // since when handlers are counted
+	exact     int             // that were claimed exactly since then
 	plan      *plan           // that is on its way
 	doubts    map[int64]*plan // that may be stored, by the number of their cursors
 	written   chan struct{}   // closed when stored has changed; nil while nobody waits

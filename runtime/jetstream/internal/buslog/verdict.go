@@ -178,7 +178,7 @@ func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
 		c.Ran = append(c.Ran, *p)
 	}
 	sortClaims(&c)
-	c.Busy = u.begun
+	c.Busy = u.busyMode
 	if release {
 		c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy = "", 0, "", time.Time{}, nil, false
 	}
