@@ -251,10 +251,10 @@ func (x *torture) check(events int) (problems []string, counts string) {
 		}
 		want := ""
 		switch {
-		case permanent(n):
-			want = "permanent"
 		case poison(n) && !x.spare:
 			want = "crash"
+		case permanent(n):
+			want = "permanent"
 		}
 		if dead[n] != want {
 			add("order %d is dead because of %q, want %q", n, dead[n], want)

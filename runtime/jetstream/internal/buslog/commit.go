@@ -252,6 +252,9 @@ func (u *unit) complete(p *plan, rev int64) {
 	u.plan, u.rev, u.stored = nil, rev, p.changes
 	clear(u.doubts) // they build on an older cursor
 	for _, f := range p.flights {
+		if f.returns() {
+			u.returning--
+		}
 		if u.flights[f.record.Seq] == f {
 			delete(u.flights, f.record.Seq)
 		}

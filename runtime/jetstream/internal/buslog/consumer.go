@@ -1,7 +1,6 @@
 package buslog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -104,25 +103,32 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	if c.gone || !u.owned {
 		return dst, nil
 	}
-	u.polled = true
-	full := len(dst) + limit
-	dst = c.pollRows(dst, full)
-	if !all {
-		return dst, nil
+	if u.polled = true; u.returning > 0 {
+		return dst, nil // they come first, and then the consumer is woken
 	}
+	full := len(dst) + limit
 	for len(dst) < full && len(u.reopen) > 0 {
-		r, err := l.event(u.reopen[0])
+		seq := u.reopen[0]
+		if dst = c.pollRows(dst, full, seq); len(dst) == full {
+			return dst, nil
+		}
+		r, err := l.event(seq)
 		if err != nil && !errors.Is(err, stream.ErrNotFound) {
 			return dst, l.storage("read", err)
 		}
-		if !u.owned || len(u.reopen) == 0 {
+		at, still := slices.BinarySearch(u.reopen, seq)
+		if c.gone || !u.owned || !still { // it has changed while the server was asked
 			return dst, nil
 		}
-		if u.reopen = u.reopen[1:]; err == nil && u.sub.rows[r.Seq] == nil {
+		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights[seq] == nil {
 			dst = append(dst, c.handOut(r, nil))
 		} else {
 			u.changed(false)
 		}
+	}
+	dst = c.pollRows(dst, full, 0)
+	if !all {
+		return dst, nil
 	}
 	passed := false
 	for len(dst) < full && u.next <= l.applied && !c.gone && u.owned {
@@ -160,8 +166,9 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	return dst, nil
 }
 
-// pollRows hands out rows that are due.
-func (c *consumer) pollRows(dst []*engine.Delivery, full int) []*engine.Delivery {
+// pollRows hands out rows that are due; if before is not 0 only those that were given back,
+// and only of events before that.
+func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) []*engine.Delivery {
 	u := c.unit
 	now, queue := time.Now(), &u.sub.due
 	for len(*queue) > 0 {
@@ -171,6 +178,8 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int) []*engine.Delivery
 		case !waits || u.flights[top.seq] != nil: // of an older state, or it comes back
 			queue.take()
 			continue
+		case before > 0 && (!top.due.IsZero() || top.seq > before):
+			return dst
 		case top.due.After(now):
 			u.timer.Reset(top.due.Sub(now))
 			return dst
@@ -261,39 +270,4 @@ func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
 		d.Since, d.Progress, d.Snoozes, d.Replayed = row.Since, row.Progress, row.Snoozes, row.Replayed
 	}
 	return d
-}
-
-// Failing implements [engine.Source].
-func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, err error) {
-	l := c.unit.log
-	if err := l.enter(); err != nil {
-		return nil, err
-	}
-	defer l.mu.Unlock()
-	for _, r := range c.unit.sub.rows {
-		if r.Seq > after && r.open() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect) {
-			failing = append(failing, c.deliveryOf(r.record(), r))
-		}
-	}
-	slices.SortFunc(failing, func(a, b *engine.Delivery) int { return cmp.Compare(a.Seq, b.Seq) })
-	return failing[:min(limit, len(failing))], nil
-}
-
-// Cancelled implements [engine.Source].
-func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
-	c.unit.log.mu.Lock()
-	defer c.unit.log.mu.Unlock()
-	return c.unit.cancelled(seq)
-}
-
-func (u *unit) cancelled(seq int64) (reason string, ok bool) {
-	switch r, a := u.sub.rows[seq], u.sub.asks[seq]; {
-	case r != nil && !r.open():
-		return "", false
-	case r != nil && r.Cancelled:
-		return r.Reason, true
-	case a != nil:
-		return a.Reason, true
-	}
-	return "", false
 }

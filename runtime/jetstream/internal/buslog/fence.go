@@ -240,6 +240,7 @@ func (u *unit) begin(c cursor, wary int) {
 	u.prepared = nil
 	u.owned, u.moved = true, u.moved || u.polled
 	u.rev, u.n, u.next, u.wary, u.busy, u.busyMode, u.begun = u.sub.rev, c.N, c.Next, wary, false, false, false
+	u.returning = 0
 	u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
 	for _, seq := range c.Open {
 		if u.sub.rows[seq] == nil {

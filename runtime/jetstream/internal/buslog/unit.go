@@ -16,17 +16,18 @@ type unit struct {
 	consumer *consumer // nil while nobody polls
 	timer    *time.Timer
 
-	owned    bool
-	polled   bool              // somebody has polled it since it was begun
-	moved    bool              // what this process has of the subscription has changed since the last poll
-	rev      int64             // the sequence number of our last cursor
-	n        int64             // the number of the last one that was made
-	next     int64             // the first event that was not looked at
-	reopen   []int64           // events before next that are to be handed out, in order
-	prepared *claim            // an event that is being decoded
-	wary     int               // of so many deliveries the claim is stored before the handler is called
-	flights  map[int64]*flight // what was polled, or is to be stored
-	queue    []*flight         // that have ended, in the order in which they did
+	owned     bool
+	polled    bool              // somebody has polled it since it was begun
+	moved     bool              // what this process has of the subscription has changed since the last poll
+	rev       int64             // the sequence number of our last cursor
+	n         int64             // the number of the last one that was made
+	next      int64             // the first event that was not looked at
+	reopen    []int64           // events before next that are to be handed out, in order
+	prepared  *claim            // an event that is being decoded
+	returning int               // deliveries that come back as soon as that is stored
+	wary      int               // of so many deliveries the claim is stored before the handler is called
+	flights   map[int64]*flight // what was polled, or is to be stored
+	queue     []*flight         // that have ended, in the order in which they did
 
 	changes   uint64          // counts what is to be stored
 	stored    uint64          // of these changes
@@ -135,6 +136,7 @@ func (u *unit) lose() {
 	u.owned, u.moved, u.plan = false, true, nil
 	u.releasing = false
 	clear(u.doubts)
+	u.returning = 0
 	u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
 	u.timer.Stop()
 	u.noteWritten()

@@ -45,8 +45,16 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 // end notes how a delivery has ended. The caller holds mu.
 func (u *unit) end(f *flight, v engine.Disposition) {
 	f.ended, f.how = true, v
+	if f.returns() {
+		u.returning++
+	}
 	u.queue = append(u.queue, f)
 	u.changed(f.park || v.Kind != engine.Done || len(v.Staged) > 0 || u.sub.rows[f.record.Seq] != nil)
+}
+
+// returns reports whether a delivery that has ended comes back at once.
+func (f *flight) returns() bool {
+	return f.how.Kind == engine.Hold || f.how.Kind == engine.Release
 }
 
 // park makes a delayed event a row that waits. The caller holds mu.
