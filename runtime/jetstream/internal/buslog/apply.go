@@ -94,7 +94,7 @@ func (l *Log) apply(m stream.Stored) error {
 		if err := json.Unmarshal(m.Data, &e); err != nil {
 			return err
 		}
-		l.audit[e.ID] = e
+		l.audit[e.ID], l.lastEntry = e, max(l.lastEntry, e.ID)
 	case schemaToken:
 		var s schema
 		if err := json.Unmarshal(m.Data, &s); err != nil {
@@ -116,7 +116,7 @@ func (l *Log) apply(m stream.Stored) error {
 			return err
 		}
 		l.applyPruned(p)
-	case keyToken: // is read when it is needed
+	case keyToken, historyToken: // are read when they are needed
 	default:
 		return fmt.Errorf("nothing is known of messages %q", kind)
 	}

@@ -17,13 +17,16 @@ import (
 type ask struct {
 	Reason   string `json:"reason"`
 	Answered bool   `json:"answered,omitempty"`
+
+	rev int64 // the sequence number of the record
 }
 
-// askMsg returns the message of a wish; nil if it is answered.
-func (l *Log) askMsg(sub string, seq int64, a *ask) *stream.Msg {
+// askMsg returns the message of a wish. For nil it says that the wish is answered, and is
+// refused if the record has changed since rev.
+func (l *Log) askMsg(sub string, seq int64, a *ask, rev int64) *stream.Msg {
 	m := &stream.Msg{Subject: l.subject(askToken, sub, strconv.FormatInt(seq, 10)), Only: true}
 	if a == nil {
-		a, m.TTL = &ask{Answered: true}, goneTime
+		a, m.TTL, m.Expect = &ask{Answered: true}, goneTime, stream.Expecting(rev)
 	}
 	m.Data, _ = json.Marshal(a)
 	return m
@@ -42,6 +45,7 @@ func (l *Log) applyAsk(rest string, m stream.Stored) error {
 	}
 	s := l.sub(id)
 	if delete(s.asks, seq); !a.Answered {
+		a.rev = m.Seq
 		s.asks[seq] = &a
 	}
 	if u := l.units[id]; u != nil && u.owned && !a.Answered {
@@ -89,13 +93,17 @@ func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record) 
 		if what != "" && (r == nil || r.open()) {
 			if r == nil {
 				r = newRow(event)
+				r.Due = event.Due
 			} else {
 				r = r.clone()
+			}
+			if !r.Cancelled {
+				r.keep()
 			}
 			r.Reason, r.Cancelled, r.Answer, r.State, r.Due = a.Reason, true, what, waiting, time.Time{}
 			msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
 		}
-		msgs = append(msgs, u.log.askMsg(u.sub.ID, seq, nil))
+		msgs = append(msgs, u.log.askMsg(u.sub.ID, seq, nil, a.rev))
 	}
 	return msgs
 }

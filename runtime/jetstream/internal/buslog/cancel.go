@@ -31,11 +31,7 @@ type openDelivery struct {
 func (l *Log) openTo(id uuid.UUID, name string) (open []openDelivery, err error) {
 	only := l.registry.known(name)
 	if name != "" && only == nil {
-		missing := &engine.NotFoundError{Thing: "subscription", Name: name}
-		for _, s := range l.registry.Subs {
-			missing.Known = append(missing.Known, s.Name)
-		}
-		return nil, missing
+		return nil, l.registry.unknown(name)
 	}
 	event, err := l.find(id)
 	if err != nil {
@@ -148,13 +144,15 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 			case before != nil && before.Cancelled || one.sub.asks[one.event.Seq] != nil: // what was cancelled before keeps its reason
 				continue
 			case alive[one.sub.cursor.Owner]:
-				msgs = append(msgs, l.askMsg(one.sub.ID, one.event.Seq, &ask{Reason: reason}))
+				msgs = append(msgs, l.askMsg(one.sub.ID, one.event.Seq, &ask{Reason: reason}, 0))
 				continue
 			case before == nil:
 				r = newRow(one.event)
+				r.Due = one.event.Due
 			default:
 				r = before.clone()
 			}
+			r.keep()
 			r.Reason = reason
 			if one.sub.cursor.Owner != "" { // it is dead
 				r.State, r.Due, r.Cancelled, r.Answer = waiting, time.Time{}, true, refused
@@ -230,6 +228,7 @@ func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) er
 		if err := l.enter(); err != nil {
 			return err
 		}
+		l.entries = 0
 		msgs, err := change()
 		l.mu.Unlock()
 		msgs = slices.DeleteFunc(msgs, func(m *stream.Msg) bool { return m == nil })

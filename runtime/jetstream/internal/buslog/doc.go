@@ -11,7 +11,8 @@
 //	d.SUB.SEQ    the row of a delivery that did not simply go well: it waits, is held, dead, discarded, or was done late
 //	k.HASH       an idempotency key
 //	r.SUB.SEQ    somebody's wish to have a delivery cancelled, until the owner has answered
-//	a, s, t, l, v, q, p  the audit, schemas, schedules, rates of limits, what processes show, requests of operators, pruned events
+//	a, s, t, l, v, q  the audit, schemas, schedules, rates of limits, what processes show, requests of operators
+//	p, h         the events that were pruned just now, and how many were before
 //
 // All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.

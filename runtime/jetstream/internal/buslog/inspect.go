@@ -3,13 +3,10 @@ package buslog
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
@@ -65,26 +62,9 @@ func (in *Inspection) Status(ctx context.Context, limit int, _ engine.Status) (s
 		return status, err
 	}
 	defer in.mu.Unlock()
-	types := map[string]*engine.TypeCount{}
-	err = in.each(1, func(r *engine.Record) bool {
-		status.Events++
-		status.Newest = r.CreatedAt.UTC()
-		if status.Oldest.IsZero() {
-			status.Oldest = r.CreatedAt.UTC()
-		}
-		name := in.registry.nameOf(r.Type)
-		if types[name] == nil {
-			routed := slices.ContainsFunc(in.inOrder(), func(s *sub) bool { return s.routes[r.Type] })
-			types[name] = &engine.TypeCount{Name: name, Unrouted: !routed, Oldest: r.CreatedAt.UTC()}
-		}
-		types[name].Events++
-		types[name].Newest = r.CreatedAt.UTC()
-		return true
-	})
-	for _, count := range types {
-		status.Types = append(status.Types, *count)
+	if err := in.countTypes(ctx, &status, limit); err != nil {
+		return status, err
 	}
-	slices.SortFunc(status.Types, func(a, b engine.TypeCount) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range status.Subscriptions {
 		s := &status.Subscriptions[i]
 		s.Unhandled = s.Backlog > 0 && slices.Contains(activity.Unhandled, s.Name)
@@ -98,8 +78,61 @@ func (in *Inspection) Status(ctx context.Context, limit int, _ engine.Status) (s
 		}
 		status.Pauses = append(status.Pauses, one)
 	}
+	status.Snoozed = in.snoozed()
 	status.Breakers, status.Running = activity.Breakers, activity.Attempts
-	return status, err
+	return status, nil
+}
+
+// countTypes counts the newest events, up to a limit. The caller holds mu, which is free
+// while the server is asked.
+func (in *Inspection) countTypes(ctx context.Context, status *engine.Status, limit int) error {
+	types := map[string]*engine.TypeCount{}
+	status.Types = []engine.TypeCount{}
+	note := func(r *engine.Record) {
+		if at := r.CreatedAt.UTC(); status.Oldest.IsZero() || at.Before(status.Oldest) {
+			status.Oldest = at
+		}
+		if at := r.CreatedAt.UTC(); at.After(status.Newest) {
+			status.Newest = at
+		}
+	}
+	err := in.eachBack(in.applied, func(r *engine.Record) bool {
+		if status.Events == limit {
+			status.More = true
+			return false
+		}
+		status.Events++
+		name, at := in.registry.nameOf(r.Type), r.CreatedAt.UTC()
+		one := types[name]
+		if one == nil {
+			routed := slices.ContainsFunc(in.inOrder(), func(s *sub) bool { return s.routes[r.Type] })
+			one = &engine.TypeCount{Name: name, Unrouted: !routed && name[0] != engine.OwnType, Oldest: at, Newest: at}
+			types[name] = one
+		}
+		one.Events++
+		if at.Before(one.Oldest) {
+			one.Oldest = at
+		}
+		if at.After(one.Newest) {
+			one.Newest = at
+		}
+		note(r)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		status.Types = append(status.Types, *types[name])
+	}
+	if !status.More {
+		return nil
+	}
+	first, err := in.oldest(ctx)
+	if first != nil {
+		note(first)
+	}
+	return err
 }
 
 // Subscriptions implements [engine.StatusReader].
@@ -204,44 +237,6 @@ func (in *Inspection) Schema(ctx context.Context, eventType string) (newest engi
 		}
 	}
 	return newest, nil
-}
-
-// Audit implements [engine.AuditReader].
-func (in *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.Page) ([]engine.AuditEntry, string, error) {
-	if err := in.look(ctx); err != nil {
-		return nil, "", err
-	}
-	defer in.mu.Unlock()
-	found := slices.DeleteFunc(mapsValues(in.audit), func(e engine.AuditEntry) bool {
-		return f.Actor != "" && e.Actor != f.Actor || len(f.Actions) > 0 && !slices.Contains(f.Actions, e.Action) ||
-			f.Subscription != "" && !in.sameName(f.Subscription, e.Subscription) || f.Event != uuid.Nil && e.EventID != f.Event ||
-			!within(e.At, f.Since, f.Until)
-	})
-	return paged(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
-}
-
-// sameName reports whether two names are of one subscription.
-func (l *Log) sameName(a, b string) bool {
-	return a == b || l.registry.known(a) != nil && l.registry.known(a) == l.registry.known(b)
-}
-
-// Pause implements [engine.SubscriptionSteerer].
-func (in *Inspection) Pause(ctx context.Context, p engine.Pause) error {
-	p.Actor = in.actor
-	err := in.Log.pause(ctx, p, nil)
-	if errors.Is(err, engine.ErrUnknownConsumer) {
-		return &engine.NotFoundError{Thing: "subscription", Name: p.Target}
-	}
-	return err
-}
-
-// Resume implements [engine.SubscriptionSteerer].
-func (in *Inspection) Resume(ctx context.Context, p engine.Pause) error {
-	found, err := in.Log.resume(ctx, p, nil)
-	if err == nil && !found {
-		return &engine.NotFoundError{Thing: "pause", Name: p.Target}
-	}
-	return err
 }
 
 // errUnsupported is the error of what an inspection cannot do yet.

@@ -1,10 +1,8 @@
 package buslog
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -93,18 +91,30 @@ func (in *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history e
 		return history, err
 	}
 	defer in.mu.Unlock()
-	for _, one := range in.letters(engine.Filter{Keys: []engine.Key{key}}) {
-		history.DeadLetter = in.deadLetter(one)
-		for _, e := range in.audit {
-			if e.EventID == key.EventID && in.sameName(e.Subscription, one.sub.Name) {
-				history.Audit = append(history.Audit, e)
+	one, err := in.letter(key)
+	if err != nil {
+		return history, err
+	}
+	history.DeadLetter, history.Audit = in.deadLetter(one), in.auditOf(key.EventID, one.sub)
+	return history, nil
+}
+
+// letter returns a dead letter, or a *NotFoundError. The caller holds mu.
+func (l *Log) letter(key engine.Key) (letter, error) {
+	if entry := l.registry.known(key.Subscription); entry != nil {
+		for at, s := range l.inOrder() {
+			for _, r := range s.rows {
+				if s.ID == entry.ID && r.ID == key.EventID && r.State == dead {
+					return letter{r, s, at}, nil
+				}
 			}
 		}
-		slices.SortFunc(history.Audit, func(a, b engine.AuditEntry) int { return cmp.Compare(a.ID, b.ID) })
-		return history, nil
 	}
-	missing := &engine.NotFoundError{Thing: "dead letter", Key: key, State: "it is settled, open or unknown"}
-	return history, missing
+	state, err := l.whereabouts(key)
+	if err != nil {
+		return letter{}, err
+	}
+	return letter{}, &engine.NotFoundError{Thing: "dead letter", Name: key.String(), Key: key, State: state}
 }
 
 // Redelivered implements [engine.DeadLetterReader].
@@ -129,24 +139,4 @@ func (in *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all [
 		all = append(all, became)
 	}
 	return all, nil
-}
-
-// FailureGroups implements [engine.DeadLetterReader].
-func (in *Inspection) FailureGroups(context.Context, engine.Filter) ([]engine.FailureGroup, error) {
-	return nil, errUnsupported("group dead letters")
-}
-
-// FailureGroupNames implements [engine.DeadLetterReader].
-func (in *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
-	if err := in.look(ctx); err != nil {
-		return nil, err
-	}
-	defer in.mu.Unlock()
-	for _, one := range in.letters(engine.Filter{}) {
-		if strings.HasPrefix(one.Fingerprint, prefix) {
-			names = append(names, one.Fingerprint)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
 }

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -29,14 +30,54 @@ func (in *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscripti
 	return names, err
 }
 
-// Undiscard implements [engine.EventDiscarder].
-func (in *Inspection) Undiscard(context.Context, engine.Undo) (engine.Undone, error) {
-	return engine.Undone{}, errUnsupported("undo a discard")
-}
-
 // RemoveSubscription implements [engine.SubscriptionSteerer].
 func (in *Inspection) RemoveSubscription(ctx context.Context, name string) (engine.Removed, error) {
 	return in.RemoveConsumer(ctx, name, in.actor)
+}
+
+// Pause implements [engine.SubscriptionSteerer].
+func (in *Inspection) Pause(ctx context.Context, p engine.Pause) error {
+	p.Actor = in.actor
+	err := in.Log.pause(ctx, p, in.noted("pause"))
+	if errors.Is(err, engine.ErrUnknownConsumer) {
+		if err := in.look(ctx); err != nil {
+			return err
+		}
+		defer in.mu.Unlock()
+		return in.registry.unknown(p.Target)
+	}
+	return err
+}
+
+// Resume implements [engine.SubscriptionSteerer].
+func (in *Inspection) Resume(ctx context.Context, p engine.Pause) error {
+	found, err := in.Log.resume(ctx, p, in.noted("resume"))
+	if err != nil || found {
+		return err
+	}
+	if err := in.look(ctx); err != nil {
+		return err
+	}
+	defer in.mu.Unlock()
+	missing := &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
+	for _, other := range in.registry.Pauses {
+		missing.Known = append(missing.Known, string(other.Kind)+" "+other.Target)
+	}
+	return missing
+}
+
+// noted returns a function that returns the entry of a pause in the audit.
+func (in *Inspection) noted(action string) func(engine.Pause) *stream.Msg {
+	return func(p engine.Pause) *stream.Msg {
+		entry := engine.AuditEntry{Actor: in.actor, Action: action, Subscription: p.Target, Detail: p.Reason}
+		if p.Kind == engine.PauseType {
+			entry.Subscription, entry.Detail = "", "events of type "+p.Target
+			if p.Reason != "" {
+				entry.Detail += ": " + p.Reason
+			}
+		}
+		return in.auditMsg(entry)
+	}
 }
 
 // RequestBreaker implements [engine.SubscriptionSteerer].

@@ -16,10 +16,17 @@ import (
 type sweep struct {
 	ledger
 	spec    engine.SweepSpec
-	matched []engine.Key
-	crashed map[engine.Key]bool
+	matched []casualty
 	spare   bool
 	next    int
+}
+
+// casualty is a dead letter when it was found.
+type casualty struct {
+	sub     *sub
+	seq     int64
+	died    time.Time
+	crashed bool // its last attempt has ended the process
 }
 
 // Sweep implements [engine.Sweeper].
@@ -37,10 +44,10 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.
 	if len(matched) == 1 {
 		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.Name
 	}
-	s := &sweep{ledger: ledger{in: in, entry: entry}, spec: spec, crashed: map[engine.Key]bool{}}
+	s := &sweep{ledger: ledger{in: in, entry: entry}, spec: spec}
 	for _, one := range matched {
-		s.matched = append(s.matched, one.key())
-		s.crashed[one.key()] = one.Reason == engine.ReasonCrash || len(one.Attempts) > 0 && one.Attempts[len(one.Attempts)-1].Kind == engine.KindCrash
+		crashed := one.Reason == engine.ReasonCrash || len(one.Attempts) > 0 && one.Attempts[len(one.Attempts)-1].Kind == engine.KindCrash
+		s.matched = append(s.matched, casualty{one.sub, one.Seq, one.Died, crashed})
 	}
 	return s, nil
 }
@@ -63,25 +70,27 @@ func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err 
 	next := s.next
 	err = s.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		changed, next = nil, s.next
+		s.begin()
 		for ; next < len(s.matched) && len(changed) < min(limit, batchRoom); next++ {
-			key := s.matched[next]
-			if s.spare && s.crashed[key] {
+			at := s.matched[next]
+			before := at.sub.rows[at.seq]
+			// What has changed meanwhile, or died again, is not what matched.
+			if s.spare && at.crashed || before == nil || before.State != dead || !before.Died.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
 				continue
 			}
-			for _, one := range s.in.letters(engine.Filter{Keys: []engine.Key{key}}) {
-				r := one.row.clone()
-				switch s.spec.Kind {
-				case engine.SweepRetry:
-					r.revive()
-					r.Redriven = 0
-				case engine.SweepDiscard:
-					r.State, r.Reason, r.Died = discarded, s.spec.Reason, time.Now()
-				case engine.SweepPurge:
-					r.State = gone
-				}
-				msgs = append(msgs, s.in.rowMsg(one.sub.ID, r, one.rev))
-				changed = append(changed, one.key())
+			r := before.clone()
+			s.touch(r)
+			switch s.spec.Kind {
+			case engine.SweepRetry:
+				r.revive()
+				r.Redriven = 0
+			case engine.SweepDiscard:
+				r.discard(s.spec.Reason)
+			case engine.SweepPurge:
+				r.State = gone
 			}
+			msgs = append(msgs, s.in.rowMsg(at.sub.ID, r, before.rev))
+			changed = append(changed, engine.Key{EventID: r.ID, Subscription: at.sub.Name})
 		}
 		return append(msgs, s.add(len(changed))), nil
 	})
@@ -90,40 +99,6 @@ func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err 
 		s.stored()
 	}
 	return changed, err
-}
-
-// ledger is the one entry that a change in steps has in the audit.
-type ledger struct {
-	in    *Inspection
-	entry engine.AuditEntry
-	draft engine.AuditEntry
-}
-
-// add returns the message of the entry with a number of changes more; nil for none. The
-// caller holds mu.
-func (l *ledger) add(changed int) *stream.Msg {
-	if l.draft = l.entry; changed == 0 {
-		return nil
-	}
-	if l.draft.ID == 0 {
-		l.in.auditMsg(l.draft)
-		l.draft = l.in.newest()
-	}
-	l.draft.Count += changed
-	return l.in.auditEntryMsg(l.draft)
-}
-
-// stored says that the message is stored.
-func (l *ledger) stored() { l.entry = l.draft }
-
-// newest returns the newest entry of the audit. The caller holds mu.
-func (l *Log) newest() (newest engine.AuditEntry) {
-	for _, e := range l.audit {
-		if e.ID > newest.ID {
-			newest = e
-		}
-	}
-	return newest
 }
 
 // replay gives events to a subscription again. It implements [engine.Sweep].
@@ -139,11 +114,7 @@ type replay struct {
 func (in *Inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
 	entry := in.registry.known(spec.Subscription)
 	if entry == nil {
-		missing := &engine.NotFoundError{Thing: "subscription", Name: spec.Subscription}
-		for _, s := range in.registry.Subs {
-			missing.Known = append(missing.Known, s.Name)
-		}
-		return nil, missing
+		return nil, in.registry.unknown(spec.Subscription)
 	}
 	s, from := in.subs[entry.ID], int64(1)
 	if spec.From != uuid.Nil {
@@ -189,6 +160,7 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 	next := p.next
 	err = p.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		replayed, next = nil, p.next
+		p.begin()
 		now := time.Now()
 		for ; next < len(p.seqs) && len(replayed) < min(limit, batchRoom); next++ {
 			e, err := p.in.event(p.seqs[next])
@@ -197,9 +169,10 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 			}
 			r, rev := newRow(e), p.sub.revOf(e.Seq)
 			if before := p.sub.rows[e.Seq]; before != nil {
-				r.Attempts, r.History = slices.Clone(before.Attempts), len(before.Attempts)
+				r.Attempts, r.History, r.Audits = slices.Clone(before.Attempts), len(before.Attempts), slices.Clone(before.Audits)
 			}
 			r.Due, r.Since, r.Replayed, r.Uncounted = now, now, true, 1+len(r.Attempts)
+			p.touch(r)
 			msgs = append(msgs, p.in.rowMsg(p.sub.ID, r, rev))
 			replayed = append(replayed, engine.Key{EventID: e.ID, Subscription: p.sub.Name})
 		}

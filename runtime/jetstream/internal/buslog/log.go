@@ -44,6 +44,7 @@ type Log struct {
 	closed      bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
 	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
+	entries     int64         // of the audit, in the batch that is being made
 	pausesNew   bool          // the registry has changed since the watchers were told
 	requestsNew bool
 }
@@ -270,6 +271,15 @@ func (l *Log) sync(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// unknown is the error for a name that no subscription has.
+func (r *registry) unknown(name string) error {
+	missing := &engine.NotFoundError{Thing: "subscription", Name: name}
+	for _, s := range r.Subs {
+		missing.Known = append(missing.Known, s.Name)
+	}
+	return missing
 }
 
 // known returns the subscription that has a name, or had it before, or nil.

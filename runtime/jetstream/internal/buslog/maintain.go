@@ -59,7 +59,13 @@ func (l *Log) forget(ctx context.Context, old []*engine.Record) error {
 	for _, r := range old {
 		p.Seqs = append(p.Seqs, r.Seq)
 	}
+	var h pruneHistory
 	err := l.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		l.mu.Unlock()
+		h, err = l.history(ctx)
+		if l.mu.Lock(); err != nil {
+			return nil, err
+		}
 		for _, s := range l.inOrder() {
 			for _, seq := range p.Seqs {
 				if s.rows[seq] != nil && len(msgs) < batchRoom {
@@ -68,6 +74,7 @@ func (l *Log) forget(ctx context.Context, old []*engine.Record) error {
 			}
 		}
 		data, _ := json.Marshal(p)
+		msgs = append(msgs, l.historyMsg(h, p.Seqs))
 		return append(msgs, &stream.Msg{Subject: l.subject(pruneToken), Data: data, TTL: goneTime}), nil
 	})
 	if err != nil {

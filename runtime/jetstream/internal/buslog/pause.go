@@ -19,7 +19,7 @@ func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
 	return l.pause(ctx, p, nil)
 }
 
-func (l *Log) pause(ctx context.Context, p engine.Pause, notes []*stream.Msg) error {
+func (l *Log) pause(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
 	err := l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		if p.Kind == engine.PauseSubscription {
 			s := r.known(p.Target)
@@ -33,7 +33,7 @@ func (l *Log) pause(ctx context.Context, p engine.Pause, notes []*stream.Msg) er
 		}
 		p.Since = time.Now().UTC()
 		r.Pauses = append(r.Pauses, p)
-		return notes, nil
+		return noted(note, p), nil
 	})
 	return l.told(err)
 }
@@ -43,7 +43,7 @@ func (l *Log) Resume(ctx context.Context, p engine.Pause) (found bool, err error
 	return l.resume(ctx, p, nil)
 }
 
-func (l *Log) resume(ctx context.Context, p engine.Pause, notes []*stream.Msg) (found bool, err error) {
+func (l *Log) resume(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) (found bool, err error) {
 	err = l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		if s := r.known(p.Target); p.Kind == engine.PauseSubscription && s != nil {
 			p.Target = s.Name
@@ -53,9 +53,17 @@ func (l *Log) resume(ctx context.Context, p engine.Pause, notes []*stream.Msg) (
 			return nil, errSame
 		}
 		r.Pauses = slices.Delete(r.Pauses, at, at+1)
-		return notes, nil
+		return noted(note, p), nil
 	})
 	return found, l.told(err)
+}
+
+// noted returns the message of an entry in the audit, if one is wanted.
+func noted(note func(engine.Pause) *stream.Msg, p engine.Pause) []*stream.Msg {
+	if note == nil {
+		return nil
+	}
+	return []*stream.Msg{note(p)}
 }
 
 // told calls the watchers before it returns.

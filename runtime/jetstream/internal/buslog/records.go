@@ -128,8 +128,27 @@ type row struct {
 	Cancelled   bool                   `json:"cancelled,omitempty"`
 	Answer      answer                 `json:"answer,omitempty"` // of a cancelled one: what the owner says
 	Redriven    int                    `json:"redriven,omitempty"`
+	Was         *was                   `json:"was,omitempty"`    // before it was discarded
+	Audits      []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
 
 	rev int64 // the sequence number of the record
+}
+
+// was is what a delivery was before it was discarded, to undo that.
+type was struct {
+	State  state     `json:"state"`
+	Due    time.Time `json:"due,omitzero"`
+	Reason string    `json:"reason,omitempty"` // of a dead letter
+	Died   time.Time `json:"died,omitzero"`    // of a dead letter
+}
+
+// keep notes what the delivery is, before it is discarded.
+func (r *row) keep() { r.Was = &was{r.State, r.Due, r.Reason, r.Died} }
+
+// discard makes a dead letter a discarded one.
+func (r *row) discard(reason string) {
+	r.keep()
+	r.State, r.Reason, r.Died = discarded, reason, time.Now()
 }
 
 // state is where a delivery with a row stands.
@@ -180,6 +199,7 @@ func (r *row) clone() *row {
 	c := *r
 	c.Attempts = append([]engine.FailedAttempt(nil), r.Attempts...)
 	c.Crashes = append([]engine.SharedCrash(nil), r.Crashes...)
+	c.Audits = append([]int64(nil), r.Audits...)
 	return &c
 }
 

@@ -36,6 +36,7 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		}
 		before, rev := l.registry, l.registryRev
 		r := before.clone()
+		l.entries = 0
 		besides, err := edit(&r)
 		l.mu.Unlock()
 		if errors.Is(err, errSame) {

@@ -40,11 +40,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 	err = l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		at := r.named(name)
 		if at < 0 {
-			missing := &engine.NotFoundError{Thing: "subscription", Name: name}
-			for _, s := range r.Subs {
-				missing.Known = append(missing.Known, s.Name)
-			}
-			return nil, missing
+			return nil, r.unknown(name)
 		}
 		r.Subs = slices.Delete(r.Subs, at, at+1)
 		if at := r.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: name}); at >= 0 {

@@ -22,6 +22,7 @@ const (
 	requestToken  = "q" // NAME.q: what operators ask of them
 	askToken      = "r" // NAME.r.SUB.SEQ: somebody wishes to have a delivery cancelled
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
+	historyToken  = "h" // NAME.h: how many were, and where
 )
 
 // slots is how many parts the events are divided into, by their partition key or id.

@@ -97,7 +97,7 @@ func (u *unit) rowOf(f *flight) *row {
 		if before == nil && len(r.Attempts) == 0 && !f.ahead {
 			return nil
 		}
-		if len(r.Attempts) == 0 && !r.Replayed && r.Seq < u.next {
+		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && r.Seq < u.next {
 			r.State = gone
 		}
 	case engine.Discard:
@@ -125,6 +125,9 @@ func (u *unit) rowOf(f *flight) *row {
 	}
 	if !r.open() {
 		r.Cancelled = false
+	}
+	if r.State != discarded && !r.Cancelled {
+		r.Was = nil
 	}
 	return r
 }

@@ -21,6 +21,7 @@ type view struct {
 	subs        map[string]*sub // by id
 	ring        ring
 	audit       map[int64]engine.AuditEntry // by id
+	lastEntry   int64                       // the newest one
 	schemas     map[string]schema           // by subject
 	schedules   []engine.Schedule
 	timesRev    int64
