@@ -51,6 +51,9 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
 	if c.gone || !u.owned || d == nil {
+		if u.prepared != nil {
+			u.changed(false) // the stored cursor must not keep the claim
+		}
 		u.prepared = nil
 		l.mu.Unlock()
 		return

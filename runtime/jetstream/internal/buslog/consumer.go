@@ -63,6 +63,7 @@ func (c *consumer) end() {
 func (u *unit) again(f *flight) {
 	seq := f.record.Seq
 	if r := u.sub.rows[seq]; r != nil {
+		u.back++
 		u.log.queueRow(u.sub, r)
 	} else if seq < u.next {
 		u.putBack(seq)
@@ -106,7 +107,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	if u.polled = true; u.returning > 0 {
 		return dst, nil // they come first, and then the consumer is woken
 	}
-	full := len(dst) + limit
+	full, back := len(dst)+limit, u.back
 	for len(dst) < full && len(u.reopen) > 0 {
 		seq := u.reopen[0]
 		if dst = c.pollRows(dst, full, seq); len(dst) == full {
@@ -117,7 +118,8 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			return dst, l.storage("read", err)
 		}
 		at, still := slices.BinarySearch(u.reopen, seq)
-		if c.gone || !u.owned || !still { // it has changed while the server was asked
+		if c.gone || !u.owned || !still || u.back != back { // it has changed while the server was asked
+			c.wake()
 			return dst, nil
 		}
 		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights[seq] == nil {
@@ -136,7 +138,8 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		if err != nil {
 			return dst, l.storage("read", err)
 		}
-		if c.gone || !u.owned {
+		if c.gone || !u.owned || u.back != back {
+			c.wake()
 			break
 		}
 		for _, r := range events {

@@ -25,6 +25,7 @@ type unit struct {
 	reopen    []int64           // events before next that are to be handed out, in order
 	prepared  *claim            // an event that is being decoded
 	returning int               // deliveries that come back as soon as that is stored
+	back      uint64            // counts what was given back: it comes before what follows
 	wary      int               // of so many deliveries the claim is stored before the handler is called
 	flights   map[int64]*flight // what was polled, or is to be stored
 	queue     []*flight         // that have ended, in the order in which they did
@@ -158,6 +159,7 @@ func (u *unit) removed() {
 
 // putBack makes events that were polled and not begun come again. The caller holds mu.
 func (u *unit) putBack(seqs ...int64) {
+	u.back++
 	u.reopen = append(u.reopen, seqs...)
 	slices.Sort(u.reopen)
 	u.reopen = slices.Compact(u.reopen)

@@ -47,6 +47,7 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 	f.ended, f.how = true, v
 	if f.returns() {
 		u.returning++
+		u.back++
 	}
 	u.queue = append(u.queue, f)
 	u.changed(f.park || v.Kind != engine.Done || len(v.Staged) > 0 || u.sub.rows[f.record.Seq] != nil)
@@ -115,7 +116,8 @@ func (u *unit) rowOf(f *flight) *row {
 			r.Snoozes++
 		}
 	case engine.Hold:
-		if r.State, r.Due, r.PutOff = waiting, now, true; u.log.typePaused(r.Type) {
+		r.State, r.Due, r.PutOff = waiting, time.Time{}, true
+		if u.log.typePaused(r.Type) {
 			r.State = held
 		}
 	case engine.Dead:
