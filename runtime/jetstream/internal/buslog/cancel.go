@@ -56,20 +56,6 @@ func (l *Log) openTo(id uuid.UUID, name string) (open []openDelivery, err error)
 	return open, nil
 }
 
-// find returns the event of an id, or a *NotFoundError. The caller holds mu.
-func (l *Log) find(id uuid.UUID) (found *engine.Record, err error) {
-	err = l.each(1, func(r *engine.Record) bool {
-		if r.ID == id {
-			found = r
-		}
-		return found == nil
-	})
-	if err == nil && found == nil {
-		err = &engine.NotFoundError{Thing: "event", Name: id.String()}
-	}
-	return found, err
-}
-
 func (l *Log) cancel(ctx context.Context, spec engine.Cancellation, named func(*sub) string) (cancelled []string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

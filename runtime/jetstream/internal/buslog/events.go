@@ -21,6 +21,8 @@ const (
 	metadataHeader = "Busgen-Metadata"
 	keyHeader      = "Busgen-Key"
 	dueHeader      = "Busgen-Due"
+	forHeader      = "Busgen-For"    // of an event that an operator has made: the subscription
+	parentHeader   = "Busgen-Parent" // of one that was edited: the event before
 )
 
 // eventMsg returns the message of an event.
@@ -42,6 +44,13 @@ func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
 	}
 	if !r.Due.IsZero() {
 		h[dueHeader] = []string{r.Due.UTC().Format(time.RFC3339Nano)}
+	}
+	if o := r.Origin; o != nil {
+		h[forHeader] = []string{o.Consumer}
+		if o.Parent != uuid.Nil {
+			h[parentHeader] = []string{o.Parent.String()}
+		}
+		return &stream.Msg{Subject: l.madeSubject(r.ID), Header: h, Data: r.Payload, Expect: stream.Expecting(0)}
 	}
 	return &stream.Msg{Subject: l.eventSubject(r.Type, slot), ID: id, Header: h, Data: r.Payload}
 }
@@ -71,5 +80,11 @@ func eventOf(m stream.Stored) (r *engine.Record, err error) {
 	if text := first(m.Header, dueHeader); text != "" {
 		r.Due, _ = time.Parse(time.RFC3339Nano, text)
 	}
-	return r, nil
+	if text := first(m.Header, forHeader); text != "" {
+		r.Origin = &engine.Origin{Consumer: text}
+		if text := first(m.Header, parentHeader); text != "" {
+			r.Origin.Parent, err = uuid.Parse(text)
+		}
+	}
+	return r, err
 }

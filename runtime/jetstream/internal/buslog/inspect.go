@@ -3,7 +3,6 @@ package buslog
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -100,6 +99,9 @@ func (in *Inspection) countTypes(ctx context.Context, status *engine.Status, lim
 		if status.Events == limit {
 			status.More = true
 			return false
+		}
+		if !in.shown(r) {
+			return true
 		}
 		status.Events++
 		name, at := in.registry.nameOf(r.Type), r.CreatedAt.UTC()
@@ -237,9 +239,4 @@ func (in *Inspection) Schema(ctx context.Context, eventType string) (newest engi
 		}
 	}
 	return newest, nil
-}
-
-// errUnsupported is the error of what an inspection cannot do yet.
-func errUnsupported(what string) error {
-	return fmt.Errorf("the engine on NATS JetStream cannot %s yet", what)
 }

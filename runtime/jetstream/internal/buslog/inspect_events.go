@@ -51,7 +51,7 @@ const publisherSlack = time.Hour
 
 // chooses reports whether a filter of events chooses an event.
 func (in *Inspection) chooses(f engine.Filter, r *engine.Record, event engine.Event) bool {
-	return in.matches(f, r, in.errorsOf(r)) && within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
+	return in.shown(r) && in.matches(f, r, in.errorsOf(r)) && within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
 }
 
 // Event implements [engine.EventReader].
@@ -71,6 +71,12 @@ func (in *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.E
 		}
 	}
 	slices.SortFunc(history.Deliveries, func(a, b engine.DeliveryState) int { return cmp.Compare(a.Subscription, b.Subscription) })
+	if r.Origin != nil && r.Origin.Parent != uuid.Nil {
+		history.MadeFrom = &r.Origin.Parent
+	}
+	for _, key := range in.editedInto(r) {
+		history.MadeInto = append(history.MadeInto, key.EventID)
+	}
 	history.Audit = in.auditOf(id, nil)
 	return history, nil
 }
@@ -82,6 +88,9 @@ func (in *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int
 	}
 	defer in.mu.Unlock()
 	err = in.each(1, func(r *engine.Record) bool {
+		if !in.shown(r) {
+			return true
+		}
 		for i, digit := range digits {
 			half := r.ID[i/2] >> 4
 			if i%2 == 1 {

@@ -96,7 +96,9 @@ func (in *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history e
 		return history, err
 	}
 	history.DeadLetter, history.Audit = in.deadLetter(one), in.auditOf(key.EventID, one.sub)
-	return history, nil
+	history.EditedInto = in.editedInto(one.record())
+	history.MadeFrom, err = in.madeFrom(one)
+	return history, err
 }
 
 // letter returns a dead letter, or a *NotFoundError. The caller holds mu.

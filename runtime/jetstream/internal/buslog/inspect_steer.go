@@ -112,15 +112,5 @@ func (in *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerReque
 	return found, err
 }
 
-// EditDeadLetter implements [engine.DeadLetterEditor].
-func (in *Inspection) EditDeadLetter(context.Context, engine.Key, uuid.UUID, []byte) error {
-	return errUnsupported("edit a dead letter")
-}
-
-// ImportDeadLetters implements [engine.DeadLetterEditor].
-func (in *Inspection) ImportDeadLetters() (engine.Import, error) {
-	return nil, errUnsupported("import dead letters")
-}
-
 // Check implements [engine.Checker].
 func (in *Inspection) Check(context.Context) ([]engine.Problem, error) { return nil, nil }

@@ -87,7 +87,9 @@ func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err 
 			case engine.SweepDiscard:
 				r.discard(s.spec.Reason)
 			case engine.SweepPurge:
-				r.State = gone
+				if r.State = gone; r.Made {
+					r.State, r.Attempts, r.History = done, nil, 0
+				}
 			}
 			msgs = append(msgs, s.in.rowMsg(at.sub.ID, r, before.rev))
 			changed = append(changed, engine.Key{EventID: r.ID, Subscription: at.sub.Name})

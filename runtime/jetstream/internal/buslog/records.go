@@ -128,6 +128,7 @@ type row struct {
 	Cancelled   bool                   `json:"cancelled,omitempty"`
 	Answer      answer                 `json:"answer,omitempty"` // of a cancelled one: what the owner says
 	Redriven    int                    `json:"redriven,omitempty"`
+	Made        bool                   `json:"made,omitempty"`   // the event is for those who have a row: it stays
 	Was         *was                   `json:"was,omitempty"`    // before it was discarded
 	Audits      []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
 

@@ -5,11 +5,13 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // What the stream holds, by the first token behind its name. JETSTREAM has a table.
 const (
-	eventToken    = "e" // NAME.e.PP.TYPE: an event; PP is its slot, two hexadecimal digits
+	eventToken    = "e" // NAME.e.PP.TYPE: an event; PP is its slot, two hexadecimal digits; or NAME.e.made.ID
 	registryToken = "n" // NAME.n: types, subscriptions, pauses
 	cursorToken   = "c" // NAME.c.SUB: where a subscription stands, and who dispatches it
 	rowToken      = "d" // NAME.d.SUB.SEQ: a delivery that did not simply go well
@@ -37,6 +39,10 @@ func (l *Log) eventSubject(eventType, key string) string {
 	h.Write([]byte(key))
 	return l.subject(eventToken, fmt.Sprintf("%02x", h.Sum32()%slots), token(eventType))
 }
+
+// madeSubject returns the subject of an event that an operator has made. There is one of an
+// id at most, and it is found by it.
+func (l *Log) madeSubject(id uuid.UUID) string { return l.subject(eventToken, "made", id.String()) }
 
 func (l *Log) rowSubject(sub string, seq int64) string {
 	return l.subject(rowToken, sub, strconv.FormatInt(seq, 10))

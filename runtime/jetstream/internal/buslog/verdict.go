@@ -98,7 +98,7 @@ func (u *unit) rowOf(f *flight) *row {
 		if before == nil && len(r.Attempts) == 0 && !f.ahead {
 			return nil
 		}
-		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && r.Seq < u.next {
+		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.next {
 			r.State = gone
 		}
 	case engine.Discard:

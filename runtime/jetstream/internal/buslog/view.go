@@ -62,6 +62,9 @@ func (s *sub) next() int64 {
 
 // matches reports whether the subscription gets an event.
 func (s *sub) matches(r *engine.Record) bool {
+	if r.Origin != nil {
+		return false // it is for those who have a row of it
+	}
 	if s.routes[r.Type] {
 		return true
 	}

@@ -113,7 +113,7 @@ func (w *watch) read(limit int) (found []*engine.Record, err error) {
 			return false
 		}
 		w.after = r.Seq
-		if wanted[r.Type] {
+		if wanted[r.Type] && (r.Origin == nil || !w.spec.Deliverable) {
 			seen := *r
 			seen.Type = l.here[r.Type]
 			found = append(found, &seen)
