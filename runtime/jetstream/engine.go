@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
@@ -32,9 +33,20 @@ type keeper struct {
 	connect  func(ctx context.Context, servers string) (*nats.Conn, error)
 }
 
+// How the client of NATS treats its connection. A network that is cut and says nothing is
+// noticed after pings times pingInterval; then the client connects to another server. What is
+// sent while there is no connection fails at once, instead of being sent later: the engine
+// tries again by itself.
+const (
+	reconnectWait = 200 * time.Millisecond
+	pingInterval  = 2 * time.Second
+	pings         = 2
+)
+
 func newKeeper(opts []Option) *keeper {
 	k := &keeper{connect: func(_ context.Context, servers string) (*nats.Conn, error) {
-		return nats.Connect(servers, nats.Name("busgen"), nats.MaxReconnects(-1))
+		return nats.Connect(servers, nats.Name("busgen"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+			nats.ReconnectBufSize(-1), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pings))
 	}}
 	for _, opt := range opts {
 		opt(k)

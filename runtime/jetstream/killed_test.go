@@ -169,6 +169,7 @@ func (k *killing) kill(random *rand.Rand) {
 // drain waits until everything is settled.
 func (k *killing) drain(client js.JetStream, patience time.Duration) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
+		k.nodes.WaitCurrent("bus", time.Minute) // any of them may answer
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		f, err := readStream(ctx, client, false)
 		cancel()
@@ -234,6 +235,11 @@ func killRound(t *testing.T, seed uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	f, err := readStream(ctx, client, true)
+	for tries := 0; err != nil && tries < 5; tries++ {
+		t.Log("the stream cannot be read; trying again: ", err)
+		time.Sleep(time.Second)
+		f, err = readStream(ctx, client, true)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,17 +7,22 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// patience is how long an append waits for the server before its outcome is in doubt.
-const patience = 10 * time.Second
+// patience is how long an append waits for the servers, through all of its tries. Then it fails,
+// and if a try was sent that nobody has answered, its outcome is in doubt. Servers elect
+// another leader in that time: it takes them 4 to 9 seconds.
+const patience = 15 * time.Second
+
+// tryTime is how long one try waits. The answer of a server that was killed never comes.
+const tryTime = 2 * time.Second
 
 // StoresKeys implements [engine.Appender].
 func (l *Log) StoresKeys() bool { return true }
@@ -108,23 +113,31 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	return nil
 }
 
-// storeWithin stores messages, and tries again while the servers have no leader.
+// storeWithin stores events, and tries again while the servers have no leader, or do not
+// answer: the server knows the ids of the events for two minutes, and does not store them
+// again. Their outcome is in doubt if the context ends before the server has answered.
 func (l *Log) storeWithin(ctx context.Context, msgs []*stream.Msg) (first int64, err error) {
 	for doubt := error(nil); ; {
-		if first, _, err = l.stream.Append(ctx, msgs...); err == nil {
-			return first, nil
-		}
-		var refused *stream.ServerError
+		try, cancel := context.WithTimeout(ctx, tryTime)
+		first, _, err = l.stream.Append(try, msgs...)
+		cancel()
 		switch {
-		case errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored) || doubt != nil && errors.Is(err, stream.ErrConflict):
-			if doubt == nil {
-				doubt = err
-			}
-			if first, err := l.settleDoubt(msgs, doubt); err == nil {
+		case err == nil:
+			return first, nil
+		case errors.Is(err, stream.ErrStored), doubt != nil && errors.Is(err, stream.ErrConflict):
+			// This was stored by a former try, or somebody else has used a key.
+			first, found, wrong := l.findStored(ctx, msgs)
+			switch {
+			case found:
 				return first, nil
+			case wrong == nil && errors.Is(err, stream.ErrConflict):
+				return 0, err
 			}
-		case errors.As(err, &refused) || errors.Is(err, nats.ErrMaxPayload) || l.isClosed():
-			return 0, err
+			doubt = orElse(doubt, fmt.Errorf("%w: %w", stream.ErrInDoubt, err))
+		case errors.Is(err, stream.ErrInDoubt):
+			doubt = orElse(doubt, err)
+		case !stream.Passes(err) || l.isClosed():
+			return 0, orElse(doubt, err)
 		}
 		select {
 		case <-time.After(retryPause):
@@ -139,27 +152,21 @@ func (l *Log) storeWithin(ctx context.Context, msgs []*stream.Msg) (first int64,
 // retryPause is how long to wait while the servers have no leader.
 const retryPause = 100 * time.Millisecond
 
-// settleDoubt finds out whether messages were stored after all, and stores them if not.
-// The server knows their ids.
-func (l *Log) settleDoubt(msgs []*stream.Msg, doubt error) (first int64, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience/5)
-	defer cancel()
-	if len(msgs) == 1 {
-		first, _, err = l.stream.Append(ctx, msgs...)
-		return first, orElse(err, nil)
-	}
+// findStored finds a batch that a former try has stored. If there is no error and it is not
+// found, it is not stored.
+func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg) (first int64, found bool, err error) {
 	if err := l.sync(ctx); err != nil {
-		return 0, doubt
+		return 0, false, err
 	}
 	event := msgs[len(msgs)-1] // the last message of a batch is an event
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := len(l.ring.events) - 1; i >= 0; i-- {
 		if r := l.ring.events[i]; r.ID.String() == event.ID {
-			return r.Seq - int64(len(msgs)) + 1, nil
+			return r.Seq - int64(len(msgs)) + 1, true, nil
 		}
 	}
-	return 0, doubt
+	return 0, false, nil
 }
 
 // keySubject returns the subject of an idempotency key.

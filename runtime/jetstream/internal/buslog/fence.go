@@ -157,8 +157,11 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 func (l *Log) takeOver(ctx context.Context, u *unit, own bool) (crashes []engine.Crash, err error) {
 	l.claiming.Lock()
 	defer l.claiming.Unlock()
-	for {
+	for began := time.Now(); ; {
 		if err := l.sync(ctx); err != nil {
+			if l.waits(ctx, began, err) {
+				continue
+			}
 			return nil, err
 		}
 		if err := l.enter(); err != nil {
@@ -200,7 +203,7 @@ func (l *Log) takeOver(ctx context.Context, u *unit, own bool) (crashes []engine
 		}
 		msgs = append(msgs, l.cursorMsg(u.sub, &c, rev))
 		seq, _, err := l.stream.Append(ctx, msgs...)
-		if errors.Is(err, stream.ErrConflict) {
+		if errors.Is(err, stream.ErrConflict) || err != nil && l.waits(ctx, began, err) {
 			continue
 		}
 		if err != nil {

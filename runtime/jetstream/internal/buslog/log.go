@@ -65,8 +65,14 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	l.view.seen = map[string]int64{}
 	l.view.audit = map[int64]engine.AuditEntry{}
 	l.view.schemas = map[string]schema{}
-	if err := l.load(ctx); err != nil {
-		return nil, l.storage("open", err)
+	for began := time.Now(); ; {
+		err := l.load(ctx)
+		if err == nil {
+			break
+		}
+		if !l.waits(ctx, began, err) {
+			return nil, l.storage("open", err)
+		}
 	}
 	if err := s.Answer(l.pingSubject(l.instance)); err != nil {
 		l.stop()

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
@@ -122,6 +123,22 @@ func (l *Log) load(ctx context.Context) error {
 	}
 	if l.registry.Format > format {
 		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
+	}
+	// A replica that lags has given older records. The leader has the others.
+	for _, filter := range filters {
+		for from := newest + 1; from <= last; {
+			m, err := l.stream.NextOf(ctx, filter, from)
+			if errors.Is(err, stream.ErrNotFound) || err == nil && m.Seq > last {
+				break
+			}
+			if err == nil {
+				err = l.apply(m)
+			}
+			if err != nil {
+				return err
+			}
+			from = m.Seq + 1
+		}
 	}
 	// What came while the records were read comes again: they are replaced by the same.
 	l.loaded = last

@@ -86,7 +86,8 @@ func serve(args []string) {
 	}
 	s, err := server.NewServer(&server.Options{
 		ServerName: args[0], Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: args[4], NoLog: true, NoSigs: true,
-		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route}, Routes: routes,
+		// Clients know the addresses that they are given, so that a test can put a proxy between.
+		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route, NoAdvertise: true}, Routes: routes,
 		JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 32,
 	})
 	if err != nil {

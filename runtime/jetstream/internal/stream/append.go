@@ -63,15 +63,21 @@ type ack struct {
 
 // Append stores messages, in order, whole or not at all, and returns the sequence number
 // of the first one; those of the others follow it. If the answer does not come the error
-// matches [ErrInDoubt]. The context bounds the waiting.
+// matches [ErrInDoubt]. The context bounds the waiting; without a deadline it ends after
+// answerTime.
 //
 // A single message whose ID is known returns the sequence number of the first one, and
 // known.
 func (s *Stream) Append(ctx context.Context, msgs ...*Msg) (first int64, known bool, err error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, answerTime)
+		defer cancel()
+	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		first, known, err = s.append(ctx, msgs)
 		var refused *ServerError
-		if !errors.As(err, &refused) || refused.ErrCode != wrongLastInFlight && refused.ErrCode != tooManyBatches {
+		if !errors.As(err, &refused) || refused.ErrCode != wrongLastInFlight && !errors.Is(err, ErrBusy) {
 			return first, known, err
 		}
 		select { // the server is busy with other messages
@@ -100,14 +106,9 @@ func (s *Stream) append(ctx context.Context, msgs []*Msg) (first int64, known bo
 		mark(last, len(msgs)-1)
 		last.Header["Nats-Batch-Commit"] = []string{"1"}
 	}
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, answerTime)
-		defer cancel()
-	}
 	answer, err := s.nc.RequestMsgWithContext(ctx, last)
 	switch {
-	case errors.Is(err, nats.ErrNoResponders):
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrMaxPayload):
 		return 0, false, err // nobody has got it
 	case err != nil:
 		return 0, false, fmt.Errorf("%w: %w", ErrInDoubt, err)

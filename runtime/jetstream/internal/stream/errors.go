@@ -3,6 +3,8 @@ package stream
 import (
 	"errors"
 	"fmt"
+
+	"github.com/nats-io/nats.go"
 )
 
 // ErrConflict says that something else was appended to a subject meanwhile. Nothing was
@@ -18,6 +20,25 @@ var ErrInDoubt = errors.New("the server has not said whether it has stored this"
 // ErrStored says that a message of a batch was stored before: its id is known. Nothing was
 // stored now.
 var ErrStored = errors.New("the server has stored a message of this id before")
+
+// ErrBusy says that the servers cannot store this at the moment: the leader of the stream
+// changes, or too much is on its way. Nothing was stored.
+var ErrBusy = errors.New("the servers cannot store anything at the moment")
+
+// ErrSilent says that the server has not answered in time a question that changes nothing.
+var ErrSilent = errors.New("the server does not answer")
+
+// Passes reports whether an error is one that ends by itself, such as that the stream has no
+// leader at the moment, or the client no connection. What was to be stored may be stored
+// if it matches [ErrInDoubt].
+func Passes(err error) bool {
+	for _, one := range []error{ErrInDoubt, ErrBusy, ErrSilent, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrTimeout} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
 
 // ForeignError says why a stream cannot hold a bus.
 type ForeignError struct{ Problem string }
@@ -41,6 +62,10 @@ const (
 	wrongLastInFlight = 10164 // a message for the subject is on its way
 	duplicateInBatch  = 10201
 	tooManyBatches    = 10210
+	incompleteBatch   = 10176 // the leader has changed in the middle of a batch
+	sameIDInFlight    = 10158 // a message of this id is on its way
+	noLeader          = 10008
+	notLeader         = 10009
 	noMessage         = 10037
 	noSequence        = 10043
 )
@@ -52,6 +77,8 @@ func (e *ServerError) Is(target error) bool {
 		return target == ErrConflict
 	case duplicateInBatch:
 		return target == ErrStored
+	case tooManyBatches, incompleteBatch, sameIDInFlight, noLeader, notLeader:
+		return target == ErrBusy
 	case noMessage:
 		return target == ErrNotFound
 	}

@@ -22,12 +22,17 @@ type Stored struct {
 
 // ask sends a request to the API of the leader.
 func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer any) error {
-	if _, bounded := ctx.Deadline(); !bounded {
+	_, bounded := ctx.Deadline()
+	own := !bounded
+	if own {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, answerTime)
 		defer cancel()
 	}
 	msg, err := s.nc.RequestWithContext(ctx, s.api+subject, request)
+	if err != nil && own && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w (%s)", ErrSilent, subject)
+	}
 	if err != nil {
 		return err
 	}
