@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -62,7 +61,7 @@ func (k *keeper) Open(ctx context.Context, target string, options engine.Options
 	if err != nil {
 		return nil, err
 	}
-	l, err := buslog.Open(ctx, s, target, options)
+	l, err := buslog.Open(ctx, s, redacted(target), options)
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -78,7 +77,7 @@ func (k *keeper) Inspect(ctx context.Context, target, actor string) (engine.Insp
 	if err != nil {
 		return nil, err
 	}
-	in, err := buslog.Inspect(ctx, s, target, actor)
+	in, err := buslog.Inspect(ctx, s, redacted(target), actor)
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -130,11 +129,16 @@ func splitTarget(target string) (servers, name string, err error) {
 	return strings.Join(all, ","), name, nil
 }
 
-// redacted returns a target without its password.
+// redacted returns a target without the user names and passwords of its servers.
 func redacted(target string) string {
-	u, err := url.Parse(target)
-	if err != nil || u.User == nil {
+	address, isAddress := strings.CutPrefix(target, "nats://")
+	hosts, name, named := strings.Cut(address, "/")
+	if !isAddress || !named {
 		return target
 	}
-	return u.Redacted()
+	all := strings.Split(hosts, ",")
+	for i, host := range all {
+		all[i] = host[strings.LastIndex(host, "@")+1:]
+	}
+	return "nats://" + strings.Join(all, ",") + "/" + name
 }

@@ -41,12 +41,9 @@ func (in *Inspection) look(ctx context.Context) error {
 	return in.enter()
 }
 
-// Status implements [engine.StatusReader]. It counts no rates.
-func (in *Inspection) Status(ctx context.Context, limit int, _ engine.Status) (status engine.Status, err error) {
+// Status implements [engine.StatusReader].
+func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status) (status engine.Status, err error) {
 	status = engine.Status{At: time.Now().UTC(), Path: in.target, Schema: format}
-	if status.Subscriptions, err = in.Subscriptions(ctx, limit); err != nil {
-		return status, err
-	}
 	if status.Size, err = in.stream.Size(ctx); err != nil {
 		return status, in.storage("read", err)
 	}
@@ -64,12 +61,23 @@ func (in *Inspection) Status(ctx context.Context, limit int, _ engine.Status) (s
 	if err := in.countTypes(ctx, &status, limit); err != nil {
 		return status, err
 	}
+	if status.Subscriptions, err = in.states(ctx, limit); err != nil {
+		return status, err
+	}
+	now := in.markOf(status.Subscriptions)
+	status.Mark = now
+	if before, ok := since.Mark.(mark); ok {
+		if err := in.rates(now, before, &status); err != nil {
+			return status, err
+		}
+	}
 	for i := range status.Subscriptions {
 		s := &status.Subscriptions[i]
 		s.Unhandled = s.Backlog > 0 && slices.Contains(activity.Unhandled, s.Name)
 		s.Saturated = s.Backlog > 0 && slices.Contains(activity.Saturated, s.Name)
 		status.DeadLetters += s.Dead
 	}
+	status.Pauses = []engine.PauseState{}
 	for _, p := range in.registry.Pauses {
 		one := engine.PauseState{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 		if p.Kind == engine.PauseType {
@@ -78,7 +86,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, _ engine.Status) (s
 		status.Pauses = append(status.Pauses, one)
 	}
 	status.Snoozed = in.snoozed()
-	status.Breakers, status.Running = activity.Breakers, activity.Attempts
+	status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
 	return status, nil
 }
 
@@ -143,8 +151,14 @@ func (in *Inspection) Subscriptions(ctx context.Context, limit int) (states []en
 		return nil, err
 	}
 	defer in.mu.Unlock()
+	return in.states(ctx, limit)
+}
+
+// states returns where the subscriptions stand. The caller holds mu, which is free while the
+// server is asked.
+func (in *Inspection) states(ctx context.Context, limit int) (states []engine.SubscriptionState, err error) {
 	for _, s := range in.inOrder() {
-		lag, err := in.lagOf(s, limit)
+		lag, err := in.lagOf(ctx, s, limit)
 		if err != nil {
 			return nil, err
 		}

@@ -33,49 +33,52 @@ func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
 }
 
 // eachPending calls f with the events that are not settled for a subscription and have no
-// row. It looks at so many, if bound is not 0. The caller holds mu.
-func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) error {
+// row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
+// came to the end of the log. The caller holds mu.
+func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
 	for _, seq := range slices.Clone(s.cursor.Open) {
 		r, err := l.event(seq)
 		if err != nil {
 			continue // it is deleted
 		}
 		if s.pending(r) && !f(r) {
-			return nil
+			return false, nil
 		}
 	}
 	looked, last, none := 0, l.applied, true
-	err := l.each(max(s.next(), s.clear+1), func(r *engine.Record) bool {
+	all = true
+	err = l.each(max(s.next(), s.clear+1), func(r *engine.Record) bool {
 		looked++
 		if s.pending(r) {
 			none = false
-			return f(r)
-		}
-		if none && r.Seq <= last {
+			all = f(r)
+		} else if none && r.Seq <= last {
 			s.clear = r.Seq
 		}
-		return looked != bound
+		all = all && looked != bound
+		return all
 	})
 	if none && looked != bound && err == nil {
 		s.clear = max(s.clear, last)
 	}
-	return err
+	return all, err
 }
 
 // count counts what is open for a subscription, up to a limit, and the delayed events among
-// it that have no row yet. It looks at so many events, if bound is not 0. The caller holds mu.
-func (l *Log) count(s *sub, limit, bound int) (open, delayed int, oldest time.Time, err error) {
+// it that have no row yet. It looks at so many events, if bound is not 0, and reports whether
+// all are counted. The caller holds mu.
+func (l *Log) count(s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	for range 3 {
 		before := l.applied
-		open, delayed, oldest, err = l.countOnce(s, limit, bound)
+		open, delayed, oldest, all, err = l.countOnce(s, limit, bound)
 		if err != nil || l.applied == before { // nothing came while the server was asked
 			break
 		}
 	}
-	return open, delayed, oldest, err
+	return open, delayed, oldest, all, err
 }
 
-func (l *Log) countOnce(s *sub, limit, bound int) (open, delayed int, oldest time.Time, err error) {
+func (l *Log) countOnce(s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	add := func(at time.Time) {
 		if open++; oldest.IsZero() || at.Before(oldest) {
 			oldest = at
@@ -86,13 +89,13 @@ func (l *Log) countOnce(s *sub, limit, bound int) (open, delayed int, oldest tim
 			add(r.CreatedAt)
 		}
 	}
-	err = l.eachPending(s, bound, func(r *engine.Record) bool {
+	all, err = l.eachPending(s, bound, func(r *engine.Record) bool {
 		if add(r.CreatedAt); !r.Due.IsZero() {
 			delayed++
 		}
 		return open < limit
 	})
-	return open, delayed, oldest, err
+	return open, delayed, oldest, all, err
 }
 
 // Pending implements [engine.Meter].
@@ -105,7 +108,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 	}
 	defer l.mu.Unlock()
 	for _, s := range l.inOrder() {
-		n, _, _, err := l.count(s, limit, 0)
+		n, _, _, _, err := l.count(s, limit, 0)
 		if err != nil {
 			return 0, err
 		}
@@ -135,7 +138,7 @@ func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error
 	}
 	defer l.mu.Unlock()
 	for _, s := range l.inOrder() {
-		lag, err := l.lagOf(s, limit)
+		lag, err := l.lagOf(ctx, s, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -145,15 +148,28 @@ func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error
 	return lags, nil
 }
 
-// lagOf counts for one subscription. The caller holds mu.
-func (l *Log) lagOf(s *sub, limit int) (engine.Lag, error) {
-	open, delayed, oldest, err := l.count(s, max(limit, 1), 0)
+// lagOf counts for one subscription, and looks at a few times as many events as the limit at
+// most. Where that does not suffice, the server counts what is left of the log. The caller
+// holds mu, which is free while the server is asked.
+func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) {
+	bound := 0
+	if limit < math.MaxInt/4 {
+		bound = 4*limit + 1
+	}
+	open, delayed, oldest, all, err := l.count(s, max(limit, 1), bound)
+	if err != nil {
+		return engine.Lag{}, err
+	}
 	lag := engine.Lag{
 		Waiting: delayed, Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), AtMost: open, Oldest: oldest,
 		Paused: l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0,
 	}
-	if open >= max(limit, 1) {
-		lag.AtMost = max(open, int(min(l.applied-s.next()+1, math.MaxInt32)))
+	if !all {
+		left, err := l.leftOf(ctx, s)
+		if err != nil {
+			return lag, err
+		}
+		lag.AtMost = max(open, left)
 	}
 	runs := map[int64]bool{}
 	if u := l.units[s.ID]; u != nil && u.owned {
@@ -185,6 +201,21 @@ func (l *Log) lagOf(s *sub, limit int) (engine.Lag, error) {
 	return lag, err
 }
 
+// leftOf returns how many events a subscription has yet to pass, and rows that are open. The
+// caller holds mu, which is free while the server is asked.
+func (l *Log) leftOf(ctx context.Context, s *sub) (int, error) {
+	next, left := s.next(), len(s.cursor.Open)
+	for seq, r := range s.rows {
+		if r.open() && seq < next {
+			left++
+		}
+	}
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	n, err := l.stream.CountFrom(ctx, l.subject(eventToken, ">"), next)
+	return left + int(n), l.storage("read", err)
+}
+
 // searched is how many events Unhandled looks at.
 const searched = 10_000
 
@@ -205,7 +236,7 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 		if ours[s.ID] {
 			continue
 		}
-		open, _, oldest, err := l.count(s, 1, searched)
+		open, _, oldest, _, err := l.count(s, 1, searched)
 		if open == 0 && err == nil { // the newest ones, too
 			err = l.each(max(s.next(), s.clear+1, l.applied-searched), func(r *engine.Record) bool {
 				if s.pending(r) {

@@ -25,7 +25,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 	if at := l.registry.named(name); at >= 0 {
 		s := l.subs[l.registry.Subs[at].ID]
 		id, owner, pid = s.ID, s.cursor.Owner, s.cursor.PID
-		lag, err := l.lagOf(s, math.MaxInt)
+		lag, err := l.lagOf(ctx, s, math.MaxInt)
 		if err != nil {
 			l.mu.Unlock()
 			return removed, err

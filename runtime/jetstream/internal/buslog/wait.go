@@ -68,7 +68,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 				return false, nil
 			}
 			open := false
-			err := l.eachPending(s, 0, func(*engine.Record) bool { open = true; return false })
+			_, err := l.eachPending(s, 0, func(*engine.Record) bool { open = true; return false })
 			if open || err != nil {
 				return false, err
 			}

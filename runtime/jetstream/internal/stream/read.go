@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Stored is a message of the stream.
@@ -152,6 +153,20 @@ func (s *Stream) page(ctx context.Context, r getRequest) ([]Stored, error) {
 		}
 		page = append(page, Stored{Subject: msg.Header.Get("Nats-Subject"), Seq: seq, Header: msg.Header, Data: msg.Data})
 	}
+}
+
+// CountFrom returns how many messages of a subject, which may have wildcards, there are from
+// a sequence number on. The server counts.
+func (s *Stream) CountFrom(ctx context.Context, subject string, from int64) (int64, error) {
+	consumer, err := s.js.CreateConsumer(ctx, s.name, jetstream.ConsumerConfig{
+		FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(max(from, 1)),
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: answerTime,
+	})
+	if err != nil {
+		return 0, err
+	}
+	info := consumer.CachedInfo()
+	return int64(info.NumPending), s.js.DeleteConsumer(ctx, s.name, info.Name)
 }
 
 // Delete deletes a message.
