@@ -66,8 +66,18 @@ func (k *keeper) Open(ctx context.Context, target string, options engine.Options
 		s.Close()
 		return nil, err
 	}
-	return l, nil
+	return opened{l, target}, nil
 }
+
+// opened is a log that knows its target with the passwords, to be opened once more. Errors
+// have it without.
+type opened struct {
+	*buslog.Log
+	target string
+}
+
+// Target implements [engine.Log].
+func (l opened) Target() string { return l.target }
 
 // Inspect implements [engine.Inspectable].
 func (k *keeper) Inspect(ctx context.Context, target, actor string) (engine.Inspection, error) {
