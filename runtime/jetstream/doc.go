@@ -29,4 +29,25 @@
 // Nil from Publish means what the servers mean by it. By default a JetStream server writes an
 // event to the disk within two minutes, so that a stream of three replicas survives the loss of a
 // machine, but not a power cut of all. Set sync_interval: always on the servers for that.
+// Open logs a warning for each setting that weakens a promise: a stream of one replica, or
+// in memory, or one that discards its oldest messages; an old version of the server; small
+// messages. A client can know sync_interval only if the system account exports
+// $SYS.REQ.SERVER.PING.JSZ to its account.
+//
+// Open fails with a StorageError if the servers are too old (before 2.12), or if the stream is
+// somebody else's, deletes messages by itself, or was written by a newer version of busgen.
+//
+// # When servers or connections are lost
+//
+// The client connects to another server of the address by itself. Publish, Subscribe and Start
+// wait while the servers elect a leader, which takes them some seconds after one was killed.
+// What was sent to a server that did not answer is sent again with the same id, so that it
+// is stored once. After 15 seconds Publish fails with a StorageError. Its field InDoubt says that
+// the event may be stored, because a server has got it and has not answered; without it nothing
+// is stored. Who publishes an event in doubt again uses an idempotency key.
+//
+// Handlers go on meanwhile, and what they return is stored when the servers are back. A process
+// that cannot reach the servers is taken over by another one: at once if its connection
+// has ended, or after eight seconds if it is silent. What it says after that is refused: its
+// handlers' events are not published, and the deliveries are handled again.
 package jetstream

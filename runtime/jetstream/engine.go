@@ -29,6 +29,7 @@ func Inspect(opts ...Option) inspect.Option { return inspect.WithEngine(newKeepe
 // keeper implements [engine.Inspectable].
 type keeper struct {
 	settings stream.Settings
+	silent   bool // Open gives no hints
 	connect  func(ctx context.Context, servers string) (*nats.Conn, error)
 }
 
@@ -65,6 +66,11 @@ func (k *keeper) Open(ctx context.Context, target string, options engine.Options
 	if err != nil {
 		s.Close()
 		return nil, err
+	}
+	if options.Logger != nil && !k.silent {
+		for _, hint := range s.Hints(ctx) {
+			options.Logger.Warn("the servers keep less than busgen promises", "log", redacted(target), "hint", hint)
+		}
 	}
 	return opened{l, target}, nil
 }
@@ -113,15 +119,38 @@ func (k *keeper) open(ctx context.Context, target string, open func(*nats.Conn, 
 		return s, nil
 	}
 	nc.Close()
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil, err
+	}
+	return nil, openError(redacted(target), name, err)
+}
+
+// openError says why a stream cannot be used, and what to do.
+func openError(target, name string, err error) error {
+	wrong := &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: target, Err: err}
 	var foreign *stream.ForeignError
+	var old *stream.TooOldError
+	var refused *js.APIError
 	switch {
 	case errors.As(err, &foreign):
-		return nil, &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: redacted(target), Err: err}
+		wrong.Fault, wrong.Hint = engine.Foreign, "use another name in the address, so that a stream is made, or change this one"
+	case errors.As(err, &old):
+		wrong.Fault, wrong.Hint = engine.TooOld, "upgrade the servers to 2.14 or newer"
 	case errors.Is(err, js.ErrStreamNotFound):
-		return nil, &engine.StorageError{Fault: engine.IO, Op: "open", Path: redacted(target), Err: fmt.Errorf("the servers have no stream %s", name)}
+		wrong.Fault, wrong.Err = engine.IO, fmt.Errorf("the servers have no stream %s", name)
+	case errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == noCluster):
+		wrong.Fault, wrong.Hint = engine.IO, "a stream has at most as many replicas as the cluster has servers: start more, or pass less to jetstream.Replicas"
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+		wrong.Hint = "check that JetStream is enabled on the servers (jetstream {} in their settings), and that most of them run"
 	}
-	return nil, &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: redacted(target), Err: err}
+	return wrong
 }
+
+// The codes of refusals to make a stream of several replicas.
+const (
+	noPeers   = 10005
+	noCluster = 10074
+)
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 

@@ -7,10 +7,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// InMemory returns an option for tests: the servers keep the stream in memory.
+// InMemory returns an option for tests: the servers keep the stream in memory. Nobody is told
+// that this is not safe.
 func InMemory() Option {
-	return func(k *keeper) { k.settings.InMemory, k.settings.Heartbeat = true, 30*time.Second }
+	return func(k *keeper) { k.settings.InMemory, k.settings.Heartbeat, k.silent = true, 30*time.Second, true }
 }
+
+// Silent returns an option for tests: Open gives no hints.
+func Silent() Option { return func(k *keeper) { k.silent = true } }
 
 // Through returns an option for tests: connect connects to the servers.
 func Through(connect func(servers string) (*nats.Conn, error)) Option {

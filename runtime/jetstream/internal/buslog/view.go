@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -97,11 +98,38 @@ func (s *sub) pending(r *engine.Record) bool {
 	return false
 }
 
+// checkFormat refuses a stream that others have written, or a newer version of this program.
+// The first record is the registry, and there is always one.
+func (l *Log) checkFormat(ctx context.Context) error {
+	m, err := l.stream.LastOf(ctx, l.subject(registryToken))
+	if errors.Is(err, stream.ErrNotFound) {
+		return &stream.ForeignError{Problem: "it has messages, and no record of subscriptions"}
+	}
+	if err != nil {
+		return err
+	}
+	var r struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(m.Data, &r); err != nil || r.Format < 1 {
+		return &stream.ForeignError{Problem: "its record of subscriptions cannot be read"}
+	}
+	if r.Format > format {
+		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
+	}
+	return nil
+}
+
 // load reads the records, and begins to follow the stream.
 func (l *Log) load(ctx context.Context) error {
 	last, err := l.stream.Last(ctx)
 	if err != nil {
 		return err
+	}
+	if last > 0 {
+		if err := l.checkFormat(ctx); err != nil {
+			return err
+		}
 	}
 	var filters []string
 	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, schemaToken} {
@@ -120,9 +148,6 @@ func (l *Log) load(ctx context.Context) error {
 	})
 	if err != nil || wrong != nil {
 		return orElse(err, wrong)
-	}
-	if l.registry.Format > format {
-		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
 	}
 	// A replica that lags has given older records. The leader has the others.
 	for _, filter := range filters {

@@ -23,12 +23,22 @@ type Server struct{ *server.Server }
 // Start starts a server that keeps its streams in a folder. It ends with the test.
 func Start(t *testing.T, dir string) *Server {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		ServerName: "test", DontListen: true, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, NoSystemAccount: true,
-		JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 30,
+	return StartWith(t, &server.Options{
+		JetStream: true, StoreDir: dir, NoSystemAccount: true,
 		// The suite publishes 20,000 events at once, which the defaults do not allow.
 		JetStreamLimits: server.JSLimitOpts{MaxBatchSize: 50_000},
-	})
+	}, nil)
+}
+
+// StartWith starts a server with other options. If it is to have accounts, which need to be
+// there before they can use JetStream, accounts is called then, and JetStream is enabled
+// before that.
+func StartWith(t *testing.T, options *server.Options, accounts func(*Server)) *Server {
+	t.Helper()
+	options.ServerName, options.DontListen, options.NoLog, options.NoSigs = "test", true, true, true
+	options.JetStreamMaxMemory, options.JetStreamMaxStore = 1<<30, 1<<30
+	options.JetStream = options.JetStream || accounts != nil
+	s, err := server.NewServer(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +46,9 @@ func Start(t *testing.T, dir string) *Server {
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the server does not start")
+	}
+	if accounts != nil {
+		accounts(&Server{s})
 	}
 	return &Server{s}
 }

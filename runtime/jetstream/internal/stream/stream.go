@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,82 +15,7 @@ type Stream struct {
 	name      string
 	heartbeat time.Duration
 	api       string // the prefix of the server's API
-}
-
-// Settings are those of a stream that does not exist yet.
-type Settings struct {
-	Replicas int // 0 for 1
-	MaxBytes int64
-	InMemory bool // for tests
-	// Heartbeat is how often the server says that a reader is alive; 0 for the default.
-	Heartbeat time.Duration
-}
-
-// duplicates is for how long the server knows the ids of messages.
-const duplicates = 2 * time.Minute
-
-// Open opens the stream of a name, and makes it if there is none. The subjects of the
-// stream begin with its name.
-func Open(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*Stream, error) {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, err
-	}
-	s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat}
-	config := jetstream.StreamConfig{
-		Name: name, Subjects: []string{name + ".>"}, Storage: jetstream.FileStorage,
-		Replicas: max(settings.Replicas, 1), Duplicates: duplicates, Discard: jetstream.DiscardNew, MaxBytes: settings.MaxBytes,
-		AllowAtomicPublish: true, AllowRollup: true, AllowMsgTTL: true, AllowDirect: true,
-	}
-	if settings.InMemory {
-		config.Storage = jetstream.MemoryStorage
-	}
-	if config.MaxBytes == 0 {
-		config.MaxBytes = -1
-	}
-	existing, err := js.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		existing, err = js.CreateStream(ctx, config)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
-			existing, err = js.Stream(ctx, name)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s, check(existing.CachedInfo().Config)
-}
-
-// OpenExisting is Open for a stream that must exist.
-func OpenExisting(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*Stream, error) {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, err
-	}
-	existing, err := js.Stream(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat}, check(existing.CachedInfo().Config)
-}
-
-// check refuses a stream on which the engine cannot keep its promises.
-func check(c jetstream.StreamConfig) error {
-	switch {
-	case !c.AllowAtomicPublish:
-		return &ForeignError{"it does not allow atomic batches"}
-	case !c.AllowRollup || c.DenyPurge:
-		return &ForeignError{"it does not allow roll-ups"}
-	case !c.AllowMsgTTL:
-		return &ForeignError{"its messages cannot have a time to live"}
-	case !c.AllowDirect:
-		return &ForeignError{"it does not allow direct gets"}
-	case c.MaxAge > 0 || c.MaxMsgs > 0 || c.MaxMsgsPerSubject > 0:
-		return &ForeignError{"it deletes messages by itself"}
-	case c.Retention != jetstream.LimitsPolicy:
-		return &ForeignError{"it deletes messages that were acknowledged"}
-	}
-	return nil
+	config    jetstream.StreamConfig
 }
 
 // Name returns the name of the stream, with which all of its subjects begin.
