@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	js "github.com/nats-io/nats.go/jetstream"
 )
@@ -59,33 +58,33 @@ func readStream(ctx context.Context, client js.JetStream, events bool) (*found, 
 	if err != nil {
 		return nil, err
 	}
-	for left := int(info.NumPending); left > 0; {
-		batch, err := reader.Fetch(min(left, 1000), js.FetchMaxWait(5*time.Second))
+	if info.NumPending == 0 {
+		return f, nil
+	}
+	messages, err := reader.Messages()
+	if err != nil {
+		return nil, err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(js.NextContext(ctx))
 		if err != nil {
 			return nil, err
 		}
-		got := 0
-		for m := range batch.Messages() {
-			at, err := m.Metadata()
-			if err != nil {
-				return nil, err
-			}
-			got, left = got+1, int(at.NumPending)
-			if at.Sequence.Stream > last && events {
-				return nil, fmt.Errorf("the stream is written while it is read")
-			}
-			if err := f.take(m, at.Sequence.Stream); err != nil {
-				return nil, err
-			}
-		}
-		if err := batch.Error(); err != nil {
+		at, err := m.Metadata()
+		if err != nil {
 			return nil, err
 		}
-		if got == 0 {
-			return nil, fmt.Errorf("%d messages do not come", left)
+		if at.Sequence.Stream > last && events {
+			return nil, fmt.Errorf("the stream is written while it is read")
+		}
+		if err := f.take(m, at.Sequence.Stream); err != nil {
+			return nil, err
+		}
+		if at.NumPending == 0 {
+			return f, nil
 		}
 	}
-	return f, nil
 }
 
 func (f *found) take(m js.Msg, seq uint64) error {

@@ -166,9 +166,10 @@ func (k *killing) kill(random *rand.Rand) {
 	k.nodes.WaitCurrent("bus", time.Minute) // two servers of three have to be there
 }
 
-// drain waits until everything is settled.
+// drain waits until everything is settled. If nothing changes for a time, it fails.
 func (k *killing) drain(client js.JetStream, patience time.Duration) {
-	for deadline := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
+	before, since := "", time.Now()
+	for {
 		k.nodes.WaitCurrent("bus", time.Minute) // any of them may answer
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		f, err := readStream(ctx, client, false)
@@ -180,10 +181,19 @@ func (k *killing) drain(client js.JetStream, patience time.Duration) {
 		if open == "" {
 			return
 		}
-		if time.Now().After(deadline) {
-			k.t.Error("not everything is settled: ", open)
+		if open != before {
+			before, since = open, time.Now()
+		}
+		if time.Since(since) > patience {
+			k.t.Error("not everything is settled, and nothing changes: ", open)
+			k.procs.Lock()
+			defer k.procs.Unlock()
+			for _, p := range k.workers {
+				p.Dump()
+			}
 			return
 		}
+		time.Sleep(500 * time.Millisecond)
 	}
 }
 
@@ -228,7 +238,7 @@ func killRound(t *testing.T, seed uint64) {
 	}
 	defer nc.Close()
 	client, _ := js.New(nc, js.WithDefaultTimeout(20*time.Second))
-	k.drain(client, 3*time.Minute)
+	k.drain(client, time.Minute)
 	close(k.stopping)
 	k.wait.Wait()
 	k.nodes.WaitCurrent("bus", time.Minute)

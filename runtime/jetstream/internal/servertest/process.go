@@ -97,6 +97,12 @@ func (p *Process) Stop() { p.cmd.Process.Signal(syscall.SIGSTOP) }
 // Continue ends Stop.
 func (p *Process) Continue() { p.cmd.Process.Signal(syscall.SIGCONT) }
 
+// Dump ends the process, which writes where its goroutines are.
+func (p *Process) Dump() {
+	p.cmd.Process.Signal(syscall.SIGQUIT)
+	<-p.ended
+}
+
 // Ended returns a channel that is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
