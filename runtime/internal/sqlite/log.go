@@ -75,6 +75,8 @@ type Options struct {
 	Wall func() time.Time
 	// Program is what operators call this process.
 	Program string
+
+	labelled bool // the file may have a label
 }
 
 // Engine opens logs in SQLite files. It implements [engine.Engine].
@@ -104,6 +106,12 @@ func Open(path string, options Options) (*Log, error) {
 	write, err := openWriter(options.Context, path, options.VFS)
 	if err != nil {
 		return nil, err
+	}
+	if !options.labelled {
+		if err := refuseLabelled(write); err != nil {
+			write.Close()
+			return nil, fault.Wrap("open", path, err)
+		}
 	}
 	path = write.Path
 	read, err := openReader(path, options.VFS)

@@ -34,7 +34,7 @@ func trespasses(c *database.Conn) (found []string, err error) {
 	err = c.Query("SELECT type, name, tbl_name FROM sqlite_schema", func(s *sqlite3.Stmt) error {
 		kind, name, table := s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)
 		switch {
-		case ourNames[strings.ToLower(name)]:
+		case ourNames[strings.ToLower(name)], strings.HasPrefix(strings.ToLower(name), labelPrefix):
 		case sqlapi.Hides(name) && (kind == "table" || kind == "view"):
 			hides = true
 			add("the %s %s hides a function of SQLite that the bus uses", kind, name)

@@ -219,7 +219,7 @@ func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
 			continue
 		}
 		// Payloads of different versions cannot be compared.
-		if digest := sha256.Sum256(r.Payload); known.Version == max(r.Version, 1) && !bytes.Equal(known.Digest, digest[:]) {
+		if digest := sha256.Sum256(r.Payload); known.Version == max(r.Version, 1) && len(known.Digest) > 0 && !bytes.Equal(known.Digest, digest[:]) {
 			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
 		}
 		r.ID, r.Seq, r.Duplicate = known.ID, seq, true
@@ -243,6 +243,9 @@ func (l *Log) lookUp(ctx context.Context, eventType, name string) (key, int64, e
 	}
 	if !known.Expires.After(time.Now()) {
 		return key{}, 0, l.stream.Delete(ctx, m.Seq)
+	}
+	if known.Seq != 0 {
+		return known, known.Seq, nil
 	}
 	return known, m.Seq + 1, nil
 }

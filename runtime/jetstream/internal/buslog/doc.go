@@ -13,6 +13,7 @@
 //	r.SUB.SEQ    somebody's wish to have a delivery cancelled, until the owner has answered
 //	a, s, t, l, v, q  the audit, schemas, schedules, rates of limits, what processes show, requests of operators
 //	p, h         the events that were pruned just now, and how many were before
+//	m            how far a move from a file has come
 //
 // All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.
@@ -31,6 +32,7 @@
 //	cancel.go         cancelling and discarding
 //	unit.go           a subscription that this process handles: what ties the rooms together
 //	inspect*.go       what operators see and do
+//	arrive*.go        a bus that comes from a file: its records are written here, and no log is open meanwhile
 //
 // # The rules
 //

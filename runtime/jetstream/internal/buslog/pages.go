@@ -22,6 +22,9 @@ func (l *Log) event(seq int64) (*engine.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kind, _ := split(m.Subject); kind != eventToken {
+		return nil, stream.ErrNotFound
+	}
 	return eventOf(m)
 }
 

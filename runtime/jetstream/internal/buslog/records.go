@@ -24,6 +24,8 @@ type registry struct {
 	Types  []typenames.Row `json:"types,omitempty"`
 	Subs   []subscription  `json:"subscriptions,omitempty"` // in the order in which they were made
 	Pauses []engine.Pause  `json:"pauses,omitempty"`
+	// Arriving says where the events come from, while they do: nobody may open the log.
+	Arriving *arriving `json:"arriving,omitempty"`
 }
 
 // subscription is a durable name.
@@ -207,8 +209,8 @@ func (r *row) clone() *row {
 // key is the record of an idempotency key. It is deleted when it expires.
 type key struct {
 	ID      uuid.UUID `json:"id"`
-	Seq     int64     `json:"seq"` // of the event; 0 for the message behind this one
+	Seq     int64     `json:"seq"` // of the event, or this message if the log never had it; 0 for the message behind this one
 	Version int       `json:"version"`
-	Digest  []byte    `json:"digest"` // of the payload
+	Digest  []byte    `json:"digest"` // of the payload; empty if it is not known
 	Expires time.Time `json:"expires"`
 }

@@ -151,9 +151,7 @@ func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 			continue
 		}
 		version := max(spec.Version, 1)
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%s %d", spec.Name, version)
-		subject := l.subject(schemaToken, fmt.Sprintf("%016x", h.Sum64()))
+		subject := l.schemaSubject(spec.Name, version)
 		if err := l.enter(); err != nil {
 			return err
 		}
@@ -175,6 +173,12 @@ func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 		}
 	}
 	return nil
+}
+
+func (l *Log) schemaSubject(eventType string, version int) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", eventType, version)
+	return l.subject(schemaToken, fmt.Sprintf("%016x", h.Sum64()))
 }
 
 // declareType adds a type unless it is known.

@@ -23,6 +23,7 @@ const (
 	activityToken = "v" // NAME.v: what the dispatching processes show
 	requestToken  = "q" // NAME.q: what operators ask of them
 	askToken      = "r" // NAME.r.SUB.SEQ: somebody wishes to have a delivery cancelled
+	arrivalToken  = "m" // NAME.m: how far a move from another engine has come; stays when it is done
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
 	historyToken  = "h" // NAME.h: how many were, and where
 )

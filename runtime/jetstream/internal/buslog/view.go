@@ -165,6 +165,9 @@ func (l *Log) load(ctx context.Context) error {
 			from = m.Seq + 1
 		}
 	}
+	if err := l.registry.refuseArriving(l.target); err != nil {
+		return err
+	}
 	// What came while the records were read comes again: they are replaced by the same.
 	l.loaded = last
 	l.applied, l.received, l.lastEvent, l.ring.from = last, last, last, last+1

@@ -25,6 +25,9 @@ type Msg struct {
 	// Expect, if set, is the sequence number of the last message of the subject: 0 for
 	// none. If it is another one, nothing is stored.
 	Expect *int64
+	// ExpectLast, if set, is the sequence number of the last message of the whole stream. Only
+	// the first message of a batch may have it.
+	ExpectLast *int64
 	// Only says that the message replaces those of its subject.
 	Only bool
 	// TTL is after how long the message is deleted; 0 for never. It is rounded up to seconds.
@@ -44,6 +47,9 @@ func (s *Stream) message(m *Msg) *nats.Msg {
 	}
 	if m.Expect != nil {
 		msg.Header["Nats-Expected-Last-Subject-Sequence"] = []string{strconv.FormatInt(*m.Expect, 10)}
+	}
+	if m.ExpectLast != nil {
+		msg.Header["Nats-Expected-Last-Sequence"] = []string{strconv.FormatInt(*m.ExpectLast, 10)}
 	}
 	if m.Only {
 		msg.Header["Nats-Rollup"] = []string{"sub"}

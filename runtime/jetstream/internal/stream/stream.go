@@ -21,6 +21,9 @@ type Stream struct {
 // Name returns the name of the stream, with which all of its subjects begin.
 func (s *Stream) Name() string { return s.name }
 
+// MaxPayload returns how large a message may be, headers included.
+func (s *Stream) MaxPayload() int { return int(s.nc.MaxPayload()) }
+
 // Close ends the connection.
 func (s *Stream) Close() { s.nc.Close() }
 
