@@ -42,9 +42,10 @@ type MovedSubscription struct {
 // MovedEvent is an event that somebody has yet to settle or has given up, or an idempotency
 // key whose event everybody has settled.
 type MovedEvent struct {
-	Record          // its Seq is that of the log that is left; without Open only that counts
-	Open       bool // the event itself moves
-	Only       int  // the one subscription that it is for, by its place in the baggage; -1 for all that match
+	Record               // its Seq is that of the log that is left; without Open only that counts
+	Open       bool      // the event itself moves
+	Only       int       // the one subscription that it is for, by its place in the baggage; -1 for all that match
+	Parent     uuid.UUID // of such a one: the event that it was made from
 	Keys       []MovedKey
 	Deliveries []MovedDelivery
 }

@@ -41,7 +41,7 @@ func (d *Departure) events(c *database.Conn, after int64) (events []engine.Moved
 	size, rows := 0, 0
 	var types []int64
 	err = c.Query(`
-		SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at, coalesce(l.due_at, 0), o.subscription
+		SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at, coalesce(l.due_at, 0), o.subscription, o.parent
 		FROM (SELECT seq FROM busgen_log WHERE seq > max(?1, ?2) UNION SELECT seq FROM busgen_deliveries WHERE seq > ?1 ORDER BY seq LIMIT ?3) x
 		CROSS JOIN busgen_log l ON l.seq = x.seq LEFT JOIN busgen_origins o ON o.seq = l.seq ORDER BY x.seq`, func(s *sqlite3.Stmt) error {
 		of := d.known[s.ColumnInt64(2)]
@@ -53,7 +53,7 @@ func (d *Departure) events(c *database.Conn, after int64) (events []engine.Moved
 			e.Due = database.Time(s, 6)
 		}
 		if s.ColumnType(7) != sqlite3.NULL {
-			e.Only = d.place(s.ColumnInt64(7))
+			e.Only, e.Parent = d.place(s.ColumnInt64(7)), database.UUID(s, 8)
 		}
 		events, types = append(events, e), append(types, s.ColumnInt64(2))
 		rows, until, size = rows+1, e.Seq, size+len(e.Payload)

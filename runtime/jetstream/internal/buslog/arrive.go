@@ -272,8 +272,8 @@ func (a *Arrival) finish(ctx context.Context, actor, from string) error {
 		return err
 	}
 	now := time.Now().UTC()
-	msgs = append(msgs, l.auditEntryMsg(engine.AuditEntry{
-		ID: now.UnixNano(), At: now, Actor: actor, Action: "move", Count: a.state.Moved.Events, Detail: "from " + from,
+	msgs = append(msgs, l.entryMsg(engine.AuditEntry{
+		ID: 1, At: now, Actor: actor, Action: "move", Count: a.state.Moved.Events, Detail: "from " + from,
 	}), &stream.Msg{Subject: l.subject(registryToken), Data: data, Only: true})
 	next := a.state
 	next.Done, next.Places = true, nil

@@ -73,11 +73,10 @@ func (a *Arrival) add(ctx context.Context, events []engine.MovedEvent) error {
 // number, and that of the event.
 func (a *Arrival) messages(e *engine.MovedEvent, next *arrivalRecord, at int64) (msgs []*stream.Msg, seq int64, err error) {
 	l := a.log
-	whole := e.Open && e.Only == -1
 	seq = at + int64(len(e.Keys))
 	for i, k := range e.Keys {
 		one := key{ID: k.ID, Seq: seq, Version: max(k.Version, 1), Digest: k.Digest, Expires: k.Expires}
-		if !whole {
+		if !e.Open {
 			one.Seq = at + int64(i)
 		}
 		data, err := json.Marshal(one)
@@ -93,20 +92,18 @@ func (a *Arrival) messages(e *engine.MovedEvent, next *arrivalRecord, at int64) 
 	next.Moved.Events++
 	record := e.Record
 	record.Seq = seq
-	if whole {
-		m := l.eventMsg(&record)
-		m.ID = "" // the batch is stored once anyway
-		if err := a.fits(m, &record); err != nil {
-			return nil, 0, err
-		}
-		msgs = append(msgs, m)
-		a.reached(next, e.Seq, seq)
+	if e.Only >= 0 {
+		record.Origin = &engine.Origin{Consumer: a.subs[e.Only].ID, Parent: e.Parent}
 	}
+	m := l.eventMsg(&record)
+	m.ID = "" // the batch is stored once anyway
+	if err := a.fits(m, &record); err != nil {
+		return nil, 0, err
+	}
+	msgs = append(msgs, m)
+	a.reached(next, e.Seq, seq)
 	for i := range e.Deliveries {
 		one := &e.Deliveries[i]
-		if !whole { // the event is for this subscription only: its row is all there is
-			record.Seq = at + int64(len(msgs))
-		}
 		m, err := a.rowMsg(&record, one)
 		if err != nil {
 			return nil, 0, err
