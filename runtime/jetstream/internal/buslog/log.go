@@ -145,8 +145,8 @@ func (l *Log) Close() error {
 	close(l.stopped)
 	l.wakeAll()
 	l.mu.Unlock()
+	l.stop()
 	l.stream.Close()
-	go l.stop() // the reader may be asking a server that does not answer
 	return l.storage("close", errors.Join(all...))
 }
 

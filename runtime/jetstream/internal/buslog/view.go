@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
@@ -138,16 +139,9 @@ func (l *Log) load(ctx context.Context) error {
 	for _, kind := range []string{registryToken, limitToken, timeToken, activityToken, requestToken} {
 		filters = append(filters, l.subject(kind))
 	}
-	newest := int64(0)
-	var wrong error
-	err = l.stream.LastOfEach(ctx, filters, func(m stream.Stored) {
-		newest = max(newest, m.Seq)
-		if err := l.apply(m); err != nil && wrong == nil {
-			wrong = err
-		}
-	})
-	if err != nil || wrong != nil {
-		return orElse(err, wrong)
+	newest, err := l.loadRecords(ctx, filters)
+	if err != nil {
+		return err
 	}
 	// A replica that lags has given older records. The leader has the others.
 	for _, filter := range filters {
@@ -179,6 +173,38 @@ func (l *Log) load(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// loadRecords applies the last message of every subject that a filter matches, and returns
+// the sequence number of the newest one. The server that is read may lag behind the leader,
+// and what it does not have yet would be missing: it is followed only from the leader's end
+// on. So this goes on until it has what the leader had.
+func (l *Log) loadRecords(ctx context.Context, filters []string) (newest int64, err error) {
+	for {
+		want, found, wrong := int64(0), int64(0), error(nil)
+		for _, filter := range filters {
+			switch m, err := l.stream.LastOf(ctx, filter); {
+			case err == nil:
+				want = max(want, m.Seq)
+			case !errors.Is(err, stream.ErrNotFound):
+				return 0, err
+			}
+		}
+		err := l.stream.LastOfEach(ctx, filters, func(m stream.Stored) {
+			found = max(found, m.Seq)
+			if err := l.apply(m); err != nil && wrong == nil {
+				wrong = err
+			}
+		})
+		if newest = max(newest, found); err != nil || wrong != nil || found >= want {
+			return newest, orElse(err, wrong)
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 }
 
 func orElse(err, other error) error {

@@ -68,6 +68,16 @@ func (l *Line) Cut() {
 	}
 }
 
+// Drop ends all connections, and allows new ones.
+func (l *Line) Drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		conn.Close()
+	}
+	l.conns = nil
+}
+
 // CutAfter cuts the line when it was written to so many times more, in the middle of what is
 // written then.
 func (l *Line) CutAfter(writes int) {
