@@ -43,10 +43,16 @@ const (
 	pings         = 2
 )
 
+func clientOptions() []nats.Option {
+	return []nats.Option{
+		nats.Name("busgen"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pings),
+	}
+}
+
 func newKeeper(opts []Option) *keeper {
 	k := &keeper{connect: func(_ context.Context, servers string) (*nats.Conn, error) {
-		return nats.Connect(servers, nats.Name("busgen"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
-			nats.ReconnectBufSize(-1), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pings))
+		return nats.Connect(servers, clientOptions()...)
 	}}
 	for _, opt := range opts {
 		opt(k)

@@ -22,3 +22,6 @@ func Through(connect func(servers string) (*nats.Conn, error)) Option {
 		k.connect = func(_ context.Context, servers string) (*nats.Conn, error) { return connect(servers) }
 	}
 }
+
+// ClientOptions are how the engine connects to servers.
+var ClientOptions = clientOptions

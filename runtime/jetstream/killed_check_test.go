@@ -15,9 +15,10 @@ import (
 // found is what a reader of the stream sees who knows the format of the records and nothing
 // of the engine.
 type found struct {
-	orders, children map[int]int    // how often each is stored
-	rows             map[string]row // of deliveries, by their subjects
-	lastEvent        uint64
+	orders, children map[int]int         // how often each is stored
+	rows             map[string]row      // of deliveries, by their subjects
+	last             map[string]uint64   // the last event of each type
+	subscriptions    map[string]string   // their names, by their ids
 	cursors          map[string]position // by their subjects
 }
 
@@ -43,12 +44,29 @@ func readStream(ctx context.Context, client js.JetStream, events bool) (*found, 
 		return nil, err
 	}
 	last := s.CachedInfo().State.LastSeq
-	f := &found{orders: map[int]int{}, children: map[int]int{}, rows: map[string]row{}, cursors: map[string]position{}}
+	f := &found{
+		orders: map[int]int{}, children: map[int]int{}, rows: map[string]row{}, cursors: map[string]position{},
+		last: map[string]uint64{}, subscriptions: map[string]string{},
+	}
 	filters := []string{"bus.c.>", "bus.d.>"}
 	if events {
 		filters = append(filters, "bus.e.>")
-	} else if m, err := s.GetLastMsgForSubject(ctx, "bus.e.>"); err == nil {
-		f.lastEvent = m.Sequence
+	}
+	m, err := s.GetLastMsgForSubject(ctx, "bus.n")
+	if err != nil {
+		return nil, err
+	}
+	var registry struct{ Subscriptions []struct{ ID, Name string } }
+	if err := json.Unmarshal(m.Data, &registry); err != nil {
+		return nil, err
+	}
+	for _, one := range registry.Subscriptions {
+		f.subscriptions[one.ID] = one.Name
+	}
+	for _, name := range []string{"order.placed", "order.paid"} {
+		if m, err := s.GetLastMsgForSubject(ctx, "bus.e.*."+name); err == nil {
+			f.last[name] = m.Sequence
+		}
 	}
 	reader, err := s.OrderedConsumer(ctx, js.OrderedConsumerConfig{FilterSubjects: filters})
 	if err != nil {
@@ -78,7 +96,7 @@ func readStream(ctx context.Context, client js.JetStream, events bool) (*found, 
 		if at.Sequence.Stream > last && events {
 			return nil, fmt.Errorf("the stream is written while it is read")
 		}
-		if err := f.take(m, at.Sequence.Stream); err != nil {
+		if err := f.take(m); err != nil {
 			return nil, err
 		}
 		if at.NumPending == 0 {
@@ -87,10 +105,9 @@ func readStream(ctx context.Context, client js.JetStream, events bool) (*found, 
 	}
 }
 
-func (f *found) take(m js.Msg, seq uint64) error {
+func (f *found) take(m js.Msg) error {
 	switch strings.Split(m.Subject(), ".")[1] {
 	case "e":
-		f.lastEvent = seq
 		var payload struct {
 			Number  int    `json:"number"`
 			OrderID string `json:"order_id"`
@@ -145,8 +162,11 @@ func (f *found) take(m js.Msg, seq uint64) error {
 // open says what is not settled; empty for nothing.
 func (f *found) open() string {
 	for subject, c := range f.cursors {
-		if c.Next <= f.lastEvent || len(c.Open) > 0 {
-			return fmt.Sprintf("%s stands at %d of %d, with %d open, owner %q", subject, c.Next, f.lastEvent, len(c.Open), c.Owner)
+		// Events of other types do not move it.
+		name := f.subscriptions[strings.TrimPrefix(subject, "bus.c.")]
+		last := f.last[map[string]string{"orders": "order.placed", "payments": "order.paid"}[name]]
+		if c.Next <= last || len(c.Open) > 0 {
+			return fmt.Sprintf("%s (%s) stands at %d of %d, with %d open, owner %q", subject, name, c.Next, last, len(c.Open), c.Owner)
 		}
 	}
 	for subject, r := range f.rows {

@@ -37,8 +37,11 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 	if err := l.declareTypesOf(ctx, records); err != nil {
 		return err
 	}
-	for {
+	for began := time.Now(); ; {
 		if err := l.Recognise(ctx, records); err != nil {
+			if l.waits(ctx, began, err) {
+				continue
+			}
 			return err
 		}
 		keys := engine.Keys{}
@@ -142,8 +145,9 @@ func (l *Log) storeWithin(ctx context.Context, msgs []*stream.Msg) (first int64,
 		select {
 		case <-time.After(retryPause):
 		case <-l.stopped:
-			return 0, orElse(doubt, err)
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil || l.isClosed() {
 			return 0, orElse(doubt, err)
 		}
 	}

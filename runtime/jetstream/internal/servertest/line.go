@@ -16,6 +16,7 @@ type Line struct {
 	mu     sync.Mutex
 	conns  []net.Conn
 	cut    bool
+	deaf   bool          // what the server says is lost
 	frozen chan struct{} // closed when the line is no longer frozen; nil if it is not frozen
 	held   []heldBytes   // what was written while it was frozen
 	writes int           // after so many the line is cut; 0 for never
@@ -68,10 +69,25 @@ func (l *Line) Cut() {
 	}
 }
 
-// Drop ends all connections, and allows new ones.
+// Restore ends Cut: the process may connect again.
+func (l *Line) Restore() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = false
+}
+
+// Deafen loses what the server says from now on, until Drop.
+func (l *Line) Deafen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = true
+}
+
+// Drop ends all connections. The process may connect again.
 func (l *Line) Drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.deaf = false
 	for _, conn := range l.conns {
 		conn.Close()
 	}
@@ -144,6 +160,12 @@ type lineConn struct {
 	line *Line
 }
 
+func (l *Line) isDeaf() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deaf
+}
+
 func (c lineConn) Write(p []byte) (int, error) {
 	l := c.line
 	l.mu.Lock()
@@ -171,6 +193,9 @@ func (c lineConn) Write(p []byte) (int, error) {
 
 func (c lineConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	for err == nil && c.line.isDeaf() {
+		n, err = c.Conn.Read(p)
+	}
 	if wrong := c.line.wait(); wrong != nil {
 		return 0, wrong
 	}

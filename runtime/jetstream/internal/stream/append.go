@@ -112,6 +112,9 @@ func (s *Stream) append(ctx context.Context, msgs []*Msg) (first int64, known bo
 		mark(last, len(msgs)-1)
 		last.Header["Nats-Batch-Commit"] = []string{"1"}
 	}
+	if err := ctx.Err(); err != nil {
+		return 0, false, err // without its end, the server drops the batch
+	}
 	answer, err := s.nc.RequestMsgWithContext(ctx, last)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrMaxPayload):
