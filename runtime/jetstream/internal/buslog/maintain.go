@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -110,13 +112,13 @@ func (s *sub) needs(r *engine.Record) bool {
 	return s.pending(r)
 }
 
-// Compact implements [engine.Maintainer]. The server gives space back by itself.
+// Compact implements [engine.Maintainer].
 func (l *Log) Compact(context.Context) (int64, error) {
 	if err := l.enter(); err != nil {
 		return 0, err
 	}
 	l.mu.Unlock()
-	return 0, nil
+	return 0, fmt.Errorf("%w: the servers give the space of deleted events back by themselves", errors.ErrUnsupported)
 }
 
 // Redrive implements [engine.Maintainer].
