@@ -99,11 +99,11 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 	first := false // the claims are stored before the handler is called
 	for _, d := range all {
 		f := c.flight(d)
-		if f == nil || c.cancelled(f) || d.Suspect {
+		if f == nil || c.cancelled(f) {
 			break
 		}
-		f.begun, f.started = true, started
-		first = u.claim(false) || first
+		f.begun, f.started, f.batch = true, started, len(all) > 1
+		first = u.claim(d.Suspect) || first
 		begun++
 	}
 	if begun > 0 {
@@ -128,11 +128,25 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 	}
 }
 
-// End implements [engine.Settler]. The delivery is settled next.
-func (c *consumer) End(*engine.Delivery) {}
+// End implements [engine.Settler]. The delivery is settled next, unless it was before: then
+// its handler was left behind, and its claim was kept.
+func (c *consumer) End(d *engine.Delivery) { c.EndAll([]*engine.Delivery{d}) }
 
 // EndAll implements [engine.Settler].
-func (c *consumer) EndAll([]*engine.Delivery) {}
+func (c *consumer) EndAll(all []*engine.Delivery) {
+	u := c.unit
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	for _, d := range all {
+		if f := c.flight(d); f != nil {
+			f.returned = true
+		}
+		if _, left := u.left[d]; left {
+			delete(u.left, d)
+			u.changed(false)
+		}
+	}
+}
 
 // flight returns what this consumer has polled and not settled, or nil. The caller holds mu.
 func (c *consumer) flight(d *engine.Delivery) *flight {

@@ -169,8 +169,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	return dst, nil
 }
 
-// pollRows hands out rows that are due; if before is not 0 only those that were given back,
-// and only of events before that.
+// pollRows hands out rows that are due; if before is not 0 only those of events before that.
 func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) []*engine.Delivery {
 	u := c.unit
 	now, queue := time.Now(), &u.sub.due
@@ -181,7 +180,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) []*e
 		case !waits || u.flights[top.seq] != nil: // of an older state, or it comes back
 			queue.take()
 			continue
-		case before > 0 && (!top.due.IsZero() || top.seq > before):
+		case before > 0 && top.seq > before:
 			return dst
 		case top.due.After(now):
 			u.timer.Reset(top.due.Sub(now))
@@ -271,6 +270,9 @@ func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
 	if row != nil {
 		d.Failures, d.Uncounted, d.MaxAttempts, d.Crashed, d.Suspect = row.Failures, row.Uncounted, row.MaxAttempts, row.Crashed, row.Suspect
 		d.Since, d.Progress, d.Snoozes, d.Replayed = row.Since, row.Progress, row.Snoozes, row.Replayed
+		if d.Suspect {
+			d.Together = max(row.Together, 1)
+		}
 	}
 	return d
 }

@@ -94,6 +94,8 @@ type claim struct {
 	Seq     int64     `json:"seq"`
 	ID      uuid.UUID `json:"id"`
 	Waits   bool      `json:"waits,omitempty"` // for other handlers
+	Batch   bool      `json:"batch,omitempty"` // it runs with others, in a batch
+	Left    bool      `json:"left,omitempty"`  // the attempt is over, but its handler has not returned
 	Started time.Time `json:"started"`
 }
 
@@ -116,6 +118,8 @@ type row struct {
 	MaxAttempts int                    `json:"max_attempts,omitempty"`
 	Crashed     bool                   `json:"crashed,omitempty"`
 	Suspect     bool                   `json:"suspect,omitempty"`
+	Together    int                    `json:"together,omitempty"` // see [engine.Delivery.Together]
+	Open        []time.Time            `json:"open,omitempty"`     // crashes that count as failed attempts when one comes while it runs alone
 	Since       time.Time              `json:"since"`
 	Progress    string                 `json:"progress,omitempty"`
 	Snoozes     int                    `json:"snoozes,omitempty"`

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +16,10 @@ import (
 // a failed attempt.
 func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
 	ran, counting, sure, beside := l.ranBeside(u, c)
+	now := time.Now().UTC()
+	l.mu.Lock()
+	earliest := u.sub.suspectsDue(now)
+	l.mu.Unlock()
 	for _, claim := range c.Ran {
 		l.mu.Lock()
 		before := u.sub.rows[claim.Seq]
@@ -37,21 +42,39 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 			}
 			r = newRow(e)
 		}
-		r.State, r.Due = waiting, time.Time{}
+		if !claim.Left {
+			r.State, r.Due = waiting, now
+		}
 		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: ran}
 		switch {
+		case claim.Left: // the attempt is on record
+			r.Suspect, r.PutOff, r.Together = true, true, 1
 		case claim.Waits && counting > 0:
 			r.Uncounted++
 		case sure && (counting == 1 || ran == 1):
-			attempt := engine.FailedAttempt{Kind: engine.KindCrash, Ended: time.Now().UTC(), Error: engine.CrashText}
+			for _, at := range r.Open {
+				r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: togetherText})
+				r.Failures, r.Uncounted = r.Failures+1, max(0, r.Uncounted-1)
+			}
+			r.Crashes = slices.DeleteFunc(r.Crashes, func(c engine.SharedCrash) bool {
+				return slices.ContainsFunc(r.Open, c.At.Equal)
+			})
+			r.Open = nil
+			attempt := engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: engine.CrashText}
 			r.Attempts = append(r.Attempts, attempt)
 			r.Failures++
-			r.Crashed, r.Suspect, r.PutOff = true, true, true
+			r.Crashed, r.Suspect, r.PutOff, r.Together = true, true, true, 1
 			crash.Attempt = &attempt
 		default:
 			r.Uncounted++
-			r.Suspect, r.PutOff = true, true
-			shared := engine.SharedCrash{At: time.Now().UTC()}
+			shared := engine.SharedCrash{At: now}
+			together, again := u.halfOf(r, claim, c.Ran)
+			if again { // the half stays before later ones
+				r.Due = earliest
+			} else {
+				r.Open = append(slices.Clone(r.Open), shared.At)
+			}
+			r.Suspect, r.PutOff, r.Together = true, true, together
 			for _, key := range beside {
 				if key.EventID != r.ID || key.Subscription != u.sub.Name {
 					shared.Beside = append(shared.Beside, key)
@@ -63,7 +86,9 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 		rev := u.sub.revOf(claim.Seq)
 		crash.Delivery = *(&consumer{unit: u}).deliveryOf(r.record(), r)
 		l.mu.Unlock()
-		crashes = append(crashes, crash)
+		if !claim.Left {
+			crashes = append(crashes, crash)
+		}
 		msgs = append(msgs, l.rowMsg(u.sub.ID, r, rev))
 		open := c.Open[:0:0]
 		for _, seq := range c.Open {
@@ -75,6 +100,47 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 	}
 	c.Ran = nil
 	return msgs, crashes, nil
+}
+
+// togetherText is the error of an earlier attempt that ended with its process, once the
+// handler has ended a process alone.
+const togetherText = "the process ended while this handler and others were running; it has ended again while this one ran alone"
+
+// halfOf returns how many suspects a batch may have that a delivery is in which ran when the
+// process died: half as many as ran together. So a crash of such a half leaves half of the
+// half, until an event has ended the process alone. On this way the crashes after the first
+// one, which is not of a half again, never count as failed attempts.
+func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool) {
+	if !one.Batch || one.Waits {
+		return 1, false
+	}
+	events, suspects := 0, 0
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	for _, other := range ran {
+		if !other.Batch || other.Waits {
+			continue
+		}
+		events++
+		if before := u.sub.rows[other.Seq]; before != nil && before.Suspect {
+			suspects++
+		}
+	}
+	if r.Suspect { // handlers that were left behind may have run beside it
+		return (min(events, max(r.Together, 1)) + 1) / 2, suspects > 1
+	}
+	return (events + 1) / 2, false
+}
+
+// suspectsDue returns when the first of the suspects of former crashes is due, if that is
+// before now.
+func (s *sub) suspectsDue(now time.Time) time.Time {
+	for _, r := range s.rows {
+		if r.State == waiting && r.Suspect && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
+			now = r.Due
+		}
+	}
+	return now
 }
 
 // ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how

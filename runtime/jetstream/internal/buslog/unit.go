@@ -17,18 +17,19 @@ type unit struct {
 	timer    *time.Timer
 
 	owned     bool
-	polled    bool              // somebody has polled it since it was begun
-	moved     bool              // what this process has of the subscription has changed since the last poll
-	rev       int64             // the sequence number of our last cursor
-	n         int64             // the number of the last one that was made
-	next      int64             // the first event that was not looked at
-	reopen    []int64           // events before next that are to be handed out, in order
-	prepared  *claim            // an event that is being decoded
-	returning int               // deliveries that come back as soon as that is stored
-	back      uint64            // counts what was given back: it comes before what follows
-	wary      int               // of so many deliveries the claim is stored before the handler is called
-	flights   map[int64]*flight // what was polled, or is to be stored
-	queue     []*flight         // that have ended, in the order in which they did
+	polled    bool                       // somebody has polled it since it was begun
+	moved     bool                       // what this process has of the subscription has changed since the last poll
+	rev       int64                      // the sequence number of our last cursor
+	n         int64                      // the number of the last one that was made
+	next      int64                      // the first event that was not looked at
+	reopen    []int64                    // events before next that are to be handed out, in order
+	prepared  *claim                     // an event that is being decoded
+	returning int                        // deliveries that come back as soon as that is stored
+	back      uint64                     // counts what was given back: it comes before what follows
+	wary      int                        // of so many deliveries the claim is stored before the handler is called
+	flights   map[int64]*flight          // what was polled, or is to be stored
+	left      map[*engine.Delivery]claim // of handlers that were left behind
+	queue     []*flight                  // that have ended, in the order in which they did
 
 	changes   uint64          // counts what is to be stored
 	stored    uint64          // of these changes
@@ -55,6 +56,8 @@ type flight struct {
 	row      *row             // that it had, or nil
 	begun    bool
 	waits    bool
+	batch    bool
+	returned bool // its handler
 	started  time.Time
 	ended    bool               // it is settled
 	how      engine.Disposition // if so
@@ -66,7 +69,7 @@ type flight struct {
 func (l *Log) unitOf(s *sub) *unit {
 	u := l.units[s.ID]
 	if u == nil {
-		u = &unit{log: l, sub: s, flights: map[int64]*flight{}, doubts: map[int64]*plan{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
+		u = &unit{log: l, sub: s, flights: map[int64]*flight{}, left: map[*engine.Delivery]claim{}, doubts: map[int64]*plan{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
 		u.timer = time.AfterFunc(time.Hour, u.ring)
 		u.timer.Stop()
 		l.units[s.ID] = u
@@ -137,6 +140,7 @@ func (u *unit) lose() {
 	u.owned, u.moved, u.plan = false, true, nil
 	u.releasing = false
 	clear(u.doubts)
+	clear(u.left)
 	u.returning = 0
 	u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
 	u.timer.Stop()

@@ -45,6 +45,9 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 // end notes how a delivery has ended. The caller holds mu.
 func (u *unit) end(f *flight, v engine.Disposition) {
 	f.ended, f.how = true, v
+	if f.begun && !f.returned {
+		u.left[f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started}
+	}
 	if f.returns() {
 		u.returning++
 		u.back++
@@ -88,8 +91,8 @@ func (u *unit) rowOf(f *flight) *row {
 	} else if f.begun && v.Kind != engine.Done && v.Kind != engine.Discard {
 		r.Uncounted++
 	}
-	if f.begun || v.Attempt != nil || v.Kind == engine.Done || v.Kind == engine.Discard {
-		r.Crashed, r.Suspect = false, false
+	if f.begun && v.Kind != engine.Release && !v.Spared || v.Attempt != nil || v.Kind == engine.Done || v.Kind == engine.Discard {
+		r.Crashed, r.Suspect, r.Together, r.Open = false, false, 0, nil
 	}
 	r.Progress, r.Answer = v.Progress, ""
 	switch v.Kind {
@@ -184,7 +187,12 @@ func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
 			c.Open = append(c.Open, seq)
 		}
 		if f.begun {
-			c.Ran = append(c.Ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Started: f.started})
+			c.Ran = append(c.Ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.started})
+		}
+	}
+	for _, one := range u.left {
+		if !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
+			c.Ran = append(c.Ran, one)
 		}
 	}
 	if p := u.prepared; p != nil && !slices.ContainsFunc(c.Ran, func(one claim) bool { return one.Seq == p.Seq }) {
