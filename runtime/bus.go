@@ -142,6 +142,11 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	if err != nil {
 		return nil, err
 	}
+	b.config.metadataLimit = b.config.payloadLimit
+	if sized, ok := log.(engine.Sized); ok {
+		payload, metadata := sized.Sizes()
+		b.config.payloadLimit, b.config.metadataLimit = min(b.config.payloadLimit, payload), min(b.config.metadataLimit, metadata)
+	}
 	b.mu.Lock()
 	b.limits = b.newLimits(log)
 	b.log, b.storesKeys = log, log.StoresKeys() // the log may have called Changed already

@@ -216,7 +216,7 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 	if err != nil {
 		return nil, &InvalidPayloadError{EventType: eventType, Err: err}
 	}
-	if limit := bus.config.payloadLimit; len(encoded) > limit {
+	if limit := bus.config.metadataLimit; len(encoded) > limit {
 		return nil, &PayloadTooLargeError{EventType: eventType, What: "metadata", Size: len(encoded), Limit: limit}
 	}
 	return encoded, nil

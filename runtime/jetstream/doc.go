@@ -37,6 +37,10 @@
 // Open fails with a StorageError if the servers are too old (before 2.12), or if the stream is
 // somebody else's, deletes messages by itself, or was written by a newer version of busgen.
 //
+// A payload has at most about 60 % of max_payload of the servers, and metadata 48 KiB, because a
+// dead letter has a copy of them: with the default of 1 MiB that is 620 KiB. Publish refuses larger ones.
+// What dead letters say of attempts is cut if it does not fit.
+//
 // # When servers or connections are lost
 //
 // The client connects to another server of the address by itself. Publish, Subscribe and Start

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	gc "runtime"
 	"testing"
 	"testing/synctest"
@@ -37,7 +38,7 @@ func onLine(t *testing.T, test func(t *testing.T, bus *runtime.Bus, line *server
 			// again, and virtual time stands still.
 			return line.Connect(append(jetstream.ClientOptions(), nats.PingInterval(time.Hour))...)
 		})
-		bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, jetstream.Engine(through, jetstream.InMemory()))
+		bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)), jetstream.Engine(through, jetstream.InMemory()))
 		conformance.Must(t, err)
 		defer bus.Shutdown(context.Background())
 		// The types are known from now on.

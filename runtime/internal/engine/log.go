@@ -46,6 +46,12 @@ type Appender interface {
 	StoresKeys() bool
 }
 
+// Sized is a [Log] whose records have a greatest size, by its server.
+type Sized interface {
+	// Sizes returns how many bytes the payload of an event and its metadata have at most.
+	Sizes() (payload, metadata int)
+}
+
 // Dispatcher lets a process deliver.
 type Dispatcher interface {
 	// TakeOver makes this process dispatch. With an engine that has one owner per

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -163,6 +164,8 @@ func (l *Log) storage(op string, err error) error {
 		return engine.ErrClosed
 	case errors.As(err, &foreign):
 		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
+	case errors.Is(err, nats.ErrMaxPayload):
+		return &engine.StorageError{Fault: engine.IO, Op: op, Path: l.target, Err: err, Hint: "raise max_payload of the servers, or store large data elsewhere and publish a reference to it"}
 	case errors.As(err, &refused):
 		fault, hint := engine.IO, ""
 		switch refused.ErrCode {

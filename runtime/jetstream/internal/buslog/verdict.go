@@ -150,7 +150,7 @@ type plan struct {
 // rowMsg returns the message of a row. It is refused if the row has changed since rev; 0 if
 // there was none.
 func (l *Log) rowMsg(sub string, r *row, rev int64) *stream.Msg {
-	data, _ := json.Marshal(r)
+	data := l.rowData(r)
 	m := &stream.Msg{Subject: l.rowSubject(sub, r.Seq), Data: data, Only: true, Expect: stream.Expecting(rev)}
 	if r.State == gone {
 		m.Data, _ = json.Marshal(&row{Seq: r.Seq, State: gone})
