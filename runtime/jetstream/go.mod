@@ -5,16 +5,22 @@ go 1.26.0
 replace github.com/busgen/busgen => ../..
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
+	github.com/ncruces/go-sqlite3 v0.35.6
+	github.com/spf13/cobra v1.10.2
 )
 
 require (
-	github.com/google/go-cmp v0.7.0 // indirect
-	github.com/ncruces/go-sqlite3 v0.35.6 // indirect
+	github.com/dave/jennifer v1.7.1 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/ncruces/go-sqlite3-wasm/v6 v6.3.35304 // indirect
 	github.com/ncruces/julianday v1.0.0 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	golang.org/x/mod v0.42.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 require (

@@ -183,8 +183,10 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 		}
 	} else {
 		for _, claim := range s.cursor.Ran {
-			runs[claim.Seq] = true
-			lag.Running++
+			if !claim.Left {
+				runs[claim.Seq] = true
+				lag.Running++
+			}
 		}
 	}
 	for _, r := range s.rows {

@@ -1,0 +1,19 @@
+// Command busgen is the command of the main module, and takes the addresses of buses on NATS
+// JetStream wherever that takes the file of a bus:
+//
+//	busgen status nats://a,b,c/shop
+//
+// Install it in place of the other one:
+//
+//	go install github.com/busgen/busgen/runtime/jetstream/cmd/busgen@latest
+package main
+
+import (
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/command"
+	"github.com/busgen/busgen/runtime/jetstream"
+)
+
+func main() {
+	command.Main(cli.Engine{Scheme: "nats", Example: "nats://a,b,c/shop", Inspect: jetstream.Inspect()})
+}
