@@ -34,14 +34,17 @@ func dawdle(args []string) {
 	_, err := runtime.Subscribe(bus, conformance.PlacedType, "orders", func(ctx context.Context, e runtime.Event[conformance.OrderPlaced]) error {
 		n := e.Payload.Number
 		servertest.Say("begun %d", n)
-		time.Sleep(150 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
+		if n%4 == 0 {
+			time.Sleep(140 * time.Millisecond)
+		}
 		if n%5 == 0 && e.Attempt == 1 {
 			return errors.New("not yet")
 		}
 		_, err := runtime.Publish(ctx, bus, conformance.PaidType, conformance.OrderPaid{OrderID: fmt.Sprintf("%d %s", n, args[1])})
 		servertest.Say("orders %d", n)
 		return err
-	}, runtime.FromBeginning(), runtime.WithConcurrency(4), runtime.WithRetry(retry.BaseDelay(100*time.Millisecond)))
+	}, runtime.FromBeginning(), runtime.WithConcurrency(8), runtime.WithRetry(retry.BaseDelay(100*time.Millisecond)))
 	for ; err == nil; pauseOrEnd("start", err, asked) {
 		if err = bus.Start(context.Background()); err == nil {
 			break
@@ -150,7 +153,7 @@ func lateOwner(t *testing.T, nodes *servertest.Nodes, name, hosts string, stop, 
 
 	published := 0
 	publish := func(d time.Duration) {
-		for began := time.Now(); time.Since(began) < d; time.Sleep(40 * time.Millisecond) {
+		for began := time.Now(); time.Since(began) < d; time.Sleep(10 * time.Millisecond) {
 			_, err := runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: strconv.Itoa(published), Number: published})
 			conformance.Must(t, err)
 			published++

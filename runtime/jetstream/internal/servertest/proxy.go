@@ -101,27 +101,26 @@ func (p *Proxy) accept(l net.Listener, host string) {
 				server.Close()
 				return
 			}
-			go p.carry(client, server)
-			p.carry(server, client)
+			var both sync.WaitGroup
+			both.Go(func() { p.carry(client, server) })
+			both.Go(func() { p.carry(server, client) })
+			both.Wait()
+			client.Close()
+			server.Close()
 		}()
 	}
 }
 
-// carry carries what one side says to the other, and ends the connection when that side has
-// ended it and has been heard.
+// carry carries what one side says to the other, until it has ended the connection. What it
+// said before that arrives, also when the other side does not listen any more.
 func (p *Proxy) carry(from, to net.Conn) {
-	defer to.Close()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		p.wait()
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
-				from.Close()
-				return
-			}
-		}
+		to.Write(buffer[:n])
 		if err != nil {
+			to.(*net.TCPConn).CloseWrite()
 			return
 		}
 	}
