@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // Engine opens the buses at addresses such as nats://host/name.
 type Engine struct {
-	Scheme  string         // before ://
-	Example string         // an address
-	Inspect inspect.Option // opens the log of such an address
+	Scheme  string           // before ://
+	Example string           // an address
+	Inspect inspect.Option   // opens the log of such an address
+	Verbs   []*cobra.Command // that only this engine has
 }
 
 // Engines are those that a command is built with, besides the one for files.

@@ -59,9 +59,13 @@ has then changed all of its files, or none.`
 	}
 	root.Version = "see version.go" // so that there is a flag
 	root.SetVersionTemplate(version())
+	onBus := busfile.Verbs(on...)
+	for _, e := range on {
+		onBus = append(onBus, e.Verbs...)
+	}
 	return cli.Root(root,
 		cli.Group{Title: "Catalogues:", Verbs: catalogue.Verbs(on...)},
-		cli.Group{Title: "The file of a bus:", Verbs: busfile.Verbs(on...)},
+		cli.Group{Title: "The file of a bus:", Verbs: onBus},
 		cli.Group{Verbs: []*cobra.Command{cli.Completion(), newVersion()}},
 	)
 }

@@ -3,17 +3,24 @@
 //
 //	busgen status nats://a,b,c/shop
 //
+// It has one verb more: "busgen move" brings the bus of a file to such an address.
+//
 // Install it in place of the other one:
 //
 //	go install github.com/busgen/busgen/runtime/jetstream/cmd/busgen@latest
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/command"
 	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/jetstream/internal/movecmd"
 )
 
 func main() {
-	command.Main(cli.Engine{Scheme: "nats", Example: "nats://a,b,c/shop", Inspect: jetstream.Inspect()})
+	command.Main(cli.Engine{
+		Scheme: "nats", Example: "nats://a,b,c/shop", Inspect: jetstream.Inspect(), Verbs: []*cobra.Command{movecmd.New()},
+	})
 }
