@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/jetstream/internal/buslog"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
 
@@ -83,7 +84,13 @@ func newEngine() *conformance.Engine {
 // as long as there is one server only.
 var onDisk = flag.Bool("on-disk", false, "keep streams in files")
 
+// readRows makes processes read rows whenever they need them.
+var readRows = flag.Bool("read-rows", false, "keep no rows in memory")
+
 func TestConformance(t *testing.T) {
+	if *readRows {
+		buslog.WholeBytes = 0
+	}
 	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions)
 }
 

@@ -94,7 +94,9 @@ func (l *Log) apply(m stream.Stored) error {
 		if err := json.Unmarshal(m.Data, &e); err != nil {
 			return err
 		}
-		l.audit[e.ID], l.lastEntry = e, max(l.lastEntry, e.ID)
+		if l.lastEntry = max(l.lastEntry, e.ID); l.allRows {
+			l.audit[e.ID] = e
+		}
 	case schemaToken:
 		var s schema
 		if err := json.Unmarshal(m.Data, &s); err != nil {

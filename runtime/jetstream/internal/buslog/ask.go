@@ -81,7 +81,7 @@ func (u *unit) askedEvents() map[int64]*engine.Record {
 // caller holds mu.
 func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record) (msgs []*stream.Msg) {
 	for seq, a := range u.sub.asks {
-		r := u.sub.rows[seq]
+		r := u.wholeOf(seq)
 		if settled[seq] || len(msgs) >= batchRoom || r == nil && events[seq] == nil {
 			continue
 		}

@@ -125,7 +125,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 		open, err = l.openTo(id, name)
 		for _, one := range open {
 			msgs = append(msgs, note(one))
-			before, r := one.row, (*row)(nil)
+			before, r, rev := one.row, (*row)(nil), one.sub.revOf(one.event.Seq)
 			switch {
 			case before != nil && before.Cancelled || one.sub.asks[one.event.Seq] != nil: // what was cancelled before keeps its reason
 				continue
@@ -136,7 +136,14 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 				r = newRow(one.event)
 				r.Due = one.event.Due
 			default:
-				r = before.clone()
+				whole, err := l.wholeRow(one.sub, one.event.Seq)
+				if err != nil {
+					return nil, l.storage("read", err)
+				}
+				if whole == nil || !whole.open() { // it was settled meanwhile
+					continue
+				}
+				r, rev = whole.clone(), whole.rev
 			}
 			r.keep()
 			r.Reason = reason
@@ -145,7 +152,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 			} else {
 				r.State, r.Died = discarded, time.Now()
 			}
-			msgs = append(msgs, l.rowMsg(one.sub.ID, r, one.sub.revOf(r.Seq)))
+			msgs = append(msgs, l.rowMsg(one.sub.ID, r, rev))
 		}
 		return msgs, err
 	})

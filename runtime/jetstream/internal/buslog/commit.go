@@ -82,10 +82,17 @@ func (u *unit) commit() (more bool) {
 	keys, asked := u.lookUp(taken), u.askedEvents()
 
 	l.mu.Lock()
+	whole, err := u.wholeRows(taken)
 	if !u.owned {
 		l.mu.Unlock()
 		return false
 	}
+	if err != nil {
+		l.mu.Unlock()
+		u.pause(retryPause)
+		return true
+	}
+	u.whole = whole
 	p := u.makePlan(taken, keys, asked)
 	u.plan = p
 	l.mu.Unlock()

@@ -110,16 +110,16 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	full, back := len(dst)+limit, u.back
 	for len(dst) < full && len(u.reopen) > 0 {
 		seq := u.reopen[0]
-		if dst = c.pollRows(dst, full, seq); len(dst) == full {
-			return dst, nil
+		var err error
+		if dst, err = c.pollRows(dst, full, seq); len(dst) == full || err != nil || !u.same(c, back) {
+			return dst, l.storage("read", err)
 		}
 		r, err := l.event(seq)
 		if err != nil && !errors.Is(err, stream.ErrNotFound) {
 			return dst, l.storage("read", err)
 		}
 		at, still := slices.BinarySearch(u.reopen, seq)
-		if c.gone || !u.owned || !still || u.back != back { // it has changed while the server was asked
-			c.wake()
+		if !u.same(c, back) || !still { // it has changed while the server was asked
 			return dst, nil
 		}
 		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights[seq] == nil {
@@ -128,9 +128,9 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			u.changed(false)
 		}
 	}
-	dst = c.pollRows(dst, full, 0)
-	if !all {
-		return dst, nil
+	dst, err := c.pollRows(dst, full, 0)
+	if !all || err != nil || !u.same(c, back) {
+		return dst, l.storage("read", err)
 	}
 	passed := false
 	for len(dst) < full && u.next <= l.applied && !c.gone && u.owned {
@@ -138,8 +138,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		if err != nil {
 			return dst, l.storage("read", err)
 		}
-		if c.gone || !u.owned || u.back != back {
-			c.wake()
+		if !u.same(c, back) {
 			break
 		}
 		for _, r := range events {
@@ -167,31 +166,6 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		u.changed(false)
 	}
 	return dst, nil
-}
-
-// pollRows hands out rows that are due; if before is not 0 only those of events before that.
-func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) []*engine.Delivery {
-	u := c.unit
-	now, queue := time.Now(), &u.sub.due
-	for len(*queue) > 0 {
-		top := (*queue)[0]
-		r, waits := u.log.isDue(u.sub, top)
-		switch {
-		case !waits || u.flights[top.seq] != nil: // of an older state, or it comes back
-			queue.take()
-			continue
-		case before > 0 && top.seq > before:
-			return dst
-		case top.due.After(now):
-			u.timer.Reset(top.due.Sub(now))
-			return dst
-		case len(dst) == full:
-			return dst // the caller comes back
-		}
-		queue.take()
-		dst = append(dst, c.handOut(r.record(), r))
-	}
-	return dst
 }
 
 // PollEvent implements [engine.Source].
@@ -222,7 +196,14 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	case r.State == waiting && r.Due.After(now):
 		return nil, r.Due, nil
 	}
-	return c.handOut(r.record(), r), time.Time{}, nil
+	whole, err := l.wholeRow(u.sub, seq)
+	switch {
+	case err != nil:
+		return nil, time.Time{}, l.storage("read", err)
+	case whole == nil || c.gone || !u.owned || u.flights[seq] != nil || u.sub.rows[seq] != r: // it has changed meanwhile
+		return nil, time.Now(), nil
+	}
+	return c.handOut(whole.record(), whole), time.Time{}, nil
 }
 
 // pollAhead is PollEvent for an event that the consumer has not come to. It is handed out if

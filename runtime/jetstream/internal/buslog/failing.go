@@ -14,13 +14,27 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 		return nil, err
 	}
 	defer l.mu.Unlock()
+	var rows []*row
 	for _, r := range c.unit.sub.rows {
 		if r.Seq > after && r.open() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect) {
-			failing = append(failing, c.deliveryOf(r.record(), r))
+			rows = append(rows, r)
 		}
 	}
-	slices.SortFunc(failing, func(a, b *engine.Delivery) int { return cmp.Compare(a.Seq, b.Seq) })
-	return failing[:min(limit, len(failing))], nil
+	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, r := range rows[:min(limit, len(rows))] {
+		if r.Key == "" { // it is computed from the payload
+			whole, err := l.wholeRow(c.unit.sub, r.Seq)
+			if err != nil {
+				return nil, l.storage("read", err)
+			}
+			if whole == nil { // it was settled meanwhile
+				continue
+			}
+			r = whole
+		}
+		failing = append(failing, c.deliveryOf(r.record(), r))
+	}
+	return failing, nil
 }
 
 // Cancelled implements [engine.Source].

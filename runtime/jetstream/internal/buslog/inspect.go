@@ -23,7 +23,7 @@ var _ engine.Inspection = (*Inspection)(nil)
 
 // Inspect opens the log of a stream, for an actor.
 func Inspect(ctx context.Context, s *stream.Stream, target, actor string) (*Inspection, error) {
-	l, err := Open(ctx, s, target, engine.Options{})
+	l, err := open(ctx, s, target, engine.Options{}, true)
 	if err != nil {
 		return nil, err
 	}

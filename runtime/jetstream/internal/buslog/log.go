@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +35,8 @@ type Log struct {
 	asked    func([]engine.BreakerRequest)
 
 	mu          sync.Mutex
+	whole       wholeRows
+	allRows     bool              // all rows are whole
 	view                          // what the stream says, up to a message
 	own         map[string]string // names of this process's catalogue, by these and their aliases
 	here        map[string]string // what this process calls types, by the names under which events were published
@@ -54,6 +55,11 @@ var _ engine.Log = (*Log)(nil)
 
 // Open opens the log of a stream, for a bus.
 func Open(ctx context.Context, s *stream.Stream, target string, options engine.Options) (*Log, error) {
+	return open(ctx, s, target, options, false)
+}
+
+// open is Open; allRows says that all rows are whole.
+func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
 		stopped: make(chan struct{}), missing: make(chan struct{}, 1), own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
@@ -62,6 +68,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 		l.logger = slog.New(slog.DiscardHandler)
 	}
 	l.host, _ = os.Hostname()
+	l.allRows = allRows
 	l.view.subs = map[string]*sub{}
 	l.view.seen = map[string]int64{}
 	l.view.audit = map[int64]engine.AuditEntry{}
@@ -289,19 +296,4 @@ func (r *registry) unknown(name string) error {
 		missing.Known = append(missing.Known, s.Name)
 	}
 	return missing
-}
-
-// known returns the subscription that has a name, or had it before, or nil.
-func (r *registry) known(name string) *subscription {
-	var former *subscription
-	for i := range r.Subs {
-		s := &r.Subs[i]
-		if s.Name == name {
-			return s
-		}
-		if slices.Contains(s.Former, name) {
-			former = s
-		}
-	}
-	return former
 }

@@ -140,7 +140,14 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 		slices.SortFunc(due, func(a, b *row) int { return cmp.Or(a.Died.Compare(b.Died), cmp.Compare(a.Seq, b.Seq)) })
 		due = due[:min(spec.Limit, len(due), batchRoom)]
 		for _, before := range due {
-			r := before.clone()
+			whole, err := l.wholeRow(s, before.Seq)
+			if err != nil {
+				return nil, err
+			}
+			if whole == nil || whole.rev != before.rev {
+				continue // it has changed meanwhile
+			}
+			r := whole.clone()
 			r.revive()
 			r.Redriven++
 			msgs = append(msgs, l.rowMsg(s.ID, r, before.rev))
@@ -160,14 +167,10 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 // hasReason reports whether a dead delivery died for one of the reasons, or its last attempt
 // failed in one of these ways. No reasons stand for all, and a crash has to be named.
 func (r *row) hasReason(reasons []string) bool {
-	n := len(r.Attempts)
-	if !slices.Contains(reasons, engine.ReasonCrash) && (r.Reason == engine.ReasonCrash || n > 0 && r.Attempts[n-1].Kind == engine.KindCrash) {
+	if !slices.Contains(reasons, engine.ReasonCrash) && (r.Reason == engine.ReasonCrash || r.lastFailed() == engine.KindCrash) {
 		return false
 	}
-	if len(reasons) == 0 || slices.Contains(reasons, r.Reason) {
-		return true
-	}
-	return n > 0 && slices.Contains(reasons, r.Attempts[n-1].Kind)
+	return len(reasons) == 0 || slices.Contains(reasons, r.Reason) || r.lastFailed() != "" && slices.Contains(reasons, r.lastFailed())
 }
 
 // revive makes a dead delivery due. Its attempts stay on record and no longer count.

@@ -138,7 +138,11 @@ type row struct {
 	Was         *was                   `json:"was,omitempty"`    // before it was discarded
 	Audits      []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
 
-	rev int64 // the sequence number of the record
+	rev      int64  // the sequence number of the record
+	size     int    // of the record
+	isPart   bool   // see wholerows.go; then these hold instead of Attempts:
+	tries    int    // how many there are
+	lastKind string // how the last one has failed
 }
 
 // was is what a delivery was before it was discarded, to undo that.
@@ -203,6 +207,9 @@ func newRow(r *engine.Record) *row {
 
 // clone returns a copy that may be changed.
 func (r *row) clone() *row {
+	if r.isPart {
+		panic("only whole rows are changed")
+	}
 	c := *r
 	c.Attempts = append([]engine.FailedAttempt(nil), r.Attempts...)
 	c.Crashes = append([]engine.SharedCrash(nil), r.Crashes...)

@@ -22,8 +22,11 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 	l.mu.Unlock()
 	for _, claim := range c.Ran {
 		l.mu.Lock()
-		before := u.sub.rows[claim.Seq]
+		before, err := l.wholeRow(u.sub, claim.Seq)
 		l.mu.Unlock()
+		if err != nil {
+			return nil, nil, err
+		}
 		var r *row
 		switch {
 		case before != nil && !before.open():
@@ -84,6 +87,9 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 		}
 		l.mu.Lock()
 		rev := u.sub.revOf(claim.Seq)
+		if before != nil {
+			rev = before.rev
+		}
 		crash.Delivery = *(&consumer{unit: u}).deliveryOf(r.record(), r)
 		l.mu.Unlock()
 		if !claim.Left {

@@ -56,12 +56,12 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	if err := json.Unmarshal(m.Data, r); err != nil {
 		return err
 	}
-	r.rev = m.Seq
+	r.rev, r.size = m.Seq, len(m.Data)
 	if delete(s.gone, seq); r.State == gone {
 		delete(s.rows, seq)
 		s.gone[seq] = m.Seq
 	} else {
-		s.rows[seq] = r
+		r = l.keep(s, r)
 	}
 	if seq <= s.clear && r.State == gone && seq >= s.next() {
 		s.clear = seq - 1

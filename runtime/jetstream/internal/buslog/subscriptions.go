@@ -120,3 +120,18 @@ func (r *registry) rename(s *subscription, name string) {
 	s.Former = append(s.Former, s.Name)
 	s.Name = name
 }
+
+// known returns the subscription that has a name, or had it before, or nil.
+func (r *registry) known(name string) *subscription {
+	var former *subscription
+	for i := range r.Subs {
+		s := &r.Subs[i]
+		if s.Name == name {
+			return s
+		}
+		if slices.Contains(s.Former, name) {
+			former = s
+		}
+	}
+	return former
+}

@@ -24,6 +24,7 @@ type unit struct {
 	next      int64                      // the first event that was not looked at
 	reopen    []int64                    // events before next that are to be handed out, in order
 	prepared  *claim                     // an event that is being decoded
+	whole     map[int64]*row             // of what is stored next, by event
 	returning int                        // deliveries that come back as soon as that is stored
 	back      uint64                     // counts what was given back: it comes before what follows
 	wary      int                        // of so many deliveries the claim is stored before the handler is called

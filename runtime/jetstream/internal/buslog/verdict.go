@@ -71,7 +71,7 @@ func (u *unit) park(r *engine.Record) {
 // rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep
 // and nothing to delete. The caller holds mu.
 func (u *unit) rowOf(f *flight) *row {
-	before := u.sub.rows[f.record.Seq]
+	before := u.wholeOf(f.record.Seq)
 	r, v, now := before, &f.how, time.Now()
 	if r == nil {
 		r = newRow(f.record)

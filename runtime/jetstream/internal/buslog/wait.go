@@ -32,6 +32,11 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				continue
 			}
 			one := engine.Settlement{Subscription: l.nameHere(s.ID, s.Name), State: engine.StateDone}
+			if r != nil && !r.open() && (r.tried() > 0 || r.State == discarded) {
+				if r, err = l.wholeRow(s, seq); err != nil {
+					return false, err
+				}
+			}
 			if r != nil && len(r.Attempts) > 0 {
 				one.Failures, one.Error = len(r.Attempts), r.Attempts[len(r.Attempts)-1].Error
 			}
