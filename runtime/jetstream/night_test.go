@@ -257,7 +257,7 @@ func TestTheNightOfTheGuideOnAServer(t *testing.T) {
 }
 
 var (
-	anID  = regexp.MustCompile(`\b019ce[0-9a-f]{3}-[0-9a-f]{4}-7[0-9a-f]{3}(-[0-9a-f]{4}-[0-9a-f]{12})?\b`)
+	anID  = regexp.MustCompile(`\b01[0-9a-f]{6}-[0-9a-f]{4}-7[0-9a-f]{3}(-[0-9a-f]{4}-[0-9a-f]{12})?\b`)
 	aPID  = regexp.MustCompile(`\bProcess \d+\b`)
 	aSize = regexp.MustCompile(`(?m)^shop\.db: .*$`)
 )

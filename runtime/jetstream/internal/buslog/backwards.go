@@ -23,10 +23,7 @@ func (l *Log) eachBack(seq int64, f func(r *engine.Record) bool) error {
 	for step := int64(backStep); seq > 0; {
 		from := max(1, seq-step+1)
 		var part []*engine.Record
-		err := l.each(from, func(r *engine.Record) bool {
-			if r.Seq > seq {
-				return false
-			}
+		err := l.eachUntil(from, seq, func(r *engine.Record) bool {
 			part = append(part, r)
 			return true
 		})

@@ -28,7 +28,7 @@ func openEmpty(t *testing.T) *Inspection {
 	return in
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ const findSlack = time.Hour
 // find returns the event of an id, or a *NotFoundError. The caller holds mu, which is free
 // while the server is asked.
 func (l *Log) find(id uuid.UUID) (*engine.Record, error) {
-	found, err := l.findNear([]uuid.UUID{id})
+	at, _ := timeOf(id)
+	found, err := l.findNear(map[uuid.UUID]time.Time{id: at})
 	if err == nil && found[id] == nil { // by a clock that is wrong, or it is no id of a time
 		err = l.each(1, func(r *engine.Record) bool {
 			if r.ID == id {
@@ -36,17 +37,18 @@ func (l *Log) find(id uuid.UUID) (*engine.Record, error) {
 }
 
 // findNear returns the events of ids that have a row, were made by operators, or were stored
-// at about the time in their ids. The caller holds mu, which is free while the server is asked.
-func (l *Log) findNear(ids []uuid.UUID) (map[uuid.UUID]*engine.Record, error) {
+// at about a time; zero for an unknown one. The caller holds mu, which is free while the server
+// is asked.
+func (l *Log) findNear(ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Record, error) {
 	found := map[uuid.UUID]*engine.Record{}
-	var missing []uuid.UUID
 	for _, r := range l.ring.events {
-		if slices.Contains(ids, r.ID) {
+		if _, wanted := ids[r.ID]; wanted {
 			found[r.ID] = r
 		}
 	}
 	places := l.placesOf(ids)
-	for _, id := range ids {
+	var from, to time.Time
+	for id, at := range ids {
 		if found[id] != nil {
 			continue
 		}
@@ -57,15 +59,11 @@ func (l *Log) findNear(ids []uuid.UUID) (map[uuid.UUID]*engine.Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if found[id] = r; r == nil {
-			delete(found, id)
-			missing = append(missing, id)
+		if r != nil {
+			found[id] = r
+			continue
 		}
-	}
-	var from, to time.Time
-	for _, id := range missing {
-		at, ok := timeOf(id)
-		if !ok {
+		if at.IsZero() {
 			continue
 		}
 		if from.IsZero() || at.Before(from) {
@@ -83,7 +81,7 @@ func (l *Log) findNear(ids []uuid.UUID) (map[uuid.UUID]*engine.Record, error) {
 		return nil, err
 	}
 	err = l.each(seq+1, func(r *engine.Record) bool {
-		if slices.Contains(missing, r.ID) {
+		if _, wanted := ids[r.ID]; wanted {
 			found[r.ID] = r
 		}
 		return len(found) < len(ids) && !r.CreatedAt.After(to.Add(findSlack))
@@ -92,14 +90,11 @@ func (l *Log) findNear(ids []uuid.UUID) (map[uuid.UUID]*engine.Record, error) {
 }
 
 // placesOf returns the places of events that have a row. The caller holds mu.
-func (l *Log) placesOf(ids []uuid.UUID) map[uuid.UUID]int64 {
-	wanted, places := map[uuid.UUID]bool{}, map[uuid.UUID]int64{}
-	for _, id := range ids {
-		wanted[id] = true
-	}
+func (l *Log) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
+	places := map[uuid.UUID]int64{}
 	for _, s := range l.subs {
 		for seq, r := range s.rows {
-			if wanted[r.ID] {
+			if _, wanted := ids[r.ID]; wanted {
 				places[r.ID] = seq
 			}
 		}

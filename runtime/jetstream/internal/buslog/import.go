@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -84,9 +85,9 @@ func (i *importing) check(ctx context.Context, letters []engine.DeadLetter) (goo
 		return nil, nil, nil, err
 	}
 	defer l.mu.Unlock()
-	var ids []uuid.UUID
+	ids := map[uuid.UUID]time.Time{}
 	for n := range letters {
-		ids = append(ids, letters[n].EventID)
+		ids[letters[n].EventID] = letters[n].PublishedAt
 	}
 	if events, err = l.findNear(ids); err != nil {
 		return nil, nil, nil, err

@@ -13,7 +13,12 @@ import (
 // each calls f with the events from a sequence number on, in order, until it returns false.
 // The caller holds mu, which is free while the server is asked.
 func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
-	for seq <= l.applied {
+	return l.eachUntil(seq, math.MaxInt64, f)
+}
+
+// eachUntil is each for the events up to another sequence number.
+func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
+	for seq <= min(end, l.applied) {
 		events, until, err := l.eventsFrom(seq)
 		if err != nil {
 			return l.storage("read", err)
@@ -22,7 +27,7 @@ func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
 			if r.Seq < seq {
 				continue
 			}
-			if !f(r) {
+			if r.Seq > end || !f(r) {
 				return nil
 			}
 			seq = r.Seq + 1

@@ -21,7 +21,7 @@ func init() { ats.Register() }
 type Server struct{ *server.Server }
 
 // Start starts a server that keeps its streams in a folder. It ends with the test.
-func Start(t *testing.T, dir string) *Server {
+func Start(t testing.TB, dir string) *Server {
 	t.Helper()
 	return StartWith(t, &server.Options{
 		JetStream: true, StoreDir: dir, NoSystemAccount: true,
@@ -33,7 +33,7 @@ func Start(t *testing.T, dir string) *Server {
 // StartWith starts a server with other options. If it is to have accounts, which need to be
 // there before they can use JetStream, accounts is called then, and JetStream is enabled
 // before that.
-func StartWith(t *testing.T, options *server.Options, accounts func(*Server)) *Server {
+func StartWith(t testing.TB, options *server.Options, accounts func(*Server)) *Server {
 	t.Helper()
 	options.ServerName, options.DontListen, options.NoLog, options.NoSigs = "test", true, true, true
 	options.JetStreamMaxMemory, options.JetStreamMaxStore = 1<<30, 1<<30
