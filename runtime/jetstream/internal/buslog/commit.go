@@ -79,7 +79,17 @@ func (u *unit) commit() (more bool) {
 	taken := u.takeEnded()
 	l.mu.Unlock()
 
-	keys, asked := u.lookUp(taken), u.askedEvents()
+	keys, err := u.lookUp(taken)
+	if err != nil {
+		if !u.unsure && !l.isClosed() {
+			l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", u.sub.Name, "error", err)
+		}
+		u.unsure = true
+		u.pause(time.Second)
+		return true
+	}
+	u.unsure = false
+	asked := u.askedEvents()
 
 	l.mu.Lock()
 	whole, err := u.wholeRows(taken)
@@ -117,8 +127,9 @@ func (u *unit) takeEnded() []*flight {
 	return slices.Clone(u.queue[:n])
 }
 
-// lookUp asks for the idempotency keys of staged records.
-func (u *unit) lookUp(taken []*flight) lookedUp {
+// lookUp asks for the idempotency keys of staged records. It fails if the servers do not say
+// what they know of one: then nobody knows whether the record is to be stored.
+func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 	found := lookedUp{}
 	for _, f := range taken {
 		for i := range f.how.Staged {
@@ -127,6 +138,9 @@ func (u *unit) lookUp(taken []*flight) lookedUp {
 				continue
 			}
 			err := u.log.recognise(context.Background(), &r)
+			if conflict := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+				return nil, err
+			}
 			k := known{err: err}
 			if r.Duplicate {
 				k.first = r.ID
@@ -134,7 +148,7 @@ func (u *unit) lookUp(taken []*flight) lookedUp {
 			found[&f.how.Staged[i]] = k
 		}
 	}
-	return found
+	return found, nil
 }
 
 // makePlan returns the batch that stores how deliveries have ended. The caller holds mu.

@@ -35,6 +35,7 @@ type unit struct {
 	changes   uint64          // counts what is to be stored
 	stored    uint64          // of these changes
 	tries     int             // how often in a row a plan was refused; used by the goroutine that stores
+	unsure    bool            // dedupe keys cannot be looked up; used by the goroutine that stores
 	releasing bool            // the next cursor has no owner
 	busyMode  bool            // see claims.go
 	begun     bool            // a handler was begun in this mode since the last cursor was made
@@ -150,6 +151,7 @@ func (u *unit) lose() {
 	if u.consumer != nil {
 		u.consumer.wake()
 	}
+	u.changed(true) // its goroutine ends, so that the subscription can be taken again
 }
 
 // removed says that the subscription is forgotten. The caller holds mu.
@@ -159,7 +161,6 @@ func (u *unit) removed() {
 		u.consumer.end()
 	}
 	delete(u.log.units, u.sub.ID)
-	u.changed(true) // its goroutine ends
 }
 
 // putBack makes events that were polled and not begun come again. The caller holds mu.

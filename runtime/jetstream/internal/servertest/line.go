@@ -35,6 +35,9 @@ var errCut = errors.New("the line is cut")
 // Line returns a new line to the server.
 func (s *Server) Line() *Line { return &Line{server: s} }
 
+// Other returns another line to the same server.
+func (l *Line) Other() *Line { return l.server.Line() }
+
 // Connect connects to the server over the line.
 func (l *Line) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect("", append(opts, nats.InProcessServer(l))...)
