@@ -138,6 +138,11 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 				b.logChanged(what)
 			}
 		},
+		Recovered: func(found engine.Recovery) {
+			if b := bus.Value(); b != nil {
+				b.crashed(found.Crashes)
+			}
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -71,6 +71,10 @@ type Dispatcher interface {
 
 	// Flush writes dispositions that are still in memory.
 	Flush(ctx context.Context) error
+
+	// LetGo is Flush, and says that this process polls a consumer no more. Others may take
+	// the subscription over, if the engine divides them between processes.
+	LetGo(ctx context.Context, consumer Consumer) error
 }
 
 // Recovery is what TakeOver has found.

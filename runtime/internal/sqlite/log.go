@@ -262,6 +262,9 @@ func (l *Log) Flush(ctx context.Context) error {
 	return fault.Wrap("write", l.path, err)
 }
 
+// LetGo implements [engine.Dispatcher]. The other processes have to wait for the whole log.
+func (l *Log) LetGo(ctx context.Context, _ engine.Consumer) error { return l.Flush(ctx) }
+
 // Target implements [engine.Log].
 func (l *Log) Target() string { return l.path }
 

@@ -36,12 +36,33 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 	take := l.dispatching && !u.owned
 	l.mu.Unlock()
 	if take {
-		if _, err := l.take(ctx, u); err != nil {
+		crashes, err := l.take(ctx, u)
+		l.report(crashes)
+		if err != nil {
 			return nil, err
 		}
 		l.lack()
 	}
 	return c, nil
+}
+
+// LetGo implements [engine.Dispatcher].
+func (l *Log) LetGo(ctx context.Context, from engine.Consumer) error {
+	c, ok := from.(*consumer)
+	if !ok || c == nil {
+		return l.Flush(ctx)
+	}
+	if err := l.enter(); err != nil {
+		return err
+	}
+	u := c.unit
+	ours := u.consumer == c
+	c.end()
+	l.mu.Unlock()
+	if !ours { // another consumer has taken its place
+		return l.Flush(ctx)
+	}
+	return u.release(ctx)
 }
 
 // end ends the consumer. What it has polled and not settled comes again. The caller holds mu.

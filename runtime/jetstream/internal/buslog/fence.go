@@ -140,9 +140,18 @@ func (l *Log) takeOverFreed() {
 	units := l.waitingUnits()
 	l.mu.Unlock()
 	for _, u := range units {
-		if _, err := l.take(context.Background(), u); err != nil && !errors.Is(err, engine.ErrClosed) {
+		crashes, err := l.take(context.Background(), u)
+		l.report(crashes)
+		if err != nil && !errors.Is(err, engine.ErrClosed) {
 			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", u.sub.Name, "error", err)
 		}
+	}
+}
+
+// report tells the bus of crashes that a takeover in the background has found.
+func (l *Log) report(crashes []engine.Crash) {
+	if l.options.Recovered != nil && len(crashes) > 0 {
+		go l.options.Recovered(engine.Recovery{Interrupted: len(crashes), Crashes: crashes})
 	}
 }
 
