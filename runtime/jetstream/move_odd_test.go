@@ -110,6 +110,7 @@ func oddFile(t *testing.T, dir string) (path string) {
 	conformance.Must(t, err)
 	_, err = file.DiscardEvent(t.Context(), ids[25].ID, "", "a test")
 	conformance.Must(t, err)
+	conformance.Must(t, file.PauseSubscription(t.Context(), "mail", "a test"))
 	conformance.Must(t, file.Close())
 
 	running := make(chan string, 8)
@@ -136,6 +137,7 @@ func lifeOf(t *testing.T, target string, look []inspect.Option, opts ...runtime.
 	}, opts...)
 	conformance.Must(t, err)
 	conformance.Must(t, bus.ResumeTypes(t.Context(), "order.paid"))
+	conformance.Must(t, bus.ResumeSubscription(t.Context(), "mail"))
 	conformance.Must(t, bus.Start(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
