@@ -111,6 +111,3 @@ func (in *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerReque
 	})
 	return found, err
 }
-
-// Check implements [engine.Checker].
-func (in *Inspection) Check(context.Context) ([]engine.Problem, error) { return nil, nil }
