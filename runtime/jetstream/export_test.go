@@ -16,6 +16,10 @@ func InMemory() Option {
 // Silent returns an option for tests: Open gives no hints.
 func Silent() Option { return func(k *keeper) { k.silent = true } }
 
+// Lagging returns an option for tests: lag is called before the process learns of a message
+// that was stored.
+func Lagging(lag func()) Option { return func(k *keeper) { k.settings.Lag = lag } }
+
 // Through returns an option for tests: connect connects to the servers.
 func Through(connect func(servers string) (*nats.Conn, error)) Option {
 	return func(k *keeper) {

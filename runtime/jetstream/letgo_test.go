@@ -19,7 +19,7 @@ import (
 
 // process opens the bus of a server, as another process would, over a line of its own. What
 // it logs goes to said.
-func process(t *testing.T, server *servertest.Server, said *bytes.Buffer) (*runtime.Bus, *servertest.Line) {
+func process(t *testing.T, server *servertest.Server, said *bytes.Buffer, opts ...jetstream.Option) (*runtime.Bus, *servertest.Line) {
 	t.Helper()
 	line := server.Line()
 	logger := slog.New(slog.DiscardHandler)
@@ -27,9 +27,9 @@ func process(t *testing.T, server *servertest.Server, said *bytes.Buffer) (*runt
 		logger = slog.New(slog.NewTextHandler(said, nil))
 	}
 	bus, err := runtime.Open(t.Context(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(logger),
-		jetstream.Engine(jetstream.InMemory(), jetstream.Through(func(string) (*nats.Conn, error) {
+		jetstream.Engine(append(opts, jetstream.InMemory(), jetstream.Through(func(string) (*nats.Conn, error) {
 			return line.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
-		})))
+		}))...))
 	if err != nil {
 		t.Fatal(err)
 	}

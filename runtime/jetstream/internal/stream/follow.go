@@ -78,6 +78,9 @@ func (r *reader) pass(f *feed, m *nats.Msg) bool {
 			return false
 		}
 		if ok && stored.Seq >= r.next {
+			if lag := r.stream.lag; lag != nil {
+				lag()
+			}
 			r.next = stored.Seq + 1
 			r.each(stored)
 		}

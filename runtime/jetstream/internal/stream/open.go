@@ -19,6 +19,8 @@ type Settings struct {
 	InMemory bool // for tests
 	// Heartbeat is how often the server says that a reader is alive; 0 for the default.
 	Heartbeat time.Duration
+	// Lag is called before a followed message is passed on, for tests: a replica may lag.
+	Lag func()
 }
 
 // duplicates is for how long the server knows the ids of messages.
@@ -63,7 +65,7 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, ge
 	for began := time.Now(); ; {
 		existing, err := get(js)
 		if err == nil {
-			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat, config: existing.CachedInfo().Config}
+			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat, lag: settings.Lag, config: existing.CachedInfo().Config}
 			return s, check(s.config)
 		}
 		var refused *jetstream.APIError

@@ -14,6 +14,7 @@ type Stream struct {
 	js        jetstream.JetStream
 	name      string
 	heartbeat time.Duration
+	lag       func() // see Settings
 	api       string // the prefix of the server's API
 	config    jetstream.StreamConfig
 }
