@@ -25,10 +25,10 @@ type breakage struct {
 type change struct{ file, old, new string }
 
 var breakages = []breakage{
-	{"no Expected-Last header on the cursor", "TestNothingIsLostOrDoubledHoweverProcessesEnd", []change{
+	{"no Expected-Last header on the cursor", "TestWhatAnOwnerSaysAfterItsTakeoverIsNotStored", []change{
 		{"commit.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
 	}},
-	{"rows outside of the batch", "TestNothingIsLostOrDoubledHoweverProcessesEnd", []change{
+	{"rows outside of the batch", "TestWhereverAnOwnerIsCutOffAnEventHasOneChild", []change{
 		{"commit.go", "			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {\n", `
 			last := len(p.msgs) - 1
 			for _, m := range p.msgs[:last] {
