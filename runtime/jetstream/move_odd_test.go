@@ -146,6 +146,11 @@ func lifeOf(t *testing.T, target string, look []inspect.Option, opts ...runtime.
 	file, err := inspect.Open(t.Context(), target, look...)
 	conformance.Must(t, err)
 	defer file.Close()
+	report, err := file.Check(t.Context(), nil)
+	conformance.Must(t, err)
+	for _, p := range report.Problems {
+		note("check-db: %s, %d times: %s", p.Rule, p.Count, p.Samples)
+	}
 	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{Limit: 100})
 	conformance.Must(t, err)
 	for _, l := range letters {
