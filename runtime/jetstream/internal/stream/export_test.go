@@ -8,3 +8,6 @@ func SetFeedRoom(t *testing.T, room int) {
 	feedRoom = room
 	t.Cleanup(func() { feedRoom = before })
 }
+
+// SetAPI makes a test the server that answers.
+func (s *Stream) SetAPI(prefix string) { s.api = prefix }

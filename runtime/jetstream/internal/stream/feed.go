@@ -93,7 +93,8 @@ func (f *feed) end() {
 // take returns what is in a message of the server. It reports false if that is none of the
 // stream.
 func (f *feed) take(m *nats.Msg) (stored Stored, ok bool, err error) {
-	if len(m.Data) == 0 && m.Header.Get("Status") == "100" {
+	at, number, left, ok := position(m.Reply)
+	if !ok && len(m.Data) == 0 && m.Header.Get("Status") == "100" { // messages of the stream may have that header, too
 		if m.Reply != "" { // the server goes on when we are here
 			return Stored{}, false, m.Respond(nil)
 		}
@@ -105,7 +106,6 @@ func (f *feed) take(m *nats.Msg) (stored Stored, ok bool, err error) {
 		}
 		return Stored{}, false, nil
 	}
-	at, number, left, ok := position(m.Reply)
 	if !ok {
 		return Stored{}, false, nil
 	}

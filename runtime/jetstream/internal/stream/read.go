@@ -119,7 +119,27 @@ func (s *Stream) Page(ctx context.Context, from int64, subject string, limit, by
 	return s.page(ctx, getRequest{Seq: max(from, 1), NextFor: subject, Batch: limit, MaxBytes: bytes})
 }
 
+// page asks for a page until none of its messages is missing.
 func (s *Stream) page(ctx context.Context, r getRequest) ([]Stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	for {
+		page, err := s.pageOnce(ctx, r)
+		if !errors.Is(err, errGap) {
+			return page, err
+		}
+		select {
+		case <-time.After(beginAgain):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// pageOnce is page, or fails with errGap. When the connection fails and is made again, what
+// the replica sends meanwhile is lost. Each message, and the end of the page, says which one
+// came before.
+func (s *Stream) pageOnce(ctx context.Context, r getRequest) (page []Stored, err error) {
 	request, _ := json.Marshal(r)
 	inbox := s.nc.NewInbox()
 	sub, err := s.nc.SubscribeSync(inbox)
@@ -130,29 +150,46 @@ func (s *Stream) page(ctx context.Context, r getRequest) ([]Stored, error) {
 	if err := s.nc.PublishRequest(s.api+"DIRECT.GET."+s.name, inbox, request); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	var page []Stored
-	for {
+	for before := int64(0); ; {
 		msg, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
 			return nil, err
 		}
-		switch msg.Header.Get("Status") {
-		case "":
-		case "204", "404": // the end of the page, or of the stream
-			return page, nil
-		case "503":
-			return nil, nats.ErrNoResponders
-		default:
-			return nil, fmt.Errorf("read messages: %s %s", msg.Header.Get("Status"), msg.Header.Get("Description"))
+		said := lastOf(msg.Header, "Nats-Last-Sequence")
+		gap := said != "" && said != strconv.FormatInt(before, 10)
+		number := lastOf(msg.Header, "Nats-Sequence")
+		if number == "" { // it is none of the stream
+			switch status := msg.Header.Get("Status"); status {
+			case "204", "404": // the end of the page, or of the stream
+				if gap {
+					return nil, errGap
+				}
+				return page, nil
+			case "503":
+				return nil, nats.ErrNoResponders
+			default:
+				return nil, fmt.Errorf("read messages: %s %s", status, msg.Header.Get("Description"))
+			}
 		}
-		seq, err := strconv.ParseInt(msg.Header.Get("Nats-Sequence"), 10, 64)
+		seq, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("read messages: %w", err)
 		}
-		page = append(page, Stored{Subject: msg.Header.Get("Nats-Subject"), Seq: seq, Header: msg.Header, Data: msg.Data})
+		if gap {
+			return nil, errGap
+		}
+		page = append(page, Stored{Subject: lastOf(msg.Header, "Nats-Subject"), Seq: seq, Header: msg.Header, Data: msg.Data})
+		before = seq
 	}
+}
+
+// lastOf returns the last value of a header. The server adds its own behind those that were
+// stored with the message.
+func lastOf(h nats.Header, name string) string {
+	if all := h[name]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
 }
 
 // CountFrom returns how many messages of a subject, which may have wildcards, there are from
