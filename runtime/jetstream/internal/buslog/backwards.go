@@ -46,13 +46,20 @@ func (l *Log) eachBack(seq int64, f func(r *engine.Record) bool) error {
 // free while the server is asked.
 func (l *Log) oldest(ctx context.Context) (*engine.Record, error) {
 	l.mu.Unlock()
-	m, err := l.stream.NextOf(ctx, l.subject(eventToken, ">"), 1)
-	l.mu.Lock()
-	if errors.Is(err, stream.ErrNotFound) {
-		return nil, nil
+	defer l.mu.Lock()
+	for from := int64(1); ; {
+		m, err := l.stream.NextOf(ctx, l.subject(eventToken, ">"), from)
+		if errors.Is(err, stream.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, l.storage("read", err)
+		}
+		r, err := eventOf(m)
+		if err == nil {
+			return r, nil
+		}
+		l.noteForeign(m, err)
+		from = m.Seq + 1
 	}
-	if err != nil {
-		return nil, l.storage("read", err)
-	}
-	return eventOf(m)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,6 +29,7 @@ type Log struct {
 	missing  chan struct{} // there may be subscriptions to take over
 	stop     func()        // ends following
 	claiming sync.Mutex    // held while subscriptions are taken over
+	foreign  atomic.Int64  // the last message among the events that is none, and of which the logger knows
 
 	telling  sync.Mutex // held while watchers are called; taken before mu
 	paused   []engine.Pause

@@ -51,11 +51,11 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err e
 		if m.Seq > end {
 			return events, end, nil
 		}
-		r, err := eventOf(m)
-		if err != nil {
-			return nil, 0, err
+		if r, err := eventOf(m); err == nil {
+			events = append(events, r)
+		} else {
+			l.noteForeign(m, err)
 		}
-		events = append(events, r)
 		until = m.Seq
 	}
 	if len(page) > 0 {
@@ -70,4 +70,18 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err e
 		return nil, 0, err
 	}
 	return nil, min(next.Seq-1, end), nil
+}
+
+// noteForeign logs once that a message among the events is none. The caller does not hold mu.
+func (l *Log) noteForeign(m stream.Stored, err error) {
+	for {
+		noted := l.foreign.Load()
+		if m.Seq <= noted {
+			return
+		}
+		if l.foreign.CompareAndSwap(noted, m.Seq) {
+			l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+			return
+		}
+	}
 }
