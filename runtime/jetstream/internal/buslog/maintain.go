@@ -38,11 +38,12 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (count int, err error
 	if err != nil {
 		return 0, err
 	}
-	for step := range slices.Chunk(old, pruneStep) {
-		if err := l.forget(ctx, step); err != nil {
+	for len(old) > 0 {
+		deleted, looked, err := l.forget(ctx, old[:min(len(old), pruneStep)])
+		if count += deleted; err != nil {
 			return count, l.storage("prune", err)
 		}
-		count += len(step)
+		old = old[looked:]
 	}
 	return count, nil
 }
@@ -55,39 +56,50 @@ type pruned struct {
 	Seqs []int64 `json:"seqs"`
 }
 
-// forget deletes events and the rows of their deliveries, which are settled.
-func (l *Log) forget(ctx context.Context, old []*engine.Record) error {
+// forget deletes events and the rows of their deliveries, which are settled. Those that are
+// needed again stay. It looks at so many events as fit into a batch with their rows.
+func (l *Log) forget(ctx context.Context, old []*engine.Record) (deleted, looked int, err error) {
 	var p pruned
-	for _, r := range old {
-		p.Seqs = append(p.Seqs, r.Seq)
-	}
 	var h pruneHistory
-	err := l.edit(ctx, func() (msgs []*stream.Msg, err error) {
+	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		l.mu.Unlock()
 		h, err = l.history(ctx)
 		if l.mu.Lock(); err != nil {
 			return nil, err
 		}
-		for _, s := range l.inOrder() {
-			for _, seq := range p.Seqs {
-				if s.rows[seq] != nil && len(msgs) < batchRoom {
-					msgs = append(msgs, l.rowMsg(s.ID, &row{Seq: seq, State: gone}, s.revOf(seq)))
+		p.Seqs, looked = nil, 0
+		all := l.inOrder()
+		for _, r := range old {
+			if len(msgs) >= batchRoom {
+				break
+			}
+			looked++
+			if slices.ContainsFunc(all, func(s *sub) bool { return s.needs(r) }) {
+				continue
+			}
+			p.Seqs = append(p.Seqs, r.Seq)
+			for _, s := range all {
+				if s.rows[r.Seq] != nil {
+					msgs = append(msgs, l.rowMsg(s.ID, &row{Seq: r.Seq, State: gone}, s.revOf(r.Seq)))
 				}
 			}
+		}
+		if len(p.Seqs) == 0 {
+			return nil, nil
 		}
 		data, _ := json.Marshal(p)
 		msgs = append(msgs, l.historyMsg(h, p.Seqs))
 		return append(msgs, &stream.Msg{Subject: l.subject(pruneToken), Data: data, TTL: goneTime}), nil
 	})
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	for _, seq := range p.Seqs {
+	for i, seq := range p.Seqs {
 		if err := l.stream.Delete(ctx, seq); err != nil {
-			return err
+			return i, 0, err
 		}
 	}
-	return nil
+	return len(p.Seqs), looked, nil
 }
 
 // applyPruned forgets events that are deleted. The caller holds mu.
