@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -118,7 +119,7 @@ func (u *unit) commit() (more bool) {
 // queue until they are stored. The caller holds mu.
 func (u *unit) takeEnded() []*flight {
 	room, n := batchRoom, 0
-	for ; n < len(u.queue); n++ {
+	for ; n < len(u.queue) && (n == 0 || !u.alone); n++ {
 		room -= 1 + 2*len(u.queue[n].how.Staged)
 		if room < 0 && n > 0 {
 			break
@@ -251,6 +252,9 @@ func (u *unit) send(p *plan) bool {
 			u.tries++
 			return false
 		}
+		if (errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload)) && u.shrink(p, err) {
+			return false
+		}
 		if !failing {
 			failing = true
 			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", u.sub.Name, "error", err)
@@ -270,7 +274,7 @@ func (u *unit) pause(d time.Duration) {
 
 // complete says that a plan is stored. The caller holds mu.
 func (u *unit) complete(p *plan, rev int64) {
-	u.plan, u.rev, u.stored = nil, rev, p.changes
+	u.plan, u.rev, u.stored, u.alone = nil, rev, p.changes, false
 	clear(u.doubts) // they build on an older cursor
 	for _, f := range p.flights {
 		if f.returns() {

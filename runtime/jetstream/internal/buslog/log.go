@@ -173,20 +173,24 @@ func (l *Log) storage(op string, err error) error {
 		return engine.ErrClosed
 	case errors.As(err, &foreign):
 		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
-	case errors.Is(err, nats.ErrMaxPayload):
-		return &engine.StorageError{Fault: engine.IO, Op: op, Path: l.target, Err: err, Hint: "raise max_payload of the servers, or store large data elsewhere and publish a reference to it"}
 	case errors.As(err, &refused):
 		fault, hint := engine.IO, ""
 		switch refused.ErrCode {
 		case 10077, 10047, 10023:
 			fault = engine.DiskFull
+		case 10054, 10097:
+			hint = tooLargeHint
 		case 10199:
 			hint = "publish fewer events at once, or raise max_batch_size in the jetstream limits of the servers"
 		}
 		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err, Hint: hint}
+	case errors.Is(err, stream.ErrTooLarge), errors.Is(err, nats.ErrMaxPayload):
+		return &engine.StorageError{Fault: engine.IO, Op: op, Path: l.target, Err: err, Hint: tooLargeHint}
 	}
 	return &engine.StorageError{Fault: engine.Unreachable, Op: op, Path: l.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
 }
+
+const tooLargeHint = "raise max_payload of the servers, or store large data elsewhere and publish a reference to it"
 
 func (l *Log) isClosed() bool {
 	select {

@@ -36,6 +36,7 @@ type unit struct {
 	stored    uint64          // of these changes
 	tries     int             // how often in a row a plan was refused; used by the goroutine that stores
 	unsure    bool            // dedupe keys cannot be looked up; used by the goroutine that stores
+	alone     bool            // the next plan has one delivery
 	releasing bool            // the next cursor has no owner
 	busyMode  bool            // see claims.go
 	begun     bool            // a handler was begun in this mode since the last cursor was made

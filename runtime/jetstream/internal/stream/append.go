@@ -95,22 +95,30 @@ func (s *Stream) Append(ctx context.Context, msgs ...*Msg) (first int64, known b
 }
 
 func (s *Stream) append(ctx context.Context, msgs []*Msg) (first int64, known bool, err error) {
-	last := s.message(msgs[len(msgs)-1])
+	all := make([]*nats.Msg, len(msgs))
+	id := ""
 	if len(msgs) > 1 {
-		id := nuid.Next()
-		mark := func(msg *nats.Msg, i int) {
+		id = nuid.Next()
+	}
+	for i, m := range msgs { // before the first one is sent: the server waits for the end of a batch
+		msg := s.message(m)
+		if id != "" {
 			msg.Header["Nats-Batch-Id"] = []string{id}
 			msg.Header["Nats-Batch-Sequence"] = []string{strconv.Itoa(i + 1)}
-		}
-		for i, m := range msgs[:len(msgs)-1] {
-			msg := s.message(m)
-			mark(msg, i)
-			if err := s.nc.PublishMsg(msg); err != nil {
-				return 0, false, err // without its end, the server drops the batch
+			if i == len(msgs)-1 {
+				msg.Header["Nats-Batch-Commit"] = []string{"1"}
 			}
 		}
-		mark(last, len(msgs)-1)
-		last.Header["Nats-Batch-Commit"] = []string{"1"}
+		if err := s.fits(msg); err != nil {
+			return 0, false, err
+		}
+		all[i] = msg
+	}
+	last := all[len(all)-1]
+	for _, msg := range all[:len(all)-1] {
+		if err := s.nc.PublishMsg(msg); err != nil {
+			return 0, false, err // without its end, the server drops the batch
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, false, err // without its end, the server drops the batch
@@ -130,4 +138,19 @@ func (s *Stream) append(ctx context.Context, msgs []*Msg) (first int64, known bo
 		return 0, false, a.Error
 	}
 	return a.Seq - int64(len(msgs)) + 1, a.Duplicate, nil
+}
+
+// mostHeader is how many bytes the header of a message has at most.
+const mostHeader = 1<<16 - 1
+
+// fits refuses a message that is larger than the servers and the stream allow.
+func (s *Stream) fits(msg *nats.Msg) error {
+	header := msg.Size() - len(msg.Subject) - len(msg.Reply) - len(msg.Data)
+	if header > mostHeader {
+		return fmt.Errorf("%w: %s has %d bytes of headers, of at most %d", ErrTooLarge, msg.Subject, header, mostHeader)
+	}
+	if size, most := int64(header+len(msg.Data)), s.MaxMessage(); size > most {
+		return fmt.Errorf("%w: %s has %d bytes, of at most %d", ErrTooLarge, msg.Subject, size, most)
+	}
+	return nil
 }

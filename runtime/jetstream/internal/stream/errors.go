@@ -25,6 +25,10 @@ var ErrStored = errors.New("the server has stored a message of this id before")
 // changes, or too much is on its way. Nothing was stored.
 var ErrBusy = errors.New("the servers cannot store anything at the moment")
 
+// ErrTooLarge says that a message is larger than the servers, or the stream, allow, or that a
+// batch has more messages. Nothing was stored, and never will be.
+var ErrTooLarge = errors.New("this is more than the servers accept at once")
+
 // ErrSilent says that the server has not answered in time a question that changes nothing.
 var ErrSilent = errors.New("the server does not answer")
 
@@ -66,6 +70,9 @@ const (
 	sameIDInFlight    = 10158 // a message of this id is on its way
 	noLeader          = 10008
 	notLeader         = 10009
+	headerTooLarge    = 10097
+	messageTooLarge   = 10054
+	batchTooLarge     = 10199
 	noMessage         = 10037
 	noSequence        = 10043
 )
@@ -79,6 +86,8 @@ func (e *ServerError) Is(target error) bool {
 		return target == ErrStored
 	case tooManyBatches, incompleteBatch, sameIDInFlight, noLeader, notLeader:
 		return target == ErrBusy
+	case headerTooLarge, messageTooLarge, batchTooLarge:
+		return target == ErrTooLarge
 	case noMessage:
 		return target == ErrNotFound
 	}
