@@ -65,6 +65,10 @@ func (l *Log) apply(m stream.Stored) error {
 		if err := json.Unmarshal(m.Data, &r); err != nil {
 			return err
 		}
+		if why := l.refuses(&r, l.registry.Log); why != nil {
+			l.fail(why)
+			return nil
+		}
 		r.resolve(m.Seq)
 		l.registry, l.registryRev = r, m.Seq
 		l.registryChanged()

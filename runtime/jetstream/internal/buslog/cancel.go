@@ -214,7 +214,7 @@ func (u *unit) answer(event *engine.Record) answer {
 // edit stores the messages that change returns, all or nothing. change is called again, with
 // mu held, if somebody else has changed one of the records meanwhile.
 func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) error {
-	for {
+	for tries := 0; ; {
 		if err := l.sync(ctx); err != nil {
 			return err
 		}
@@ -231,6 +231,7 @@ func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) er
 		first, _, err := l.stream.Append(ctx, msgs...)
 		if errors.Is(err, stream.ErrConflict) {
 			l.lookForGone(ctx)
+			l.yield(ctx, &tries)
 			continue
 		}
 		if err != nil {

@@ -249,7 +249,9 @@ func (u *unit) send(p *plan) bool {
 			if failed != nil || u.tries > 0 { // somebody else is at it, too
 				u.pause(min(time.Duration(u.tries+1)*flushDelay, time.Second))
 			}
-			u.tries++
+			if u.tries++; u.tries%lookTries == 0 {
+				go l.verify()
+			}
 			return false
 		}
 		if (errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload)) && u.shrink(p, err) {

@@ -25,7 +25,8 @@ type Log struct {
 	logger   *slog.Logger
 	instance string // the name of this process, as an owner
 	host     string
-	stopped  chan struct{} // closed by Close
+	stopped  chan struct{} // closed by Close, or when the log is broken
+	broken   atomic.Pointer[engine.StorageError]
 	missing  chan struct{} // there may be subscriptions to take over
 	stop     func()        // ends following
 	claiming sync.Mutex    // held while subscriptions are taken over
@@ -46,6 +47,7 @@ type Log struct {
 	watches     map[*watch]struct{}
 	dispatching bool // TakeOver was called
 	closed      bool
+	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
 	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
 	entries     int64         // of the audit, in the batch that is being made
@@ -71,6 +73,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	}
 	l.host, _ = os.Hostname()
 	l.allRows = allRows
+	s.OnRenewal(l.verify)
 	l.view.subs = map[string]*sub{}
 	l.view.seen = map[string]int64{}
 	l.view.audit = map[int64]engine.AuditEntry{}
@@ -108,7 +111,7 @@ func (l *Log) enter() error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return engine.ErrClosed
+		return l.ended()
 	}
 	return nil
 }
@@ -121,7 +124,9 @@ const closeTime = 5 * time.Second
 
 // Close implements [engine.Log]. The subscriptions of this process are free for others.
 func (l *Log) Close() error {
-	if l.enter() != nil {
+	if l.enter() != nil { // a second time, or it is broken
+		l.stop()
+		l.stream.Close()
 		return nil
 	}
 	units := make([]*unit, 0, len(l.units))
@@ -170,7 +175,7 @@ func (l *Log) storage(op string, err error) error {
 	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, stream.ErrInDoubt):
 		return err
 	case l.isClosed():
-		return engine.ErrClosed
+		return l.ended()
 	case errors.As(err, &foreign):
 		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
 	case errors.As(err, &refused):
@@ -250,7 +255,7 @@ func (l *Log) reach(ctx context.Context, seq int64) error {
 		select {
 		case <-news:
 		case <-l.stopped:
-			return engine.ErrClosed
+			return l.ended()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -263,10 +268,11 @@ func (l *Log) sync(ctx context.Context) error {
 		return err
 	}
 	l.mu.Unlock()
-	last, err := l.stream.Last(ctx)
+	now, err := l.state(ctx)
 	if err != nil {
 		return l.storage("read", err)
 	}
+	last := now.Last
 	for {
 		l.mu.Lock()
 		after := l.received

@@ -27,6 +27,7 @@ func (l *Log) change(ctx context.Context, edit func(*registry) error) error {
 
 // changeWith is change for who stores other messages in the same batch.
 func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Msg, error)) error {
+	tries := 0
 	for began := time.Now(); ; {
 		if err := l.sync(ctx); err != nil {
 			if l.waits(ctx, began, err) {
@@ -57,7 +58,11 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		msgs := append([]*stream.Msg{{Subject: l.subject(registryToken), Data: data, Only: true, Expect: stream.Expecting(rev)}}, besides...)
 		seq, _, err := l.stream.Append(ctx, msgs...)
 		// If it is in doubt the next look tells: this, or the change of somebody else.
-		if errors.Is(err, stream.ErrConflict) || err != nil && l.waits(ctx, began, err) {
+		if errors.Is(err, stream.ErrConflict) {
+			l.yield(ctx, &tries)
+			continue
+		}
+		if err != nil && l.waits(ctx, began, err) {
 			continue
 		}
 		if err != nil {

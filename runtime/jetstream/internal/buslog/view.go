@@ -13,6 +13,7 @@ import (
 
 // view is what the stream says, up to the message applied. It is guarded by the log's mu.
 type view struct {
+	created     time.Time // of the stream
 	applied     int64
 	received    int64            // the newest message that has arrived
 	batch       []stream.Stored  // those that are not applied yet
@@ -123,10 +124,12 @@ func (l *Log) checkFormat(ctx context.Context) error {
 
 // load reads the records, and begins to follow the stream.
 func (l *Log) load(ctx context.Context) error {
-	last, err := l.stream.Last(ctx)
+	now, err := l.stream.State(ctx)
 	if err != nil {
 		return err
 	}
+	last := now.Last
+	l.created = now.Created
 	if last > 0 {
 		if err := l.checkFormat(ctx); err != nil {
 			return err

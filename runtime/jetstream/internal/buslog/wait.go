@@ -117,7 +117,7 @@ func (l *Log) wait(ctx context.Context, settled func() (bool, error)) error {
 		select {
 		case <-news:
 		case <-l.stopped:
-			return engine.ErrClosed
+			return l.ended()
 		case <-ctx.Done():
 			return ctx.Err()
 		}

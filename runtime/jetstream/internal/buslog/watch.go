@@ -145,7 +145,7 @@ func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
 		select {
 		case <-news:
 		case <-l.stopped:
-			return nil, engine.ErrClosed
+			return nil, l.ended()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

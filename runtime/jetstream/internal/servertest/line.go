@@ -38,6 +38,14 @@ func (s *Server) Line() *Line { return &Line{server: s} }
 // Other returns another line to the same server.
 func (l *Line) Other() *Line { return l.server.Line() }
 
+// To makes the line lead to another server, as when the first one is started again. Its
+// connections end with their server.
+func (l *Line) To(s *Server) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.server = s
+}
+
 // Connect connects to the server over the line.
 func (l *Line) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect("", append(opts, nats.InProcessServer(l))...)
@@ -48,7 +56,10 @@ func (l *Line) InProcessConn() (net.Conn, error) {
 	if err := l.wait(); err != nil {
 		return nil, err
 	}
-	conn, err := l.server.InProcessConn()
+	l.mu.Lock()
+	server := l.server
+	l.mu.Unlock()
+	conn, err := server.InProcessConn()
 	if err != nil {
 		return nil, err
 	}

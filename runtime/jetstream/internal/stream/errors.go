@@ -14,6 +14,9 @@ var ErrConflict = errors.New("another process has changed the same record")
 // ErrNotFound says that there is no such message.
 var ErrNotFound = errors.New("no such message")
 
+// ErrNoStream says that the servers do not have the stream.
+var ErrNoStream = errors.New("the servers have no such stream")
+
 // ErrInDoubt says that the server has not answered in time: the messages may be stored.
 var ErrInDoubt = errors.New("the server has not said whether it has stored this")
 

@@ -112,6 +112,9 @@ func (r *reader) again(f *feed) *feed {
 	}()
 	for {
 		f, err := r.begin(ctx)
+		if r.stream.renewed != nil {
+			go r.stream.renewed()
+		}
 		if err == nil {
 			return f
 		}

@@ -2,6 +2,8 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,6 +19,7 @@ type Stream struct {
 	lag       func() // see Settings
 	api       string // the prefix of the server's API
 	config    jetstream.StreamConfig
+	renewed   func() // nil for nothing
 }
 
 // Name returns the name of the stream, with which all of its subjects begin.
@@ -36,6 +39,28 @@ func (s *Stream) Size(ctx context.Context) (int64, error) {
 	}
 	return int64(info.State.Bytes), nil
 }
+
+// State is what the leader says about the stream.
+type State struct {
+	Created time.Time
+	Last    int64 // the sequence number of the newest message, which may be deleted
+}
+
+// State asks the leader. The error matches [ErrNoStream] if the stream is deleted.
+func (s *Stream) State(ctx context.Context) (State, error) {
+	info, err := s.info(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return State{}, fmt.Errorf("%w: %s", ErrNoStream, s.name)
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return State{info.Created, int64(info.State.LastSeq)}, nil
+}
+
+// OnRenewal makes f be called, in a goroutine of its own, when a reader begins again, or
+// tries to. It is called before there is one.
+func (s *Stream) OnRenewal(f func()) { s.renewed = f }
 
 // Last returns the sequence number of the newest message, by the leader. The message may be
 // deleted.
