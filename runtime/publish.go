@@ -236,6 +236,7 @@ func encode[T Payload](ctx context.Context, b *batch, t *EventType[T], i int, pa
 	}
 	b.records[i].Payload = encoded
 	if b.bus.storesKeys && t.partitioned() {
+		b.records[i].Keyed = true
 		// A key that cannot be computed is left to the attempt, which says why.
 		b.records[i].Key, _ = t.partitionKey(payload)
 	}

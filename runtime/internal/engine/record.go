@@ -19,6 +19,8 @@ type Record struct {
 	// Key is the partition key. The publisher sets it if the log stores keys
 	// (Appender.StoresKeys). Where it is empty the key is computed from the payload.
 	Key string
+	// Keyed says that the event's type has partition keys, so that an empty Key is one, too.
+	Keyed bool
 
 	// Memo is shared by the deliveries of one event to several consumers of this
 	// process; nil if there is one delivery only.

@@ -70,7 +70,7 @@ func (l *Log) showMsg(a *engine.Activity) *stream.Msg {
 // owns reports whether a process has a subscription. The caller holds mu.
 func (l *Log) owns(instance string) bool {
 	for _, s := range l.subs {
-		if s.cursor.Owner == instance {
+		if s.owners()[instance] != nil {
 			return true
 		}
 	}

@@ -73,20 +73,25 @@ func (l *Log) apply(m stream.Stored) error {
 		l.registry, l.registryRev = r, m.Seq
 		l.registryChanged()
 	case cursorToken:
-		s := l.sub(rest)
-		if m.Seq <= s.rev {
+		id, at, ok := splitCursor(rest)
+		if !ok {
+			return fmt.Errorf("nothing is known of the part %q", rest)
+		}
+		s := l.sub(id)
+		if m.Seq <= s.parts[at].rev {
 			return nil
 		}
 		var c cursor
 		if err := json.Unmarshal(m.Data, &c); err != nil {
 			return err
 		}
-		if c.Next < s.cursor.Next {
+		if c.Next < s.parts[at].Next {
 			s.clear = 0
 		}
-		s.cursor, s.rev = c, m.Seq
-		if u := l.units[rest]; u != nil {
-			u.cursorChanged()
+		s.parts[at] = part{c, m.Seq}
+		delete(l.dead, c.By)
+		if u := l.units[id]; u != nil {
+			u.cursorChanged(at)
 		}
 		l.noteSettled()
 	case rowToken:
@@ -107,6 +112,16 @@ func (l *Log) apply(m stream.Stored) error {
 			return err
 		}
 		l.schemas[m.Subject] = s
+	case memberToken:
+		before := l.members.Processes
+		err := newer(m, &l.membersRev, &l.members)
+		for instance := range l.members.Processes {
+			if _, known := before[instance]; !known {
+				delete(l.dead, instance)
+			}
+		}
+		l.lack()
+		return err
 	case timeToken:
 		return newer(m, &l.timesRev, &l.schedules)
 	case limitToken:

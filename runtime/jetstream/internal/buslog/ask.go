@@ -48,7 +48,7 @@ func (l *Log) applyAsk(rest string, m stream.Stored) error {
 		a.rev = m.Seq
 		s.asks[seq] = &a
 	}
-	if u := l.units[id]; u != nil && u.owned && !a.Answered {
+	if u := l.units[id]; u != nil && u.owns() && !a.Answered {
 		u.changed(true)
 		if u.consumer != nil {
 			u.consumer.wake()
@@ -69,7 +69,7 @@ func (u *unit) askedEvents() map[int64]*engine.Record {
 	events := map[int64]*engine.Record{}
 	for _, seq := range slices.Collect(maps.Keys(u.sub.asks)) {
 		if u.sub.rows[seq] == nil {
-			if r, err := l.event(seq); err == nil {
+			if r, err := l.event(seq); err == nil && u.has(slotOf(r)) {
 				events[seq] = r
 			}
 		}
@@ -79,16 +79,17 @@ func (u *unit) askedEvents() map[int64]*engine.Record {
 
 // answers returns the messages that answer those who wish to have deliveries cancelled. The
 // caller holds mu.
-func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record) (msgs []*stream.Msg) {
+func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
 	for seq, a := range u.sub.asks {
 		r := u.wholeOf(seq)
-		if settled[seq] || len(msgs) >= batchRoom || r == nil && events[seq] == nil {
+		if settled[seq] || len(msgs) >= batchRoom || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
 			continue
 		}
 		event := events[seq]
 		if r != nil {
 			event = r.record()
 		}
+		parts[u.sub.at(slotOf(event))] = true
 		what := u.answer(event)
 		if what != "" && (r == nil || r.open()) {
 			if r == nil {

@@ -111,8 +111,10 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 	l.mu.Lock()
 	alive := map[string]bool{"": false, l.instance: true}
 	for _, s := range l.subs {
-		if owner := s.cursor.Owner; !alive[owner] {
-			alive[owner] = false
+		for owner := range s.owners() {
+			if !alive[owner] {
+				alive[owner] = false
+			}
 		}
 	}
 	l.mu.Unlock()
@@ -129,7 +131,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 			switch {
 			case before != nil && before.Cancelled || one.sub.asks[one.event.Seq] != nil: // what was cancelled before keeps its reason
 				continue
-			case alive[one.sub.cursor.Owner]:
+			case alive[one.sub.of(one.event).Owner]:
 				msgs = append(msgs, l.askMsg(one.sub.ID, one.event.Seq, &ask{Reason: reason}, 0))
 				continue
 			case before == nil:
@@ -147,7 +149,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 			}
 			r.keep()
 			r.Reason = reason
-			if one.sub.cursor.Owner != "" { // it is dead
+			if one.sub.of(one.event).Owner != "" { // it is dead
 				r.State, r.Due, r.Cancelled, r.Answer = waiting, time.Time{}, true, refused
 			} else {
 				r.State, r.Died = discarded, time.Now()
@@ -173,10 +175,10 @@ func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (wh
 	owner, seq := 0, one.event.Seq
 	err = l.wait(patience, func() (bool, error) {
 		r := one.sub.rows[seq]
-		owner = one.sub.cursor.PID
+		owner = one.sub.of(one.event).PID
 		u := l.units[one.sub.ID]
 		switch {
-		case u != nil && u.owned:
+		case u != nil && u.has(slotOf(one.event)):
 			what = u.answer(one.event)
 		case one.sub.asks[seq] != nil:
 			return false, nil

@@ -32,8 +32,10 @@ func (in *Inspection) Check(ctx context.Context) ([]engine.Problem, error) {
 	}
 	first, needed := int64(math.MaxInt64), map[int64][]string{} // the subscriptions with a row of an event
 	for _, s := range in.inOrder() {
-		if s.cursor.Next > in.applied+1 {
-			report("cursor", "subscription %s stands at %d, and the log ends at %d", s.Name, s.cursor.Next, in.applied)
+		for _, at := range s.live() {
+			if next := s.parts[at].Next; next > in.applied+1 {
+				report("cursor", "subscription %s stands at %d, and the log ends at %d", s.Name, next, in.applied)
+			}
 		}
 		for _, seq := range slices.Sorted(maps.Keys(s.rows)) {
 			r := s.rows[seq]

@@ -17,14 +17,14 @@ import (
 //     crash nobody knows who has ended the process, so it counts for nobody.
 //
 // A unit is busy when more handlers begin than burst in exactWindow, until none has begun
-// between two cursors. After a crash while it was busy, it is exact for the next waryEvents.
+// between two cursors. All cursors that it has say so. After a crash while it was busy, it is exact for the next waryEvents.
 
 // exactWindow is the time in which burst handlers are claimed exactly.
 const exactWindow = 100 * time.Millisecond
 
 // claim notes that a handler begins. It reports whether that has to be stored before the
 // handler is called. The caller holds mu.
-func (u *unit) claim(suspect bool) (first bool) {
+func (u *unit) claim(slot int, suspect bool) (first bool) {
 	switch {
 	case u.wary > 0:
 		u.wary--
@@ -41,7 +41,7 @@ func (u *unit) claim(suspect bool) (first bool) {
 		u.busyMode = true
 	}
 	u.begun = true
-	return !u.busy // as long as the stored cursor does not say so
+	return !u.parts[u.sub.at(slot)].busy // as long as the stored cursor does not say so
 }
 
 // Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
@@ -50,17 +50,26 @@ func (u *unit) claim(suspect bool) (first bool) {
 func (c *consumer) Prepare(d *engine.Delivery) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
-	if c.gone || !u.owned || d == nil {
-		if u.prepared != nil {
-			u.changed(false) // the stored cursor must not keep the claim
-		}
-		u.prepared = nil
+	slot := 0
+	if d != nil {
+		slot = slotOf(d.Record)
+	}
+	if c.gone || d == nil || !u.hands(slot) {
+		u.unprepare()
 		l.mu.Unlock()
 		return
 	}
-	u.prepared = &claim{Seq: d.Seq, ID: d.ID, Started: time.Now()}
-	u.changed(true)
+	u.prepared, u.preparing = &claim{Seq: d.Seq, ID: d.ID, Started: time.Now()}, slot
+	u.touch(slot, true)
 	l.mu.Unlock()
+}
+
+// unprepare takes back what Prepare has said. The caller holds mu.
+func (u *unit) unprepare() {
+	if u.prepared != nil && u.has(u.preparing) {
+		u.touch(u.preparing, false) // the stored cursor must not keep the claim
+	}
+	u.prepared = nil
 }
 
 // Begin implements [engine.Settler].
@@ -73,17 +82,18 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		return false, f != nil
 	}
 	f.begun, f.started = true, started
-	first := u.claim(d.Suspect)
-	u.changed(first)
+	first := u.claim(f.slot, d.Suspect)
+	u.touch(f.slot, first)
 	l.mu.Unlock()
 	if !first {
 		return true, false
 	}
-	owned, err := u.write(context.Background())
-	if !owned || err != nil {
+	if owns, err := u.write(context.Background()); !owns || err != nil {
 		return false, false
 	}
-	return true, false
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.flight(d) == f, false
 }
 
 // cancelled reports whether somebody has cancelled a delivery. The caller holds mu.
@@ -103,16 +113,22 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 			break
 		}
 		f.begun, f.started, f.batch = true, started, len(all) > 1
-		first = u.claim(d.Suspect) || first
+		first = u.claim(f.slot, d.Suspect) || first
+		u.touch(f.slot, first)
 		begun++
 	}
-	if begun > 0 {
-		u.changed(first)
-	}
 	l.mu.Unlock()
-	if first {
-		if owned, err := u.write(context.Background()); !owned || err != nil {
-			return 0
+	if !first {
+		return begun
+	}
+	if owns, err := u.write(context.Background()); !owns || err != nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, d := range all[:begun] {
+		if c.flight(d) == nil { // another process has taken its part over
+			return i
 		}
 	}
 	return begun
@@ -124,7 +140,7 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 	defer c.unit.log.mu.Unlock()
 	if f := c.flight(d); f != nil {
 		f.waits = waits
-		c.unit.changed(false)
+		c.unit.touch(f.slot, false)
 	}
 }
 
@@ -141,9 +157,9 @@ func (c *consumer) EndAll(all []*engine.Delivery) {
 		if f := c.flight(d); f != nil {
 			f.returned = true
 		}
-		if _, left := u.left[d]; left {
+		if one, left := u.left[d]; left {
 			delete(u.left, d)
-			u.changed(false)
+			u.touch(one.slot, false)
 		}
 	}
 }
@@ -151,7 +167,7 @@ func (c *consumer) EndAll(all []*engine.Delivery) {
 // flight returns what this consumer has polled and not settled, or nil. The caller holds mu.
 func (c *consumer) flight(d *engine.Delivery) *flight {
 	f := c.unit.flights[d.Seq]
-	if f == nil || f.ended || c.gone || f.consumer != c || d.Token != any(c) {
+	if f == nil || f.ended || c.gone || f.delivery != d {
 		return nil
 	}
 	return f

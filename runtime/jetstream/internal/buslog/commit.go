@@ -32,10 +32,9 @@ func sortClaims(c *cursor) {
 	slices.SortFunc(c.Ran, func(a, b claim) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
-// run stores what has changed, until the subscription is another process's. There is one
-// batch on its way at a time: the next one builds on it.
+// run stores what has changed, until the subscription is removed. There is one batch on its
+// way at a time, for all parts: the next one builds on it.
 func (u *unit) run() {
-	defer close(u.ended)
 	var last time.Time
 	left := burst // cursors that may be written at once
 	for {
@@ -61,9 +60,9 @@ func (u *unit) run() {
 		for u.commit() {
 		}
 		u.log.mu.Lock()
-		owned := u.owned
+		removed := u.log.units[u.sub.ID] != u
 		u.log.mu.Unlock()
-		if !owned {
+		if removed {
 			return
 		}
 	}
@@ -73,7 +72,7 @@ func (u *unit) run() {
 func (u *unit) commit() (more bool) {
 	l := u.log
 	l.mu.Lock()
-	if !u.owned || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
+	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
 		l.mu.Unlock()
 		return false
 	}
@@ -93,8 +92,8 @@ func (u *unit) commit() (more bool) {
 	asked := u.askedEvents()
 
 	l.mu.Lock()
-	whole, err := u.wholeRows(taken)
-	if !u.owned {
+	rows, err := u.wholeRows(taken)
+	if !u.owns() {
 		l.mu.Unlock()
 		return false
 	}
@@ -103,14 +102,21 @@ func (u *unit) commit() (more bool) {
 		u.pause(retryPause)
 		return true
 	}
-	u.whole = whole
+	u.whole = rows
 	p := u.makePlan(taken, keys, asked)
-	u.plan = p
+	if u.plan = p; len(p.msgs) == 0 {
+		u.complete(p)
+		l.mu.Unlock()
+		return false
+	}
 	l.mu.Unlock()
 	if u.send(p) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return u.owned && len(u.queue) > 0
+		if u.plan == p { // its parts were taken over before it was read
+			u.plan = nil
+		}
+		return u.owns() && len(u.queue) > 0
 	}
 	return true
 }
@@ -155,10 +161,14 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 // makePlan returns the batch that stores how deliveries have ended. The caller holds mu.
 func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
 	l := u.log
-	p := &plan{flights: taken, changes: u.changes, release: u.releasing && len(taken) == len(u.queue)}
-	settled, stagedKeys := map[int64]bool{}, engine.Keys{}
+	p := &plan{changes: u.changes, cursors: map[int]*cursor{}}
+	settled, stagedKeys, parts := map[int64]bool{}, engine.Keys{}, map[int]bool{}
 	for _, f := range taken {
-		settled[f.record.Seq] = true
+		if u.flights[f.record.Seq] != f { // another process has taken its part over meanwhile
+			continue
+		}
+		p.flights = append(p.flights, f)
+		settled[f.record.Seq], parts[u.sub.at(f.slot)] = true, true
 		for i := range f.how.Staged {
 			u.stage(p, &f.how.Staged[i], keys, stagedKeys)
 		}
@@ -166,13 +176,26 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
 		}
 	}
-	p.msgs = append(p.msgs, u.answers(settled, asked)...)
+	p.msgs = append(p.msgs, u.answers(settled, asked, parts)...)
 	u.busyMode = u.busyMode && u.begun
-	p.cursor = u.cursorOf(settled, p.release)
 	u.begun = false
-	p.msgs = append(p.msgs, l.cursorMsg(u.sub, &p.cursor, u.rev))
+	for _, at := range u.sub.live() {
+		s := &u.parts[at]
+		if !s.owned {
+			continue
+		}
+		left := s.leaving && u.quiet(at, settled)
+		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || u.nextOf(at-1) > u.sub.nextAt(at)+behind {
+			c := u.cursorOf(at, settled, left)
+			p.cursors[at] = c
+			p.msgs = append(p.msgs, l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev))
+		}
+	}
 	return p
 }
+
+// behind is how many events without anything for it a part passes before that is stored.
+const behind = 4096
 
 // stage adds an event that a handler has published.
 func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Keys) {
@@ -203,9 +226,9 @@ func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Key
 }
 
 // cursorMsg returns the message of a cursor. It is refused if the cursor has changed since rev.
-func (l *Log) cursorMsg(s *sub, c *cursor, rev int64) *stream.Msg {
+func (l *Log) cursorMsg(s *sub, at int, c *cursor, rev int64) *stream.Msg {
 	data, _ := json.Marshal(c)
-	return &stream.Msg{Subject: l.subject(cursorToken, s.ID), Data: data, Only: true, Expect: stream.Expecting(rev)}
+	return &stream.Msg{Subject: l.cursorSubject(s.ID, at), Data: data, Only: true, Expect: stream.Expecting(rev)}
 }
 
 // send stores a plan. It reports false if it has to be made anew.
@@ -238,13 +261,15 @@ func (u *unit) send(p *plan) bool {
 			// view says so when it has everything.
 			if errors.Is(err, stream.ErrInDoubt) {
 				l.mu.Lock()
-				u.doubts[p.cursor.N] = p // it may be stored later
+				u.doubts = append(u.doubts, p) // it may be stored later
 				l.mu.Unlock()
 			}
 			failed := l.sync(context.Background())
 			l.lookForGone(context.Background())
 			l.mu.Lock()
-			u.plan = nil
+			if u.plan == p {
+				u.plan = nil
+			}
 			l.mu.Unlock()
 			if failed != nil || u.tries > 0 { // somebody else is at it, too
 				u.pause(min(time.Duration(u.tries+1)*flushDelay, time.Second))
@@ -275,25 +300,34 @@ func (u *unit) pause(d time.Duration) {
 }
 
 // complete says that a plan is stored. The caller holds mu.
-func (u *unit) complete(p *plan, rev int64) {
-	u.plan, u.rev, u.stored, u.alone = nil, rev, p.changes, false
-	clear(u.doubts) // they build on an older cursor
+func (u *unit) complete(p *plan) {
+	u.plan, u.stored, u.alone = nil, p.changes, false
+	u.doubts = nil // they build on older cursors
+	done := map[*flight]bool{}
 	for _, f := range p.flights {
-		if f.returns() {
-			u.returning--
-		}
-		if u.flights[f.record.Seq] == f {
+		if done[f] = true; u.flights[f.record.Seq] == f {
 			delete(u.flights, f.record.Seq)
 		}
 	}
-	u.queue = u.queue[len(p.flights):]
-	if p.release {
-		u.owned, u.releasing = false, false
+	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
+		if done[f] && f.returns() {
+			u.returning--
+		}
+		return done[f]
+	})
+	left := false
+	for at, c := range p.cursors {
+		if s := &u.parts[at]; c.Owner == "" {
+			*s, left = share{n: s.n}, true
+			u.forgetLeft(at)
+		} else {
+			s.stored, s.busy = p.changes, c.Busy
+		}
 	}
 	for _, tell := range p.told {
 		tell()
 	}
-	if u.busy = p.cursor.Busy; u.busy { // the next cursor says that it is quiet
+	if u.busyMode { // the next cursors say that it is quiet
 		u.changed(false)
 	}
 	u.noteWritten()
@@ -302,6 +336,9 @@ func (u *unit) complete(p *plan, rev int64) {
 		if r := u.sub.rows[f.record.Seq]; r != nil {
 			u.log.queueRow(u.sub, r)
 		}
+	}
+	if left {
+		u.log.lack()
 	}
 	if u.consumer != nil && len(p.flights) > 0 {
 		u.consumer.wake()

@@ -33,15 +33,22 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		u.consumer.end()
 	}
 	u.consumer = c
-	take := l.dispatching && !u.owned
+	other := u.owns() && u.parallel != spec.Parallel
+	u.parallel = spec.Parallel
+	dispatching := l.dispatching
 	l.mu.Unlock()
-	if take {
-		crashes, err := l.take(ctx, u)
-		l.report(crashes)
-		if err != nil {
+	if !dispatching {
+		return c, nil
+	}
+	if other { // it is divided anew
+		if err := u.release(ctx); err != nil {
 			return nil, err
 		}
-		l.lack()
+	}
+	crashes, err := l.begin(ctx, u)
+	l.report(crashes)
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -86,10 +93,10 @@ func (u *unit) again(f *flight) {
 	if r := u.sub.rows[seq]; r != nil {
 		u.back++
 		u.log.queueRow(u.sub, r)
-	} else if seq < u.next {
-		u.putBack(seq)
+	} else if seq < u.nextOf(f.slot) {
+		u.putBack(reopened{seq, f.slot})
 	}
-	u.changed(false)
+	u.touch(f.slot, false)
 }
 
 // Notify implements [engine.Source].
@@ -122,15 +129,22 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		u.moved = false
 		return dst, engine.ErrMoved
 	}
-	if c.gone || !u.owned {
+	if c.gone {
 		return dst, nil
 	}
-	if u.polled = true; u.returning > 0 {
+	if u.polled = true; !u.owns() {
+		return dst, nil
+	}
+	if u.returning > 0 {
 		return dst, nil // they come first, and then the consumer is woken
 	}
 	full, back := len(dst)+limit, u.back
-	for len(dst) < full && len(u.reopen) > 0 {
-		seq := u.reopen[0]
+	for len(dst) < full {
+		at := slices.IndexFunc(u.reopen, func(one reopened) bool { return u.hands(one.slot) })
+		if at < 0 {
+			break
+		}
+		seq, slot := u.reopen[at].seq, u.reopen[at].slot
 		var err error
 		if dst, err = c.pollRows(dst, full, seq); len(dst) == full || err != nil || !u.same(c, back) {
 			return dst, l.storage("read", err)
@@ -139,14 +153,14 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		if err != nil && !errors.Is(err, stream.ErrNotFound) {
 			return dst, l.storage("read", err)
 		}
-		at, still := slices.BinarySearch(u.reopen, seq)
-		if !u.same(c, back) || !still { // it has changed while the server was asked
+		at, still := slices.BinarySearchFunc(u.reopen, seq, compareReopened)
+		if !u.same(c, back) || !u.hands(slot) || !still { // it has changed while the server was asked
 			return dst, nil
 		}
 		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights[seq] == nil {
 			dst = append(dst, c.handOut(r, nil))
 		} else {
-			u.changed(false)
+			u.touch(slot, false)
 		}
 	}
 	dst, err := c.pollRows(dst, full, 0)
@@ -154,7 +168,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		return dst, l.storage("read", err)
 	}
 	passed := false
-	for len(dst) < full && u.next <= l.applied && !c.gone && u.owned {
+	for len(dst) < full && u.next <= l.applied && !c.gone && u.owns() && !u.moved {
 		events, until, err := l.eventsFrom(u.next)
 		if err != nil {
 			return dst, l.storage("read", err)
@@ -170,9 +184,10 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			if r.Seq < u.next {
 				continue
 			}
+			mine := u.isNext(r)
 			u.next, passed = r.Seq+1, true
 			switch {
-			case r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights[r.Seq] != nil:
+			case !mine || r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights[r.Seq] != nil:
 			case r.Due.After(time.Now()):
 				u.park(r)
 			default:
@@ -189,6 +204,12 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	return dst, nil
 }
 
+// isNext reports whether an event is this process's, and was not looked at.
+func (u *unit) isNext(r *engine.Record) bool {
+	slot := slotOf(r)
+	return u.hands(slot) && r.Seq >= u.nextOf(slot)
+}
+
 // PollEvent implements [engine.Source].
 func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	u, l := c.unit, c.unit.log
@@ -198,7 +219,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	defer l.mu.Unlock()
 	r, now := u.sub.rows[seq], time.Now()
 	switch {
-	case c.gone || !u.owned:
+	case c.gone || !u.owns() || r != nil && !u.hands(r.slot()):
 		return nil, time.Time{}, nil
 	case u.flights[seq] != nil:
 		switch f := u.flights[seq]; {
@@ -221,7 +242,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	switch {
 	case err != nil:
 		return nil, time.Time{}, l.storage("read", err)
-	case whole == nil || c.gone || !u.owned || u.flights[seq] != nil || u.sub.rows[seq] != r: // it has changed meanwhile
+	case whole == nil || c.gone || !u.hands(r.slot()) || u.flights[seq] != nil || u.sub.rows[seq] != r: // it has changed meanwhile
 		return nil, time.Now(), nil
 	}
 	return c.handOut(whole.record(), whole), time.Time{}, nil
@@ -237,8 +258,12 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, nil
 	case err != nil:
 		return nil, time.Time{}, l.storage("read", err)
-	case c.gone || !u.owned || seq < u.next || u.flights[seq] != nil || u.sub.rows[seq] != nil:
+	case c.gone || u.flights[seq] != nil || u.sub.rows[seq] != nil:
 		return nil, time.Now(), nil // it has changed meanwhile
+	case !u.hands(slotOf(r)):
+		return nil, time.Time{}, nil
+	case !u.isNext(r):
+		return nil, time.Now(), nil
 	case r.Due.IsZero() || !u.sub.matches(r):
 		return nil, time.Time{}, nil
 	case r.Due.After(time.Now()):
@@ -253,7 +278,7 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 func (c *consumer) handOut(r *engine.Record, row *row) *engine.Delivery {
 	d := c.deliveryOf(r, row)
 	d.Token = c
-	c.unit.flights[r.Seq] = &flight{delivery: d, record: r, consumer: c, row: row}
+	c.unit.flights[r.Seq] = &flight{delivery: d, record: r, slot: slotOf(r), consumer: c, row: row}
 	return d
 }
 

@@ -7,13 +7,15 @@
 //
 //	e.SLOT.TYPE  an event; its headers have id, type, version, times, metadata, key; the body is the payload
 //	n            the registry: types, subscriptions, pauses, in one record, so that whoever changes a part has seen all of it
-//	c.SUB        the cursor of a subscription: who handles it, what is settled, which handlers run
+//	c.SUB        the cursor of a subscription: who handles it, what is settled, which handlers run; or that it is divided
+//	c.SUB.N      the cursor of a part of a subscription that is divided
 //	d.SUB.SEQ    the row of a delivery that did not simply go well: it waits, is held, dead, discarded, or was done late
 //	k.HASH       an idempotency key
 //	r.SUB.SEQ    somebody's wish to have a delivery cancelled, until the owner has answered
 //	a, s, t, l, v, q  the audit, schemas, schedules, rates of limits, what processes show, requests of operators
 //	p, h         the events that were pruned just now, and how many were before
 //	m            how far a move from a file has come
+//	o            the processes that share subscriptions
 //
 // All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.
@@ -30,6 +32,9 @@
 //	verdict.go        how a delivery has ended, and the row that says so
 //	commit.go         the batch that stores verdicts, one at a time for each subscription
 //	fence.go, recover.go  which process handles a subscription; what ran when one died
+//	liveness.go       who is alive, and when to look
+//	parts.go, divide.go   the parts of a subscription, and its cursors
+//	share.go, members.go  what this process has of them, and what it should have
 //	cancel.go         cancelling and discarding
 //	unit.go           a subscription that this process handles: what ties the rooms together
 //	inspect*.go       what operators see and do

@@ -27,10 +27,6 @@ const (
 
 // eventMsg returns the message of an event.
 func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
-	slot := r.Key
-	if slot == "" {
-		slot = string(r.ID[:])
-	}
 	id := r.ID.String()
 	h := nats.Header{
 		idHeader: {id}, typeHeader: {r.Type}, versionHeader: {strconv.Itoa(max(r.Version, 1))},
@@ -39,7 +35,7 @@ func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
 	if len(r.Metadata) > 0 {
 		h[metadataHeader] = []string{string(r.Metadata)}
 	}
-	if r.Key != "" {
+	if r.Key != "" || r.Keyed {
 		h[keyHeader] = []string{strconv.Quote(r.Key)}
 	}
 	if !r.Due.IsZero() {
@@ -52,7 +48,7 @@ func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
 		}
 		return &stream.Msg{Subject: l.madeSubject(r.ID), Header: h, Data: r.Payload, Expect: stream.Expecting(0)}
 	}
-	return &stream.Msg{Subject: l.eventSubject(r.Type, slot), ID: id, Header: h, Data: r.Payload}
+	return &stream.Msg{Subject: l.eventSubject(r), ID: id, Header: h, Data: r.Payload}
 }
 
 // first returns the first value of a header.
@@ -76,6 +72,7 @@ func eventOf(m stream.Stored) (r *engine.Record, err error) {
 	}
 	if text := first(m.Header, keyHeader); text != "" {
 		r.Key, _ = strconv.Unquote(text)
+		r.Keyed = true
 	}
 	if text := first(m.Header, dueHeader); text != "" {
 		r.Due, _ = time.Parse(time.RFC3339Nano, text)

@@ -14,14 +14,26 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 		return nil, err
 	}
 	defer l.mu.Unlock()
+	c.unit.polled = true // what is acquired from now on is news
 	var rows []*row
 	for _, r := range c.unit.sub.rows {
-		if r.Seq > after && r.open() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect) {
+		if r.Seq > after && r.failing() && c.unit.hands(r.slot()) {
 			rows = append(rows, r)
+		}
+	}
+	// What has failed a moment ago has no row yet, or an older one.
+	recent := map[int64]*flight{}
+	for seq, f := range c.unit.flights {
+		if r := c.unit.sub.rows[seq]; seq > after && f.again() && c.unit.hands(f.slot) && (r == nil || !r.failing()) {
+			rows, recent[seq] = append(rows, &row{Seq: seq}), f
 		}
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, r := range rows[:min(limit, len(rows))] {
+		if f := recent[r.Seq]; f != nil {
+			failing = append(failing, c.deliveryOf(f.record, f.row))
+			continue
+		}
 		if r.Key == "" { // it is computed from the payload
 			whole, err := l.wholeRow(c.unit.sub, r.Seq)
 			if err != nil {
@@ -35,6 +47,16 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 		failing = append(failing, c.deliveryOf(r.record(), r))
 	}
 	return failing, nil
+}
+
+// failing reports whether the delivery was begun and has to come again.
+func (r *row) failing() bool {
+	return r.open() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect)
+}
+
+// again reports whether a delivery has ended in a way by which it comes again later.
+func (f *flight) again() bool {
+	return f.ended && (f.how.Kind == engine.Retry || f.how.Kind == engine.Snooze || f.how.Kind == engine.Hold)
 }
 
 // Cancelled implements [engine.Source].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -15,24 +16,6 @@ import (
 // cursor: by then it has read everything that the last owner has stored, and what that
 // stores later is refused. (A prototype that did not wait for its own cursor got rows from a
 // replica that lagged, and handled events again that were done.)
-
-// pingTime is how long an owner that is connected may take to say that it is alive.
-const pingTime = 6 * time.Second
-
-// lookAgain is how often a process looks whether the owners of its subscriptions are alive.
-const lookAgain = 2 * time.Second
-
-// pingSubject is where a process says that it is alive. It is not part of the stream.
-func (l *Log) pingSubject(instance string) string {
-	return "_busgen." + l.stream.Name() + "." + instance
-}
-
-// alive reports whether an owner answers. One that is not connected is not: what it says
-// would be refused after a takeover.
-func (l *Log) alive(ctx context.Context, instance string) bool {
-	ok, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
-	return ok && err == nil
-}
 
 // TakeOver implements [engine.Dispatcher]. The subscriptions that another process handles
 // are taken over when it lets go of them, or dies.
@@ -50,7 +33,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 		switch u := l.units[s.ID]; {
 		case u != nil && u.consumer != nil:
 			units = append(units, u)
-		case s.cursor.Owner != "":
+		case len(s.owners()) > 0:
 			others = append(others, &unit{log: l, sub: s})
 		}
 		found.Backlog = max(found.Backlog, l.applied-s.next()+1)
@@ -67,85 +50,56 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	if !first {
 		return found, nil
 	}
-	for _, u := range units {
-		crashes, err := l.take(ctx, u)
-		found.Crashes = append(found.Crashes, crashes...)
-		found.Interrupted = len(found.Crashes)
-		if err != nil {
-			l.mu.Lock()
-			l.dispatching = false
-			l.mu.Unlock()
-			return found, err
-		}
-	}
-	for _, u := range others {
-		crashes, err := l.takeOver(ctx, u, false)
-		found.Crashes = append(found.Crashes, crashes...)
-		if err != nil {
-			return found, err
-		}
-	}
+	found.Crashes, err = l.takeAll(ctx, units, others)
 	found.Interrupted = len(found.Crashes)
+	if err != nil {
+		l.mu.Lock()
+		l.dispatching = false
+		l.mu.Unlock()
+		return found, err
+	}
+	l.mu.Lock()
+	l.contending = true
+	l.mu.Unlock()
 	go l.contend()
 	return found, nil
 }
 
-// waitingUnits returns the subscriptions that this process polls and does not have, in the
-// order in which they were made. The caller holds mu.
-func (l *Log) waitingUnits() (units []*unit) {
-	for _, s := range l.registry.Subs {
-		if u := l.units[s.ID]; u != nil && !u.owned && u.consumer != nil {
-			units = append(units, u)
+// takeAll takes over what is free. Of the subscriptions that this process does not poll it
+// only notes which handlers ran when their owners died.
+func (l *Log) takeAll(ctx context.Context, units, others []*unit) (crashes []engine.Crash, err error) {
+	l.lookBriefly(ctx)
+	if err := l.join(ctx); err != nil {
+		return nil, err
+	}
+	for _, u := range append(units, others...) {
+		found, err := l.take(ctx, u)
+		crashes = append(crashes, found...)
+		if err != nil {
+			return crashes, err
 		}
 	}
-	return units
+	return crashes, nil
 }
 
-// contend looks for subscriptions whose owners have died, until the log is closed.
-func (l *Log) contend() {
-	for {
-		l.mu.Lock()
-		idle := len(l.waitingUnits()) == 0
-		l.mu.Unlock()
-		if idle { // there is nothing to look for
-			select {
-			case <-l.missing:
-			case <-l.stopped:
-				return
-			}
-			continue
-		}
-		select {
-		case <-time.After(lookAgain):
-			l.takeOverFreed()
-		case <-l.stopped:
-			return
-		}
+// begin makes this process handle a subscription that it polls since it dispatches.
+func (l *Log) begin(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
+	l.lookBriefly(ctx)
+	if err := l.join(ctx); err != nil {
+		return nil, err
 	}
+	defer l.lack()
+	return l.take(ctx, u)
 }
 
-// lack makes contend look for subscriptions that this process polls and does not have.
-func (l *Log) lack() {
-	select {
-	case l.missing <- struct{}{}:
-	default:
-	}
-}
-
-// takeOverFreed takes over the subscriptions whose owners have let go of them or are dead.
-func (l *Log) takeOverFreed() {
-	if l.enter() != nil {
-		return
-	}
-	units := l.waitingUnits()
-	l.mu.Unlock()
-	for _, u := range units {
-		crashes, err := l.take(context.Background(), u)
-		l.report(crashes)
-		if err != nil && !errors.Is(err, engine.ErrClosed) {
-			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", u.sub.Name, "error", err)
-		}
-	}
+// claimed is what is taken over at once.
+type claimed struct {
+	cursors map[int]*cursor      // that are stored
+	revs    [1 + partCount]int64 // of the cursors before
+	numbers [1 + partCount]int64
+	wary    [1 + partCount]int // of so many deliveries the claim is stored first
+	msgs    []*stream.Msg
+	crashes []engine.Crash
 }
 
 // report tells the bus of crashes that a takeover in the background has found.
@@ -155,124 +109,142 @@ func (l *Log) report(crashes []engine.Crash) {
 	}
 }
 
-// take makes this process the owner of a subscription, unless another owner is alive. It
-// returns the deliveries whose handlers ran when the last owner died.
+// take makes this process the owner of a subscription, or of its share, unless other owners
+// are alive. It returns the deliveries whose handlers ran when owners died. If nobody polls it
+// here, that is all.
 func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
-	return l.takeOver(ctx, u, true)
-}
-
-// takeOver is take, or, if it is not to be owned, only notes which handlers ran when the
-// owner died: this process does not poll the subscription.
-func (l *Log) takeOver(ctx context.Context, u *unit, own bool) (crashes []engine.Crash, err error) {
-	l.claiming.Lock()
-	defer l.claiming.Unlock()
+	select {
+	case l.claiming <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-l.claiming }()
 	for began := time.Now(); ; {
-		if err := l.sync(ctx); err != nil {
-			if l.waits(ctx, began, err) {
-				continue
-			}
-			return nil, err
-		}
 		if err := l.enter(); err != nil {
-			return nil, err
+			return crashes, err
 		}
-		c, rev, owned := u.sub.cursor, u.sub.rev, u.owned
-		if rev == 0 {
-			c.Next = u.sub.Start + 1
-		}
+		from := l.takeable(u)
 		l.mu.Unlock()
-		if owned || u.ended != nil && !u.hasEnded() {
-			return nil, nil
+		if len(from) == 0 {
+			return crashes, nil
 		}
-		crashed := c.Owner != "" && c.Owner != l.instance
-		if crashed && l.alive(ctx, c.Owner) || !crashed && !own {
-			return nil, nil
+		c, err := l.claimsOf(u, from)
+		if err != nil {
+			return crashes, l.storage("take over", err)
 		}
-		var msgs []*stream.Msg
-		wary := 0
-		if crashed {
-			c.Former, c.FormerRan, c.FormerCounting, c.FormerBusy = c.Owner, nil, 0, c.Busy
-			for _, one := range c.Ran {
-				c.FormerRan = append(c.FormerRan, one.ID)
-				if !one.Waits {
-					c.FormerCounting++
-				}
-			}
-			if msgs, crashes, err = l.recover(u, &c); err != nil {
-				return nil, l.storage("take over", err)
-			}
-			if c.Busy {
-				wary = len(c.Open) + waryEvents
+		for at := range c.revs {
+			if one := c.cursors[at]; one != nil {
+				c.msgs = append(c.msgs, l.cursorMsg(u.sub, at, one, c.revs[at]))
 			}
 		}
-		c.N++
-		c.Owner, c.PID, c.Host, c.Since = l.instance, os.Getpid(), l.host, time.Now().UTC()
-		if c.Busy = false; !own {
-			c.Owner, c.PID, c.Host, c.Since = "", 0, "", time.Time{}
-		}
-		msgs = append(msgs, l.cursorMsg(u.sub, &c, rev))
-		seq, _, err := l.stream.Append(ctx, msgs...)
+		seq, _, err := l.stream.Append(ctx, c.msgs...)
 		if errors.Is(err, stream.ErrConflict) || err != nil && l.waits(ctx, began, err) {
+			l.lookForGone(ctx)
+			if err := l.sync(ctx); err != nil && !l.waits(ctx, began, err) {
+				return crashes, err
+			}
 			continue
 		}
 		if err != nil {
-			return nil, l.storage("take over", err)
+			return crashes, l.storage("take over", err)
 		}
+		crashes = append(crashes, c.crashes...)
 		// The fence: what the last owner has stored has been read when this is done.
-		if err := l.reach(ctx, seq+int64(len(msgs))-1); err != nil {
-			return nil, err
-		}
-		if !own {
-			return crashes, nil
+		if err := l.reach(ctx, seq+int64(len(c.msgs))-1); err != nil {
+			return crashes, err
 		}
 		l.mu.Lock()
-		if u.sub.cursor.N == c.N && u.sub.cursor.Owner == l.instance && l.units[u.sub.ID] == u {
-			u.begin(c, wary)
+		for _, at := range u.sub.live() {
+			stored := c.cursors[at]
+			if p := &u.sub.parts[at]; stored != nil && stored.Owner != "" && p.N == stored.N && p.By == l.instance && l.units[u.sub.ID] == u {
+				u.acquire(at, c.wary[at])
+			}
 		}
 		l.mu.Unlock()
-		return crashes, nil
 	}
+}
+
+// takeable returns the cursors that this process should take: of the whole, of all parts, or
+// of its share of them. The caller holds mu.
+func (l *Log) takeable(u *unit) (from []int) {
+	s := u.sub
+	dead := func(at int) bool { return s.parts[at].Owner != "" && l.dead[s.parts[at].Owner] }
+	free := func(at int) bool {
+		owner := s.parts[at].Owner
+		return !u.parts[at].owned && (owner == "" || owner == l.instance || dead(at))
+	}
+	switch {
+	case l.units[s.ID] != u || u.consumer == nil: // it only notes what ran
+		for _, at := range s.live() {
+			if dead(at) {
+				from = append(from, at)
+			}
+		}
+		return from
+	case s.divided() && u.parallel:
+		return l.fairClaims(u)
+	}
+	for _, at := range s.live() {
+		if !free(at) {
+			return nil
+		}
+	}
+	return s.live()
+}
+
+// claimsOf returns what is to be stored so that this process has cursors, or, if nobody polls
+// here, nobody has.
+func (l *Log) claimsOf(u *unit, from []int) (*claimed, error) {
+	c := &claimed{cursors: map[int]*cursor{}}
+	l.mu.Lock()
+	own, divided, parallel := l.units[u.sub.ID] == u && u.consumer != nil, u.sub.divided(), u.parallel
+	for at := range u.sub.parts {
+		p := &u.sub.parts[at]
+		c.revs[at], c.numbers[at] = p.rev, p.N
+		if slices.Contains(from, at) {
+			one := p.cursor
+			one.Next = u.sub.nextAt(at)
+			c.cursors[at] = &one
+		}
+	}
+	l.mu.Unlock()
+	now := time.Now().UTC()
+	for _, at := range from {
+		one := c.cursors[at]
+		if one.Owner != "" && one.Owner != l.instance { // it is dead
+			one.Former, one.FormerRan, one.FormerCounting, one.FormerBusy = one.Owner, nil, 0, one.Busy
+			for _, ran := range one.Ran {
+				one.FormerRan = append(one.FormerRan, ran.ID)
+				if !ran.Waits {
+					one.FormerCounting++
+				}
+			}
+			if one.Busy {
+				c.wary[at] = len(one.Open) + waryEvents
+			}
+			msgs, crashes, err := l.recover(u, one, now)
+			if err != nil {
+				return nil, err
+			}
+			c.msgs, c.crashes = append(c.msgs, msgs...), append(c.crashes, crashes...)
+		}
+		one.N++
+		one.By, one.Ran, one.Busy = l.instance, nil, false
+		if one.Owner, one.PID, one.Host, one.Since = l.instance, os.Getpid(), l.host, time.Now().UTC(); !own {
+			one.free()
+		}
+	}
+	switch {
+	case own && !divided && parallel:
+		return c, l.divide(u, c)
+	case own && divided && !parallel:
+		l.unite(c)
+	}
+	return c, nil
 }
 
 // waryEvents is how many events beyond a cursor its owner may have polled.
 const waryEvents = 512
-
-// hasEnded reports whether the goroutine that stores has ended.
-func (u *unit) hasEnded() bool {
-	select {
-	case <-u.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-// begin makes the unit poll. The caller holds mu.
-func (u *unit) begin(c cursor, wary int) {
-	u.prepared = nil
-	u.owned, u.moved = true, u.moved || u.polled
-	u.rev, u.n, u.next, u.wary, u.busy, u.busyMode, u.begun = u.sub.rev, c.N, c.Next, wary, false, false, false
-	u.returning = 0
-	u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
-	for _, seq := range c.Open {
-		if u.sub.rows[seq] == nil {
-			u.reopen = append(u.reopen, seq)
-		}
-	}
-	u.sub.due = nil
-	for _, r := range u.sub.rows {
-		u.log.queueRow(u.sub, r)
-	}
-	u.stored = u.changes
-	if len(u.sub.asks) > 0 { // somebody waits for an answer
-		u.changed(false)
-	}
-	u.ended = make(chan struct{})
-	go u.run()
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
-}
 
 // nameOfUnit returns what this process calls a subscription.
 func (l *Log) nameOfUnit(u *unit) string {
@@ -284,19 +256,23 @@ func (l *Log) nameOfUnit(u *unit) string {
 // release stores everything, and lets go of the subscription.
 func (u *unit) release(ctx context.Context) error {
 	l := u.log
-	if owned, err := u.write(ctx); !owned || err != nil {
-		return err
+	select { // what is on its way is ours before we let go of it
+	case l.claiming <- struct{}{}:
+		<-l.claiming
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	l.mu.Lock()
-	if !u.owned {
-		l.mu.Unlock()
-		return nil
+	for u.owns() {
+		for at := range u.parts {
+			u.leave(at)
+		}
+		if err := u.awaitWritten(ctx); err != nil {
+			return err
+		}
 	}
-	u.releasing = true
-	u.changed(true)
 	l.mu.Unlock()
-	_, err := u.write(ctx)
-	return err
+	return nil
 }
 
 // Flush implements [engine.Dispatcher].

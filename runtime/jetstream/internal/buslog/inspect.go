@@ -200,8 +200,8 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 	processes := maps.Clone(in.activity.Processes)
 	owners := map[string]cursor{}
 	for _, s := range in.subs {
-		if s.cursor.Owner != "" {
-			owners[s.cursor.Owner] = s.cursor
+		for instance, c := range s.owners() {
+			owners[instance] = *c
 		}
 	}
 	in.mu.Unlock()

@@ -47,7 +47,7 @@ func (in *Inspection) eventFor(r *engine.Record) engine.Event {
 // stateOf returns where an event stands for a subscription. The caller holds mu.
 func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 	state := engine.DeliveryState{Subscription: s.Name, State: engine.StateDone}
-	ran := slices.ContainsFunc(s.cursor.Ran, func(c claim) bool { return c.Seq == r.Seq && !c.Left })
+	ran := slices.ContainsFunc(s.of(r).Ran, func(c claim) bool { return c.Seq == r.Seq && !c.Left })
 	row := s.rows[r.Seq]
 	if a := s.asks[r.Seq]; a != nil && !ran && (row == nil && s.pending(r) || row != nil && row.open()) {
 		state.State, state.Reason = engine.StateDiscarded, a.Reason

@@ -29,7 +29,7 @@ type Log struct {
 	broken   atomic.Pointer[engine.StorageError]
 	missing  chan struct{} // there may be subscriptions to take over
 	stop     func()        // ends following
-	claiming sync.Mutex    // held while subscriptions are taken over
+	claiming chan struct{} // holds a token while subscriptions are taken over
 	foreign  atomic.Int64  // the last message among the events that is none, and of which the logger knows
 
 	telling  sync.Mutex // held while watchers are called; taken before mu
@@ -45,7 +45,10 @@ type Log struct {
 	here        map[string]string // what this process calls types, by the names under which events were published
 	units       map[string]*unit  // the subscriptions that this process handles, by id
 	watches     map[*watch]struct{}
-	dispatching bool // TakeOver was called
+	dispatching bool            // TakeOver was called
+	contending  bool            // it was done
+	leaving     bool            // Close was called
+	dead        map[string]bool // processes that do not answer; those that come back are not among them
 	closed      bool
 	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
@@ -66,7 +69,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), dead: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)
@@ -129,6 +132,7 @@ func (l *Log) Close() error {
 		l.stream.Close()
 		return nil
 	}
+	l.leaving = true
 	units := make([]*unit, 0, len(l.units))
 	for _, u := range l.units {
 		units = append(units, u)
@@ -153,7 +157,7 @@ func (l *Log) Close() error {
 	}
 	wait.Wait()
 	if l.dispatching {
-		all = append(all, l.hide(ctx))
+		all = append(all, l.join(ctx), l.hide(ctx))
 	}
 	l.mu.Lock()
 	l.closed = true

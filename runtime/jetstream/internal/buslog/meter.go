@@ -41,7 +41,7 @@ func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
 // row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
 // came to the end of the log. The caller holds mu.
 func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
-	for _, seq := range slices.Clone(s.cursor.Open) {
+	for _, seq := range s.open() {
 		r, err := l.event(seq)
 		if err != nil {
 			continue // it is deleted
@@ -54,7 +54,7 @@ func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all
 	all = true
 	err = l.each(max(s.next(), s.clear+1), func(r *engine.Record) bool {
 		looked++
-		if s.pending(r) {
+		if s.pending(r) && !s.looked(r.Seq, slotOf(r)) {
 			none = false
 			all = f(r)
 		} else if none && r.Seq <= last {
@@ -176,8 +176,8 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 		}
 		lag.AtMost = max(open, left)
 	}
-	runs := map[int64]bool{}
-	if u := l.units[s.ID]; u != nil && u.owned {
+	runs, u := map[int64]bool{}, l.units[s.ID]
+	if u != nil {
 		for seq, f := range u.flights {
 			if f.begun && !f.ended {
 				runs[seq] = true
@@ -186,8 +186,12 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 				}
 			}
 		}
-	} else {
-		for _, claim := range s.cursor.Ran {
+	}
+	for _, at := range s.live() {
+		if u != nil && u.parts[at].owned {
+			continue
+		}
+		for _, claim := range s.parts[at].Ran {
 			if !claim.Left {
 				runs[claim.Seq] = true
 				lag.Running++
@@ -211,7 +215,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 // leftOf returns how many events a subscription has yet to pass, and rows that are open. The
 // caller holds mu, which is free while the server is asked.
 func (l *Log) leftOf(ctx context.Context, s *sub) (int, error) {
-	next, left := s.next(), len(s.cursor.Open)
+	next, left := s.next(), len(s.open())
 	for seq, r := range s.rows {
 		if r.open() && seq < next {
 			left++

@@ -15,7 +15,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 		top := (*queue)[0]
 		r, waits := l.isDue(u.sub, top)
 		switch {
-		case !waits || u.flights[top.seq] != nil: // of an older state, or it comes back
+		case !waits || !u.hands(r.slot()) || u.flights[top.seq] != nil: // of an older state, another process's, or it comes back
 			queue.take()
 			continue
 		case before > 0 && top.seq > before:
@@ -28,7 +28,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 		}
 		whole := l.inMemory(r)
 		if whole == nil {
-			if soon := u.sub.dueSoon(l, now, min(full-len(dst), readAhead)); len(soon) > 1 {
+			if soon := u.dueSoon(now, min(full-len(dst), readAhead)); len(soon) > 1 {
 				l.readSoon(soon)
 			}
 			var err error
@@ -51,7 +51,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 // same reports whether a consumer may go on with what it polls, after mu was free. If not it
 // polls again. The caller holds mu.
 func (u *unit) same(c *consumer, back uint64) bool {
-	if !c.gone && u.owned && u.back == back {
+	if !c.gone && u.owns() && !u.moved && u.back == back {
 		return true
 	}
 	c.wake()
@@ -59,9 +59,10 @@ func (u *unit) same(c *consumer, back uint64) bool {
 }
 
 // dueSoon returns rows that are due and have to be read. The caller holds mu.
-func (s *sub) dueSoon(l *Log, now time.Time, most int) (rows []*row) {
+func (u *unit) dueSoon(now time.Time, most int) (rows []*row) {
+	s, l := u.sub, u.log
 	for _, at := range s.due[:min(2*most, len(s.due))] {
-		if r, waits := l.isDue(s, at); waits && len(rows) < most && !at.due.After(now) && l.inMemory(r) == nil {
+		if r, waits := l.isDue(s, at); waits && len(rows) < most && u.hands(r.slot()) && !at.due.After(now) && l.inMemory(r) == nil {
 			rows = append(rows, r)
 		}
 	}

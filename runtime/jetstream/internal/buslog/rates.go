@@ -19,9 +19,9 @@ type mark struct {
 
 // stand is where a subscription stood.
 type stand struct {
-	next int64 // the first event that it had yet to pass
-	// left is how many of the events before next were not settled, or dead, without those
-	// behind it that were settled.
+	at reach // what its owners had looked at
+	// left is how many of these events were not settled, or dead, without others that were
+	// settled.
 	left int
 	lag  engine.SubscriptionState
 }
@@ -37,12 +37,12 @@ func (in *Inspection) markOf(states []engine.SubscriptionState) mark {
 		if _, known := lags[s.Name]; !known {
 			continue // it is made just now
 		}
-		at := stand{next: s.next(), left: len(s.cursor.Open), lag: lags[s.Name]}
+		at := stand{at: s.reach(), left: len(s.open()), lag: lags[s.Name]}
 		for seq, r := range s.rows {
-			switch {
-			case seq < at.next && (r.open() || r.State == dead):
+			switch looked, left := at.at.looked(seq, r.slot()), r.open() || r.State == dead; {
+			case looked && left:
 				at.left++
-			case seq >= at.next && !r.open() && r.State != dead:
+			case !looked && !left:
 				at.left--
 			}
 			// A dead letter may come from a clock that is ahead; later ones count all the same.
@@ -69,8 +69,8 @@ func (in *Inspection) rates(now, before mark, status *engine.Status) error {
 	for id, then := range before.subscriptions {
 		if at, known := now.subscriptions[id]; known {
 			all[id] = &counts{}
-			if at.next > then.next {
-				from = min(from, then.next)
+			if at.at != then.at {
+				from = min(from, then.at.first())
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (in *Inspection) rates(now, before mark, status *engine.Status) error {
 			if r.Seq > before.head {
 				c.published++
 			}
-			if r.Seq >= before.subscriptions[id].next && r.Seq < now.subscriptions[id].next {
+			if slot := slotOf(r); !before.subscriptions[id].at.looked(r.Seq, slot) && now.subscriptions[id].at.looked(r.Seq, slot) {
 				c.passed++
 			}
 		}

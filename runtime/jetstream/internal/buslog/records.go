@@ -75,6 +75,14 @@ type cursor struct {
 	// row, are not for the subscription, or are in Open.
 	Next int64   `json:"next"`
 	Open []int64 `json:"open,omitempty"`
+	// Passed, of a subscription that was divided, says for each former part how far it was
+	// looked at, where that is behind Next.
+	Passed []int64 `json:"passed,omitempty"`
+	// Divided, of the cursor of the whole, says that the parts have cursors of their own,
+	// and this one says nothing else.
+	Divided bool `json:"divided,omitempty"`
+	// By is the process that has written the record.
+	By string `json:"by,omitempty"`
 	// Ran are the deliveries whose handlers run: the claims.
 	Ran []claim `json:"ran,omitempty"`
 	// Busy says that handlers may run that are not in Ran: of deliveries in Open, or of the
@@ -97,6 +105,8 @@ type claim struct {
 	Batch   bool      `json:"batch,omitempty"` // it runs with others, in a batch
 	Left    bool      `json:"left,omitempty"`  // the attempt is over, but its handler has not returned
 	Started time.Time `json:"started"`
+
+	slot int // of the event; of those of this process
 }
 
 // row is the record of a delivery that did not simply go well. It has a copy of the event.
@@ -109,6 +119,7 @@ type row struct {
 	Metadata  []byte    `json:"metadata,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	Key       string    `json:"key,omitempty"`
+	Keyed     bool      `json:"keyed,omitempty"`
 	EventDue  time.Time `json:"event_due,omitzero"`
 
 	State       state                  `json:"state"`
@@ -189,9 +200,12 @@ func (r *row) open() bool { return r.State == waiting || r.State == held }
 func (r *row) record() *engine.Record {
 	return &engine.Record{
 		Seq: r.Seq, ID: r.ID, Type: r.Type, Version: r.Version, Payload: r.Payload, Metadata: r.Metadata,
-		CreatedAt: r.CreatedAt, Key: r.Key, Due: r.EventDue,
+		CreatedAt: r.CreatedAt, Key: r.Key, Keyed: r.Keyed, Due: r.EventDue,
 	}
 }
+
+// slot returns the slot of the event.
+func (r *row) slot() int { return slotFor(r.Key, r.Keyed, r.ID) }
 
 // newRow returns the row of a delivery that has none.
 func newRow(r *engine.Record) *row {
@@ -201,7 +215,7 @@ func newRow(r *engine.Record) *row {
 	}
 	return &row{
 		Seq: r.Seq, ID: r.ID, Type: r.Type, Version: r.Version, Payload: r.Payload, Metadata: r.Metadata,
-		CreatedAt: r.CreatedAt, Key: r.Key, EventDue: r.Due, State: waiting, Since: since,
+		CreatedAt: r.CreatedAt, Key: r.Key, Keyed: r.Keyed, EventDue: r.Due, State: waiting, Since: since,
 	}
 }
 

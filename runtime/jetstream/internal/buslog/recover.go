@@ -14,11 +14,11 @@ import (
 // recover returns the rows of deliveries whose handlers ran when the owner died, and takes
 // their claims out of the cursor. They are suspects from now on. If only one ran, that was
 // a failed attempt.
-func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
-	ran, counting, sure, beside := l.ranBeside(u, c)
-	now := time.Now().UTC()
+func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
+	ran, counting, sure, beside := l.ranBeside(c)
 	l.mu.Lock()
 	earliest := u.sub.suspectsDue(now)
+	together := u.sub.ranOf(c.Owner)
 	l.mu.Unlock()
 	for _, claim := range c.Ran {
 		l.mu.Lock()
@@ -71,13 +71,13 @@ func (l *Log) recover(u *unit, c *cursor) (msgs []*stream.Msg, crashes []engine.
 		default:
 			r.Uncounted++
 			shared := engine.SharedCrash{At: now}
-			together, again := u.halfOf(r, claim, c.Ran)
+			half, again := u.halfOf(r, claim, together)
 			if again { // the half stays before later ones
 				r.Due = earliest
 			} else {
 				r.Open = append(slices.Clone(r.Open), shared.At)
 			}
-			r.Suspect, r.PutOff, r.Together = true, true, together
+			r.Suspect, r.PutOff, r.Together = true, true, half
 			for _, key := range beside {
 				if key.EventID != r.ID || key.Subscription != u.sub.Name {
 					shared.Beside = append(shared.Beside, key)
@@ -149,31 +149,40 @@ func (s *sub) suspectsDue(now time.Time) time.Time {
 	return now
 }
 
+// ranOf returns the claims of a process, in all parts that it has.
+func (s *sub) ranOf(owner string) (ran []claim) {
+	for _, at := range s.live() {
+		if s.parts[at].Owner == owner {
+			ran = append(ran, s.parts[at].Ran...)
+		}
+	}
+	return ran
+}
+
 // ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
 // many of them did not wait for others. It is sure if no others can have run.
-func (l *Log) ranBeside(u *unit, c *cursor) (ran, counting int, sure bool, beside []engine.Key) {
+func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engine.Key) {
 	sure = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.subs {
-		all, busy := s.cursor.Ran, s.cursor.Busy
-		switch {
-		case s == u.sub:
-			all, busy = c.Ran, c.Busy
-		case s.cursor.Owner != c.Owner:
-			if s.cursor.Former == c.Owner {
-				ran, counting = ran+len(s.cursor.FormerRan), counting+s.cursor.FormerCounting
-				beside = append(beside, keysOf(s, s.cursor.FormerRan)...)
-				sure = sure && !s.cursor.FormerBusy
+		for _, at := range s.live() {
+			p := &s.parts[at]
+			if p.Owner != c.Owner {
+				if p.Former == c.Owner {
+					ran, counting = ran+len(p.FormerRan), counting+p.FormerCounting
+					beside = append(beside, keysOf(s, p.FormerRan)...)
+					sure = sure && !p.FormerBusy
+				}
+				continue
 			}
-			continue
-		}
-		sure = sure && !busy
-		for _, one := range all {
-			ran++
-			if !one.Waits {
-				counting++
-				beside = append(beside, engine.Key{EventID: one.ID, Subscription: s.Name})
+			sure = sure && !p.Busy
+			for _, one := range p.Ran {
+				ran++
+				if !one.Waits {
+					counting++
+					beside = append(beside, engine.Key{EventID: one.ID, Subscription: s.Name})
+				}
 			}
 		}
 	}

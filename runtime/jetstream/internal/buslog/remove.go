@@ -21,10 +21,10 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 	if err := l.enter(); err != nil {
 		return removed, err
 	}
-	id, owner, pid := "", "", 0
+	id, owners := "", map[string]*cursor{}
 	if at := l.registry.named(name); at >= 0 {
 		s := l.subs[l.registry.Subs[at].ID]
-		id, owner, pid = s.ID, s.cursor.Owner, s.cursor.PID
+		id, owners = s.ID, s.owners()
 		lag, err := l.lagOf(ctx, s, math.MaxInt)
 		if err != nil {
 			l.mu.Unlock()
@@ -32,10 +32,19 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 		}
 		removed = engine.Removed{Open: lag.Backlog, Dead: lag.Dead}
 	}
-	since := l.sub(id).cursor.Since
+	var others []engine.OwnedError
+	var instances []string
+	for owner, c := range owners {
+		if owner != l.instance {
+			others = append(others, engine.OwnedError{Path: l.target, PID: c.PID, Since: c.Since})
+			instances = append(instances, owner)
+		}
+	}
 	l.mu.Unlock()
-	if owner != "" && owner != l.instance && l.alive(ctx, owner) {
-		return engine.Removed{}, &engine.OwnedError{Path: l.target, PID: pid, Since: since}
+	for i, owner := range instances {
+		if l.alive(ctx, owner) {
+			return engine.Removed{}, &others[i]
+		}
 	}
 	err = l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		at := r.named(name)
@@ -55,7 +64,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 		return engine.Removed{}, err
 	}
 	// Nobody reads the records of a subscription that is not in the registry.
-	for _, kind := range []string{l.subject(rowToken, id, ">"), l.subject(cursorToken, id)} {
+	for _, kind := range []string{l.subject(rowToken, id, ">"), l.subject(cursorToken, id), l.subject(cursorToken, id, ">")} {
 		if err := l.stream.Purge(ctx, kind, 0); err != nil {
 			return removed, l.storage("remove", err)
 		}

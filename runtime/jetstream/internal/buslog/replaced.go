@@ -43,7 +43,9 @@ func (l *Log) fail(why *engine.StorageError) {
 	l.broken.Store(why)
 	l.logger.Error("the bus has stopped: its event log cannot be used any more", "error", why)
 	for _, u := range l.units {
-		u.lose()
+		for at := range u.parts {
+			u.lose(at)
+		}
 	}
 	l.closed = true
 	close(l.stopped)

@@ -46,14 +46,14 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 func (u *unit) end(f *flight, v engine.Disposition) {
 	f.ended, f.how = true, v
 	if f.begun && !f.returned {
-		u.left[f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started}
+		u.left[f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started, slot: f.slot}
 	}
 	if f.returns() {
 		u.returning++
 		u.back++
 	}
 	u.queue = append(u.queue, f)
-	u.changed(f.park || v.Kind != engine.Done || len(v.Staged) > 0 || u.sub.rows[f.record.Seq] != nil)
+	u.touch(f.slot, f.park || v.Kind != engine.Done || len(v.Staged) > 0 || u.sub.rows[f.record.Seq] != nil)
 }
 
 // returns reports whether a delivery that has ended comes back at once.
@@ -63,7 +63,7 @@ func (f *flight) returns() bool {
 
 // park makes a delayed event a row that waits. The caller holds mu.
 func (u *unit) park(r *engine.Record) {
-	f := &flight{record: r, park: true}
+	f := &flight{record: r, slot: slotOf(r), park: true}
 	u.flights[r.Seq] = f
 	u.end(f, engine.Disposition{})
 }
@@ -101,7 +101,7 @@ func (u *unit) rowOf(f *flight) *row {
 		if before == nil && len(r.Attempts) == 0 && !f.ahead {
 			return nil
 		}
-		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.next {
+		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.nextOf(f.slot) {
 			r.State = gone
 		}
 	case engine.Discard:
@@ -141,10 +141,14 @@ func (u *unit) rowOf(f *flight) *row {
 type plan struct {
 	msgs    []*stream.Msg
 	flights []*flight
-	cursor  cursor
+	cursors map[int]*cursor // by part
 	changes uint64
 	told    []func() // those who are told about staged records, in order
-	release bool     // nobody has the subscription afterwards
+}
+
+// has reports whether the plan has the cursor of a part with this number.
+func (p *plan) has(at int, n int64) bool {
+	return p != nil && p.cursors[at] != nil && p.cursors[at].N == n
 }
 
 // rowMsg returns the message of a row. It is refused if the row has changed since rev; 0 if
@@ -171,19 +175,30 @@ type known struct {
 	err   error
 }
 
-// cursorOf returns the next cursor, if some deliveries are settled, and if the subscription
-// is released. The caller holds mu.
-func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
-	c := u.sub.cursor
-	u.n++ // every cursor has a number of its own, stored or not
-	c.N, c.Next = u.n, u.next
-	c.Open, c.Ran = nil, nil
-	c.Open = append(c.Open, u.reopen...)
+// cursorOf returns the next cursor of a part, or of the whole, if some deliveries are settled,
+// and if the part is left. The caller holds mu.
+func (u *unit) cursorOf(at int, settled map[int64]bool, left bool) *cursor {
+	c, p := u.sub.parts[at].cursor, &u.parts[at]
+	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
+	c.N, c.By, c.Open, c.Ran = p.n, u.log.instance, nil, nil
+	if at == whole {
+		c.Next, c.Passed = u.next, nil
+		if slices.Max(u.skip[:]) > u.next {
+			c.Passed = slices.Clone(u.skip[:])
+		}
+	} else {
+		c.Next = u.nextOf(at - 1)
+	}
+	for _, one := range u.reopen {
+		if covers(at, one.slot) {
+			c.Open = append(c.Open, one.seq)
+		}
+	}
 	for seq, f := range u.flights {
-		if settled[seq] {
+		if settled[seq] || !covers(at, f.slot) {
 			continue
 		}
-		if u.sub.rows[seq] == nil && seq < u.next {
+		if u.sub.rows[seq] == nil && seq < u.nextOf(f.slot) {
 			c.Open = append(c.Open, seq)
 		}
 		if f.begun {
@@ -191,17 +206,21 @@ func (u *unit) cursorOf(settled map[int64]bool, release bool) cursor {
 		}
 	}
 	for _, one := range u.left {
-		if !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
+		if covers(at, one.slot) && !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
 			c.Ran = append(c.Ran, one)
 		}
 	}
-	if p := u.prepared; p != nil && !slices.ContainsFunc(c.Ran, func(one claim) bool { return one.Seq == p.Seq }) {
-		c.Ran = append(c.Ran, *p)
+	if one := u.prepared; one != nil && covers(at, u.preparing) && !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
+		c.Ran = append(c.Ran, *one)
 	}
 	sortClaims(&c)
-	c.Busy = u.busyMode
-	if release {
-		c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy = "", 0, "", time.Time{}, nil, false
+	if c.Busy = u.busyMode; left {
+		c.free()
 	}
-	return c
+	return &c
+}
+
+// free takes the owner out of a cursor.
+func (c *cursor) free() {
+	c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy = "", 0, "", time.Time{}, nil, false
 }

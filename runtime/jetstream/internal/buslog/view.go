@@ -29,6 +29,8 @@ type view struct {
 	schemas     map[string]schema           // by subject
 	schedules   []engine.Schedule
 	timesRev    int64
+	members     memberRecord
+	membersRev  int64
 	limits      limitRecord
 	limitsRev   int64
 	activity    activityRecord
@@ -40,28 +42,19 @@ type view struct {
 // sub is a subscription.
 type sub struct {
 	subscription
-	routes map[string]bool // the types it gets, by the name under which they are published
-	cursor cursor
-	rev    int64           // the sequence number of cursor; 0 if there is none yet
-	rows   map[int64]*row  // those that are not gone, by event
-	due    queue           // of rows that wait
-	clear  int64           // no event that is pending and has no row is between next and this
-	asks   map[int64]*ask  // by event
-	gone   map[int64]int64 // the records of rows that are gone, which the server keeps for a while
+	routes map[string]bool     // the types it gets, by the name under which they are published
+	parts  [1 + partCount]part // the cursors: of the whole, and of the parts
+	rows   map[int64]*row      // those that are not gone, by event
+	due    queue               // of rows that wait
+	clear  int64               // no event that is pending and has no row is between next and this, but for those in cursors
+	asks   map[int64]*ask      // by event
+	gone   map[int64]int64     // the records of rows that are gone, which the server keeps for a while
 }
 
 // schema is the record of the schema of a type's payload.
 type schema struct {
 	Type string        `json:"type"`
 	Of   engine.Schema `json:"of"`
-}
-
-// next returns the first event that the owner has not looked at.
-func (s *sub) next() int64 {
-	if s.rev == 0 {
-		return s.Start + 1
-	}
-	return s.cursor.Next
 }
 
 // matches reports whether the subscription gets an event.
@@ -79,22 +72,6 @@ func (s *sub) matches(r *engine.Record) bool {
 					return true
 				}
 			}
-		}
-	}
-	return false
-}
-
-// pending reports whether an event has no row and is not settled.
-func (s *sub) pending(r *engine.Record) bool {
-	if s.rows[r.Seq] != nil || r.Seq <= s.Start || !s.matches(r) {
-		return false
-	}
-	if r.Seq >= s.next() {
-		return true
-	}
-	for _, seq := range s.cursor.Open {
-		if seq == r.Seq {
-			return true
 		}
 	}
 	return false
@@ -139,7 +116,7 @@ func (l *Log) load(ctx context.Context) error {
 	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, schemaToken} {
 		filters = append(filters, l.subject(kind, ">"))
 	}
-	for _, kind := range []string{registryToken, limitToken, timeToken, activityToken, requestToken} {
+	for _, kind := range []string{registryToken, memberToken, limitToken, timeToken, activityToken, requestToken} {
 		filters = append(filters, l.subject(kind))
 	}
 	newest, err := l.loadRecords(ctx, filters)
@@ -230,10 +207,11 @@ func (l *Log) sub(id string) *sub {
 func (l *Log) applyEvent(r *engine.Record) {
 	r.Memo = &engine.Memo{}
 	l.ring.add(r)
+	slot := slotOf(r)
 	for _, u := range l.units {
 		switch {
-		case !u.owned:
-		case u.sub.matches(r):
+		case !u.owns():
+		case u.hands(slot) && u.sub.matches(r):
 			if u.consumer != nil {
 				u.consumer.wake()
 			}

@@ -51,7 +51,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				one.State, one.Reason = engine.StateDiscarded, r.Reason
 			}
 			// What this process has not stored yet, is not settled.
-			if u := l.units[s.ID]; u != nil && u.owned && u.flights[seq] != nil {
+			if u := l.units[s.ID]; u != nil && u.flights[seq] != nil {
 				settled = false
 			}
 			outcome = append(outcome, one)
@@ -69,7 +69,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 	return l.wait(ctx, func() (bool, error) {
 		for _, c := range consumers {
 			s := c.(*consumer).unit.sub
-			if slices.ContainsFunc(mapsValues(s.rows), (*row).open) || len(s.cursor.Open) > 0 {
+			if slices.ContainsFunc(mapsValues(s.rows), (*row).open) || len(s.open()) > 0 {
 				return false, nil
 			}
 			open := false
