@@ -138,9 +138,19 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 				b.logChanged(what)
 			}
 		},
+		Recovered: func(found engine.Recovery) {
+			if b := bus.Value(); b != nil {
+				b.crashed(found.Crashes)
+			}
+		},
 	})
 	if err != nil {
 		return nil, err
+	}
+	b.config.metadataLimit = b.config.payloadLimit
+	if sized, ok := log.(engine.Sized); ok {
+		payload, metadata := sized.Sizes()
+		b.config.payloadLimit, b.config.metadataLimit = min(b.config.payloadLimit, payload), min(b.config.metadataLimit, metadata)
 	}
 	b.mu.Lock()
 	b.limits = b.newLimits(log)

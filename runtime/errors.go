@@ -114,6 +114,7 @@ const (
 	TooOld     = engine.TooOld     // the file was written by an older busgen, and only opening a bus upgrades it; it was left as it is
 	Linked     = engine.Linked     // the file can be opened by several names, each with a write-ahead log of its own; it was left as it is
 	Replaced   = engine.Replaced   // it was moved, deleted or replaced while the bus ran, which has stopped; start the program again
+	MovedAway  = engine.MovedAway  // its events were moved to another bus, which StorageError.Hint names; it was left as it is
 	Incomplete = engine.Incomplete // a write-ahead log or claims wait for the file, which is missing or empty; nothing was changed
 	IO         = engine.IO         // anything else the operating system refused
 	// Unreachable is for engines with a server: it does not answer.

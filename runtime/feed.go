@@ -115,8 +115,21 @@ func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
 		spec.FromBeginning = spec.FromBeginning || m.config.fromBeginning
 	}
 	spec.Pattern = strings.Join(patterns, " ")
-	spec.Parallel = concurrencyOf(members) > 1
+	spec.Parallel = concurrencyOf(members) > 1 && !(strictOf(members) && unkeyed(f.bus.catalogue, members))
 	return spec
+}
+
+// unkeyed tells whether members are for event types without partition keys. In a strict order
+// these events have one key in common, so their subscription cannot be divided by key.
+func unkeyed(c *Catalogue, members []*Subscription) bool {
+	return slices.ContainsFunc(members, func(m *Subscription) bool {
+		for eventType := range m.inForce.Load().types {
+			if t := c.Lookup(eventType); t == nil || !t.partitioned() {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // concurrencyOf returns how many handlers of a feed with these members run at once: the

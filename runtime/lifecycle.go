@@ -296,6 +296,9 @@ const shutdownGrace = time.Second
 // and ends early with ctx. There is no need to call it regularly: deleted space is
 // used again by new events. The file itself shrinks when its WAL is next
 // checkpointed, at the latest when the bus is shut down.
+//
+// With an engine that gives space back by itself ([WithEngine]) the error matches
+// [errors.ErrUnsupported].
 func (b *Bus) Compact(ctx context.Context) (freed int64, err error) {
 	defer b.keep()
 	freed, err = b.log.Compact(ctx)

@@ -17,6 +17,7 @@ type config struct {
 	logger          *slog.Logger
 	shutdownTimeout time.Duration
 	payloadLimit    int
+	metadataLimit   int
 	dedupeWindow    time.Duration
 	durability      Durability
 	standby         bool
@@ -75,7 +76,7 @@ func WithShutdownTimeout(d time.Duration) Option {
 }
 
 // WithPayloadLimit sets the largest payload in bytes of JSON; the same limit
-// holds for metadata. The default is 1 MiB.
+// holds for metadata. The default is 1 MiB. An engine may have a lower one.
 func WithPayloadLimit(bytes int) Option {
 	return func(c *config) error {
 		if bytes <= 0 {

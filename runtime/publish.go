@@ -216,7 +216,7 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 	if err != nil {
 		return nil, &InvalidPayloadError{EventType: eventType, Err: err}
 	}
-	if limit := bus.config.payloadLimit; len(encoded) > limit {
+	if limit := bus.config.metadataLimit; len(encoded) > limit {
 		return nil, &PayloadTooLargeError{EventType: eventType, What: "metadata", Size: len(encoded), Limit: limit}
 	}
 	return encoded, nil
@@ -236,6 +236,7 @@ func encode[T Payload](ctx context.Context, b *batch, t *EventType[T], i int, pa
 	}
 	b.records[i].Payload = encoded
 	if b.bus.storesKeys && t.partitioned() {
+		b.records[i].Keyed = true
 		// A key that cannot be computed is left to the attempt, which says why.
 		b.records[i].Key, _ = t.partitionKey(payload)
 	}

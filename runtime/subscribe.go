@@ -298,7 +298,7 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 		return err
 	}
 	b.exchanges.gone(f)
-	flushErr := b.log.Flush(context.WithoutCancel(ctx))
+	flushErr := b.log.LetGo(context.WithoutCancel(ctx), f.consumer)
 	if err == nil && !errors.Is(flushErr, engine.ErrClosed) { // else Shutdown has written it
 		err = flushErr
 	}

@@ -271,7 +271,7 @@ func (s *scheduled) record(at time.Time) (engine.Record, error) {
 	})
 	return engine.Record{
 		ID: id, Type: s.eventType.Name(), Version: s.eventType.Version(), Payload: []byte(s.Payload), Metadata: metadata,
-		Key: s.key, CreatedAt: time.Now().UTC(),
+		Key: s.key, Keyed: s.eventType.partitioned(), CreatedAt: time.Now().UTC(),
 	}, err
 }
 

@@ -1,8 +1,13 @@
 package main
 
-import "github.com/busgen/busgen/internal/cli/clitest"
+import (
+	"github.com/spf13/cobra"
 
-var root clitest.Command = newRoot
+	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/cli/command"
+)
+
+var root clitest.Command = func() *cobra.Command { return command.New() }
 
 var (
 	run, busgen, typed, does = root.Exec, root.Run, root.Typed, root.Does

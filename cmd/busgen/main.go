@@ -1,18 +1,10 @@
 // Command busgen generates Go code from a catalogue of events, and looks into
 // the file of a bus.
 //
-// Run "busgen help" for the manual. The verbs are in internal/cli; root.go says
+// Run "busgen help" for the manual. The verbs are in internal/cli; internal/cli/command says
 // which there are.
 package main
 
-import (
-	"os"
-	_ "time/tzdata" // catalogues name time zones, and machines may have none
+import "github.com/busgen/busgen/internal/cli/command"
 
-	"github.com/busgen/busgen/internal/cli"
-)
-
-func main() {
-	process := cli.EndOnSignal()
-	process.Exit(cli.Run(process.Context, newRoot(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { command.Main() }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -35,29 +36,32 @@ func (a arguments) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a arguments) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return []string{"db"}, cobra.ShellCompDirectiveFilterFileExt
+// completer returns what completes the arguments.
+func (a arguments) completer(on cli.Engines) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return []string{"db"}, cobra.ShellCompDirectiveFilterFileExt
+		}
+		if a.candidates == nil || a.most >= 0 && len(args) > a.most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return fromFile(cmd.Context(), on, args[0], a.candidates), cobra.ShellCompDirectiveNoFileComp
 	}
-	if a.candidates == nil || a.most >= 0 && len(args) > a.most {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return fromFile(cmd.Context(), args[0], a.candidates), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeFlag makes shells offer values from the file for a flag.
-func completeFlag(cmd *cobra.Command, flag string, candidates candidates) {
+func completeFlag(on cli.Engines, cmd *cobra.Command, flag string, candidates candidates) {
 	cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return fromFile(cmd.Context(), args[0], candidates), cobra.ShellCompDirectiveNoFileComp
+		return fromFile(cmd.Context(), on, args[0], candidates), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
 // fromFile returns candidates from a file, or none if it cannot be read.
-func fromFile(ctx context.Context, path string, candidates candidates) []string {
-	file, err := inspect.Open(ctx, path)
+func fromFile(ctx context.Context, on cli.Engines, target string, candidates candidates) []string {
+	file, err := on.Open(ctx, target)
 	if err != nil {
 		return nil
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newAudit() *cobra.Command {
+func newAudit(on cli.Engines) *cobra.Command {
 	var filter auditFilter
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "audit FILE",
 		Short: "List what operators have done to a file",
 		Long: `Audit shows who has changed what in the file, the newest first: with this
@@ -31,7 +31,7 @@ no such event.`,
   busgen audit shop.db --action discard,purge --since 1w --json
   busgen audit shop.db --event 018f4f2e-1c3a-7b21`,
 	}, fileVerb{times: true, do: func(c *call) (string, error) { return audit(c, filter) }})
-	filter.flags(cmd)
+	filter.flags(on, cmd)
 	return cmd
 }
 
@@ -42,7 +42,7 @@ type auditFilter struct {
 	event string
 }
 
-func (f *auditFilter) flags(cmd *cobra.Command) {
+func (f *auditFilter) flags(on cli.Engines, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Actor, "actor", "", "only what this `name` has done")
 	flags.StringSliceVar(&f.Actions, "action", nil, "only these `actions`: "+strings.Join(inspect.Actions(), ", "))
@@ -50,8 +50,8 @@ func (f *auditFilter) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.event, "event", "", "only what has changed this event, alone or with others, by its `id`")
 	timeFlags(cmd, &f.Since, &f.Until, "only what was done")
 	pageFlags(cmd, &f.page)
-	completeFlag(cmd, "subscription", subscriptionNames)
-	completeFlag(cmd, "event", newestEvents)
+	completeFlag(on, cmd, "subscription", subscriptionNames)
+	completeFlag(on, cmd, "event", newestEvents)
 	cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(inspect.Actions(), cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newBreakers() *cobra.Command {
+func newBreakers(on cli.Engines) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "breakers",
 		Short: "List the circuit breakers of a file that are open, and close one",
@@ -29,12 +29,12 @@ Exit status: that of the verb.`,
 		Example: `  busgen breakers list shop.db
   busgen breakers close shop.db charge-card`,
 	}
-	cmd.AddCommand(newBreakersList(), newBreakersClose())
+	cmd.AddCommand(newBreakersList(on), newBreakersClose(on))
 	return cli.Family(cmd)
 }
 
-func newBreakersList() *cobra.Command {
-	return onFile(&cobra.Command{
+func newBreakersList(on cli.Engines) *cobra.Command {
+	return onFile(on, &cobra.Command{
 		Use:   "list FILE",
 		Short: "List the circuit breakers that are open or half-open",
 		Long: `List shows the circuit breakers that are not closed, and the last error of each.
@@ -86,8 +86,8 @@ func firstLine(text string) string {
 	return line
 }
 
-func newBreakersClose() *cobra.Command {
-	return onFile(&cobra.Command{
+func newBreakersClose(on cli.Engines) *cobra.Command {
+	return onFile(on, &cobra.Command{
 		Use:   "close FILE NAME",
 		Short: "Close a circuit breaker when its cause is repaired",
 		Long: `Close makes the process that dispatches close the circuit breaker of a

@@ -20,7 +20,9 @@ import (
 // call is one call of a verb about the file of a bus.
 type call struct {
 	cmd    *cobra.Command
-	path   string   // of the file
+	on     cli.Engines
+	target string   // the file, or an address
+	path   string   // the same without a password, to be shown
 	args   []string // after it
 	screen terminal.Screen
 	now    time.Time
@@ -50,10 +52,10 @@ type fileVerb struct {
 
 // onFile completes the command of a fileVerb: its arguments and common flags,
 // and what runs it.
-func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
-	c := &call{cmd: cmd}
+func onFile(on cli.Engines, cmd *cobra.Command, v fileVerb) *cobra.Command {
+	c := &call{cmd: cmd, on: on}
 	cmd.Args = v.takes.check
-	cmd.ValidArgsFunction = v.takes.complete
+	cmd.ValidArgsFunction = v.takes.completer(on)
 	flags := cmd.Flags()
 	if !v.exports {
 		flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
@@ -83,7 +85,7 @@ func onFile(cmd *cobra.Command, v fileVerb) *cobra.Command {
 		if v.reasons && c.because == "" {
 			return "", errors.New("say why with --because, in a few words: it is kept with the events")
 		}
-		c.path, c.args = args[0], args[1:]
+		c.target, c.path, c.args = args[0], cli.Shown(args[0]), args[1:]
 		c.screen, c.now = terminal.ScreenOf(cmd.OutOrStdout()), time.Now()
 		defer c.close()
 		if !v.opens {
@@ -135,15 +137,15 @@ func classified(err error) error {
 func (c *call) context() context.Context { return c.cmd.Context() }
 
 // open opens the file, with the given options, until the verb ends or close is
-// called.
+// called. What is open stays as it is, without options.
 func (c *call) open(opts ...inspect.Option) (err error) {
-	if err := cli.BusFileExists(c.path); err != nil {
-		return err
+	if c.file != nil && len(opts) == 0 {
+		return nil
 	}
 	if c.actor != "" {
 		opts = append(opts, inspect.WithActor(c.actor))
 	}
-	c.file, err = inspect.Open(c.context(), c.path, opts...)
+	c.file, err = c.on.Open(c.context(), c.target, opts...)
 	return err
 }
 
@@ -152,6 +154,13 @@ func (c *call) close() {
 	if c.file != nil {
 		c.file.Close()
 		c.file = nil
+	}
+}
+
+// release closes a file between two looks. Servers do not mind who looks.
+func (c *call) release() {
+	if !cli.IsAddress(c.target) {
+		c.close()
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newCheckDB() *cobra.Command {
+func newCheckDB(on cli.Engines) *cobra.Command {
 	var catalogue string
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "check-db FILE",
 		Short: "Look for damage in a file, and for events that cannot be decoded",
 		Long: `Check-db reads the whole file. It finds damaged pages and indexes, rows that

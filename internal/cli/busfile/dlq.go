@@ -6,7 +6,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 )
 
-func newDLQ() *cobra.Command {
+func newDLQ(on cli.Engines) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dlq",
 		Short: "Look into the dead letters of a file, and deal with them",
@@ -27,6 +27,6 @@ Exit status: that of the verb.`,
 		Example: `  busgen dlq groups shop.db
   busgen dlq retry shop.db --group 5b9de41c02ff --canary 5 --limit 500`,
 	}
-	cmd.AddCommand(newDLQList(), newDLQGroups(), newDLQShow(), newDLQRetry(), newDLQEdit(), newDLQDiscard(), newDLQPurge(), newDLQExport(), newDLQImport())
+	cmd.AddCommand(newDLQList(on), newDLQGroups(on), newDLQShow(on), newDLQRetry(on), newDLQEdit(on), newDLQDiscard(on), newDLQPurge(on), newDLQExport(on), newDLQImport(on))
 	return cli.Family(cmd)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newDLQDiscard() *cobra.Command {
+func newDLQDiscard(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
 	var all bool
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "discard FILE [ID[/SUBSCRIPTION] ...]",
 		Short: "Settle dead letters that need not be handled",
 		Long: `Discard settles dead letters without handling them. The reason given with
@@ -41,16 +41,16 @@ event type or group, 2 trouble, 3 nothing matches.`,
 		}
 		return c.sweepLetters(discard, selection, "discarded")
 	}})
-	letterFlags(cmd, &selection.Filter)
+	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the file")
 	return cmd
 }
 
-func newDLQPurge() *cobra.Command {
+func newDLQPurge(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
 	var age time.Duration
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "purge FILE --older-than AGE",
 		Short: "Delete old dead letters",
 		Long: `Purge deletes the dead letters that died at least as long ago as --older-than
@@ -66,7 +66,7 @@ the file has no such subscription, event type or group, 2 trouble.`,
 		Example: `  busgen dlq purge shop.db --older-than 30d --dry-run
   busgen dlq purge shop.db --older-than 30d --type 'payment.*' --yes`,
 	}, fileVerb{changes: true, asks: true, do: func(c *call) (string, error) { return purgeLetters(c, selection, age) }})
-	letterFlags(cmd, &selection.Filter)
+	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
 	cmd.Flags().Var((*cli.Span)(&age), "older-than", "those that died at least this `long` ago: 12h, 30d")
 	return cmd

@@ -26,9 +26,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newDLQEdit() *cobra.Command {
+func newDLQEdit(on cli.Engines) *cobra.Command {
 	var catalogue, path string
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "edit FILE ID[/SUBSCRIPTION]",
 		Short: "Correct the payload of a dead letter, and have it handled",
 		Long: `Edit makes a new event from a dead letter, with a payload that you correct, for

@@ -8,15 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newDLQExport() *cobra.Command {
+func newDLQExport(on cli.Engines) *cobra.Command {
 	var filter inspect.Filter
 	var out string
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "export FILE",
 		Short: "Write dead letters as lines of JSON",
 		Long: `Export writes the dead letters that match all conditions to standard output, or
@@ -29,7 +30,7 @@ trouble.`,
 		Example: `  busgen dlq export shop.db > dead.jsonl
   busgen dlq export shop.db --group 5b9de41c02ff --out refused.jsonl`,
 	}, fileVerb{exports: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter, out) }})
-	letterFlags(cmd, &filter)
+	letterFlags(on, cmd, &filter)
 	cmd.Flags().StringVarP(&out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
 	return cmd
 }
@@ -55,9 +56,9 @@ func exportLetters(c *call, filter inspect.Filter, out string) (err error) {
 	return err
 }
 
-func newDLQImport() *cobra.Command {
+func newDLQImport(on cli.Engines) *cobra.Command {
 	takes := arguments{most: 1, what: "a file with dead letters"}
-	return onFile(&cobra.Command{
+	return onFile(on, &cobra.Command{
 		Use:   "import FILE [dead.jsonl]",
 		Short: "Add dead letters that were exported",
 		Long: `Import reads the output of "busgen dlq export", from a file or from standard

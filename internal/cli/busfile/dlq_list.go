@@ -11,10 +11,10 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newDLQList() *cobra.Command {
+func newDLQList(on cli.Engines) *cobra.Command {
 	var filter inspect.Filter
 	var page inspect.Page
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "list FILE",
 		Short: "List dead letters, the newest first",
 		Long: `List shows the dead letters that match all conditions, the newest first. "busgen
@@ -34,7 +34,7 @@ trouble.`,
   busgen dlq list shop.db --type 'order.*' --reason decode --since 7d
   busgen dlq list shop.db --text "connection refused" --json`,
 	}, fileVerb{shows: true, times: true, do: func(c *call) (string, error) { return listLetters(c, filter, page) }})
-	letterFlags(cmd, &filter)
+	letterFlags(on, cmd, &filter)
 	pageFlags(cmd, &page)
 	return cmd
 }
@@ -70,9 +70,9 @@ func listLetters(c *call, filter inspect.Filter, page inspect.Page) (string, err
 	return table.Render(c.screen) + more(next), nil
 }
 
-func newDLQGroups() *cobra.Command {
+func newDLQGroups(on cli.Engines) *cobra.Command {
 	var filter inspect.Filter
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "groups FILE",
 		Short: "Group dead letters by cause",
 		Long: `Groups shows how many different problems made the dead letters. Dead letters
@@ -93,7 +93,7 @@ trouble.`,
 		Example: `  busgen dlq groups shop.db
   busgen dlq groups shop.db --since 1h --json`,
 	}, fileVerb{times: true, do: func(c *call) (string, error) { return groupLetters(c, filter) }})
-	letterFlags(cmd, &filter)
+	letterFlags(on, cmd, &filter)
 	return cmd
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newDLQRetry() *cobra.Command {
+func newDLQRetry(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
 	var all bool
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "retry FILE [ID[/SUBSCRIPTION] ...]",
 		Short: "Retry dead letters, all or some",
 		Long: `Retry makes dead letters due now, the oldest first, with a count of attempts
@@ -45,7 +45,7 @@ event type or group, 2 trouble, 3 nothing matches.`,
 		}
 		return c.sweepLetters(c.file.Retry, selection, "retried")
 	}})
-	letterFlags(cmd, &selection.Filter)
+	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the file")
 	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary", "retry this `many` first, and go on only if all were handled")

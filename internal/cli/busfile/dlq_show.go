@@ -10,8 +10,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newDLQShow() *cobra.Command {
-	return onFile(&cobra.Command{
+func newDLQShow(on cli.Engines) *cobra.Command {
+	return onFile(on, &cobra.Command{
 		Use:   "show FILE ID[/SUBSCRIPTION]",
 		Short: "Show everything about one dead letter",
 		Long: `Show prints a dead letter with its payload, every attempt with its error, the

@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newEvents() *cobra.Command {
+func newEvents(on cli.Engines) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "List and show the events of a file, discard and replay them",
@@ -24,15 +24,15 @@ Exit status: that of the verb.`,
   busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events tree shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(), newEventsTail(), newEventsShow(), newEventsTree(), newEventsDiscard(), newEventsCancel(), newEventsUndiscard(), newEventsReplay())
+	cmd.AddCommand(newEventsList(on), newEventsTail(on), newEventsShow(on), newEventsTree(on), newEventsDiscard(on), newEventsCancel(on), newEventsUndiscard(on), newEventsReplay(on))
 	return cli.Family(cmd)
 }
 
-func newEventsList() *cobra.Command {
+func newEventsList(on cli.Engines) *cobra.Command {
 	var filter inspect.Filter
 	var page inspect.Page
 	var childOf string
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "list FILE",
 		Short: "List events, the newest first",
 		Long: `List shows the newest events that match all conditions. STATUS is that of all
@@ -62,7 +62,7 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 		}
 		return listEvents(c, filter, page)
 	}})
-	eventFlags(cmd, &filter)
+	eventFlags(on, cmd, &filter)
 	cmd.Flags().StringVar(&filter.Status, "status", "", "only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
 	childOfFlag(cmd, &childOf)
 	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
@@ -71,18 +71,18 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 }
 
 // eventFlags adds the flags that choose events.
-func eventFlags(cmd *cobra.Command, f *inspect.Filter) {
-	contentFlags(cmd, f)
+func eventFlags(on cli.Engines, cmd *cobra.Command, f *inspect.Filter) {
+	contentFlags(on, cmd, f)
 	timeFlags(cmd, &f.Since, &f.Until, "only events published")
 }
 
 // contentFlags adds those of them that are not about time.
-func contentFlags(cmd *cobra.Command, f *inspect.Filter) {
+func contentFlags(on cli.Engines, cmd *cobra.Command, f *inspect.Filter) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
 	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
 	flags.StringVar(&f.CorrelationID, "correlation", "", "only events with this correlation `id`")
-	completeFlag(cmd, "type", typeNames)
+	completeFlag(on, cmd, "type", typeNames)
 }
 
 func childOfFlag(cmd *cobra.Command, childOf *string) {

@@ -13,9 +13,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newEventsCancel() *cobra.Command {
+func newEventsCancel(on cli.Engines) *cobra.Command {
 	takes := arguments{least: 1, most: -1, what: "the id of an event", candidates: newestEvents}
-	return onFile(&cobra.Command{
+	return onFile(on, &cobra.Command{
 		Use:   "cancel FILE ID[/SUBSCRIPTION] ...",
 		Short: "Cancel events before they are handled",
 		Long: `Cancel keeps events from being handled: by one subscription, or by all. When it

@@ -13,9 +13,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newEventsDiscard() *cobra.Command {
+func newEventsDiscard(on cli.Engines) *cobra.Command {
 	takes := arguments{least: 1, most: -1, what: "the id of an event", candidates: newestEvents}
-	return onFile(&cobra.Command{
+	return onFile(on, &cobra.Command{
 		Use:   "discard FILE ID[/SUBSCRIPTION] ...",
 		Short: "Settle open events that need not be handled",
 		Long: `Discard settles events that are open (pending, running, waiting or held) without
@@ -73,10 +73,10 @@ func discardEvents(c *call) (string, error) {
 	})
 }
 
-func newEventsUndiscard() *cobra.Command {
+func newEventsUndiscard(on cli.Engines) *cobra.Command {
 	var action int64
 	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "undiscard FILE (ID[/SUBSCRIPTION] ... | --action NUMBER)",
 		Short: "Undo a discard",
 		Long: `Undiscard undoes discards, by an operator or by a handler: dead letters are dead

@@ -12,12 +12,12 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newEventsReplay() *cobra.Command {
+func newEventsReplay(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
 	var subscription string
 	var all bool
 	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "replay FILE --subscription NAME (ID ... | conditions | --all)",
 		Short: "Deliver handled events to one subscription again",
 		Long: `Replay delivers handled events to one subscription again, the oldest first:
@@ -40,10 +40,10 @@ trouble, 3 nothing matches, or there is no such subscription.`,
   busgen events replay shop.db --subscription ledger --since 02:45 --rate 50 --limit 500 --yes`,
 	}, fileVerb{takes: takes, changes: true, asks: true, do: func(c *call) (string, error) { return replayEvents(c, selection, subscription, all) }})
 	cmd.Flags().StringVar(&subscription, "subscription", "", "the `name` of the subscription")
-	eventFlags(cmd, &selection.Filter)
+	eventFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
 	cmd.Flags().BoolVar(&all, "all", false, "all events that it has handled")
-	completeFlag(cmd, "subscription", subscriptionNames)
+	completeFlag(on, cmd, "subscription", subscriptionNames)
 	return cmd
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newEventsShow() *cobra.Command {
-	return onFile(&cobra.Command{
+func newEventsShow(on cli.Engines) *cobra.Command {
+	return onFile(on, &cobra.Command{
 		Use:   "show FILE ID",
 		Short: "Show one event and what became of it",
 		Long: `Show prints an event with its payload, the state of its delivery to each

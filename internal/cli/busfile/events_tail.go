@@ -15,9 +15,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newEventsTail() *cobra.Command {
+func newEventsTail(on cli.Engines) *cobra.Command {
 	t := &tail{last: 10, interval: time.Second}
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "tail FILE",
 		Short: "Print events as they are published",
 		Long: `Tail prints the newest ten events (or as many as --last says) and then, until it
@@ -52,7 +52,7 @@ event type, 2 trouble, 3 there is no event with the id of --child-of.`,
 		t.call = c
 		return "", t.run()
 	}})
-	contentFlags(cmd, &t.filter)
+	contentFlags(on, cmd, &t.filter)
 	childOfFlag(cmd, &t.childOf)
 	flags := cmd.Flags()
 	flags.VarP((*cli.Number)(&t.last), "last", "n", "begin with this `many` of the events that are there")
@@ -96,7 +96,7 @@ func (t *tail) run() error {
 	for {
 		t.screen = terminal.ScreenOf(t.cmd.OutOrStdout()) // a window may be resized
 		err := t.look()
-		t.close() // between two looks, a program that ends can put its file in order
+		t.release() // between two looks, a program that ends can put its file in order
 		switch {
 		case t.context().Err() != nil:
 			return nil

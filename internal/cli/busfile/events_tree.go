@@ -11,10 +11,10 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newEventsTree() *cobra.Command {
+func newEventsTree(on cli.Engines) *cobra.Command {
 	var drawing drawing
 	var fromRoot bool
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "tree FILE ID",
 		Short: "Draw an event with everything that came of it",
 		Long: `Tree draws an event, its delivery to each subscription, and beneath the delivery

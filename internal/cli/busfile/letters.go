@@ -14,7 +14,7 @@ import (
 )
 
 // letterFlags adds the flags that choose dead letters.
-func letterFlags(cmd *cobra.Command, f *inspect.Filter) {
+func letterFlags(on cli.Engines, cmd *cobra.Command, f *inspect.Filter) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Group, "group", "", "only those of this `group`, as \"busgen dlq groups\" names it")
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
@@ -24,9 +24,9 @@ func letterFlags(cmd *cobra.Command, f *inspect.Filter) {
 	flags.Lookup("until").Usage = "only those that died at this `time` or earlier"
 	flags.StringVar(&f.CorrelationID, "correlation", "", "only those of events with this correlation `id`")
 	flags.StringVar(&f.Text, "text", "", "only those with this `text` in the payload or in an error")
-	completeFlag(cmd, "group", groupNames)
-	completeFlag(cmd, "type", typeNames)
-	completeFlag(cmd, "subscription", subscriptionNames)
+	completeFlag(on, cmd, "group", groupNames)
+	completeFlag(on, cmd, "type", typeNames)
+	completeFlag(on, cmd, "subscription", subscriptionNames)
 	cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(inspect.Reasons(), cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newRunning() *cobra.Command {
-	return onFile(&cobra.Command{
+func newRunning(on cli.Engines) *cobra.Command {
+	return onFile(on, &cobra.Command{
 		Use:   "running FILE",
 		Short: "List handlers that have been at work for more than a second",
 		Long: `Running shows the handlers that have been at work for more than a second, the

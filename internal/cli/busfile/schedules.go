@@ -19,8 +19,8 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newSchedules() *cobra.Command {
-	c := &call{}
+func newSchedules(on cli.Engines) *cobra.Command {
+	c := &call{on: on}
 	count, from := 5, ""
 	cmd := &cobra.Command{
 		Use:   "schedules [events.yaml | FILE]",
@@ -134,7 +134,7 @@ func (c *call) schedules(args []string, count int) (list []listedSchedule, err e
 		}
 		return list, nil
 	}
-	c.path = args[0]
+	c.target, c.path = args[0], cli.Shown(args[0])
 	defer c.close()
 	if err := c.open(); err != nil {
 		return nil, classified(err)

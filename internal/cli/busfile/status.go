@@ -12,10 +12,10 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newStatus() *cobra.Command {
+func newStatus(on cli.Engines) *cobra.Command {
 	var failIf []string
 	var watch watching
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "status FILE",
 		Short: "Show the state of the bus in a file",
 		Long: `Status shows which process dispatches from the file, how many events it holds,
@@ -89,7 +89,7 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 		return "", err
 	}
 	conditions, err := c.thresholds(failIf)
-	c.close()
+	c.release()
 	switch {
 	case err != nil:
 		return "", err
@@ -112,7 +112,7 @@ func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
 	if err := c.open(); err != nil {
 		return inspect.Status{}, err
 	}
-	defer c.close() // between two looks, a program that ends can put its file in order
+	defer c.release() // between two looks, a program that ends can put its file in order
 	return c.file.StatusSince(c.context(), before)
 }
 

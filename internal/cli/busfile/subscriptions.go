@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newSubscriptions() *cobra.Command {
+func newSubscriptions(on cli.Engines) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "subscriptions",
 		Short: "List, pause, resume, rewind and remove the subscriptions of a file",
@@ -24,12 +24,12 @@ Exit status: that of the verb.`,
 		Example: `  busgen subscriptions list shop.db
   busgen subscriptions pause shop.db charge-card`,
 	}
-	cmd.AddCommand(newSubscriptionsList(), newSubscriptionsPause(), newSubscriptionsResume(), newSubscriptionsRewind(), newSubscriptionsRemove())
+	cmd.AddCommand(newSubscriptionsList(on), newSubscriptionsPause(on), newSubscriptionsResume(on), newSubscriptionsRewind(on), newSubscriptionsRemove(on))
 	return cli.Family(cmd)
 }
 
-func newSubscriptionsList() *cobra.Command {
-	return onFile(&cobra.Command{
+func newSubscriptionsList(on cli.Engines) *cobra.Command {
+	return onFile(on, &cobra.Command{
 		Use:   "list FILE",
 		Short: "List the subscriptions of a file and how far they are behind",
 		Long: `List shows every subscription of the file, and how far it is behind. "busgen
@@ -68,9 +68,9 @@ func subscriptionNames(ctx context.Context, file *inspect.File) (names []string,
 	return names, err
 }
 
-func newSubscriptionsPause() *cobra.Command {
+func newSubscriptionsPause(on cli.Engines) *cobra.Command {
 	var types, reason string
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "pause FILE (NAME | --type GLOB)",
 		Short: "Hold back a subscription, or events of some types",
 		Long: `Pause stops deliveries until "busgen subscriptions resume". With a name it stops
@@ -104,9 +104,9 @@ there is no such subscription.`,
 	return cmd
 }
 
-func newSubscriptionsResume() *cobra.Command {
+func newSubscriptionsResume(on cli.Engines) *cobra.Command {
 	var types string
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "resume FILE (NAME | --type GLOB)",
 		Short: "End a pause",
 		Long: `Resume ends a pause, and makes the paused deliveries due at once. Name a pause
@@ -141,10 +141,10 @@ func (c *call) steer(types, done string, subscription, globbed func(*inspect.Fil
 	return fmt.Sprintf(what, terminal.Clean(target), done), nil
 }
 
-func newSubscriptionsRemove() *cobra.Command {
+func newSubscriptionsRemove(on cli.Engines) *cobra.Command {
 	takes := aSubscription
 	takes.least = 1
-	return onFile(&cobra.Command{
+	return onFile(on, &cobra.Command{
 		Use:   "remove FILE NAME",
 		Short: "Delete a subscription from a file",
 		Long: `Remove deletes a subscription that no program handles any more: its events would

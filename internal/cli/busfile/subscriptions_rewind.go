@@ -14,12 +14,12 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newSubscriptionsRewind() *cobra.Command {
+func newSubscriptionsRewind(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
 	var to string
 	takes := aSubscription
 	takes.least = 1
-	cmd := onFile(&cobra.Command{
+	cmd := onFile(on, &cobra.Command{
 		Use:   "rewind FILE NAME --to (beginning | TIME | ID)",
 		Short: "Deliver again what a subscription has handled since then",
 		Long: `Rewind delivers to a subscription again what it has handled, from a place in the

@@ -11,9 +11,14 @@
 // sweep.go is for the verbs that change many deliveries.
 package busfile
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-// Verbs returns the verbs in the order of the help.
-func Verbs() []*cobra.Command {
-	return []*cobra.Command{newStatus(), newEvents(), newDLQ(), newSubscriptions(), newBreakers(), newSchedules(), newRunning(), newAudit(), newCheckDB()}
+	"github.com/busgen/busgen/internal/cli"
+)
+
+// Verbs returns the verbs in the order of the help. Besides files they take the addresses of
+// the engines.
+func Verbs(on ...cli.Engine) []*cobra.Command {
+	return []*cobra.Command{newStatus(on), newEvents(on), newDLQ(on), newSubscriptions(on), newBreakers(on), newSchedules(on), newRunning(on), newAudit(on), newCheckDB(on)}
 }

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,8 +17,8 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-func newBreaking() *cobra.Command {
-	v := breakingVerb{direction: direction(diag.Both)}
+func newBreaking(on cli.Engines) *cobra.Command {
+	v := breakingVerb{on: on, direction: direction(diag.Both)}
 	list := false
 	cmd := &cobra.Command{
 		Use:   "breaking [events.yaml]",
@@ -41,6 +42,8 @@ catalogue, with the reason. The finding is a note then.
 
 With --db it reads every open event and dead letter of a file, and counts those
 that the code of this catalogue will not decode, by type, version and reason.
+--bus does so for a bus at an address, such as nats://a,b,c/shop, if this busgen
+opens such addresses.
 
 The rules, each with its purpose and examples, are listed by --rules.
 
@@ -69,19 +72,23 @@ command line, with files, with git, or findings in one of the catalogues.`,
 	formatFlag(cmd, &v.form)
 	cmd.Flags().StringVar(&v.against, "against", "", "`revision` of git, file or folder with what the catalogue was")
 	cmd.Flags().StringVar(&v.db, "db", "", "`file` of a bus whose rows are to be decoded")
+	cmd.Flags().StringVar(&v.bus, "bus", "", "`address` of a bus whose rows are to be decoded")
+	cmd.MarkFlagsMutuallyExclusive("db", "bus")
 	cmd.Flags().Var(&v.direction, "direction", "who reads whose rows: `backward, forward or both`")
 	cmd.RegisterFlagCompletionFunc("direction", cobra.FixedCompletions(directionWords(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&list, "rules", false, "list the rules instead")
-	for _, other := range []string{"format", "against", "db", "direction"} {
+	for _, other := range []string{"format", "against", "db", "bus", "direction"} {
 		cmd.MarkFlagsMutuallyExclusive("rules", other)
 	}
 	return cmd
 }
 
 type breakingVerb struct {
-	against, db string
-	direction   direction
-	form        format
+	on        cli.Engines
+	against   string
+	db, bus   string
+	direction direction
+	form      format
 }
 
 // direction is the value of the flag --direction.
@@ -108,7 +115,7 @@ func (d *direction) String() string { return diag.Direction(*d).String() }
 func (d *direction) Type() string { return "direction" }
 
 func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
-	if v.against == "" && v.db == "" {
+	if v.against == "" && v.db == "" && v.bus == "" {
 		return "", errors.New("say what to compare with, as in --against main, or whose rows to decode, as in --db shop.db")
 	}
 	c, err := cli.LoadCatalogue(args)
@@ -128,8 +135,8 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 		all = v.wanted(all)
 		answers = v.answers(all)
 	}
-	if v.db != "" {
-		rows, err := storedRows(cmd.Context(), c, v.db)
+	if target := cmp.Or(v.db, v.bus); target != "" {
+		rows, err := storedRows(cmd.Context(), c, v.on, target)
 		if err != nil {
 			return "", err
 		}

@@ -20,17 +20,14 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// storedRows decodes every open event and dead letter of a file.
-func storedRows(ctx context.Context, c *catalog.Catalogue, path string) (*stored, error) {
-	if err := cli.BusFileExists(path); err != nil {
-		return nil, err
-	}
-	file, err := inspect.Open(ctx, path)
+// storedRows decodes every open event and dead letter of a bus.
+func storedRows(ctx context.Context, c *catalog.Catalogue, on cli.Engines, target string) (*stored, error) {
+	file, err := on.Open(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	s := &stored{catalogue: c, path: path, groups: map[string]*rowGroup{}}
+	s := &stored{catalogue: c, path: cli.Shown(target), groups: map[string]*rowGroup{}}
 	err = file.Unsettled(ctx, s.add)
 	return s, err
 }

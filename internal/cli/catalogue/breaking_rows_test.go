@@ -182,7 +182,7 @@ func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue
 			}
 		}))
 		must(t, file.Close())
-		stored, err := storedRows(t.Context(), c, "rows.db")
+		stored, err := storedRows(t.Context(), c, nil, "rows.db")
 		must(t, err)
 		if n := len(counted); stored.rows != len(rows) || !strings.Contains(stored.answer(), fmt.Sprintf(": %d of %d ", n, len(rows))) {
 			t.Errorf("%s, with %d rows of which %d do not decode", stored.answer(), len(rows), n)

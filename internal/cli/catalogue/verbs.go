@@ -17,10 +17,11 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 )
 
-// Verbs returns the verbs in the order of the help.
-func Verbs() []*cobra.Command {
+// Verbs returns the verbs in the order of the help. Those that compare a catalogue with a bus
+// take the addresses of the engines besides files.
+func Verbs(on ...cli.Engine) []*cobra.Command {
 	verbs := []*cobra.Command{
-		Generate(), newCheck(), newLint(), newBreaking(), newDescribe(), newPolicy(), newDocs(), newExport(), newImport(),
+		Generate(), newCheck(), newLint(), newBreaking(on), newDescribe(), newPolicy(), newDocs(), newExport(), newImport(),
 		newSchema(), newFmt(), newRename(), newNew(), newInit(),
 	}
 	for _, cmd := range verbs {

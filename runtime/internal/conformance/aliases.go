@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -139,7 +138,7 @@ func (env *Env) TestDeadLettersOfAFormerNameAreFoundUnderTheNewOne(t *testing.T)
 
 func (env *Env) TestDeadLettersThatWereExportedUnderAFormerNameAreImported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		here, there := filepath.Join(t.TempDir(), "here.db"), filepath.Join(t.TempDir(), "there.db")
+		here, there := env.Target(t), env.Target(t)
 		var seen Journal[string]
 		var exported strings.Builder
 		env.program(t, here, yesterday, func(f *Fixture) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -58,5 +59,39 @@ func (env *Env) TestTheLimitKeyOfASuspectIsComputedAlone(t *testing.T) {
 		if computed.Load() < 2 || beside.Load() > 0 || handled.Load() != 3 {
 			t.Errorf("%d keys were computed, %d beside a suspect, and %d were handled, want 2, 0 and 3", computed.Load(), beside.Load(), handled.Load())
 		}
+	})
+}
+
+// Its key takes a while, so that an engine can store that it is computed.
+func (env *Env) TestAnEventOfWhichOnlyTheKeyWasComputedIsNoSuspectOfACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		placed := runtime.Define(runtime.Spec[OrderPlaced]{
+			Name: "order.placed", Settings: Within(30*time.Second, Exact()),
+			LimitKeys: map[string]func(OrderPlaced) string{"order_id": func(p OrderPlaced) string {
+				time.Sleep(50 * time.Millisecond)
+				return p.OrderID
+			}},
+		})
+		catalogue := runtime.NewCatalogue(placed).WithLimits(runtime.Limit{Name: "one", AtOnce: 1})
+		var ran Journal[string]
+		open := func(target string, handler runtime.Handler[OrderPlaced]) *Fixture {
+			f := env.ReopenWith(t, target, catalogue)
+			_, err := runtime.Subscribe(f.Bus, placed, "sub", handler, limitedBy("one by order_id"), runtime.WithConcurrency(4), runtime.WithTimeout(time.Hour))
+			Must(t, err)
+			f.MustStart()
+			return f
+		}
+		f := open(env.Target(t), Hang)
+		for n := range 3 {
+			_, err := runtime.Publish(t.Context(), f.Bus, placed, OrderPlaced{OrderID: "A", Number: n})
+			Must(t, err)
+			time.Sleep(time.Second)
+		}
+		f = open(f.Killed(), func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			ran.Add(fmt.Sprintf("%d.%d", e.Payload.Number, e.Attempt))
+			return nil
+		})
+		f.idleWithin(time.Hour)
+		ran.wants(t, "0.2", "1.1", "2.1")
 	})
 }

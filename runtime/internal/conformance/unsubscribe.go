@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
@@ -172,7 +171,7 @@ func (env *Env) TestWaitIdleDoesNotWaitForUnsubscribedNames(t *testing.T) {
 
 func (env *Env) TestAHandlerCannotWaitForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, other := env.Open(t), env.Reopen(t, filepath.Join(t.TempDir(), "other.db"))
+		f, other := env.Open(t), env.Open(t)
 		neighbour := f.Handle("neighbour", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 		var own *runtime.Subscription
 		handled := 0

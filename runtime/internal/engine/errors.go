@@ -72,6 +72,8 @@ const (
 	// Incomplete: the file is missing or empty, and what lies beside it is not.
 	Incomplete Fault = "incomplete"
 	Linked     Fault = "more than one name"
+	// MovedAway: the events are on another bus.
+	MovedAway Fault = "moved to another bus"
 	// Unreachable: the server that keeps the log does not answer.
 	Unreachable Fault = "unreachable"
 	IO          Fault = "input/output error"

@@ -46,6 +46,12 @@ type Appender interface {
 	StoresKeys() bool
 }
 
+// Sized is a [Log] whose records have a greatest size, by its server.
+type Sized interface {
+	// Sizes returns how many bytes the payload of an event and its metadata have at most.
+	Sizes() (payload, metadata int)
+}
+
 // Dispatcher lets a process deliver.
 type Dispatcher interface {
 	// TakeOver makes this process dispatch. With an engine that has one owner per
@@ -65,6 +71,10 @@ type Dispatcher interface {
 
 	// Flush writes dispositions that are still in memory.
 	Flush(ctx context.Context) error
+
+	// LetGo is Flush, and says that this process polls a consumer no more. Others may take
+	// the subscription over, if the engine divides them between processes.
+	LetGo(ctx context.Context, consumer Consumer) error
 }
 
 // Recovery is what TakeOver has found.

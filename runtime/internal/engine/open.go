@@ -32,4 +32,8 @@ type Options struct {
 	// that was opened: with ErrRestored, or with the reason why this process no longer
 	// dispatches. Nil for nobody.
 	Changed func(error)
+	// Recovered is called, on a goroutine of its own, with what a takeover has found that
+	// was not asked for by TakeOver: the process goes on with a subscription whose owner has
+	// died meanwhile. Nil for nobody.
+	Recovered func(Recovery)
 }

@@ -19,10 +19,16 @@ type Record struct {
 	// Key is the partition key. The publisher sets it if the log stores keys
 	// (Appender.StoresKeys). Where it is empty the key is computed from the payload.
 	Key string
+	// Keyed says that the event's type has partition keys, so that an empty Key is one, too.
+	Keyed bool
 
 	// Memo is shared by the deliveries of one event to several consumers of this
 	// process; nil if there is one delivery only.
 	Memo *Memo
+
+	// Origin is set for an event that an operator has edited or imported, by engines that
+	// need it; nil for what was published.
+	Origin *Origin
 
 	Due       time.Time // not delivered before; zero for at once
 	Dedupe    *Dedupe   // nil without an idempotency key
@@ -41,6 +47,13 @@ type Dedupe struct {
 	// it. A *ConflictError says that the record was dropped for one with another payload.
 	// Settled must neither block nor call the log. It may be nil.
 	Settled func(first uuid.UUID, err error)
+}
+
+// Origin says where an event comes from that was not published. It is for one subscription,
+// or for those to which it was imported.
+type Origin struct {
+	Consumer string    // the engine's name for the subscription
+	Parent   uuid.UUID // the event that was edited into it; uuid.Nil for an imported one
 }
 
 // OwnType marks the event types that are the bus's own. No glob matches them; a

@@ -31,6 +31,7 @@ var exceptions = map[string][]string{
 		"TestASuspectThatWaitsForALimitHoldsUpNobody",
 		"TestWaitingForALimitCountsNoAttemptWhenTheProcessIsKilled",
 		"TestTheLimitKeyOfASuspectIsComputedAlone",
+		"TestAnEventOfWhichOnlyTheKeyWasComputedIsNoSuspectOfACrash",
 		"TestAClockThatIsSetBackPutsOffNothingThatIsDue",
 		"TestACrashThatCountsIsLoggedObservedAndInTheStats",
 		"TestADeadLetterThatHasEndedTheProcessRunsAloneWhenItIsRetried",

@@ -321,6 +321,9 @@ func (l *Log) Flush(context.Context) error {
 	return nil
 }
 
+// LetGo implements [engine.Dispatcher]. There are no other processes.
+func (l *Log) LetGo(ctx context.Context, _ engine.Consumer) error { return l.Flush(ctx) }
+
 // Show implements [engine.Reporter].
 func (l *Log) Show(_ context.Context, a engine.Activity, answered []engine.BreakerRequest) error {
 	if err := l.enter(); err != nil {

@@ -75,6 +75,8 @@ type Options struct {
 	Wall func() time.Time
 	// Program is what operators call this process.
 	Program string
+
+	labelled bool // the file may have a label
 }
 
 // Engine opens logs in SQLite files. It implements [engine.Engine].
@@ -104,6 +106,12 @@ func Open(path string, options Options) (*Log, error) {
 	write, err := openWriter(options.Context, path, options.VFS)
 	if err != nil {
 		return nil, err
+	}
+	if !options.labelled {
+		if err := refuseLabelled(write); err != nil {
+			write.Close()
+			return nil, fault.Wrap("open", path, err)
+		}
 	}
 	path = write.Path
 	read, err := openReader(path, options.VFS)
@@ -253,6 +261,9 @@ func (l *Log) Flush(ctx context.Context) error {
 	err := l.writer.do(ctx, nil) // in the same transaction
 	return fault.Wrap("write", l.path, err)
 }
+
+// LetGo implements [engine.Dispatcher]. The other processes have to wait for the whole log.
+func (l *Log) LetGo(ctx context.Context, _ engine.Consumer) error { return l.Flush(ctx) }
 
 // Target implements [engine.Log].
 func (l *Log) Target() string { return l.path }

@@ -45,6 +45,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	// nobody is charged for them again.
 	var since int64
 	err = l.writer.doSynced(ctx, func(c *database.Conn) error {
+		if err := refuseLabelled(c); err != nil {
+			return err
+		}
 		before, err := c.Int64("SELECT since FROM busgen_owner")
 		if err != nil {
 			return err

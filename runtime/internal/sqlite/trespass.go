@@ -37,7 +37,7 @@ func trespasses(c *database.Conn) (found []string, err error) {
 			tables = append(tables, name)
 		}
 		switch {
-		case ourNames[strings.ToLower(name)]:
+		case ourNames[strings.ToLower(name)], strings.HasPrefix(strings.ToLower(name), labelPrefix):
 		case sqlapi.Hides(name) && (kind == "table" || kind == "view"):
 			add("the %s %s hides a function of SQLite that the bus uses", kind, name)
 		case isOurs(name):

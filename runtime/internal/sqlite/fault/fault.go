@@ -50,6 +50,8 @@ func classify(err error) (fault engine.Fault, hint string) {
 		return engine.Busy, "another process holds a lock on the file; try again when it is done"
 	case errors.Is(err, sqlite3.NOTADB):
 		return engine.Foreign, "choose another file; this one was left as it is"
+	case errors.Is(err, sqlite3.CONSTRAINT_TRIGGER): // no trigger of the bus refuses anything otherwise
+		return engine.MovedAway, "open the bus that has them now"
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.CONSTRAINT), errors.Is(err, sqlite3.ERROR):
 		// A sound file breaks no constraint and lacks no table.
 		return engine.Corrupt, "restore the file from a backup, or salvage it with the .recover command of the sqlite3 shell"

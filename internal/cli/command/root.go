@@ -1,6 +1,11 @@
-package main
+// Package command is the command busgen with all its verbs. There are two builds of it: the one
+// of this module opens files, and the one of runtime/jetstream the addresses of its engine, too.
+package command
 
 import (
+	"os"
+	_ "time/tzdata" // catalogues name time zones, and machines may have none
+
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
@@ -8,9 +13,16 @@ import (
 	"github.com/busgen/busgen/internal/cli/catalogue"
 )
 
-// newRoot returns the root command with all verbs. It does what generate does, so
+// Main runs the command line of this process, and ends it. The verbs about a bus take files,
+// and the addresses of the engines.
+func Main(on ...cli.Engine) {
+	process := cli.EndOnSignal()
+	process.Exit(cli.Run(process.Context, New(on...), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// New returns the root command with all verbs. It does what generate does, so
 // that the most frequent command is the shortest.
-func newRoot() *cobra.Command {
+func New(on ...cli.Engine) *cobra.Command {
 	root := catalogue.Generate()
 	root.Use = "busgen [events.yaml]"
 	root.Short = "Generate Go code from a catalogue of events"
@@ -29,6 +41,9 @@ files, 3 not found (no such event; no dead letter that matches). The help of a
 verb says what 1 means for it, and whether it has other statuses. Ctrl-C and
 SIGTERM end every verb at once, with 128 + the number of the signal. The verb
 has then changed all of its files, or none.`
+	for _, e := range on {
+		root.Long += "\n\nWherever a verb takes the FILE of a bus, this busgen takes an address, too, as in\n" + e.Example + "."
+	}
 	root.Example = `  busgen init                      # start with a catalogue in ./events
   busgen                           # generate from ./events.yaml
   busgen events/events.yaml        # generate from another one
@@ -44,9 +59,13 @@ has then changed all of its files, or none.`
 	}
 	root.Version = "see version.go" // so that there is a flag
 	root.SetVersionTemplate(version())
+	onBus := busfile.Verbs(on...)
+	for _, e := range on {
+		onBus = append(onBus, e.Verbs...)
+	}
 	return cli.Root(root,
-		cli.Group{Title: "Catalogues:", Verbs: catalogue.Verbs()},
-		cli.Group{Title: "The file of a bus:", Verbs: busfile.Verbs()},
+		cli.Group{Title: "Catalogues:", Verbs: catalogue.Verbs(on...)},
+		cli.Group{Title: "The file of a bus:", Verbs: onBus},
 		cli.Group{Verbs: []*cobra.Command{cli.Completion(), newVersion()}},
 	)
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/bench/events"
+)
+
+// benchCase is something that is measured.
+type benchCase struct {
+	name string
+	bus  func(context.Context, *setting) (side, error)
+	bare func(context.Context, *setting) (side, error) // nil for none
+}
+
+var cases = []benchCase{
+	{"publish-1", publishing(1), waiting},
+	{"publish-128", publishing(128), asynchronous},
+	{"batch-1000", batches, atomicBatches},
+	{"e2e-1", handled(1), read},
+	{"e2e-10", handled(10), read},
+	{"deliveries-100", delivered, nil},
+}
+
+// publishing is a bus with so many publishers that wait for each event.
+func publishing(publishers int) func(context.Context, *setting) (side, error) {
+	return func(ctx context.Context, s *setting) (side, error) {
+		b, err := s.openBus(ctx, 0)
+		return func(d time.Duration) (int, error) { return b.publish(ctx, publishers, d) }, err
+	}
+}
+
+// batches is a bus with a publisher of 1,000 events at a time.
+func batches(ctx context.Context, s *setting) (side, error) {
+	b, err := s.openBus(ctx, 0)
+	return func(d time.Duration) (n int, err error) {
+		payloads := make([]events.OrderPlaced, 1000)
+		for i := range payloads {
+			payloads[i] = sample
+		}
+		for until := time.Now().Add(d); err == nil && time.Now().Before(until); n += len(payloads) {
+			_, err = events.PublishOrderPlacedBatch(ctx, b.Bus, payloads)
+		}
+		return n, err
+	}, err
+}
+
+// handled is a bus with 128 publishers, whose events are handled by so many subscriptions.
+func handled(subscriptions int) func(context.Context, *setting) (side, error) {
+	return func(ctx context.Context, s *setting) (side, error) {
+		b, err := s.openBus(ctx, subscriptions)
+		return func(d time.Duration) (int, error) {
+			n, err := b.publish(ctx, 128, d)
+			if err != nil {
+				return 0, err
+			}
+			b.published += n
+			return n, b.waitHandled(int64(b.published * subscriptions))
+		}, err
+	}
+}
+
+// delivered is the deliveries of a bus with 100 subscriptions.
+func delivered(ctx context.Context, s *setting) (side, error) {
+	do, err := handled(100)(ctx, s)
+	return func(d time.Duration) (int, error) {
+		n, err := do(d)
+		return 100 * n, err
+	}, err
+}
+
+// waiting publishes one message after the other, each acknowledged.
+func waiting(ctx context.Context, s *setting) (side, error) {
+	b, err := s.openBare(ctx)
+	return func(d time.Duration) (n int, err error) {
+		for until := time.Now().Add(d); err == nil && time.Now().Before(until); n++ {
+			_, err = b.js.PublishMsg(ctx, b.message())
+		}
+		return n, err
+	}, err
+}
+
+// asynchronous publishes with 128 messages on their way.
+func asynchronous(ctx context.Context, s *setting) (side, error) {
+	b, err := s.openBare(ctx)
+	return func(d time.Duration) (int, error) { return b.publishAsync(ctx, d) }, err
+}
+
+// atomicBatches publishes atomic batches of 1,000 messages.
+func atomicBatches(ctx context.Context, s *setting) (side, error) {
+	b, err := s.openBare(ctx)
+	return func(d time.Duration) (n int, err error) {
+		for until := time.Now().Add(d); err == nil && time.Now().Before(until); n += 1000 {
+			err = b.publishBatch(1000)
+		}
+		return n, err
+	}, err
+}
+
+// read publishes as asynchronous does, and reads everything with one ordered consumer.
+func read(ctx context.Context, s *setting) (side, error) {
+	b, err := s.openBare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var got atomic.Int64
+	if err := b.follow(ctx, func() { got.Add(1) }); err != nil {
+		return nil, err
+	}
+	published := int64(0)
+	return func(d time.Duration) (int, error) {
+		n, err := b.publishAsync(ctx, d)
+		published += int64(n)
+		return n, waitFor(err, func() bool { return got.Load() >= published })
+	}, nil
+}
+
+// waitFor waits until something is done.
+func waitFor(err error, done func() bool) error {
+	for began := time.Now(); err == nil && !done(); time.Sleep(100 * time.Microsecond) {
+		if time.Since(began) > 2*time.Minute {
+			return fmt.Errorf("not everything was handled within two minutes")
+		}
+	}
+	return err
+}
+
+// together calls f from n goroutines until the time is over, and returns how many calls it was.
+func together(n int, d time.Duration, f func() error) (int, error) {
+	var calls atomic.Int64
+	var wrong atomic.Pointer[error]
+	var running sync.WaitGroup
+	until := time.Now().Add(d)
+	for range n {
+		running.Go(func() {
+			for wrong.Load() == nil && time.Now().Before(until) {
+				if err := f(); err != nil {
+					wrong.Store(&err)
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	running.Wait()
+	if err := wrong.Load(); err != nil {
+		return 0, *err
+	}
+	return int(calls.Load()), nil
+}

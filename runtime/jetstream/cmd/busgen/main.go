@@ -1,0 +1,26 @@
+// Command busgen is the command of the main module, and takes the addresses of buses on NATS
+// JetStream wherever that takes the file of a bus:
+//
+//	busgen status nats://a,b,c/shop
+//
+// It has one verb more: "busgen move" brings the bus of a file to such an address.
+//
+// Install it in place of the other one:
+//
+//	go install github.com/busgen/busgen/runtime/jetstream/cmd/busgen@latest
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/command"
+	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/jetstream/internal/movecmd"
+)
+
+func main() {
+	command.Main(cli.Engine{
+		Scheme: "nats", Example: "nats://a,b,c/shop", Inspect: jetstream.Inspect(), Verbs: []*cobra.Command{movecmd.New()},
+	})
+}

@@ -1,0 +1,115 @@
+package jetstream_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/internal/conformance/inspection"
+	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/jetstream/internal/buslog"
+	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
+)
+
+// servers are the servers of tests, by the hosts of their targets.
+type servers struct {
+	mu  sync.Mutex
+	all map[string]*server
+}
+
+type server struct {
+	*servertest.Server
+	dir string
+}
+
+func (s *servers) add(t *testing.T, dir string) string {
+	one := &server{servertest.Start(t, dir), dir}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	host := fmt.Sprintf("test%d", len(s.all))
+	s.all[host] = one
+	return "nats://" + host + "/bus"
+}
+
+func (s *servers) of(target string) *server {
+	host, _, _ := strings.Cut(strings.TrimPrefix(target, "nats://"), "/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[host]
+}
+
+func (s *servers) connect(address string) (*nats.Conn, error) {
+	one := s.of(address)
+	if one == nil {
+		return nil, fmt.Errorf("there is no server %s", address)
+	}
+	return one.Connect(nats.MaxReconnects(-1))
+}
+
+// newEngine returns an engine for one suite. Each log has a server of its own.
+func newEngine() *conformance.Engine {
+	all := &servers{all: map[string]*server{}}
+	opts := []jetstream.Option{jetstream.Through(all.connect), jetstream.Silent()}
+	if !*onDisk {
+		opts = append(opts, jetstream.InMemory())
+	}
+	return &conformance.Engine{
+		Options:   []runtime.Option{jetstream.Engine(opts...)},
+		Inspect:   []inspect.Option{jetstream.Inspect(opts...)},
+		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
+		Copy: func(t *testing.T, target string) string {
+			dir := t.TempDir()
+			if !*onDisk {
+				copied := all.add(t, dir)
+				all.of(target).CopyTo(t, all.of(copied).Server, "bus")
+				return copied
+			}
+			if err := os.CopyFS(dir, os.DirFS(all.of(target).dir)); err != nil {
+				t.Fatal(err)
+			}
+			return all.add(t, dir)
+		},
+	}
+}
+
+// onDisk makes servers keep streams in files. An atomic batch then costs some milliseconds,
+// as long as there is one server only.
+var onDisk = flag.Bool("on-disk", false, "keep streams in files")
+
+// readRows makes processes read rows whenever they need them.
+var readRows = flag.Bool("read-rows", false, "keep no rows in memory")
+
+func TestConformance(t *testing.T) {
+	if *readRows {
+		buslog.WholeBytes = 0
+	}
+	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions)
+}
+
+func TestInspection(t *testing.T) {
+	conformance.Run(t, &inspection.Env{Engine: newEngine()}, inspectionExceptions)
+}
+
+// exceptions are the tests of the suite that do not hold for this engine, by reason.
+var exceptions = map[string][]string{
+	"every process may dispatch: subscriptions are divided between processes, and nobody has to stand by": {
+		"TestOneBusAtATimeDispatchesFromAFile",
+		"TestAStandbyCanBeGivenUp",
+		"TestAStandbyTakesOverWhenTheOwnerEnds",
+		"TestAStandbyTakesOverWhatWaitsForALimit",
+	},
+	"partition keys are computed when an event is published: code that ends its goroutine ends the publisher's": {
+		"TestAPayloadThatCannotBeReadIsADeadLetterAtOnceAndAffectsNoOthers",
+	},
+}
+
+// inspectionExceptions are those of the other suite.
+var inspectionExceptions = map[string][]string{}

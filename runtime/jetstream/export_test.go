@@ -1,0 +1,31 @@
+package jetstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// InMemory returns an option for tests: the servers keep the stream in memory. Nobody is told
+// that this is not safe.
+func InMemory() Option {
+	return func(k *keeper) { k.settings.InMemory, k.settings.Heartbeat, k.silent = true, 30*time.Second, true }
+}
+
+// Silent returns an option for tests: Open gives no hints.
+func Silent() Option { return func(k *keeper) { k.silent = true } }
+
+// Lagging returns an option for tests: lag is called before the process learns of a message
+// that was stored.
+func Lagging(lag func()) Option { return func(k *keeper) { k.settings.Lag = lag } }
+
+// Through returns an option for tests: connect connects to the servers.
+func Through(connect func(servers string) (*nats.Conn, error)) Option {
+	return func(k *keeper) {
+		k.connect = func(_ context.Context, servers string) (*nats.Conn, error) { return connect(servers) }
+	}
+}
+
+// ClientOptions are how the engine connects to servers.
+var ClientOptions = clientOptions

@@ -1,0 +1,255 @@
+package buslog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// patience is how long an append waits for the servers, through all of its tries. Then it fails,
+// and if a try was sent that nobody has answered, its outcome is in doubt. Servers elect
+// another leader in that time: it takes them 4 to 9 seconds.
+const patience = 15 * time.Second
+
+// tryTime is how long one try waits. The answer of a server that was killed never comes.
+const tryTime = 2 * time.Second
+
+// StoresKeys implements [engine.Appender].
+func (l *Log) StoresKeys() bool { return true }
+
+// Append implements [engine.Appender]. One record is one message. Several, or one with an
+// idempotency key, are an atomic batch. The client sends what all callers append at a time
+// together, so nobody has to collect it.
+func (l *Log) Append(ctx context.Context, records []engine.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := l.declareTypesOf(ctx, records); err != nil {
+		return err
+	}
+	for began := time.Now(); ; {
+		if err := l.Recognise(ctx, records); err != nil {
+			if l.waits(ctx, began, err) {
+				continue
+			}
+			return err
+		}
+		keys := engine.Keys{}
+		for i := range records {
+			if err := keys.Recognise(&records[i]); err != nil {
+				return err
+			}
+		}
+		if err := l.enter(); err != nil {
+			return err
+		}
+		l.mu.Unlock()
+		err := l.store(ctx, records)
+		if errors.Is(err, stream.ErrConflict) {
+			continue // somebody else has used a key meanwhile
+		}
+		if err != nil {
+			return l.storage("append", err)
+		}
+		for i := range records {
+			if r := &records[i]; r.Duplicate && r.Seq == 0 { // of an earlier one of the records
+				for j := range records {
+					if records[j].ID == r.ID && !records[j].Duplicate {
+						r.Seq = records[j].Seq
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// store appends the records that are no duplicates, with the records of their keys.
+func (l *Log) store(ctx context.Context, records []engine.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var msgs []*stream.Msg
+	var stored []*engine.Record
+	at := map[*engine.Record]int{}
+	l.mu.Lock()
+	for i := range records {
+		r := &records[i]
+		if r.Duplicate || r.IfWanted && !l.wanted(r.Type) {
+			continue
+		}
+		if r.Dedupe != nil {
+			msg, err := l.keyMsg(r)
+			if err != nil {
+				l.mu.Unlock()
+				return err
+			}
+			msgs = append(msgs, msg)
+		}
+		at[r] = len(msgs)
+		msgs, stored = append(msgs, l.eventMsg(r)), append(stored, r)
+	}
+	l.mu.Unlock()
+	if len(msgs) == 0 {
+		return nil
+	}
+	// From here on the events may be stored, so the outcome is waited for.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	first, err := l.storeWithin(ctx, msgs)
+	if err != nil {
+		return err
+	}
+	for _, r := range stored {
+		r.Seq = first + int64(at[r])
+	}
+	return nil
+}
+
+// storeWithin stores events, and tries again while the servers have no leader, or do not
+// answer: the server knows the ids of the events for two minutes, and does not store them
+// again. Their outcome is in doubt if the context ends before the server has answered.
+func (l *Log) storeWithin(ctx context.Context, msgs []*stream.Msg) (first int64, err error) {
+	for doubt := error(nil); ; {
+		try, cancel := context.WithTimeout(ctx, tryTime)
+		first, _, err = l.stream.Append(try, msgs...)
+		cancel()
+		switch {
+		case err == nil:
+			return first, nil
+		case errors.Is(err, stream.ErrStored), doubt != nil && errors.Is(err, stream.ErrConflict):
+			// This was stored by a former try, or somebody else has used a key.
+			first, found, wrong := l.findStored(ctx, msgs)
+			switch {
+			case found:
+				return first, nil
+			case wrong == nil && errors.Is(err, stream.ErrConflict):
+				return 0, err
+			}
+			doubt = orElse(doubt, fmt.Errorf("%w: %w", stream.ErrInDoubt, err))
+		case errors.Is(err, stream.ErrInDoubt):
+			doubt = orElse(doubt, err)
+		case !stream.Passes(err) || l.isClosed():
+			return 0, orElse(doubt, err)
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-l.stopped:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil || l.isClosed() {
+			return 0, orElse(doubt, err)
+		}
+	}
+}
+
+// retryPause is how long to wait while the servers have no leader.
+const retryPause = 100 * time.Millisecond
+
+// findStored finds a batch that a former try has stored. If there is no error and it is not
+// found, it is not stored.
+func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg) (first int64, found bool, err error) {
+	if err := l.sync(ctx); err != nil {
+		return 0, false, err
+	}
+	event := msgs[len(msgs)-1] // the last message of a batch is an event
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.ring.events) - 1; i >= 0; i-- {
+		if r := l.ring.events[i]; r.ID.String() == event.ID {
+			return r.Seq - int64(len(msgs)) + 1, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// keySubject returns the subject of an idempotency key.
+func (l *Log) keySubject(eventType, name string) string {
+	sum := sha256.Sum256([]byte(eventType + "\x00" + name))
+	return l.subject(keyToken, hex.EncodeToString(sum[:16]))
+}
+
+// keyMsg returns the message that keeps the idempotency key of a record. The record has
+// been looked up: what is known of the key is expired.
+func (l *Log) keyMsg(r *engine.Record) (*stream.Msg, error) {
+	digest := sha256.Sum256(r.Payload)
+	data, err := json.Marshal(key{ID: r.ID, Version: max(r.Version, 1), Digest: digest[:], Expires: r.Dedupe.Expires})
+	if err != nil {
+		return nil, err
+	}
+	return &stream.Msg{
+		Subject: l.keySubject(r.Type, r.Dedupe.Key), Data: data, Only: true, Expect: stream.Expecting(0), TTL: max(time.Until(r.Dedupe.Expires), time.Second),
+	}, nil
+}
+
+// Recognise implements [engine.Appender].
+func (l *Log) Recognise(ctx context.Context, records []engine.Record) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	l.mu.Unlock()
+	for i := range records {
+		if err := l.recognise(ctx, &records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recognise makes a record a duplicate if its idempotency key is remembered.
+func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
+	if r.Dedupe == nil || r.Duplicate {
+		return nil
+	}
+	l.mu.Lock()
+	names := l.registry.namesOf(r.Type)
+	l.mu.Unlock()
+	for _, name := range names {
+		known, seq, err := l.lookUp(ctx, name, r.Dedupe.Key)
+		if err != nil {
+			return l.storage("append", err)
+		}
+		if known.ID == uuid.Nil {
+			continue
+		}
+		// Payloads of different versions cannot be compared.
+		if digest := sha256.Sum256(r.Payload); known.Version == max(r.Version, 1) && len(known.Digest) > 0 && !bytes.Equal(known.Digest, digest[:]) {
+			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
+		}
+		r.ID, r.Seq, r.Duplicate = known.ID, seq, true
+	}
+	return nil
+}
+
+// lookUp returns what is known of an idempotency key, and the sequence number of the event;
+// zero if nothing is. What has expired is deleted.
+func (l *Log) lookUp(ctx context.Context, eventType, name string) (key, int64, error) {
+	m, err := l.stream.LastOf(ctx, l.keySubject(eventType, name))
+	if errors.Is(err, stream.ErrNotFound) {
+		return key{}, 0, nil
+	}
+	if err != nil {
+		return key{}, 0, err
+	}
+	var known key
+	if err := json.Unmarshal(m.Data, &known); err != nil {
+		return key{}, 0, err
+	}
+	if !known.Expires.After(time.Now()) {
+		return key{}, 0, l.stream.Delete(ctx, m.Seq)
+	}
+	if known.Seq != 0 {
+		return known, known.Seq, nil
+	}
+	return known, m.Seq + 1, nil
+}

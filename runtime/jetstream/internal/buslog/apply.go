@@ -1,0 +1,158 @@
+package buslog
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// arrived takes the next message of the stream. Those of a batch become part of the view
+// together.
+func (l *Log) arrived(m stream.Stored) {
+	l.mu.Lock()
+	if l.closed || m.Seq <= l.received {
+		l.mu.Unlock()
+		return
+	}
+	batch := first(m.Header, "Nats-Batch-Id")
+	if len(l.batch) > 0 && batch != first(l.batch[0].Header, "Nats-Batch-Id") {
+		l.applyBatch() // its last message is replaced by a newer one
+	}
+	l.received = m.Seq
+	if l.batch = append(l.batch, m); batch == "" || first(m.Header, "Nats-Batch-Commit") != "" {
+		l.applyBatch()
+	}
+	if l.news != nil {
+		close(l.news)
+		l.news = nil
+	}
+	tell := l.pausesNew || l.requestsNew
+	l.mu.Unlock()
+	if tell {
+		l.tell()
+	}
+}
+
+// applyBatch makes the messages that have arrived part of the view. The caller holds mu.
+func (l *Log) applyBatch() {
+	for _, m := range l.batch {
+		if err := l.apply(m); err != nil {
+			l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+		}
+		l.applied = m.Seq
+	}
+	clear(l.batch)
+	l.batch = l.batch[:0]
+}
+
+// apply makes a message part of the view. The caller holds mu.
+func (l *Log) apply(m stream.Stored) error {
+	kind, rest := split(m.Subject)
+	switch kind {
+	case eventToken:
+		r, err := eventOf(m)
+		if err == nil {
+			l.applyEvent(r)
+		}
+		return err
+	case registryToken:
+		if m.Seq <= l.registryRev {
+			return nil
+		}
+		var r registry
+		if err := json.Unmarshal(m.Data, &r); err != nil {
+			return err
+		}
+		if why := l.refuses(&r, l.registry.Log); why != nil {
+			l.fail(why)
+			return nil
+		}
+		r.resolve(m.Seq)
+		l.registry, l.registryRev = r, m.Seq
+		l.registryChanged()
+	case cursorToken:
+		id, at, ok := splitCursor(rest)
+		if !ok {
+			return fmt.Errorf("nothing is known of the part %q", rest)
+		}
+		s := l.sub(id)
+		if m.Seq <= s.parts[at].rev {
+			return nil
+		}
+		var c cursor
+		if err := json.Unmarshal(m.Data, &c); err != nil {
+			return err
+		}
+		if c.Next < s.parts[at].Next {
+			s.clear = 0
+		}
+		s.parts[at] = part{c, m.Seq}
+		delete(l.dead, c.By)
+		if u := l.units[id]; u != nil {
+			u.cursorChanged(at)
+		}
+		l.noteSettled()
+	case rowToken:
+		return l.applyRow(rest, m)
+	case askToken:
+		return l.applyAsk(rest, m)
+	case auditToken:
+		var e engine.AuditEntry
+		if err := json.Unmarshal(m.Data, &e); err != nil {
+			return err
+		}
+		if l.lastEntry = max(l.lastEntry, e.ID); l.allRows {
+			l.audit[e.ID] = e
+		}
+	case schemaToken:
+		var s schema
+		if err := json.Unmarshal(m.Data, &s); err != nil {
+			return err
+		}
+		l.schemas[m.Subject] = s
+	case memberToken:
+		before := l.members.Processes
+		err := newer(m, &l.membersRev, &l.members)
+		for instance := range l.members.Processes {
+			if _, known := before[instance]; !known {
+				delete(l.dead, instance)
+			}
+		}
+		l.lack()
+		return err
+	case timeToken:
+		return newer(m, &l.timesRev, &l.schedules)
+	case limitToken:
+		return newer(m, &l.limitsRev, &l.limits)
+	case activityToken:
+		return newer(m, &l.activityRev, &l.activity)
+	case requestToken:
+		l.requestsNew = true
+		return newer(m, &l.requestsRev, &l.requests)
+	case pruneToken:
+		var p pruned
+		if err := json.Unmarshal(m.Data, &p); err != nil {
+			return err
+		}
+		l.applyPruned(p)
+	case keyToken, historyToken, arrivalToken: // are read when they are needed
+	default:
+		return fmt.Errorf("nothing is known of messages %q", kind)
+	}
+	return nil
+}
+
+// newer replaces a record by a newer one.
+func newer[T any](m stream.Stored, rev *int64, record *T) error {
+	if m.Seq <= *rev {
+		return nil
+	}
+	var fresh T
+	if err := json.Unmarshal(m.Data, &fresh); err != nil {
+		return err
+	}
+	*rev, *record = m.Seq, fresh
+	return nil
+}

@@ -1,0 +1,110 @@
+package buslog
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// ask is the record of a wish to have a delivery cancelled, until the owner of the
+// subscription has answered with a row.
+type ask struct {
+	Reason   string `json:"reason"`
+	Answered bool   `json:"answered,omitempty"`
+
+	rev int64 // the sequence number of the record
+}
+
+// askMsg returns the message of a wish. For nil it says that the wish is answered, and is
+// refused if the record has changed since rev.
+func (l *Log) askMsg(sub string, seq int64, a *ask, rev int64) *stream.Msg {
+	m := &stream.Msg{Subject: l.subject(askToken, sub, strconv.FormatInt(seq, 10)), Only: true}
+	if a == nil {
+		a, m.TTL, m.Expect = &ask{Answered: true}, goneTime, stream.Expecting(rev)
+	}
+	m.Data, _ = json.Marshal(a)
+	return m
+}
+
+// applyAsk notes a wish. The caller holds mu.
+func (l *Log) applyAsk(rest string, m stream.Stored) error {
+	id, text, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	var a ask
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return err
+	}
+	s := l.sub(id)
+	if delete(s.asks, seq); !a.Answered {
+		a.rev = m.Seq
+		s.asks[seq] = &a
+	}
+	if u := l.units[id]; u != nil && u.owns() && !a.Answered {
+		u.changed(true)
+		if u.consumer != nil {
+			u.consumer.wake()
+		}
+	}
+	l.noteSettled()
+	return nil
+}
+
+// askedEvents returns the events that somebody wishes to have cancelled and that have no row.
+func (u *unit) askedEvents() map[int64]*engine.Record {
+	l := u.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(u.sub.asks) == 0 {
+		return nil
+	}
+	events := map[int64]*engine.Record{}
+	for _, seq := range slices.Collect(maps.Keys(u.sub.asks)) {
+		if u.sub.rows[seq] == nil {
+			if r, err := l.event(seq); err == nil && u.has(slotOf(r)) {
+				events[seq] = r
+			}
+		}
+	}
+	return events
+}
+
+// answers returns the messages that answer those who wish to have deliveries cancelled. The
+// caller holds mu.
+func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
+	for seq, a := range u.sub.asks {
+		r := u.wholeOf(seq)
+		if settled[seq] || len(msgs) >= batchRoom || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
+			continue
+		}
+		event := events[seq]
+		if r != nil {
+			event = r.record()
+		}
+		parts[u.sub.at(slotOf(event))] = true
+		what := u.answer(event)
+		if what != "" && (r == nil || r.open()) {
+			if r == nil {
+				r = newRow(event)
+				r.Due = event.Due
+			} else {
+				r = r.clone()
+			}
+			if !r.Cancelled {
+				r.keep()
+			}
+			r.Reason, r.Cancelled, r.Answer, r.State, r.Due = a.Reason, true, what, waiting, time.Time{}
+			msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
+		}
+		msgs = append(msgs, u.log.askMsg(u.sub.ID, seq, nil, a.rev))
+	}
+	return msgs
+}

@@ -1,0 +1,130 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// auditMsg returns the message of a new entry in the audit. The caller holds mu.
+func (l *Log) auditMsg(e engine.AuditEntry) *stream.Msg {
+	return l.newEntryMsg(l.newEntry(e))
+}
+
+// newEntry returns an entry with its time and the next number. If somebody else uses the
+// number meanwhile, the batch of the entry is refused and made anew. The caller holds mu.
+func (l *Log) newEntry(e engine.AuditEntry) engine.AuditEntry {
+	l.entries++
+	e.ID, e.At = l.lastEntry+l.entries, time.Now().UTC()
+	return e
+}
+
+func (l *Log) newEntryMsg(e engine.AuditEntry) *stream.Msg {
+	m := l.entryMsg(e)
+	m.Expect = stream.Expecting(0)
+	return m
+}
+
+// entryMsg returns the message of an entry, in the place of an earlier one.
+func (l *Log) entryMsg(e engine.AuditEntry) *stream.Msg {
+	data, _ := json.Marshal(e)
+	return &stream.Msg{Subject: l.subject(auditToken, strconv.FormatInt(e.ID, 10)), Data: data, Only: true}
+}
+
+// ledger is the one entry that a change in steps has in the audit.
+type ledger struct {
+	in    *Inspection
+	entry engine.AuditEntry // as it is stored; its ID is 0 until it is
+	draft engine.AuditEntry
+}
+
+// begin begins a step. The caller holds mu.
+func (l *ledger) begin() {
+	if l.draft = l.entry; l.draft.ID == 0 {
+		l.draft = l.in.newEntry(l.draft)
+	}
+}
+
+// touch notes in a row that the action changes it, unless the entry names the event.
+func (l *ledger) touch(r *row) {
+	if l.draft.EventID == uuid.Nil && !slices.Contains(r.Audits, l.draft.ID) {
+		r.Audits = append(r.Audits, l.draft.ID)
+	}
+}
+
+// add returns the message of the entry with a number of changes more; nil for none. The
+// caller holds mu.
+func (l *ledger) add(changed int) *stream.Msg {
+	if changed == 0 {
+		l.draft = l.entry
+		return nil
+	}
+	l.draft.Count += changed
+	if l.entry.ID == 0 {
+		return l.in.newEntryMsg(l.draft)
+	}
+	return l.in.entryMsg(l.draft)
+}
+
+// stored says that the message is stored.
+func (l *ledger) stored() { l.entry = l.draft }
+
+// Audit implements [engine.AuditReader].
+func (in *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.Page) ([]engine.AuditEntry, string, error) {
+	if err := in.look(ctx); err != nil {
+		return nil, "", err
+	}
+	defer in.mu.Unlock()
+	touched := map[int64]bool{}
+	if f.Event != uuid.Nil {
+		for _, e := range in.auditOf(f.Event, nil) {
+			touched[e.ID] = true
+		}
+	}
+	found := slices.DeleteFunc(mapsValues(in.audit), func(e engine.AuditEntry) bool {
+		return f.Actor != "" && e.Actor != f.Actor || len(f.Actions) > 0 && !slices.Contains(f.Actions, e.Action) ||
+			f.Subscription != "" && !in.sameName(f.Subscription, e.Subscription) || f.Event != uuid.Nil && !touched[e.ID] ||
+			!within(e.At, f.Since, f.Until)
+	})
+	return paged(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
+}
+
+// auditOf returns what was done to the deliveries of an event, alone or together with
+// others, oldest first: to one subscription, or to all for nil. The caller holds mu.
+func (l *Log) auditOf(id uuid.UUID, only *sub) (entries []engine.AuditEntry) {
+	for _, e := range l.audit {
+		if e.EventID == id && (only == nil || e.Subscription == "" || l.sameName(e.Subscription, only.Name)) {
+			entries = append(entries, e)
+		}
+	}
+	for _, s := range l.inOrder() {
+		if only != nil && s != only {
+			continue
+		}
+		for _, r := range s.rows {
+			for _, n := range r.Audits {
+				if e := l.audit[n]; r.ID == id && e.EventID == uuid.Nil {
+					e.Subscription = s.Name
+					entries = append(entries, e)
+				}
+			}
+		}
+	}
+	slices.SortFunc(entries, func(a, b engine.AuditEntry) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Subscription, b.Subscription))
+	})
+	return entries
+}
+
+// sameName reports whether two names are of one subscription.
+func (l *Log) sameName(a, b string) bool {
+	return a == b || l.registry.known(a) != nil && l.registry.known(a) == l.registry.known(b)
+}

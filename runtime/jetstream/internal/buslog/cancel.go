@@ -1,0 +1,244 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Cancel implements [engine.Canceller]. A delivery that is cancelled has a row that says
+// so. The owner of the subscription does not begin it when it has read the row, and answers
+// with another row: the delivery is discarded, or has begun.
+func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
+	return l.cancel(ctx, spec, func(s *sub) string { return l.nameHere(s.ID, s.Name) })
+}
+
+// openDelivery is a delivery that is not settled.
+type openDelivery struct {
+	sub   *sub
+	event *engine.Record
+	row   *row // nil for none
+}
+
+// openTo returns the open deliveries of an event, to one subscription or to all for an empty
+// name. Without one the error says why. The caller holds mu.
+func (l *Log) openTo(id uuid.UUID, name string) (open []openDelivery, err error) {
+	only := l.registry.known(name)
+	if name != "" && only == nil {
+		return nil, l.registry.unknown(name)
+	}
+	event, err := l.find(id)
+	if err != nil {
+		return nil, err
+	}
+	settled := &engine.NotOpenError{Event: id}
+	for _, s := range l.inOrder() {
+		if only != nil && s.ID != only.ID {
+			continue
+		}
+		r := s.rows[event.Seq]
+		switch {
+		case r != nil && r.open(), r == nil && s.pending(event):
+			open = append(open, openDelivery{s, event, r})
+		case r != nil || s.matches(event) && s.Start < event.Seq:
+			settled.States = append(settled.States, s.Name+" "+l.stateOf(s, event).State)
+		}
+	}
+	if len(open) == 0 {
+		return nil, settled
+	}
+	return open, nil
+}
+
+func (l *Log) cancel(ctx context.Context, spec engine.Cancellation, named func(*sub) string) (cancelled []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := l.Flush(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	open, err := l.discardOpen(ctx, spec.Event, spec.Subscription, spec.Reason, func(one openDelivery) *stream.Msg {
+		if spec.Actor == "" || one.row != nil && one.row.Cancelled || one.sub.asks[one.event.Seq] != nil {
+			return nil
+		}
+		return l.auditMsg(engine.AuditEntry{Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: one.sub.Name, Count: 1})
+	})
+	if err != nil {
+		return nil, err
+	}
+	begun, settled := &engine.BegunError{ID: spec.Event}, &engine.NotOpenError{Event: spec.Event}
+	for _, one := range open {
+		what, err := l.answer(ctx, one, began)
+		if err != nil {
+			return cancelled, err
+		}
+		l.mu.Lock()
+		switch name := named(one.sub); what {
+		case running:
+			begun.Running = append(begun.Running, name)
+		case refused:
+			cancelled = append(cancelled, name)
+		default:
+			settled.States = append(settled.States, one.sub.Name+" "+l.stateOf(one.sub, one.event).State)
+		}
+		l.mu.Unlock()
+	}
+	switch {
+	case len(begun.Running) > 0:
+		begun.Cancelled = cancelled
+		return cancelled, begun
+	case len(cancelled) == 0:
+		return nil, settled
+	}
+	return cancelled, nil
+}
+
+// discardOpen discards the open deliveries of an event, and returns them. The owner of a
+// subscription is asked to do so: it changes their rows all the time, and may have to hold
+// back others until this one has come again. Where no owner is alive the rows are changed.
+// note returns what is stored besides.
+func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string, note func(openDelivery) *stream.Msg) (open []openDelivery, err error) {
+	if err := l.sync(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	alive := map[string]bool{"": false, l.instance: true}
+	for _, s := range l.subs {
+		for owner := range s.owners() {
+			if !alive[owner] {
+				alive[owner] = false
+			}
+		}
+	}
+	l.mu.Unlock()
+	for owner, known := range alive {
+		if !known && owner != "" {
+			alive[owner] = l.mayBeAlive(ctx, owner)
+		}
+	}
+	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		open, err = l.openTo(id, name)
+		for _, one := range open {
+			msgs = append(msgs, note(one))
+			before, r, rev := one.row, (*row)(nil), one.sub.revOf(one.event.Seq)
+			switch {
+			case before != nil && before.Cancelled || one.sub.asks[one.event.Seq] != nil: // what was cancelled before keeps its reason
+				continue
+			case alive[one.sub.of(one.event).Owner]:
+				msgs = append(msgs, l.askMsg(one.sub.ID, one.event.Seq, &ask{Reason: reason}, 0))
+				continue
+			case before == nil:
+				r = newRow(one.event)
+				r.Due = one.event.Due
+			default:
+				whole, err := l.wholeRow(one.sub, one.event.Seq)
+				if err != nil {
+					return nil, l.storage("read", err)
+				}
+				if whole == nil || !whole.open() { // it was settled meanwhile
+					continue
+				}
+				r, rev = whole.clone(), whole.rev
+			}
+			r.keep()
+			r.Reason = reason
+			if one.sub.of(one.event).Owner != "" { // it is dead
+				r.State, r.Due, r.Cancelled, r.Answer = waiting, time.Time{}, true, refused
+			} else {
+				r.State, r.Died = discarded, time.Now()
+			}
+			msgs = append(msgs, l.rowMsg(one.sub.ID, r, rev))
+		}
+		return msgs, err
+	})
+	return open, err
+}
+
+// mayBeAlive reports whether an owner answers, or is connected.
+func (l *Log) mayBeAlive(ctx context.Context, instance string) bool {
+	connected, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
+	return connected || err != nil
+}
+
+// answer waits until the owner of a subscription has said what becomes of a delivery that
+// was cancelled. It is empty if the delivery was settled before.
+func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (what answer, err error) {
+	patience, cancel := context.WithTimeout(ctx, engine.CancelPatience)
+	defer cancel()
+	owner, seq := 0, one.event.Seq
+	err = l.wait(patience, func() (bool, error) {
+		r := one.sub.rows[seq]
+		owner = one.sub.of(one.event).PID
+		u := l.units[one.sub.ID]
+		switch {
+		case u != nil && u.has(slotOf(one.event)):
+			what = u.answer(one.event)
+		case one.sub.asks[seq] != nil:
+			return false, nil
+		case r != nil && r.open():
+			what = r.Answer
+		case r != nil && r.State == discarded && r.Reason != "" || r == nil && one.sub.pending(one.event):
+			what = refused
+		default:
+			what = ""
+		}
+		return true, nil
+	})
+	if err != nil && !errors.Is(err, engine.ErrClosed) {
+		return "", &engine.UnansweredError{ID: one.event.ID, PID: owner, Waited: time.Since(began), Err: ctx.Err()}
+	}
+	return what, err
+}
+
+// answer says what becomes of a delivery that was cancelled. The caller holds mu.
+func (u *unit) answer(event *engine.Record) answer {
+	r := u.sub.rows[event.Seq]
+	switch f := u.flights[event.Seq]; {
+	case f != nil && !f.ended && f.begun:
+		return running
+	case f != nil && !f.ended:
+		return refused
+	case f != nil && (f.how.Kind == engine.Done || f.how.Kind == engine.Dead || f.how.Kind == engine.Discard && !f.how.Cancelled):
+		return ""
+	case f != nil, r != nil && r.open(), r == nil && u.sub.pending(event), r != nil && r.State == discarded:
+		return refused
+	}
+	return ""
+}
+
+// edit stores the messages that change returns, all or nothing. change is called again, with
+// mu held, if somebody else has changed one of the records meanwhile.
+func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) error {
+	for tries := 0; ; {
+		if err := l.sync(ctx); err != nil {
+			return err
+		}
+		if err := l.enter(); err != nil {
+			return err
+		}
+		l.entries = 0
+		msgs, err := change()
+		l.mu.Unlock()
+		msgs = slices.DeleteFunc(msgs, func(m *stream.Msg) bool { return m == nil })
+		if err != nil || len(msgs) == 0 {
+			return err
+		}
+		first, _, err := l.stream.Append(ctx, msgs...)
+		if errors.Is(err, stream.ErrConflict) {
+			l.lookForGone(ctx)
+			l.yield(ctx, &tries)
+			continue
+		}
+		if err != nil {
+			return l.storage("change", err)
+		}
+		return l.reach(ctx, first+int64(len(msgs))-1)
+	}
+}

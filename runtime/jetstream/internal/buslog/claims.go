@@ -1,0 +1,174 @@
+package buslog
+
+import (
+	"context"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// The claims say which handlers run, so that who takes over after a crash knows. They are in
+// the cursor. There are two modes:
+//
+//   - Exactly: the claim is stored before the handler is called. Only handlers in the stored
+//     cursor can run, so that a process that dies with one of them was ended by it.
+//   - Busy, which the stored cursor says: handlers run that may not be in it, because so many
+//     begin that waiting would cost too much. Their claims are stored every flushDelay. After a
+//     crash nobody knows who has ended the process, so it counts for nobody.
+//
+// A unit is busy when more handlers begin than burst in exactWindow, until none has begun
+// between two cursors. All cursors that it has say so. After a crash while it was busy, it is exact for the next waryEvents.
+
+// exactWindow is the time in which burst handlers are claimed exactly.
+const exactWindow = 100 * time.Millisecond
+
+// claim notes that a handler begins. It reports whether that has to be stored before the
+// handler is called. The caller holds mu.
+func (u *unit) claim(slot int, suspect bool) (first bool) {
+	switch {
+	case u.wary > 0:
+		u.wary--
+		return true
+	case suspect:
+		return true
+	case !u.busyMode:
+		if now := time.Now(); now.Sub(u.window) > exactWindow {
+			u.window, u.exact = now, 0
+		}
+		if u.exact++; u.exact <= burst {
+			return true
+		}
+		u.busyMode = true
+	}
+	u.begun = true
+	return !u.parts[u.sub.at(slot)].busy // as long as the stored cursor does not say so
+}
+
+// Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
+// until the claim is stored: whoever calls holds locks. So code that ends the process within
+// some microseconds is not always found out.
+func (c *consumer) Prepare(d *engine.Delivery) {
+	u, l := c.unit, c.unit.log
+	l.mu.Lock()
+	slot := 0
+	if d != nil {
+		slot = slotOf(d.Record)
+	}
+	if c.gone || d == nil || !u.hands(slot) {
+		u.unprepare()
+		l.mu.Unlock()
+		return
+	}
+	u.prepared, u.preparing = &claim{Seq: d.Seq, ID: d.ID, Started: time.Now()}, slot
+	u.touch(slot, true)
+	l.mu.Unlock()
+}
+
+// unprepare takes back what Prepare has said. The caller holds mu.
+func (u *unit) unprepare() {
+	if u.prepared != nil && u.has(u.preparing) {
+		u.touch(u.preparing, false) // the stored cursor must not keep the claim
+	}
+	u.prepared = nil
+}
+
+// Begin implements [engine.Settler].
+func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, cancelled bool) {
+	u, l := c.unit, c.unit.log
+	l.mu.Lock()
+	f := c.flight(d)
+	if f == nil || c.cancelled(f) {
+		l.mu.Unlock()
+		return false, f != nil
+	}
+	f.begun, f.started = true, started
+	first := u.claim(f.slot, d.Suspect)
+	u.touch(f.slot, first)
+	l.mu.Unlock()
+	if !first {
+		return true, false
+	}
+	if owns, err := u.write(context.Background()); !owns || err != nil {
+		return false, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.flight(d) == f, false
+}
+
+// cancelled reports whether somebody has cancelled a delivery. The caller holds mu.
+func (c *consumer) cancelled(f *flight) bool {
+	_, ok := c.unit.cancelled(f.record.Seq)
+	return ok
+}
+
+// BeginAll implements [engine.Settler].
+func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
+	u, l := c.unit, c.unit.log
+	l.mu.Lock()
+	first := false // the claims are stored before the handler is called
+	for _, d := range all {
+		f := c.flight(d)
+		if f == nil || c.cancelled(f) {
+			break
+		}
+		f.begun, f.started, f.batch = true, started, len(all) > 1
+		first = u.claim(f.slot, d.Suspect) || first
+		u.touch(f.slot, first)
+		begun++
+	}
+	l.mu.Unlock()
+	if !first {
+		return begun
+	}
+	if owns, err := u.write(context.Background()); !owns || err != nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, d := range all[:begun] {
+		if c.flight(d) == nil { // another process has taken its part over
+			return i
+		}
+	}
+	return begun
+}
+
+// SetWaiting implements [engine.Settler].
+func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	if f := c.flight(d); f != nil {
+		f.waits = waits
+		c.unit.touch(f.slot, false)
+	}
+}
+
+// End implements [engine.Settler]. The delivery is settled next, unless it was before: then
+// its handler was left behind, and its claim was kept.
+func (c *consumer) End(d *engine.Delivery) { c.EndAll([]*engine.Delivery{d}) }
+
+// EndAll implements [engine.Settler].
+func (c *consumer) EndAll(all []*engine.Delivery) {
+	u := c.unit
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	for _, d := range all {
+		if f := c.flight(d); f != nil {
+			f.returned = true
+		}
+		if one, left := u.left[d]; left {
+			delete(u.left, d)
+			u.touch(one.slot, false)
+		}
+	}
+}
+
+// flight returns what this consumer has polled and not settled, or nil. The caller holds mu.
+func (c *consumer) flight(d *engine.Delivery) *flight {
+	f := c.unit.flights[d.Seq]
+	if f == nil || f.ended || c.gone || f.delivery != d {
+		return nil
+	}
+	return f
+}

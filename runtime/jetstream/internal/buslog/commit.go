@@ -1,0 +1,346 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// flushDelay is for how long a success may be known to this process only.
+const flushDelay = 5 * time.Millisecond
+
+// burst is how many successes, and beginnings of handlers, are stored at once after a quiet
+// time. In the long run it is one for each flushDelay.
+const burst = 16
+
+// batchRoom is how many messages one batch has at most, but for the staged events of a
+// single delivery.
+const batchRoom = 500
+
+func sortClaims(c *cursor) {
+	slices.Sort(c.Open)
+	c.Open = slices.Compact(c.Open)
+	slices.SortFunc(c.Ran, func(a, b claim) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// run stores what has changed, until the subscription is removed. There is one batch on its
+// way at a time, for all parts: the next one builds on it.
+func (u *unit) run() {
+	var last time.Time
+	left := burst // cursors that may be written at once
+	for {
+		select {
+		case <-u.now:
+		case <-u.soon:
+			left = min(left+int(time.Since(last)/flushDelay), burst)
+			last = time.Now()
+			if left > 0 {
+				left--
+				break
+			}
+			t := time.NewTimer(flushDelay)
+			select {
+			case <-u.now:
+			case <-t.C:
+			case <-u.log.stopped:
+			}
+			t.Stop()
+		case <-u.log.stopped:
+			return
+		}
+		for u.commit() {
+		}
+		u.log.mu.Lock()
+		removed := u.log.units[u.sub.ID] != u
+		u.log.mu.Unlock()
+		if removed {
+			return
+		}
+	}
+}
+
+// commit stores what has ended. It reports whether there is more.
+func (u *unit) commit() (more bool) {
+	l := u.log
+	l.mu.Lock()
+	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
+		l.mu.Unlock()
+		return false
+	}
+	taken := u.takeEnded()
+	l.mu.Unlock()
+
+	keys, err := u.lookUp(taken)
+	if err != nil {
+		if !u.unsure && !l.isClosed() {
+			l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", u.sub.Name, "error", err)
+		}
+		u.unsure = true
+		u.pause(time.Second)
+		return true
+	}
+	u.unsure = false
+	asked := u.askedEvents()
+
+	l.mu.Lock()
+	rows, err := u.wholeRows(taken)
+	if !u.owns() {
+		l.mu.Unlock()
+		return false
+	}
+	if err != nil {
+		l.mu.Unlock()
+		u.pause(retryPause)
+		return true
+	}
+	u.whole = rows
+	p := u.makePlan(taken, keys, asked)
+	if u.plan = p; len(p.msgs) == 0 {
+		u.complete(p)
+		l.mu.Unlock()
+		return false
+	}
+	l.mu.Unlock()
+	if u.send(p) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if u.plan == p { // its parts were taken over before it was read
+			u.plan = nil
+		}
+		return u.owns() && len(u.queue) > 0
+	}
+	return true
+}
+
+// takeEnded returns the deliveries that have ended and fit into one batch. They stay in the
+// queue until they are stored. The caller holds mu.
+func (u *unit) takeEnded() []*flight {
+	room, n := batchRoom, 0
+	for ; n < len(u.queue) && (n == 0 || !u.alone); n++ {
+		room -= 1 + 2*len(u.queue[n].how.Staged)
+		if room < 0 && n > 0 {
+			break
+		}
+	}
+	return slices.Clone(u.queue[:n])
+}
+
+// lookUp asks for the idempotency keys of staged records. It fails if the servers do not say
+// what they know of one: then nobody knows whether the record is to be stored.
+func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
+	found := lookedUp{}
+	for _, f := range taken {
+		for i := range f.how.Staged {
+			r := f.how.Staged[i]
+			if r.Dedupe == nil || r.Duplicate {
+				continue
+			}
+			err := u.log.recognise(context.Background(), &r)
+			if conflict := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+				return nil, err
+			}
+			k := known{err: err}
+			if r.Duplicate {
+				k.first = r.ID
+			}
+			found[&f.how.Staged[i]] = k
+		}
+	}
+	return found, nil
+}
+
+// makePlan returns the batch that stores how deliveries have ended. The caller holds mu.
+func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
+	l := u.log
+	p := &plan{changes: u.changes, cursors: map[int]*cursor{}}
+	settled, stagedKeys, parts := map[int64]bool{}, engine.Keys{}, map[int]bool{}
+	for _, f := range taken {
+		if u.flights[f.record.Seq] != f { // another process has taken its part over meanwhile
+			continue
+		}
+		p.flights = append(p.flights, f)
+		settled[f.record.Seq], parts[u.sub.at(f.slot)] = true, true
+		for i := range f.how.Staged {
+			u.stage(p, &f.how.Staged[i], keys, stagedKeys)
+		}
+		if r := u.rowOf(f); r != nil {
+			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
+		}
+	}
+	p.msgs = append(p.msgs, u.answers(settled, asked, parts)...)
+	u.busyMode = u.busyMode && u.begun
+	u.begun = false
+	for _, at := range u.sub.live() {
+		s := &u.parts[at]
+		if !s.owned {
+			continue
+		}
+		left := s.leaving && u.quiet(at, settled)
+		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || u.nextOf(at-1) > u.sub.nextAt(at)+behind {
+			c := u.cursorOf(at, settled, left)
+			p.cursors[at] = c
+			p.msgs = append(p.msgs, l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev))
+		}
+	}
+	return p
+}
+
+// behind is how many events without anything for it a part passes before that is stored.
+const behind = 4096
+
+// stage adds an event that a handler has published.
+func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Keys) {
+	l := u.log
+	if r.Duplicate || r.IfWanted && !l.wanted(r.Type) {
+		return
+	}
+	if r.Dedupe == nil {
+		p.msgs = append(p.msgs, l.eventMsg(r))
+		return
+	}
+	first, err := r.ID, keys[r].err
+	if k := keys[r]; k.first != uuid.Nil {
+		first = k.first
+	} else if err == nil {
+		same := *r
+		err = staged.Recognise(&same)
+		first = same.ID
+	}
+	if tell := r.Dedupe.Settled; tell != nil {
+		p.told = append(p.told, func() { tell(first, err) })
+	}
+	if err == nil && first == r.ID {
+		if msg, err := l.keyMsg(r); err == nil {
+			p.msgs = append(p.msgs, msg, l.eventMsg(r))
+		}
+	}
+}
+
+// cursorMsg returns the message of a cursor. It is refused if the cursor has changed since rev.
+func (l *Log) cursorMsg(s *sub, at int, c *cursor, rev int64) *stream.Msg {
+	data, _ := json.Marshal(c)
+	return &stream.Msg{Subject: l.cursorSubject(s.ID, at), Data: data, Only: true, Expect: stream.Expecting(rev)}
+}
+
+// send stores a plan. It reports false if it has to be made anew.
+func (u *unit) send(p *plan) bool {
+	l := u.log
+	var records []engine.Record
+	for _, f := range p.flights {
+		records = append(records, f.how.Staged...)
+	}
+	err := l.declareTypesOf(context.Background(), records)
+	for failing := false; ; {
+		var first int64
+		if err == nil {
+			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {
+				l.reach(context.Background(), first+int64(len(p.msgs))-1)
+				if failing {
+					l.logger.Info("dispositions can be stored again", "subscription_id", u.sub.Name)
+				}
+				u.tries = 0
+				return true
+			}
+		}
+		select {
+		case <-l.stopped:
+			return true
+		default:
+		}
+		if errors.Is(err, stream.ErrConflict) || errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored) {
+			// Somebody else has changed one of the records, or this was stored already: the
+			// view says so when it has everything.
+			if errors.Is(err, stream.ErrInDoubt) {
+				l.mu.Lock()
+				u.doubts = append(u.doubts, p) // it may be stored later
+				l.mu.Unlock()
+			}
+			failed := l.sync(context.Background())
+			l.lookForGone(context.Background())
+			l.mu.Lock()
+			if u.plan == p {
+				u.plan = nil
+			}
+			l.mu.Unlock()
+			if failed != nil || u.tries > 0 { // somebody else is at it, too
+				u.pause(min(time.Duration(u.tries+1)*flushDelay, time.Second))
+			}
+			if u.tries++; u.tries%lookTries == 0 {
+				go l.verify()
+			}
+			return false
+		}
+		if (errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload)) && u.shrink(p, err) {
+			return false
+		}
+		if !failing {
+			failing = true
+			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", u.sub.Name, "error", err)
+		}
+		u.pause(time.Second)
+		err = nil
+	}
+}
+
+// pause waits before the next try.
+func (u *unit) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-u.log.stopped:
+	}
+}
+
+// complete says that a plan is stored. The caller holds mu.
+func (u *unit) complete(p *plan) {
+	u.plan, u.stored, u.alone = nil, p.changes, false
+	u.doubts = nil // they build on older cursors
+	done := map[*flight]bool{}
+	for _, f := range p.flights {
+		if done[f] = true; u.flights[f.record.Seq] == f {
+			delete(u.flights, f.record.Seq)
+		}
+	}
+	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
+		if done[f] && f.returns() {
+			u.returning--
+		}
+		return done[f]
+	})
+	left := false
+	for at, c := range p.cursors {
+		if s := &u.parts[at]; c.Owner == "" {
+			*s, left = share{n: s.n}, true
+			u.forgetLeft(at)
+		} else {
+			s.stored, s.busy = p.changes, c.Busy
+		}
+	}
+	for _, tell := range p.told {
+		tell()
+	}
+	if u.busyMode { // the next cursors say that it is quiet
+		u.changed(false)
+	}
+	u.noteWritten()
+	// What has ended with a row may be due at once.
+	for _, f := range p.flights {
+		if r := u.sub.rows[f.record.Seq]; r != nil {
+			u.log.queueRow(u.sub, r)
+		}
+	}
+	if left {
+		u.log.lack()
+	}
+	if u.consumer != nil && len(p.flights) > 0 {
+		u.consumer.wake()
+	}
+}

@@ -1,0 +1,305 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// consumer is a subscription that the bus polls. It implements [engine.Consumer], and is
+// guarded by the log's mu.
+type consumer struct {
+	unit *unit
+	name string // that this process knows
+	wake func()
+	gone bool // another consumer has taken its place, or the log is closed
+}
+
+// Consumer implements [engine.Dispatcher].
+func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
+	if err := l.DeclareConsumers(ctx, []engine.ConsumerSpec{spec}); err != nil {
+		return nil, err
+	}
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	u := l.unitOf(l.sub(l.registry.known(spec.Name).ID))
+	c := &consumer{unit: u, name: spec.Name, wake: func() {}}
+	if u.consumer != nil {
+		u.consumer.end()
+	}
+	u.consumer = c
+	other := u.owns() && u.parallel != spec.Parallel
+	u.parallel = spec.Parallel
+	dispatching := l.dispatching
+	l.mu.Unlock()
+	if !dispatching {
+		return c, nil
+	}
+	if other { // it is divided anew
+		if err := u.release(ctx); err != nil {
+			return nil, err
+		}
+	}
+	crashes, err := l.begin(ctx, u)
+	l.report(crashes)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// LetGo implements [engine.Dispatcher].
+func (l *Log) LetGo(ctx context.Context, from engine.Consumer) error {
+	c, ok := from.(*consumer)
+	if !ok || c == nil {
+		return l.Flush(ctx)
+	}
+	if err := l.enter(); err != nil {
+		return err
+	}
+	u := c.unit
+	ours := u.consumer == c
+	c.end()
+	l.mu.Unlock()
+	if !ours { // another consumer has taken its place
+		return l.Flush(ctx)
+	}
+	return u.release(ctx)
+}
+
+// end ends the consumer. What it has polled and not settled comes again. The caller holds mu.
+func (c *consumer) end() {
+	c.gone, c.wake = true, func() {}
+	u := c.unit
+	for seq, f := range u.flights {
+		if f.consumer == c && !f.ended {
+			delete(u.flights, seq)
+			u.again(f)
+		}
+	}
+	if u.consumer == c {
+		u.consumer = nil
+	}
+}
+
+// again makes what was polled come again. The caller holds mu.
+func (u *unit) again(f *flight) {
+	seq := f.record.Seq
+	if r := u.sub.rows[seq]; r != nil {
+		u.back++
+		u.log.queueRow(u.sub, r)
+	} else if seq < u.nextOf(f.slot) {
+		u.putBack(reopened{seq, f.slot})
+	}
+	u.touch(f.slot, false)
+}
+
+// Notify implements [engine.Source].
+func (c *consumer) Notify(wake func()) {
+	c.unit.log.mu.Lock()
+	if !c.gone {
+		c.wake = wake
+	}
+	c.unit.log.mu.Unlock()
+	wake()
+}
+
+// Poll implements [engine.Source].
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return c.poll(dst, limit, true)
+}
+
+// PollRetries implements [engine.Source].
+func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+	return c.poll(dst, limit, false)
+}
+
+func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.Delivery, error) {
+	u, l := c.unit, c.unit.log
+	if err := l.enter(); err != nil {
+		return dst, err
+	}
+	defer l.mu.Unlock()
+	if u.moved && !c.gone {
+		u.moved = false
+		return dst, engine.ErrMoved
+	}
+	if c.gone {
+		return dst, nil
+	}
+	if u.polled = true; !u.owns() {
+		return dst, nil
+	}
+	if u.returning > 0 {
+		return dst, nil // they come first, and then the consumer is woken
+	}
+	full, back := len(dst)+limit, u.back
+	for len(dst) < full {
+		at := slices.IndexFunc(u.reopen, func(one reopened) bool { return u.hands(one.slot) })
+		if at < 0 {
+			break
+		}
+		seq, slot := u.reopen[at].seq, u.reopen[at].slot
+		var err error
+		if dst, err = c.pollRows(dst, full, seq); len(dst) == full || err != nil || !u.same(c, back) {
+			return dst, l.storage("read", err)
+		}
+		r, err := l.event(seq)
+		if err != nil && !errors.Is(err, stream.ErrNotFound) {
+			return dst, l.storage("read", err)
+		}
+		at, still := slices.BinarySearchFunc(u.reopen, seq, compareReopened)
+		if !u.same(c, back) || !u.hands(slot) || !still { // it has changed while the server was asked
+			return dst, nil
+		}
+		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights[seq] == nil {
+			dst = append(dst, c.handOut(r, nil))
+		} else {
+			u.touch(slot, false)
+		}
+	}
+	dst, err := c.pollRows(dst, full, 0)
+	if !all || err != nil || !u.same(c, back) {
+		return dst, l.storage("read", err)
+	}
+	passed := false
+	for len(dst) < full && u.next <= l.applied && !c.gone && u.owns() && !u.moved {
+		events, until, err := l.eventsFrom(u.next)
+		if err != nil {
+			return dst, l.storage("read", err)
+		}
+		if !u.same(c, back) {
+			break
+		}
+		for _, r := range events {
+			if len(dst) == full {
+				until = 0
+				break
+			}
+			if r.Seq < u.next {
+				continue
+			}
+			mine := u.isNext(r)
+			u.next, passed = r.Seq+1, true
+			switch {
+			case !mine || r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights[r.Seq] != nil:
+			case r.Due.After(time.Now()):
+				u.park(r)
+			default:
+				dst = append(dst, c.handOut(r, nil))
+			}
+		}
+		if until >= u.next {
+			u.next, passed = until+1, true
+		}
+	}
+	if passed {
+		u.changed(false)
+	}
+	return dst, nil
+}
+
+// isNext reports whether an event is this process's, and was not looked at.
+func (u *unit) isNext(r *engine.Record) bool {
+	slot := slotOf(r)
+	return u.hands(slot) && r.Seq >= u.nextOf(slot)
+}
+
+// PollEvent implements [engine.Source].
+func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
+	u, l := c.unit, c.unit.log
+	if err := l.enter(); err != nil {
+		return nil, time.Time{}, err
+	}
+	defer l.mu.Unlock()
+	r, now := u.sub.rows[seq], time.Now()
+	switch {
+	case c.gone || !u.owns() || r != nil && !u.hands(r.slot()):
+		return nil, time.Time{}, nil
+	case u.flights[seq] != nil:
+		switch f := u.flights[seq]; {
+		case f.park:
+			return nil, f.record.Due, nil
+		case f.ended: // and soon stored
+			return nil, now.Add(flushDelay), nil
+		}
+		return nil, time.Time{}, nil
+	case r == nil && seq >= u.next:
+		return c.pollAhead(seq)
+	case r == nil || !r.open():
+		return nil, time.Time{}, nil
+	case r.State == held && l.typePaused(r.Type):
+		return nil, now, nil
+	case r.State == waiting && r.Due.After(now):
+		return nil, r.Due, nil
+	}
+	whole, err := l.wholeRow(u.sub, seq)
+	switch {
+	case err != nil:
+		return nil, time.Time{}, l.storage("read", err)
+	case whole == nil || c.gone || !u.hands(r.slot()) || u.flights[seq] != nil || u.sub.rows[seq] != r: // it has changed meanwhile
+		return nil, time.Now(), nil
+	}
+	return c.handOut(whole.record(), whole), time.Time{}, nil
+}
+
+// pollAhead is PollEvent for an event that the consumer has not come to. It is handed out if
+// it is delayed and due. The caller holds mu, which is free while the server is asked.
+func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
+	u, l := c.unit, c.unit.log
+	r, err := l.event(seq)
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return nil, time.Time{}, nil
+	case err != nil:
+		return nil, time.Time{}, l.storage("read", err)
+	case c.gone || u.flights[seq] != nil || u.sub.rows[seq] != nil:
+		return nil, time.Now(), nil // it has changed meanwhile
+	case !u.hands(slotOf(r)):
+		return nil, time.Time{}, nil
+	case !u.isNext(r):
+		return nil, time.Now(), nil
+	case r.Due.IsZero() || !u.sub.matches(r):
+		return nil, time.Time{}, nil
+	case r.Due.After(time.Now()):
+		return nil, r.Due, nil
+	}
+	d := c.handOut(r, nil)
+	u.flights[seq].ahead = true
+	return d, time.Time{}, nil
+}
+
+// handOut notes that a delivery is polled. The caller holds mu.
+func (c *consumer) handOut(r *engine.Record, row *row) *engine.Delivery {
+	d := c.deliveryOf(r, row)
+	d.Token = c
+	c.unit.flights[r.Seq] = &flight{delivery: d, record: r, slot: slotOf(r), consumer: c, row: row}
+	return d
+}
+
+// deliveryOf returns a delivery as this process sees it.
+func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
+	here := r
+	if name := c.unit.log.here[r.Type]; name != "" && name != r.Type {
+		renamed := *r
+		renamed.Type = name
+		here = &renamed
+	}
+	d := &engine.Delivery{Record: here, Since: r.CreatedAt}
+	if !r.Due.IsZero() {
+		d.Since = r.Due
+	}
+	if row != nil {
+		d.Failures, d.Uncounted, d.MaxAttempts, d.Crashed, d.Suspect = row.Failures, row.Uncounted, row.MaxAttempts, row.Crashed, row.Suspect
+		d.Since, d.Progress, d.Snoozes, d.Replayed = row.Since, row.Progress, row.Snoozes, row.Replayed
+		if d.Suspect {
+			d.Together = max(row.Together, 1)
+		}
+	}
+	return d
+}

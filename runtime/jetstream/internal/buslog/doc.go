@@ -1,0 +1,54 @@
+// Package buslog is the engine on NATS JetStream: it implements engine.Log and
+// engine.Inspection on one stream.
+//
+// # The records
+//
+// Subjects begin with the name of the stream (subjects.go has all of them):
+//
+//	e.SLOT.TYPE  an event; its headers have id, type, version, times, metadata, key; the body is the payload
+//	n            the registry: types, subscriptions, pauses, in one record, so that whoever changes a part has seen all of it
+//	c.SUB        the cursor of a subscription: who handles it, what is settled, which handlers run; or that it is divided
+//	c.SUB.N      the cursor of a part of a subscription that is divided
+//	d.SUB.SEQ    the row of a delivery that did not simply go well: it waits, is held, dead, discarded, or was done late
+//	k.HASH       an idempotency key
+//	r.SUB.SEQ    somebody's wish to have a delivery cancelled, until the owner has answered
+//	a, s, t, l, v, q  the audit, schemas, schedules, rates of limits, what processes show, requests of operators
+//	p, h         the events that were pruned just now, and how many were before
+//	m            how far a move from a file has come
+//	o            the processes that share subscriptions
+//
+// All but events replace the record of their subject (roll-up), under the condition that its
+// sequence number is the one that the writer has seen.
+//
+// # The rooms
+//
+//	log.go, view.go   an open log. It follows the stream, and keeps a view of it: everything but the events, up to one message
+//	ring.go, meter.go the newest events, which are in memory; older ones are read in pages
+//	wholerows.go      what is in memory of rows, and how the rest is read
+//	append.go         publishing, idempotency keys, and what to do when the server does not answer
+//	registry.go       types and subscriptions
+//	consumer.go       the feed: hands out the rows that are due, and then the log in order
+//	claims.go         which handlers run
+//	verdict.go        how a delivery has ended, and the row that says so
+//	commit.go         the batch that stores verdicts, one at a time for each subscription
+//	fence.go, recover.go  which process handles a subscription; what ran when one died
+//	liveness.go       who is alive, and when to look
+//	parts.go, divide.go   the parts of a subscription, and its cursors
+//	share.go, members.go  what this process has of them, and what it should have
+//	cancel.go         cancelling and discarding
+//	unit.go           a subscription that this process handles: what ties the rooms together
+//	inspect*.go       what operators see and do
+//	arrive*.go        a bus that comes from a file: its records are written here, and no log is open meanwhile
+//
+// # The rules
+//
+// The view changes only by messages of the stream, in their order, and those of a batch
+// together. A process learns that its own batch is stored when its cursor arrives. So there is
+// one way by which state changes, whoever has changed it, and an answer of the server that is
+// lost needs no decision: the cursor comes, or it does not.
+//
+// Who takes a subscription over makes its cursor from the one in the view, and the server
+// refuses it unless that is the last one. The rows of a cursor come before it in the stream: a
+// view that has the last cursor has everything that its owner has stored. This is the fence, and
+// it is why rows and cursors must come through the same reader.
+package buslog

@@ -1,0 +1,79 @@
+package buslog
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Failing implements [engine.Source].
+func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, err error) {
+	l := c.unit.log
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	c.unit.polled = true // what is acquired from now on is news
+	var rows []*row
+	for _, r := range c.unit.sub.rows {
+		if r.Seq > after && r.failing() && c.unit.hands(r.slot()) {
+			rows = append(rows, r)
+		}
+	}
+	// What has failed a moment ago has no row yet, or an older one.
+	recent := map[int64]*flight{}
+	for seq, f := range c.unit.flights {
+		if r := c.unit.sub.rows[seq]; seq > after && f.again() && c.unit.hands(f.slot) && (r == nil || !r.failing()) {
+			rows, recent[seq] = append(rows, &row{Seq: seq}), f
+		}
+	}
+	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, r := range rows[:min(limit, len(rows))] {
+		if f := recent[r.Seq]; f != nil {
+			failing = append(failing, c.deliveryOf(f.record, f.row))
+			continue
+		}
+		if r.Key == "" { // it is computed from the payload
+			whole, err := l.wholeRow(c.unit.sub, r.Seq)
+			if err != nil {
+				return nil, l.storage("read", err)
+			}
+			if whole == nil { // it was settled meanwhile
+				continue
+			}
+			r = whole
+		}
+		failing = append(failing, c.deliveryOf(r.record(), r))
+	}
+	return failing, nil
+}
+
+// failing reports whether the delivery was begun and has to come again.
+func (r *row) failing() bool {
+	return r.open() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect)
+}
+
+// again reports whether a delivery has ended in a way by which it comes again later.
+func (f *flight) again() bool {
+	return f.ended && (f.how.Kind == engine.Retry || f.how.Kind == engine.Snooze || f.how.Kind == engine.Hold)
+}
+
+// Cancelled implements [engine.Source].
+func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	return c.unit.cancelled(seq)
+}
+
+func (u *unit) cancelled(seq int64) (reason string, ok bool) {
+	switch r, a := u.sub.rows[seq], u.sub.asks[seq]; {
+	case r != nil && !r.open():
+		return "", false
+	case r != nil && r.Cancelled:
+		return r.Reason, true
+	case a != nil:
+		return a.Reason, true
+	}
+	return "", false
+}

@@ -1,0 +1,145 @@
+package buslog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// findSlack is by how much the clocks of publishers and servers may differ, so that an event
+// is found by the time in its id.
+const findSlack = time.Hour
+
+// find returns the event of an id, or a *NotFoundError. The caller holds mu, which is free
+// while the server is asked.
+func (l *Log) find(id uuid.UUID) (*engine.Record, error) {
+	at, _ := timeOf(id)
+	found, err := l.findNear(map[uuid.UUID]time.Time{id: at})
+	if err == nil && found[id] == nil { // by a clock that is wrong, or it is no id of a time
+		err = l.each(1, func(r *engine.Record) bool {
+			if r.ID == id {
+				found[id] = r
+			}
+			return found[id] == nil
+		})
+	}
+	if err == nil && (found[id] == nil || !l.shown(found[id])) {
+		err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+	}
+	return found[id], err
+}
+
+// findNear returns the events of ids that have a row, were made by operators, or were stored
+// at about a time; zero for an unknown one. The caller holds mu, which is free while the server
+// is asked.
+func (l *Log) findNear(ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Record, error) {
+	found := map[uuid.UUID]*engine.Record{}
+	for _, r := range l.ring.events {
+		if _, wanted := ids[r.ID]; wanted {
+			found[r.ID] = r
+		}
+	}
+	places := l.placesOf(ids)
+	var from, to time.Time
+	for id, at := range ids {
+		if found[id] != nil {
+			continue
+		}
+		r, err := l.rowed(places[id])
+		if r == nil && err == nil {
+			r, err = l.made(id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			found[id] = r
+			continue
+		}
+		if at.IsZero() {
+			continue
+		}
+		if from.IsZero() || at.Before(from) {
+			from = at
+		}
+		if at.After(to) {
+			to = at
+		}
+	}
+	if from.IsZero() {
+		return found, nil
+	}
+	seq, err := l.before(from.Add(-findSlack))
+	if err != nil {
+		return nil, err
+	}
+	err = l.each(seq+1, func(r *engine.Record) bool {
+		if _, wanted := ids[r.ID]; wanted {
+			found[r.ID] = r
+		}
+		return len(found) < len(ids) && !r.CreatedAt.After(to.Add(findSlack))
+	})
+	return found, err
+}
+
+// placesOf returns the places of events that have a row. The caller holds mu.
+func (l *Log) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
+	places := map[uuid.UUID]int64{}
+	for _, s := range l.subs {
+		for seq, r := range s.rows {
+			if _, wanted := ids[r.ID]; wanted {
+				places[r.ID] = seq
+			}
+		}
+	}
+	return places
+}
+
+// rowed returns the event of a row at a place; nil if that is 0 or the event was pruned just
+// now. The caller holds mu, which is free while the server is asked.
+func (l *Log) rowed(seq int64) (*engine.Record, error) {
+	if seq == 0 {
+		return nil, nil
+	}
+	r, err := l.event(seq)
+	if errors.Is(err, stream.ErrNotFound) {
+		return nil, nil
+	}
+	return r, l.storage("read", err)
+}
+
+// made returns an event that an operator has made, or nil. The caller holds mu, which is free
+// while the server is asked.
+func (l *Log) made(id uuid.UUID) (*engine.Record, error) {
+	l.mu.Unlock()
+	m, err := l.stream.LastOf(context.Background(), l.madeSubject(id))
+	l.mu.Lock()
+	if errors.Is(err, stream.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, l.storage("read", err)
+	}
+	return eventOf(m)
+}
+
+// timeOf returns the time in an id of version 7.
+func timeOf(id uuid.UUID) (time.Time, bool) {
+	if id.Version() != 7 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)), true
+}
+
+// shown reports whether an event is part of the log. One that an operator has made is when
+// its first row is stored, just after the event. The caller holds mu.
+func (l *Log) shown(r *engine.Record) bool {
+	return r.Origin == nil || slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.rows[r.Seq] != nil })
+}

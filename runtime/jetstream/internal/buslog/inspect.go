@@ -1,0 +1,256 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Inspection looks into a log and steers it. It implements [engine.Inspection]. Names are
+// those that the newest catalogue gives.
+type Inspection struct {
+	*Log
+	actor string
+}
+
+var _ engine.Inspection = (*Inspection)(nil)
+
+// Inspect opens the log of a stream, for an actor.
+func Inspect(ctx context.Context, s *stream.Stream, target, actor string) (*Inspection, error) {
+	l, err := open(ctx, s, target, engine.Options{}, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Inspection{l, actor}, nil
+}
+
+// look locks the log when it has everything that the server has.
+func (in *Inspection) look(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := in.sync(ctx); err != nil {
+		return err
+	}
+	return in.enter()
+}
+
+// Status implements [engine.StatusReader].
+func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status) (status engine.Status, err error) {
+	status = engine.Status{At: time.Now().UTC(), Path: in.target, Schema: format}
+	if status.Size, err = in.stream.Size(ctx); err != nil {
+		return status, in.storage("read", err)
+	}
+	activity, owner, err := in.Activity(ctx)
+	if err != nil {
+		return status, err
+	}
+	if owner.PID != 0 {
+		status.Owner = &owner
+	}
+	if err := in.look(ctx); err != nil {
+		return status, err
+	}
+	defer in.mu.Unlock()
+	if err := in.countTypes(ctx, &status, limit); err != nil {
+		return status, err
+	}
+	if status.Subscriptions, err = in.states(ctx, limit); err != nil {
+		return status, err
+	}
+	now := in.markOf(status.Subscriptions)
+	status.Mark = now
+	if before, ok := since.Mark.(mark); ok {
+		if err := in.rates(now, before, &status); err != nil {
+			return status, err
+		}
+	}
+	for i := range status.Subscriptions {
+		s := &status.Subscriptions[i]
+		s.Unhandled = s.Backlog > 0 && slices.Contains(activity.Unhandled, s.Name)
+		s.Saturated = s.Backlog > 0 && slices.Contains(activity.Saturated, s.Name)
+		status.DeadLetters += s.Dead
+	}
+	status.Pauses = []engine.PauseState{}
+	for _, p := range in.registry.Pauses {
+		one := engine.PauseState{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+		if p.Kind == engine.PauseType {
+			one.Subscription, one.Types = "", p.Target
+		}
+		status.Pauses = append(status.Pauses, one)
+	}
+	status.Snoozed = in.snoozed()
+	status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
+	return status, nil
+}
+
+// countTypes counts the newest events, up to a limit. The caller holds mu, which is free
+// while the server is asked.
+func (in *Inspection) countTypes(ctx context.Context, status *engine.Status, limit int) error {
+	types := map[string]*engine.TypeCount{}
+	status.Types = []engine.TypeCount{}
+	note := func(r *engine.Record) {
+		if at := r.CreatedAt.UTC(); status.Oldest.IsZero() || at.Before(status.Oldest) {
+			status.Oldest = at
+		}
+		if at := r.CreatedAt.UTC(); at.After(status.Newest) {
+			status.Newest = at
+		}
+	}
+	err := in.eachBack(in.applied, func(r *engine.Record) bool {
+		if status.Events == limit {
+			status.More = true
+			return false
+		}
+		if !in.shown(r) {
+			return true
+		}
+		status.Events++
+		name, at := in.registry.nameOf(r.Type), r.CreatedAt.UTC()
+		one := types[name]
+		if one == nil {
+			routed := slices.ContainsFunc(in.inOrder(), func(s *sub) bool { return s.routes[r.Type] })
+			one = &engine.TypeCount{Name: name, Unrouted: !routed && name[0] != engine.OwnType, Oldest: at, Newest: at}
+			types[name] = one
+		}
+		one.Events++
+		if at.Before(one.Oldest) {
+			one.Oldest = at
+		}
+		if at.After(one.Newest) {
+			one.Newest = at
+		}
+		note(r)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		status.Types = append(status.Types, *types[name])
+	}
+	if !status.More {
+		return nil
+	}
+	first, err := in.oldest(ctx)
+	if first != nil {
+		note(first)
+	}
+	return err
+}
+
+// Subscriptions implements [engine.StatusReader].
+func (in *Inspection) Subscriptions(ctx context.Context, limit int) (states []engine.SubscriptionState, err error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	return in.states(ctx, limit)
+}
+
+// states returns where the subscriptions stand. The caller holds mu, which is free while the
+// server is asked.
+func (in *Inspection) states(ctx context.Context, limit int) (states []engine.SubscriptionState, err error) {
+	for _, s := range in.inOrder() {
+		lag, err := in.lagOf(ctx, s, limit)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, engine.SubscriptionState{
+			Name: s.Name, Pattern: s.Pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost,
+			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
+		})
+	}
+	return states, nil
+}
+
+// Names implements [engine.StatusReader].
+func (in *Inspection) Names(ctx context.Context) (names engine.Names, err error) {
+	if err := in.look(ctx); err != nil {
+		return names, err
+	}
+	defer in.mu.Unlock()
+	for _, s := range in.registry.Subs {
+		names.Subscriptions = append(names.Subscriptions, s.Name)
+	}
+	for _, s := range in.registry.Subs {
+		names.Subscriptions = append(names.Subscriptions, s.Former...)
+	}
+	for _, of := range []func(typenames.Row) string{func(r typenames.Row) string { return r.Name }, func(r typenames.Row) string { return r.Written }} {
+		for _, r := range in.registry.Types {
+			if name := of(r); !slices.Contains(names.Types, name) {
+				names.Types = append(names.Types, name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// Activity implements [engine.StatusReader]. It puts together what all processes show.
+func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner engine.Owner, err error) {
+	if err := in.look(ctx); err != nil {
+		return all, owner, err
+	}
+	processes := maps.Clone(in.activity.Processes)
+	owners := map[string]cursor{}
+	for _, s := range in.subs {
+		for instance, c := range s.owners() {
+			owners[instance] = *c
+		}
+	}
+	in.mu.Unlock()
+	for instance, c := range owners {
+		alive := in.alive(ctx, instance)
+		if alive || owner.PID == 0 {
+			owner = engine.Owner{PID: c.PID, Since: c.Since, Alive: alive || owner.Alive}
+		}
+		if !alive {
+			delete(processes, instance)
+		}
+	}
+	for _, instance := range slices.Sorted(maps.Keys(processes)) {
+		p := processes[instance]
+		all.Breakers = append(all.Breakers, p.Activity.Breakers...)
+		all.Attempts = append(all.Attempts, p.Activity.Attempts...)
+		all.Unhandled = append(all.Unhandled, p.Activity.Unhandled...)
+		all.Saturated = append(all.Saturated, p.Activity.Saturated...)
+		if owner.PID == 0 {
+			owner = engine.Owner{PID: p.PID, Since: p.Since, Alive: in.alive(ctx, instance)}
+		}
+	}
+	return all, owner, nil
+}
+
+// Schedules implements [engine.ScheduleReader].
+func (in *Inspection) Schedules(ctx context.Context) ([]engine.Schedule, error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	all := slices.Clone(in.schedules)
+	slices.SortFunc(all, func(a, b engine.Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Schema implements [engine.DeadLetterReader].
+func (in *Inspection) Schema(ctx context.Context, eventType string) (newest engine.Schema, err error) {
+	if err := in.look(ctx); err != nil {
+		return newest, err
+	}
+	defer in.mu.Unlock()
+	for _, s := range in.schemas {
+		if in.registry.nameOf(s.Type) != in.registry.nameOf(eventType) || s.Of.Version < newest.Version {
+			continue
+		}
+		if s.Of.Version > newest.Version || s.Of.StoredAt.After(newest.StoredAt) {
+			newest = s.Of
+		}
+	}
+	return newest, nil
+}

@@ -1,0 +1,144 @@
+package buslog
+
+import (
+	"context"
+	"slices"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// letter is a dead delivery, and where it is.
+type letter struct {
+	*row
+	sub *sub
+	at  int // the place of the subscription among all
+}
+
+func (l letter) key() engine.Key { return engine.Key{EventID: l.ID, Subscription: l.sub.Name} }
+
+// place orders letters by the time at which they died.
+func (l letter) place() []int64 { return []int64{l.Died.UnixNano(), l.Seq, int64(l.at)} }
+
+// letters returns the dead letters that a filter chooses, in no order. The caller holds mu.
+func (l *Log) letters(f engine.Filter) (found []letter) {
+	for at, s := range l.inOrder() {
+		for _, r := range s.rows {
+			if one := (letter{r, s, at}); r.State == dead && l.choosesLetter(f, one) {
+				found = append(found, one)
+			}
+		}
+	}
+	return found
+}
+
+func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
+	named := func(name string) bool {
+		s := l.registry.known(name)
+		return s != nil && s.ID == one.sub.ID
+	}
+	keyed := func(k engine.Key) bool { return k.EventID == one.ID && named(k.Subscription) }
+	own := one.Type[0] == engine.OwnType // which dead letters may be of
+	switch {
+	case len(f.Subscriptions) > 0 && !slices.ContainsFunc(f.Subscriptions, named),
+		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, one.Reason),
+		len(f.Keys) > 0 && !slices.ContainsFunc(f.Keys, keyed),
+		f.Group != "" && f.Group != one.Fingerprint,
+		one.Died.Before(f.Since) || !f.Until.IsZero() && one.Died.After(f.Until):
+		return false
+	}
+	var texts []string
+	for _, a := range one.Attempts {
+		texts = append(texts, a.Error)
+	}
+	return own && len(f.Types) == 0 || l.matches(f, one.record(), texts)
+}
+
+// DeadLetters implements [engine.DeadLetterReader].
+func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page, oldestFirst bool) ([]engine.DeadLetter, string, error) {
+	if err := in.look(ctx); err != nil {
+		return nil, "", err
+	}
+	defer in.mu.Unlock()
+	found, cursor, err := paged(p, in.letters(f), 3, letter.place, oldestFirst)
+	var all []engine.DeadLetter
+	for _, l := range found {
+		all = append(all, in.deadLetter(l))
+	}
+	return all, cursor, err
+}
+
+// deadLetter returns a letter as an operator sees it.
+func (l *Log) deadLetter(one letter) engine.DeadLetter {
+	return engine.DeadLetter{
+		Key: one.key(), Type: l.registry.nameOf(one.Type), Version: one.Version, Payload: one.Payload, Metadata: one.Metadata,
+		PublishedAt: one.CreatedAt.UTC(), DeadAt: one.Died.UTC(), Reason: one.Reason, Fingerprint: one.Fingerprint,
+		Failures: one.Failures, Redriven: one.Redriven, Progress: one.Progress, Attempts: slices.Clone(one.Attempts),
+	}
+}
+
+// CountDeadLetters implements [engine.DeadLetterReader].
+func (in *Inspection) CountDeadLetters(ctx context.Context, f engine.Filter) (int, error) {
+	if err := in.look(ctx); err != nil {
+		return 0, err
+	}
+	defer in.mu.Unlock()
+	return len(in.letters(f)), nil
+}
+
+// DeadLetter implements [engine.DeadLetterReader].
+func (in *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history engine.DeadLetterHistory, err error) {
+	if err := in.look(ctx); err != nil {
+		return history, err
+	}
+	defer in.mu.Unlock()
+	one, err := in.letter(key)
+	if err != nil {
+		return history, err
+	}
+	history.DeadLetter, history.Audit = in.deadLetter(one), in.auditOf(key.EventID, one.sub)
+	history.EditedInto = in.editedInto(one.record())
+	history.MadeFrom, err = in.madeFrom(one)
+	return history, err
+}
+
+// letter returns a dead letter, or a *NotFoundError. The caller holds mu.
+func (l *Log) letter(key engine.Key) (letter, error) {
+	if entry := l.registry.known(key.Subscription); entry != nil {
+		for at, s := range l.inOrder() {
+			for _, r := range s.rows {
+				if s.ID == entry.ID && r.ID == key.EventID && r.State == dead {
+					return letter{r, s, at}, nil
+				}
+			}
+		}
+	}
+	state, err := l.whereabouts(key)
+	if err != nil {
+		return letter{}, err
+	}
+	return letter{}, &engine.NotFoundError{Thing: "dead letter", Name: key.String(), Key: key, State: state}
+}
+
+// Redelivered implements [engine.DeadLetterReader].
+func (in *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all []engine.Redelivery, err error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	for _, key := range keys {
+		became := engine.RedeliverySettled
+		if entry := in.registry.known(key.Subscription); entry != nil {
+			for _, r := range in.subs[entry.ID].rows {
+				switch {
+				case r.ID != key.EventID:
+				case r.State == dead:
+					became = engine.RedeliveryDead
+				case r.open():
+					became = engine.RedeliveryOpen
+				}
+			}
+		}
+		all = append(all, became)
+	}
+	return all, nil
+}

@@ -1,0 +1,119 @@
+package buslog
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// eventFor returns an event with the states of its deliveries taken together. The caller
+// holds mu.
+func (in *Inspection) eventFor(r *engine.Record) engine.Event {
+	event := engine.Event{
+		ID: r.ID, Type: in.registry.nameOf(r.Type), Version: r.Version, Status: engine.StatusDone, PublishedAt: r.CreatedAt.UTC(), Due: r.Due.UTC(),
+		Payload: r.Payload, Metadata: r.Metadata, Seq: r.Seq,
+	}
+	g := engine.LineageOf(r.Metadata)
+	event.CorrelationID, event.ParentID, event.PublishedBy, event.Hops = g.CorrelationID, g.ParentID, g.PublishedBy, g.Hops
+	rank := func(status string) int {
+		return slices.Index([]string{engine.StatusDone, engine.StatusDLQ, engine.StatusPending, engine.StatusProcessing}, status)
+	}
+	for _, s := range in.inOrder() {
+		row := s.rows[r.Seq]
+		if row == nil && (!s.matches(r) || s.Start >= r.Seq) {
+			continue
+		}
+		if row != nil {
+			event.Failures = max(event.Failures, len(row.Attempts)-row.History)
+		}
+		status := engine.StatusPending
+		switch in.stateOf(s, r).State {
+		case engine.StateDone, engine.StateDiscarded:
+			status = engine.StatusDone
+		case engine.StateDead:
+			status = engine.StatusDLQ
+		case engine.StateRunning:
+			status = engine.StatusProcessing
+		}
+		if rank(status) > rank(event.Status) {
+			event.Status = status
+		}
+	}
+	return event
+}
+
+// stateOf returns where an event stands for a subscription. The caller holds mu.
+func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
+	state := engine.DeliveryState{Subscription: s.Name, State: engine.StateDone}
+	ran := slices.ContainsFunc(s.of(r).Ran, func(c claim) bool { return c.Seq == r.Seq && !c.Left })
+	row := s.rows[r.Seq]
+	if a := s.asks[r.Seq]; a != nil && !ran && (row == nil && s.pending(r) || row != nil && row.open()) {
+		state.State, state.Reason = engine.StateDiscarded, a.Reason
+		return state
+	}
+	if row == nil {
+		switch {
+		case ran:
+			state.State = engine.StateRunning
+		case s.pending(r):
+			state.State = engine.StatePending
+			if r.Due.After(time.Now()) {
+				state.State, state.Due = engine.StateWaiting, r.Due.UTC()
+			}
+		}
+		return state
+	}
+	state.Failures, state.Attempts, state.Reason, state.Crashes = len(row.Attempts), slices.Clone(row.Attempts), row.Reason, row.Crashes
+	if row.open() || row.State == dead {
+		state.Counted = row.Failures
+	}
+	switch row.State {
+	case waiting:
+		if state.State, state.Due = engine.StateWaiting, row.Due.UTC(); row.Cancelled {
+			state.State, state.Due = engine.StateDiscarded, time.Time{}
+		}
+	case held:
+		if state.State = engine.StateHeld; !l.typePaused(row.Type) {
+			state.State = engine.StateWaiting
+		}
+	case dead:
+		state.State, state.Settled = engine.StateDead, row.Died.UTC()
+	case discarded:
+		state.State, state.Settled = engine.StateDiscarded, row.Died.UTC()
+	}
+	if ran && row.open() {
+		state.State, state.Due = engine.StateRunning, time.Time{}
+	}
+	return state
+}
+
+// whereabouts says what is known of a delivery that is not dead. The caller holds mu.
+func (l *Log) whereabouts(key engine.Key) (string, error) {
+	r, err := l.find(key.EventID)
+	var missing *engine.NotFoundError
+	switch entry := l.registry.known(key.Subscription); {
+	case errors.As(err, &missing):
+		return "there is no such event", nil
+	case err != nil:
+		return "", err
+	case entry == nil:
+		return "there is no such subscription", nil
+	default:
+		s := l.subs[entry.ID]
+		switch state := l.stateOf(s, r); {
+		case state.State == engine.StateRunning:
+			return "a handler is running", nil
+		case state.State == engine.StateHeld:
+			return "its type is paused", nil
+		case state.State == engine.StateDiscarded && s.rows[r.Seq] != nil && !s.rows[r.Seq].open():
+			return "it was discarded: " + state.Reason, nil
+		case s.rows[r.Seq] != nil && s.rows[r.Seq].open():
+			return "it waits to be tried again", nil
+		case state.State != engine.StateDone:
+			return "it has yet to be delivered", nil
+		}
+		return "it was handled or purged, or never meant for it", nil
+	}
+}

@@ -1,0 +1,113 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// CancelEvent implements [engine.EventDiscarder].
+func (in *Inspection) CancelEvent(ctx context.Context, id uuid.UUID, name string) ([]string, error) {
+	spec := engine.Cancellation{Event: id, Subscription: name, Reason: engine.ReasonCancelled, Actor: in.actor}
+	return in.cancel(ctx, spec, func(s *sub) string { return s.Name })
+}
+
+// DiscardEvent implements [engine.EventDiscarder]. While a process dispatches it settles the
+// delivery.
+func (in *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (names []string, err error) {
+	open, err := in.discardOpen(ctx, id, subscription, reason, func(one openDelivery) *stream.Msg {
+		return in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "discard", EventID: id, Subscription: one.sub.Name, Count: 1, Detail: reason})
+	})
+	for _, one := range open {
+		names = append(names, one.sub.Name)
+	}
+	return names, err
+}
+
+// RemoveSubscription implements [engine.SubscriptionSteerer].
+func (in *Inspection) RemoveSubscription(ctx context.Context, name string) (engine.Removed, error) {
+	return in.RemoveConsumer(ctx, name, in.actor)
+}
+
+// Pause implements [engine.SubscriptionSteerer].
+func (in *Inspection) Pause(ctx context.Context, p engine.Pause) error {
+	p.Actor = in.actor
+	err := in.Log.pause(ctx, p, in.noted("pause"))
+	if errors.Is(err, engine.ErrUnknownConsumer) {
+		if err := in.look(ctx); err != nil {
+			return err
+		}
+		defer in.mu.Unlock()
+		return in.registry.unknown(p.Target)
+	}
+	return err
+}
+
+// Resume implements [engine.SubscriptionSteerer].
+func (in *Inspection) Resume(ctx context.Context, p engine.Pause) error {
+	found, err := in.Log.resume(ctx, p, in.noted("resume"))
+	if err != nil || found {
+		return err
+	}
+	if err := in.look(ctx); err != nil {
+		return err
+	}
+	defer in.mu.Unlock()
+	missing := &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
+	for _, other := range in.registry.Pauses {
+		missing.Known = append(missing.Known, string(other.Kind)+" "+other.Target)
+	}
+	return missing
+}
+
+// noted returns a function that returns the entry of a pause in the audit.
+func (in *Inspection) noted(action string) func(engine.Pause) *stream.Msg {
+	return func(p engine.Pause) *stream.Msg {
+		entry := engine.AuditEntry{Actor: in.actor, Action: action, Subscription: p.Target, Detail: p.Reason}
+		if p.Kind == engine.PauseType {
+			entry.Subscription, entry.Detail = "", "events of type "+p.Target
+			if p.Reason != "" {
+				entry.Detail += ": " + p.Reason
+			}
+		}
+		return in.auditMsg(entry)
+	}
+}
+
+// RequestBreaker implements [engine.SubscriptionSteerer].
+func (in *Inspection) RequestBreaker(ctx context.Context, subscription string) (r engine.BreakerRequest, err error) {
+	err = in.edit(ctx, func() ([]*stream.Msg, error) {
+		r = engine.BreakerRequest{Subscription: subscription, Actor: in.actor, At: time.Now().UTC()}
+		all := slices.DeleteFunc(slices.Clone(in.requests), func(other engine.BreakerRequest) bool { return other.Subscription == subscription })
+		note := in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "close breaker", Subscription: subscription, Count: 1})
+		return []*stream.Msg{note, in.requestsMsg(append(all, r))}, nil
+	})
+	return r, err
+}
+
+// BreakerAnswered implements [engine.SubscriptionSteerer].
+func (in *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (bool, error) {
+	if err := in.look(ctx); err != nil {
+		return false, err
+	}
+	defer in.mu.Unlock()
+	return !slices.ContainsFunc(in.requests, sameRequest(r)), nil
+}
+
+// WithdrawBreaker implements [engine.SubscriptionSteerer].
+func (in *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
+	err = in.edit(ctx, func() ([]*stream.Msg, error) {
+		left := slices.DeleteFunc(slices.Clone(in.requests), sameRequest(r))
+		if found = len(left) < len(in.requests); !found {
+			return nil, nil
+		}
+		return []*stream.Msg{in.requestsMsg(left)}, nil
+	})
+	return found, err
+}

@@ -1,0 +1,188 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// sweep changes the dead letters that matched when it began. It implements [engine.Sweep].
+type sweep struct {
+	ledger
+	spec    engine.SweepSpec
+	matched []casualty
+	spare   bool
+	next    int
+}
+
+// casualty is a dead letter when it was found.
+type casualty struct {
+	sub     *sub
+	seq     int64
+	died    time.Time
+	crashed bool // its last attempt has ended the process
+}
+
+// Sweep implements [engine.Sweeper].
+func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	if spec.Kind == engine.SweepReplay || spec.Kind == engine.SweepRewind {
+		return in.replay(spec)
+	}
+	matched := in.letters(spec.Filter)
+	slices.SortFunc(matched, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
+	entry := engine.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Detail: cmp.Or(spec.Detail, spec.Filter.String())}
+	if len(matched) == 1 {
+		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.Name
+	}
+	s := &sweep{ledger: ledger{in: in, entry: entry}, spec: spec}
+	for _, one := range matched {
+		crashed := one.Reason == engine.ReasonCrash || len(one.Attempts) > 0 && one.Attempts[len(one.Attempts)-1].Kind == engine.KindCrash
+		s.matched = append(s.matched, casualty{one.sub, one.Seq, one.Died, crashed})
+	}
+	return s, nil
+}
+
+// Matched implements [engine.Sweep].
+func (s *sweep) Matched() int { return len(s.matched) }
+
+// SpareCrashes implements [engine.Sweep].
+func (s *sweep) SpareCrashes(spare bool) {
+	if s.spare = spare; !spare {
+		s.next = 0
+	}
+}
+
+// Step implements [engine.Sweep].
+func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	next := s.next
+	err = s.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		changed, next = nil, s.next
+		s.begin()
+		for ; next < len(s.matched) && len(changed) < min(limit, batchRoom); next++ {
+			at := s.matched[next]
+			before := at.sub.rows[at.seq]
+			// What has changed meanwhile, or died again, is not what matched.
+			if s.spare && at.crashed || before == nil || before.State != dead || !before.Died.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
+				continue
+			}
+			r := before.clone()
+			s.touch(r)
+			switch s.spec.Kind {
+			case engine.SweepRetry:
+				r.revive()
+				r.Redriven = 0
+			case engine.SweepDiscard:
+				r.discard(s.spec.Reason)
+			case engine.SweepPurge:
+				if r.State = gone; r.Made {
+					r.State, r.Attempts, r.History = done, nil, 0
+				}
+			}
+			msgs = append(msgs, s.in.rowMsg(at.sub.ID, r, before.rev))
+			changed = append(changed, engine.Key{EventID: r.ID, Subscription: at.sub.Name})
+		}
+		return append(msgs, s.add(len(changed))), nil
+	})
+	if err == nil {
+		s.next = next
+		s.stored()
+	}
+	return changed, err
+}
+
+// replay gives events to a subscription again. It implements [engine.Sweep].
+type replay struct {
+	ledger
+	sub  *sub
+	seqs []int64 // of the events that matched when it began
+	next int
+}
+
+// replay begins to give events again. What is handled from now on is not part of it. The
+// caller holds mu.
+func (in *Inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
+	entry := in.registry.known(spec.Subscription)
+	if entry == nil {
+		return nil, in.registry.unknown(spec.Subscription)
+	}
+	s, from := in.subs[entry.ID], int64(1)
+	if spec.From != uuid.Nil {
+		r, err := in.find(spec.From)
+		if err != nil {
+			return nil, err
+		}
+		from = r.Seq
+	}
+	note := engine.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Subscription: s.Name, Detail: cmp.Or(spec.Detail, spec.Filter.String())}
+	if len(spec.Filter.Events) == 1 {
+		note.EventID = spec.Filter.Events[0]
+	}
+	p := &replay{ledger: ledger{in: in, entry: note}, sub: s}
+	err := in.each(max(from, s.Start+1), func(r *engine.Record) bool {
+		if s.handled(r) && within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && in.matches(spec.Filter, r, []string{string(r.Metadata)}) {
+			p.seqs = append(p.seqs, r.Seq)
+		}
+		return true
+	})
+	return p, err
+}
+
+// handled reports whether the subscription has handled an event.
+func (s *sub) handled(r *engine.Record) bool {
+	if row := s.rows[r.Seq]; row != nil {
+		return row.State == done
+	}
+	return r.Seq > s.Start && s.matches(r) && !s.pending(r)
+}
+
+// Matched implements [engine.Sweep].
+func (p *replay) Matched() int { return len(p.seqs) }
+
+// SpareCrashes implements [engine.Sweep]. Events that were handled did not crash.
+func (p *replay) SpareCrashes(bool) {}
+
+// Step implements [engine.Sweep].
+func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	next := p.next
+	err = p.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		replayed, next = nil, p.next
+		p.begin()
+		now := time.Now()
+		for ; next < len(p.seqs) && len(replayed) < min(limit, batchRoom); next++ {
+			e, err := p.in.event(p.seqs[next])
+			if err != nil || !p.sub.handled(e) {
+				continue
+			}
+			r, rev := newRow(e), p.sub.revOf(e.Seq)
+			if before := p.sub.rows[e.Seq]; before != nil {
+				r.Attempts, r.History, r.Audits = slices.Clone(before.Attempts), len(before.Attempts), slices.Clone(before.Audits)
+			}
+			r.Due, r.Since, r.Replayed, r.Uncounted = now, now, true, 1+len(r.Attempts)
+			p.touch(r)
+			msgs = append(msgs, p.in.rowMsg(p.sub.ID, r, rev))
+			replayed = append(replayed, engine.Key{EventID: e.ID, Subscription: p.sub.Name})
+		}
+		return append(msgs, p.add(len(replayed))), nil
+	})
+	if err == nil {
+		p.next = next
+		p.stored()
+	}
+	return replayed, err
+}

@@ -1,0 +1,315 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Log is an open log. It implements [engine.Log].
+type Log struct {
+	stream   *stream.Stream
+	target   string
+	options  engine.Options
+	logger   *slog.Logger
+	instance string // the name of this process, as an owner
+	host     string
+	stopped  chan struct{} // closed by Close, or when the log is broken
+	broken   atomic.Pointer[engine.StorageError]
+	missing  chan struct{} // there may be subscriptions to take over
+	stop     func()        // ends following
+	claiming chan struct{} // holds a token while subscriptions are taken over
+	foreign  atomic.Int64  // the last message among the events that is none, and of which the logger knows
+
+	telling  sync.Mutex // held while watchers are called; taken before mu
+	paused   []engine.Pause
+	watchers []func([]engine.Pause)
+	asked    func([]engine.BreakerRequest)
+
+	mu          sync.Mutex
+	whole       wholeRows
+	allRows     bool              // all rows are whole
+	view                          // what the stream says, up to a message
+	own         map[string]string // names of this process's catalogue, by these and their aliases
+	here        map[string]string // what this process calls types, by the names under which events were published
+	units       map[string]*unit  // the subscriptions that this process handles, by id
+	watches     map[*watch]struct{}
+	dispatching bool            // TakeOver was called
+	contending  bool            // it was done
+	leaving     bool            // Close was called
+	dead        map[string]bool // processes that do not answer; those that come back are not among them
+	closed      bool
+	verifying   bool
+	news        chan struct{} // closed when messages have arrived; nil while nobody waits
+	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
+	entries     int64         // of the audit, in the batch that is being made
+	pausesNew   bool          // the registry has changed since the watchers were told
+	requestsNew bool
+}
+
+var _ engine.Log = (*Log)(nil)
+
+// Open opens the log of a stream, for a bus.
+func Open(ctx context.Context, s *stream.Stream, target string, options engine.Options) (*Log, error) {
+	return open(ctx, s, target, options, false)
+}
+
+// open is Open; allRows says that all rows are whole.
+func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
+	l := &Log{
+		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), dead: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+	}
+	if l.logger == nil {
+		l.logger = slog.New(slog.DiscardHandler)
+	}
+	l.host, _ = os.Hostname()
+	l.allRows = allRows
+	s.OnRenewal(l.verify)
+	l.view.subs = map[string]*sub{}
+	l.view.seen = map[string]int64{}
+	l.view.audit = map[int64]engine.AuditEntry{}
+	l.view.schemas = map[string]schema{}
+	for began := time.Now(); ; {
+		err := l.load(ctx)
+		if err == nil {
+			break
+		}
+		if !l.waits(ctx, began, err) {
+			return nil, l.storage("open", err)
+		}
+	}
+	if err := s.Answer(l.pingSubject(l.instance)); err != nil {
+		l.stop()
+		return nil, l.storage("open", err)
+	}
+	if l.registry.Log == uuid.Nil {
+		err := l.change(ctx, func(r *registry) error {
+			if r.Log == uuid.Nil {
+				r.Log = uuid.New()
+			}
+			return nil
+		})
+		if err != nil {
+			l.stop()
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// enter locks the log, unless it is closed.
+func (l *Log) enter() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return l.ended()
+	}
+	return nil
+}
+
+// Target implements [engine.Log].
+func (l *Log) Target() string { return l.target }
+
+// closeTime is how long Close waits for the server.
+const closeTime = 5 * time.Second
+
+// Close implements [engine.Log]. The subscriptions of this process are free for others.
+func (l *Log) Close() error {
+	if l.enter() != nil { // a second time, or it is broken
+		l.stop()
+		l.stream.Close()
+		return nil
+	}
+	l.leaving = true
+	units := make([]*unit, 0, len(l.units))
+	for _, u := range l.units {
+		units = append(units, u)
+		if u.consumer != nil {
+			u.consumer.end()
+		}
+	}
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	var all []error
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for _, u := range units {
+		wait.Go(func() {
+			if err := u.release(ctx); err != nil {
+				mu.Lock()
+				all = append(all, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if l.dispatching {
+		all = append(all, l.join(ctx), l.hide(ctx))
+	}
+	l.mu.Lock()
+	l.closed = true
+	close(l.stopped)
+	l.wakeAll()
+	l.mu.Unlock()
+	l.stop()
+	l.stream.Close()
+	return l.storage("close", errors.Join(all...))
+}
+
+// storage makes an error of the server one of the engine. Errors of the engine, and of
+// contexts, stay as they are.
+func (l *Log) storage(op string, err error) error {
+	var stored *engine.StorageError
+	var foreign *stream.ForeignError
+	var refused *stream.ServerError
+	switch {
+	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, stream.ErrInDoubt):
+		return err
+	case l.isClosed():
+		return l.ended()
+	case errors.As(err, &foreign):
+		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
+	case errors.As(err, &refused):
+		fault, hint := engine.IO, ""
+		switch refused.ErrCode {
+		case 10077, 10047, 10023:
+			fault = engine.DiskFull
+		case 10054, 10097:
+			hint = tooLargeHint
+		case 10199:
+			hint = "publish fewer events at once, or raise max_batch_size in the jetstream limits of the servers"
+		}
+		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err, Hint: hint}
+	case errors.Is(err, stream.ErrTooLarge), errors.Is(err, nats.ErrMaxPayload):
+		return &engine.StorageError{Fault: engine.IO, Op: op, Path: l.target, Err: err, Hint: tooLargeHint}
+	}
+	return &engine.StorageError{Fault: engine.Unreachable, Op: op, Path: l.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
+}
+
+const tooLargeHint = "raise max_payload of the servers, or store large data elsewhere and publish a reference to it"
+
+func (l *Log) isClosed() bool {
+	select {
+	case <-l.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// wakeAll wakes everybody who waits. The caller holds mu.
+func (l *Log) wakeAll() {
+	for _, c := range []*chan struct{}{&l.news, &l.settled} {
+		if *c != nil {
+			close(*c)
+			*c = nil
+		}
+	}
+}
+
+// arrival returns a channel that is closed when messages have arrived. The caller holds mu.
+func (l *Log) arrival() <-chan struct{} {
+	if l.news == nil {
+		l.news = make(chan struct{})
+	}
+	return l.news
+}
+
+// settlement returns a channel that is closed when deliveries are settled. The caller
+// holds mu.
+func (l *Log) settlement() <-chan struct{} {
+	if l.settled == nil {
+		l.settled = make(chan struct{})
+	}
+	return l.settled
+}
+
+func (l *Log) noteSettled() {
+	if l.settled != nil {
+		close(l.settled)
+		l.settled = nil
+	}
+}
+
+// reach waits until everything up to a sequence number has arrived. The view has it when
+// its batch is complete.
+func (l *Log) reach(ctx context.Context, seq int64) error {
+	for {
+		if err := l.enter(); err != nil {
+			return err
+		}
+		reached, news := l.received >= seq, l.arrival()
+		l.mu.Unlock()
+		if reached {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-l.stopped:
+			return l.ended()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sync waits until the view has everything that the leader has now.
+func (l *Log) sync(ctx context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	l.mu.Unlock()
+	now, err := l.state(ctx)
+	if err != nil {
+		return l.storage("read", err)
+	}
+	last := now.Last
+	for {
+		l.mu.Lock()
+		after := l.received
+		if after >= last {
+			l.applyBatch() // the last message of the batch is deleted
+			l.mu.Unlock()
+			return nil
+		}
+		l.mu.Unlock()
+		// The newest messages may be deleted: then they never come.
+		switch next, err := l.stream.Next(ctx, after+1); {
+		case errors.Is(err, stream.ErrNotFound):
+			l.mu.Lock()
+			l.applyBatch()
+			l.received, l.applied = max(l.received, last), max(l.applied, last)
+			l.wakeAll()
+			l.mu.Unlock()
+			return nil
+		case err != nil:
+			return l.storage("read", err)
+		default:
+			if err := l.reach(ctx, min(next.Seq, last)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// unknown is the error for a name that no subscription has.
+func (r *registry) unknown(name string) error {
+	missing := &engine.NotFoundError{Thing: "subscription", Name: name}
+	for _, s := range r.Subs {
+		missing.Known = append(missing.Known, s.Name)
+	}
+	return missing
+}

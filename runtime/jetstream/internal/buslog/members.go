@@ -1,0 +1,190 @@
+package buslog
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// The parts of a subscription are divided fairly between the processes that share it. There is
+// no coordinator: all know from one record who they are, and from the cursors who has what.
+//
+//   - Nobody claims more than its share, which is partCount by the number of processes, rounded up,
+//     as long as another one has less than that rounded down.
+//   - Who has more lets go of half of what is too much, at least of one part, every second.
+//   - What nobody has claimed for a while is claimed by anybody.
+
+// moveAgain is how long a process waits after it has let go of parts.
+const moveAgain = time.Second
+
+// unclaimed is how long a part may be free before anybody takes it, fair or not.
+const unclaimed = 2 * time.Second
+
+// stayTime is how long the handlers of a part may take to end, before the process keeps it
+// and lets go of another one.
+const stayTime = 5 * time.Second
+
+// memberRecord is the record of the processes that share subscriptions.
+type memberRecord struct {
+	Processes map[string]member `json:"processes"` // by instance
+}
+
+// member is one of them.
+type member struct {
+	PID  int      `json:"pid"`
+	Host string   `json:"host,omitempty"`
+	Subs []string `json:"subscriptions"` // the ids of those that it shares
+}
+
+// join puts this process into the record, with what it shares now, and takes out those that
+// are dead.
+func (l *Log) join(ctx context.Context) error {
+	return l.edit(ctx, l.memberMsg)
+}
+
+// memberMsg returns the record as it should be, if it is not. The caller holds mu.
+func (l *Log) memberMsg() ([]*stream.Msg, error) {
+	r := memberRecord{maps.Clone(l.members.Processes)}
+	if r.Processes == nil {
+		r.Processes = map[string]member{}
+	}
+	same := true
+	for instance := range l.members.Processes {
+		if l.dead[instance] {
+			delete(r.Processes, instance)
+			same = false
+		}
+	}
+	me := member{PID: os.Getpid(), Host: l.host}
+	for _, s := range l.inOrder() {
+		if u := l.units[s.ID]; u != nil && u.consumer != nil && u.parallel && l.dispatching && !l.leaving {
+			me.Subs = append(me.Subs, s.ID)
+		}
+	}
+	before := r.Processes[l.instance]
+	if delete(r.Processes, l.instance); len(me.Subs) > 0 {
+		r.Processes[l.instance] = me
+	}
+	if same && slices.Equal(before.Subs, me.Subs) {
+		return nil, nil
+	}
+	data, _ := json.Marshal(r)
+	return []*stream.Msg{{Subject: l.subject(memberToken), Data: data, Only: true, Expect: stream.Expecting(l.membersRev)}}, nil
+}
+
+// shares returns how many parts each process has that shares a subscription, and how many are
+// free. The caller holds mu.
+func (l *Log) shares(s *sub) (shares map[string]int, free int) {
+	shares = map[string]int{}
+	for instance, m := range l.members.Processes {
+		if slices.Contains(m.Subs, s.ID) && !l.dead[instance] {
+			shares[instance] = 0
+		}
+	}
+	for _, at := range allParts {
+		owner := s.parts[at].Owner
+		if _, known := shares[owner]; known {
+			shares[owner]++
+		} else {
+			free++
+		}
+	}
+	return shares, free
+}
+
+// lacking returns how many parts others need to have a fair share.
+func lacking(shares map[string]int, me string) (lack int) {
+	for instance, n := range shares {
+		if instance != me {
+			lack += max(partCount/len(shares)-n, 0)
+		}
+	}
+	return lack
+}
+
+// fairClaims returns the parts that this process should take. The caller holds mu.
+func (l *Log) fairClaims(u *unit) (from []int) {
+	shares, _ := l.shares(u.sub)
+	mine, in := shares[l.instance]
+	if !in {
+		return nil // it is about to join
+	}
+	low := partCount / len(shares)
+	want := low - mine
+	if lacking(shares, l.instance) == 0 { // the rest is for anybody
+		want = (partCount+len(shares)-1)/len(shares) - mine
+	}
+	h := fnv.New32a()
+	h.Write([]byte(l.instance))
+	for i := range partCount { // not all begin with the same part
+		at := 1 + (i+int(h.Sum32()%partCount))%partCount
+		p := &u.sub.parts[at]
+		switch {
+		case u.parts[at].owned || p.Owner != "" && p.Owner != l.instance && !l.dead[p.Owner]:
+		case want > 0, time.Since(u.freed[at]) > unclaimed && p.Owner == "" && !u.freed[at].IsZero():
+			from = append(from, at)
+			want--
+		}
+	}
+	return from
+}
+
+// letGo lets go of parts that others should have. It reports whether to call it again. The
+// caller holds mu.
+func (l *Log) letGo(now time.Time) (again bool) {
+	for _, u := range l.units {
+		if !u.parallel || !u.sub.divided() || !u.owns() {
+			continue
+		}
+		var mine []int
+		for _, at := range allParts {
+			switch p := &u.parts[at]; {
+			case !p.owned:
+			case p.leaving && now.Sub(p.left) < stayTime:
+				again = true
+			default:
+				if p.leaving {
+					u.stay(at)
+				}
+				mine = append(mine, at)
+			}
+		}
+		shares, free := l.shares(u.sub)
+		if len(shares) < 2 || u.consumer == nil {
+			continue
+		}
+		low, high := partCount/len(shares), (partCount+len(shares)-1)/len(shares)
+		much := len(mine) - high
+		if lack := lacking(shares, l.instance) - free; much <= 0 && lack > 0 {
+			much = min(len(mine)-low, lack)
+		}
+		if much <= 0 {
+			continue
+		}
+		if again = true; now.Sub(u.letGo) < moveAgain {
+			continue
+		}
+		u.letGo = now
+		slices.SortStableFunc(mine, func(a, b int) int { return u.begunIn(a) - u.begunIn(b) })
+		for _, at := range mine[:(much+1)/2] {
+			u.leave(at)
+		}
+	}
+	return again
+}
+
+// begunIn returns how many handlers run for a part. The caller holds mu.
+func (u *unit) begunIn(at int) (n int) {
+	for _, f := range u.flights {
+		if f.begun && !f.ended && covers(at, f.slot) {
+			n++
+		}
+	}
+	return n
+}

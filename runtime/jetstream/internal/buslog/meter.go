@@ -1,0 +1,289 @@
+package buslog
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// each calls f with the events from a sequence number on, in order, until it returns false.
+// The caller holds mu, which is free while the server is asked.
+func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
+	return l.eachUntil(seq, math.MaxInt64, f)
+}
+
+// eachUntil is each for the events up to another sequence number.
+func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
+	for seq <= min(end, l.applied) {
+		events, until, err := l.eventsFrom(seq)
+		if err != nil {
+			return l.storage("read", err)
+		}
+		for _, r := range events {
+			if r.Seq < seq {
+				continue
+			}
+			if r.Seq > end || !f(r) {
+				return nil
+			}
+			seq = r.Seq + 1
+		}
+		seq = max(seq, until+1)
+	}
+	return nil
+}
+
+// eachPending calls f with the events that are not settled for a subscription and have no
+// row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
+// came to the end of the log. The caller holds mu.
+func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
+	for _, seq := range s.open() {
+		r, err := l.event(seq)
+		if err != nil {
+			continue // it is deleted
+		}
+		if s.pending(r) && !f(r) {
+			return false, nil
+		}
+	}
+	looked, last, none := 0, l.applied, true
+	all = true
+	err = l.each(max(s.next(), s.clear+1), func(r *engine.Record) bool {
+		looked++
+		if s.pending(r) && !s.looked(r.Seq, slotOf(r)) {
+			none = false
+			all = f(r)
+		} else if none && r.Seq <= last {
+			s.clear = r.Seq
+		}
+		all = all && looked != bound
+		return all
+	})
+	if none && looked != bound && err == nil {
+		s.clear = max(s.clear, last)
+	}
+	return all, err
+}
+
+// count counts what is open for a subscription, up to a limit, and the delayed events among
+// it that have no row yet. It looks at so many events, if bound is not 0, and reports whether
+// all are counted. The caller holds mu.
+func (l *Log) count(s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+	for range 3 {
+		before := l.applied
+		open, delayed, oldest, all, err = l.countOnce(s, limit, bound)
+		if err != nil || l.applied == before { // nothing came while the server was asked
+			break
+		}
+	}
+	return open, delayed, oldest, all, err
+}
+
+func (l *Log) countOnce(s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+	add := func(at time.Time) {
+		if open++; oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	for _, r := range s.rows {
+		if r.open() {
+			add(r.CreatedAt)
+		}
+	}
+	all, err = l.eachPending(s, bound, func(r *engine.Record) bool {
+		if add(r.CreatedAt); !r.Due.IsZero() {
+			delayed++
+		}
+		return open < limit
+	})
+	return open, delayed, oldest, all, err
+}
+
+// Pending implements [engine.Meter].
+func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
+	if err := l.sync(ctx); err != nil {
+		return 0, err
+	}
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
+	for _, s := range l.inOrder() {
+		n, _, _, _, err := l.count(s, limit, 0)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, n)
+	}
+	return min(most, limit), nil
+}
+
+// inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
+func (l *Log) inOrder() (all []*sub) {
+	for _, entry := range l.registry.Subs {
+		all = append(all, l.subs[entry.ID])
+	}
+	return all
+}
+
+// runningDelay is how long an attempt runs before it is counted.
+const runningDelay = 5 * time.Millisecond
+
+// Lags implements [engine.Meter].
+func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error) {
+	if err := l.sync(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	for _, s := range l.inOrder() {
+		lag, err := l.lagOf(ctx, s, limit)
+		if err != nil {
+			return nil, err
+		}
+		lag.Name = l.nameHere(s.ID, s.Name)
+		lags = append(lags, lag)
+	}
+	return lags, nil
+}
+
+// lagOf counts for one subscription, and looks at a few times as many events as the limit at
+// most. Where that does not suffice, the server counts what is left of the log. The caller
+// holds mu, which is free while the server is asked.
+func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) {
+	bound := 0
+	if limit < math.MaxInt/4 {
+		bound = 4*limit + 1
+	}
+	open, delayed, oldest, all, err := l.count(s, max(limit, 1), bound)
+	if err != nil {
+		return engine.Lag{}, err
+	}
+	lag := engine.Lag{
+		Waiting: delayed, Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), AtMost: open, Oldest: oldest,
+		Paused: l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0,
+	}
+	if !all {
+		left, err := l.leftOf(ctx, s)
+		if err != nil {
+			return lag, err
+		}
+		lag.AtMost = max(open, left)
+	}
+	runs, u := map[int64]bool{}, l.units[s.ID]
+	if u != nil {
+		for seq, f := range u.flights {
+			if f.begun && !f.ended {
+				runs[seq] = true
+				if time.Since(f.started) >= runningDelay {
+					lag.Running++
+				}
+			}
+		}
+	}
+	for _, at := range s.live() {
+		if u != nil && u.parts[at].owned {
+			continue
+		}
+		for _, claim := range s.parts[at].Ran {
+			if !claim.Left {
+				runs[claim.Seq] = true
+				lag.Running++
+			}
+		}
+	}
+	for _, r := range s.rows {
+		switch {
+		case r.State == dead:
+			lag.Dead++
+		case runs[r.Seq]:
+		case r.State == held && l.typePaused(r.Type):
+			lag.Held++
+		case r.open():
+			lag.Waiting++
+		}
+	}
+	return lag, err
+}
+
+// leftOf returns how many events a subscription has yet to pass, and rows that are open. The
+// caller holds mu, which is free while the server is asked.
+func (l *Log) leftOf(ctx context.Context, s *sub) (int, error) {
+	next, left := s.next(), len(s.open())
+	for seq, r := range s.rows {
+		if r.open() && seq < next {
+			left++
+		}
+	}
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	n, err := l.stream.CountFrom(ctx, l.subject(eventToken, ">"), next)
+	return left + int(n), l.storage("read", err)
+}
+
+// searched is how many events Unhandled looks at.
+const searched = 10_000
+
+// Unhandled implements [engine.Meter].
+func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after int64, relevant func(string) bool) (found engine.Unhandled, err error) {
+	if err := l.sync(ctx); err != nil {
+		return found, err
+	}
+	if err := l.enter(); err != nil {
+		return found, err
+	}
+	defer l.mu.Unlock()
+	ours := map[string]bool{}
+	for _, c := range handled {
+		ours[c.(*consumer).unit.sub.ID] = true
+	}
+	for _, s := range l.inOrder() {
+		if ours[s.ID] {
+			continue
+		}
+		open, _, oldest, _, err := l.count(s, 1, searched)
+		if open == 0 && err == nil { // the newest ones, too
+			err = l.each(max(s.next(), s.clear+1, l.applied-searched), func(r *engine.Record) bool {
+				if s.pending(r) {
+					open, oldest = 1, r.CreatedAt
+				}
+				return open == 0
+			})
+		}
+		if err != nil {
+			return found, err
+		}
+		if open > 0 {
+			found.Consumers = append(found.Consumers, engine.Backlog{Name: s.Name, Pattern: s.Pattern, Oldest: oldest})
+		}
+	}
+	found.Last = l.applied
+	types, looked := map[string]bool{}, 0
+	add := func(eventType string) {
+		routed := slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.routes[eventType] })
+		if name := l.here[eventType]; !routed && !types[name] && name != "" && name[0] != engine.OwnType && relevant(name) {
+			types[name] = true
+			found.Types = append(found.Types, name)
+		}
+	}
+	for eventType, seq := range l.seen {
+		if seq > after {
+			add(eventType)
+		}
+	}
+	if after < l.loaded { // older ones are on the server
+		err = l.each(after+1, func(r *engine.Record) bool {
+			add(r.Type)
+			looked++
+			return looked < searched && r.Seq < l.loaded
+		})
+	}
+	slices.SortFunc(found.Types, strings.Compare)
+	return found, err
+}

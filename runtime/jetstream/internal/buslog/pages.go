@@ -1,0 +1,87 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// event returns an event, from memory or from the server. The caller holds mu, which is
+// free while the server is asked.
+func (l *Log) event(seq int64) (*engine.Record, error) {
+	if seq >= l.ring.from {
+		if all := l.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
+			return all[0], nil
+		}
+	}
+	l.mu.Unlock()
+	m, err := l.stream.Get(context.Background(), seq)
+	l.mu.Lock()
+	if err != nil {
+		return nil, err
+	}
+	if kind, _ := split(m.Subject); kind != eventToken {
+		return nil, stream.ErrNotFound
+	}
+	return eventOf(m)
+}
+
+// How much one page has.
+const (
+	pageEvents = 256
+	pageBytes  = 4 << 20
+)
+
+// eventsFrom returns events from a sequence number on, and up to where there are no others.
+// The caller holds mu, which is free while the server is asked.
+func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err error) {
+	if seq >= l.ring.from {
+		return l.ring.after(seq), l.applied, nil
+	}
+	end := l.ring.from - 1 // from there on they are in memory
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), pageEvents, pageBytes)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, m := range page {
+		if m.Seq > end {
+			return events, end, nil
+		}
+		if r, err := eventOf(m); err == nil {
+			events = append(events, r)
+		} else {
+			l.noteForeign(m, err)
+		}
+		until = m.Seq
+	}
+	if len(page) > 0 {
+		return events, until, nil
+	}
+	// A replica that lags has no more: the leader knows.
+	next, err := l.stream.NextOf(context.Background(), l.subject(eventToken, ">"), seq)
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return nil, end, nil
+	case err != nil:
+		return nil, 0, err
+	}
+	return nil, min(next.Seq-1, end), nil
+}
+
+// noteForeign logs once that a message among the events is none. The caller does not hold mu.
+func (l *Log) noteForeign(m stream.Stored, err error) {
+	for {
+		noted := l.foreign.Load()
+		if m.Seq <= noted {
+			return
+		}
+		if l.foreign.CompareAndSwap(noted, m.Seq) {
+			l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+			return
+		}
+	}
+}

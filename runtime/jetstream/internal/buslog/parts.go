@@ -1,0 +1,159 @@
+package buslog
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// A subscription whose handlers may run beside each other is divided into parts, which
+// processes share. An event belongs to the part of its partition key, or of its id if it has
+// none. Each part has a cursor, and who is named there handles it, so that the events of a
+// key have one owner at a time. A subscription that handles one event after the other is one
+// whole.
+//
+// The cursor of the whole says whether the subscription is divided. Only who takes all of it
+// divides it, or makes it one whole again, in a batch that replaces all of the cursors.
+
+// partCount is how many parts a subscription has that is divided.
+const partCount = 16
+
+// whole is the index of the cursor of the whole. The parts are 1 to partCount.
+const whole = 0
+
+// part is the cursor of a part of a subscription, or of the whole.
+type part struct {
+	cursor
+	rev int64 // the sequence number of the record; 0 if there is none
+}
+
+var (
+	onlyWhole = []int{whole}
+	allParts  = func() (all []int) {
+		for at := 1; at <= partCount; at++ {
+			all = append(all, at)
+		}
+		return all
+	}()
+)
+
+// divided reports whether the parts of the subscription have cursors of their own.
+func (s *sub) divided() bool { return s.parts[whole].Divided }
+
+// live returns the indices of the cursors that count: of all parts, or of the whole.
+func (s *sub) live() []int {
+	if s.divided() {
+		return allParts
+	}
+	return onlyWhole
+}
+
+// at returns the index of the cursor that counts for a slot.
+func (s *sub) at(slot int) int {
+	if s.divided() {
+		return partAt(slot)
+	}
+	return whole
+}
+
+// partAt returns the index of the part of a slot.
+func partAt(slot int) int { return 1 + slot%partCount }
+
+// of returns the cursor that counts for an event.
+func (s *sub) of(r *engine.Record) *part { return &s.parts[s.at(slotOf(r))] }
+
+// nextAt returns the first event that the owner of a part, or of the whole, has not looked
+// at.
+func (s *sub) nextAt(at int) int64 {
+	if s.parts[at].rev == 0 {
+		return s.Start + 1
+	}
+	return s.parts[at].Next
+}
+
+// next returns the first event that somebody has not looked at.
+func (s *sub) next() int64 {
+	live := s.live()
+	next := s.nextAt(live[0])
+	for _, at := range live[1:] {
+		next = min(next, s.nextAt(at))
+	}
+	return next
+}
+
+// looked reports whether the owner has looked at an event of a slot.
+func (s *sub) looked(seq int64, slot int) bool {
+	at := s.at(slot)
+	if seq < s.nextAt(at) {
+		return true
+	}
+	passed := s.parts[at].Passed
+	return len(passed) == partCount && seq < passed[slot%partCount]
+}
+
+// reach is what the owners of a subscription have looked at: of each part the events before
+// this one.
+type reach [partCount]int64
+
+func (s *sub) reach() (at reach) {
+	for i := range at {
+		if at[i] = s.nextAt(s.at(i)); len(s.parts[whole].Passed) == partCount && !s.divided() {
+			at[i] = max(at[i], s.parts[whole].Passed[i])
+		}
+	}
+	return at
+}
+
+// looked reports whether they have looked at an event of a slot.
+func (at reach) looked(seq int64, slot int) bool { return seq < at[slot%partCount] }
+
+// first returns the first event that somebody has not looked at.
+func (at reach) first() int64 { return slices.Min(at[:]) }
+
+// pending reports whether an event has no row and is not settled.
+func (s *sub) pending(r *engine.Record) bool {
+	if s.rows[r.Seq] != nil || r.Seq <= s.Start || !s.matches(r) {
+		return false
+	}
+	slot := slotOf(r)
+	return !s.looked(r.Seq, slot) || slices.Contains(s.parts[s.at(slot)].Open, r.Seq)
+}
+
+// open returns the events that owners have looked at and not settled.
+func (s *sub) open() (all []int64) {
+	for _, at := range s.live() {
+		all = append(all, s.parts[at].Open...)
+	}
+	return all
+}
+
+// ran returns the claims of all owners.
+func (s *sub) ran() (all []claim) {
+	for _, at := range s.live() {
+		all = append(all, s.parts[at].Ran...)
+	}
+	return all
+}
+
+// owners returns the cursors of those who handle the subscription, by their instances.
+func (s *sub) owners() map[string]*cursor {
+	all := map[string]*cursor{}
+	for _, at := range s.live() {
+		if c := &s.parts[at].cursor; c.Owner != "" {
+			all[c.Owner] = c
+		}
+	}
+	return all
+}
+
+// splitCursor returns what the subject of a cursor says behind its kind.
+func splitCursor(rest string) (sub string, at int, ok bool) {
+	sub, text, isPart := strings.Cut(rest, ".")
+	if !isPart {
+		return sub, whole, true
+	}
+	at, err := strconv.Atoi(text)
+	return sub, at, err == nil && at >= 1 && at <= partCount
+}

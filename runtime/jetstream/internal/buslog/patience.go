@@ -1,0 +1,24 @@
+package buslog
+
+import (
+	"context"
+	"time"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// waits waits a moment after an error that passes by itself, such as that the servers have no
+// leader. It reports false if the error does not pass, or patience, the context or the log
+// has ended: then the caller returns the error.
+func (l *Log) waits(ctx context.Context, began time.Time, err error) bool {
+	if !stream.Passes(err) || time.Since(began) > patience {
+		return false
+	}
+	select {
+	case <-time.After(retryPause):
+		return true
+	case <-l.stopped:
+	case <-ctx.Done():
+	}
+	return false
+}

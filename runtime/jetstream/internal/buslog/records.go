@@ -1,0 +1,241 @@
+package buslog
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/typenames"
+)
+
+// format is the version of the records. A log with a newer one is refused.
+const format = 1
+
+// ownSeq stands for the sequence number of the record in which it is: who writes a record
+// does not know it yet.
+const ownSeq = -1
+
+// registry is the record of names: one record, so that whoever changes a part of it has
+// seen all of it.
+type registry struct {
+	Format int             `json:"format"`
+	Log    uuid.UUID       `json:"log"`
+	Types  []typenames.Row `json:"types,omitempty"`
+	Subs   []subscription  `json:"subscriptions,omitempty"` // in the order in which they were made
+	Pauses []engine.Pause  `json:"pauses,omitempty"`
+	// Arriving says where the events come from, while they do: nobody may open the log.
+	Arriving *arriving `json:"arriving,omitempty"`
+}
+
+// subscription is a durable name.
+type subscription struct {
+	ID      string   `json:"id"` // in subjects: names may have any characters, and change
+	Name    string   `json:"name"`
+	Former  []string `json:"former,omitempty"`
+	Pattern string   `json:"pattern"`
+	Start   int64    `json:"start"` // it gets events with a greater sequence number; or ownSeq
+	// Also has types that Pattern has matched before: the subscription gets those of their
+	// events that were published up to then.
+	Also []also `json:"also,omitempty"`
+}
+
+// also is a former part of a pattern.
+type also struct {
+	Until int64    `json:"until"` // or ownSeq
+	Types []string `json:"types"` // by the names under which they are published
+}
+
+// resolve puts the sequence number of the record where it was not known.
+func (r *registry) resolve(seq int64) {
+	for i := range r.Subs {
+		s := &r.Subs[i]
+		if s.Start == ownSeq {
+			s.Start = seq
+		}
+		for j := range s.Also {
+			if s.Also[j].Until == ownSeq {
+				s.Also[j].Until = seq
+			}
+		}
+	}
+}
+
+// cursor is the record of a subscription: what is settled, and by whom. Everything that a
+// process says about deliveries is in one batch with its next cursor, and the batch is
+// refused if somebody else has written the cursor meanwhile. So this record is also the
+// fence: who has lost the subscription can say nothing any more.
+type cursor struct {
+	N     int64     `json:"n"`               // counts the versions of the record
+	Owner string    `json:"owner,omitempty"` // the process that dispatches; empty for none
+	PID   int       `json:"pid,omitempty"`   // of the owner
+	Host  string    `json:"host,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// Next is the first event that was not looked at. Those before it are settled, have a
+	// row, are not for the subscription, or are in Open.
+	Next int64   `json:"next"`
+	Open []int64 `json:"open,omitempty"`
+	// Passed, of a subscription that was divided, says for each former part how far it was
+	// looked at, where that is behind Next.
+	Passed []int64 `json:"passed,omitempty"`
+	// Divided, of the cursor of the whole, says that the parts have cursors of their own,
+	// and this one says nothing else.
+	Divided bool `json:"divided,omitempty"`
+	// By is the process that has written the record.
+	By string `json:"by,omitempty"`
+	// Ran are the deliveries whose handlers run: the claims.
+	Ran []claim `json:"ran,omitempty"`
+	// Busy says that handlers may run that are not in Ran: of deliveries in Open, or of the
+	// next ones.
+	Busy bool `json:"busy,omitempty"`
+	// Former is the last owner, if it died; FormerRan are the events whose handlers
+	// ran here, and FormerCounting is how many of those did not wait for others: who takes over
+	// another subscription of that process has to know.
+	Former         string      `json:"former,omitempty"`
+	FormerRan      []uuid.UUID `json:"former_ran,omitempty"`
+	FormerCounting int         `json:"former_counting,omitempty"`
+	FormerBusy     bool        `json:"former_busy,omitempty"`
+}
+
+// claim is a delivery whose handler runs.
+type claim struct {
+	Seq     int64     `json:"seq"`
+	ID      uuid.UUID `json:"id"`
+	Waits   bool      `json:"waits,omitempty"` // for other handlers
+	Batch   bool      `json:"batch,omitempty"` // it runs with others, in a batch
+	Left    bool      `json:"left,omitempty"`  // the attempt is over, but its handler has not returned
+	Started time.Time `json:"started"`
+
+	slot int // of the event; of those of this process
+}
+
+// row is the record of a delivery that did not simply go well. It has a copy of the event.
+type row struct {
+	Seq       int64     `json:"seq"`
+	ID        uuid.UUID `json:"id"`
+	Type      string    `json:"type"` // the name under which it was published
+	Version   int       `json:"version"`
+	Payload   []byte    `json:"payload,omitempty"`
+	Metadata  []byte    `json:"metadata,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	Key       string    `json:"key,omitempty"`
+	Keyed     bool      `json:"keyed,omitempty"`
+	EventDue  time.Time `json:"event_due,omitzero"`
+
+	State       state                  `json:"state"`
+	Due         time.Time              `json:"due,omitzero"` // of a waiting one; zero for at once
+	Failures    int                    `json:"failures,omitempty"`
+	Uncounted   int                    `json:"uncounted,omitempty"`
+	MaxAttempts int                    `json:"max_attempts,omitempty"`
+	Crashed     bool                   `json:"crashed,omitempty"`
+	Suspect     bool                   `json:"suspect,omitempty"`
+	Together    int                    `json:"together,omitempty"` // see [engine.Delivery.Together]
+	Open        []time.Time            `json:"open,omitempty"`     // crashes that count as failed attempts when one comes while it runs alone
+	Since       time.Time              `json:"since"`
+	Progress    string                 `json:"progress,omitempty"`
+	Snoozes     int                    `json:"snoozes,omitempty"`
+	PutOff      bool                   `json:"put_off,omitempty"` // it was begun, or tried, and has to come again
+	Replayed    bool                   `json:"replayed,omitempty"`
+	Attempts    []engine.FailedAttempt `json:"attempts,omitempty"`
+	Crashes     []engine.SharedCrash   `json:"crashes,omitempty"`
+	History     int                    `json:"history,omitempty"` // how many of the attempts were made before it was retried by hand
+	Reason      string                 `json:"reason,omitempty"`
+	Fingerprint string                 `json:"fingerprint,omitempty"`
+	Died        time.Time              `json:"died,omitzero"` // or was discarded
+	Cancelled   bool                   `json:"cancelled,omitempty"`
+	Answer      answer                 `json:"answer,omitempty"` // of a cancelled one: what the owner says
+	Redriven    int                    `json:"redriven,omitempty"`
+	Made        bool                   `json:"made,omitempty"`   // the event is for those who have a row: it stays
+	Was         *was                   `json:"was,omitempty"`    // before it was discarded
+	Audits      []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
+
+	rev      int64  // the sequence number of the record
+	size     int    // of the record
+	isPart   bool   // see wholerows.go; then these hold instead of Attempts:
+	tries    int    // how many there are
+	lastKind string // how the last one has failed
+}
+
+// was is what a delivery was before it was discarded, to undo that.
+type was struct {
+	State  state     `json:"state"`
+	Due    time.Time `json:"due,omitzero"`
+	Reason string    `json:"reason,omitempty"` // of a dead letter
+	Died   time.Time `json:"died,omitzero"`    // of a dead letter
+}
+
+// keep notes what the delivery is, before it is discarded.
+func (r *row) keep() { r.Was = &was{r.State, r.Due, r.Reason, r.Died} }
+
+// discard makes a dead letter a discarded one.
+func (r *row) discard(reason string) {
+	r.keep()
+	r.State, r.Reason, r.Died = discarded, reason, time.Now()
+}
+
+// state is where a delivery with a row stands.
+type state string
+
+const (
+	waiting   state = "waiting"
+	held      state = "held" // until its type is not paused
+	dead      state = "dead"
+	done      state = "done"
+	discarded state = "discarded"
+	gone      state = "gone" // it leaves no trace
+)
+
+// answer is what the owner of a subscription says about a delivery that was cancelled.
+type answer string
+
+const (
+	running answer = "running" // its handler runs
+	refused answer = "refused" // it will not be tried
+)
+
+// open reports whether the delivery is not settled.
+func (r *row) open() bool { return r.State == waiting || r.State == held }
+
+// record returns the event.
+func (r *row) record() *engine.Record {
+	return &engine.Record{
+		Seq: r.Seq, ID: r.ID, Type: r.Type, Version: r.Version, Payload: r.Payload, Metadata: r.Metadata,
+		CreatedAt: r.CreatedAt, Key: r.Key, Keyed: r.Keyed, Due: r.EventDue,
+	}
+}
+
+// slot returns the slot of the event.
+func (r *row) slot() int { return slotFor(r.Key, r.Keyed, r.ID) }
+
+// newRow returns the row of a delivery that has none.
+func newRow(r *engine.Record) *row {
+	since := r.Due
+	if since.IsZero() {
+		since = r.CreatedAt
+	}
+	return &row{
+		Seq: r.Seq, ID: r.ID, Type: r.Type, Version: r.Version, Payload: r.Payload, Metadata: r.Metadata,
+		CreatedAt: r.CreatedAt, Key: r.Key, Keyed: r.Keyed, EventDue: r.Due, State: waiting, Since: since,
+	}
+}
+
+// clone returns a copy that may be changed.
+func (r *row) clone() *row {
+	if r.isPart {
+		panic("only whole rows are changed")
+	}
+	c := *r
+	c.Attempts = append([]engine.FailedAttempt(nil), r.Attempts...)
+	c.Crashes = append([]engine.SharedCrash(nil), r.Crashes...)
+	c.Audits = append([]int64(nil), r.Audits...)
+	return &c
+}
+
+// key is the record of an idempotency key. It is deleted when it expires.
+type key struct {
+	ID      uuid.UUID `json:"id"`
+	Seq     int64     `json:"seq"` // of the event, or this message if the log never had it; 0 for the message behind this one
+	Version int       `json:"version"`
+	Digest  []byte    `json:"digest"` // of the payload; empty if it is not known
+	Expires time.Time `json:"expires"`
+}

@@ -1,0 +1,197 @@
+package buslog
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// recover returns the rows of deliveries whose handlers ran when the owner died, and takes
+// their claims out of the cursor. They are suspects from now on. If only one ran, that was
+// a failed attempt.
+func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
+	ran, counting, sure, beside := l.ranBeside(c)
+	l.mu.Lock()
+	earliest := u.sub.suspectsDue(now)
+	together := u.sub.ranOf(c.Owner)
+	l.mu.Unlock()
+	for _, claim := range c.Ran {
+		l.mu.Lock()
+		before, err := l.wholeRow(u.sub, claim.Seq)
+		l.mu.Unlock()
+		if err != nil {
+			return nil, nil, err
+		}
+		var r *row
+		switch {
+		case before != nil && !before.open():
+			continue
+		case before != nil:
+			r = before.clone()
+		default:
+			l.mu.Lock()
+			e, err := l.event(claim.Seq)
+			l.mu.Unlock()
+			if errors.Is(err, stream.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			r = newRow(e)
+		}
+		if !claim.Left {
+			r.State, r.Due = waiting, now
+		}
+		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: ran}
+		switch {
+		case claim.Left: // the attempt is on record
+			r.Suspect, r.PutOff, r.Together = true, true, 1
+		case claim.Waits && counting > 0:
+			r.Uncounted++
+		case sure && (counting == 1 || ran == 1):
+			for _, at := range r.Open {
+				r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: togetherText})
+				r.Failures, r.Uncounted = r.Failures+1, max(0, r.Uncounted-1)
+			}
+			r.Crashes = slices.DeleteFunc(r.Crashes, func(c engine.SharedCrash) bool {
+				return slices.ContainsFunc(r.Open, c.At.Equal)
+			})
+			r.Open = nil
+			attempt := engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: engine.CrashText}
+			r.Attempts = append(r.Attempts, attempt)
+			r.Failures++
+			r.Crashed, r.Suspect, r.PutOff, r.Together = true, true, true, 1
+			crash.Attempt = &attempt
+		default:
+			r.Uncounted++
+			shared := engine.SharedCrash{At: now}
+			half, again := u.halfOf(r, claim, together)
+			if again { // the half stays before later ones
+				r.Due = earliest
+			} else {
+				r.Open = append(slices.Clone(r.Open), shared.At)
+			}
+			r.Suspect, r.PutOff, r.Together = true, true, half
+			for _, key := range beside {
+				if key.EventID != r.ID || key.Subscription != u.sub.Name {
+					shared.Beside = append(shared.Beside, key)
+				}
+			}
+			r.Crashes = append(r.Crashes, shared)
+		}
+		l.mu.Lock()
+		rev := u.sub.revOf(claim.Seq)
+		if before != nil {
+			rev = before.rev
+		}
+		crash.Delivery = *(&consumer{unit: u}).deliveryOf(r.record(), r)
+		l.mu.Unlock()
+		if !claim.Left {
+			crashes = append(crashes, crash)
+		}
+		msgs = append(msgs, l.rowMsg(u.sub.ID, r, rev))
+		open := c.Open[:0:0]
+		for _, seq := range c.Open {
+			if seq != claim.Seq {
+				open = append(open, seq)
+			}
+		}
+		c.Open = open
+	}
+	c.Ran = nil
+	return msgs, crashes, nil
+}
+
+// togetherText is the error of an earlier attempt that ended with its process, once the
+// handler has ended a process alone.
+const togetherText = "the process ended while this handler and others were running; it has ended again while this one ran alone"
+
+// halfOf returns how many suspects a batch may have that a delivery is in which ran when the
+// process died: half as many as ran together. So a crash of such a half leaves half of the
+// half, until an event has ended the process alone. On this way the crashes after the first
+// one, which is not of a half again, never count as failed attempts.
+func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool) {
+	if !one.Batch || one.Waits {
+		return 1, false
+	}
+	events, suspects := 0, 0
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	for _, other := range ran {
+		if !other.Batch || other.Waits {
+			continue
+		}
+		events++
+		if before := u.sub.rows[other.Seq]; before != nil && before.Suspect {
+			suspects++
+		}
+	}
+	if r.Suspect { // handlers that were left behind may have run beside it
+		return (min(events, max(r.Together, 1)) + 1) / 2, suspects > 1
+	}
+	return (events + 1) / 2, false
+}
+
+// suspectsDue returns when the first of the suspects of former crashes is due, if that is
+// before now.
+func (s *sub) suspectsDue(now time.Time) time.Time {
+	for _, r := range s.rows {
+		if r.State == waiting && r.Suspect && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
+			now = r.Due
+		}
+	}
+	return now
+}
+
+// ranOf returns the claims of a process, in all parts that it has.
+func (s *sub) ranOf(owner string) (ran []claim) {
+	for _, at := range s.live() {
+		if s.parts[at].Owner == owner {
+			ran = append(ran, s.parts[at].Ran...)
+		}
+	}
+	return ran
+}
+
+// ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
+// many of them did not wait for others. It is sure if no others can have run.
+func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engine.Key) {
+	sure = true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.subs {
+		for _, at := range s.live() {
+			p := &s.parts[at]
+			if p.Owner != c.Owner {
+				if p.Former == c.Owner {
+					ran, counting = ran+len(p.FormerRan), counting+p.FormerCounting
+					beside = append(beside, keysOf(s, p.FormerRan)...)
+					sure = sure && !p.FormerBusy
+				}
+				continue
+			}
+			sure = sure && !p.Busy
+			for _, one := range p.Ran {
+				ran++
+				if !one.Waits {
+					counting++
+					beside = append(beside, engine.Key{EventID: one.ID, Subscription: s.Name})
+				}
+			}
+		}
+	}
+	return ran, counting, sure, beside
+}
+
+func keysOf(s *sub, ids []uuid.UUID) (keys []engine.Key) {
+	for _, id := range ids {
+		keys = append(keys, engine.Key{EventID: id, Subscription: s.Name})
+	}
+	return keys
+}

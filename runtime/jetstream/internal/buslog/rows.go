@@ -1,0 +1,97 @@
+package buslog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// revOf returns the sequence number of the record of a row; 0 if there is none.
+func (s *sub) revOf(seq int64) int64 {
+	if r := s.rows[seq]; r != nil {
+		return r.rev
+	}
+	return s.gone[seq]
+}
+
+// lookForGone asks which records of rows that are gone the server still has.
+func (l *Log) lookForGone(ctx context.Context) {
+	type place struct {
+		s   *sub
+		seq int64
+	}
+	var all []place
+	l.mu.Lock()
+	for _, s := range l.subs {
+		for seq := range s.gone {
+			all = append(all, place{s, seq})
+		}
+	}
+	l.mu.Unlock()
+	for _, at := range all {
+		if _, err := l.stream.LastOf(ctx, l.rowSubject(at.s.ID, at.seq)); errors.Is(err, stream.ErrNotFound) {
+			l.mu.Lock()
+			delete(at.s.gone, at.seq)
+			l.mu.Unlock()
+		}
+	}
+}
+
+func (l *Log) applyRow(rest string, m stream.Stored) error {
+	id, text, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	s := l.sub(id)
+	if before := s.rows[seq]; before != nil && before.rev >= m.Seq {
+		return nil
+	}
+	r := &row{}
+	if err := json.Unmarshal(m.Data, r); err != nil {
+		return err
+	}
+	r.rev, r.size = m.Seq, len(m.Data)
+	if delete(s.gone, seq); r.State == gone {
+		delete(s.rows, seq)
+		s.gone[seq] = m.Seq
+	} else {
+		r = l.keep(s, r)
+	}
+	if seq <= s.clear && r.State == gone && seq >= s.next() {
+		s.clear = seq - 1
+	}
+	l.queueRow(s, r)
+	if u := l.units[id]; u != nil {
+		u.rowChanged(r)
+	}
+	l.noteSettled()
+	return nil
+}
+
+// queueRow notes when a row is due. The caller holds mu.
+func (l *Log) queueRow(s *sub, r *row) {
+	switch {
+	case r.State == waiting:
+		s.due.add(dueAt{r.Due, r.Seq})
+	case r.State == held && !l.typePaused(r.Type):
+		s.due.add(dueAt{time.Time{}, r.Seq})
+	}
+}
+
+// isDue reports whether a row of the queue still waits, and when it is due.
+func (l *Log) isDue(s *sub, d dueAt) (*row, bool) {
+	r := s.rows[d.seq]
+	switch {
+	case r == nil:
+		return nil, false
+	case r.State == waiting:
+		return r, r.Due.Equal(d.due)
+	}
+	return r, r.State == held && d.due.IsZero() && !l.typePaused(r.Type)
+}

@@ -1,0 +1,195 @@
+package buslog
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// share is what this process has of a part of a subscription, or of the whole. It is guarded
+// by the log's mu.
+type share struct {
+	owned   bool
+	leaving bool      // nothing of it is handed out any more, and it is free as soon as its handlers have ended
+	left    time.Time // since when
+	stop    int64     // of a part that is left: the first event that was not looked at
+	n       int64     // the number of the last cursor that was made
+	touched uint64    // the last change that concerns it
+	stored  uint64    // up to this change
+	busy    bool      // what the stored cursor says
+}
+
+// owns reports whether anything of the subscription is this process's. The caller holds mu.
+func (u *unit) owns() bool {
+	return slices.ContainsFunc(u.parts[:], func(p share) bool { return p.owned })
+}
+
+// has reports whether the events of a slot are this process's. The caller holds mu.
+func (u *unit) has(slot int) bool { return u.parts[u.sub.at(slot)].owned }
+
+// hands reports whether events of a slot are handed out. The caller holds mu.
+func (u *unit) hands(slot int) bool {
+	p := &u.parts[u.sub.at(slot)]
+	return p.owned && !p.leaving
+}
+
+// nextOf returns the first event of a slot that was not looked at. The caller holds mu.
+func (u *unit) nextOf(slot int) int64 {
+	if at := u.sub.at(slot); at != whole && u.parts[at].leaving {
+		return u.parts[at].stop
+	}
+	return max(u.next, u.skip[slot%partCount])
+}
+
+// covers reports whether a part, or the whole, has a slot.
+func covers(at, slot int) bool { return at == whole || at == partAt(slot) }
+
+// touch notes that something of a slot is to be stored. The caller holds mu.
+func (u *unit) touch(slot int, atOnce bool) {
+	u.changed(atOnce)
+	u.parts[u.sub.at(slot)].touched = u.changes
+}
+
+// acquire makes the unit hand out a part, or the whole: this process has stored its cursor.
+// After a crash of the last owner the next handlers are claimed exactly. The caller holds mu.
+func (u *unit) acquire(at int, wary int) {
+	c := &u.sub.parts[at].cursor
+	if !u.owns() {
+		u.prepared, u.plan, u.doubts = nil, nil, nil
+		u.wary, u.busyMode, u.begun, u.returning = 0, false, false, 0
+		u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
+		u.next, u.skip, u.sub.due = math.MaxInt64, [partCount]int64{}, nil
+		u.stored = u.changes
+	}
+	if u.next != math.MaxInt64 && c.Next < u.next { // of other parts it has looked at more
+		for i := range u.skip {
+			u.skip[i] = max(u.skip[i], u.next)
+		}
+	}
+	u.next = min(u.next, c.Next)
+	if at != whole {
+		u.skip[at-1] = c.Next
+	} else if len(c.Passed) == partCount {
+		copy(u.skip[:], c.Passed)
+	}
+	u.parts[at] = share{owned: true, n: c.N, busy: c.Busy}
+	u.moved, u.wary = u.moved || u.polled, max(u.wary, wary)
+	for _, seq := range c.Open {
+		if u.sub.rows[seq] == nil {
+			u.putBack(reopened{seq, max(at-1, 0)})
+		}
+	}
+	for _, r := range u.sub.rows {
+		if covers(at, r.slot()) {
+			u.log.queueRow(u.sub, r)
+		}
+	}
+	if len(u.sub.asks) > 0 { // somebody waits for an answer
+		u.changed(false)
+	}
+	if !u.running {
+		u.running = true
+		go u.run()
+	}
+	if u.consumer != nil {
+		u.consumer.wake()
+	}
+}
+
+// lose forgets everything of a part, or of the whole: it is not this process's any more. The
+// caller holds mu.
+func (u *unit) lose(at int) {
+	u.parts[at] = share{n: u.parts[at].n}
+	for seq, f := range u.flights {
+		if covers(at, f.slot) {
+			delete(u.flights, seq)
+		}
+	}
+	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
+		if covers(at, f.slot) && f.returns() {
+			u.returning--
+		}
+		return covers(at, f.slot)
+	})
+	u.forgetLeft(at)
+	if u.moved = true; !u.owns() {
+		u.doubts = nil
+		u.timer.Stop()
+	}
+	u.noteWritten()
+	u.log.lack()
+	if u.consumer != nil {
+		u.consumer.wake()
+	}
+}
+
+// forgetLeft forgets what comes again of a part that is not this process's any more, and the
+// handlers that it has left behind. The caller holds mu.
+func (u *unit) forgetLeft(at int) {
+	u.reopen = slices.DeleteFunc(u.reopen, func(one reopened) bool { return covers(at, one.slot) })
+	maps.DeleteFunc(u.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
+}
+
+// leave begins to let go of a part, or of the whole. What was polled of it and not begun is
+// dropped when its turn comes. The caller holds mu.
+func (u *unit) leave(at int) {
+	p := &u.parts[at]
+	if !p.owned || p.leaving {
+		return
+	}
+	stop := u.next
+	if at != whole {
+		stop = u.nextOf(at - 1)
+	}
+	p.leaving, p.left, p.stop = true, time.Now(), stop
+	for seq, f := range u.flights {
+		if covers(at, f.slot) && !f.begun && !f.ended {
+			delete(u.flights, seq)
+			u.again(f)
+		}
+	}
+	u.moved = u.moved || u.polled
+	u.changed(true)
+	p.touched = u.changes
+	if u.consumer != nil {
+		u.consumer.wake()
+	}
+}
+
+// stay ends leave: the handlers take too long. The caller holds mu.
+func (u *unit) stay(at int) {
+	p := &u.parts[at]
+	if at != whole {
+		for i := range u.skip {
+			if i != at-1 {
+				u.skip[i] = max(u.skip[i], u.next)
+			}
+		}
+		u.next = min(u.next, p.stop)
+		u.skip[at-1] = p.stop
+	}
+	p.leaving = false
+	u.moved = u.moved || u.polled
+	for _, r := range u.sub.rows {
+		if covers(at, r.slot()) {
+			u.log.queueRow(u.sub, r)
+		}
+	}
+	if u.consumer != nil {
+		u.consumer.wake()
+	}
+}
+
+// quiet reports whether nothing of a part is polled, but for what is settled now. The caller
+// holds mu.
+func (u *unit) quiet(at int, settled map[int64]bool) bool {
+	for seq, f := range u.flights {
+		if covers(at, f.slot) && !settled[seq] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,64 @@
+package buslog
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// A message has a greatest size. A row has a copy of its event, in JSON, which makes three
+// bytes four, and what is said of its attempts. So events are smaller, and what is said of
+// attempts is cut.
+
+// headers is what the headers of a message and the fields of a row need at most.
+const headers = 8 << 10
+
+// mostMetadata is how large metadata may be, which are a header of the event.
+const mostMetadata = 48 << 10
+
+var _ engine.Sized = (*Log)(nil)
+
+// Sizes implements [engine.Sized].
+func (l *Log) Sizes() (payload, metadata int) {
+	most := int(l.stream.MaxMessage())
+	attempts := min(most/8, 128<<10)
+	metadata = min(most/16, mostMetadata)
+	return (most-headers-attempts)/4*3 - metadata, metadata
+}
+
+// rowData returns the JSON of a row that fits into a message.
+func (l *Log) rowData(r *row) []byte {
+	data, _ := json.Marshal(r)
+	limit := int(l.stream.MaxMessage()) - headers
+	if len(data) <= limit {
+		return data
+	}
+	r = r.clone()
+	for _, shorten := range []func(*engine.FailedAttempt){
+		func(a *engine.FailedAttempt) { a.Log = "" },
+		func(a *engine.FailedAttempt) { a.Stack = "" },
+		func(a *engine.FailedAttempt) { a.Error = cutText(a.Error, 1000) },
+		func(a *engine.FailedAttempt) { a.Error, a.ErrorType = cutText(a.Error, 50), "" },
+	} {
+		for i := range r.Attempts { // the oldest first
+			shorten(&r.Attempts[i])
+			if data, _ = json.Marshal(r); len(data) <= limit {
+				return data
+			}
+		}
+	}
+	for i := range r.Crashes {
+		r.Crashes[i].Beside = nil
+	}
+	data, _ = json.Marshal(r)
+	return data
+}
+
+// cutText returns the beginning of a text.
+func cutText(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytes], "") + " (cut)"
+}

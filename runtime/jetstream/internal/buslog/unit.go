@@ -1,0 +1,213 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// unit is a subscription that this process handles, or waits for. It is guarded by the
+// log's mu.
+type unit struct {
+	log      *Log
+	sub      *sub
+	consumer *consumer // nil while nobody polls
+	timer    *time.Timer
+	parallel bool // it shares the subscription with others that do so
+
+	parts     [1 + partCount]share
+	freed     [1 + partCount]time.Time   // since when nobody has a part, as far as this process has seen
+	letGo     time.Time                  // when parts were last given away
+	skip      [partCount]int64           // by part: it has looked at the events before this, wherever next is
+	polled    bool                       // somebody has asked for deliveries
+	moved     bool                       // what this process has of the subscription has changed since the last poll
+	next      int64                      // the first event that was not looked at
+	reopen    []reopened                 // events before next that are to be handed out, in order
+	prepared  *claim                     // an event that is being decoded
+	preparing int                        // its slot
+	whole     map[int64]*row             // of what is stored next, by event
+	returning int                        // deliveries that come back as soon as that is stored
+	back      uint64                     // counts what was given back: it comes before what follows
+	wary      int                        // of so many deliveries the claim is stored before the handler is called
+	flights   map[int64]*flight          // what was polled, or is to be stored
+	left      map[*engine.Delivery]claim // of handlers that were left behind
+	queue     []*flight                  // that have ended, in the order in which they did
+
+	changes  uint64        // counts what is to be stored
+	stored   uint64        // of these changes
+	tries    int           // how often in a row a plan was refused; used by the goroutine that stores
+	unsure   bool          // dedupe keys cannot be looked up; used by the goroutine that stores
+	alone    bool          // the next plan has one delivery
+	busyMode bool          // see claims.go
+	begun    bool          // a handler was begun in this mode since the last cursor was made
+	window   time.Time     // since when handlers are counted
+	exact    int           // that were claimed exactly since then
+	plan     *plan         // that is on its way
+	doubts   []*plan       // that may be stored
+	written  chan struct{} // closed when stored has changed; nil while nobody waits
+	now      chan struct{} // something is to be stored at once
+	soon     chan struct{} // something is to be stored within flushDelay
+	running  bool          // there is a goroutine that stores
+}
+
+// flight is a delivery that was polled.
+type flight struct {
+	delivery *engine.Delivery // as it was handed out, with the names of this process
+	record   *engine.Record   // under the name with which it was published
+	slot     int              // of the event
+	consumer *consumer        // that has polled it; nil if there is no more
+	row      *row             // that it had, or nil
+	begun    bool
+	waits    bool
+	batch    bool
+	returned bool // its handler
+	started  time.Time
+	ended    bool               // it is settled
+	how      engine.Disposition // if so
+	ahead    bool               // it was polled before its turn, so that it needs a row whatever happens
+	park     bool               // it is a delayed event that becomes a row
+}
+
+// unitOf returns the unit of a subscription. The caller holds mu.
+func (l *Log) unitOf(s *sub) *unit {
+	u := l.units[s.ID]
+	if u == nil {
+		u = &unit{log: l, sub: s, flights: map[int64]*flight{}, left: map[*engine.Delivery]claim{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
+		u.timer = time.AfterFunc(time.Hour, u.ring)
+		u.timer.Stop()
+		l.units[s.ID] = u
+	}
+	return u
+}
+
+// ring wakes whoever polls, when a delivery is due.
+func (u *unit) ring() {
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	if u.consumer != nil {
+		u.consumer.wake()
+	}
+}
+
+// changed notes that something is to be stored, at once or soon. The caller holds mu.
+func (u *unit) changed(atOnce bool) {
+	u.changes++
+	c := u.soon
+	if atOnce {
+		c = u.now
+	}
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// write waits until everything up to now is stored. It reports false if nothing of the
+// subscription is this process's any more.
+func (u *unit) write(ctx context.Context) (bool, error) {
+	l := u.log
+	l.mu.Lock()
+	target := u.changes
+	for u.owns() && u.stored < target {
+		if err := u.awaitWritten(ctx); err != nil {
+			return false, err
+		}
+	}
+	owns := u.owns()
+	l.mu.Unlock()
+	return owns, nil
+}
+
+// awaitWritten waits until something is stored. The caller holds mu, which is free meanwhile,
+// and afterwards if there is an error.
+func (u *unit) awaitWritten(ctx context.Context) error {
+	l := u.log
+	if u.written == nil {
+		u.written = make(chan struct{})
+	}
+	written := u.written
+	u.changes-- // nothing is new
+	u.changed(true)
+	l.mu.Unlock()
+	select {
+	case <-written:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.stopped:
+		return engine.ErrClosed
+	}
+	l.mu.Lock()
+	return nil
+}
+
+// noteWritten wakes those who wait for something to be stored. The caller holds mu.
+func (u *unit) noteWritten() {
+	if u.written != nil {
+		close(u.written)
+		u.written = nil
+	}
+}
+
+// removed says that the subscription is forgotten. The caller holds mu.
+func (u *unit) removed() {
+	for at := range u.parts {
+		u.lose(at)
+	}
+	if u.consumer != nil {
+		u.consumer.end()
+	}
+	delete(u.log.units, u.sub.ID)
+	u.changed(true) // its goroutine ends
+}
+
+// reopened is an event that is to be handed out, although next is behind it.
+type reopened struct {
+	seq  int64
+	slot int
+}
+
+// putBack makes an event that was polled and not begun come again. The caller holds mu.
+func (u *unit) putBack(one reopened) {
+	u.back++
+	at, found := slices.BinarySearchFunc(u.reopen, one.seq, compareReopened)
+	if !found {
+		u.reopen = slices.Insert(u.reopen, at, one)
+	}
+}
+
+func compareReopened(one reopened, seq int64) int { return cmp.Compare(one.seq, seq) }
+
+// cursorChanged looks at a cursor that has arrived. The caller holds mu.
+func (u *unit) cursorChanged(at int) {
+	c := &u.sub.parts[at].cursor
+	switch {
+	case c.By == u.log.instance:
+		if u.plan.has(at, c.N) {
+			u.complete(u.plan)
+			break
+		}
+		for _, p := range u.doubts {
+			if p.has(at, c.N) {
+				u.complete(p)
+				break
+			}
+		}
+	case u.parts[at].owned:
+		u.log.logger.Warn("another process has taken over a subscription, or a part of it", "subscription_id", u.sub.Name, "part", at, "owner", c.Owner)
+		u.lose(at)
+	}
+	if u.freed[at] = (time.Time{}); c.Owner == "" && u.consumer != nil {
+		u.freed[at] = time.Now()
+		u.log.lack()
+	}
+}
+
+// rowChanged looks at a row that has arrived. The caller holds mu.
+func (u *unit) rowChanged(r *row) {
+	if u.consumer != nil && u.has(r.slot()) {
+		u.consumer.wake()
+	}
+}

@@ -1,0 +1,226 @@
+package buslog
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Settle implements [engine.Settler].
+func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	c.settle(d, v)
+}
+
+// SettleAll implements [engine.Settler].
+func (c *consumer) SettleAll(all []engine.Settled) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	for _, one := range all {
+		c.settle(one.Delivery, one.Disposition)
+	}
+}
+
+// settle is Settle for who holds mu.
+func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
+	u, f := c.unit, c.flight(d)
+	if f == nil {
+		return
+	}
+	if v.Kind == engine.Release && !f.begun && v.Progress == d.Progress && len(v.Staged) == 0 {
+		delete(u.flights, d.Seq) // nothing has happened
+		u.again(f)
+		c.wake()
+		return
+	}
+	u.end(f, v)
+}
+
+// end notes how a delivery has ended. The caller holds mu.
+func (u *unit) end(f *flight, v engine.Disposition) {
+	f.ended, f.how = true, v
+	if f.begun && !f.returned {
+		u.left[f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started, slot: f.slot}
+	}
+	if f.returns() {
+		u.returning++
+		u.back++
+	}
+	u.queue = append(u.queue, f)
+	u.touch(f.slot, f.park || v.Kind != engine.Done || len(v.Staged) > 0 || u.sub.rows[f.record.Seq] != nil)
+}
+
+// returns reports whether a delivery that has ended comes back at once.
+func (f *flight) returns() bool {
+	return f.how.Kind == engine.Hold || f.how.Kind == engine.Release
+}
+
+// park makes a delayed event a row that waits. The caller holds mu.
+func (u *unit) park(r *engine.Record) {
+	f := &flight{record: r, slot: slotOf(r), park: true}
+	u.flights[r.Seq] = f
+	u.end(f, engine.Disposition{})
+}
+
+// rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep
+// and nothing to delete. The caller holds mu.
+func (u *unit) rowOf(f *flight) *row {
+	before := u.wholeOf(f.record.Seq)
+	r, v, now := before, &f.how, time.Now()
+	if r == nil {
+		r = newRow(f.record)
+	} else {
+		r = r.clone()
+	}
+	if f.park {
+		if before != nil { // somebody has cancelled it meanwhile
+			return nil
+		}
+		r.Due = f.record.Due
+		return r
+	}
+	if v.Attempt != nil {
+		r.Attempts = append(r.Attempts, *v.Attempt)
+		r.Failures++
+	} else if f.begun && v.Kind != engine.Done && v.Kind != engine.Discard {
+		r.Uncounted++
+	}
+	if f.begun && v.Kind != engine.Release && !v.Spared || v.Attempt != nil || v.Kind == engine.Done || v.Kind == engine.Discard {
+		r.Crashed, r.Suspect, r.Together, r.Open = false, false, 0, nil
+	}
+	r.Progress, r.Answer = v.Progress, ""
+	switch v.Kind {
+	case engine.Done:
+		r.State = done
+		if before == nil && len(r.Attempts) == 0 && !f.ahead {
+			return nil
+		}
+		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.nextOf(f.slot) {
+			r.State = gone
+		}
+	case engine.Discard:
+		if _, still := u.cancelled(r.Seq); v.Cancelled && !still { // it was undone meanwhile
+			r.State, r.Due = waiting, time.Time{}
+			break
+		}
+		r.State, r.Reason, r.Died = discarded, v.Reason, now
+	case engine.Retry, engine.Snooze:
+		r.State, r.Due, r.PutOff = waiting, v.Due, true
+		if v.Kind == engine.Retry {
+			r.MaxAttempts = v.MaxAttempts
+		}
+		if v.Asked {
+			r.Snoozes++
+		}
+	case engine.Hold:
+		r.State, r.Due, r.PutOff = waiting, time.Time{}, true
+		if u.log.typePaused(r.Type) {
+			r.State = held
+		}
+	case engine.Dead:
+		r.State, r.Reason, r.Fingerprint, r.Died = dead, v.Reason, v.Fingerprint, now
+	default: // engine.Release
+		r.State, r.Due = waiting, time.Time{}
+	}
+	if !r.open() {
+		r.Cancelled = false
+	}
+	if r.State != discarded && !r.Cancelled {
+		r.Was = nil
+	}
+	return r
+}
+
+// plan is a batch that is to be stored: the dispositions of deliveries, and the cursor.
+type plan struct {
+	msgs    []*stream.Msg
+	flights []*flight
+	cursors map[int]*cursor // by part
+	changes uint64
+	told    []func() // those who are told about staged records, in order
+}
+
+// has reports whether the plan has the cursor of a part with this number.
+func (p *plan) has(at int, n int64) bool {
+	return p != nil && p.cursors[at] != nil && p.cursors[at].N == n
+}
+
+// rowMsg returns the message of a row. It is refused if the row has changed since rev; 0 if
+// there was none.
+func (l *Log) rowMsg(sub string, r *row, rev int64) *stream.Msg {
+	data := l.rowData(r)
+	m := &stream.Msg{Subject: l.rowSubject(sub, r.Seq), Data: data, Only: true, Expect: stream.Expecting(rev)}
+	if r.State == gone {
+		m.Data, _ = json.Marshal(&row{Seq: r.Seq, State: gone})
+		m.TTL = goneTime
+	}
+	return m
+}
+
+// goneTime is how long the record of a row that is gone is kept, for processes that read
+// the rows at this moment.
+const goneTime = time.Minute
+
+// lookedUp is what is known of the idempotency keys of staged records.
+type lookedUp map[*engine.Record]known
+
+type known struct {
+	first uuid.UUID
+	err   error
+}
+
+// cursorOf returns the next cursor of a part, or of the whole, if some deliveries are settled,
+// and if the part is left. The caller holds mu.
+func (u *unit) cursorOf(at int, settled map[int64]bool, left bool) *cursor {
+	c, p := u.sub.parts[at].cursor, &u.parts[at]
+	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
+	c.N, c.By, c.Open, c.Ran = p.n, u.log.instance, nil, nil
+	if at == whole {
+		c.Next, c.Passed = u.next, nil
+		if slices.Max(u.skip[:]) > u.next {
+			c.Passed = slices.Clone(u.skip[:])
+		}
+	} else {
+		c.Next = u.nextOf(at - 1)
+	}
+	for _, one := range u.reopen {
+		if covers(at, one.slot) {
+			c.Open = append(c.Open, one.seq)
+		}
+	}
+	for seq, f := range u.flights {
+		if settled[seq] || !covers(at, f.slot) {
+			continue
+		}
+		if u.sub.rows[seq] == nil && seq < u.nextOf(f.slot) {
+			c.Open = append(c.Open, seq)
+		}
+		if f.begun {
+			c.Ran = append(c.Ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.started})
+		}
+	}
+	for _, one := range u.left {
+		if covers(at, one.slot) && !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
+			c.Ran = append(c.Ran, one)
+		}
+	}
+	if one := u.prepared; one != nil && covers(at, u.preparing) && !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
+		c.Ran = append(c.Ran, *one)
+	}
+	sortClaims(&c)
+	if c.Busy = u.busyMode; left {
+		c.free()
+	}
+	return &c
+}
+
+// free takes the owner out of a cursor.
+func (c *cursor) free() {
+	c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy = "", 0, "", time.Time{}, nil, false
+}

@@ -1,0 +1,125 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Outcome implements [engine.Waiter].
+func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settlement, err error) {
+	if err := l.reach(ctx, seq); err != nil {
+		return nil, err
+	}
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	event, err := l.event(seq)
+	l.mu.Unlock()
+	if err != nil && !errors.Is(err, stream.ErrNotFound) {
+		return nil, l.storage("read", err)
+	}
+	err = l.wait(ctx, func() (bool, error) {
+		settled := true
+		outcome = nil
+		for _, entry := range l.registry.Subs {
+			s := l.subs[entry.ID]
+			r := s.rows[seq]
+			if r == nil && (event == nil || seq <= s.Start || !s.matches(event)) {
+				continue
+			}
+			one := engine.Settlement{Subscription: l.nameHere(s.ID, s.Name), State: engine.StateDone}
+			if r != nil && !r.open() && (r.tried() > 0 || r.State == discarded) {
+				if r, err = l.wholeRow(s, seq); err != nil {
+					return false, err
+				}
+			}
+			if r != nil && len(r.Attempts) > 0 {
+				one.Failures, one.Error = len(r.Attempts), r.Attempts[len(r.Attempts)-1].Error
+			}
+			switch {
+			case r == nil:
+				settled = settled && !s.pending(event)
+			case r.open():
+				settled = false
+			case r.State == dead:
+				one.State, one.Reason = engine.StateDead, r.Reason
+			case r.State == discarded:
+				one.State, one.Reason = engine.StateDiscarded, r.Reason
+			}
+			// What this process has not stored yet, is not settled.
+			if u := l.units[s.ID]; u != nil && u.flights[seq] != nil {
+				settled = false
+			}
+			outcome = append(outcome, one)
+		}
+		return settled, nil
+	})
+	return outcome, err
+}
+
+// WaitSettled implements [engine.Waiter].
+func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) error {
+	if err := l.sync(ctx); err != nil {
+		return err
+	}
+	return l.wait(ctx, func() (bool, error) {
+		for _, c := range consumers {
+			s := c.(*consumer).unit.sub
+			if slices.ContainsFunc(mapsValues(s.rows), (*row).open) || len(s.open()) > 0 {
+				return false, nil
+			}
+			open := false
+			_, err := l.eachPending(s, 0, func(*engine.Record) bool { open = true; return false })
+			if open || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}
+
+func mapsValues[K comparable, V any](m map[K]V) (all []V) {
+	for _, v := range m {
+		all = append(all, v)
+	}
+	return all
+}
+
+// AwaitSettled implements [engine.Waiter].
+func (l *Log) AwaitSettled(ctx context.Context) error {
+	asked := false
+	return l.wait(ctx, func() (bool, error) {
+		defer func() { asked = true }()
+		return asked, nil
+	})
+}
+
+// wait calls settled, with mu held, whenever something was settled, until it returns true.
+func (l *Log) wait(ctx context.Context, settled func() (bool, error)) error {
+	for {
+		if err := l.enter(); err != nil {
+			return err
+		}
+		news, before := l.settlement(), l.applied
+		ok, err := settled()
+		again := l.applied != before // something came while the server was asked
+		l.mu.Unlock()
+		if again && err == nil {
+			continue
+		}
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-news:
+		case <-l.stopped:
+			return l.ended()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// watchSlack covers publishers that took the time and stored their event later.
+const watchSlack = time.Minute
+
+// watch is a place in the log. It implements [engine.Watch].
+type watch struct {
+	log   *Log
+	spec  engine.WatchSpec
+	after int64
+	wake  func() // guarded by the log's mu
+	began int64  // the newest event when it was made
+
+	passed int64 // events that were pruned before their turn
+}
+
+// Watch implements [engine.Watcher].
+func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (_ engine.Watch, err error) {
+	if err := l.sync(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	w := &watch{log: l, spec: spec, after: l.applied, began: l.applied, wake: func() {}}
+	if !spec.Since.IsZero() {
+		if w.after, err = l.before(spec.Since.Add(-watchSlack)); err != nil {
+			return nil, err
+		}
+	}
+	l.watches[w] = struct{}{}
+	return w, nil
+}
+
+// before returns a place in the log behind which everything is that was stored after a
+// time. The caller holds mu, which is free while the server is asked.
+func (l *Log) before(at time.Time) (int64, error) {
+	for i := len(l.ring.events) - 1; i >= 0; i-- {
+		if r := l.ring.events[i]; !r.CreatedAt.After(at) {
+			return r.Seq, nil
+		}
+	}
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	next, err := l.stream.NextSince(context.Background(), at)
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return l.ring.from - 1, nil
+	case err != nil:
+		return 0, l.storage("read", err)
+	}
+	return next.Seq - 1, nil
+}
+
+// Close implements [engine.Watch].
+func (w *watch) Close() {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	delete(w.log.watches, w)
+}
+
+// Notify implements [engine.Watch].
+func (w *watch) Notify(wake func()) {
+	w.log.mu.Lock()
+	w.wake = wake
+	w.log.mu.Unlock()
+	wake()
+}
+
+// PassedOver implements [engine.Watch].
+func (w *watch) PassedOver() (n int64) {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	n, w.passed = w.passed, 0
+	return n
+}
+
+// Read implements [engine.Watch].
+func (w *watch) Read(limit int) ([]*engine.Record, error) {
+	if err := w.log.enter(); err != nil {
+		return nil, err
+	}
+	defer w.log.mu.Unlock()
+	return w.read(limit)
+}
+
+// read returns what follows. The caller holds mu.
+func (w *watch) read(limit int) (found []*engine.Record, err error) {
+	l := w.log
+	wanted := map[string]bool{}
+	for _, row := range l.registry.Types {
+		wanted[row.Written] = slices.ContainsFunc(w.spec.Types, func(glob string) bool {
+			ok, err := typenames.MatchesAny(glob, l.registry.namesOf(row.Written))
+			return ok && err == nil
+		})
+	}
+	end := l.applied
+	err = l.each(w.after+1, func(r *engine.Record) bool {
+		if len(found) == limit {
+			end = w.after
+			return false
+		}
+		w.after = r.Seq
+		if wanted[r.Type] && (r.Origin == nil || !w.spec.Deliverable) {
+			seen := *r
+			seen.Type = l.here[r.Type]
+			found = append(found, &seen)
+		}
+		return true
+	})
+	if err == nil {
+		w.after = max(w.after, end)
+	}
+	return found, err
+}
+
+// Next implements [engine.Watch].
+func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
+	l := w.log
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := l.enter(); err != nil {
+			return nil, err
+		}
+		found, err := w.read(limit)
+		news := l.arrival()
+		l.mu.Unlock()
+		if len(found) > 0 || err != nil {
+			return found, err
+		}
+		select {
+		case <-news:
+		case <-l.stopped:
+			return nil, l.ended()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package buslog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// A row has a copy of its event and all of its attempts, and there may be many rows: those
+// that wait, and all that are settled. So a process that handles events keeps of a row only
+// what it decides by. The rest is read when it is needed, by the sequence number of the
+// record. The newest rows are in memory as a whole: most of those that are needed soon.
+//
+// An [Inspection], which lists rows and looks into them, has all rows as a whole.
+
+// WholeBytes is how many bytes of whole rows are kept. Tests change it.
+var WholeBytes = 4 << 20
+
+// wholeRows are the newest whole rows, by the sequence numbers of their records. They are
+// never changed.
+type wholeRows struct {
+	rows  map[int64]*row
+	order []int64
+	bytes int
+}
+
+func (w *wholeRows) add(r *row) {
+	if w.rows == nil {
+		w.rows = map[int64]*row{}
+	}
+	if w.rows[r.rev] != nil {
+		return
+	}
+	w.rows[r.rev] = r
+	w.order, w.bytes = append(w.order, r.rev), w.bytes+r.size
+	for w.bytes > WholeBytes && (len(w.order) > 1 || WholeBytes == 0) {
+		w.bytes -= w.rows[w.order[0]].size
+		delete(w.rows, w.order[0])
+		w.order = w.order[1:]
+	}
+}
+
+// part returns what a process keeps of a row. Reasons are as long as somebody has made them.
+func (r *row) part() *row {
+	p := *r
+	p.isPart, p.tries = true, len(r.Attempts)
+	if p.tries > 0 {
+		p.lastKind = r.Attempts[p.tries-1].Kind
+	}
+	p.Payload, p.Metadata, p.Attempts, p.Crashes, p.Open, p.Audits, p.Was = nil, nil, nil, nil, nil, nil, nil
+	if p.Progress = ""; !p.Cancelled {
+		p.Reason = strings.Clone(p.Reason[:min(len(p.Reason), 64)])
+	}
+	return &p
+}
+
+// tried returns how many attempts are on record.
+func (r *row) tried() int {
+	if r.isPart {
+		return r.tries
+	}
+	return len(r.Attempts)
+}
+
+// lastFailed returns how the last attempt has failed; empty for none.
+func (r *row) lastFailed() string {
+	if n := len(r.Attempts); n > 0 {
+		return r.Attempts[n-1].Kind
+	}
+	return r.lastKind
+}
+
+// keep puts a row into the view. The caller holds mu.
+func (l *Log) keep(s *sub, r *row) *row {
+	if !l.allRows {
+		l.whole.add(r)
+		r = r.part()
+	}
+	s.rows[r.Seq] = r
+	return r
+}
+
+// inMemory returns the whole of a row, or nil if it has to be read. The caller holds mu.
+func (l *Log) inMemory(r *row) *row {
+	if !r.isPart {
+		return r
+	}
+	return l.whole.rows[r.rev]
+}
+
+// wholeRow returns the whole row of a delivery, or nil if it has none. The caller holds mu,
+// which is free while the server is asked: then the row that is returned is the one that the
+// view has now.
+func (l *Log) wholeRow(s *sub, seq int64) (*row, error) {
+	for {
+		r := s.rows[seq]
+		if r == nil {
+			return nil, nil
+		}
+		if whole := l.inMemory(r); whole != nil {
+			return whole, nil
+		}
+		l.mu.Unlock()
+		whole, err := l.readRow(r.rev)
+		if errors.Is(err, stream.ErrNotFound) { // there is a newer one
+			err = l.sync(context.Background())
+		}
+		l.mu.Lock()
+		switch {
+		case err != nil:
+			return nil, err
+		case whole == nil && s.rows[seq] == r:
+			return nil, stream.ErrNotFound
+		case whole != nil && s.rows[seq] == r:
+			l.whole.add(whole)
+			return whole, nil
+		}
+	}
+}
+
+func (l *Log) readRow(rev int64) (*row, error) {
+	m, err := l.stream.Get(context.Background(), rev)
+	if err != nil {
+		return nil, err
+	}
+	r := &row{rev: rev, size: len(m.Data)}
+	return r, json.Unmarshal(m.Data, r)
+}
+
+// readAhead is how many rows are read at once.
+const readAhead = 32
+
+// readSoon reads rows that will be needed, at once. The caller holds mu, which is free
+// meanwhile.
+func (l *Log) readSoon(rows []*row) {
+	found := make([]*row, len(rows))
+	l.mu.Unlock()
+	var wait sync.WaitGroup
+	for i, r := range rows {
+		wait.Go(func() {
+			if whole, err := l.readRow(r.rev); err == nil {
+				found[i] = whole
+			}
+		})
+	}
+	wait.Wait()
+	l.mu.Lock()
+	for _, whole := range found {
+		if whole != nil {
+			l.whole.add(whole)
+		}
+	}
+}
+
+// wholeRows returns the whole rows of deliveries that are to be stored, or to be answered
+// for, by event. The caller holds mu, which is free while the server is asked.
+func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
+	for {
+		seqs := make([]int64, 0, len(taken)+len(u.sub.asks))
+		for _, f := range taken {
+			seqs = append(seqs, f.record.Seq)
+		}
+		for seq := range u.sub.asks {
+			seqs = append(seqs, seq)
+		}
+		found, complete := map[int64]*row{}, true
+		for _, f := range taken {
+			if f.row != nil {
+				found[f.record.Seq] = f.row
+			}
+		}
+		for _, seq := range seqs {
+			r := u.sub.rows[seq]
+			if r == nil || found[seq] != nil && found[seq].rev == r.rev {
+				continue
+			}
+			whole, err := u.log.wholeRow(u.sub, seq)
+			if err != nil {
+				return nil, err
+			}
+			found[seq] = whole
+		}
+		for _, seq := range seqs { // mu was free
+			if r := u.sub.rows[seq]; r != nil && (found[seq] == nil || found[seq].rev != r.rev) {
+				complete = false
+			}
+		}
+		if complete {
+			return found, nil
+		}
+	}
+}
+
+// wholeOf returns the whole row of a delivery that is to be stored, or nil if it has none. The
+// caller holds mu.
+func (u *unit) wholeOf(seq int64) *row {
+	r := u.sub.rows[seq]
+	if r == nil || !r.isPart {
+		return r
+	}
+	return u.whole[seq]
+}

@@ -1,0 +1,59 @@
+// Package servertest runs a NATS server in the process of a test. Nothing listens on a
+// port: connections are pipes, so that the server works in virtual time
+// (testing/synctest), too.
+package servertest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats-server/v2/server/ats"
+	"github.com/nats-io/nats.go"
+)
+
+// The server has one ticker for its time stamps, which it makes when it is first used. If
+// that is in a bubble of virtual time, the ticker is the bubble's, and the clock of the
+// next bubble stands still.
+func init() { ats.Register() }
+
+// Server is a NATS server with JetStream.
+type Server struct{ *server.Server }
+
+// Start starts a server that keeps its streams in a folder. It ends with the test.
+func Start(t testing.TB, dir string) *Server {
+	t.Helper()
+	return StartWith(t, &server.Options{
+		JetStream: true, StoreDir: dir, NoSystemAccount: true,
+		// The suite publishes 20,000 events at once, which the defaults do not allow.
+		JetStreamLimits: server.JSLimitOpts{MaxBatchSize: 50_000},
+	}, nil)
+}
+
+// StartWith starts a server with other options. If it is to have accounts, which need to be
+// there before they can use JetStream, accounts is called then, and JetStream is enabled
+// before that.
+func StartWith(t testing.TB, options *server.Options, accounts func(*Server)) *Server {
+	t.Helper()
+	options.ServerName, options.DontListen, options.NoLog, options.NoSigs = "test", true, true, true
+	options.JetStreamMaxMemory, options.JetStreamMaxStore = 1<<30, 1<<30
+	options.JetStream = options.JetStream || accounts != nil
+	s, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	if accounts != nil {
+		accounts(&Server{s})
+	}
+	return &Server{s}
+}
+
+// Connect connects to the server.
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	return nats.Connect("", append(opts, nats.InProcessServer(s.Server))...)
+}

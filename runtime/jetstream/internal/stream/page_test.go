@@ -1,0 +1,84 @@
+package stream_test
+
+import (
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// A connection that fails in the middle of a page, and is made again while the replica sends,
+// loses what was sent meanwhile.
+func TestAPageThatHasLostAMessageIsReadAgain(t *testing.T) {
+	for _, lost := range []int{1, 3, 5} {
+		t.Run(fmt.Sprint("message ", lost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := follow(t)
+				nc, err := f.server.Connect()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer nc.Close()
+				var asked atomic.Int64
+				nc.Subscribe("FAKE.DIRECT.GET.bus", func(m *nats.Msg) {
+					n := asked.Add(1)
+					for seq := 1; seq <= 5; seq++ {
+						if n == 1 && seq == lost {
+							continue
+						}
+						m.RespondMsg(&nats.Msg{Data: []byte("x"), Header: nats.Header{
+							"Nats-Subject": {"bus.x"}, "Nats-Sequence": {strconv.Itoa(2 * seq)}, "Nats-Last-Sequence": {strconv.Itoa(2*seq - 2)},
+						}})
+					}
+					m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"204"}, "Nats-Last-Sequence": {"10"}}})
+				})
+				synctest.Wait()
+				f.reader.SetAPI("FAKE.")
+				page, err := f.reader.Page(t.Context(), 1, "bus.>", 5, 1<<20)
+				if err != nil || len(page) != 5 || asked.Load() != 2 {
+					t.Errorf("a page has %d messages after %d requests (%v), want 5 after 2", len(page), asked.Load(), err)
+				}
+			})
+		})
+	}
+}
+
+// Anybody can store messages with headers that servers use for what they say themselves.
+func TestAMessageWithTheHeadersOfAServerIsAMessage(t *testing.T) {
+	headers := []nats.Header{
+		{"Status": {"100"}}, {"Status": {"204"}}, {"Status": {"404"}}, {"Status": {"408"}},
+		{"Status": {"100"}, "Nats-Last-Consumer": {"7"}}, {"Nats-Sequence": {"1"}, "Nats-Last-Sequence": {"9"}, "Nats-Subject": {"bus.y"}},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t)
+		followed := make(chan int64, 100)
+		for _, h := range headers {
+			if _, _, err := f.writer.Append(t.Context(), &stream.Msg{Subject: "bus.x", Header: h}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop, err := f.reader.Follow(t.Context(), 1, func(m stream.Stored) { followed <- m.Seq })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		synctest.Wait()
+		if len(followed) != len(headers) {
+			t.Errorf("who follows the stream gets %d messages, want %d", len(followed), len(headers))
+		}
+		page, err := f.reader.Page(t.Context(), 1, "bus.>", 100, 1<<20)
+		if err != nil || len(page) != len(headers) {
+			t.Errorf("a page has %d messages (%v), want %d", len(page), err, len(headers))
+		}
+		for i, m := range page {
+			if m.Seq != int64(i+1) || m.Subject != "bus.x" {
+				t.Errorf("message %d is %d of %s", i+1, m.Seq, m.Subject)
+			}
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Stream is a JetStream stream that holds all of a bus.
+type Stream struct {
+	nc        *nats.Conn
+	js        jetstream.JetStream
+	name      string
+	heartbeat time.Duration
+	lag       func() // see Settings
+	api       string // the prefix of the server's API
+	config    jetstream.StreamConfig
+	renewed   func() // nil for nothing
+}
+
+// Name returns the name of the stream, with which all of its subjects begin.
+func (s *Stream) Name() string { return s.name }
+
+// MaxPayload returns how large a message may be, headers included.
+func (s *Stream) MaxPayload() int { return int(s.nc.MaxPayload()) }
+
+// Close ends the connection.
+func (s *Stream) Close() { s.nc.Close() }
+
+// Size returns how many bytes the server stores.
+func (s *Stream) Size(ctx context.Context) (int64, error) {
+	info, err := s.info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return int64(info.State.Bytes), nil
+}
+
+// State is what the leader says about the stream.
+type State struct {
+	Created time.Time
+	Last    int64 // the sequence number of the newest message, which may be deleted
+}
+
+// State asks the leader. The error matches [ErrNoStream] if the stream is deleted.
+func (s *Stream) State(ctx context.Context) (State, error) {
+	info, err := s.info(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return State{}, fmt.Errorf("%w: %s", ErrNoStream, s.name)
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return State{info.Created, int64(info.State.LastSeq)}, nil
+}
+
+// OnRenewal makes f be called, in a goroutine of its own, when a reader begins again, or
+// tries to. It is called before there is one.
+func (s *Stream) OnRenewal(f func()) { s.renewed = f }
+
+// Last returns the sequence number of the newest message, by the leader. The message may be
+// deleted.
+func (s *Stream) Last(ctx context.Context) (int64, error) {
+	info, err := s.info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return int64(info.State.LastSeq), nil
+}
+
+func (s *Stream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	var answer struct {
+		Error *jetstream.APIError `json:"error"`
+		jetstream.StreamInfo
+	}
+	if err := s.ask(ctx, "STREAM.INFO."+s.name, nil, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != nil {
+		return nil, answer.Error
+	}
+	return &answer.StreamInfo, nil
+}

@@ -1,0 +1,117 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
+)
+
+// textLog is what a bus logs.
+type textLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *textLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *textLog) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+// A stream that is not the one that was opened any more, or that has lost what was
+// acknowledged, breaks the log: every call says so, and what to do.
+func TestALogThatIsReplacedIsNoticed(t *testing.T) {
+	for name, replace := range map[string]func(t *testing.T, s *servertest.Server, line *servertest.Line, dir string){
+		"deleted, and opened elsewhere": func(t *testing.T, s *servertest.Server, _ *servertest.Line, _ string) {
+			client := clientOf(t, s)
+			conformance.Must(t, client.DeleteStream(context.Background(), "bus"))
+			other, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, jetstream.Engine(jetstream.Silent(), jetstream.Through(func(string) (*nats.Conn, error) { return s.Connect() })))
+			conformance.Must(t, err)
+			conformance.Must(t, other.Shutdown(context.Background()))
+		},
+		"deleted": func(t *testing.T, s *servertest.Server, _ *servertest.Line, _ string) {
+			conformance.Must(t, clientOf(t, s).DeleteStream(context.Background(), "bus"))
+		},
+		"purged": func(t *testing.T, s *servertest.Server, _ *servertest.Line, _ string) {
+			stream, err := clientOf(t, s).Stream(context.Background(), "bus")
+			conformance.Must(t, err)
+			conformance.Must(t, stream.Purge(context.Background()))
+		},
+		"an older copy": func(t *testing.T, s *servertest.Server, line *servertest.Line, older string) {
+			s.Shutdown()
+			s.WaitForShutdown()
+			line.To(servertest.Start(t, older))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, older := t.TempDir(), t.TempDir()
+				s := servertest.Start(t, dir)
+				line, log := s.Line(), &textLog{}
+				through := jetstream.Through(func(string) (*nats.Conn, error) {
+					return line.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+				})
+				bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.NewTextHandler(log, nil))),
+					jetstream.Engine(through, jetstream.Silent()))
+				conformance.Must(t, err)
+				defer bus.Shutdown(context.Background())
+				_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil })
+				conformance.Must(t, err)
+				conformance.Must(t, bus.Start(context.Background()))
+				publish := func() error {
+					_, err := runtime.Publish(context.Background(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "A"})
+					return err
+				}
+				conformance.Must(t, publish())
+				time.Sleep(time.Minute) // the server writes to the disk
+				conformance.Must(t, os.CopyFS(older, os.DirFS(dir)))
+				for range 100 {
+					conformance.Must(t, publish())
+				}
+				time.Sleep(time.Minute)
+				replace(t, s, line, older)
+				publish() // it may be stored, in the other stream
+				time.Sleep(time.Minute)
+				var storage *runtime.StorageError
+				for range 3 {
+					if err := publish(); !errors.As(err, &storage) || storage.Fault != runtime.Replaced || !strings.Contains(storage.Hint, "start the program again") {
+						t.Errorf("Publish returns %v, want a StorageError that says that the stream was replaced", err)
+					}
+				}
+				if n := log.count("the bus has stopped"); n != 1 {
+					t.Errorf("it logs %d times that the bus has stopped, want once:\n%s", n, log.text.String())
+				}
+			})
+		})
+	}
+}
+
+func clientOf(t *testing.T, s *servertest.Server) js.JetStream {
+	t.Helper()
+	nc, err := s.Connect()
+	conformance.Must(t, err)
+	t.Cleanup(nc.Close)
+	client, _ := js.New(nc)
+	return client
+}
