@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,12 @@ func TestMoneyIsNeitherMadeNorLost(t *testing.T) {
 	for i := range seeds {
 		seeds[i] = uint64(i + 1)
 	}
+	var acknowledged, refused atomic.Int64
+	t.Cleanup(func() {
+		if *simSeed == 0 && !t.Failed() && (acknowledged.Load() == 0 || refused.Load() == 0) { // else there was nothing to look at
+			t.Errorf("%d transfers were acknowledged and %d refused", acknowledged.Load(), refused.Load())
+		}
+	})
 	simulate(t, seeds, func(s *sim) {
 		b := &bank{sim: s, acknowledged: map[int]bool{}, refused: map[int]bool{}}
 		image := s.base()
@@ -43,6 +50,8 @@ func TestMoneyIsNeitherMadeNorLost(t *testing.T) {
 		}
 		b.open(image)
 		b.audit()
+		acknowledged.Add(int64(len(b.acknowledged)))
+		refused.Add(int64(len(b.refused)))
 	})
 }
 
