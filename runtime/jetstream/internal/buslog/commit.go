@@ -188,6 +188,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || u.nextOf(at-1) > u.sub.nextAt(at)+behind {
 			c := u.cursorOf(at, settled, left)
 			p.cursors[at] = c
+			s.busy = s.busy && c.Busy // who begins while it is on its way is not covered by the last one
 			p.msgs = append(p.msgs, l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev))
 		}
 	}

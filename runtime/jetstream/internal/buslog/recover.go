@@ -160,19 +160,22 @@ func (s *sub) ranOf(owner string) (ran []claim) {
 }
 
 // ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
-// many of them did not wait for others. It is sure if no others can have run.
+// many of them did not wait for others. It is sure if the owner has ended and no others can
+// have run.
 func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engine.Key) {
-	sure = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	sure = !l.unsure[c.Owner]
 	for _, s := range l.subs {
 		for _, at := range s.live() {
 			p := &s.parts[at]
 			if p.Owner != c.Owner {
-				if p.Former == c.Owner {
-					ran, counting = ran+len(p.FormerRan), counting+p.FormerCounting
-					beside = append(beside, keysOf(s, p.FormerRan)...)
-					sure = sure && !p.FormerBusy
+				for _, f := range p.Formers {
+					if f.Owner == c.Owner {
+						ran, counting = ran+len(f.Ran), counting+f.Counting
+						beside = append(beside, keysOf(s, f.Ran)...)
+						sure = sure && !f.Busy
+					}
 				}
 				continue
 			}

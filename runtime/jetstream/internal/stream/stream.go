@@ -17,6 +17,7 @@ type Stream struct {
 	name      string
 	heartbeat time.Duration
 	lag       func() // see Settings
+	hasty     bool
 	api       string // the prefix of the server's API
 	config    jetstream.StreamConfig
 	renewed   func() // nil for nothing
@@ -27,6 +28,12 @@ func (s *Stream) Name() string { return s.name }
 
 // MaxPayload returns how large a message may be, headers included.
 func (s *Stream) MaxPayload() int { return int(s.nc.MaxPayload()) }
+
+// Hasty reports whether who is not there is dead at once.
+func (s *Stream) Hasty() bool { return s.hasty }
+
+// Reconnects returns how often the connection was lost and made again.
+func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
 
 // Close ends the connection.
 func (s *Stream) Close() { s.nc.Close() }
