@@ -288,12 +288,10 @@ func (l *Log) sync(ctx context.Context) error {
 		}
 		l.mu.Unlock()
 		// The newest messages may be deleted: then they never come.
-		switch next, err := l.stream.Next(ctx, after+1); {
+		switch next, err := l.stream.NextKnown(ctx, l.subject(">"), after+1, last); {
 		case errors.Is(err, stream.ErrNotFound):
 			l.mu.Lock()
 			l.applyBatch()
-			l.received, l.applied = max(l.received, last), max(l.applied, last)
-			l.wakeAll()
 			l.mu.Unlock()
 			return nil
 		case err != nil:
