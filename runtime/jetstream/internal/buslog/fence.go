@@ -122,6 +122,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		return nil, ctx.Err()
 	}
 	defer func() { <-l.claiming }()
+	tries := 0
 	for began := time.Now(); ; {
 		if err := l.enter(); err != nil {
 			return crashes, err
@@ -146,6 +147,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 			if err := l.sync(ctx); err != nil && !l.waits(ctx, began, err) {
 				return crashes, err
 			}
+			l.yield(ctx, &tries)
 			continue
 		}
 		if err != nil {

@@ -255,7 +255,7 @@ func (l *Log) takeOverFreed() {
 		crashes, err := l.take(context.Background(), u)
 		l.report(crashes)
 		if err != nil {
-			l.complain("a subscription cannot be taken over; trying again", err, "subscription_id", u.sub.Name)
+			l.complain("a subscription cannot be taken over; trying again", err, "subscription_id", l.nameOfUnit(u))
 		}
 	}
 }

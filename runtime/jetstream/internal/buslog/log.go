@@ -157,7 +157,10 @@ func (l *Log) Close() error {
 		})
 	}
 	wait.Wait()
-	if l.dispatching {
+	l.mu.Lock()
+	dispatching := l.dispatching
+	l.mu.Unlock()
+	if dispatching {
 		all = append(all, l.join(ctx), l.hide(ctx))
 	}
 	l.mu.Lock()

@@ -18,7 +18,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 	ran, counting, sure, beside := l.ranBeside(c)
 	l.mu.Lock()
 	earliest := u.sub.suspectsDue(now)
-	together := u.sub.ranOf(c.Owner)
+	together, name := u.sub.ranOf(c.Owner), u.sub.Name
 	l.mu.Unlock()
 	for _, claim := range c.Ran {
 		l.mu.Lock()
@@ -79,7 +79,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 			}
 			r.Suspect, r.PutOff, r.Together = true, true, half
 			for _, key := range beside {
-				if key.EventID != r.ID || key.Subscription != u.sub.Name {
+				if key.EventID != r.ID || key.Subscription != name {
 					shared.Beside = append(shared.Beside, key)
 				}
 			}

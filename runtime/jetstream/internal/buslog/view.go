@@ -42,13 +42,14 @@ type view struct {
 // sub is a subscription.
 type sub struct {
 	subscription
-	routes map[string]bool     // the types it gets, by the name under which they are published
-	parts  [1 + partCount]part // the cursors: of the whole, and of the parts
-	rows   map[int64]*row      // those that are not gone, by event
-	due    queue               // of rows that wait
-	clear  int64               // no event that is pending and has no row is between next and this, but for those in cursors
-	asks   map[int64]*ask      // by event
-	gone   map[int64]int64     // the records of rows that are gone, which the server keeps for a while
+	routes   map[string]bool     // the types it gets, by the name under which they are published
+	parts    [1 + partCount]part // the cursors: of the whole, and of the parts
+	rows     map[int64]*row      // those that are not gone, by event
+	due      queue               // of rows that wait
+	clear    int64               // no event that is pending and has no row is between next and this, but for those in cursors
+	asks     map[int64]*ask      // by event
+	gone     map[int64]int64     // the records of rows that are gone, which the server keeps for a while
+	goneRows []goneRow           // in the order in which they went
 }
 
 // schema is the record of the schema of a type's payload.
