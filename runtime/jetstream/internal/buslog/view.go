@@ -13,6 +13,7 @@ import (
 
 // view is what the stream says, up to the message applied. It is guarded by the log's mu.
 type view struct {
+	space       space
 	created     time.Time // of the stream
 	applied     int64
 	received    int64            // the newest message that has arrived
@@ -108,6 +109,9 @@ func (l *Log) load(ctx context.Context) error {
 	}
 	last := now.Last
 	l.created = now.Created
+	if err := l.lookForSpace(ctx); err != nil {
+		return err
+	}
 	if last > 0 {
 		if err := l.checkFormat(ctx); err != nil {
 			return err

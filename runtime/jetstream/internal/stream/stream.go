@@ -69,6 +69,16 @@ func (s *Stream) State(ctx context.Context) (State, error) {
 // tries to. It is called before there is one.
 func (s *Stream) OnRenewal(f func()) { s.renewed = f }
 
+// Space returns how many bytes the server stores, and how many it stores at most; 0 or less for
+// no limit.
+func (s *Stream) Space(ctx context.Context) (used, limit int64, err error) {
+	info, err := s.info(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int64(info.State.Bytes), info.Config.MaxBytes, nil
+}
+
 // Last returns the sequence number of the newest message, by the leader. The message may be
 // deleted.
 func (s *Stream) Last(ctx context.Context) (int64, error) {
