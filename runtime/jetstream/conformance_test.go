@@ -57,7 +57,7 @@ func (s *servers) connect(address string) (*nats.Conn, error) {
 // newEngine returns an engine for one suite. Each log has a server of its own.
 func newEngine() *conformance.Engine {
 	all := &servers{all: map[string]*server{}}
-	opts := []jetstream.Option{jetstream.Through(all.connect), jetstream.Silent()}
+	opts := []jetstream.Option{jetstream.Through(all.connect), jetstream.Silent(), jetstream.Hasty()}
 	if !*onDisk {
 		opts = append(opts, jetstream.InMemory())
 	}

@@ -36,7 +36,8 @@ type keeper struct {
 // How the client of NATS treats its connection. A network that is cut and says nothing is
 // noticed after pings times pingInterval; then the client connects to another server. What is
 // sent while there is no connection fails at once, instead of being sent later: the engine
-// tries again by itself.
+// tries again by itself. A server that refuses the user is tried again, too: passwords are
+// changed on servers and in programs one after the other.
 const (
 	reconnectWait = 200 * time.Millisecond
 	pingInterval  = 2 * time.Second
@@ -46,7 +47,7 @@ const (
 func clientOptions() []nats.Option {
 	return []nats.Option{
 		nats.Name("busgen"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
-		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pings),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pings), nats.IgnoreAuthErrorAbort(),
 	}
 }
 

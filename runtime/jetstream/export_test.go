@@ -20,6 +20,10 @@ func Silent() Option { return func(k *keeper) { k.silent = true } }
 // that was stored.
 func Lagging(lag func()) Option { return func(k *keeper) { k.settings.Lag = lag } }
 
+// Hasty returns an option for tests whose processes end at known times: who is not connected is
+// dead at once.
+func Hasty() Option { return func(k *keeper) { k.settings.Hasty = true } }
+
 // Through returns an option for tests: connect connects to the servers.
 func Through(connect func(servers string) (*nats.Conn, error)) Option {
 	return func(k *keeper) {

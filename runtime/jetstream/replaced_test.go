@@ -115,3 +115,26 @@ func clientOf(t *testing.T, s *servertest.Server) js.JetStream {
 	client, _ := js.New(nc)
 	return client
 }
+
+// A program that is newer changes what this one would change back.
+func TestAProgramThatIsTooOldWritesNothingMore(t *testing.T) {
+	onLine(t, func(t *testing.T, bus *runtime.Bus, line *servertest.Line, stored func() int) {
+		nc, err := line.Connect()
+		conformance.Must(t, err)
+		defer nc.Close()
+		client, _ := js.New(nc)
+		m := nats.NewMsg("bus.n")
+		m.Header.Set("Nats-Rollup", "sub")
+		m.Data = []byte(`{"format": 99}`)
+		_, err = client.PublishMsg(context.Background(), m)
+		conformance.Must(t, err)
+		time.Sleep(time.Second)
+		var storage *runtime.StorageError
+		if err := publications["one"].publish(context.Background(), bus); !errors.As(err, &storage) || storage.Fault != runtime.TooNew {
+			t.Errorf("Publish returns %v, want a StorageError that says that the program is too old", err)
+		}
+		if n := stored(); n != 0 {
+			t.Errorf("%d events are stored", n)
+		}
+	})
+}

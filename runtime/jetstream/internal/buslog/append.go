@@ -103,6 +103,9 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	if len(msgs) == 0 {
 		return nil
 	}
+	if err := l.hasRoom(ctx, msgs); err != nil {
+		return err
+	}
 	// From here on the events may be stored, so the outcome is waited for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()

@@ -21,6 +21,9 @@ func (l *Log) arrived(m stream.Stored) {
 		l.applyBatch() // its last message is replaced by a newer one
 	}
 	l.received = m.Seq
+	if l.space.limit > 0 {
+		l.space.arrived += sizeOf(m)
+	}
 	if l.batch = append(l.batch, m); batch == "" || first(m.Header, "Nats-Batch-Commit") != "" {
 		l.applyBatch()
 	}

@@ -82,7 +82,7 @@ func (u *unit) commit() (more bool) {
 	keys, err := u.lookUp(taken)
 	if err != nil {
 		if !u.unsure && !l.isClosed() {
-			l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", u.sub.Name, "error", err)
+			l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)
 		}
 		u.unsure = true
 		u.pause(time.Second)
@@ -188,6 +188,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || u.nextOf(at-1) > u.sub.nextAt(at)+behind {
 			c := u.cursorOf(at, settled, left)
 			p.cursors[at] = c
+			s.busy = s.busy && c.Busy // who begins while it is on its way is not covered by the last one
 			p.msgs = append(p.msgs, l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev))
 		}
 	}
@@ -238,14 +239,14 @@ func (u *unit) send(p *plan) bool {
 	for _, f := range p.flights {
 		records = append(records, f.how.Staged...)
 	}
-	err := l.declareTypesOf(context.Background(), records)
 	for failing := false; ; {
 		var first int64
+		err := l.declareTypesOf(context.Background(), records)
 		if err == nil {
 			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {
 				l.reach(context.Background(), first+int64(len(p.msgs))-1)
 				if failing {
-					l.logger.Info("dispositions can be stored again", "subscription_id", u.sub.Name)
+					l.logger.Info("dispositions can be stored again", "subscription_id", l.nameOfUnit(u))
 				}
 				u.tries = 0
 				return true
@@ -261,6 +262,7 @@ func (u *unit) send(p *plan) bool {
 			// view says so when it has everything.
 			if errors.Is(err, stream.ErrInDoubt) {
 				l.mu.Lock()
+				p.msgs = nil                   // they are not sent again
 				u.doubts = append(u.doubts, p) // it may be stored later
 				l.mu.Unlock()
 			}
@@ -284,10 +286,9 @@ func (u *unit) send(p *plan) bool {
 		}
 		if !failing {
 			failing = true
-			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", u.sub.Name, "error", err)
+			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)
 		}
 		u.pause(time.Second)
-		err = nil
 	}
 }
 

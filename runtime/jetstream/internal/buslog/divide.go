@@ -36,7 +36,7 @@ func (l *Log) divide(u *unit, c *claimed) error {
 			one.Next = max(one.Next, before.Passed[at-1])
 		}
 		if at != 1 { // one of them keeps it
-			one.Former, one.FormerRan, one.FormerCounting, one.FormerBusy = "", nil, 0, false
+			one.Formers = nil
 		}
 		one.N, one.Open, one.Passed = c.numbers[at]+1, open[at], nil
 		c.cursors[at], c.wary[at] = &one, c.wary[whole]
@@ -54,8 +54,8 @@ func (l *Log) unite(c *claimed) {
 		p := c.cursors[at]
 		one.Passed = append(one.Passed, p.Next)
 		one.Open = append(one.Open, p.Open...)
-		if len(p.FormerRan) > len(one.FormerRan) {
-			one.Former, one.FormerRan, one.FormerCounting, one.FormerBusy = p.Former, p.FormerRan, p.FormerCounting, p.FormerBusy
+		if at != 1 {
+			one.addFormers(p.Formers)
 		}
 		c.wary[whole] = max(c.wary[whole], c.wary[at])
 		c.cursors[at] = &cursor{N: p.N, By: p.By, Next: p.Next}

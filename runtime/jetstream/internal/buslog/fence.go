@@ -20,6 +20,9 @@ import (
 // TakeOver implements [engine.Dispatcher]. The subscriptions that another process handles
 // are taken over when it lets go of them, or dies.
 func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
+	if err := l.hears(ctx); err != nil {
+		return found, err
+	}
 	if err := l.sync(ctx); err != nil {
 		return found, err
 	}
@@ -119,6 +122,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		return nil, ctx.Err()
 	}
 	defer func() { <-l.claiming }()
+	tries := 0
 	for began := time.Now(); ; {
 		if err := l.enter(); err != nil {
 			return crashes, err
@@ -143,6 +147,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 			if err := l.sync(ctx); err != nil && !l.waits(ctx, began, err) {
 				return crashes, err
 			}
+			l.yield(ctx, &tries)
 			continue
 		}
 		if err != nil {
@@ -212,13 +217,7 @@ func (l *Log) claimsOf(u *unit, from []int) (*claimed, error) {
 	for _, at := range from {
 		one := c.cursors[at]
 		if one.Owner != "" && one.Owner != l.instance { // it is dead
-			one.Former, one.FormerRan, one.FormerCounting, one.FormerBusy = one.Owner, nil, 0, one.Busy
-			for _, ran := range one.Ran {
-				one.FormerRan = append(one.FormerRan, ran.ID)
-				if !ran.Waits {
-					one.FormerCounting++
-				}
-			}
+			one.died()
 			if one.Busy {
 				c.wary[at] = len(one.Open) + waryEvents
 			}

@@ -206,7 +206,7 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 	}
 	in.mu.Unlock()
 	for instance, c := range owners {
-		alive := in.alive(ctx, instance)
+		alive := in.answers(ctx, instance)
 		if alive || owner.PID == 0 {
 			owner = engine.Owner{PID: c.PID, Since: c.Since, Alive: alive || owner.Alive}
 		}
@@ -221,7 +221,7 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 		all.Unhandled = append(all.Unhandled, p.Activity.Unhandled...)
 		all.Saturated = append(all.Saturated, p.Activity.Saturated...)
 		if owner.PID == 0 {
-			owner = engine.Owner{PID: p.PID, Since: p.Since, Alive: in.alive(ctx, instance)}
+			owner = engine.Owner{PID: p.PID, Since: p.Since, Alive: in.answers(ctx, instance)}
 		}
 	}
 	return all, owner, nil

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -9,9 +10,17 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// A process that is alive answers core requests. One that is not connected is as good as
-// dead: what it says would be refused after a takeover. One that is connected and silent may
-// be stopped, or busy, so it has pingTime.
+// A process that is alive answers core requests. One that nobody can reach for absentTime is
+// dead: it has no connection, so what it says would be refused after a takeover. Less is not
+// enough: its server may have been started again, or a route between servers was away. One
+// that is connected and silent may be stopped, or busy, so it has pingTime.
+
+// absentTime is for how long nobody may be there who answers for a process. It is asked again
+// every absentAgain.
+const (
+	absentTime  = 3 * time.Second
+	absentAgain = 500 * time.Millisecond
+)
 
 // pingTime is how long an owner that is connected may take to say that it is alive.
 const pingTime = 6 * time.Second
@@ -28,22 +37,91 @@ func (l *Log) pingSubject(instance string) string {
 	return "_busgen." + l.stream.Name() + "." + instance
 }
 
-// alive reports whether a process answers. While the server does not answer, they all count
-// as alive.
-func (l *Log) alive(ctx context.Context, instance string) bool {
-	connected, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime-againTime)
-	if err != nil {
-		if _, wrong := l.stream.Last(ctx); wrong != nil {
-			return true
+// life is what is known of a process.
+type life int
+
+const (
+	alive  life = iota // or it cannot be known now
+	absent             // it has no connection: it has ended, as far as anybody can see
+	silent             // it has a connection, and does not answer: nobody knows whether it has ended
+)
+
+// lifeOf asks a process whether it is alive. While this process has no connection itself, or
+// the server does not answer, all count as alive.
+func (l *Log) lifeOf(ctx context.Context, instance string) life {
+	reconnects := l.stream.Reconnects()
+	for began := time.Now(); ; {
+		there, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime-againTime)
+		switch {
+		case there:
+			return alive
+		case err != nil:
+			return l.silence(ctx, instance, reconnects)
+		case l.stream.Reconnects() != reconnects: // this server may not know yet who is there
+			return alive
+		case time.Since(began) >= absentTime || l.stream.Hasty():
+			return absent
 		}
-		connected, err = l.stream.Ping(ctx, l.pingSubject(instance), againTime)
+		select {
+		case <-time.After(absentAgain):
+		case <-ctx.Done():
+			return alive
+		case <-l.stopped:
+			return alive
+		}
 	}
-	return connected && err == nil
+}
+
+// answers reports whether a process answers at this moment, for those who only show it.
+func (l *Log) answers(ctx context.Context, instance string) bool {
+	there, _ := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
+	return there
+}
+
+// silence asks a process again that has not answered.
+func (l *Log) silence(ctx context.Context, instance string, reconnects uint64) life {
+	if _, err := l.stream.Last(ctx); err != nil {
+		return alive
+	}
+	there, _ := l.stream.Ping(ctx, l.pingSubject(instance), againTime)
+	if there || ctx.Err() != nil || l.stream.Reconnects() != reconnects {
+		return alive
+	}
+	return silent
+}
+
+// hears returns an error unless this process can be asked whether it is alive: others would
+// take everything away from it.
+func (l *Log) hears(ctx context.Context) error {
+	for began := time.Now(); ; {
+		there, err := l.stream.Ping(ctx, l.pingSubject(l.instance), againTime)
+		switch {
+		case there:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case l.isClosed():
+			return engine.ErrClosed
+		case time.Since(began) > 2*absentTime:
+			if _, wrong := l.stream.Last(ctx); wrong != nil {
+				return l.storage("start", wrong)
+			}
+			return &engine.StorageError{
+				Fault: engine.IO, Op: "start", Path: l.target, Err: cmp.Or(err, errors.New("nobody is there")),
+				Hint: "other processes cannot ask this one whether it is alive: allow its user of NATS to publish and subscribe to _busgen." + l.stream.Name() + ".>, and to _INBOX.>",
+			}
+		}
+		select {
+		case <-time.After(absentAgain):
+		case <-l.stopped:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // lookTime is how long a process that begins waits for answers. Who is connected and silent
 // is found dead later, if he is.
-const lookTime = time.Second
+const lookTime = absentTime + time.Second
 
 // lookBriefly is look for who cannot wait long.
 func (l *Log) lookBriefly(ctx context.Context) {
@@ -68,9 +146,9 @@ func (l *Log) look(ctx context.Context) {
 	var wait sync.WaitGroup
 	for _, instance := range all {
 		wait.Go(func() {
-			if !l.alive(ctx, instance) {
+			if found := l.lifeOf(ctx, instance); found != alive {
 				l.mu.Lock()
-				l.dead[instance] = true
+				l.dead[instance], l.unsure[instance] = true, found == silent
 				l.mu.Unlock()
 			}
 		})
@@ -177,7 +255,7 @@ func (l *Log) takeOverFreed() {
 		crashes, err := l.take(context.Background(), u)
 		l.report(crashes)
 		if err != nil {
-			l.complain("a subscription cannot be taken over; trying again", err, "subscription_id", u.sub.Name)
+			l.complain("a subscription cannot be taken over; trying again", err, "subscription_id", l.nameOfUnit(u))
 		}
 	}
 }

@@ -49,6 +49,7 @@ type Log struct {
 	contending  bool            // it was done
 	leaving     bool            // Close was called
 	dead        map[string]bool // processes that do not answer; those that come back are not among them
+	unsure      map[string]bool // of these, whether nobody knows that they have ended
 	closed      bool
 	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
@@ -69,7 +70,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), dead: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)
@@ -156,7 +157,10 @@ func (l *Log) Close() error {
 		})
 	}
 	wait.Wait()
-	if l.dispatching {
+	l.mu.Lock()
+	dispatching := l.dispatching
+	l.mu.Unlock()
+	if dispatching {
 		all = append(all, l.join(ctx), l.hide(ctx))
 	}
 	l.mu.Lock()
@@ -287,12 +291,10 @@ func (l *Log) sync(ctx context.Context) error {
 		}
 		l.mu.Unlock()
 		// The newest messages may be deleted: then they never come.
-		switch next, err := l.stream.Next(ctx, after+1); {
+		switch next, err := l.stream.NextKnown(ctx, l.subject(">"), after+1, last); {
 		case errors.Is(err, stream.ErrNotFound):
 			l.mu.Lock()
 			l.applyBatch()
-			l.received, l.applied = max(l.received, last), max(l.applied, last)
-			l.wakeAll()
 			l.mu.Unlock()
 			return nil
 		case err != nil:

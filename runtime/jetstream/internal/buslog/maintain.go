@@ -21,32 +21,51 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (count int, err error
 	if err := l.enter(); err != nil {
 		return 0, err
 	}
-	var old []*engine.Record
+	l.mu.Unlock()
+	for from := int64(1); from > 0; {
+		if err := l.enter(); err != nil {
+			return count, err
+		}
+		old, next, err := l.old(from, before)
+		l.mu.Unlock()
+		if err != nil {
+			return count, err
+		}
+		for from = next; len(old) > 0; {
+			deleted, looked, err := l.forget(ctx, old[:min(len(old), pruneStep)])
+			if count += deleted; err != nil {
+				return count, l.storage("prune", err)
+			}
+			old = old[looked:]
+		}
+	}
+	return count, nil
+}
+
+// old returns events from a sequence number on that nobody needs and that are old enough,
+// without their payloads, and where to go on; 0 if there are no more. The caller holds mu.
+func (l *Log) old(from int64, before time.Time) (old []*engine.Record, next int64, err error) {
 	var newest *engine.Record
 	young := 0
-	err = l.each(1, func(r *engine.Record) bool {
+	err = l.each(from, func(r *engine.Record) bool {
 		if young++; r.CreatedAt.Before(before) {
 			young = 0
 		}
 		if newest != nil && newest.CreatedAt.Before(before) && !slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.needs(newest) }) {
 			old = append(old, newest)
 		}
-		newest = r
+		newest = &engine.Record{Seq: r.Seq, ID: r.ID, Type: r.Type, Key: r.Key, Keyed: r.Keyed, Origin: r.Origin, CreatedAt: r.CreatedAt}
+		if len(old) == pruneRound {
+			next = r.Seq
+			return false
+		}
 		return young < pruneStep // their order is nearly that of the log
 	})
-	l.mu.Unlock()
-	if err != nil {
-		return 0, err
-	}
-	for len(old) > 0 {
-		deleted, looked, err := l.forget(ctx, old[:min(len(old), pruneStep)])
-		if count += deleted; err != nil {
-			return count, l.storage("prune", err)
-		}
-		old = old[looked:]
-	}
-	return count, nil
+	return old, next, err
 }
+
+// pruneRound is how many events are looked up at a time.
+const pruneRound = 16 * pruneStep
 
 // pruneStep is how many events are deleted at a time.
 const pruneStep = 256

@@ -16,8 +16,9 @@ func (l *Log) event(seq int64) (*engine.Record, error) {
 			return all[0], nil
 		}
 	}
+	known := l.received
 	l.mu.Unlock()
-	m, err := l.stream.Get(context.Background(), seq)
+	m, err := l.stream.GetKnown(context.Background(), seq, known)
 	l.mu.Lock()
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err e
 	if seq >= l.ring.from {
 		return l.ring.after(seq), l.applied, nil
 	}
-	end := l.ring.from - 1 // from there on they are in memory
+	end, known := l.ring.from-1, l.received // behind end they are in memory
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), pageEvents, pageBytes)
@@ -62,7 +63,7 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err e
 		return events, until, nil
 	}
 	// A replica that lags has no more: the leader knows.
-	next, err := l.stream.NextOf(context.Background(), l.subject(eventToken, ">"), seq)
+	next, err := l.stream.NextKnown(context.Background(), l.subject(eventToken, ">"), seq, known)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return nil, end, nil

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -88,13 +89,47 @@ type cursor struct {
 	// Busy says that handlers may run that are not in Ran: of deliveries in Open, or of the
 	// next ones.
 	Busy bool `json:"busy,omitempty"`
-	// Former is the last owner, if it died; FormerRan are the events whose handlers
-	// ran here, and FormerCounting is how many of those did not wait for others: who takes over
-	// another subscription of that process has to know.
-	Former         string      `json:"former,omitempty"`
-	FormerRan      []uuid.UUID `json:"former_ran,omitempty"`
-	FormerCounting int         `json:"former_counting,omitempty"`
-	FormerBusy     bool        `json:"former_busy,omitempty"`
+	// Formers are the owners that died, the last ones: who takes over another subscription of
+	// such a process has to know what ran here.
+	Formers []former `json:"formers,omitempty"`
+}
+
+// former is an owner that died.
+type former struct {
+	Owner    string      `json:"owner"`
+	Ran      []uuid.UUID `json:"ran,omitempty"`      // the events whose handlers ran
+	Counting int         `json:"counting,omitempty"` // how many of them did not wait for others
+	Busy     bool        `json:"busy,omitempty"`     // and others may have run
+}
+
+// formerOwners is how many a cursor has at most.
+const formerOwners = 8
+
+// died notes that the owner of a cursor has died.
+func (c *cursor) died() {
+	f := former{Owner: c.Owner, Busy: c.Busy}
+	for _, one := range c.Ran {
+		if f.Ran = append(f.Ran, one.ID); !one.Waits {
+			f.Counting++
+		}
+	}
+	c.Formers = append(slices.Clone(c.Formers), f)
+	c.Formers = c.Formers[max(len(c.Formers)-formerOwners, 0):]
+}
+
+// addFormers adds those of the cursor of another part.
+func (c *cursor) addFormers(all []former) {
+	c.Formers = slices.Clone(c.Formers)
+	for _, f := range all {
+		at := slices.IndexFunc(c.Formers, func(other former) bool { return other.Owner == f.Owner })
+		if at < 0 {
+			c.Formers = append(c.Formers, f)
+			continue
+		}
+		same := &c.Formers[at]
+		same.Ran = append(slices.Clone(same.Ran), f.Ran...)
+		same.Counting, same.Busy = same.Counting+f.Counting, same.Busy || f.Busy
+	}
 }
 
 // claim is a delivery whose handler runs.

@@ -18,7 +18,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 	ran, counting, sure, beside := l.ranBeside(c)
 	l.mu.Lock()
 	earliest := u.sub.suspectsDue(now)
-	together := u.sub.ranOf(c.Owner)
+	together, name := u.sub.ranOf(c.Owner), u.sub.Name
 	l.mu.Unlock()
 	for _, claim := range c.Ran {
 		l.mu.Lock()
@@ -79,7 +79,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 			}
 			r.Suspect, r.PutOff, r.Together = true, true, half
 			for _, key := range beside {
-				if key.EventID != r.ID || key.Subscription != u.sub.Name {
+				if key.EventID != r.ID || key.Subscription != name {
 					shared.Beside = append(shared.Beside, key)
 				}
 			}
@@ -160,19 +160,22 @@ func (s *sub) ranOf(owner string) (ran []claim) {
 }
 
 // ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
-// many of them did not wait for others. It is sure if no others can have run.
+// many of them did not wait for others. It is sure if the owner has ended and no others can
+// have run.
 func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engine.Key) {
-	sure = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	sure = !l.unsure[c.Owner]
 	for _, s := range l.subs {
 		for _, at := range s.live() {
 			p := &s.parts[at]
 			if p.Owner != c.Owner {
-				if p.Former == c.Owner {
-					ran, counting = ran+len(p.FormerRan), counting+p.FormerCounting
-					beside = append(beside, keysOf(s, p.FormerRan)...)
-					sure = sure && !p.FormerBusy
+				for _, f := range p.Formers {
+					if f.Owner == c.Owner {
+						ran, counting = ran+len(f.Ran), counting+f.Counting
+						beside = append(beside, keysOf(s, f.Ran)...)
+						sure = sure && !f.Busy
+					}
 				}
 				continue
 			}

@@ -42,7 +42,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 	}
 	l.mu.Unlock()
 	for i, owner := range instances {
-		if l.alive(ctx, owner) {
+		if l.lifeOf(ctx, owner) == alive {
 			return engine.Removed{}, &others[i]
 		}
 	}

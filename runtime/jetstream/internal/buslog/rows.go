@@ -59,7 +59,7 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	r.rev, r.size = m.Seq, len(m.Data)
 	if delete(s.gone, seq); r.State == gone {
 		delete(s.rows, seq)
-		s.gone[seq] = m.Seq
+		s.noteGone(seq, m.Seq)
 	} else {
 		r = l.keep(s, r)
 	}
@@ -74,9 +74,30 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	return nil
 }
 
-// queueRow notes when a row is due. The caller holds mu.
+// goneRow is the record of a row that is gone.
+type goneRow struct {
+	seq, rev int64
+	at       time.Time
+}
+
+// noteGone notes that a row is gone, and forgets those that the server has deleted by now.
+// The caller holds mu.
+func (s *sub) noteGone(seq, rev int64) {
+	s.gone[seq] = rev
+	s.goneRows = append(s.goneRows, goneRow{seq, rev, time.Now()})
+	for len(s.goneRows) > 0 && time.Since(s.goneRows[0].at) > 2*goneTime {
+		if first := s.goneRows[0]; s.gone[first.seq] == first.rev {
+			delete(s.gone, first.seq)
+		}
+		s.goneRows = s.goneRows[1:]
+	}
+}
+
+// queueRow notes when a row is due, if this process handles it. The caller holds mu.
 func (l *Log) queueRow(s *sub, r *row) {
+	u := l.units[s.ID]
 	switch {
+	case u == nil || !u.has(r.slot()):
 	case r.State == waiting:
 		s.due.add(dueAt{r.Due, r.Seq})
 	case r.State == held && !l.typePaused(r.Type):

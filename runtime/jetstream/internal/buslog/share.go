@@ -116,7 +116,7 @@ func (u *unit) lose(at int) {
 	})
 	u.forgetLeft(at)
 	if u.moved = true; !u.owns() {
-		u.doubts = nil
+		u.doubts, u.sub.due = nil, nil
 		u.timer.Stop()
 	}
 	u.noteWritten()

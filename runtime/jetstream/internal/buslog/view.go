@@ -13,6 +13,7 @@ import (
 
 // view is what the stream says, up to the message applied. It is guarded by the log's mu.
 type view struct {
+	space       space
 	created     time.Time // of the stream
 	applied     int64
 	received    int64            // the newest message that has arrived
@@ -42,13 +43,14 @@ type view struct {
 // sub is a subscription.
 type sub struct {
 	subscription
-	routes map[string]bool     // the types it gets, by the name under which they are published
-	parts  [1 + partCount]part // the cursors: of the whole, and of the parts
-	rows   map[int64]*row      // those that are not gone, by event
-	due    queue               // of rows that wait
-	clear  int64               // no event that is pending and has no row is between next and this, but for those in cursors
-	asks   map[int64]*ask      // by event
-	gone   map[int64]int64     // the records of rows that are gone, which the server keeps for a while
+	routes   map[string]bool     // the types it gets, by the name under which they are published
+	parts    [1 + partCount]part // the cursors: of the whole, and of the parts
+	rows     map[int64]*row      // those that are not gone, by event
+	due      queue               // of rows that wait
+	clear    int64               // no event that is pending and has no row is between next and this, but for those in cursors
+	asks     map[int64]*ask      // by event
+	gone     map[int64]int64     // the records of rows that are gone, which the server keeps for a while
+	goneRows []goneRow           // in the order in which they went
 }
 
 // schema is the record of the schema of a type's payload.
@@ -107,6 +109,9 @@ func (l *Log) load(ctx context.Context) error {
 	}
 	last := now.Last
 	l.created = now.Created
+	if err := l.lookForSpace(ctx); err != nil {
+		return err
+	}
 	if last > 0 {
 		if err := l.checkFormat(ctx); err != nil {
 			return err

@@ -32,6 +32,10 @@ var ErrBusy = errors.New("the servers cannot store anything at the moment")
 // batch has more messages. Nothing was stored, and never will be.
 var ErrTooLarge = errors.New("this is more than the servers accept at once")
 
+// ErrBehind says that the server that answers has less than was read before. It has been the
+// leader, and does not know yet that another one is: what it does not find may be there.
+var ErrBehind = errors.New("the server that answers is not the leader any more")
+
 // ErrSilent says that the server has not answered in time a question that changes nothing.
 var ErrSilent = errors.New("the server does not answer")
 
@@ -39,7 +43,7 @@ var ErrSilent = errors.New("the server does not answer")
 // leader at the moment, or the client no connection. What was to be stored may be stored
 // if it matches [ErrInDoubt].
 func Passes(err error) bool {
-	for _, one := range []error{ErrInDoubt, ErrBusy, ErrSilent, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrTimeout} {
+	for _, one := range []error{ErrInDoubt, ErrBusy, ErrSilent, ErrBehind, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrTimeout} {
 		if errors.Is(err, one) {
 			return true
 		}

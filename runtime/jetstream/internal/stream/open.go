@@ -21,6 +21,8 @@ type Settings struct {
 	Heartbeat time.Duration
 	// Lag is called before a followed message is passed on, for tests: a replica may lag.
 	Lag func()
+	// Hasty is for tests: who is not there is dead at once.
+	Hasty bool
 }
 
 // duplicates is for how long the server knows the ids of messages.
@@ -65,7 +67,7 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, ge
 	for began := time.Now(); ; {
 		existing, err := get(js)
 		if err == nil {
-			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat, lag: settings.Lag, config: existing.CachedInfo().Config}
+			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty, config: existing.CachedInfo().Config}
 			return s, check(s.config)
 		}
 		var refused *jetstream.APIError

@@ -86,18 +86,39 @@ func (s *Stream) Get(ctx context.Context, seq int64) (Stored, error) {
 	return s.get(ctx, getRequest{Seq: seq})
 }
 
+// GetKnown is Get for who has read the stream up to the message known. See [ErrBehind].
+func (s *Stream) GetKnown(ctx context.Context, seq, known int64) (Stored, error) {
+	return s.sure(ctx, known, func() (Stored, error) { return s.Get(ctx, seq) })
+}
+
+// NextKnown is NextOf for who has read the stream up to the message known. See [ErrBehind].
+func (s *Stream) NextKnown(ctx context.Context, subject string, seq, known int64) (Stored, error) {
+	return s.sure(ctx, known, func() (Stored, error) { return s.NextOf(ctx, subject, seq) })
+}
+
+// sure asks again if nothing is found, when it has seen that the server has what is known.
+func (s *Stream) sure(ctx context.Context, known int64, get func() (Stored, error)) (Stored, error) {
+	m, err := get()
+	if !errors.Is(err, ErrNotFound) {
+		return m, err
+	}
+	last, err := s.Last(ctx)
+	if err != nil {
+		return Stored{}, err
+	}
+	if last < known {
+		return Stored{}, ErrBehind
+	}
+	return get()
+}
+
 // LastOf returns the last message of a subject, by the leader, or [ErrNotFound].
 func (s *Stream) LastOf(ctx context.Context, subject string) (Stored, error) {
 	return s.get(ctx, getRequest{LastFor: subject})
 }
 
-// Next returns the first message at a sequence number or later, by the leader, or
-// [ErrNotFound].
-func (s *Stream) Next(ctx context.Context, seq int64) (Stored, error) {
-	return s.NextOf(ctx, s.name+".>", seq)
-}
-
-// NextOf is Next for the messages of a subject, which may have wildcards.
+// NextOf returns the first message of a subject, which may have wildcards, at a sequence number
+// or later, by the leader, or [ErrNotFound].
 func (s *Stream) NextOf(ctx context.Context, subject string, seq int64) (Stored, error) {
 	return s.get(ctx, getRequest{Seq: seq, NextFor: subject})
 }

@@ -17,6 +17,7 @@ type Stream struct {
 	name      string
 	heartbeat time.Duration
 	lag       func() // see Settings
+	hasty     bool
 	api       string // the prefix of the server's API
 	config    jetstream.StreamConfig
 	renewed   func() // nil for nothing
@@ -27,6 +28,12 @@ func (s *Stream) Name() string { return s.name }
 
 // MaxPayload returns how large a message may be, headers included.
 func (s *Stream) MaxPayload() int { return int(s.nc.MaxPayload()) }
+
+// Hasty reports whether who is not there is dead at once.
+func (s *Stream) Hasty() bool { return s.hasty }
+
+// Reconnects returns how often the connection was lost and made again.
+func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
 
 // Close ends the connection.
 func (s *Stream) Close() { s.nc.Close() }
@@ -61,6 +68,16 @@ func (s *Stream) State(ctx context.Context) (State, error) {
 // OnRenewal makes f be called, in a goroutine of its own, when a reader begins again, or
 // tries to. It is called before there is one.
 func (s *Stream) OnRenewal(f func()) { s.renewed = f }
+
+// Space returns how many bytes the server stores, and how many it stores at most; 0 or less for
+// no limit.
+func (s *Stream) Space(ctx context.Context) (used, limit int64, err error) {
+	info, err := s.info(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int64(info.State.Bytes), info.Config.MaxBytes, nil
+}
 
 // Last returns the sequence number of the newest message, by the leader. The message may be
 // deleted.

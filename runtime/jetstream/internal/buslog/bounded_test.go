@@ -1,0 +1,41 @@
+package buslog
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A row that waits is queued by the process that handles it. Others would never take it out.
+func TestOnlyTheOwnerQueuesRows(t *testing.T) {
+	l := newTestLog()
+	s := l.sub("orders")
+	r := &row{Seq: 1, State: waiting}
+	l.queueRow(s, r)
+	u := l.unitOf(s)
+	l.queueRow(s, r)
+	if len(s.due) != 0 {
+		t.Errorf("%d rows are queued where nobody takes them out", len(s.due))
+	}
+	u.parts[whole].owned = true
+	if l.queueRow(s, r); len(s.due) != 1 {
+		t.Errorf("%d rows are queued where they are handled, want 1", len(s.due))
+	}
+}
+
+// The server deletes the record of a row that is gone after goneTime.
+func TestRowsThatAreGoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestLog().sub("orders")
+		for n := range int64(1000) {
+			s.noteGone(n, 10*n)
+			time.Sleep(time.Second)
+		}
+		if most := int(2 * goneTime / time.Second); len(s.gone) > most+1 || len(s.goneRows) > most+1 {
+			t.Errorf("%d rows that are gone are known, and %d are to be forgotten, want %d", len(s.gone), len(s.goneRows), most)
+		}
+		if s.gone[999] != 9990 {
+			t.Error("the last one is forgotten")
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package buslog
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// newTestLog returns a log without a server.
+func newTestLog() *Log {
+	l := &Log{stream: &stream.Stream{}, instance: "me", units: map[string]*unit{}, dead: map[string]bool{}, unsure: map[string]bool{}}
+	l.subs = map[string]*sub{}
+	return l
+}
+
+// A cursor says from when it is made on what it will say when it is stored: if that is that no
+// handlers run without a claim, none may begin without one meanwhile.
+func TestHandlersAreClaimedWhileAQuietCursorIsOnItsWay(t *testing.T) {
+	l := newTestLog()
+	s := l.sub("orders")
+	u := l.unitOf(s)
+	s.parts[whole] = part{cursor{N: 1, Owner: "me", Busy: true, Next: 1}, 1}
+	u.parts[whole] = share{owned: true, busy: true, n: 1}
+	u.busyMode = true // and nothing has begun since the last cursor
+	if p := u.makePlan(nil, nil, nil); p.cursors[whole] == nil || p.cursors[whole].Busy {
+		t.Fatal("the cursor is not quiet")
+	}
+	for n := range 3 * burst {
+		if !u.claim(0, false) {
+			t.Fatalf("handler %d begins without a claim", n)
+		}
+	}
+}
+
+// Each subscription of a process that has died is taken over by itself. Until the last one is,
+// the others may have had owners that died, too.
+func TestWhatRanBesideIsKnownAfterTwoOwnersHaveDied(t *testing.T) {
+	l := newTestLog()
+	c := cursor{Owner: "first", Ran: []claim{{Seq: 1, ID: uuid.New()}}}
+	c.died()
+	c.Owner, c.Ran = "second", []claim{{Seq: 1, ID: uuid.New()}}
+	c.died()
+	c.Owner, c.Ran = "third", nil
+	l.sub("a").parts[whole] = part{c, 7}
+	other := cursor{Owner: "first", Ran: []claim{{Seq: 2, ID: uuid.New()}}}
+	l.sub("b").parts[whole] = part{other, 8}
+	if ran, counting, _, beside := l.ranBeside(&other); ran != 2 || counting != 2 || len(beside) != 2 {
+		t.Errorf("%d handlers ran, of which %d count, and %d are named, want 2, 2 and 2", ran, counting, len(beside))
+	}
+}
+
+func TestWhatRanInPartsIsAddedUp(t *testing.T) {
+	one, other := cursor{Owner: "first", Ran: []claim{{Seq: 1}}}, cursor{Owner: "first", Busy: true, Ran: []claim{{Seq: 2}, {Seq: 3, Waits: true}}}
+	one.died()
+	other.died()
+	one.addFormers(other.Formers)
+	if len(one.Formers) != 1 || len(one.Formers[0].Ran) != 3 || one.Formers[0].Counting != 2 || !one.Formers[0].Busy {
+		t.Errorf("the former owners are %+v", one.Formers)
+	}
+}

@@ -1,0 +1,76 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// A stream whose size is limited refuses what does not fit. If it were full of events nobody
+// could settle them, nor prune, because that stores something first. So publishing ends
+// before it is full.
+
+// space is how full the stream is. It is guarded by the log's mu.
+type space struct {
+	limit   int64     // of the stream; 0 for none
+	used    int64     // when the servers were asked
+	arrived int64     // since then, as far as this process knows
+	asked   time.Time // when
+}
+
+// reserve is what events leave free.
+func reserve(limit int64) int64 { return min(limit/8, 64<<20) }
+
+// spaceAgain is how often the servers are asked at most, when there seems to be no room.
+const spaceAgain = 100 * time.Millisecond
+
+// sizeOf is about what a message takes.
+func sizeOf(m stream.Stored) (n int64) {
+	for name, values := range m.Header {
+		n += int64(len(name) + 4)
+		for _, v := range values {
+			n += int64(len(v))
+		}
+	}
+	return n + int64(len(m.Subject)+len(m.Data)+32)
+}
+
+// hasRoom returns an error if events would leave too little for verdicts.
+func (l *Log) hasRoom(ctx context.Context, msgs []*stream.Msg) error {
+	size := int64(0)
+	for _, m := range msgs {
+		size += sizeOf(stream.Stored{Subject: m.Subject, Header: m.Header, Data: m.Data})
+	}
+	for asked := false; ; asked = true {
+		l.mu.Lock()
+		s := l.space
+		l.mu.Unlock()
+		switch {
+		case s.limit <= 0 || s.used+s.arrived+size <= s.limit-reserve(s.limit):
+			return nil
+		case asked || time.Since(s.asked) < spaceAgain && s.arrived == 0:
+			return &engine.StorageError{
+				Fault: engine.DiskFull, Op: "append", Path: l.target, Err: errors.New("the stream is nearly full; the rest is for settling what is in it"),
+				Hint: "keep settled events for a shorter time (runtime.WithRetention), or raise the limit (nats stream edit " + l.stream.Name() + " --max-bytes)",
+			}
+		}
+		if err := l.lookForSpace(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// lookForSpace asks the servers how full the stream is.
+func (l *Log) lookForSpace(ctx context.Context) error {
+	used, limit, err := l.stream.Space(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.space = space{limit: limit, used: used, asked: time.Now()}
+	l.mu.Unlock()
+	return nil
+}
