@@ -217,17 +217,10 @@ func (l *Log) contend() {
 		case <-l.stopped:
 			return
 		}
-		if err := l.join(context.Background()); err != nil {
-			l.complain("the processes that share subscriptions cannot be stored; trying again", err)
+		if err := l.join(context.Background()); err != nil && !errors.Is(err, engine.ErrClosed) {
+			l.logger.Error("the processes that share subscriptions cannot be stored; trying again", "error", err)
 		}
 		l.takeOverFreed()
-	}
-}
-
-// complain logs an error, unless the log is closed.
-func (l *Log) complain(text string, err error, args ...any) {
-	if !errors.Is(err, engine.ErrClosed) {
-		l.logger.Error(text, append(args, "error", err)...)
 	}
 }
 
@@ -254,8 +247,8 @@ func (l *Log) takeOverFreed() {
 	for _, u := range units {
 		crashes, err := l.take(context.Background(), u)
 		l.report(crashes)
-		if err != nil {
-			l.complain("a subscription cannot be taken over; trying again", err, "subscription_id", l.nameOfUnit(u))
+		if err != nil && !errors.Is(err, engine.ErrClosed) {
+			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", l.nameOfUnit(u), "error", err)
 		}
 	}
 }
