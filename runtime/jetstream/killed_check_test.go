@@ -5,6 +5,7 @@ package jetstream_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 type found struct {
 	orders, children map[int]int         // how often each is stored
 	rows             map[string]row      // of deliveries, by their subjects
-	last             map[string]uint64   // the last event of each type
+	last             map[string]uint64   // the last event of each type, and of each type and part of a subscription
 	subscriptions    map[string]string   // their names, by their ids
 	cursors          map[string]position // by their subjects
 }
@@ -31,9 +32,10 @@ type row struct {
 }
 
 type position struct {
-	Owner string
-	Next  uint64
-	Open  []uint64
+	Owner   string
+	Next    uint64
+	Open    []uint64
+	Divided bool // the parts count
 }
 
 // readStream reads a stream whose newest message is not deleted, up to that. Without events
@@ -64,8 +66,16 @@ func readStream(ctx context.Context, client js.JetStream, events bool) (*found, 
 		f.subscriptions[one.ID] = one.Name
 	}
 	for _, name := range []string{"order.placed", "order.paid"} {
-		if m, err := s.GetLastMsgForSubject(ctx, "bus.e.*."+name); err == nil {
-			f.last[name] = m.Sequence
+		for slot := range 64 {
+			m, err := s.GetLastMsgForSubject(ctx, fmt.Sprintf("bus.e.%02x.%s", slot, name))
+			if errors.Is(err, js.ErrMsgNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			part := fmt.Sprint(name, ".", 1+slot%16)
+			f.last[name], f.last[part] = max(f.last[name], m.Sequence), max(f.last[part], m.Sequence)
 		}
 	}
 	reader, err := s.OrderedConsumer(ctx, js.OrderedConsumerConfig{FilterSubjects: filters})
@@ -162,9 +172,17 @@ func (f *found) take(m js.Msg) error {
 // open says what is not settled; empty for nothing.
 func (f *found) open() string {
 	for subject, c := range f.cursors {
-		// Events of other types do not move it.
-		name := f.subscriptions[strings.TrimPrefix(subject, "bus.c.")]
-		last := f.last[map[string]string{"orders": "order.placed", "payments": "order.paid"}[name]]
+		// Events of other types, and of other parts, do not move it.
+		id, part, isPart := strings.Cut(strings.TrimPrefix(subject, "bus.c."), ".")
+		if isPart != f.cursors["bus.c."+id].Divided {
+			continue
+		}
+		name := f.subscriptions[id]
+		of := map[string]string{"orders": "order.placed", "payments": "order.paid"}[name]
+		if isPart {
+			of += "." + part
+		}
+		last := f.last[of]
 		if c.Next <= last || len(c.Open) > 0 {
 			return fmt.Sprintf("%s (%s) stands at %d of %d, with %d open, owner %q", subject, name, c.Next, last, len(c.Open), c.Owner)
 		}

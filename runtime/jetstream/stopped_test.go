@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,8 @@ import (
 
 var stopFor = flag.Duration("stop.for", 10*time.Second, "for how long an owner is stopped, or cut off; it is taken over after 8 seconds")
 
-// dawdle is the role of a worker that takes its time. The children that it publishes have its
+// dawdle is the role of a worker that takes its time. It handles one order after the other, so
+// that the subscription is not divided between processes, but has one owner. The children that it publishes have its
 // name.
 func dawdle(args []string) {
 	asked := servertest.Asked()
@@ -34,9 +36,9 @@ func dawdle(args []string) {
 	_, err := runtime.Subscribe(bus, conformance.PlacedType, "orders", func(ctx context.Context, e runtime.Event[conformance.OrderPlaced]) error {
 		n := e.Payload.Number
 		servertest.Say("begun %d", n)
-		time.Sleep(10 * time.Millisecond)
-		if n%4 == 0 {
-			time.Sleep(140 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
+		if n%8 == 0 {
+			time.Sleep(200 * time.Millisecond)
 		}
 		if n%5 == 0 && e.Attempt == 1 {
 			return errors.New("not yet")
@@ -44,7 +46,7 @@ func dawdle(args []string) {
 		_, err := runtime.Publish(ctx, bus, conformance.PaidType, conformance.OrderPaid{OrderID: fmt.Sprintf("%d %s", n, args[1])})
 		servertest.Say("orders %d", n)
 		return err
-	}, runtime.FromBeginning(), runtime.WithConcurrency(8), runtime.WithRetry(retry.BaseDelay(100*time.Millisecond)))
+	}, runtime.FromBeginning(), runtime.WithRetry(retry.BaseDelay(100*time.Millisecond)))
 	for ; err == nil; pauseOrEnd("start", err, asked) {
 		if err = bus.Start(context.Background()); err == nil {
 			break
@@ -146,20 +148,36 @@ func lateOwner(t *testing.T, nodes *servertest.Nodes, name, hosts string, stop, 
 	defer w.watch(client, name)()
 
 	said, other := newJournal(), newJournal()
-	first := servertest.StartProcess(t, said.hear, "dawdler", "nats://"+hosts+"/"+name, "first")
+	var stopping atomic.Bool
+	running := make(chan struct{}, 1000)
+	hear := func(line string) {
+		said.hear(line)
+		var n int
+		if _, err := fmt.Sscanf(line, "begun %d", &n); err == nil && stopping.Load() && n%8 == 0 && n%5 != 0 {
+			running <- struct{}{}
+		}
+	}
+	first := servertest.StartProcess(t, hear, "dawdler", "nats://"+hosts+"/"+name, "first")
 	until(t, "the first process starts", func() bool { return said.count("started") > 0 })
 	second := servertest.StartProcess(t, other.hear, "dawdler", "nats://"+nodes.Hosts()+"/"+name, "second")
 	until(t, "the second process starts", func() bool { return other.count("started") > 0 })
 
 	published := 0
 	publish := func(d time.Duration) {
-		for began := time.Now(); time.Since(began) < d; time.Sleep(10 * time.Millisecond) {
+		for began := time.Now(); time.Since(began) < d; time.Sleep(40 * time.Millisecond) {
 			_, err := runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: strconv.Itoa(published), Number: published})
 			conformance.Must(t, err)
 			published++
 		}
 	}
 	publish(2 * time.Second)
+	stopping.Store(true)
+	for range 20 {
+		_, err := runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: strconv.Itoa(published), Number: published})
+		conformance.Must(t, err)
+		published++
+	}
+	<-running // a handler that takes its time, and succeeds
 	stop(first)
 	publish(*stopFor)
 	until(t, "the subscription is taken over", func() bool { return other.count("orders") > 0 })
