@@ -101,6 +101,7 @@ func TestACrashIsReportedWhenAnotherProcessGoesOnInTheBackground(t *testing.T) {
 		if got := attempts.All(); len(got) != 1 || got[0] != 2 {
 			t.Errorf("the other process has made the attempts %v, want 2", got)
 		}
+		synctest.Wait()
 		if !strings.Contains(said.String(), "the process ended while the handler was running") {
 			t.Errorf("the log does not say that a process has died:\n%s", said.String())
 		}
