@@ -135,3 +135,28 @@ func TestTheOrderOfAKeyIsKeptAcrossProcessesHoweverTheyEnd(t *testing.T) {
 		})
 	}
 }
+
+// All parts have handlers that run, for longer than the process waits before it lets go of others.
+func TestAPartIsLetGoOfWhenItsHandlersHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSharing(t)
+		x.takes = func(int) time.Duration { return 1500 * time.Millisecond }
+		publish, end := x.publisher()
+		for n := range 600 {
+			publish(fmt.Sprint("key ", n%60))
+		}
+		one := x.start(48)
+		time.Sleep(time.Second)
+		other := x.start(48)
+		time.Sleep(10 * time.Second)
+		x.wantOwners(8, 8)
+		x.wait(time.Minute)
+		one.shutdown()
+		other.shutdown()
+		end()
+		x.report()
+		if x.repeats > 0 {
+			t.Error(x.repeats, "events were handled twice")
+		}
+	})
+}
