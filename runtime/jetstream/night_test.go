@@ -66,7 +66,7 @@ func (s *shop) open() {
 	s.line = s.server.Line()
 	connect := func(string) (*nats.Conn, error) { return s.line.Connect(nats.MaxReconnects(-1)) }
 	bus, err := runtime.Open(s.t.Context(), shopTarget, runtime.NewCatalogue(clitest.OrderType, clitest.PaymentType),
-		jetstream.Engine(jetstream.InMemory(), jetstream.Through(connect)), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+		jetstream.Engine(jetstream.InMemory(), jetstream.Hasty(), jetstream.Through(connect)), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	must(s.t, err)
 	s.Bus = bus
 	s.subscribe()
