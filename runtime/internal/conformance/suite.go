@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Run runs the tests of a suite on an engine, each as a subtest of its name, some at a time. The suite is
+// Run runs the tests of a suite on an engine, each as a subtest of its name. The suite is
 // an [Env], or another type whose tests are methods. The exceptions are tests that do not
 // hold for the engine, by the reason why; they are skipped.
 func Run(t *testing.T, suite any, exceptions map[string][]string) {
@@ -22,7 +22,6 @@ func Run(t *testing.T, suite any, exceptions map[string][]string) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if reason := reasons[name]; reason != "" {
 				t.Skip(reason)
 			}
