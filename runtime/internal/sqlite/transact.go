@@ -3,11 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -36,18 +34,6 @@ type part struct {
 	final     bool      // it is refused whatever becomes of the others
 	postponed bool      // to the next transaction
 	separate  bool      // that is to be its own
-}
-
-// run is one call of the function of a part.
-type run struct {
-	w       *writer
-	session *sqlapi.Session
-	ended   chan error
-	failed  error // what was appended could not be
-
-	mu   sync.Mutex
-	tx   *sql.Tx // nil before it is needed
-	over bool
 }
 
 // groupTime is how long the parts of one transaction run, together. What is left comes with
@@ -328,131 +314,6 @@ func (w *writer) unshare() {
 	if w.programs != nil {
 		w.programs.Close()
 	}
-}
-
-// database returns the transaction of database/sql, which makes the rows of queries. What
-// can do without it does: to begin one costs as much as a statement.
-func (t *run) database() (*sql.Tx, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return nil, engine.ErrTxOver
-	}
-	var err error
-	if t.tx == nil {
-		t.tx, err = t.w.programs.BeginTx(context.WithValue(context.Background(), sessionKey{}, t.session), nil)
-	}
-	return t.tx, err
-}
-
-// close frees what the function has left open.
-func (t *run) close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over = true
-	if t.tx != nil {
-		t.session.End(engine.ErrTxOver)
-		go t.tx.Rollback() // which frees what database/sql holds, and waits for goroutines of the program
-	}
-}
-
-// sessionKey is the key of the session in the context of a connector.
-type sessionKey struct{}
-
-// sessions is a connector that hands out the session of its context.
-type sessions struct{}
-
-func (sessions) Connect(ctx context.Context) (driver.Conn, error) {
-	if session, ok := ctx.Value(sessionKey{}).(*sqlapi.Session); ok {
-		return session, nil
-	}
-	return nil, engine.ErrTxOver // see QueryRowContext
-}
-
-func (sessions) Driver() driver.Driver { return nil }
-
-// Append implements [engine.Tx].
-func (t *run) Append(records []engine.Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	return t.session.Do(func() error {
-		t.w.appending = t.w.log.types.number(t.w.appending[:0], records)
-		events := t.w.appending
-		defer clear(events)
-		err := t.w.deduplicate(events)
-		if err == nil {
-			if err = t.insert(events); err == nil {
-				numberDuplicates(events)
-			}
-		}
-		if err != nil {
-			if !isConflict(err) {
-				t.failed = err
-			}
-			return err
-		}
-		for i, e := range events {
-			records[i].Seq, records[i].ID, records[i].Duplicate = e.Seq, e.ID, e.Duplicate
-		}
-		return nil
-	})
-}
-
-// insertStep is how many events are written before the limit is looked at.
-const insertStep = 256
-
-// insert writes events for as long as there is time.
-func (t *run) insert(events []logged) error {
-	for ; len(events) > insertStep; events = events[insertStep:] {
-		if err := t.w.insert(events[:insertStep]); err != nil {
-			return err
-		}
-		if t.session.Interrupted() {
-			return context.DeadlineExceeded
-		}
-	}
-	return t.w.insert(events)
-}
-
-// ExecContext implements [engine.DBTX].
-func (t *run) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if sqlapi.IsPlain(args) {
-		return t.session.Exec(ctx, query, args)
-	}
-	tx, err := t.database()
-	if err != nil {
-		return nil, err
-	}
-	return tx.ExecContext(ctx, query, args...)
-}
-
-// PrepareContext implements [engine.DBTX].
-func (t *run) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
-	tx, err := t.database()
-	if err != nil {
-		return nil, err
-	}
-	return tx.PrepareContext(ctx, query)
-}
-
-// QueryContext implements [engine.DBTX].
-func (t *run) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	tx, err := t.database()
-	if err != nil {
-		return nil, err
-	}
-	return tx.QueryContext(ctx, query, args...)
-}
-
-// QueryRowContext implements [engine.DBTX].
-func (t *run) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	tx, err := t.database()
-	if err != nil {
-		// Only database/sql makes a row that has an error: here that of Connect.
-		return t.w.programs.QueryRowContext(context.Background(), query)
-	}
-	return tx.QueryRowContext(ctx, query, args...)
 }
 
 // publicViews are what the bus has in the file for others to use. Everything else of it has a
