@@ -30,6 +30,7 @@ type Log struct {
 	missing  chan struct{} // there may be subscriptions to take over
 	stop     func()        // ends following
 	claiming chan struct{} // holds a token while subscriptions are taken over
+	changing chan struct{} // holds a token while records are changed, see turns.go
 	foreign  atomic.Int64  // the last message among the events that is none, and of which the logger knows
 
 	telling  sync.Mutex // held while watchers are called; taken before mu
@@ -70,7 +71,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)

@@ -17,8 +17,8 @@ import (
 func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
 	ran, counting, sure, beside := l.ranBeside(c)
 	l.mu.Lock()
-	earliest := u.sub.suspectsDue(now)
 	together, name := u.sub.ranOf(c.Owner), u.sub.Name
+	earliest := u.sub.suspectsDue(now, together)
 	l.mu.Unlock()
 	for _, claim := range c.Ran {
 		l.mu.Lock()
@@ -138,11 +138,15 @@ func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool)
 	return (events + 1) / 2, false
 }
 
-// suspectsDue returns when the first of the suspects of former crashes is due, if that is
-// before now.
-func (s *sub) suspectsDue(now time.Time) time.Time {
+// suspectsDue returns when the first of the suspects of former crashes is due that did not
+// run, if that is before now.
+func (s *sub) suspectsDue(now time.Time, ran []claim) time.Time {
+	running := map[int64]bool{}
+	for _, one := range ran {
+		running[one.Seq] = !one.Left
+	}
 	for _, r := range s.rows {
-		if r.State == waiting && r.Suspect && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
+		if !running[r.Seq] && r.State == waiting && r.Suspect && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
 			now = r.Due
 		}
 	}
