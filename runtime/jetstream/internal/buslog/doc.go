@@ -27,6 +27,7 @@
 //	wholerows.go      what is in memory of rows, and how the rest is read
 //	append.go         publishing, idempotency keys, and what to do when the server does not answer
 //	registry.go       types and subscriptions
+//	turns.go          changes of single records, one at a time in each process
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
 //	claims.go         which handlers run
 //	verdict.go        how a delivery has ended, and the row that says so
