@@ -11,22 +11,31 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// recover returns the rows of deliveries whose handlers ran when the owner died, and takes
-// their claims out of the cursor. They are suspects from now on. If only one ran, that was
-// a failed attempt.
-func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
+// recover returns the rows of deliveries whose handlers ran when the owner died, at most room of
+// them, and says in their claims that they are noted. They are suspects from now on. If only one
+// ran, that was a failed attempt. all reports whether the claims are all noted now.
+func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
 	ran, counting, sure, beside := l.ranBeside(c)
 	l.mu.Lock()
 	together, name := u.sub.ranOf(c.Owner), u.sub.Name
 	earliest := u.sub.suspectsDue(now, together)
 	l.mu.Unlock()
-	for _, claim := range c.Ran {
+	c.Ran = slices.Clone(c.Ran)
+	for i, claim := range c.Ran {
+		if claim.Noted {
+			continue
+		}
+		if len(msgs) >= room {
+			return msgs, crashes, false, nil
+		}
+		c.Ran[i].Noted = true
 		l.mu.Lock()
 		before, err := l.wholeRow(u.sub, claim.Seq)
 		l.mu.Unlock()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
+		c.Ran[i].Suspect = before != nil && before.Suspect
 		var r *row
 		switch {
 		case before != nil && !before.open():
@@ -41,7 +50,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 				continue
 			}
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, false, err
 			}
 			r = newRow(e)
 		}
@@ -79,7 +88,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 			}
 			r.Suspect, r.PutOff, r.Together = true, true, half
 			for _, key := range beside {
-				if key.EventID != r.ID || key.Subscription != name {
+				if len(shared.Beside) < mostBeside && (key.EventID != r.ID || key.Subscription != name) {
 					shared.Beside = append(shared.Beside, key)
 				}
 			}
@@ -104,8 +113,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 		}
 		c.Open = open
 	}
-	c.Ran = nil
-	return msgs, crashes, nil
+	return msgs, crashes, true, nil
 }
 
 // togetherText is the error of an earlier attempt that ended with its process, once the
@@ -128,7 +136,7 @@ func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool)
 			continue
 		}
 		events++
-		if before := u.sub.rows[other.Seq]; before != nil && before.Suspect {
+		if before := u.sub.rows[other.Seq]; other.Suspect || !other.Noted && before != nil && before.Suspect {
 			suspects++
 		}
 	}
@@ -176,7 +184,7 @@ func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engin
 			if p.Owner != c.Owner {
 				for _, f := range p.Formers {
 					if f.Owner == c.Owner {
-						ran, counting = ran+len(f.Ran), counting+f.Counting
+						ran, counting = ran+len(f.Ran)+f.More, counting+f.Counting
 						beside = append(beside, keysOf(s, f.Ran)...)
 						sure = sure && !f.Busy
 					}

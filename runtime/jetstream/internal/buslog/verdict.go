@@ -222,5 +222,5 @@ func (u *unit) cursorOf(at int, settled map[int64]bool, left bool) *cursor {
 
 // free takes the owner out of a cursor.
 func (c *cursor) free() {
-	c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy = "", 0, "", time.Time{}, nil, false
+	c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy, c.Fallen = "", 0, "", time.Time{}, nil, false, false
 }
