@@ -94,7 +94,7 @@ func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record, 
 		if what != "" && (r == nil || r.open()) {
 			if r == nil {
 				r = newRow(event)
-				r.Due = event.Due
+				r.Due = dueOf(event)
 			} else {
 				r = r.clone()
 			}

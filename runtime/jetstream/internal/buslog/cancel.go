@@ -135,7 +135,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 				continue
 			case before == nil:
 				r = newRow(one.event)
-				r.Due = one.event.Due
+				r.Due = dueOf(one.event)
 			default:
 				whole, err := l.wholeRow(one.sub, one.event.Seq)
 				if err != nil {

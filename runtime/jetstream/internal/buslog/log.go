@@ -39,6 +39,7 @@ type Log struct {
 	asked    func([]engine.BreakerRequest)
 
 	mu          sync.Mutex
+	clock       clock
 	whole       wholeRows
 	allRows     bool              // all rows are whole
 	view                          // what the stream says, up to a message
@@ -73,6 +74,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
 		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
+	l.newClock(options.Wall)
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)
 	}

@@ -179,6 +179,7 @@ type row struct {
 
 	State       state                  `json:"state"`
 	Due         time.Time              `json:"due,omitzero"` // of a waiting one; zero for at once
+	Set         time.Time              `json:"set,omitzero"` // when Due was set, see clock.go
 	Failures    int                    `json:"failures,omitempty"`
 	Uncounted   int                    `json:"uncounted,omitempty"`
 	MaxAttempts int                    `json:"max_attempts,omitempty"`

@@ -16,9 +16,10 @@ import (
 // ran, that was a failed attempt. all reports whether the claims are all noted now.
 func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
 	ran, counting, sure, beside := l.ranBeside(c)
+	due := l.clock.now()
 	l.mu.Lock()
 	together, name := u.sub.ranOf(c.Owner), u.sub.Name
-	earliest := u.sub.suspectsDue(now, together)
+	earliest := u.sub.suspectsDue(due, together)
 	l.mu.Unlock()
 	c.Ran = slices.Clone(c.Ran)
 	for i, claim := range c.Ran {
@@ -55,7 +56,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stre
 			r = newRow(e)
 		}
 		if !claim.Left {
-			r.State, r.Due = waiting, now
+			r.State, r.Due, r.Set = waiting, due, due
 		}
 		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: ran}
 		switch {

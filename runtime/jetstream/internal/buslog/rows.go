@@ -99,6 +99,7 @@ func (l *Log) queueRow(s *sub, r *row) {
 	switch {
 	case u == nil || !u.has(r.slot()):
 	case r.State == waiting:
+		l.shorten(r)
 		s.due.add(dueAt{r.Due, r.Seq})
 	case r.State == held && !l.typePaused(r.Type):
 		s.due.add(dueAt{time.Time{}, r.Seq})
