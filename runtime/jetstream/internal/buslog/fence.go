@@ -78,6 +78,10 @@ func (l *Log) takeAll(ctx context.Context, units, others []*unit) (crashes []eng
 	for _, u := range append(units, others...) {
 		found, err := l.take(ctx, u)
 		crashes = append(crashes, found...)
+		if isForeign(err) { // the others can be handled
+			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", l.nameOfUnit(u), "error", err)
+			continue
+		}
 		if err != nil {
 			return crashes, err
 		}
@@ -144,7 +148,10 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		}
 		seq, _, err := l.stream.Append(ctx, c.msgs...)
 		if errors.Is(err, stream.ErrConflict) || err != nil && l.waits(ctx, began, err) {
-			l.lookForGone(ctx)
+			if err := l.refused(ctx, c.msgs); err != nil {
+				time.AfterFunc(passedAgain, l.lack)
+				return crashes, err
+			}
 			if err := l.sync(ctx); err != nil && !l.waits(ctx, began, err) {
 				return crashes, err
 			}

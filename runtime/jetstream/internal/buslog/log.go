@@ -47,11 +47,12 @@ type Log struct {
 	here        map[string]string // what this process calls types, by the names under which events were published
 	units       map[string]*unit  // the subscriptions that this process handles, by id
 	watches     map[*watch]struct{}
-	dispatching bool            // TakeOver was called
-	contending  bool            // it was done
-	leaving     bool            // Close was called
-	dead        map[string]bool // processes that do not answer; those that come back are not among them
-	unsure      map[string]bool // of these, whether nobody knows that they have ended
+	dispatching bool             // TakeOver was called
+	contending  bool             // it was done
+	leaving     bool             // Close was called
+	dead        map[string]bool  // processes that do not answer; those that come back are not among them
+	unsure      map[string]bool  // of these, whether nobody knows that they have ended
+	hiding      map[string]int64 // messages that are none of the bus, by subject
 	closed      bool
 	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits

@@ -64,6 +64,9 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		seq, _, err := l.stream.Append(ctx, msgs...)
 		// If it is in doubt the next look tells: this, or the change of somebody else.
 		if errors.Is(err, stream.ErrConflict) {
+			if err := l.refused(ctx, msgs); err != nil {
+				return err
+			}
 			l.yield(ctx, &tries)
 			continue
 		}

@@ -51,7 +51,9 @@ func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) er
 		}
 		first, _, err := l.stream.Append(ctx, msgs...)
 		if errors.Is(err, stream.ErrConflict) {
-			l.lookForGone(ctx)
+			if err := l.refused(ctx, msgs); err != nil {
+				return err
+			}
 			l.yield(ctx, &tries)
 			continue
 		}
