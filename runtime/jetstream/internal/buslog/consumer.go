@@ -16,7 +16,8 @@ type consumer struct {
 	unit *unit
 	name string // that this process knows
 	wake func()
-	gone bool // another consumer has taken its place, or the log is closed
+	note func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
+	gone bool                                                       // another consumer has taken its place, or the log is closed
 }
 
 // Consumer implements [engine.Dispatcher].
@@ -28,7 +29,7 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		return nil, err
 	}
 	u := l.unitOf(l.sub(l.registry.known(spec.Name).ID))
-	c := &consumer{unit: u, name: spec.Name, wake: func() {}}
+	c := &consumer{unit: u, name: spec.Name, wake: func() {}, note: spec.Notice}
 	if u.consumer != nil {
 		u.consumer.end()
 	}

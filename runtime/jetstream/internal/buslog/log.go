@@ -42,6 +42,7 @@ type Log struct {
 	clock       clock
 	whole       wholeRows
 	allRows     bool              // all rows are whole
+	bare        []bareRow         // those that lack their events
 	view                          // what the stream says, up to a message
 	own         map[string]string // names of this process's catalogue, by these and their aliases
 	here        map[string]string // what this process calls types, by the names under which events were published

@@ -204,6 +204,7 @@ type row struct {
 	Made        bool                   `json:"made,omitempty"`   // the event is for those who have a row: it stays
 	Was         *was                   `json:"was,omitempty"`    // before it was discarded
 	Audits      []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
+	Bare        bool                   `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
 
 	rev      int64  // the sequence number of the record
 	size     int    // of the record
