@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -57,19 +58,10 @@ func (l *Log) StoresKeys() bool { return false }
 // for the tail. Of events with an idempotency key only those are written that
 // are not known.
 func (w *writer) insert(events []logged) error {
-	plain := true
-	for i := range events {
-		e := &events[i]
-		if e.typeID == 0 || e.declared {
-			var err error
-			if e.typeID, err = declareType(w.conn, typenames.Key{Name: e.Type, Version: e.Version}); err != nil {
-				return err
-			}
-			e.declared = true
-		}
-		plain = plain && e.Due.IsZero() && e.Dedupe == nil
+	if err := w.declareTypes(events); err != nil {
+		return err
 	}
-	if plain {
+	if !slices.ContainsFunc(events, logged.special) {
 		return w.insertPlain(events)
 	}
 	for i := range events {
@@ -79,6 +71,23 @@ func (w *writer) insert(events []logged) error {
 	}
 	return nil
 }
+
+// declareTypes gives events the numbers of their types.
+func (w *writer) declareTypes(events []logged) (err error) {
+	for i := range events {
+		e := &events[i]
+		if e.typeID == 0 || e.declared {
+			if e.typeID, err = declareType(w.conn, typenames.Key{Name: e.Type, Version: e.Version}); err != nil {
+				return err
+			}
+			e.declared = true
+		}
+	}
+	return nil
+}
+
+// special tells whether an event is delayed or has an idempotency key.
+func (e logged) special() bool { return !e.Due.IsZero() || e.Dedupe != nil }
 
 // insertPlain writes events that are due at once and have no key.
 func (w *writer) insertPlain(events []logged) error {

@@ -93,6 +93,9 @@ func (w *writer) verify() error {
 			return cmp.Or(err, errRestored)
 		}
 	}
+	if w.shared != nil && now.schema != w.known.schema {
+		w.shared.Rebuilt()
+	}
 	w.known = now
 	return nil
 }

@@ -90,7 +90,7 @@ func TestWhoDoesNotTakeItsTurnHoldsUpNobodyForLongerThanItsLimit(t *testing.T) {
 		w := log.writer
 		late := make(chan struct{}, 1)
 		r := w.newRequest()
-		r.part = &part{turn: make(chan *run), Transaction: engine.Transaction{
+		r.part = &part{turn: make(chan *run, 1), Transaction: engine.Transaction{
 			Limit:   100 * time.Millisecond,
 			Overran: func() { late <- struct{}{} },
 			Run: func(engine.Tx) error {

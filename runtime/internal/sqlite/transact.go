@@ -17,9 +17,9 @@ import (
 )
 
 // A part is a function of the program that runs within the writer's transaction, in a
-// savepoint of its own. The writer gives its connection away for that time: it waits until
-// the function has returned, on the goroutine of who has called Transact, or until its
-// time is up. So a function that never returns costs others no more than its limit.
+// savepoint of its own, on the goroutine of who has called Transact. The connection goes from
+// caller to caller meanwhile: see [relay]. The writer waits, and takes it back when the time of a
+// function is up. So a function that never returns costs others no more than its limit.
 //
 // What a part does wrong is taken back with its savepoint. But SQLite rolls the whole
 // transaction back when a statement that writes is interrupted or finds no space, and when the
@@ -28,7 +28,7 @@ import (
 // that was in the way may be gone now.
 type part struct {
 	engine.Transaction
-	turn      chan *run // the connection is the function's, until it sends to ended
+	turn      chan *run // the connection is the function's, until it ends its run
 	goroutine uint64    // of who waits
 	refused   error     // by itself: nothing of it is stored
 	final     bool      // it is refused whatever becomes of the others
@@ -110,7 +110,7 @@ func (l *Log) Transact(ctx context.Context, t engine.Transaction) error {
 	r := l.writer.newRequest()
 	r.generation = l.generation.Load()
 	if r.turn == nil {
-		r.turn = make(chan *run)
+		r.turn = make(chan *run, 1) // nobody waits for this caller
 	}
 	r.part = &part{Transaction: t, turn: r.turn, goroutine: goroutine.Identity()}
 	err := l.writer.submit(ctx, r)
@@ -144,11 +144,11 @@ func (w *writer) awaitPart(ctx context.Context, r *request) error {
 // runPart calls the function. If it does not return, what it did is taken back before
 // the panic goes on.
 func (w *writer) runPart(ctx context.Context, r *request, turn *run) {
+	turn.begin()
 	returned := false
 	defer func() {
-		turn.close()
 		if !returned {
-			turn.ended <- errUnwinding
+			turn.end(errUnwinding)
 			<-r.result
 			w.free(r)
 		}
@@ -158,76 +158,12 @@ func (w *writer) runPart(ctx context.Context, r *request, turn *run) {
 		err = r.part.Run(turn)
 	}
 	returned = true
-	turn.ended <- err
+	turn.end(err)
 }
 
 // errUnwinding stands for a function that does not return, because of a panic or because its
 // goroutine ends.
 var errUnwinding = errors.New("the function of the transaction has panicked, or ended its goroutine")
-
-// perform runs a part within the transaction at hand. An error is that of the transaction
-// as a whole. It runs with the writer's turn, on the goroutine of who has it.
-//
-// A part that is alone needs no savepoint: there is nothing else to take back.
-func (w *writer) perform(p *part, all *parts, alone bool) error {
-	if err := w.share(); err != nil {
-		return err
-	}
-	if !alone {
-		if err := w.conn.Exec("SAVEPOINT " + sqlapi.Savepoint); err != nil {
-			return err
-		}
-	}
-	before, failures := len(w.events), w.conn.DiskFailures()
-	turn := &run{w: w, session: w.shared.Within(), ended: make(chan error, 1)}
-	turn.session.Patience = p.Limit
-	w.inside.Store(p.goroutine)
-	err := w.outcome(p, turn)
-	w.inside.Store(0)
-	broken := turn.session.End(engine.ErrTxOver)
-	if err == nil && turn.session.Interrupted() {
-		err = p.overran() // what it has left behind on another goroutine
-	}
-	if err == nil {
-		err = turn.failed
-	}
-	if broken != nil || turn.session.Lost() {
-		p.refused, p.final = w.spoilt(err, broken, w.conn.DiskFailures() > failures), true
-		return errBeginAnew
-	}
-	if err == nil && turn.session.Published() {
-		if err := w.takeOutbox(before); err != nil {
-			return err
-		}
-	}
-	if err == nil {
-		err = w.unresolved()
-	}
-	if err == nil && turn.session.Changed() {
-		err = w.trespass()
-	}
-	if err == nil && p.Settle != nil && !w.settle(p.Settle) {
-		err = engine.ErrMoved
-	}
-	switch {
-	case err == nil && alone:
-		return nil
-	case err == nil:
-		all.wrote = true
-		return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
-	}
-	p.refused = err
-	p.final = alone || !all.wrote || err == errUnwinding || turn.session.Interrupted()
-	if alone {
-		return errBeginAnew
-	}
-	clear(w.events[before:])
-	w.events = w.events[:before]
-	if err := w.conn.Exec("ROLLBACK TO " + sqlapi.Savepoint); err != nil {
-		return err
-	}
-	return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
-}
 
 // spoilt is the error of a part after which the transaction cannot go on. What is broken may be so for
 // this part only: for want of memory, or because SQLite also says that something else is full, such as the
@@ -248,40 +184,6 @@ func (w *writer) spoilt(err, broken error, failed bool) error {
 
 // errBeginAnew says that the transaction is gone because of one part, which is refused.
 var errBeginAnew = errors.New("the transaction was rolled back by a part of it")
-
-// limitTicks is in how many pieces the time of a function is measured, one after the other.
-// While the process gets no time itself, or is stopped, no more than one piece passes.
-const limitTicks = 10
-
-// outcome waits for the function, or until its time is up.
-func (w *writer) outcome(p *part, turn *run) error {
-	give := p.turn
-	tick := p.Limit / limitTicks
-	timer := w.limit
-	timer.Reset(tick)
-	defer timer.Stop()
-	for n := 0; n < limitTicks; {
-		select {
-		case give <- turn: // else its caller is still busy with an earlier run
-			give = nil
-		case err := <-turn.ended:
-			return err
-		case <-timer.C:
-			n++
-			timer.Reset(tick)
-		}
-	}
-	turn.session.Interrupt()
-	return p.overran()
-}
-
-// overran says that the function takes too long.
-func (p *part) overran() error {
-	if p.Overran != nil {
-		go p.Overran()
-	}
-	return &engine.TxTimeoutError{Limit: p.Limit}
-}
 
 // unresolved returns an error if rows refer to others that are missing, which SQLite would
 // find at the end of the transaction only.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"sync"
+	"sync/atomic"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
@@ -12,10 +13,15 @@ import (
 
 // run is one call of the function of a part.
 type run struct {
-	w       *writer
+	*relay
+	part    *part
 	session *sqlapi.Session
-	ended   chan error
-	failed  error // what was appended could not be
+	working atomic.Bool // the function runs, and its time is not up; whoever ends that concludes the run
+	failed  error       // what was appended could not be
+
+	before       int // how many events the transaction had when this began
+	heldBefore   int // and how many of them were yet to be written
+	diskFailures int
 
 	mu   sync.Mutex
 	tx   *sql.Tx // nil before it is needed
@@ -35,6 +41,30 @@ func (t *run) database() (*sql.Tx, error) {
 		t.tx, err = t.w.programs.BeginTx(context.WithValue(context.Background(), sessionKey{}, t.session), nil)
 	}
 	return t.tx, err
+}
+
+// begin says that the function is called.
+func (t *run) begin() { t.working.Store(true) }
+
+// end says that the function has ended. If its time was up before, that comes too late.
+func (t *run) end(err error) {
+	t.close()
+	if t.working.CompareAndSwap(true, false) {
+		t.relay.conclude(t, err)
+	}
+}
+
+// interrupt ends a run whose time is up.
+func (t *run) interrupt() {
+	select {
+	case <-t.part.turn: // its caller is busy, such as with a context that blocks
+	default:
+		if !t.working.CompareAndSwap(true, false) {
+			return // it has ended, or is about to begin
+		}
+	}
+	t.session.Interrupt()
+	t.relay.conclude(t, t.part.overran())
 }
 
 // close frees what the function has left open.
@@ -96,6 +126,9 @@ const insertStep = 256
 
 // insert writes events for as long as there is time.
 func (t *run) insert(events []logged) error {
+	if held, err := t.hold(events); held || err != nil {
+		return err
+	}
 	for ; len(events) > insertStep; events = events[insertStep:] {
 		if err := t.w.insert(events[:insertStep]); err != nil {
 			return err

@@ -84,6 +84,7 @@ type writer struct {
 
 	trespasses []string // that other programs had done before
 
+	relay     relay
 	limit     *time.Timer // of the part that runs
 	appending []logged    // by the part that runs
 	entered   bool        // the gate
@@ -95,6 +96,7 @@ func newWriter(log *Log, c *database.Conn) *writer {
 		complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour), doubt: 1,
 		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
 	}
+	w.relay.w, w.relay.ended = w, make(chan error, 1)
 	w.turn <- struct{}{}
 	w.gate.open()
 	return w
@@ -341,36 +343,8 @@ func (w *writer) report(err error) {
 // apply does what a transaction is for.
 func (w *writer) apply(g group) error {
 	w.keys = w.keys[:0]
-	var parts parts
-	for _, r := range g.requests {
-		if r.exec != nil {
-			return r.exec(w.conn)
-		}
-		if r.part != nil {
-			if parts.next(r.part) {
-				if err := w.perform(r.part, &parts, len(g.requests) == 1); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		r.refused = nil // what was in the way may have been rolled back since
-		if r.generation != w.log.generation.Load() {
-			for i := range r.events {
-				r.events[i].typeID = 0 // another log has other numbers
-			}
-		}
-		if err := w.deduplicate(r.events); isConflict(err) {
-			r.refused = err
-			continue
-		} else if err != nil {
-			return err
-		}
-		if err := w.insert(r.events); err != nil {
-			return err
-		}
-		numberDuplicates(r.events)
-		parts.wrote = true
+	if err := w.relay.pass(g.requests); err != nil {
+		return err
 	}
 	w.takeSettled()
 	for i := range w.flushes {
@@ -378,6 +352,27 @@ func (w *writer) apply(g group) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// appendEvents writes the events of a request.
+func (w *writer) appendEvents(r *request) error {
+	r.refused = nil // what was in the way may have been rolled back since
+	if r.generation != w.log.generation.Load() {
+		for i := range r.events {
+			r.events[i].typeID = 0 // another log has other numbers
+		}
+	}
+	if err := w.deduplicate(r.events); isConflict(err) {
+		r.refused = err
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := w.insert(r.events); err != nil {
+		return err
+	}
+	numberDuplicates(r.events)
 	return nil
 }
 

@@ -25,6 +25,8 @@ type Guard struct {
 	changes  bool   // a statement can change the schema in ways that nobody sees while it is prepared
 
 	published bool // a statement was prepared that writes by the trusted trigger
+	reads     bool // a statement was prepared that reads what is the bus's
+	rebuilds  bool // a statement was prepared that changes the schema
 	changed   bool // a statement was prepared that changes the connection: others must not use it
 }
 
@@ -32,6 +34,9 @@ type Guard struct {
 func (g *Guard) raise(within bool) {
 	g.up, g.within, g.refused, g.changes, g.dropping = true, within, nil, false, ""
 }
+
+// unnote forgets what was noted of a statement.
+func (g *Guard) unnote() { g.published, g.reads, g.rebuilds = false, false, false }
 
 // lower takes it down, and returns what it has refused since.
 func (g *Guard) lower() error {
@@ -46,6 +51,10 @@ func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, sc
 	switch action {
 	case sqlite3.AUTH_CREATE_TABLE, sqlite3.AUTH_CREATE_VTABLE, sqlite3.AUTH_ALTER_TABLE:
 		g.changes = true
+	case sqlite3.AUTH_READ:
+		g.reads = g.reads || g.Protected(first)
+	case sqlite3.AUTH_INSERT, sqlite3.AUTH_UPDATE, sqlite3.AUTH_DELETE:
+		g.rebuilds = g.rebuilds || first == "sqlite_master"
 	}
 	problem := g.problem(action, first, second, schema, trigger)
 	if problem == "" {

@@ -20,6 +20,9 @@ type Session struct {
 	// interrupts that; 0 for as long as it takes.
 	Patience time.Duration
 
+	// Before runs before a statement that reads what is the bus's, without the guard; nil for nothing.
+	Before func() error
+
 	shared *Shared
 	within bool  // a transaction of others
 	own    *Conn // whose session it is; nil within a transaction of others
@@ -100,6 +103,25 @@ func (s *Session) Do(f func() error) error {
 	err := f()
 	s.shared.conn.SetLastInsertRowID(last)
 	s.note(err)
+	return err
+}
+
+// touchesOurs tells whether a statement reads what is the bus's, or may do so. The trigger by which
+// programs publish does.
+func (s *Session) touchesOurs(raw *sqlite3.Stmt) bool {
+	return s.shared.mark(raw).reads || s.shared.rebuilt
+}
+
+// before calls Before. What that inserts does not show in last_insert_rowid().
+func (s *Session) before() error {
+	if s.Before == nil {
+		return nil
+	}
+	last, up := s.shared.conn.LastInsertRowID(), s.shared.guard.up
+	s.shared.guard.up = false
+	err := s.Before()
+	s.shared.guard.up = up
+	s.shared.conn.SetLastInsertRowID(last)
 	return err
 }
 

@@ -19,6 +19,8 @@ type Shared struct {
 	marks map[*sqlite3.Stmt]mark // what the guard has seen in them, if anything
 
 	used uint64 // counts uses, to find those that are used least
+
+	rebuilt bool // the schema has changed: statements may do other things than their marks say
 }
 
 // maxKept is how many statements stay prepared.
@@ -38,6 +40,17 @@ func Share(conn *sqlite3.Conn, guard *Guard) (*Shared, error) {
 	}
 	return s, nil
 }
+
+// Renew forgets the statements if the schema was changed, and otherwise does nothing. Nobody uses any.
+func (s *Shared) Renew() {
+	if s.rebuilt {
+		s.rebuilt = false
+		s.Close()
+	}
+}
+
+// Rebuilt says that others have changed the schema.
+func (s *Shared) Rebuilt() { s.rebuilt = true }
 
 // Close finalizes the statements. The connection stays open.
 func (s *Shared) Close() error {
@@ -79,7 +92,7 @@ func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
 		s.kept--
 		return last.Stmt, nil
 	}
-	s.guard.published = false
+	s.guard.unnote()
 	stmt, tail, err := s.conn.PrepareFlags(query, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
 		return nil, err
@@ -97,21 +110,25 @@ func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
 
 // prepared notes what the guard has seen while a statement was prepared.
 func (s *Shared) prepared(stmt *sqlite3.Stmt) {
-	if !s.guard.published && !s.guard.changes {
+	g := s.guard
+	seen := mark{publishes: g.published, alters: g.changes, reads: g.reads, rebuilds: g.rebuilds}
+	if seen == (mark{}) {
 		return
 	}
 	if s.marks == nil {
 		s.marks = map[*sqlite3.Stmt]mark{}
 	}
 	m := s.marks[stmt]
-	s.marks[stmt] = mark{m.publishes || s.guard.published, m.alters || s.guard.changes}
-	s.guard.published = false
+	s.marks[stmt] = mark{m.publishes || seen.publishes, m.alters || seen.alters, m.reads || seen.reads, m.rebuilds || seen.rebuilds}
+	g.unnote()
 }
 
 // mark is what the guard has seen in a statement.
 type mark struct {
 	publishes bool // it writes to the view outbox
 	alters    bool // it can make or change a table
+	reads     bool // it reads what is the bus's
+	rebuilds  bool // it changes the schema
 }
 
 // mark returns what the guard has seen in a statement.

@@ -48,17 +48,25 @@ func (s *Session) Exec(ctx context.Context, query string, args []any) (driver.Re
 func (s *Session) exec(ctx context.Context, query string, values int, bind func(raw *sqlite3.Stmt) error) (driver.Result, error) {
 	var done result
 	err := s.with(ctx, func() error {
-		before := s.shared.conn.TotalChanges()
 		raw, err := s.shared.take(query)
+		several := values == 0 && errors.Is(err, errSeveral)
+		if err == nil {
+			defer s.shared.give(query, raw)
+		}
+		if err == nil && s.touchesOurs(raw) || several {
+			if failed := s.before(); failed != nil {
+				return failed
+			}
+		}
+		before := s.shared.conn.TotalChanges()
 		switch {
 		case values == 0 && errors.Is(err, errNothing):
 			return nil
 		case err == nil:
-			defer s.shared.give(query, raw)
 			if err = bind(raw); err == nil {
 				err = s.run(raw)
 			}
-		case values == 0 && errors.Is(err, errSeveral):
+		case several:
 			err = s.script(query)
 		}
 		if err == nil {
@@ -107,7 +115,9 @@ func (s *Session) begin(raw *sqlite3.Stmt) (more bool, err error) {
 // ran notes what a statement that has run does.
 func (s *Session) ran(raw *sqlite3.Stmt) {
 	s.shared.prepared(raw) // it may have been prepared anew
-	s.published = s.published || s.shared.mark(raw).publishes
+	m := s.shared.mark(raw)
+	s.published = s.published || m.publishes
+	s.shared.rebuilt = s.shared.rebuilt || m.rebuilds
 }
 
 // script runs several statements, one after the other.
@@ -152,7 +162,13 @@ func (s *Session) query(query string, args []driver.NamedValue) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := bindAll(raw, args); err != nil {
+	if s.touchesOurs(raw) {
+		err = s.before()
+	}
+	if err == nil {
+		err = bindAll(raw, args)
+	}
+	if err != nil {
 		s.shared.give(query, raw)
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -43,7 +42,7 @@ func (l *Log) arrived(m stream.Stored) {
 func (l *Log) applyBatch() {
 	for _, m := range l.batch {
 		if err := l.apply(m); err != nil {
-			l.pass(m, err)
+			l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
 		}
 		l.applied = m.Seq
 	}
@@ -69,9 +68,6 @@ func (l *Log) apply(m stream.Stored) error {
 		if err := json.Unmarshal(m.Data, &r); err != nil {
 			return err
 		}
-		if r.Format < 1 {
-			return errors.New("it is no record of subscriptions")
-		}
 		if why := l.refuses(&r, l.registry.Log); why != nil {
 			l.fail(why)
 			return nil
@@ -84,16 +80,13 @@ func (l *Log) apply(m stream.Stored) error {
 		if !ok {
 			return fmt.Errorf("nothing is known of the part %q", rest)
 		}
-		var c cursor
-		if err := json.Unmarshal(m.Data, &c); err != nil {
-			return err
-		}
-		if c.N < 1 {
-			return errors.New("it is no cursor")
-		}
 		s := l.sub(id)
 		if m.Seq <= s.parts[at].rev {
 			return nil
+		}
+		var c cursor
+		if err := json.Unmarshal(m.Data, &c); err != nil {
+			return err
 		}
 		if c.Next < s.parts[at].Next {
 			s.clear = 0

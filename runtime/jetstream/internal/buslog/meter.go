@@ -2,14 +2,12 @@ package buslog
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // each calls f with the events from a sequence number on, in order, until it returns false.
@@ -45,11 +43,8 @@ func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
 func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
 	for _, seq := range s.open() {
 		r, err := l.event(seq)
-		if errors.Is(err, stream.ErrNotFound) {
-			continue // it is deleted
-		}
 		if err != nil {
-			return false, err
+			continue // it is deleted
 		}
 		if s.pending(r) && !f(r) {
 			return false, nil

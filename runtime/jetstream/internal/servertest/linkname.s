@@ -1,1 +1,0 @@
-// This file lets the package declare a function without a body.
