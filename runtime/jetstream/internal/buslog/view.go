@@ -175,7 +175,7 @@ func (l *Log) loadRecords(ctx context.Context, filters []string) (newest int64, 
 				return 0, err
 			}
 		}
-		err := l.stream.LastOfEach(ctx, filters, func(m stream.Stored) {
+		err := l.stream.LastOfEach(ctx, filters, want, func(m stream.Stored) {
 			found = max(found, m.Seq)
 			if err := l.apply(m); err != nil && wrong == nil {
 				wrong = err

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ type feed struct {
 	sub    *nats.Subscription
 	msgs   chan *nats.Msg
 	count  uint64 // the number of the last message
-	left   uint64 // how many more there were when that was sent
+	passed int64  // the server has sent nothing for a while, and comes next to what is behind this; or 0
 }
 
 // errGap says that messages of a feed are missing.
@@ -54,7 +55,7 @@ const feedTime = 2 * time.Second
 // feed asks for a consumer.
 func (s *Stream) feed(ctx context.Context, config feedConfig) (*feed, error) {
 	f := &feed{stream: s, name: nuid.Next(), msgs: make(chan *nats.Msg, feedRoom)}
-	config.Name, config.Subject, config.Heartbeat = f.name, s.nc.NewInbox(), s.beat()
+	config.Name, config.Subject, config.Heartbeat = f.name, s.nc.NewInbox(), cmp.Or(config.Heartbeat, s.beat())
 	config.FlowControl, config.Ack, config.Replay, config.MaxDeliver, config.Replicas, config.InMemory = true, "none", "instant", 1, 1, true
 	request, _ := json.Marshal(struct {
 		Stream string     `json:"stream_name"`
@@ -68,8 +69,7 @@ func (s *Stream) feed(ctx context.Context, config feedConfig) (*feed, error) {
 	ctx, cancel := context.WithTimeout(ctx, feedTime)
 	defer cancel()
 	var answer struct {
-		Error   *ServerError `json:"error"`
-		Pending uint64       `json:"num_pending"`
+		Error *ServerError `json:"error"`
 	}
 	err = s.ask(ctx, "CONSUMER.CREATE."+s.name+"."+f.name, request, &answer)
 	if err == nil && answer.Error != nil {
@@ -79,7 +79,6 @@ func (s *Stream) feed(ctx context.Context, config feedConfig) (*feed, error) {
 		f.end()
 		return nil, err
 	}
-	f.left = answer.Pending
 	return f, nil
 }
 
@@ -93,16 +92,21 @@ func (f *feed) end() {
 // take returns what is in a message of the server. It reports false if that is none of the
 // stream.
 func (f *feed) take(m *nats.Msg) (stored Stored, ok bool, err error) {
-	at, number, left, ok := position(m.Reply)
+	at, number, ok := position(m.Reply)
 	if !ok && len(m.Data) == 0 && m.Header.Get("Status") == "100" { // messages of the stream may have that header, too
 		if m.Reply != "" { // the server goes on when we are here
 			return Stored{}, false, m.Respond(nil)
 		}
-		if stalled := m.Header.Get("Nats-Consumer-Stalled"); stalled != "" {
+		stalled := m.Header.Get("Nats-Consumer-Stalled")
+		if stalled != "" {
 			f.stream.nc.Publish(stalled, nil)
 		}
-		if sent, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && sent != f.count {
+		sent, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64)
+		if err == nil && sent != f.count {
 			return Stored{}, false, errGap
+		}
+		if stalled == "" {
+			f.passed, _ = strconv.ParseInt(m.Header.Get("Nats-Last-Stream"), 10, 64)
 		}
 		return Stored{}, false, nil
 	}
@@ -112,18 +116,18 @@ func (f *feed) take(m *nats.Msg) (stored Stored, ok bool, err error) {
 	if number != f.count+1 {
 		return Stored{}, false, errGap
 	}
-	f.count, f.left = number, left
+	f.count, f.passed = number, 0
 	return Stored{Subject: m.Subject, Seq: at, Header: m.Header, Data: m.Data}, true, nil
 }
 
-// position returns what the reply subject of a message says: its sequence number, its
-// number as the consumer counts, and how many more there are. The subject is
+// position returns what the reply subject of a message says: its sequence number, and its
+// number as the consumer counts. The subject is
 // $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.LEFT, or has a domain and the hash of an
 // account behind ACK, and a random token at the end.
-func position(reply string) (seq int64, number, left uint64, ok bool) {
+func position(reply string) (seq int64, number uint64, ok bool) {
 	rest, ok := strings.CutPrefix(reply, "$JS.ACK.")
 	if !ok {
-		return 0, 0, 0, false
+		return 0, 0, false
 	}
 	skip := 3
 	if strings.Count(rest, ".") > 6 {
@@ -134,10 +138,7 @@ func position(reply string) (seq int64, number, left uint64, ok bool) {
 	}
 	text, rest, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)
-	text, rest, _ = strings.Cut(rest, ".")
-	number, wrong := strconv.ParseUint(text, 10, 64)
-	_, rest, _ = strings.Cut(rest, ".")
 	text, _, _ = strings.Cut(rest, ".")
-	left, other := strconv.ParseUint(text, 10, 64)
-	return seq, number, left, err == nil && wrong == nil && other == nil
+	number, wrong := strconv.ParseUint(text, 10, 64)
+	return seq, number, err == nil && wrong == nil
 }

@@ -13,6 +13,9 @@ import (
 // so for two times as long, the reader is made anew: its server may be gone.
 const defaultHeartbeat = 500 * time.Millisecond
 
+// shortBeat is the shortest that the servers allow.
+const shortBeat = 100 * time.Millisecond
+
 func (s *Stream) beat() time.Duration { return cmp.Or(s.heartbeat, defaultHeartbeat) }
 
 // Follow calls each with every message from a sequence number on, in order and once, from
@@ -130,34 +133,44 @@ func (r *reader) again(f *feed) *feed {
 const beginAgain = 100 * time.Millisecond
 
 // LastOfEach calls each with the last message of every subject that one of the filters
-// matches, in the order of the stream. After a gap they come again.
-func (s *Stream) LastOfEach(ctx context.Context, filters []string, each func(Stored)) error {
+// matches, in the order of the stream. After a gap they come again. It ends with the first
+// message that is as new as upTo, the newest one that the caller knows of, or when the server
+// says that it has passed that and has nothing more. While messages are replaced, the
+// server's count of those that are left is wrong, and it may stop before one that was
+// replaced: then this begins again.
+func (s *Stream) LastOfEach(ctx context.Context, filters []string, upTo int64, each func(Stored)) error {
 	for {
-		complete, err := s.lastOfEach(ctx, filters, each)
+		complete, err := s.lastOfEach(ctx, filters, upTo, each)
 		if complete || err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Stream) lastOfEach(ctx context.Context, filters []string, each func(Stored)) (complete bool, err error) {
-	f, err := s.feed(ctx, feedConfig{Deliver: "last_per_subject", Filters: filters})
+func (s *Stream) lastOfEach(ctx context.Context, filters []string, upTo int64, each func(Stored)) (complete bool, err error) {
+	if upTo == 0 {
+		return true, nil
+	}
+	f, err := s.feed(ctx, feedConfig{Deliver: "last_per_subject", Filters: filters, Heartbeat: shortBeat})
 	if err != nil {
 		return false, err
 	}
 	defer f.end()
 	silence := time.NewTimer(0)
 	defer silence.Stop()
-	for f.left > 0 {
+	for last := int64(0); last < upTo; {
 		silence.Reset(3 * s.beat())
 		select {
 		case m := <-f.msgs:
 			stored, ok, err := f.take(m)
-			if err != nil {
+			switch {
+			case err != nil:
 				return false, nil
-			}
-			if ok {
+			case ok:
 				each(stored)
+				last = stored.Seq
+			case f.passed > 0:
+				return f.passed >= upTo, nil
 			}
 		case <-silence.C:
 			return false, nil

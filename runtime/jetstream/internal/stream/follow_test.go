@@ -189,14 +189,65 @@ func TestTheLastMessageOfEachSubjectIsReadOnce(t *testing.T) {
 			f.writer.Append(t.Context(), &stream.Msg{Subject: fmt.Sprint("bus.y.", i%700), Only: true})
 		}
 		seen := map[string]int{}
-		if err := f.reader.LastOfEach(t.Context(), []string{"bus.x", "bus.y.>"}, func(m stream.Stored) { seen[m.Subject]++ }); err != nil {
+		last, err := f.reader.LastOf(t.Context(), "bus.y.>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.reader.LastOfEach(t.Context(), []string{"bus.x", "bus.y.>"}, last.Seq, func(m stream.Stored) { seen[m.Subject]++ }); err != nil {
 			t.Fatal(err)
 		}
 		if len(seen) != 701 || seen["bus.x"] != 1 || seen["bus.y.0"] != 1 {
 			t.Errorf("%d subjects, want 701", len(seen))
 		}
-		if err := f.reader.LastOfEach(t.Context(), []string{"bus.none"}, func(m stream.Stored) { t.Error("got", m.Subject) }); err != nil {
+		if err := f.reader.LastOfEach(t.Context(), []string{"bus.none"}, last.Seq, func(m stream.Stored) { t.Error("got", m.Subject) }); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// What the server says about how many are left is not exact while messages are replaced.
+func TestTheLastMessageOfEachSubjectIsReadWhileOthersReplaceIt(t *testing.T) {
+	const subjects, rounds = 50, 300
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t)
+		write := func(i int) {
+			if _, _, err := f.writer.Append(t.Context(), &stream.Msg{Subject: fmt.Sprint("bus.y.", i), Only: true}); err != nil {
+				t.Error(err)
+			}
+		}
+		for i := range subjects {
+			write(i)
+		}
+		for round := range rounds {
+			var writing sync.WaitGroup
+			for i := range 4 {
+				writing.Go(func() {
+					for j := range 5 {
+						write((round*7 + i*13 + j*17) % subjects)
+					}
+				})
+			}
+			last, err := f.reader.LastOf(t.Context(), "bus.y.>")
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, began := map[string]int64{}, time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			err = f.reader.LastOfEach(ctx, []string{"bus.y.>"}, last.Seq, func(m stream.Stored) { seen[m.Subject] = m.Seq })
+			cancel()
+			if took := time.Since(began); err != nil || took > 300*time.Millisecond {
+				t.Fatalf("round %d: it took %v: %v", round, took, err)
+			}
+			writing.Wait()
+			for i := range subjects {
+				now, err := f.reader.LastOf(t.Context(), fmt.Sprint("bus.y.", i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := seen[now.Subject]; got != now.Seq && now.Seq <= last.Seq {
+					t.Fatalf("round %d: of %s it has read message %d of %d", round, now.Subject, got, now.Seq)
+				}
+			}
 		}
 	})
 }
