@@ -108,7 +108,7 @@ func (b *Bus) add(f *feed, s *Subscription) error {
 
 // spec returns what the log has to know of a feed with these members.
 func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
-	spec := engine.ConsumerSpec{Name: f.name, Extend: f.group, Aliases: f.aliases}
+	spec := engine.ConsumerSpec{Name: f.name, Extend: f.group, Aliases: f.aliases, Notice: f.notice}
 	var patterns []string
 	for _, m := range members {
 		patterns = append(patterns, m.pattern)

@@ -19,21 +19,33 @@ import (
 type lag struct {
 	mu   sync.Mutex
 	over chan struct{} // nil while nothing is held up
+	one  chan struct{} // lets single messages pass
 }
 
 func (l *lag) wait() {
 	l.mu.Lock()
-	over := l.over
+	over, one := l.over, l.one
 	l.mu.Unlock()
 	if over != nil {
-		<-over
+		select {
+		case <-over:
+		case <-one:
+		}
 	}
 }
 
 func (l *lag) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = make(chan struct{})
+	l.over, l.one = make(chan struct{}), make(chan struct{}, 1000)
+}
+
+// pass lets the process learn of some messages, and gives it time to act on each.
+func (l *lag) pass(messages int) {
+	for range messages {
+		l.one <- struct{}{}
+		time.Sleep(time.Second)
+	}
 }
 
 func (l *lag) end() {

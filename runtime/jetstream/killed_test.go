@@ -272,3 +272,13 @@ func (j *journal) count(word string) int {
 	defer j.mu.Unlock()
 	return len(j.said[word])
 }
+
+// first returns an order for which something was said, or another number.
+func (j *journal) first(word string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for n := range j.said[word] {
+		return n
+	}
+	return -1
+}

@@ -4,14 +4,11 @@ package jetstream_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,13 +22,17 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-var stopFor = flag.Duration("stop.for", 10*time.Second, "for how long an owner is stopped, or cut off; it is taken over after 8 seconds")
+var (
+	stopFor = flag.Duration("stop.for", 10*time.Second, "for how long a process is stopped, or cut off; what it has is taken over after 8 seconds")
+	stopAll = flag.Bool("stop.all", false, "stop and cut off owners of subscriptions and owners of parts, instead of one each")
+)
 
-// dawdle is the role of a worker that takes its time. It handles one order after the other, so
-// that the subscription is not divided between processes, but has one owner. The children that it publishes have its
-// name.
+// dawdle is the role of a worker that takes its time, and handles so many orders at once. If
+// that is one, the subscription is not divided between processes, but has one owner. The
+// children that it publishes have the number of its process.
 func dawdle(args []string) {
 	asked := servertest.Asked()
+	concurrency, _ := strconv.Atoi(args[1])
 	bus := openUntil(args[0], asked)
 	_, err := runtime.Subscribe(bus, conformance.PlacedType, "orders", func(ctx context.Context, e runtime.Event[conformance.OrderPlaced]) error {
 		n := e.Payload.Number
@@ -43,10 +44,10 @@ func dawdle(args []string) {
 		if n%5 == 0 && e.Attempt == 1 {
 			return errors.New("not yet")
 		}
-		_, err := runtime.Publish(ctx, bus, conformance.PaidType, conformance.OrderPaid{OrderID: fmt.Sprintf("%d %s", n, args[1])})
+		_, err := runtime.Publish(ctx, bus, conformance.PaidType, conformance.OrderPaid{OrderID: fmt.Sprintf("%d %d", n, os.Getpid())})
 		servertest.Say("orders %d", n)
 		return err
-	}, runtime.FromBeginning(), runtime.WithRetry(retry.BaseDelay(100*time.Millisecond)))
+	}, runtime.FromBeginning(), runtime.WithConcurrency(concurrency), runtime.WithRetry(retry.BaseDelay(100*time.Millisecond)))
 	for ; err == nil; pauseOrEnd("start", err, asked) {
 		if err = bus.Start(context.Background()); err == nil {
 			break
@@ -56,87 +57,41 @@ func dawdle(args []string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	servertest.Say("started 0")
+	servertest.Say("started %d", os.Getpid())
 	<-asked
 	bus.Shutdown(context.Background())
 }
 
-// witness reads a stream while it is written, and knows the format of the records only.
-type witness struct {
-	t        *testing.T
-	mu       sync.Mutex
-	owners   []string // of the cursor of the subscription, as they followed each other
-	takeover uint64   // the first cursor of the second owner
-	children map[int][]child
-	orders   map[int]bool
-}
-
-type child struct {
-	by  string
-	seq uint64
-}
-
-func (w *witness) watch(client js.JetStream, bus string) (stop func()) {
-	reader, err := client.OrderedConsumer(context.Background(), bus, js.OrderedConsumerConfig{FilterSubjects: []string{bus + ".c.>", bus + ".e.>"}})
-	conformance.Must(w.t, err)
-	running, err := reader.Consume(func(m js.Msg) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		at, err := m.Metadata()
-		if err != nil {
-			w.t.Error(err)
-			return
-		}
-		var record struct {
-			Owner  string
-			Number int    `json:"number"`
-			Paid   string `json:"order_id"`
-		}
-		if err := json.Unmarshal(m.Data(), &record); err != nil {
-			w.t.Error(err)
-		}
-		switch {
-		case strings.HasPrefix(m.Subject(), bus+".c."):
-			if last := len(w.owners) - 1; record.Owner != "" && (last < 0 || w.owners[last] != record.Owner) {
-				if w.owners = append(w.owners, record.Owner); len(w.owners) == 2 {
-					w.takeover = at.Sequence.Stream
-				}
-			}
-		case m.Headers().Get("Busgen-Type") == "order.paid":
-			text, by, _ := strings.Cut(record.Paid, " ")
-			n, _ := strconv.Atoi(text)
-			w.children[n] = append(w.children[n], child{by, at.Sequence.Stream})
-		default:
-			w.orders[record.Number] = true
-		}
-	})
-	conformance.Must(w.t, err)
-	return running.Stop
-}
-
 // A process that handles orders is stopped, or cut off from the servers, for longer than it
-// takes others to take its subscription over. Then it goes on where it was: its handlers
-// return, and it says so. Nothing of that is stored.
+// takes others to take over what it has: the subscription, or its parts. Then it goes on where
+// it was: its handlers return, and it says so. Nothing of that is stored.
 func TestNothingIsStoredOfWhatAnOwnerSaysAfterItsTakeover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
 	nodes := servertest.StartNodes(t, 3)
 	t.Run("all", func(t *testing.T) { // at the same time
-		t.Run("stopped", func(t *testing.T) {
-			t.Parallel()
-			lateOwner(t, nodes, "stopped", nodes.Hosts(), (*servertest.Process).Stop, (*servertest.Process).Continue)
-		})
-		t.Run("cut off", func(t *testing.T) {
-			t.Parallel()
-			network := servertest.StartProxy(t, nodes.Hosts())
-			lateOwner(t, nodes, "cut", network.Hosts(), func(*servertest.Process) { network.Cut() }, func(*servertest.Process) { network.Heal() })
-		})
+		for name, concurrency := range map[string]int{"whole": 1, "parts": 8} {
+			t.Run("stopped, "+name, func(t *testing.T) {
+				if t.Parallel(); concurrency == 1 && !*stopAll {
+					t.Skip("with -stop.all")
+				}
+				lateOwner(t, nodes, "stopped-"+name, concurrency, nodes.Hosts(), (*servertest.Process).Stop, (*servertest.Process).Continue)
+			})
+			t.Run("cut off, "+name, func(t *testing.T) {
+				if t.Parallel(); concurrency > 1 && !*stopAll {
+					t.Skip("with -stop.all")
+				}
+				network := servertest.StartProxy(t, nodes.Hosts())
+				lateOwner(t, nodes, "cut-"+name, concurrency, network.Hosts(), func(*servertest.Process) { network.Cut() }, func(*servertest.Process) { network.Heal() })
+			})
+		}
 	})
 }
 
-// lateOwner stops the owner of a subscription, lets it go on, and looks what is stored.
-func lateOwner(t *testing.T, nodes *servertest.Nodes, name, hosts string, stop, goOn func(*servertest.Process)) {
+// lateOwner stops a process that has something of a subscription, lets it go on, and looks what
+// is stored.
+func lateOwner(t *testing.T, nodes *servertest.Nodes, name string, concurrency int, hosts string, stop, goOn func(*servertest.Process)) {
 	bus, err := runtime.Open(t.Context(), "nats://"+nodes.Hosts()+"/"+name, conformance.Catalogue, jetstream.Engine(jetstream.Replicas(3)))
 	conformance.Must(t, err)
 	defer bus.Shutdown(context.Background())
@@ -144,7 +99,7 @@ func lateOwner(t *testing.T, nodes *servertest.Nodes, name, hosts string, stop, 
 	conformance.Must(t, err)
 	defer nc.Close()
 	client, _ := js.New(nc)
-	w := &witness{t: t, children: map[int][]child{}, orders: map[int]bool{}}
+	w := newWitness(t)
 	defer w.watch(client, name)()
 
 	said, other := newJournal(), newJournal()
@@ -157,10 +112,16 @@ func lateOwner(t *testing.T, nodes *servertest.Nodes, name, hosts string, stop, 
 			running <- struct{}{}
 		}
 	}
-	first := servertest.StartProcess(t, hear, "dawdler", "nats://"+hosts+"/"+name, "first")
-	until(t, "the first process starts", func() bool { return said.count("started") > 0 })
-	second := servertest.StartProcess(t, other.hear, "dawdler", "nats://"+nodes.Hosts()+"/"+name, "second")
-	until(t, "the second process starts", func() bool { return other.count("started") > 0 })
+	start := func(hear func(string), said *journal, hosts string) (p *servertest.Process, pid int) {
+		p = servertest.StartProcess(t, hear, "dawdler", "nats://"+hosts+"/"+name, strconv.Itoa(concurrency))
+		until(t, "a process starts", func() bool { return said.count("started") > 0 })
+		return p, said.first("started")
+	}
+	first, old := start(hear, said, hosts)
+	second, next := start(other.hear, other, nodes.Hosts())
+	if concurrency > 1 {
+		until(t, "they share the parts", func() bool { return w.has(old) == 8 && w.has(next) == 8 })
+	}
 
 	published := 0
 	publish := func(d time.Duration) {
@@ -172,49 +133,43 @@ func lateOwner(t *testing.T, nodes *servertest.Nodes, name, hosts string, stop, 
 	}
 	publish(2 * time.Second)
 	stopping.Store(true)
-	for range 20 {
-		_, err := runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: strconv.Itoa(published), Number: published})
-		conformance.Must(t, err)
-		published++
+	for waiting := true; waiting; { // for a handler that takes its time, and succeeds
+		publish(time.Millisecond)
+		select {
+		case <-running:
+			waiting = false
+		default:
+		}
 	}
-	<-running // a handler that takes its time, and succeeds
+	had := w.has(old)
 	stop(first)
-	publish(*stopFor)
-	until(t, "the subscription is taken over", func() bool { return other.count("orders") > 0 })
+	stopped := time.Now()
+	until(t, "what it has is taken over", func() bool { return w.has(old) == 0 && w.has(next) > 0 })
+	after := time.Since(stopped)
+	publish(*stopFor - after)
 	goOn(first)
+	goneOn := time.Now()
 	publish(2 * time.Second)
+	var again time.Duration
+	if concurrency > 1 {
+		until(t, "the first process shares the parts again", func() bool { return w.has(old) > 0 })
+		again = time.Since(goneOn)
+		publish(2 * time.Second)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	conformance.Must(t, bus.WaitIdle(ctx))
-	until(t, "everything is read", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.orders) == published && len(w.children) == published
-	})
+	until(t, "everything is read", func() bool { return w.read(published) })
 	first.End(20 * time.Second)
 	second.End(20 * time.Second)
 
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.owners) != 2 {
-		t.Errorf("the subscription had the owners %q, want two", w.owners)
-	}
-	by := map[string]int{}
-	for n, children := range w.children {
-		if len(children) != 1 {
-			t.Errorf("order %d has the children %v", n, children)
-		}
-		for _, c := range children {
-			if by[c.by]++; c.by == "first" && c.seq > w.takeover {
-				t.Errorf("a child of order %d, which the first owner has published, is stored after the takeover", n)
-			}
-		}
-	}
-	late := said.count("orders") - by["first"]
+	by := w.check(published)
+	late := said.count("orders") - by[old]
 	if late == 0 {
-		t.Error("the first owner has said nothing that came too late, so that nothing is shown")
+		t.Error("the first process has said nothing that came too late, so that nothing is shown")
 	}
-	t.Logf("%d orders; what the first owner said of %d came too late; children: %v", published, late, by)
+	t.Logf("%d orders; what the first process had (%d) was taken over after %v, and it was away for %v; what it said of %d orders came too late; it shares again after %v; children of both: %d and %d",
+		published, had, after.Round(time.Millisecond), goneOn.Sub(stopped).Round(time.Millisecond), late, again.Round(time.Millisecond), by[old], by[next])
 }
 
 // until waits for a condition.

@@ -50,6 +50,12 @@ func TestAHandlerThatPublishesMoreThanABatchHasADeadLetter(t *testing.T) {
 			return nil
 		})
 		conformance.Must(t, err)
+		notices := 0
+		_, err = runtime.SubscribeDead(bus, conformance.PlacedType, "letters", func(context.Context, runtime.Event[runtime.DeadLetter[conformance.OrderPlaced]]) error {
+			notices++
+			return nil
+		})
+		conformance.Must(t, err)
 		conformance.Must(t, bus.Start(ctx))
 		for _, n := range []int{1, 30, 1} {
 			_, err = runtime.Publish(ctx, bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "A", Number: n})
@@ -67,6 +73,9 @@ func TestAHandlerThatPublishesMoreThanABatchHasADeadLetter(t *testing.T) {
 		conformance.Must(t, err)
 		if len(dead) != 1 || dead[0].Reason != "permanent" || len(dead[0].Attempts) != 1 || paid != 2 {
 			t.Errorf("there are the dead letters %+v, and %d events that handlers have published; want 1 and 2", dead, paid)
+		}
+		if notices != 1 {
+			t.Errorf("there are %d notices of dead letters, want 1", notices)
 		}
 	})
 }

@@ -298,31 +298,33 @@ func (env *Env) TestTheSearchForUnhandledEventsIsBounded(t *testing.T) {
 		"one event somewhere in a long log": {20_000, 20_000, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := env.Target(t)
-			taken, drawn := noteType("note.taken", nil), noteType("note.drawn", nil)
-			c := runtime.NewCatalogue(taken, drawn)
-			env.program(t, path, c, func(f *Fixture) {
-				_, err := runtime.Subscribe(f.Bus, drawn, "rare", ignore)
-				Must(t, err)
-				_, err = runtime.Subscribe(f.Bus, taken, "reader", ignore)
-				Must(t, err)
-				for i, n := range []int{test.before, 0, test.after} {
-					if i == 1 {
-						publishAs(f, drawn, note{1})
-						continue
-					}
-					_, err := runtime.PublishBatch(t.Context(), f.Bus, taken, make([]note, n))
+			synctest.Test(t, func(t *testing.T) {
+				path := env.Target(t)
+				taken, drawn := noteType("note.taken", nil), noteType("note.drawn", nil)
+				c := runtime.NewCatalogue(taken, drawn)
+				env.program(t, path, c, func(f *Fixture) {
+					_, err := runtime.Subscribe(f.Bus, drawn, "rare", ignore)
 					Must(t, err)
+					_, err = runtime.Subscribe(f.Bus, taken, "reader", ignore)
+					Must(t, err)
+					for i, n := range []int{test.before, 0, test.after} {
+						if i == 1 {
+							publishAs(f, drawn, note{1})
+							continue
+						}
+						_, err := runtime.PublishBatch(t.Context(), f.Bus, taken, make([]note, n))
+						Must(t, err)
+					}
+				})
+				f := env.ReopenWith(t, path, c)
+				_, err := runtime.Subscribe(f.Bus, taken, "reader", ignore)
+				Must(t, err)
+				Must(t, f.PauseSubscription(t.Context(), "reader"))
+				f.MustStart()
+				if diff := cmp.Diff(test.want, f.warnings("WARN")); diff != "" {
+					t.Errorf("warnings at the start (-want +got):\n%s", diff)
 				}
 			})
-			f := env.ReopenWith(t, path, c)
-			_, err := runtime.Subscribe(f.Bus, taken, "reader", ignore)
-			Must(t, err)
-			Must(t, f.PauseSubscription(t.Context(), "reader"))
-			f.MustStart()
-			if diff := cmp.Diff(test.want, f.warnings("WARN")); diff != "" {
-				t.Errorf("warnings at the start (-want +got):\n%s", diff)
-			}
 		})
 	}
 }

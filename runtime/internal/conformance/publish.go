@@ -199,32 +199,34 @@ func (env *Env) TestAnEmptyBatchStoresNothing(t *testing.T) {
 }
 
 func (env *Env) TestConcurrentPublishersLoseAndDuplicateNothing(t *testing.T) {
-	f := env.Open(t)
-	var seen Journal[int]
-	f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-		seen.Add(e.Payload.Number)
-		return nil
-	})
-	f.MustStart()
-	const publishers, each = 32, 50
-	var running sync.WaitGroup
-	for p := range publishers {
-		running.Go(func() {
-			for i := range each {
-				_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: p*each + i + 1})
-				if err != nil {
-					t.Error(err)
-				}
-			}
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var seen Journal[int]
+		f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			seen.Add(e.Payload.Number)
+			return nil
 		})
-	}
-	running.Wait()
-	f.Idle()
-	got := seen.All()
-	slices.Sort(got)
-	if !slices.Equal(got, Numbers(1, publishers*each)) {
-		t.Errorf("handled %d events, want each of %d once", len(got), publishers*each)
-	}
+		f.MustStart()
+		const publishers, each = 32, 50
+		var running sync.WaitGroup
+		for p := range publishers {
+			running.Go(func() {
+				for i := range each {
+					_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: p*each + i + 1})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		running.Wait()
+		f.Idle()
+		got := seen.All()
+		slices.Sort(got)
+		if !slices.Equal(got, Numbers(1, publishers*each)) {
+			t.Errorf("handled %d events, want each of %d once", len(got), publishers*each)
+		}
+	})
 }
 
 func (env *Env) TestEventsPublishedByAHandlerAreStoredWithItsSuccess(t *testing.T) {

@@ -85,51 +85,53 @@ func (env *Env) TestABatchWithADedupeKeyIsStoredOnce(t *testing.T) {
 }
 
 func (env *Env) TestConcurrentPublishersOfAKeyStoreOneEventAndOthersAreNotDisturbed(t *testing.T) {
-	f := env.Open(t)
-	var mu sync.Mutex
-	first, ids := 0, map[uuid.UUID]bool{}
-	var running sync.WaitGroup
-	for range 16 {
-		running.Go(func() {
-			r, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 1}, runtime.WithDedupeKey("k"))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			ids[r.ID] = true
-			if !r.Duplicate {
-				first++
-			}
-		})
-		running.Go(func() {
-			if _, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 3}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	running.Wait()
-	for range 8 {
-		running.Go(func() {
-			_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 2}, runtime.WithDedupeKey("k"))
-			if !Is[*runtime.ConflictError](err) {
-				t.Errorf("a conflict became %v", err)
-			}
-		})
-		running.Go(func() {
-			if _, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 3}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	running.Wait()
-	if first != 1 || len(ids) != 1 {
-		t.Errorf("%d first ones with %d ids, want one", first, len(ids))
-	}
-	if n := f.peek().stored(); n != 25 {
-		t.Errorf("%d events are stored, want 25", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var mu sync.Mutex
+		first, ids := 0, map[uuid.UUID]bool{}
+		var running sync.WaitGroup
+		for range 16 {
+			running.Go(func() {
+				r, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 1}, runtime.WithDedupeKey("k"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ids[r.ID] = true
+				if !r.Duplicate {
+					first++
+				}
+			})
+			running.Go(func() {
+				if _, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 3}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		for range 8 {
+			running.Go(func() {
+				_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 2}, runtime.WithDedupeKey("k"))
+				if !Is[*runtime.ConflictError](err) {
+					t.Errorf("a conflict became %v", err)
+				}
+			})
+			running.Go(func() {
+				if _, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 3}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		if first != 1 || len(ids) != 1 {
+			t.Errorf("%d first ones with %d ids, want one", first, len(ids))
+		}
+		if n := f.peek().stored(); n != 25 {
+			t.Errorf("%d events are stored, want 25", n)
+		}
+	})
 }
 
 func (env *Env) TestABadDedupeKeyIsRefused(t *testing.T) {

@@ -44,7 +44,8 @@ type Dedupe struct {
 	// Settled, of a staged record that is no Duplicate, is called once its disposition is
 	// stored, before those who wait for that are woken. With a nil error first is the event
 	// that has the key: the record's own ID, or another one's if the record was dropped for
-	// it. A *ConflictError says that the record was dropped for one with another payload.
+	// it. A *ConflictError says that the record was dropped for one with another payload, and
+	// any other error that it can never be stored.
 	// Settled must neither block nor call the log. It may be nil.
 	Settled func(first uuid.UUID, err error)
 }

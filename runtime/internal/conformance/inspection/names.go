@@ -80,32 +80,34 @@ func (env *Env) TestASubscriptionIsRemovedByItsPresentNameOnly(t *testing.T) {
 }
 
 func (env *Env) TestOnlyOneOfManyConcurrentRemovalsOfASubscriptionSucceeds(t *testing.T) {
-	f := env.Open(t)
-	Must(t, f.Shutdown(t.Context()))
-	for range 10 {
-		bus := env.Reopen(t, f.Path)
-		bus.Subscribe("old", Fine)
-		bus.Stop()
-		results := make([]error, 4)
-		var all sync.WaitGroup
-		for i := range results {
-			all.Go(func() { results[i] = Second(f.File.RemoveSubscription(t.Context(), "old")) })
-		}
-		all.Wait()
-		removed := 0
-		for _, err := range results {
-			var missing *inspect.NotFoundError
-			switch {
-			case err == nil:
-				removed++
-			case !errors.As(err, &missing):
-				t.Errorf("removing what is removed: %v, want NotFoundError", err)
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		Must(t, f.Shutdown(t.Context()))
+		for range 10 {
+			bus := env.Reopen(t, f.Path)
+			bus.Subscribe("old", Fine)
+			bus.Stop()
+			results := make([]error, 4)
+			var all sync.WaitGroup
+			for i := range results {
+				all.Go(func() { results[i] = Second(f.File.RemoveSubscription(t.Context(), "old")) })
+			}
+			all.Wait()
+			removed := 0
+			for _, err := range results {
+				var missing *inspect.NotFoundError
+				switch {
+				case err == nil:
+					removed++
+				case !errors.As(err, &missing):
+					t.Errorf("removing what is removed: %v, want NotFoundError", err)
+				}
+			}
+			if removed != 1 {
+				t.Errorf("%d have removed the subscription, want 1", removed)
 			}
 		}
-		if removed != 1 {
-			t.Errorf("%d have removed the subscription, want 1", removed)
-		}
-	}
+	})
 }
 
 func (env *Env) TestASubscriptionIsWithoutHandlerOnlyWhileItHasABacklog(t *testing.T) {

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -42,7 +43,7 @@ func (l *Log) arrived(m stream.Stored) {
 func (l *Log) applyBatch() {
 	for _, m := range l.batch {
 		if err := l.apply(m); err != nil {
-			l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+			l.pass(m, err)
 		}
 		l.applied = m.Seq
 	}
@@ -68,6 +69,9 @@ func (l *Log) apply(m stream.Stored) error {
 		if err := json.Unmarshal(m.Data, &r); err != nil {
 			return err
 		}
+		if r.Format < 1 {
+			return errors.New("it is no record of subscriptions")
+		}
 		if why := l.refuses(&r, l.registry.Log); why != nil {
 			l.fail(why)
 			return nil
@@ -80,13 +84,16 @@ func (l *Log) apply(m stream.Stored) error {
 		if !ok {
 			return fmt.Errorf("nothing is known of the part %q", rest)
 		}
-		s := l.sub(id)
-		if m.Seq <= s.parts[at].rev {
-			return nil
-		}
 		var c cursor
 		if err := json.Unmarshal(m.Data, &c); err != nil {
 			return err
+		}
+		if c.N < 1 {
+			return errors.New("it is no cursor")
+		}
+		s := l.sub(id)
+		if m.Seq <= s.parts[at].rev {
+			return nil
 		}
 		if c.Next < s.parts[at].Next {
 			s.clear = 0

@@ -135,7 +135,9 @@ func (a *Arrival) fits(m *stream.Msg, r *engine.Record) error {
 // of its attempts, oldest first, and then the attempts.
 func (a *Arrival) rowMsg(record *engine.Record, d *engine.MovedDelivery) (*stream.Msg, error) {
 	r := newRow(record)
-	r.Due, r.Since = d.Due, d.Since
+	if r.Due, r.Since = d.Due, d.Since; !r.Due.Equal(r.EventDue) {
+		r.Set = time.Now().UTC()
+	}
 	r.Failures, r.Uncounted, r.MaxAttempts, r.Snoozes, r.Redriven = d.Failures, d.Uncounted, d.MaxAttempts, d.Snoozes, d.Redriven
 	r.Crashed, r.Suspect, r.Replayed, r.PutOff = d.Crashed, d.Suspect, d.Replayed, d.PutOff
 	r.Progress, r.Attempts, r.History, r.Crashes = d.Progress, d.Attempts, d.History, d.Crashes

@@ -80,9 +80,13 @@ func (u *unit) askedEvents() map[int64]*engine.Record {
 // answers returns the messages that answer those who wish to have deliveries cancelled. The
 // caller holds mu.
 func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
+	room := batchRoom
+	if u.alone {
+		room = 1 - min(len(settled), 1)
+	}
 	for seq, a := range u.sub.asks {
 		r := u.wholeOf(seq)
-		if settled[seq] || len(msgs) >= batchRoom || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
+		if settled[seq] || len(msgs) >= room || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
 			continue
 		}
 		event := events[seq]
@@ -94,7 +98,7 @@ func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record, 
 		if what != "" && (r == nil || r.open()) {
 			if r == nil {
 				r = newRow(event)
-				r.Due = event.Due
+				r.Due = dueOf(event)
 			} else {
 				r = r.clone()
 			}

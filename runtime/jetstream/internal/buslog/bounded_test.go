@@ -4,7 +4,22 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
+
+// The server is asked for one record after the other, and there may be thousands that are gone.
+func TestOnlyTheRowsOfARefusedBatchAreLookedUp(t *testing.T) {
+	l := newTestLog()
+	s := l.sub("orders")
+	for n := range int64(1000) {
+		s.noteGone(n, 10*n+1)
+	}
+	msgs := []*stream.Msg{{Subject: "bus.d.orders.7"}, {Subject: "bus.d.orders.7000"}, {Subject: "bus.d.other.8"}, {Subject: "bus.c.orders"}, {Subject: "bus.d.orders.9"}}
+	if all := l.goneOf(msgs); len(all) != 2 || all[0].seq != 7 || all[1].seq != 9 {
+		t.Errorf("%+v are looked up, want 7 and 9", all)
+	}
+}
 
 // A row that waits is queued by the process that handles it. Others would never take it out.
 func TestOnlyTheOwnerQueuesRows(t *testing.T) {

@@ -3,7 +3,6 @@ package buslog
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -136,7 +135,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 				continue
 			case before == nil:
 				r = newRow(one.event)
-				r.Due = one.event.Due
+				r.Due = dueOf(one.event)
 			default:
 				whole, err := l.wholeRow(one.sub, one.event.Seq)
 				if err != nil {
@@ -211,34 +210,4 @@ func (u *unit) answer(event *engine.Record) answer {
 		return refused
 	}
 	return ""
-}
-
-// edit stores the messages that change returns, all or nothing. change is called again, with
-// mu held, if somebody else has changed one of the records meanwhile.
-func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) error {
-	for tries := 0; ; {
-		if err := l.sync(ctx); err != nil {
-			return err
-		}
-		if err := l.enter(); err != nil {
-			return err
-		}
-		l.entries = 0
-		msgs, err := change()
-		l.mu.Unlock()
-		msgs = slices.DeleteFunc(msgs, func(m *stream.Msg) bool { return m == nil })
-		if err != nil || len(msgs) == 0 {
-			return err
-		}
-		first, _, err := l.stream.Append(ctx, msgs...)
-		if errors.Is(err, stream.ErrConflict) {
-			l.lookForGone(ctx)
-			l.yield(ctx, &tries)
-			continue
-		}
-		if err != nil {
-			return l.storage("change", err)
-		}
-		return l.reach(ctx, first+int64(len(msgs))-1)
-	}
 }

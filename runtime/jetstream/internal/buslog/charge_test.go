@@ -51,6 +51,39 @@ func TestWhatRanBesideIsKnownAfterTwoOwnersHaveDied(t *testing.T) {
 	}
 }
 
+// The record of a cursor must fit into a message, however many handlers its owners had.
+func TestFormerOwnersNameAFewOfManyHandlers(t *testing.T) {
+	l := newTestLog()
+	c := cursor{Owner: "first"}
+	for seq := range int64(20_000) {
+		c.Ran = append(c.Ran, claim{Seq: seq, ID: uuid.New()})
+	}
+	other := c
+	c.died()
+	other.died()
+	other.Owner = ""
+	other.addFormers(c.Formers)
+	l.sub("a").parts[whole] = part{other, 7}
+	one := cursor{Owner: "first"}
+	ran, counting, _, beside := l.ranBeside(&one)
+	if ran != 40_000 || counting != 40_000 || len(beside) > mostBeside {
+		t.Errorf("%d handlers ran, of which %d count, and %d are named, want 40,000, 40,000 and at most %d", ran, counting, len(beside), mostBeside)
+	}
+}
+
+// What was not stored for sure may be stored later: a takeover must not be taken for it.
+func TestATakeoverHasANumberOfItsOwn(t *testing.T) {
+	l := newTestLog()
+	s := l.sub("orders")
+	s.parts[whole] = part{cursor{N: 6, Next: 1}, 1}
+	u := l.unitOf(s)
+	u.consumer, u.parts[whole].n = &consumer{unit: u}, 9
+	c, err := l.claimsOf(u, onlyWhole, batchRoom)
+	if err != nil || c.cursors[whole].N != 10 {
+		t.Errorf("the cursor is %+v, %v, want the number 10", c.cursors[whole], err)
+	}
+}
+
 func TestWhatRanInPartsIsAddedUp(t *testing.T) {
 	one, other := cursor{Owner: "first", Ran: []claim{{Seq: 1}}}, cursor{Owner: "first", Busy: true, Ran: []claim{{Seq: 2}, {Seq: 3, Waits: true}}}
 	one.died()

@@ -29,7 +29,7 @@ func TestACheckFindsRecordsThatContradictOneAnother(t *testing.T) {
 		must(t, in.edit(ctx, func() ([]*stream.Msg, error) {
 			s := in.inOrder()[0]
 			r := &row{Seq: 1, ID: letter.EventID, State: dead}
-			return []*stream.Msg{in.rowMsg(s.ID, r, 0), in.cursorMsg(s, whole, &cursor{Next: 1000}, s.parts[whole].rev)}, nil
+			return []*stream.Msg{in.rowMsg(s.ID, r, 0), in.cursorMsg(s, whole, &cursor{N: 1, Next: 1000}, s.parts[whole].rev)}, nil
 		}))
 		found, err := in.Check(ctx)
 		must(t, err)

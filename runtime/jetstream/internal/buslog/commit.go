@@ -239,6 +239,7 @@ func (u *unit) send(p *plan) bool {
 	for _, f := range p.flights {
 		records = append(records, f.how.Staged...)
 	}
+	msgs := p.msgs
 	for failing := false; ; {
 		var first int64
 		err := l.declareTypesOf(context.Background(), records)
@@ -267,7 +268,9 @@ func (u *unit) send(p *plan) bool {
 				l.mu.Unlock()
 			}
 			failed := l.sync(context.Background())
-			l.lookForGone(context.Background())
+			if !errors.Is(err, stream.ErrInDoubt) {
+				l.refused(context.Background(), msgs) // pass has said what to do
+			}
 			l.mu.Lock()
 			if u.plan == p {
 				u.plan = nil

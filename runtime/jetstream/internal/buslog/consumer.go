@@ -16,7 +16,8 @@ type consumer struct {
 	unit *unit
 	name string // that this process knows
 	wake func()
-	gone bool // another consumer has taken its place, or the log is closed
+	note func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
+	gone bool                                                       // another consumer has taken its place, or the log is closed
 }
 
 // Consumer implements [engine.Dispatcher].
@@ -28,7 +29,7 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		return nil, err
 	}
 	u := l.unitOf(l.sub(l.registry.known(spec.Name).ID))
-	c := &consumer{unit: u, name: spec.Name, wake: func() {}}
+	c := &consumer{unit: u, name: spec.Name, wake: func() {}, note: spec.Notice}
 	if u.consumer != nil {
 		u.consumer.end()
 	}
@@ -188,7 +189,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			u.next, passed = r.Seq+1, true
 			switch {
 			case !mine || r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights[r.Seq] != nil:
-			case r.Due.After(time.Now()):
+			case dueOf(r).After(l.clock.now()):
 				u.park(r)
 			default:
 				dst = append(dst, c.handOut(r, nil))
@@ -224,7 +225,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	case u.flights[seq] != nil:
 		switch f := u.flights[seq]; {
 		case f.park:
-			return nil, f.record.Due, nil
+			return nil, l.clock.at(dueOf(f.record)), nil
 		case f.ended: // and soon stored
 			return nil, now.Add(flushDelay), nil
 		}
@@ -235,8 +236,8 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, nil
 	case r.State == held && l.typePaused(r.Type):
 		return nil, now, nil
-	case r.State == waiting && r.Due.After(now):
-		return nil, r.Due, nil
+	case r.State == waiting && r.Due.After(l.clock.now()):
+		return nil, l.clock.at(r.Due), nil
 	}
 	whole, err := l.wholeRow(u.sub, seq)
 	switch {
@@ -266,8 +267,8 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Now(), nil
 	case r.Due.IsZero() || !u.sub.matches(r):
 		return nil, time.Time{}, nil
-	case r.Due.After(time.Now()):
-		return nil, r.Due, nil
+	case dueOf(r).After(l.clock.now()):
+		return nil, l.clock.at(r.Due), nil
 	}
 	d := c.handOut(r, nil)
 	u.flights[seq].ahead = true

@@ -27,9 +27,11 @@
 //	wholerows.go      what is in memory of rows, and how the rest is read
 //	append.go         publishing, idempotency keys, and what to do when the server does not answer
 //	registry.go       types and subscriptions
+//	turns.go          changes of single records, one at a time in each process
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
 //	claims.go         which handlers run
 //	verdict.go        how a delivery has ended, and the row that says so
+//	clock.go          due times, and steps of the wall clock
 //	commit.go         the batch that stores verdicts, one at a time for each subscription
 //	fence.go, recover.go  which process handles a subscription; what ran when one died
 //	liveness.go       who is alive, and when to look

@@ -38,7 +38,7 @@ func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uui
 			return nil, err
 		}
 		r, now, into := newRow(made[0]), time.Now(), editedInto+id.String()
-		r.Made, r.Due, r.Since, r.Progress, r.Suspect = true, now, now, old.Progress, old.Suspect || old.Crashed || old.Reason == engine.ReasonCrash
+		r.Made, r.Due, r.Set, r.Since, r.Progress, r.Suspect = true, now, now, now, old.Progress, old.Suspect || old.Crashed || old.Reason == engine.ReasonCrash
 		end := old.row.clone()
 		end.discard(into)
 		note := engine.AuditEntry{Actor: in.actor, Action: "edit", EventID: key.EventID, Subscription: old.sub.Name, Count: 1, Detail: into}

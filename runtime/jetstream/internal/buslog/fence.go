@@ -78,6 +78,10 @@ func (l *Log) takeAll(ctx context.Context, units, others []*unit) (crashes []eng
 	for _, u := range append(units, others...) {
 		found, err := l.take(ctx, u)
 		crashes = append(crashes, found...)
+		if isForeign(err) { // the others can be handled
+			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", l.nameOfUnit(u), "error", err)
+			continue
+		}
 		if err != nil {
 			return crashes, err
 		}
@@ -103,6 +107,7 @@ type claimed struct {
 	wary    [1 + partCount]int // of so many deliveries the claim is stored first
 	msgs    []*stream.Msg
 	crashes []engine.Crash
+	partly  bool // nothing is this process's yet
 }
 
 // report tells the bus of crashes that a takeover in the background has found.
@@ -122,7 +127,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		return nil, ctx.Err()
 	}
 	defer func() { <-l.claiming }()
-	tries := 0
+	tries, room := 0, batchRoom
 	for began := time.Now(); ; {
 		if err := l.enter(); err != nil {
 			return crashes, err
@@ -132,7 +137,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		if len(from) == 0 {
 			return crashes, nil
 		}
-		c, err := l.claimsOf(u, from)
+		c, err := l.claimsOf(u, from, room)
 		if err != nil {
 			return crashes, l.storage("take over", err)
 		}
@@ -143,11 +148,18 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		}
 		seq, _, err := l.stream.Append(ctx, c.msgs...)
 		if errors.Is(err, stream.ErrConflict) || err != nil && l.waits(ctx, began, err) {
-			l.lookForGone(ctx)
+			if err := l.refused(ctx, c.msgs); err != nil {
+				time.AfterFunc(passedAgain, l.lack)
+				return crashes, err
+			}
 			if err := l.sync(ctx); err != nil && !l.waits(ctx, began, err) {
 				return crashes, err
 			}
 			l.yield(ctx, &tries)
+			continue
+		}
+		if errors.Is(err, stream.ErrTooLarge) && room > 1 {
+			room /= 2
 			continue
 		}
 		if err != nil {
@@ -157,6 +169,9 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		// The fence: what the last owner has stored has been read when this is done.
 		if err := l.reach(ctx, seq+int64(len(c.msgs))-1); err != nil {
 			return crashes, err
+		}
+		if c.partly {
+			continue
 		}
 		l.mu.Lock()
 		for _, at := range u.sub.live() {
@@ -173,7 +188,10 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 // of its share of them. The caller holds mu.
 func (l *Log) takeable(u *unit) (from []int) {
 	s := u.sub
-	dead := func(at int) bool { return s.parts[at].Owner != "" && l.dead[s.parts[at].Owner] }
+	dead := func(at int) bool {
+		p := &s.parts[at]
+		return p.Owner != "" && (p.Fallen || l.dead[p.Owner])
+	}
 	free := func(at int) bool {
 		owner := s.parts[at].Owner
 		return !u.parts[at].owned && (owner == "" || owner == l.instance || dead(at))
@@ -198,37 +216,47 @@ func (l *Log) takeable(u *unit) (from []int) {
 }
 
 // claimsOf returns what is to be stored so that this process has cursors, or, if nobody polls
-// here, nobody has.
-func (l *Log) claimsOf(u *unit, from []int) (*claimed, error) {
+// here, nobody has. It has so many rows at most; if owners that died have left more, their
+// cursors stay theirs, and say which rows are stored.
+func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	c := &claimed{cursors: map[int]*cursor{}}
 	l.mu.Lock()
 	own, divided, parallel := l.units[u.sub.ID] == u && u.consumer != nil, u.sub.divided(), u.parallel
 	for at := range u.sub.parts {
 		p := &u.sub.parts[at]
 		c.revs[at], c.numbers[at] = p.rev, p.N
+		c.numbers[at] = max(c.numbers[at], u.parts[at].n) // not one that may be stored later
 		if slices.Contains(from, at) {
 			one := p.cursor
-			one.Next = u.sub.nextAt(at)
+			one.Next, one.N = u.sub.nextAt(at), c.numbers[at]
 			c.cursors[at] = &one
 		}
 	}
 	l.mu.Unlock()
 	now := time.Now().UTC()
+	for i, at := range from {
+		one := c.cursors[at]
+		one.N, one.By = one.N+1, l.instance
+		if !l.lost(one) {
+			continue
+		}
+		msgs, crashes, all, err := l.recover(u, one, now, room-len(c.msgs))
+		if err != nil {
+			return nil, err
+		}
+		if c.msgs, c.crashes = append(c.msgs, msgs...), append(c.crashes, crashes...); !all {
+			l.begun(c, from[:i+1])
+			return c, nil
+		}
+	}
 	for _, at := range from {
 		one := c.cursors[at]
-		if one.Owner != "" && one.Owner != l.instance { // it is dead
-			one.died()
-			if one.Busy {
+		if l.lost(one) {
+			if one.died(); one.Busy {
 				c.wary[at] = len(one.Open) + waryEvents
 			}
-			msgs, crashes, err := l.recover(u, one, now)
-			if err != nil {
-				return nil, err
-			}
-			c.msgs, c.crashes = append(c.msgs, msgs...), append(c.crashes, crashes...)
 		}
-		one.N++
-		one.By, one.Ran, one.Busy = l.instance, nil, false
+		one.Ran, one.Busy, one.Fallen = nil, false, false
 		if one.Owner, one.PID, one.Host, one.Since = l.instance, os.Getpid(), l.host, time.Now().UTC(); !own {
 			one.free()
 		}
@@ -240,6 +268,28 @@ func (l *Log) claimsOf(u *unit, from []int) (*claimed, error) {
 		l.unite(c)
 	}
 	return c, nil
+}
+
+// lost reports whether the owner of a cursor has died, as this process is to take it over.
+func (l *Log) lost(c *cursor) bool {
+	return c.Owner != "" && (c.Owner != l.instance || c.Fallen)
+}
+
+// begun makes of a takeover one that only notes what ran: the rows are too many for one batch.
+// The owners stay the dead ones, so that whoever goes on, after a crash as well, knows all that
+// ran beside each other.
+func (l *Log) begun(c *claimed, from []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.partly = true
+	cursors := map[int]*cursor{}
+	for _, at := range from {
+		if one := c.cursors[at]; l.lost(one) {
+			one.Fallen, one.Busy = true, one.Busy || l.unsure[one.Owner]
+			cursors[at] = one
+		}
+	}
+	c.cursors = cursors
 }
 
 // waryEvents is how many events beyond a cursor its owner may have polled.

@@ -38,6 +38,9 @@ func (in *Inspection) look(ctx context.Context) error {
 	if err := in.sync(ctx); err != nil {
 		return err
 	}
+	if err := in.dress(ctx); err != nil {
+		return err
+	}
 	return in.enter()
 }
 

@@ -173,7 +173,7 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 			if before := p.sub.rows[e.Seq]; before != nil {
 				r.Attempts, r.History, r.Audits = slices.Clone(before.Attempts), len(before.Attempts), slices.Clone(before.Audits)
 			}
-			r.Due, r.Since, r.Replayed, r.Uncounted = now, now, true, 1+len(r.Attempts)
+			r.Due, r.Set, r.Since, r.Replayed, r.Uncounted = now, now, now, true, 1+len(r.Attempts)
 			p.touch(r)
 			msgs = append(msgs, p.in.rowMsg(p.sub.ID, r, rev))
 			replayed = append(replayed, engine.Key{EventID: e.ID, Subscription: p.sub.Name})

@@ -30,6 +30,7 @@ type Log struct {
 	missing  chan struct{} // there may be subscriptions to take over
 	stop     func()        // ends following
 	claiming chan struct{} // holds a token while subscriptions are taken over
+	changing chan struct{} // holds a token while records are changed, see turns.go
 	foreign  atomic.Int64  // the last message among the events that is none, and of which the logger knows
 
 	telling  sync.Mutex // held while watchers are called; taken before mu
@@ -38,18 +39,21 @@ type Log struct {
 	asked    func([]engine.BreakerRequest)
 
 	mu          sync.Mutex
+	clock       clock
 	whole       wholeRows
 	allRows     bool              // all rows are whole
+	bare        []bareRow         // those that lack their events
 	view                          // what the stream says, up to a message
 	own         map[string]string // names of this process's catalogue, by these and their aliases
 	here        map[string]string // what this process calls types, by the names under which events were published
 	units       map[string]*unit  // the subscriptions that this process handles, by id
 	watches     map[*watch]struct{}
-	dispatching bool            // TakeOver was called
-	contending  bool            // it was done
-	leaving     bool            // Close was called
-	dead        map[string]bool // processes that do not answer; those that come back are not among them
-	unsure      map[string]bool // of these, whether nobody knows that they have ended
+	dispatching bool             // TakeOver was called
+	contending  bool             // it was done
+	leaving     bool             // Close was called
+	dead        map[string]bool  // processes that do not answer; those that come back are not among them
+	unsure      map[string]bool  // of these, whether nobody knows that they have ended
+	hiding      map[string]int64 // messages that are none of the bus, by subject
 	closed      bool
 	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
@@ -70,8 +74,9 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
+	l.newClock(options.Wall)
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)
 	}

@@ -211,6 +211,6 @@ func (r *row) revive() {
 	r.History = len(r.Attempts)
 	r.Failures, r.MaxAttempts, r.Snoozes = 0, 0, 0
 	r.Suspect, r.Crashed = r.Crashed || r.Reason == engine.ReasonCrash, false
-	r.State, r.Due, r.Since, r.PutOff = waiting, now, now, false
+	r.State, r.Due, r.Set, r.Since, r.PutOff = waiting, now, now, now, false
 	r.Reason, r.Fingerprint, r.Died = "", "", time.Time{}
 }

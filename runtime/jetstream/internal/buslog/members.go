@@ -89,7 +89,7 @@ func (l *Log) shares(s *sub) (shares map[string]int, free int) {
 	}
 	for _, at := range allParts {
 		owner := s.parts[at].Owner
-		if _, known := shares[owner]; known {
+		if _, known := shares[owner]; known && !s.parts[at].Fallen {
 			shares[owner]++
 		} else {
 			free++
@@ -126,7 +126,7 @@ func (l *Log) fairClaims(u *unit) (from []int) {
 		at := 1 + (i+int(h.Sum32()%partCount))%partCount
 		p := &u.sub.parts[at]
 		switch {
-		case u.parts[at].owned || p.Owner != "" && p.Owner != l.instance && !l.dead[p.Owner]:
+		case u.parts[at].owned || p.Owner != "" && p.Owner != l.instance && !l.dead[p.Owner] && !p.Fallen:
 		case want > 0, time.Since(u.freed[at]) > unclaimed && p.Owner == "" && !u.freed[at].IsZero():
 			from = append(from, at)
 			want--

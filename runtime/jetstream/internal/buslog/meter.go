@@ -2,12 +2,14 @@ package buslog
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // each calls f with the events from a sequence number on, in order, until it returns false.
@@ -43,8 +45,11 @@ func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
 func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
 	for _, seq := range s.open() {
 		r, err := l.event(seq)
-		if err != nil {
+		if errors.Is(err, stream.ErrNotFound) {
 			continue // it is deleted
+		}
+		if err != nil {
+			return false, err
 		}
 		if s.pending(r) && !f(r) {
 			return false, nil

@@ -10,7 +10,7 @@ import (
 // What is not in memory is read first, while mu is free.
 func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*engine.Delivery, error) {
 	u, l, back := c.unit, c.unit.log, c.unit.back
-	now, queue := time.Now(), &u.sub.due
+	now, queue := l.clock.now(), &u.sub.due
 	for len(*queue) > 0 {
 		top := (*queue)[0]
 		r, waits := l.isDue(u.sub, top)
@@ -22,6 +22,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 			return dst, nil
 		case top.due.After(now):
 			u.timer.Reset(top.due.Sub(now))
+			l.watchClock()
 			return dst, nil
 		case len(dst) == full:
 			return dst, nil // the caller comes back

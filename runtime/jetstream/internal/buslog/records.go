@@ -89,6 +89,9 @@ type cursor struct {
 	// Busy says that handlers may run that are not in Ran: of deliveries in Open, or of the
 	// next ones.
 	Busy bool `json:"busy,omitempty"`
+	// Fallen says that the owner has died, and that the rows of some of the claims are stored:
+	// there were too many for one batch. Anybody may go on.
+	Fallen bool `json:"fallen,omitempty"`
 	// Formers are the owners that died, the last ones: who takes over another subscription of
 	// such a process has to know what ran here.
 	Formers []former `json:"formers,omitempty"`
@@ -97,13 +100,24 @@ type cursor struct {
 // former is an owner that died.
 type former struct {
 	Owner    string      `json:"owner"`
-	Ran      []uuid.UUID `json:"ran,omitempty"`      // the events whose handlers ran
+	Ran      []uuid.UUID `json:"ran,omitempty"`      // the events whose handlers ran, mostBeside at most
+	More     int         `json:"more,omitempty"`     // how many others there were
 	Counting int         `json:"counting,omitempty"` // how many of them did not wait for others
 	Busy     bool        `json:"busy,omitempty"`     // and others may have run
 }
 
 // formerOwners is how many a cursor has at most.
 const formerOwners = 8
+
+// mostBeside is how many events are named that ran beside another one when their process died.
+const mostBeside = 100
+
+// shorten bounds how many events are named.
+func (f *former) shorten() {
+	if more := len(f.Ran) - mostBeside; more > 0 {
+		f.Ran, f.More = f.Ran[:mostBeside], f.More+more
+	}
+}
 
 // died notes that the owner of a cursor has died.
 func (c *cursor) died() {
@@ -113,6 +127,7 @@ func (c *cursor) died() {
 			f.Counting++
 		}
 	}
+	f.shorten()
 	c.Formers = append(slices.Clone(c.Formers), f)
 	c.Formers = c.Formers[max(len(c.Formers)-formerOwners, 0):]
 }
@@ -127,7 +142,8 @@ func (c *cursor) addFormers(all []former) {
 			continue
 		}
 		same := &c.Formers[at]
-		same.Ran = append(slices.Clone(same.Ran), f.Ran...)
+		same.Ran, same.More = append(slices.Clone(same.Ran), f.Ran...), same.More+f.More
+		same.shorten()
 		same.Counting, same.Busy = same.Counting+f.Counting, same.Busy || f.Busy
 	}
 }
@@ -140,6 +156,10 @@ type claim struct {
 	Batch   bool      `json:"batch,omitempty"` // it runs with others, in a batch
 	Left    bool      `json:"left,omitempty"`  // the attempt is over, but its handler has not returned
 	Started time.Time `json:"started"`
+	// Noted says, of an owner that has died, that the row of the delivery says so. Suspect is what
+	// it was before.
+	Noted   bool `json:"noted,omitempty"`
+	Suspect bool `json:"suspect,omitempty"`
 
 	slot int // of the event; of those of this process
 }
@@ -159,6 +179,7 @@ type row struct {
 
 	State       state                  `json:"state"`
 	Due         time.Time              `json:"due,omitzero"` // of a waiting one; zero for at once
+	Set         time.Time              `json:"set,omitzero"` // when Due was set, see clock.go
 	Failures    int                    `json:"failures,omitempty"`
 	Uncounted   int                    `json:"uncounted,omitempty"`
 	MaxAttempts int                    `json:"max_attempts,omitempty"`
@@ -183,6 +204,7 @@ type row struct {
 	Made        bool                   `json:"made,omitempty"`   // the event is for those who have a row: it stays
 	Was         *was                   `json:"was,omitempty"`    // before it was discarded
 	Audits      []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
+	Bare        bool                   `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
 
 	rev      int64  // the sequence number of the record
 	size     int    // of the record

@@ -11,22 +11,32 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// recover returns the rows of deliveries whose handlers ran when the owner died, and takes
-// their claims out of the cursor. They are suspects from now on. If only one ran, that was
-// a failed attempt.
-func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, crashes []engine.Crash, err error) {
+// recover returns the rows of deliveries whose handlers ran when the owner died, at most room of
+// them, and says in their claims that they are noted. They are suspects from now on. If only one
+// ran, that was a failed attempt. all reports whether the claims are all noted now.
+func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
 	ran, counting, sure, beside := l.ranBeside(c)
+	due := l.clock.now()
 	l.mu.Lock()
-	earliest := u.sub.suspectsDue(now)
 	together, name := u.sub.ranOf(c.Owner), u.sub.Name
+	earliest := u.sub.suspectsDue(due, together)
 	l.mu.Unlock()
-	for _, claim := range c.Ran {
+	c.Ran = slices.Clone(c.Ran)
+	for i, claim := range c.Ran {
+		if claim.Noted {
+			continue
+		}
+		if len(msgs) >= room {
+			return msgs, crashes, false, nil
+		}
+		c.Ran[i].Noted = true
 		l.mu.Lock()
 		before, err := l.wholeRow(u.sub, claim.Seq)
 		l.mu.Unlock()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
+		c.Ran[i].Suspect = before != nil && before.Suspect
 		var r *row
 		switch {
 		case before != nil && !before.open():
@@ -41,12 +51,12 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 				continue
 			}
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, false, err
 			}
 			r = newRow(e)
 		}
 		if !claim.Left {
-			r.State, r.Due = waiting, now
+			r.State, r.Due, r.Set = waiting, due, due
 		}
 		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: ran}
 		switch {
@@ -79,7 +89,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 			}
 			r.Suspect, r.PutOff, r.Together = true, true, half
 			for _, key := range beside {
-				if key.EventID != r.ID || key.Subscription != name {
+				if len(shared.Beside) < mostBeside && (key.EventID != r.ID || key.Subscription != name) {
 					shared.Beside = append(shared.Beside, key)
 				}
 			}
@@ -104,8 +114,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time) (msgs []*stream.Msg, cr
 		}
 		c.Open = open
 	}
-	c.Ran = nil
-	return msgs, crashes, nil
+	return msgs, crashes, true, nil
 }
 
 // togetherText is the error of an earlier attempt that ended with its process, once the
@@ -128,7 +137,7 @@ func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool)
 			continue
 		}
 		events++
-		if before := u.sub.rows[other.Seq]; before != nil && before.Suspect {
+		if before := u.sub.rows[other.Seq]; other.Suspect || !other.Noted && before != nil && before.Suspect {
 			suspects++
 		}
 	}
@@ -138,11 +147,15 @@ func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool)
 	return (events + 1) / 2, false
 }
 
-// suspectsDue returns when the first of the suspects of former crashes is due, if that is
-// before now.
-func (s *sub) suspectsDue(now time.Time) time.Time {
+// suspectsDue returns when the first of the suspects of former crashes is due that did not
+// run, if that is before now.
+func (s *sub) suspectsDue(now time.Time, ran []claim) time.Time {
+	running := map[int64]bool{}
+	for _, one := range ran {
+		running[one.Seq] = !one.Left
+	}
 	for _, r := range s.rows {
-		if r.State == waiting && r.Suspect && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
+		if !running[r.Seq] && r.State == waiting && r.Suspect && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
 			now = r.Due
 		}
 	}
@@ -172,7 +185,7 @@ func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engin
 			if p.Owner != c.Owner {
 				for _, f := range p.Formers {
 					if f.Owner == c.Owner {
-						ran, counting = ran+len(f.Ran), counting+f.Counting
+						ran, counting = ran+len(f.Ran)+f.More, counting+f.Counting
 						beside = append(beside, keysOf(s, f.Ran)...)
 						sure = sure && !f.Busy
 					}

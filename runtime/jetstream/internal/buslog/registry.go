@@ -27,6 +27,11 @@ func (l *Log) change(ctx context.Context, edit func(*registry) error) error {
 
 // changeWith is change for who stores other messages in the same batch.
 func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Msg, error)) error {
+	done, err := l.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	tries := 0
 	for began := time.Now(); ; {
 		if err := l.sync(ctx); err != nil {
@@ -59,6 +64,9 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		seq, _, err := l.stream.Append(ctx, msgs...)
 		// If it is in doubt the next look tells: this, or the change of somebody else.
 		if errors.Is(err, stream.ErrConflict) {
+			if err := l.refused(ctx, msgs); err != nil {
+				return err
+			}
 			l.yield(ctx, &tries)
 			continue
 		}

@@ -156,22 +156,3 @@ func (l *Log) refuses(r *registry, id uuid.UUID) *engine.StorageError {
 	}
 	return nil
 }
-
-// yield waits before the next try, when somebody else has changed a record at the same time.
-// If that happens again and again, the records may be other ones.
-func (l *Log) yield(ctx context.Context, tries *int) {
-	if *tries++; *tries == 1 {
-		return
-	}
-	if *tries%lookTries == 0 {
-		go l.verify()
-	}
-	select {
-	case <-time.After(min(time.Duration(*tries)*flushDelay, time.Second)):
-	case <-l.stopped:
-	case <-ctx.Done():
-	}
-}
-
-// lookTries is after how many tries it is time to look.
-const lookTries = 4

@@ -1,7 +1,6 @@
 package buslog
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -19,42 +18,22 @@ func (s *sub) revOf(seq int64) int64 {
 	return s.gone[seq]
 }
 
-// lookForGone asks which records of rows that are gone the server still has.
-func (l *Log) lookForGone(ctx context.Context) {
-	type place struct {
-		s   *sub
-		seq int64
-	}
-	var all []place
-	l.mu.Lock()
-	for _, s := range l.subs {
-		for seq := range s.gone {
-			all = append(all, place{s, seq})
-		}
-	}
-	l.mu.Unlock()
-	for _, at := range all {
-		if _, err := l.stream.LastOf(ctx, l.rowSubject(at.s.ID, at.seq)); errors.Is(err, stream.ErrNotFound) {
-			l.mu.Lock()
-			delete(at.s.gone, at.seq)
-			l.mu.Unlock()
-		}
-	}
-}
-
 func (l *Log) applyRow(rest string, m stream.Stored) error {
 	id, text, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return err
 	}
-	s := l.sub(id)
-	if before := s.rows[seq]; before != nil && before.rev >= m.Seq {
-		return nil
-	}
 	r := &row{}
 	if err := json.Unmarshal(m.Data, r); err != nil {
 		return err
+	}
+	if r.Seq != seq || r.State == "" {
+		return errors.New("it is no row")
+	}
+	s := l.sub(id)
+	if before := s.rows[seq]; before != nil && before.rev >= m.Seq {
+		return nil
 	}
 	r.rev, r.size = m.Seq, len(m.Data)
 	if delete(s.gone, seq); r.State == gone {
@@ -99,6 +78,7 @@ func (l *Log) queueRow(s *sub, r *row) {
 	switch {
 	case u == nil || !u.has(r.slot()):
 	case r.State == waiting:
+		l.shorten(r)
 		s.due.add(dueAt{r.Due, r.Seq})
 	case r.State == held && !l.typePaused(r.Type):
 		s.due.add(dueAt{time.Time{}, r.Seq})

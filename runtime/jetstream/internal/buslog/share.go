@@ -82,10 +82,14 @@ func (u *unit) acquire(at int, wary int) {
 			u.putBack(reopened{seq, max(at-1, 0)})
 		}
 	}
+	u.log.clock.back = 0
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
 			u.log.queueRow(u.sub, r)
 		}
+	}
+	if back := u.log.clock.back; back >= clocksApart {
+		u.log.reportSetBack(back)
 	}
 	if len(u.sub.asks) > 0 { // somebody waits for an answer
 		u.changed(false)

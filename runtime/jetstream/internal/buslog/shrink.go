@@ -14,25 +14,45 @@ import (
 func (u *unit) shrink(p *plan, refusal error) bool {
 	l := u.log
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	switch {
-	case len(p.flights) > 1:
+	case !u.alone:
 		u.alone, u.plan = true, nil
+		l.mu.Unlock()
 		return true
 	case len(p.flights) == 0 || len(p.flights[0].how.Staged) == 0 || p.flights[0].returns():
+		l.mu.Unlock()
 		return false
 	}
 	f := p.flights[0]
-	l.logger.Error("an event is dead-lettered: what its handler has published is more than the servers accept at once, and is not stored",
-		"subscription_id", u.sub.Name, "event_id", f.record.ID, "events", len(f.how.Staged), "error", refusal)
-	failure := f.how.Attempt
+	how, consumer := f.how, f.consumer
+	l.mu.Unlock()
+	dead := u.oversized(f, how, refusal)
+	if how.Kind != engine.Dead && consumer != nil && consumer.note != nil { // else the notice is what is too much
+		dead.Staged = consumer.note(f.delivery, dead)
+	}
+	for i := range how.Staged {
+		if r := &how.Staged[i]; r.Dedupe != nil && r.Dedupe.Settled != nil && !r.Duplicate {
+			r.Dedupe.Settled(r.ID, refusal)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.how, u.plan = dead, nil; u.flights[f.record.Seq] == f { // else another process has it
+		u.touch(f.slot, true)
+	}
+	return true
+}
+
+// oversized returns the disposition of a delivery whose handler has published too much.
+func (u *unit) oversized(f *flight, how engine.Disposition, refusal error) engine.Disposition {
+	u.log.logger.Error("an event is dead-lettered: what its handler has published is more than the servers accept at once, and is not stored",
+		"subscription_id", u.log.nameOfUnit(u), "event_id", f.record.ID, "events", len(how.Staged), "error", refusal)
+	failure := how.Attempt
 	if failure == nil {
 		failure = &engine.FailedAttempt{Kind: engine.KindError, Started: f.started.UTC(), Ended: time.Now().UTC(), Error: "publish: " + refusal.Error()}
 	}
-	f.how = engine.Disposition{
-		Kind: engine.Dead, Attempt: failure, Reason: engine.ReasonPermanent, Progress: f.how.Progress,
+	return engine.Disposition{
+		Kind: engine.Dead, Attempt: failure, Reason: engine.ReasonPermanent, Progress: how.Progress,
 		Fingerprint: fingerprint.Of(engine.ReasonPermanent, failure.ErrorType, failure.Error, failure.Stack),
 	}
-	u.plan = nil
-	return true
 }

@@ -51,7 +51,13 @@ func (l *Log) rowData(r *row) []byte {
 	for i := range r.Crashes {
 		r.Crashes[i].Beside = nil
 	}
-	data, _ = json.Marshal(r)
+	// The event is in the stream as long as somebody needs it.
+	r.Bare, r.Payload, r.Metadata = true, nil, nil
+	for data, _ = json.Marshal(r); len(data) > limit && len(r.Attempts)+len(r.Crashes) > 2; data, _ = json.Marshal(r) {
+		dropped := (len(r.Attempts) + 1) / 2
+		r.Attempts, r.History = r.Attempts[dropped:], max(r.History-dropped, 0)
+		r.Crashes = r.Crashes[(len(r.Crashes)+1)/2:]
+	}
 	return data
 }
 

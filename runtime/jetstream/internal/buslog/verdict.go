@@ -82,7 +82,7 @@ func (u *unit) rowOf(f *flight) *row {
 		if before != nil { // somebody has cancelled it meanwhile
 			return nil
 		}
-		r.Due = f.record.Due
+		r.Due = dueOf(f.record)
 		return r
 	}
 	if v.Attempt != nil {
@@ -111,7 +111,8 @@ func (u *unit) rowOf(f *flight) *row {
 		}
 		r.State, r.Reason, r.Died = discarded, v.Reason, now
 	case engine.Retry, engine.Snooze:
-		r.State, r.Due, r.PutOff = waiting, v.Due, true
+		r.State, r.PutOff = waiting, true
+		r.Due, r.Set = u.log.clock.putOff(v.Due)
 		if v.Kind == engine.Retry {
 			r.MaxAttempts = v.MaxAttempts
 		}
@@ -222,5 +223,5 @@ func (u *unit) cursorOf(at int, settled map[int64]bool, left bool) *cursor {
 
 // free takes the owner out of a cursor.
 func (c *cursor) free() {
-	c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy = "", 0, "", time.Time{}, nil, false
+	c.Owner, c.PID, c.Host, c.Since, c.Ran, c.Busy, c.Fallen = "", 0, "", time.Time{}, nil, false, false
 }

@@ -92,8 +92,15 @@ func (l *Log) checkFormat(ctx context.Context) error {
 	var r struct {
 		Format int `json:"format"`
 	}
-	if err := json.Unmarshal(m.Data, &r); err != nil || r.Format < 1 {
-		return &stream.ForeignError{Problem: "its record of subscriptions cannot be read"}
+	for last, before := m.Seq, int64(1); json.Unmarshal(m.Data, &r) != nil || r.Format < 1; {
+		// Somebody has published to its subject: the record is the one before.
+		if m, err = l.stream.NextOf(ctx, l.subject(registryToken), before); errors.Is(err, stream.ErrNotFound) || m.Seq == last {
+			return &stream.ForeignError{Problem: "its record of subscriptions cannot be read"}
+		}
+		if err != nil {
+			return err
+		}
+		before = m.Seq + 1
 	}
 	if r.Format > format {
 		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
@@ -135,10 +142,10 @@ func (l *Log) load(ctx context.Context) error {
 			if errors.Is(err, stream.ErrNotFound) || err == nil && m.Seq > last {
 				break
 			}
-			if err == nil {
-				err = l.apply(m)
-			}
 			if err != nil {
+				return err
+			}
+			if err := l.applyRecord(ctx, m); err != nil {
 				return err
 			}
 			from = m.Seq + 1
@@ -166,7 +173,7 @@ func (l *Log) load(ctx context.Context) error {
 // on. So this goes on until it has what the leader had.
 func (l *Log) loadRecords(ctx context.Context, filters []string) (newest int64, err error) {
 	for {
-		want, found, wrong := int64(0), int64(0), error(nil)
+		want, found := int64(0), int64(0)
 		for _, filter := range filters {
 			switch m, err := l.stream.LastOf(ctx, filter); {
 			case err == nil:
@@ -175,14 +182,20 @@ func (l *Log) loadRecords(ctx context.Context, filters []string) (newest int64, 
 				return 0, err
 			}
 		}
+		var foreign []stream.Stored
 		err := l.stream.LastOfEach(ctx, filters, want, func(m stream.Stored) {
 			found = max(found, m.Seq)
-			if err := l.apply(m); err != nil && wrong == nil {
-				wrong = err
+			if err := l.apply(m); err != nil {
+				foreign = append(foreign, m)
 			}
 		})
-		if newest = max(newest, found); err != nil || wrong != nil || found >= want {
-			return newest, orElse(err, wrong)
+		for _, m := range foreign {
+			if err == nil {
+				err = l.applyRecord(ctx, m)
+			}
+		}
+		if newest = max(newest, found); err != nil || found >= want {
+			return newest, err
 		}
 		select {
 		case <-time.After(retryPause):

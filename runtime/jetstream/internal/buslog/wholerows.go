@@ -76,9 +76,14 @@ func (r *row) lastFailed() string {
 
 // keep puts a row into the view. The caller holds mu.
 func (l *Log) keep(s *sub, r *row) *row {
-	if !l.allRows {
+	switch {
+	case !l.allRows && r.Bare:
+		r = r.part()
+	case !l.allRows:
 		l.whole.add(r)
 		r = r.part()
+	case r.Bare:
+		l.bare = append(l.bare, bareRow{s, r})
 	}
 	s.rows[r.Seq] = r
 	return r
@@ -128,7 +133,54 @@ func (l *Log) readRow(rev int64) (*row, error) {
 		return nil, err
 	}
 	r := &row{rev: rev, size: len(m.Data)}
-	return r, json.Unmarshal(m.Data, r)
+	if err := json.Unmarshal(m.Data, r); err != nil || !r.Bare {
+		return r, err
+	}
+	return l.dressed(context.Background(), r)
+}
+
+// bareRow is a row that lacks its event.
+type bareRow struct {
+	sub *sub
+	row *row
+}
+
+// dressed returns a bare row with its event.
+func (l *Log) dressed(ctx context.Context, r *row) (*row, error) {
+	m, err := l.stream.Get(ctx, r.Seq)
+	if err != nil {
+		return nil, err
+	}
+	e, err := eventOf(m)
+	if err != nil {
+		return nil, err
+	}
+	whole := *r
+	whole.Bare, whole.Payload, whole.Metadata = false, e.Payload, e.Metadata
+	whole.size += len(e.Payload) + len(e.Metadata)
+	return &whole, nil
+}
+
+// dress gives the rows their events that lack them. One whose event is deleted is settled.
+func (l *Log) dress(ctx context.Context) error {
+	l.mu.Lock()
+	all := l.bare
+	l.bare = nil
+	l.mu.Unlock()
+	for i, one := range all {
+		whole, err := l.dressed(ctx, one.row)
+		l.mu.Lock()
+		switch {
+		case err == nil && one.sub.rows[one.row.Seq] == one.row:
+			one.sub.rows[one.row.Seq] = whole
+		case err != nil && !errors.Is(err, stream.ErrNotFound):
+			l.bare = append(l.bare, all[i:]...)
+			l.mu.Unlock()
+			return l.storage("read", err)
+		}
+		l.mu.Unlock()
+	}
+	return nil
 }
 
 // readAhead is how many rows are read at once.

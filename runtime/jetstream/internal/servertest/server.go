@@ -6,6 +6,7 @@ package servertest
 import (
 	"testing"
 	"time"
+	_ "unsafe" // for go:linkname
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats-server/v2/server/ats"
@@ -15,7 +16,20 @@ import (
 // The server has one ticker for its time stamps, which it makes when it is first used. If
 // that is in a bubble of virtual time, the ticker is the bubble's, and the clock of the
 // next bubble stands still.
-func init() { ats.Register() }
+func init() {
+	ats.Register()
+	statistics = 24 * time.Hour
+}
+
+// The server looks at its process every ten seconds, in order to tell other servers about it,
+// and at what it has logged every second. In a test of a virtual week that is nearly all of
+// the work, and nobody listens.
+//
+//go:linkname statistics github.com/nats-io/nats-server/v2/server.statsHBInterval
+var statistics time.Duration
+
+//go:linkname forgetLogged github.com/nats-io/nats-server/v2/server.(*Server).changeRateLimitLogInterval
+func forgetLogged(s *server.Server, every time.Duration)
 
 // Server is a NATS server with JetStream.
 type Server struct{ *server.Server }
@@ -42,6 +56,7 @@ func StartWith(t testing.TB, options *server.Options, accounts func(*Server)) *S
 	if err != nil {
 		t.Fatal(err)
 	}
+	forgetLogged(s, 24*time.Hour)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(10 * time.Second) {

@@ -1,0 +1,144 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Anybody who may publish to the servers can publish under the subjects of the bus by mistake.
+// Such a message is passed over. Under the subject of a record it hides the record, which is
+// still there: it is read, so that the bus opens, but it cannot be replaced until somebody has
+// deleted the message. Nobody else deletes it, because it could be one of a newer version.
+
+// passedAgain is when to look again whether a message that hides a cursor is deleted.
+const passedAgain = 10 * time.Second
+
+// pass notes that a message is none of the bus. The caller holds mu, or nobody else knows the
+// log yet.
+func (l *Log) pass(m stream.Stored, why error) {
+	switch kind, _ := split(m.Subject); kind {
+	case registryToken, cursorToken, memberToken, rowToken, auditToken, schemaToken, limitToken, timeToken, activityToken, requestToken, askToken:
+	default:
+		l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", why)
+		return
+	}
+	if l.hiding == nil {
+		l.hiding = map[string]int64{}
+	}
+	l.hiding[m.Subject] = m.Seq
+	l.logger.Error("a message under the subjects of the bus is not one of the bus, and is passed over; delete it",
+		"seq", m.Seq, "subject", m.Subject, "command", l.removal(m.Seq), "error", why)
+}
+
+// removal returns the command that deletes a message.
+func (l *Log) removal(seq int64) string {
+	return fmt.Sprintf("nats stream rmm %s %d", l.stream.Name(), seq)
+}
+
+// applyRecord applies a record, or, if the message is none of the bus, the record that it hides.
+func (l *Log) applyRecord(ctx context.Context, m stream.Stored) error {
+	why := l.apply(m)
+	if why == nil {
+		return nil
+	}
+	l.pass(m, why)
+	return l.applyHidden(ctx, m)
+}
+
+// applyHidden applies the newest record of a subject that a message hides which is not one of
+// the bus.
+func (l *Log) applyHidden(ctx context.Context, hiding stream.Stored) error {
+	for from := int64(1); ; {
+		m, err := l.stream.NextOf(ctx, hiding.Subject, from)
+		if errors.Is(err, stream.ErrNotFound) || err == nil && m.Seq >= hiding.Seq {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l.apply(m) // or it is another one
+		from = m.Seq + 1
+	}
+}
+
+// isHidden returns an error if one of the records that are to be replaced is hidden.
+func (l *Log) isHidden(ctx context.Context, msgs []*stream.Msg) error {
+	for _, m := range msgs {
+		l.mu.Lock()
+		seq := l.hiding[m.Subject]
+		l.mu.Unlock()
+		if seq == 0 || m.Expect == nil {
+			continue
+		}
+		switch last, err := l.stream.LastOf(ctx, m.Subject); {
+		case err == nil && last.Seq == seq:
+			return &engine.StorageError{
+				Fault: engine.Foreign, Op: "change", Path: l.target, Hint: "delete it: " + l.removal(seq),
+				Err: fmt.Errorf("message %d of the subject %s is not one of the bus, and hides the record before it", seq, m.Subject),
+			}
+		case err == nil, errors.Is(err, stream.ErrNotFound):
+			l.mu.Lock()
+			delete(l.hiding, m.Subject)
+			l.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// refused looks why the servers refuse a batch, beyond what the view says when it has everything.
+// The error says that this will not pass by itself.
+func (l *Log) refused(ctx context.Context, msgs []*stream.Msg) error {
+	l.lookForGone(ctx, msgs)
+	return l.isHidden(ctx, msgs)
+}
+
+// isForeign reports whether an error is that of isHidden.
+func isForeign(err error) bool {
+	var storage *engine.StorageError
+	return errors.As(err, &storage) && storage.Fault == engine.Foreign
+}
+
+// goneOf returns the rows among the records that a batch replaces which are gone, as far as
+// this process knows. The caller holds mu.
+func (l *Log) goneOf(msgs []*stream.Msg) (all []goneAt) {
+	for _, m := range msgs {
+		kind, rest := split(m.Subject)
+		id, text, _ := strings.Cut(rest, ".")
+		seq, err := strconv.ParseInt(text, 10, 64)
+		if kind != rowToken || err != nil {
+			continue
+		}
+		if s := l.subs[id]; s != nil && s.gone[seq] != 0 {
+			all = append(all, goneAt{s, seq, m.Subject})
+		}
+	}
+	return all
+}
+
+// goneAt is a row that is gone.
+type goneAt struct {
+	sub     *sub
+	seq     int64
+	subject string
+}
+
+// lookForGone asks of which rows the server has deleted the records by now.
+func (l *Log) lookForGone(ctx context.Context, msgs []*stream.Msg) {
+	l.mu.Lock()
+	all := l.goneOf(msgs)
+	l.mu.Unlock()
+	for _, one := range all {
+		if _, err := l.stream.LastOf(ctx, one.subject); errors.Is(err, stream.ErrNotFound) {
+			l.mu.Lock()
+			delete(one.sub.gone, one.seq)
+			l.mu.Unlock()
+		}
+	}
+}
