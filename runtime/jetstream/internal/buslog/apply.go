@@ -135,7 +135,7 @@ func (l *Log) apply(m stream.Stored) error {
 	case timeToken:
 		return newer(m, &l.timesRev, &l.schedules)
 	case limitToken:
-		return newer(m, &l.limitsRev, &l.limits)
+		return l.applyLimit(rest, m)
 	case activityToken:
 		return newer(m, &l.activityRev, &l.activity)
 	case requestToken:

@@ -3,54 +3,113 @@ package buslog
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// limitRecord is the record of what the rates of limits have used.
+// A rate with a key has a bucket for each value of the key, as long as that is not full. A
+// record has a greatest size, so that the buckets are in many of them. The time by which
+// they count is a record of its own.
+
+// limitRecord is the time by which rates count.
 type limitRecord struct {
-	Time    engine.LimitTime              `json:"time"`
+	Time engine.LimitTime `json:"time"`
+}
+
+// bucketRecord is what the rates of some limits and keys have used.
+type bucketRecord struct {
 	Buckets map[string]engine.LimitBucket `json:"buckets"` // by limit and key
 }
 
+// bucketRecords is how many there are.
+const bucketRecords = 256
+
+// buckets is such a record, as it was read.
+type buckets struct {
+	bucketRecord
+	rev int64
+}
+
 func bucketOf(l engine.LimitLease) string { return l.Limit + "\x00" + l.Key }
+
+// recordOf returns in which record a bucket is.
+func recordOf(bucket string) int {
+	h := fnv.New32a()
+	h.Write([]byte(bucket))
+	return int(h.Sum32() % bucketRecords)
+}
+
+// applyLimit notes what the rates have used. rest is what the subject has behind the kind: nothing for
+// the time.
+func (l *Log) applyLimit(rest string, m stream.Stored) error {
+	if rest == "" {
+		return newer(m, &l.limitsRev, &l.limits)
+	}
+	at, err := strconv.ParseUint(rest, 16, 8)
+	if err != nil {
+		return err
+	}
+	one := &l.buckets[at]
+	return newer(m, &one.rev, &one.bucketRecord)
+}
 
 // LeaseLimits implements [engine.LimitKeeper].
 func (l *Log) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engine.LimitTime, leases []engine.LimitLease) error {
 	before := append([]engine.LimitLease(nil), leases...)
 	return l.edit(ctx, func() ([]*stream.Msg, error) {
 		copy(leases, before)
-		r := limitRecord{Time: tick(l.limits.Time), Buckets: maps.Clone(l.limits.Buckets)}
-		if r.Buckets == nil {
-			r.Buckets = map[string]engine.LimitBucket{}
-		}
+		r, changed := limitRecord{tick(l.limits.Time)}, map[int]bucketRecord{}
 		now := r.Time.Now
-		maps.DeleteFunc(r.Buckets, func(_ string, b engine.LimitBucket) bool { return !b.Full.After(now) })
 		for i := range leases {
-			at := bucketOf(leases[i])
-			r.Buckets[at] = leases[i].Move(now, r.Buckets[at])
+			name := bucketOf(leases[i])
+			of := l.bucketsToChange(changed, recordOf(name))
+			maps.DeleteFunc(of, func(_ string, b engine.LimitBucket) bool { return !b.Full.After(now) })
+			of[name] = leases[i].Move(now, of[name])
 		}
-		return l.limitMsg(r), nil
+		return l.limitMsgs(r, changed), nil
 	})
 }
 
 // ReturnLimits implements [engine.LimitKeeper].
 func (l *Log) ReturnLimits(ctx context.Context, unused []engine.LimitLease) error {
 	return l.edit(ctx, func() ([]*stream.Msg, error) {
-		r := limitRecord{Time: l.limits.Time, Buckets: maps.Clone(l.limits.Buckets)}
+		changed := map[int]bucketRecord{}
 		for _, u := range unused {
-			if b, ok := r.Buckets[bucketOf(u)]; ok && b.Full.Equal(u.Until) {
+			name := bucketOf(u)
+			of := l.bucketsToChange(changed, recordOf(name))
+			if b, ok := of[name]; ok && b.Full.Equal(u.Until) {
 				b.Full = u.Full
-				r.Buckets[bucketOf(u)] = b
+				of[name] = b
 			}
 		}
-		return l.limitMsg(r), nil
+		return l.limitMsgs(l.limits, changed), nil
 	})
 }
 
-func (l *Log) limitMsg(r limitRecord) []*stream.Msg {
+// bucketsToChange returns the buckets of a record that is to be changed. The caller holds mu.
+func (l *Log) bucketsToChange(changed map[int]bucketRecord, at int) map[string]engine.LimitBucket {
+	if changed[at].Buckets == nil {
+		of := maps.Clone(l.buckets[at].Buckets)
+		if of == nil {
+			of = map[string]engine.LimitBucket{}
+		}
+		changed[at] = bucketRecord{of}
+	}
+	return changed[at].Buckets
+}
+
+func (l *Log) limitMsgs(r limitRecord, changed map[int]bucketRecord) []*stream.Msg {
 	data, _ := json.Marshal(r)
-	return []*stream.Msg{{Subject: l.subject(limitToken), Data: data, Only: true, Expect: stream.Expecting(l.limitsRev)}}
+	msgs := []*stream.Msg{{Subject: l.subject(limitToken), Data: data, Only: true, Expect: stream.Expecting(l.limitsRev)}}
+	for _, at := range slices.Sorted(maps.Keys(changed)) {
+		data, _ := json.Marshal(changed[at])
+		msgs = append(msgs, &stream.Msg{Subject: l.subject(limitToken, fmt.Sprintf("%02x", at)), Data: data, Only: true, Expect: stream.Expecting(l.buckets[at].rev)})
+	}
+	return msgs
 }

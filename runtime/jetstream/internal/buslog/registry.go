@@ -118,6 +118,12 @@ func (r *registry) keepLost(before *registry) {
 				lost = append(lost, written)
 			}
 		}
+		for j := range s.Also { // what is said again, or holds anyway
+			s.Also[j].Types = slices.DeleteFunc(slices.Clone(s.Also[j].Types), func(written string) bool {
+				return are[s.ID][written] || were[s.ID][written] && s.Also[j].Until != ownSeq
+			})
+		}
+		s.Also = slices.DeleteFunc(s.Also, func(a also) bool { return len(a.Types) == 0 })
 		if len(lost) > 0 {
 			slices.Sort(lost)
 			s.Also = append(s.Also, also{Until: ownSeq, Types: lost})

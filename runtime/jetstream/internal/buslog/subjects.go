@@ -20,7 +20,7 @@ const (
 	keyToken      = "k" // NAME.k.HASH: an idempotency key
 	auditToken    = "a" // NAME.a.ID: what somebody has done
 	schemaToken   = "s" // NAME.s.HASH: the schema of a type's payload
-	limitToken    = "l" // NAME.l: what the rates of limits have used
+	limitToken    = "l" // NAME.l: the time by which limits count; NAME.l.HH: what some of their rates have used
 	timeToken     = "t" // NAME.t: where the schedules stand
 	activityToken = "v" // NAME.v: what the dispatching processes show
 	requestToken  = "q" // NAME.q: what operators ask of them

@@ -34,6 +34,7 @@ type view struct {
 	membersRev  int64
 	limits      limitRecord
 	limitsRev   int64
+	buckets     [bucketRecords]buckets
 	activity    activityRecord
 	activityRev int64
 	requests    []engine.BreakerRequest
@@ -125,7 +126,7 @@ func (l *Log) load(ctx context.Context) error {
 		}
 	}
 	var filters []string
-	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, schemaToken} {
+	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, schemaToken, limitToken} {
 		filters = append(filters, l.subject(kind, ">"))
 	}
 	for _, kind := range []string{registryToken, memberToken, limitToken, timeToken, activityToken, requestToken} {
