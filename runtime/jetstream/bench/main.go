@@ -5,13 +5,16 @@
 //	go run ./bench -servers 3      three of them, and streams of three replicas
 //	go run ./bench -sync           the servers write each message to the disk
 //	go run ./bench -url nats://a,b,c -servers 3    servers that run already
+//	go run ./bench -side bus -cpuprofile p.out     one side only, for a profile
 //
 // The bare side has a stream of the same settings and stores messages with the same payloads
 // and headers of about the same size. The two take turns in short slices, so that both see the
 // same machine. Absolute numbers tell more about the machine, and about how busy it is, than
-// about the bus.
+// about the bus. The last columns are the microseconds of processor time, in user mode and in
+// the system, that an event has cost, with what the servers of this process do for it: they
+// change little on a busy machine.
 //
-// cases.go lists what is measured, bus.go and bare.go have the two sides.
+// cases.go lists what is measured, measure.go measures, bus.go and bare.go have the two sides.
 package main
 
 import (
@@ -43,13 +46,17 @@ func run(ctx context.Context, args []string) error {
 	url := flags.String("url", "", "the `address` of servers that run already; streams bench-* are made there, and deleted")
 	total := flags.Duration("time", 6*time.Second, "how `long` each case is measured")
 	only := flags.String("case", "", "only the cases whose names match this `expression`")
+	alone := flags.String("side", "", "measure only this `side`, bus or nats.go, for a profile")
 	profile := flags.String("cpuprofile", "", "write a profile of both sides, and of the servers of this process, to this `file`")
 	flags.Parse(args)
 	match, err := regexp.Compile(*only)
 	if err != nil {
 		return err
 	}
-	s := &setting{replicas: *servers, total: *total, url: *url}
+	if *alone != "" && !slices.Contains(sideNames[:], *alone) {
+		return fmt.Errorf("there is no side %q: it is %s or %s", *alone, sideNames[0], sideNames[1])
+	}
+	s := &setting{replicas: *servers, total: *total, url: *url, alone: *alone}
 	defer s.close()
 	if *url == "" {
 		if err := s.startServers(*synced); err != nil {
@@ -71,7 +78,8 @@ func run(ctx context.Context, args []string) error {
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		load = strings.Join(strings.Fields(string(text))[:3], " ")
 	}
-	fmt.Printf("%d replicas, synced %t; load of the machine %s\n\n%-14s %12s %12s %8s\n", *servers, *synced, load, "", "bus/s", "nats.go/s", "ratio")
+	fmt.Printf("%d replicas, synced %t; load of the machine %s\n\n", *servers, *synced, load)
+	fmt.Printf("%-14s %12s %12s %8s %12s %12s\n", "", "bus/s", "nats.go/s", "ratio", "bus µs", "nats.go µs")
 	for _, c := range cases {
 		if !match.MatchString(c.name) {
 			continue
@@ -81,65 +89,4 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	return nil
-}
-
-// side works for about that long, and returns how many events it was.
-type side func(d time.Duration) (int, error)
-
-// measure lets the sides of a case take turns, and prints it.
-func (s *setting) measure(ctx context.Context, c benchCase) error {
-	defer s.end()
-	bus, err := c.bus(ctx, s)
-	if err != nil {
-		return err
-	}
-	if c.bare == nil {
-		return s.print(c.name, bus)
-	}
-	bare, err := c.bare(ctx, s)
-	if err != nil {
-		return err
-	}
-	sides := []side{bus, bare}
-	order, speeds := []int{0, 1}, make([][]float64, 2)
-	for until := time.Now().Add(s.total); len(speeds[0]) < 2 || time.Now().Before(until); slices.Reverse(order) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for _, i := range order {
-			began := time.Now()
-			n, err := sides[i](150 * time.Millisecond)
-			if err != nil {
-				return err
-			}
-			speeds[i] = append(speeds[i], float64(n)/time.Since(began).Seconds())
-		}
-	}
-	ratios := make([]float64, len(speeds[0]))
-	for i := range ratios {
-		ratios[i] = speeds[0][i] / speeds[1][i]
-	}
-	fmt.Printf("%-14s %12.0f %12.0f %8.2f\n", c.name, median(speeds[0]), median(speeds[1]), median(ratios))
-	return nil
-}
-
-// print measures a case that has no bare side.
-func (s *setting) print(name string, bus side) error {
-	n, took := 0, time.Duration(0)
-	for took < s.total {
-		began := time.Now()
-		more, err := bus(100 * time.Millisecond)
-		if err != nil {
-			return err
-		}
-		n, took = n+more, took+time.Since(began)
-	}
-	fmt.Printf("%-14s %12.0f\n", name, float64(n)/took.Seconds())
-	return nil
-}
-
-func median(all []float64) float64 {
-	all = slices.Clone(all)
-	slices.Sort(all)
-	return all[len(all)/2]
 }

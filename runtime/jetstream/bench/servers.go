@@ -19,6 +19,7 @@ type setting struct {
 	replicas int
 	total    time.Duration
 	url      string
+	alone    string   // the only side that is measured; empty for both
 	names    []string // of streams
 	closing  []func() // of the case
 	servers  []func() // that end the servers of this process

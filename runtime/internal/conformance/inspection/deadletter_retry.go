@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,11 +253,22 @@ func (env *Env) TestACanaryThatIsHandledIsFollowedByTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeManyDead(t, 20)
 		f.Repair()
+		begun, before := atomic.Int32{}, 0
+		moved := make(chan struct{})
+		all := sync.OnceFunc(func() { close(moved) })
+		defer all()
+		f.Taking(func() { // the canaries take a while, and the others until all are retried
+			if begun.Add(1) <= 3 {
+				time.Sleep(100 * time.Millisecond)
+			} else {
+				<-moved
+			}
+		})
 		i := f.Inspect()
-		before := 0
 		counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 3, Progress: func(c inspect.Counts) {
 			if c.Moved == 20 {
 				before = len(f.Seen())
+				all()
 			}
 		}})
 		if counts != (inspect.Counts{Matched: 20, Moved: 20}) || err != nil || before != 3 {

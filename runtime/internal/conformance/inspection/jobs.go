@@ -50,6 +50,7 @@ type jobBus struct {
 
 	mu      sync.Mutex
 	fail    func(number int) error // nil: nothing fails
+	takes   func()                 // see Taking
 	handled []int                  // numbers of jobs, in order
 }
 
@@ -80,6 +81,12 @@ func (f *jobBus) Reopen() {
 
 func (f *jobBus) handle(number int) error {
 	f.mu.Lock()
+	takes := f.takes
+	f.mu.Unlock()
+	if takes != nil {
+		takes()
+	}
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
 		if err := f.fail(number); err != nil {
@@ -95,6 +102,13 @@ func (f *jobBus) Failing(fail func(number int) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail = fail
+}
+
+// Taking makes handlers call something first, which may take its time.
+func (f *jobBus) Taking(takes func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.takes = takes
 }
 
 func (f *jobBus) Repair() { f.Failing(nil) }

@@ -28,6 +28,9 @@ func (l *Log) arrived(m stream.Stored) {
 	if l.batch = append(l.batch, m); batch == "" || first(m.Header, "Nats-Batch-Commit") != "" {
 		l.applyBatch()
 	}
+	if len(l.reaching) > 0 {
+		l.noteReached()
+	}
 	if l.news != nil {
 		close(l.news)
 		l.news = nil
@@ -85,7 +88,10 @@ func (l *Log) apply(m stream.Stored) error {
 			return fmt.Errorf("nothing is known of the part %q", rest)
 		}
 		var c cursor
-		if err := json.Unmarshal(m.Data, &c); err != nil {
+		u := l.units[id]
+		if sent := u.isSent(at, m.Data); sent != nil {
+			c = *sent
+		} else if err := json.Unmarshal(m.Data, &c); err != nil {
 			return err
 		}
 		if c.N < 1 {
@@ -100,7 +106,7 @@ func (l *Log) apply(m stream.Stored) error {
 		}
 		s.parts[at] = part{c, m.Seq}
 		delete(l.dead, c.By)
-		if u := l.units[id]; u != nil {
+		if u != nil {
 			u.cursorChanged(at)
 		}
 		l.noteSettled()

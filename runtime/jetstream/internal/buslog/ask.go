@@ -77,16 +77,16 @@ func (u *unit) askedEvents() map[int64]*engine.Record {
 	return events
 }
 
-// answers returns the messages that answer those who wish to have deliveries cancelled. The
-// caller holds mu.
-func (u *unit) answers(settled map[int64]bool, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
+// answers returns the messages that answer those who wish to have deliveries cancelled, but for
+// those that the plan settles. The caller holds mu.
+func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
 	room := batchRoom
 	if u.alone {
-		room = 1 - min(len(settled), 1)
+		room = 1 - min(len(p.flights), 1)
 	}
 	for seq, a := range u.sub.asks {
 		r := u.wholeOf(seq)
-		if settled[seq] || len(msgs) >= room || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
+		if f := u.flights[seq]; f != nil && f.plan == p || len(msgs) >= room || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
 			continue
 		}
 		event := events[seq]

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -28,7 +29,7 @@ func TestHandlersAreClaimedWhileAQuietCursorIsOnItsWay(t *testing.T) {
 		t.Fatal("the cursor is not quiet")
 	}
 	for n := range 3 * burst {
-		if !u.claim(0, false) {
+		if !u.claim(0, false, time.Now()) {
 			t.Fatalf("handler %d begins without a claim", n)
 		}
 	}

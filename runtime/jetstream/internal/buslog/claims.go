@@ -16,15 +16,21 @@ import (
 //     begin that waiting would cost too much. Their claims are stored every flushDelay. After a
 //     crash nobody knows who has ended the process, so it counts for nobody.
 //
-// A unit is busy when more handlers begin than burst in exactWindow, until none has begun
-// between two cursors. All cursors that it has say so. After a crash while it was busy, it is exact for the next waryEvents.
+// A unit is busy when more handlers begin than burst in exactWindow, until none has begun for
+// as long. All cursors that it has say so. After a crash while it was busy, it is exact for the
+// next waryEvents. So that these are enough, no handler begins while mostUnstored have ended
+// and are not stored.
 
 // exactWindow is the time in which burst handlers are claimed exactly.
 const exactWindow = 100 * time.Millisecond
 
+// mostUnstored is how many deliveries of a busy unit have ended and are not stored at most,
+// but for those that ran beside each other. At half of it they are stored at once.
+const mostUnstored = 512
+
 // claim notes that a handler begins. It reports whether that has to be stored before the
 // handler is called. The caller holds mu.
-func (u *unit) claim(slot int, suspect bool) (first bool) {
+func (u *unit) claim(slot int, suspect bool, started time.Time) (first bool) {
 	switch {
 	case u.wary > 0:
 		u.wary--
@@ -32,16 +38,48 @@ func (u *unit) claim(slot int, suspect bool) (first bool) {
 	case suspect:
 		return true
 	case !u.busyMode:
-		if now := time.Now(); now.Sub(u.window) > exactWindow {
-			u.window, u.exact = now, 0
+		if started.Sub(u.window) > exactWindow {
+			u.window, u.exact = started, 0
 		}
 		if u.exact++; u.exact <= burst {
 			return true
 		}
-		u.busyMode = true
+		u.setBusy(true)
+		u.calm.Reset(exactWindow)
 	}
-	u.begun = true
-	return !u.parts[u.sub.at(slot)].busy // as long as the stored cursor does not say so
+	u.begunAt = started
+	// As long as the stored cursor does not say so, or too much is not stored.
+	return !u.parts[u.sub.at(slot)].busy || len(u.queue) >= mostUnstored
+}
+
+// setBusy changes the mode. The caller holds mu.
+func (u *unit) setBusy(busy bool) {
+	if u.busyMode == busy {
+		return
+	}
+	if u.busyMode = busy; busy {
+		u.log.busy.Add(1)
+	} else {
+		u.log.busy.Add(-1)
+		u.calm.Stop()
+	}
+}
+
+// isCalm reports whether a busy unit is so no more. The caller holds mu.
+func (u *unit) isCalm() bool { return time.Since(u.begunAt) >= exactWindow }
+
+// calmDown is called exactWindow after a unit has become busy. If it is calm by then, its next
+// cursors say so.
+func (u *unit) calmDown() {
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	switch {
+	case !u.busyMode || !u.owns():
+	case u.isCalm():
+		u.changed(false)
+	default:
+		u.calm.Reset(exactWindow - time.Since(u.begunAt))
+	}
 }
 
 // Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
@@ -82,7 +120,7 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		return false, f != nil
 	}
 	f.begun, f.started = true, started
-	first := u.claim(f.slot, d.Suspect)
+	first := u.claim(f.slot, d.Suspect, started)
 	u.touch(f.slot, first)
 	l.mu.Unlock()
 	if !first {
@@ -113,7 +151,7 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 			break
 		}
 		f.begun, f.started, f.batch = true, started, len(all) > 1
-		first = u.claim(f.slot, d.Suspect) || first
+		first = u.claim(f.slot, d.Suspect, started) || first
 		u.touch(f.slot, first)
 		begun++
 	}

@@ -15,11 +15,21 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// flushDelay is for how long a success may be known to this process only.
-const flushDelay = 5 * time.Millisecond
+// flushDelay is for how long a success may be known to this process only, while few
+// subscriptions are busy; mostDelay is the longest such time.
+const (
+	flushDelay = 5 * time.Millisecond
+	mostDelay  = 20 * time.Millisecond
+)
+
+// delay returns for how long a success may be known to this process only. Each busy
+// subscription stores its own cursor, so the more there are, the less often they do.
+func (l *Log) delay() time.Duration {
+	return min(max(flushDelay, time.Duration(l.busy.Load())*time.Millisecond), mostDelay)
+}
 
 // burst is how many successes, and beginnings of handlers, are stored at once after a quiet
-// time. In the long run it is one for each flushDelay.
+// time. In the long run it is one for each delay.
 const burst = 16
 
 // batchRoom is how many messages one batch has at most, but for the staged events of a
@@ -41,13 +51,14 @@ func (u *unit) run() {
 		select {
 		case <-u.now:
 		case <-u.soon:
-			left = min(left+int(time.Since(last)/flushDelay), burst)
+			delay := u.log.delay()
+			left = min(left+int(time.Since(last)/delay), burst)
 			last = time.Now()
 			if left > 0 {
 				left--
 				break
 			}
-			t := time.NewTimer(flushDelay)
+			t := time.NewTimer(delay)
 			select {
 			case <-u.now:
 			case <-t.C:
@@ -126,7 +137,9 @@ func (u *unit) commit() (more bool) {
 func (u *unit) takeEnded() []*flight {
 	room, n := batchRoom, 0
 	for ; n < len(u.queue) && (n == 0 || !u.alone); n++ {
-		room -= 1 + 2*len(u.queue[n].how.Staged)
+		if f := u.queue[n]; !u.plain(f) {
+			room -= 1 + 2*len(f.how.Staged)
+		}
 		if room < 0 && n > 0 {
 			break
 		}
@@ -161,14 +174,21 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 // makePlan returns the batch that stores how deliveries have ended. The caller holds mu.
 func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
 	l := u.log
-	p := &plan{changes: u.changes, cursors: map[int]*cursor{}}
-	settled, stagedKeys, parts := map[int64]bool{}, engine.Keys{}, map[int]bool{}
+	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: make([]*flight, 0, len(taken))}
+	stagedKeys, parts := engine.Keys{}, map[int]bool{}
 	for _, f := range taken {
-		if u.flights[f.record.Seq] != f { // another process has taken its part over meanwhile
+		seq, at := f.record.Seq, u.sub.at(f.slot)
+		if u.flights[seq] != f { // another process has taken its part over meanwhile
 			continue
 		}
-		p.flights = append(p.flights, f)
-		settled[f.record.Seq], parts[u.sub.at(f.slot)] = true, true
+		p.flights, f.plan = append(p.flights, f), p
+		parts[at] = true
+		if s := &u.parts[at]; seq > s.top {
+			s.top = seq
+		}
+		if u.plain(f) {
+			continue
+		}
 		for i := range f.how.Staged {
 			u.stage(p, &f.how.Staged[i], keys, stagedKeys)
 		}
@@ -176,20 +196,23 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
 		}
 	}
-	p.msgs = append(p.msgs, u.answers(settled, asked, parts)...)
-	u.busyMode = u.busyMode && u.begun
-	u.begun = false
+	p.msgs = append(p.msgs, u.answers(p, asked, parts)...)
+	if u.busyMode && u.isCalm() {
+		u.setBusy(false)
+	}
+	all := u.positions(p)
 	for _, at := range u.sub.live() {
 		s := &u.parts[at]
 		if !s.owned {
 			continue
 		}
-		left := s.leaving && u.quiet(at, settled)
-		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || u.nextOf(at-1) > u.sub.nextAt(at)+behind {
-			c := u.cursorOf(at, settled, left)
+		left := s.leaving && u.quiet(at, p)
+		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || all[at].next > u.sub.nextAt(at)+behind {
+			c := u.cursorOf(at, &all[at], left)
 			p.cursors[at] = c
 			s.busy = s.busy && c.Busy // who begins while it is on its way is not covered by the last one
-			p.msgs = append(p.msgs, l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev))
+			msg := l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev)
+			p.msgs, p.sent = append(p.msgs, msg), append(p.sent, sentCursor{at, msg.Data})
 		}
 	}
 	return p
@@ -307,17 +330,16 @@ func (u *unit) pause(d time.Duration) {
 func (u *unit) complete(p *plan) {
 	u.plan, u.stored, u.alone = nil, p.changes, false
 	u.doubts = nil // they build on older cursors
-	done := map[*flight]bool{}
 	for _, f := range p.flights {
-		if done[f] = true; u.flights[f.record.Seq] == f {
+		if f.stored = true; u.flights[f.record.Seq] == f {
 			delete(u.flights, f.record.Seq)
 		}
 	}
 	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
-		if done[f] && f.returns() {
+		if f.stored && f.returns() {
 			u.returning--
 		}
-		return done[f]
+		return f.stored
 	})
 	left := false
 	for at, c := range p.cursors {
@@ -330,9 +352,6 @@ func (u *unit) complete(p *plan) {
 	}
 	for _, tell := range p.told {
 		tell()
-	}
-	if u.busyMode { // the next cursors say that it is quiet
-		u.changed(false)
 	}
 	u.noteWritten()
 	// What has ended with a row may be due at once.

@@ -292,8 +292,9 @@ func (l *Log) begun(c *claimed, from []int) {
 	c.cursors = cursors
 }
 
-// waryEvents is how many events beyond a cursor its owner may have polled.
-const waryEvents = 512
+// waryEvents is how many deliveries beyond a cursor a busy owner may have begun: as many as end
+// before that is stored, and those among which the bus has chosen them.
+const waryEvents = 2 * mostUnstored
 
 // nameOfUnit returns what this process calls a subscription.
 func (l *Log) nameOfUnit(u *unit) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,7 +58,9 @@ type Log struct {
 	closed      bool
 	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
+	reaching    []reaching    // those who wait for a message
 	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
+	busy        atomic.Int32  // how many units are, see claims.go
 	entries     int64         // of the audit, in the batch that is being made
 	pausesNew   bool          // the registry has changed since the watchers were told
 	requestsNew bool
@@ -256,23 +259,44 @@ func (l *Log) noteSettled() {
 // reach waits until everything up to a sequence number has arrived. The view has it when
 // its batch is complete.
 func (l *Log) reach(ctx context.Context, seq int64) error {
-	for {
-		if err := l.enter(); err != nil {
-			return err
-		}
-		reached, news := l.received >= seq, l.arrival()
-		l.mu.Unlock()
-		if reached {
-			return nil
-		}
-		select {
-		case <-news:
-		case <-l.stopped:
-			return l.ended()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := l.enter(); err != nil {
+		return err
 	}
+	if l.received >= seq {
+		l.mu.Unlock()
+		return nil
+	}
+	w := reaching{seq, make(chan struct{})}
+	l.reaching = append(l.reaching, w)
+	l.mu.Unlock()
+	select {
+	case <-w.reached:
+		return nil
+	case <-l.stopped:
+		return l.ended()
+	case <-ctx.Done():
+		l.mu.Lock()
+		l.reaching = slices.DeleteFunc(l.reaching, func(other reaching) bool { return other == w })
+		l.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// reaching is somebody who waits until a message has arrived.
+type reaching struct {
+	seq     int64
+	reached chan struct{}
+}
+
+// noteReached wakes those who wait for what has arrived. The caller holds mu.
+func (l *Log) noteReached() {
+	l.reaching = slices.DeleteFunc(l.reaching, func(w reaching) bool {
+		if l.received >= w.seq {
+			close(w.reached)
+			return true
+		}
+		return false
+	})
 }
 
 // sync waits until the view has everything that the leader has now.

@@ -20,6 +20,7 @@ type share struct {
 	touched uint64    // the last change that concerns it
 	stored  uint64    // up to this change
 	busy    bool      // what the stored cursor says
+	top     int64     // the last event of it that has ended
 }
 
 // owns reports whether anything of the subscription is this process's. The caller holds mu.
@@ -59,7 +60,8 @@ func (u *unit) acquire(at int, wary int) {
 	c := &u.sub.parts[at].cursor
 	if !u.owns() {
 		u.prepared, u.plan, u.doubts = nil, nil, nil
-		u.wary, u.busyMode, u.begun, u.returning = 0, false, false, 0
+		u.wary, u.returning = 0, 0
+		u.setBusy(false)
 		u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
 		u.next, u.skip, u.sub.due = math.MaxInt64, [partCount]int64{}, nil
 		u.stored = u.changes
@@ -75,7 +77,7 @@ func (u *unit) acquire(at int, wary int) {
 	} else if len(c.Passed) == partCount {
 		copy(u.skip[:], c.Passed)
 	}
-	u.parts[at] = share{owned: true, n: c.N, busy: c.Busy}
+	u.parts[at] = share{owned: true, n: c.N, busy: c.Busy, top: c.Next - 1}
 	u.moved, u.wary = u.moved || u.polled, max(u.wary, wary)
 	for _, seq := range c.Open {
 		if u.sub.rows[seq] == nil {
@@ -120,6 +122,7 @@ func (u *unit) lose(at int) {
 	})
 	u.forgetLeft(at)
 	if u.moved = true; !u.owns() {
+		u.setBusy(false)
 		u.doubts, u.sub.due = nil, nil
 		u.timer.Stop()
 	}
@@ -187,11 +190,11 @@ func (u *unit) stay(at int) {
 	}
 }
 
-// quiet reports whether nothing of a part is polled, but for what is settled now. The caller
+// quiet reports whether nothing of a part is polled, but for what a plan settles. The caller
 // holds mu.
-func (u *unit) quiet(at int, settled map[int64]bool) bool {
-	for seq, f := range u.flights {
-		if covers(at, f.slot) && !settled[seq] {
+func (u *unit) quiet(at int, p *plan) bool {
+	for _, f := range u.flights {
+		if covers(at, f.slot) && f.plan != p {
 			return false
 		}
 	}

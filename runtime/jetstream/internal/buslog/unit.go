@@ -16,7 +16,8 @@ type unit struct {
 	sub      *sub
 	consumer *consumer // nil while nobody polls
 	timer    *time.Timer
-	parallel bool // it shares the subscription with others that do so
+	calm     *time.Timer // see calmDown
+	parallel bool        // it shares the subscription with others that do so
 
 	parts     [1 + partCount]share
 	freed     [1 + partCount]time.Time   // since when nobody has a part, as far as this process has seen
@@ -42,14 +43,14 @@ type unit struct {
 	unsure   bool          // dedupe keys cannot be looked up; used by the goroutine that stores
 	alone    bool          // the next plan has one delivery
 	busyMode bool          // see claims.go
-	begun    bool          // a handler was begun in this mode since the last cursor was made
+	begunAt  time.Time     // when a handler was begun in this mode
 	window   time.Time     // since when handlers are counted
 	exact    int           // that were claimed exactly since then
 	plan     *plan         // that is on its way
 	doubts   []*plan       // that may be stored
 	written  chan struct{} // closed when stored has changed; nil while nobody waits
 	now      chan struct{} // something is to be stored at once
-	soon     chan struct{} // something is to be stored within flushDelay
+	soon     chan struct{} // something is to be stored within the delay of the log
 	running  bool          // there is a goroutine that stores
 }
 
@@ -69,6 +70,8 @@ type flight struct {
 	how      engine.Disposition // if so
 	ahead    bool               // it was polled before its turn, so that it needs a row whatever happens
 	park     bool               // it is a delayed event that becomes a row
+	plan     *plan              // the last one that it is in
+	stored   bool               // how it has ended
 }
 
 // unitOf returns the unit of a subscription. The caller holds mu.
@@ -78,6 +81,8 @@ func (l *Log) unitOf(s *sub) *unit {
 		u = &unit{log: l, sub: s, flights: map[int64]*flight{}, left: map[*engine.Delivery]claim{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
 		u.timer = time.AfterFunc(time.Hour, u.ring)
 		u.timer.Stop()
+		u.calm = time.AfterFunc(time.Hour, u.calmDown)
+		u.calm.Stop()
 		l.units[s.ID] = u
 	}
 	return u
@@ -179,6 +184,15 @@ func (u *unit) putBack(one reopened) {
 }
 
 func compareReopened(one reopened, seq int64) int { return cmp.Compare(one.seq, seq) }
+
+// isSent returns the cursor of a part if this process has just sent it, so that it need not be
+// decoded. The caller holds mu.
+func (u *unit) isSent(at int, data []byte) *cursor {
+	if u == nil {
+		return nil
+	}
+	return u.plan.isSent(at, data)
+}
 
 // cursorChanged looks at a cursor that has arrived. The caller holds mu.
 func (u *unit) cursorChanged(at int) {

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -53,7 +54,13 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 		u.back++
 	}
 	u.queue = append(u.queue, f)
-	u.touch(f.slot, f.park || v.Kind != engine.Done || len(v.Staged) > 0 || u.sub.rows[f.record.Seq] != nil)
+	u.touch(f.slot, !u.plain(f) || len(u.queue) >= mostUnstored/2)
+}
+
+// plain reports whether a delivery has simply gone well: its cursor says all of it. The caller
+// holds mu.
+func (u *unit) plain(f *flight) bool {
+	return !f.park && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && u.sub.rows[f.record.Seq] == nil
 }
 
 // returns reports whether a delivery that has ended comes back at once.
@@ -143,8 +150,28 @@ type plan struct {
 	msgs    []*stream.Msg
 	flights []*flight
 	cursors map[int]*cursor // by part
+	sent    []sentCursor
 	changes uint64
 	told    []func() // those who are told about staged records, in order
+}
+
+// sentCursor is a cursor as it is sent.
+type sentCursor struct {
+	at   int
+	data []byte
+}
+
+// isSent returns the cursor of a part if the plan has sent just that, so that it need not be
+// decoded.
+func (p *plan) isSent(at int, data []byte) *cursor {
+	if p != nil {
+		for _, one := range p.sent {
+			if one.at == at && bytes.Equal(one.data, data) {
+				return p.cursors[at]
+			}
+		}
+	}
+	return nil
 }
 
 // has reports whether the plan has the cursor of a part with this number.
@@ -176,34 +203,60 @@ type known struct {
 	err   error
 }
 
-// cursorOf returns the next cursor of a part, or of the whole, if some deliveries are settled,
-// and if the part is left. The caller holds mu.
-func (u *unit) cursorOf(at int, settled map[int64]bool, left bool) *cursor {
-	c, p := u.sub.parts[at].cursor, &u.parts[at]
-	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
-	c.N, c.By, c.Open, c.Ran = p.n, u.log.instance, nil, nil
-	if at == whole {
-		c.Next, c.Passed = u.next, nil
-		if slices.Max(u.skip[:]) > u.next {
-			c.Passed = slices.Clone(u.skip[:])
+// position is how far a part, or the whole, has come.
+type position struct {
+	next int64
+	open []int64
+	ran  []claim
+}
+
+// positions returns how far all parts are when a plan is stored. A cursor has a list of the
+// events that have not ended only up to the last one that has. It stands at the first one
+// behind that: who takes over looks at the others again. The caller holds mu.
+func (u *unit) positions(p *plan) (all [1 + partCount]position) {
+	var floor [1 + partCount]int64
+	for _, at := range u.sub.live() {
+		floor[at] = max(u.parts[at].top, u.sub.nextAt(at)-1)
+		all[at].next = u.next
+		if at != whole {
+			all[at].next = u.nextOf(at - 1)
 		}
-	} else {
-		c.Next = u.nextOf(at - 1)
+	}
+	add := func(seq int64, slot int) {
+		at := u.sub.at(slot)
+		if one := &all[at]; seq <= floor[at] || at == whole && seq < u.skip[slot%partCount] {
+			one.open = append(one.open, seq)
+		} else if seq < one.next {
+			one.next = seq
+		}
 	}
 	for _, one := range u.reopen {
-		if covers(at, one.slot) {
-			c.Open = append(c.Open, one.seq)
-		}
+		add(one.seq, one.slot)
 	}
 	for seq, f := range u.flights {
-		if settled[seq] || !covers(at, f.slot) {
+		if f.plan == p {
 			continue
 		}
 		if u.sub.rows[seq] == nil && seq < u.nextOf(f.slot) {
-			c.Open = append(c.Open, seq)
+			add(seq, f.slot)
 		}
 		if f.begun {
-			c.Ran = append(c.Ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.started})
+			one := &all[u.sub.at(f.slot)]
+			one.ran = append(one.ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.started})
+		}
+	}
+	return all
+}
+
+// cursorOf returns the next cursor of a part, or of the whole, and if the part is left. The
+// caller holds mu.
+func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
+	c, p := u.sub.parts[at].cursor, &u.parts[at]
+	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
+	c.N, c.By, c.Next, c.Open, c.Ran = p.n, u.log.instance, position.next, position.open, position.ran
+	if at == whole {
+		if c.Passed = nil; slices.Max(u.skip[:]) > c.Next {
+			c.Passed = slices.Clone(u.skip[:])
 		}
 	}
 	for _, one := range u.left {
