@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,11 +45,8 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 			}
 			return err
 		}
-		keys := engine.Keys{}
-		for i := range records {
-			if err := keys.Recognise(&records[i]); err != nil {
-				return err
-			}
+		if err := recogniseAmong(records); err != nil {
+			return err
 		}
 		if err := l.enter(); err != nil {
 			return err
@@ -74,14 +72,27 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 	}
 }
 
+// recogniseAmong makes records duplicates that have the idempotency key of an earlier one.
+func recogniseAmong(records []engine.Record) error {
+	if !slices.ContainsFunc(records, func(r engine.Record) bool { return r.Dedupe != nil }) {
+		return nil
+	}
+	keys := engine.Keys{}
+	for i := range records {
+		if err := keys.Recognise(&records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // store appends the records that are no duplicates, with the records of their keys.
 func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var msgs []*stream.Msg
-	var stored []*engine.Record
-	at := map[*engine.Record]int{}
+	msgs, stored := make([]*stream.Msg, 0, len(records)), make([]*engine.Record, 0, len(records))
+	at := make([]int, 0, len(records)) // of those that are stored
 	l.mu.Lock()
 	for i := range records {
 		r := &records[i]
@@ -96,7 +107,7 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 			}
 			msgs = append(msgs, msg)
 		}
-		at[r] = len(msgs)
+		at = append(at, len(msgs))
 		msgs, stored = append(msgs, l.eventMsg(r)), append(stored, r)
 	}
 	l.mu.Unlock()
@@ -106,27 +117,29 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	if err := l.hasRoom(ctx, msgs); err != nil {
 		return err
 	}
-	// From here on the events may be stored, so the outcome is waited for.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	first, err := l.storeWithin(ctx, msgs)
+	first, err := l.storeWithin(msgs)
 	if err != nil {
 		return err
 	}
-	for _, r := range stored {
-		r.Seq = first + int64(at[r])
+	for i, r := range stored {
+		r.Seq = first + int64(at[i])
 	}
 	return nil
 }
 
 // storeWithin stores events, and tries again while the servers have no leader, or do not
 // answer: the server knows the ids of the events for two minutes, and does not store them
-// again. Their outcome is in doubt if the context ends before the server has answered.
-func (l *Log) storeWithin(ctx context.Context, msgs []*stream.Msg) (first int64, err error) {
-	for doubt := error(nil); ; {
-		try, cancel := context.WithTimeout(ctx, tryTime)
-		first, _, err = l.stream.Append(try, msgs...)
-		cancel()
+// again. Their outcome is in doubt if patience ends before the server has answered. They may be
+// stored as soon as they are sent, so no context of the caller ends that.
+func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
+	until := time.Now().Add(patience)
+	first, _, err = l.stream.AppendWithin(tryTime, msgs...)
+	if err == nil {
+		return first, nil
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), until)
+	defer cancel()
+	for doubt := error(nil); ; first, _, err = l.stream.AppendWithin(min(tryTime, time.Until(until)), msgs...) {
 		switch {
 		case err == nil:
 			return first, nil

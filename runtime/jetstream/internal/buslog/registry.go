@@ -258,10 +258,13 @@ func (l *Log) declareTypesOf(ctx context.Context, records []engine.Record) error
 	if err := l.enter(); err != nil {
 		return err
 	}
-	missing := map[typenames.Key]bool{}
+	var missing map[typenames.Key]bool
 	for i := range records {
 		key := typenames.Key{Name: records[i].Type, Version: max(records[i].Version, 1)}
-		if !l.registry.hasType(key) {
+		if (i == 0 || records[i].Type != records[i-1].Type || records[i].Version != records[i-1].Version) && !l.registry.hasType(key) {
+			if missing == nil {
+				missing = map[typenames.Key]bool{}
+			}
 			missing[key] = true
 		}
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -81,9 +82,8 @@ func (s *Stream) Append(ctx context.Context, msgs ...*Msg) (first int64, known b
 		defer cancel()
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		first, known, err = s.append(ctx, msgs)
-		var refused *ServerError
-		if !errors.As(err, &refused) || refused.ErrCode != wrongLastInFlight && !errors.Is(err, ErrBusy) {
+		until, _ := ctx.Deadline()
+		if first, known, err = s.append(ctx, until, msgs); !isBusy(err) {
 			return first, known, err
 		}
 		select { // the server is busy with other messages
@@ -94,7 +94,25 @@ func (s *Stream) Append(ctx context.Context, msgs ...*Msg) (first int64, known b
 	}
 }
 
-func (s *Stream) append(ctx context.Context, msgs []*Msg) (first int64, known bool, err error) {
+// AppendWithin is Append for who waits for so long, whatever happens.
+func (s *Stream) AppendWithin(d time.Duration, msgs ...*Msg) (first int64, known bool, err error) {
+	until := time.Now().Add(d)
+	if first, known, err = s.append(context.Background(), until, msgs); !isBusy(err) {
+		return first, known, err
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), until)
+	defer cancel()
+	return s.Append(ctx, msgs...)
+}
+
+// isBusy reports whether the server has refused messages because of others, which are on their
+// way.
+func isBusy(err error) bool {
+	var refused *ServerError
+	return err != nil && errors.As(err, &refused) && (refused.ErrCode == wrongLastInFlight || errors.Is(err, ErrBusy))
+}
+
+func (s *Stream) append(ctx context.Context, until time.Time, msgs []*Msg) (first int64, known bool, err error) {
 	all := make([]*nats.Msg, len(msgs))
 	id := ""
 	if len(msgs) > 1 {
@@ -123,12 +141,17 @@ func (s *Stream) append(ctx context.Context, msgs []*Msg) (first int64, known bo
 	if err := ctx.Err(); err != nil {
 		return 0, false, err // without its end, the server drops the batch
 	}
-	answer, err := s.nc.RequestMsgWithContext(ctx, last)
+	answer, err := s.pipe.ask(ctx, last, until)
 	switch {
+	case errors.Is(err, ErrInDoubt):
+		return 0, false, err
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrMaxPayload):
 		return 0, false, err // nobody has got it
 	case err != nil:
 		return 0, false, fmt.Errorf("%w: %w", ErrInDoubt, err)
+	}
+	if seq, plain := s.plainAck(answer.Data); plain {
+		return seq - int64(len(msgs)) + 1, false, nil
 	}
 	var a ack
 	if err := json.Unmarshal(answer.Data, &a); err != nil {
@@ -138,6 +161,22 @@ func (s *Stream) append(ctx context.Context, msgs []*Msg) (first int64, known bo
 		return 0, false, a.Error
 	}
 	return a.Seq - int64(len(msgs)) + 1, a.Duplicate, nil
+}
+
+// plainAck returns the sequence number of an acknowledgement that has nothing but that and the
+// name of the stream.
+func (s *Stream) plainAck(data []byte) (seq int64, plain bool) {
+	rest, ok := bytes.CutPrefix(data, s.ackPrefix)
+	if !ok || len(rest) < 2 || len(rest) > 19 || rest[len(rest)-1] != '}' {
+		return 0, false
+	}
+	for _, digit := range rest[:len(rest)-1] {
+		if digit < '0' || digit > '9' {
+			return 0, false
+		}
+		seq = 10*seq + int64(digit-'0')
+	}
+	return seq, true
 }
 
 // mostHeader is how many bytes the header of a message has at most.

@@ -67,7 +67,10 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, ge
 	for began := time.Now(); ; {
 		existing, err := get(js)
 		if err == nil {
-			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty, config: existing.CachedInfo().Config}
+			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", ackPrefix: []byte(`{"stream":"` + name + `","seq":`), heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty, config: existing.CachedInfo().Config}
+			if s.pipe, err = newPipe(nc); err != nil {
+				return nil, err
+			}
 			return s, check(s.config)
 		}
 		var refused *jetstream.APIError

@@ -21,6 +21,8 @@ type Stream struct {
 	api       string // the prefix of the server's API
 	config    jetstream.StreamConfig
 	renewed   func() // nil for nothing
+	pipe      *pipe
+	ackPrefix []byte // of acknowledgements, see plainAck
 }
 
 // Name returns the name of the stream, with which all of its subjects begin.
@@ -36,7 +38,10 @@ func (s *Stream) Hasty() bool { return s.hasty }
 func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
 
 // Close ends the connection.
-func (s *Stream) Close() { s.nc.Close() }
+func (s *Stream) Close() {
+	s.nc.Close()
+	s.pipe.close()
+}
 
 // Size returns how many bytes the server stores.
 func (s *Stream) Size(ctx context.Context) (int64, error) {
