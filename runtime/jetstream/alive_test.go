@@ -62,6 +62,37 @@ func TestAProcessWhoseConnectionComesBackSoonKeepsWhatItHas(t *testing.T) {
 	})
 }
 
+// The process that asks was stopped while it did so: what it has heard once is not true for all
+// of that time.
+func TestAProcessIsNotDeadBecauseAnotherOneWasStoppedWhileItAsked(t *testing.T) {
+	for offset := range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			x := newSharing(t)
+			begun := 0
+			x.takes = func(int) time.Duration { begun++; return 15 * time.Second }
+			first := x.start(1)
+			publish, end := x.publisher()
+			publish("key")
+			time.Sleep(time.Second)
+			second := x.start(1)
+			time.Sleep(2*time.Second + time.Duration(offset)*250*time.Millisecond)
+			second.line.Freeze()
+			time.Sleep(4500 * time.Millisecond)
+			first.line.Cut()
+			second.line.Thaw() // its question arrives
+			time.Sleep(300 * time.Millisecond)
+			first.line.Restore()
+			time.Sleep(time.Minute)
+			if begun != 1 {
+				t.Errorf("%d handlers have begun, want 1", begun)
+			}
+			first.shutdown()
+			second.shutdown()
+			end()
+		})
+	}
+}
+
 // A process that was stopped, or cut off, has not ended: its handler is not to blame.
 func TestAHandlerIsNotChargedWhenNobodyKnowsThatItsProcessHasEnded(t *testing.T) {
 	twoOwners(t, func(t *testing.T, first *sharer, begun, dead *atomic.Int64) {

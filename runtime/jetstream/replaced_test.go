@@ -107,6 +107,49 @@ func TestALogThatIsReplacedIsNoticed(t *testing.T) {
 	}
 }
 
+// The servers were restored from a copy in which a process handles a subscription. It has noticed
+// that, and stopped, but its program runs on.
+func TestAnotherProcessTakesOverWhenTheLogOfTheOwnerIsBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSharing(t)
+		dir, older := t.TempDir(), t.TempDir()
+		x.server = servertest.Start(t, dir)
+		x.opts = []jetstream.Option{jetstream.Silent()}
+		p := x.start(1)
+		publish, end := x.publisher()
+		time.Sleep(time.Minute) // the server writes to the disk
+		conformance.Must(t, os.CopyFS(older, os.DirFS(dir)))
+		for range 100 {
+			publish("key")
+		}
+		time.Sleep(time.Minute)
+		end()
+		x.server.Shutdown()
+		x.server.WaitForShutdown()
+		restored := servertest.Start(t, older)
+		p.line.To(restored)
+		x.server = restored
+		time.Sleep(time.Minute)
+		if _, err := runtime.Publish(context.Background(), p.bus, conformance.PaidType, conformance.OrderPaid{}); err == nil {
+			t.Error("the first process has not noticed")
+		}
+		next := x.start(1)
+		x.keys = map[string]*keyHistory{}
+		x.handled = 0
+		for range 10 {
+			if _, err := runtime.Publish(context.Background(), next.bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "new", Number: x.key("new").published}); err != nil {
+				t.Error(err)
+			}
+			x.key("new").published++
+		}
+		x.wait(time.Minute)
+		next.shutdown()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		p.bus.Shutdown(ctx)
+	})
+}
+
 func clientOf(t *testing.T, s *servertest.Server) js.JetStream {
 	t.Helper()
 	nc, err := s.Connect()

@@ -29,6 +29,7 @@ type sharing struct {
 	takes  func(n int) time.Duration // of the handler of an event
 	stuck  func(p *sharer) bool      // its handlers do not return; nil for none
 	fails  func(n, attempt int) bool // nil for never
+	opts   []jetstream.Option        // of processes
 
 	ending sync.WaitGroup // processes that were killed
 
@@ -64,6 +65,7 @@ func newSharing(t *testing.T) *sharing {
 	return &sharing{
 		t: t, server: servertest.Start(t, t.TempDir()), keys: map[string]*keyHistory{},
 		takes: func(int) time.Duration { return 10 * time.Millisecond },
+		opts:  []jetstream.Option{jetstream.InMemory()},
 	}
 }
 
@@ -74,7 +76,7 @@ func (x *sharing) open() *sharer {
 		return p.line.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 	})
 	bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)),
-		jetstream.Engine(through, jetstream.InMemory()))
+		jetstream.Engine(append(x.opts, through)...))
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ const (
 // the server does not answer, all count as alive.
 func (l *Log) lifeOf(ctx context.Context, instance string) life {
 	reconnects := l.stream.Reconnects()
-	for began := time.Now(); ; {
+	for asked := 0; ; asked++ {
 		there, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime-againTime)
 		switch {
 		case there:
@@ -59,7 +59,7 @@ func (l *Log) lifeOf(ctx context.Context, instance string) life {
 			return l.silence(ctx, instance, reconnects)
 		case l.stream.Reconnects() != reconnects: // this server may not know yet who is there
 			return alive
-		case time.Since(began) >= absentTime || l.stream.Hasty():
+		case asked >= int(absentTime/absentAgain) || l.stream.Hasty(): // by a clock, it may have been asked once: this process may be stopped
 			return absent
 		}
 		select {
@@ -218,6 +218,7 @@ func (l *Log) contend() {
 			return
 		}
 		if err := l.join(context.Background()); err != nil && !errors.Is(err, engine.ErrClosed) {
+			time.AfterFunc(lookAgain, l.lack)
 			l.logger.Error("the processes that share subscriptions cannot be stored; trying again", "error", err)
 		}
 		l.takeOverFreed()
@@ -248,6 +249,7 @@ func (l *Log) takeOverFreed() {
 		crashes, err := l.take(context.Background(), u)
 		l.report(crashes)
 		if err != nil && !errors.Is(err, engine.ErrClosed) {
+			time.AfterFunc(lookAgain, l.lack)
 			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", l.nameOfUnit(u), "error", err)
 		}
 	}

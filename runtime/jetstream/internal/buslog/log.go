@@ -40,6 +40,7 @@ type Log struct {
 	asked    func([]engine.BreakerRequest)
 
 	mu          sync.Mutex
+	mute        func() // this process does not say any more that it is alive
 	clock       clock
 	whole       wholeRows
 	allRows     bool              // all rows are whole
@@ -99,10 +100,14 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 			return nil, l.storage("open", err)
 		}
 	}
-	if err := s.Answer(l.pingSubject(l.instance)); err != nil {
+	mute, err := s.Answer(l.pingSubject(l.instance))
+	if err != nil {
 		l.stop()
 		return nil, l.storage("open", err)
 	}
+	l.mu.Lock()
+	l.mute = mute
+	l.mu.Unlock()
 	if l.registry.Log == uuid.Nil {
 		err := l.change(ctx, func(r *registry) error {
 			if r.Log == uuid.Nil {

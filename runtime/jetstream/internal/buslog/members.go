@@ -127,6 +127,8 @@ func (l *Log) fairClaims(u *unit) (from []int) {
 		p := &u.sub.parts[at]
 		switch {
 		case u.parts[at].owned || p.Owner != "" && p.Owner != l.instance && !l.dead[p.Owner] && !p.Fallen:
+		case p.Owner == l.instance && !p.Fallen: // it counts as its own: the answer to its takeover was lost
+			from = append(from, at)
 		case want > 0, time.Since(u.freed[at]) > unclaimed && p.Owner == "" && !u.freed[at].IsZero():
 			from = append(from, at)
 			want--

@@ -48,6 +48,9 @@ func (l *Log) fail(why *engine.StorageError) {
 		}
 	}
 	l.closed = true
+	if l.mute != nil { // others take over what it has
+		go l.mute()
+	}
 	close(l.stopped)
 	l.wakeAll()
 }

@@ -213,6 +213,9 @@ func (u *unit) cursorChanged(at int) {
 		u.log.logger.Warn("another process has taken over a subscription, or a part of it", "subscription_id", u.sub.Name, "part", at, "owner", c.Owner)
 		u.lose(at)
 	}
+	if c.Owner == u.log.instance && !u.parts[at].owned { // whoever takes it over may not hear of it
+		u.log.lack()
+	}
 	if u.freed[at] = (time.Time{}); c.Owner == "" && u.consumer != nil {
 		u.freed[at] = time.Now()
 		u.log.lack()

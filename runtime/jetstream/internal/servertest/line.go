@@ -20,6 +20,7 @@ type Line struct {
 	frozen chan struct{} // closed when the line is no longer frozen; nil if it is not frozen
 	held   []heldBytes   // what was written while it was frozen
 	writes int           // after so many the line is cut; 0 for never
+	hears  int           // after so many writes it is deaf; 0 for never
 	thaws  bool          // what is held is on its way
 }
 
@@ -97,11 +98,18 @@ func (l *Line) Deafen() {
 	l.deaf = true
 }
 
+// DeafenAfter is Deafen, when the line was written to so many times more.
+func (l *Line) DeafenAfter(writes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hears = max(writes, 1)
+}
+
 // Drop ends all connections. The process may connect again.
 func (l *Line) Drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deaf = false
+	l.deaf, l.hears = false, 0
 	for _, conn := range l.conns {
 		conn.Close()
 	}
@@ -192,6 +200,10 @@ func (c lineConn) Write(p []byte) (int, error) {
 	case l.writes > 1:
 		l.writes--
 	}
+	if l.hears--; l.hears == 0 {
+		l.deaf = true
+	}
+	l.hears = max(l.hears, 0)
 	switch {
 	case l.cut:
 		l.mu.Unlock()

@@ -271,8 +271,8 @@ func (s *Stream) Ping(ctx context.Context, subject string, patience time.Duratio
 	return err == nil, err
 }
 
-// Answer answers the pings at a subject until the stream is closed.
-func (s *Stream) Answer(subject string) error {
-	_, err := s.nc.Subscribe(subject, func(m *nats.Msg) { m.Respond(nil) })
-	return err
+// Answer answers the pings at a subject until stop is called, or the stream is closed.
+func (s *Stream) Answer(subject string) (stop func(), err error) {
+	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) { m.Respond(nil) })
+	return func() { sub.Unsubscribe() }, err
 }
