@@ -61,6 +61,9 @@ type delivery struct {
 	row     string        // state of its row in the file; empty without one
 	started time.Time     // of the attempt; zero before it
 	place   *claims.Place // of the worker that has begun it
+
+	tentative bool                // a transaction that is not stored yet has settled it
+	otherwise *engine.Disposition // what it was to be settled with meanwhile; nil for nothing
 }
 
 // settledDelivery is a delivery with its disposition.
@@ -276,6 +279,10 @@ func (c *consumer) SettleAll(all []engine.Settled) {
 // settle is Settle for who holds mu.
 func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 	own := d.Token.(*delivery)
+	if own.tentative {
+		otherwise := disposition // a copy, because only this one has to be on the heap
+		own.otherwise = &otherwise
+	}
 	if c.ended || c.replaced || own.settled {
 		return
 	}

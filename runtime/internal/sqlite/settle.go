@@ -41,7 +41,7 @@ func (c *consumer) settleTentatively(d *engine.Delivery) (tentative, bool) {
 	}
 	one := tentative{delivery: own, consumer: c}
 	one.cancelled, one.marked = c.cancelled[d.Seq]
-	own.settled, own.final = true, true
+	own.settled, own.final, own.tentative = true, true, true
 	if cancelled := c.unmark(d.Seq); cancelled || own.row != "" { // else the cursor says it, as in settle
 		c.rows[d.Seq] = own
 		c.dispositions = append(c.dispositions, settledDelivery{
@@ -96,7 +96,8 @@ func (w *writer) unsettle() {
 }
 
 // unsettle makes a delivery what it was. It is not on the way any more: the next flush gives
-// it a row, so that the cursor can pass it.
+// it a row, so that the cursor can pass it. If it was settled otherwise meanwhile, such as by a shutdown
+// that does not wait, that holds now.
 func (c *consumer) unsettle(one tentative) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,13 +106,18 @@ func (c *consumer) unsettle(one tentative) {
 	}
 	own := one.delivery
 	c.dispositions = slices.DeleteFunc(c.dispositions, func(d settledDelivery) bool { return d.delivery == own })
-	own.settled, own.final = false, false
+	own.settled, own.final, own.tentative = false, false, false
 	if one.marked {
 		if c.cancelled == nil {
 			c.cancelled = map[int64]string{}
 		}
 		c.cancelled[own.Seq] = one.cancelled
 		c.cancels.Store(true)
+	}
+	if otherwise := own.otherwise; otherwise != nil {
+		own.otherwise = nil
+		c.settle(&own.Delivery, *otherwise)
+		return
 	}
 	if !slices.Contains(c.way, own) {
 		own.row = rowRunning

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -15,17 +16,11 @@ import (
 
 // settling begins the only delivery of a log, and returns what handles it with a row.
 func settling(t *testing.T, log *Log, run func()) func() error {
-	c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ledger", Pattern: "a.b", FromBeginning: true})
-	must(t, err)
-	polled, err := c.Poll(nil, 10)
-	must(t, err)
-	if ok, _ := c.Begin(polled[0], 0, time.Now()); !ok {
-		t.Fatal("the delivery cannot begin")
-	}
+	c, d := begun(t, log)
 	stored := func() { t.Error("it is told that it is stored") }
 	return func() error {
 		return log.Transact(context.Background(), engine.Transaction{
-			Limit: time.Minute, Settle: &engine.Settling{Consumer: c, Delivery: polled[0], Stored: stored},
+			Limit: time.Minute, Settle: &engine.Settling{Consumer: c, Delivery: d, Stored: stored},
 			Run: func(tx engine.Tx) error {
 				run()
 				_, err := tx.ExecContext(context.Background(), "CREATE TABLE booked (seq INTEGER)")
@@ -33,6 +28,19 @@ func settling(t *testing.T, log *Log, run func()) func() error {
 			},
 		})
 	}
+}
+
+// begun returns a delivery of the one event, which has begun.
+func begun(t *testing.T, log *Log) (engine.Consumer, *engine.Delivery) {
+	t.Helper()
+	c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ledger", Pattern: "a.b", FromBeginning: true})
+	must(t, err)
+	polled, err := c.Poll(nil, 10)
+	must(t, err)
+	if ok, _ := c.Begin(polled[0], 0, time.Now()); !ok {
+		t.Fatal("the delivery cannot begin")
+	}
+	return c, polled[0]
 }
 
 // wantUnhandled checks that there is no row, and that the event is still to be handled.
@@ -111,5 +119,37 @@ func TestWhoDoesNotTakeItsTurnHoldsUpNobodyForLongerThanItsLimit(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		<-late
+	})
+}
+
+// A shutdown that does not wait lets go of a delivery while a transaction stores its success. If that fails, the
+// delivery is not one that a crash has left.
+func TestADeliveryIsLetGoOfWhoseTransactionFailsAfterThat(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, disk *simfs.FS) {
+		c, d := begun(t, log)
+		result := make(chan error, 1)
+		release := disk.Hold()
+		go func() {
+			result <- log.Transact(context.Background(), engine.Transaction{
+				Limit: time.Minute, Settle: &engine.Settling{Consumer: c, Delivery: d}, Run: executing("CREATE TABLE booked (seq INTEGER)"),
+			})
+		}()
+		synctest.Wait() // it has settled the delivery, and syncs
+		c.Settle(d, engine.Disposition{Kind: engine.Release})
+		disk.Fail(simfs.Fault{Op: simfs.Sync, Nth: 1, Limit: 1, Err: sqlite3.IOERR_FSYNC})
+		release()
+		if err := <-result; err == nil {
+			t.Fatal("the transaction is stored")
+		}
+		must(t, log.Flush(t.Context()))
+		must(t, log.read(func(c *database.Conn) error {
+			return c.Query("SELECT state, due_at FROM busgen_deliveries", func(s *sqlite3.Stmt) error {
+				if state := s.ColumnText(0); state != rowWaiting {
+					t.Errorf("the delivery is %s, want waiting", state)
+				}
+				return nil
+			})
+		}))
+		wantUnhandled(t, log)
 	})
 }
