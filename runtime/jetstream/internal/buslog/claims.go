@@ -119,7 +119,7 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		l.mu.Unlock()
 		return false, f != nil
 	}
-	f.begun, f.started = true, started
+	u.begin(f, started)
 	first := u.claim(f.slot, d.Suspect, started)
 	u.touch(f.slot, first)
 	l.mu.Unlock()
@@ -132,6 +132,14 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return c.flight(d) == f, false
+}
+
+// begin notes that the handler of a delivery begins. The caller holds mu.
+func (u *unit) begin(f *flight, started time.Time) {
+	if !f.begun {
+		u.atWork = append(u.atWork, f)
+	}
+	f.begun, f.started = true, started
 }
 
 // cancelled reports whether somebody has cancelled a delivery. The caller holds mu.
@@ -150,7 +158,8 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 		if f == nil || c.cancelled(f) {
 			break
 		}
-		f.begun, f.started, f.batch = true, started, len(all) > 1
+		u.begin(f, started)
+		f.batch = len(all) > 1
 		first = u.claim(f.slot, d.Suspect, started) || first
 		u.touch(f.slot, first)
 		begun++

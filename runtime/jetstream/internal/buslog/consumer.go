@@ -13,11 +13,12 @@ import (
 // consumer is a subscription that the bus polls. It implements [engine.Consumer], and is
 // guarded by the log's mu.
 type consumer struct {
-	unit *unit
-	name string // that this process knows
-	wake func()
-	note func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
-	gone bool                                                       // another consumer has taken its place, or the log is closed
+	unit  *unit
+	name  string // that this process knows
+	wake  func()
+	fresh []flight                                                   // memory of those that come
+	note  func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
+	gone  bool                                                       // another consumer has taken its place, or the log is closed
 }
 
 // Consumer implements [engine.Dispatcher].
@@ -126,6 +127,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		return dst, err
 	}
 	defer l.mu.Unlock()
+	u.hungry = true
 	if u.moved && !c.gone {
 		u.moved = false
 		return dst, engine.ErrMoved
@@ -168,7 +170,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	if !all || err != nil || !u.same(c, back) {
 		return dst, l.storage("read", err)
 	}
-	passed := false
+	passed, handed := false, len(dst)
 	for len(dst) < full && u.next <= l.applied && !c.gone && u.owns() && !u.moved {
 		events, until, err := l.eventsFrom(u.next)
 		if err != nil {
@@ -189,7 +191,7 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			u.next, passed = r.Seq+1, true
 			switch {
 			case !mine || r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights[r.Seq] != nil:
-			case dueOf(r).After(l.clock.now()):
+			case !r.Due.IsZero() && dueOf(r).After(l.clock.now()):
 				u.park(r)
 			default:
 				dst = append(dst, c.handOut(r, nil))
@@ -199,9 +201,10 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			u.next, passed = until+1, true
 		}
 	}
-	if passed {
+	if passed && len(dst) == handed { // else the next cursor is written when they end
 		u.changed(false)
 	}
+	u.hungry = len(dst) < full
 	return dst, nil
 }
 
@@ -277,21 +280,41 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 
 // handOut notes that a delivery is polled. The caller holds mu.
 func (c *consumer) handOut(r *engine.Record, row *row) *engine.Delivery {
-	d := c.deliveryOf(r, row)
-	d.Token = c
-	c.unit.flights[r.Seq] = &flight{delivery: d, record: r, slot: slotOf(r), consumer: c, row: row}
-	return d
+	f := c.newFlight()
+	f.record, f.slot, f.consumer, f.row = r, slotOf(r), c, row
+	c.fill(&f.own, r, row)
+	f.own.Token, f.delivery = f, &f.own
+	c.unit.flights[r.Seq] = f
+	return f.delivery
+}
+
+// flightsAtOnce is how many flights are allocated together. They are never used again.
+const flightsAtOnce = 16
+
+func (c *consumer) newFlight() *flight {
+	if len(c.fresh) == 0 {
+		c.fresh = make([]flight, flightsAtOnce)
+	}
+	f := &c.fresh[0]
+	c.fresh = c.fresh[1:]
+	return f
 }
 
 // deliveryOf returns a delivery as this process sees it.
 func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
+	d := &engine.Delivery{}
+	c.fill(d, r, row)
+	return d
+}
+
+func (c *consumer) fill(d *engine.Delivery, r *engine.Record, row *row) {
 	here := r
 	if name := c.unit.log.here[r.Type]; name != "" && name != r.Type {
 		renamed := *r
 		renamed.Type = name
 		here = &renamed
 	}
-	d := &engine.Delivery{Record: here, Since: r.CreatedAt}
+	d.Record, d.Since = here, r.CreatedAt
 	if !r.Due.IsZero() {
 		d.Since = r.Due
 	}
@@ -302,5 +325,4 @@ func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
 			d.Together = max(row.Together, 1)
 		}
 	}
-	return d
 }

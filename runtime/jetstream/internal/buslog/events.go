@@ -28,10 +28,8 @@ const (
 // eventMsg returns the message of an event.
 func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
 	id := r.ID.String()
-	h := nats.Header{
-		idHeader: {id}, typeHeader: {r.Type}, versionHeader: {strconv.Itoa(max(r.Version, 1))},
-		createdHeader: {r.CreatedAt.UTC().Format(time.RFC3339Nano)},
-	}
+	v := [4]string{id, r.Type, strconv.Itoa(max(r.Version, 1)), r.CreatedAt.UTC().Format(time.RFC3339Nano)}
+	h := nats.Header{idHeader: v[0:1:1], typeHeader: v[1:2:2], versionHeader: v[2:3:3], createdHeader: v[3:4:4]}
 	if len(r.Metadata) > 0 {
 		h[metadataHeader] = []string{string(r.Metadata)}
 	}

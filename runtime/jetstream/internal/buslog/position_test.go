@@ -25,7 +25,10 @@ func newTestUnit(stands, next int64) *unit {
 func (u *unit) hold(begun bool, seqs ...int64) {
 	for _, seq := range seqs {
 		r := &engine.Record{Seq: seq}
-		u.flights[seq] = &flight{delivery: &engine.Delivery{Record: r}, record: r, begun: begun}
+		u.flights[seq] = &flight{delivery: &engine.Delivery{Record: r}, record: r}
+		if begun {
+			u.begin(u.flights[seq], time.Now())
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (u *unit) acquire(at int, wary int) {
 		u.prepared, u.plan, u.doubts = nil, nil, nil
 		u.wary, u.returning = 0, 0
 		u.setBusy(false)
-		u.flights, u.queue, u.reopen = map[int64]*flight{}, nil, nil
+		u.flights, u.queue, u.reopen, u.atWork = map[int64]*flight{}, nil, nil, nil
 		u.next, u.skip, u.sub.due = math.MaxInt64, [partCount]int64{}, nil
 		u.stored = u.changes
 	}

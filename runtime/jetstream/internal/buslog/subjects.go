@@ -1,7 +1,6 @@
 package buslog
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -56,7 +55,9 @@ func (l *Log) subject(tokens ...string) string {
 }
 
 func (l *Log) eventSubject(r *engine.Record) string {
-	return l.subject(eventToken, fmt.Sprintf("%02x", slotOf(r)), token(r.Type))
+	const digits = "0123456789abcdef"
+	slot := slotOf(r)
+	return l.stream.Name() + "." + eventToken + "." + digits[slot/16:slot/16+1] + digits[slot%16:slot%16+1] + "." + token(r.Type)
 }
 
 // cursorSubject returns the subject of a cursor: of the whole, or of a part.

@@ -23,6 +23,7 @@ type unit struct {
 	freed     [1 + partCount]time.Time   // since when nobody has a part, as far as this process has seen
 	letGo     time.Time                  // when parts were last given away
 	skip      [partCount]int64           // by part: it has looked at the events before this, wherever next is
+	hungry    bool                       // the last poll has found too little, so that new events wake the consumer
 	polled    bool                       // somebody has asked for deliveries
 	moved     bool                       // what this process has of the subscription has changed since the last poll
 	next      int64                      // the first event that was not looked at
@@ -34,6 +35,7 @@ type unit struct {
 	back      uint64                     // counts what was given back: it comes before what follows
 	wary      int                        // of so many deliveries the claim is stored before the handler is called
 	flights   map[int64]*flight          // what was polled, or is to be stored
+	atWork    []*flight                  // that have begun, and are not stored
 	left      map[*engine.Delivery]claim // of handlers that were left behind
 	queue     []*flight                  // that have ended, in the order in which they did
 
@@ -57,6 +59,7 @@ type unit struct {
 // flight is a delivery that was polled.
 type flight struct {
 	delivery *engine.Delivery // as it was handed out, with the names of this process
+	own      engine.Delivery  // the memory of it
 	record   *engine.Record   // under the name with which it was published
 	slot     int              // of the event
 	consumer *consumer        // that has polled it; nil if there is no more

@@ -233,16 +233,20 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 	for _, one := range u.reopen {
 		add(one.seq, one.slot)
 	}
+	simple, none := !u.sub.divided() && slices.Max(u.skip[:]) <= floor[whole]+1, len(u.sub.rows) == 0
 	for seq, f := range u.flights {
-		if f.plan == p {
-			continue
-		}
-		if u.sub.rows[seq] == nil && seq < u.nextOf(f.slot) {
+		switch {
+		case simple && none && seq > floor[whole]: // nearly all of them, and it has not ended
+			all[whole].next = min(all[whole].next, seq)
+		case f.plan != p && u.sub.rows[seq] == nil && seq < u.nextOf(f.slot):
 			add(seq, f.slot)
 		}
-		if f.begun {
+	}
+	u.atWork = slices.DeleteFunc(u.atWork, func(f *flight) bool { return f.stored || u.flights[f.record.Seq] != f })
+	for _, f := range u.atWork {
+		if f.plan != p {
 			one := &all[u.sub.at(f.slot)]
-			one.ran = append(one.ran, claim{Seq: seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.started})
+			one.ran = append(one.ran, claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.started})
 		}
 	}
 	return all

@@ -229,9 +229,11 @@ func (l *Log) applyEvent(r *engine.Record) {
 	slot := slotOf(r)
 	for _, u := range l.units {
 		switch {
+		case !u.hungry && u.next <= l.lastEvent: // it comes to it by itself
 		case !u.owns():
 		case u.hands(slot) && u.sub.matches(r):
-			if u.consumer != nil {
+			if u.hungry && u.consumer != nil {
+				u.hungry = false
 				u.consumer.wake()
 			}
 		case u.next > l.lastEvent: // it has looked at all others

@@ -108,8 +108,11 @@ func (s *Stream) AppendWithin(d time.Duration, msgs ...*Msg) (first int64, known
 // isBusy reports whether the server has refused messages because of others, which are on their
 // way.
 func isBusy(err error) bool {
+	if err == nil {
+		return false
+	}
 	var refused *ServerError
-	return err != nil && errors.As(err, &refused) && (refused.ErrCode == wrongLastInFlight || errors.Is(err, ErrBusy))
+	return errors.As(err, &refused) && (refused.ErrCode == wrongLastInFlight || errors.Is(err, ErrBusy))
 }
 
 func (s *Stream) append(ctx context.Context, until time.Time, msgs []*Msg) (first int64, known bool, err error) {
