@@ -20,7 +20,7 @@ var (
 
 	// ErrNobodyDispatches is returned by [File.CloseBreaker] if no process dispatches
 	// from the file.
-	ErrNobodyDispatches = errors.New("no process dispatches from this file")
+	ErrNobodyDispatches = errors.New("no process dispatches from this bus")
 )
 
 // NotFoundError says that the file has no such event, subscription, pause, open

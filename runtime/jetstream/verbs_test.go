@@ -49,6 +49,10 @@ func TestEveryVerbTakesAnAddress(t *testing.T) {
 		}
 		ids := strings.NewReplacer(
 			"DEAD", id("busgen dlq list "+shopTarget+" --json"), "OPEN", id("busgen events list "+shopTarget+" --status pending --json"), "TO", shopTarget)
+		if out := s.does("busgen status " + shopTarget); strings.Contains(out, "write-ahead log") {
+			t.Errorf("there is no write-ahead log:\n%s", out)
+		}
+		s.does("busgen audit " + shopTarget + " --action move") // is one that an audit can have
 		for step := range strings.Lines(strings.TrimSpace(everyVerb)) {
 			line, want, _ := strings.Cut(strings.TrimSpace(step), " → ")
 			status := 0

@@ -49,7 +49,7 @@ func TestAnOpenBreakerIsShownAndClosed(t *testing.T) {
 			t.Errorf("%d of 5 payments were made", n)
 		}
 		must(t, s.Shutdown(t.Context()))
-		findsNothing(t, "busgen breakers close shop.db charge-card", "no process dispatches from this file")
+		findsNothing(t, "busgen breakers close shop.db charge-card", "no process dispatches from this bus")
 	})
 }
 

@@ -159,7 +159,7 @@ func TestATailRefusesWhatMakesNoSense(t *testing.T) {
 			"shop.db --last 5 --since 1h":     {cli.StatusTrouble, "--last and --since exclude each other"},
 			"shop.db --max-payload -1":        {cli.StatusTrouble, "--max-payload is -1"},
 			"shop.db --type ''":               {cli.StatusTrouble, "--type is empty"},
-			"shop.db --type order.eaten":      {cli.StatusNo, "no event type of this file matches order.eaten"},
+			"shop.db --type order.eaten":      {cli.StatusNo, "no event type of this bus matches order.eaten"},
 			"shop.db --child-of 0123456789ab": {cli.StatusNotFound, "0123456789ab"},
 			"none.db":                         {cli.StatusTrouble, "there is no file none.db"},
 			"events.yaml":                     {cli.StatusTrouble, "events.yaml"},

@@ -47,7 +47,7 @@ func (c *call) knowTypes(globs []string) error {
 			matches = parsed.Match
 		}
 		if !slices.ContainsFunc(names.Types, matches) {
-			return cli.No(fmt.Errorf("no event type of this file matches %s%s", pattern,
+			return cli.No(fmt.Errorf("no event type of this bus matches %s%s", pattern,
 				meant(pattern, names.Types, globsOver(names.Types), "it has")))
 		}
 	}
@@ -88,9 +88,9 @@ func knowSubscription(name string, names inspect.Names) error {
 	case slices.Contains(names.Subscriptions, name):
 		return nil
 	case name == "":
-		return fmt.Errorf("there is no subscription with an empty name%s", meant(name, names.Subscriptions, nil, "the file has"))
+		return fmt.Errorf("there is no subscription with an empty name%s", meant(name, names.Subscriptions, nil, "the bus has"))
 	}
-	return fmt.Errorf("there is no subscription %s in this file%s", name, meant(name, names.Subscriptions, nil, "it has"))
+	return fmt.Errorf("there is no subscription %s in this bus%s", name, meant(name, names.Subscriptions, nil, "it has"))
 }
 
 // completeGroup matches the full name of a group.

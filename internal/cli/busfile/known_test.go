@@ -21,18 +21,18 @@ func TestAConditionThatCanNeverMatchIsNotReportedAsAllClear(t *testing.T) {
 		s.badNight()
 		group := shownID(t, "busgen dlq groups shop.db")
 		for command, want := range map[string]string{
-			"busgen dlq list shop.db --subscription charge-crad":                "there is no subscription charge-crad in this file: did you mean charge-card?",
-			"busgen dlq list shop.db --subscription ledger,zzz":                 "there is no subscription zzz in this file: it has send-receipt, charge-card, ledger",
+			"busgen dlq list shop.db --subscription charge-crad":                "there is no subscription charge-crad in this bus: did you mean charge-card?",
+			"busgen dlq list shop.db --subscription ledger,zzz":                 "there is no subscription zzz in this bus: it has send-receipt, charge-card, ledger",
 			"busgen dlq list shop.db --json --subscription zzz":                 "there is no subscription zzz",
-			"busgen dlq groups shop.db --type orders.*":                         "no event type of this file matches orders.*: did you mean order.*?",
-			"busgen dlq export shop.db --type order.plcaed":                     "no event type of this file matches order.plcaed: did you mean order.placed?",
-			"busgen dlq retry shop.db --type zzz":                               "no event type of this file matches zzz: it has order.placed, payment.requested",
+			"busgen dlq groups shop.db --type orders.*":                         "no event type of this bus matches orders.*: did you mean order.*?",
+			"busgen dlq export shop.db --type order.plcaed":                     "no event type of this bus matches order.plcaed: did you mean order.placed?",
+			"busgen dlq retry shop.db --type zzz":                               "no event type of this bus matches zzz: it has order.placed, payment.requested",
 			"busgen dlq discard shop.db --subscription zzz --because x --yes":   "there is no subscription zzz",
 			"busgen dlq purge shop.db --older-than 1s --subscription zzz --yes": "there is no subscription zzz",
 			"busgen dlq retry shop.db --group zzz":                              "no group of dead letters begins with zzz: there are ",
 			"busgen dlq list shop.db --group 00":                                "no group of dead letters begins with 00: there are ",
-			"busgen events list shop.db --type orders.placed":                   "no event type of this file matches orders.placed: did you mean order.placed?",
-			"busgen subscriptions pause shop.db --type orders.*":                "no event type of this file matches orders.*: did you mean order.*?",
+			"busgen events list shop.db --type orders.placed":                   "no event type of this bus matches orders.placed: did you mean order.placed?",
+			"busgen subscriptions pause shop.db --type orders.*":                "no event type of this bus matches orders.*: did you mean order.*?",
 		} {
 			got := typed(t, command, "")
 			if got.Status != cli.StatusNo || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
@@ -128,7 +128,7 @@ func TestAMisspeltNameIsSuggested(t *testing.T) {
 			"busgen subscriptions pause shop.db legder":         "; did you mean ledger?",
 			"busgen subscriptions remove shop.db legder --yes":  "; did you mean ledger?",
 			"busgen dlq show shop.db " + id + "/send-receit":    "did you mean send-receipt?",
-			"busgen dlq retry shop.db " + id + "/zzz":           "there is no subscription zzz in this file",
+			"busgen dlq retry shop.db " + id + "/zzz":           "there is no subscription zzz in this bus",
 			"busgen subscriptions resume shop.db --type order.": "there is no pause of type order.",
 		} {
 			if got := typed(t, command, ""); got.Status != cli.StatusNotFound || !strings.Contains(got.Stderr, want) {

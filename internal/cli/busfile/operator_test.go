@@ -474,13 +474,13 @@ func TestSteeringNeedsATargetThatExists(t *testing.T) {
 			}
 		}
 		for command, want := range map[string]string{
-			"busgen subscriptions pause shop.db legder":                        "there is no subscription legder in this file: it has send-receipt, charge-card, ledger",
-			"busgen subscriptions rewind shop.db ledger --to ffff --yes":       "there is no event ffff in this file",
-			"busgen subscriptions rewind shop.db legder --to beginning --yes":  "there is no subscription legder in this file: it has send-receipt, charge-card, ledger",
+			"busgen subscriptions pause shop.db legder":                        "there is no subscription legder in this bus: it has send-receipt, charge-card, ledger",
+			"busgen subscriptions rewind shop.db ledger --to ffff --yes":       "there is no event ffff in this bus",
+			"busgen subscriptions rewind shop.db legder --to beginning --yes":  "there is no subscription legder in this bus: it has send-receipt, charge-card, ledger",
 			"busgen subscriptions rewind shop.db ledger --to 2100-01-01 --yes": "ledger has handled nothing since then (2100-01-01T00:00:00Z)",
 			"busgen subscriptions resume shop.db charge-card":                  "there is no pause of subscription charge-card",
-			"busgen events show shop.db ffff":                                  "there is no event ffff in this file",
-			"busgen dlq show shop.db ffff":                                     "there is no event ffff in this file",
+			"busgen events show shop.db ffff":                                  "there is no event ffff in this bus",
+			"busgen dlq show shop.db ffff":                                     "there is no event ffff in this bus",
 		} {
 			if got := typed(t, command, ""); got.Status != cli.StatusNotFound || !strings.Contains(got.Stderr, want) {
 				t.Errorf("%s: status %d, %s", command, got.Status, got.Stderr)

@@ -119,7 +119,11 @@ func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
 // statusText formats a status for people.
 func (c *call) statusText(status inspect.Status) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, and %s in its write-ahead log\n", terminal.Clean(status.Path), terminal.Bytes(status.Size), terminal.Bytes(status.WAL))
+	fmt.Fprintf(&b, "%s: %s", terminal.Clean(status.Path), terminal.Bytes(status.Size))
+	if !strings.Contains(status.Path, "://") { // only a file has one
+		fmt.Fprintf(&b, ", and %s in its write-ahead log", terminal.Bytes(status.WAL))
+	}
+	b.WriteString("\n")
 	b.WriteString(c.owner(status.Owner))
 	fmt.Fprintf(&b, "%s\n", c.extent(status))
 	if status.Rates != nil {

@@ -52,7 +52,7 @@ func listSubscriptions(c *call) (string, error) {
 	case c.json:
 		return cli.Lines(subscriptions)
 	case len(subscriptions) == 0:
-		return "There are no subscriptions in this file.\n", nil
+		return "There are no subscriptions in this bus.\n", nil
 	}
 	return c.subscriptionTable(subscriptions), nil
 }

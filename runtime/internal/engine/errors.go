@@ -36,10 +36,10 @@ type AliasError struct {
 // Error says what to do.
 func (e *AliasError) Error() string {
 	if e.Shared {
-		return fmt.Sprintf("subscriptions %q and %q are the same one in this file, which has had both names: "+
+		return fmt.Sprintf("subscriptions %q and %q are the same one in this bus, which has had both names: "+
 			"subscribe to its present name first, so that the other one can become another subscription", e.Alias, e.Name)
 	}
-	return fmt.Sprintf("subscription %q is to have been called %q before, but the file has both, each with its own place in the log: "+
+	return fmt.Sprintf("subscription %q is to have been called %q before, but the bus has both, each with its own place in the log: "+
 		"remove the alias, or the one that nobody needs (busgen subscriptions remove)", e.Name, e.Alias)
 }
 

@@ -28,7 +28,7 @@ func (e *NotFoundError) Error() string {
 	if e.State != "" {
 		return fmt.Sprintf("event %s is not dead for subscription %q: %s", e.Key.EventID, e.Key.Subscription, e.State)
 	}
-	text := fmt.Sprintf("there is no %s %s in this file", e.Thing, e.Name)
+	text := fmt.Sprintf("there is no %s %s in this bus", e.Thing, e.Name)
 	if e.Thing == "event" {
 		return text + ": it was never published to it, or was pruned since"
 	}

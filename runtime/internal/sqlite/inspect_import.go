@@ -70,7 +70,7 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 		return false, "", err
 	}
 	if subscription == 0 {
-		return false, fmt.Sprintf("the file has no subscription %q: subscribe it first, or declare it in the catalogue", l.Subscription), nil
+		return false, fmt.Sprintf("the bus has no subscription %q: subscribe it first, or declare it in the catalogue", l.Subscription), nil
 	}
 	seq, wrong, err := storedEvent(c, l)
 	if wrong != "" || err != nil {
@@ -106,7 +106,7 @@ func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong strin
 		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), l.payload
 		FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		if !s.ColumnBool(1) || !bytes.Equal(s.ColumnRawText(2), l.Payload) {
-			wrong = fmt.Sprintf("the file has event %s with another type or payload", l.EventID)
+			wrong = fmt.Sprintf("the bus has event %s with another type or payload", l.EventID)
 		}
 		seq = s.ColumnInt64(0)
 		return nil

@@ -135,7 +135,7 @@ func (env *Env) TestAnImportNamesABadLineAndKeepsTheLinesBeforeIt(t *testing.T) 
 			"an unknown field":    {replace(`"type"`, `"typ"`), `unknown field "typ"`},
 			"no event":            {replace(lines[1][:50], `{"event_id":"00000000-0000-0000-0000-000000000000"`), "event_id is missing"},
 			"no subscription":     {replace(`"worker"`, `""`), "subscription is missing"},
-			"another one":         {replace(`"worker"`, `"nobody"`), `the file has no subscription "nobody": subscribe it first`},
+			"another one":         {replace(`"worker"`, `"nobody"`), `the bus has no subscription "nobody": subscribe it first`},
 			"no payload":          {replace(`"payload":{"number"`, `"metadata":{"number"`), "payload is missing"},
 			"no time of death":    {replace(`"dead_at":"2`, `"dead_at":"0001-01-01T00:00:00Z","published_at":"2`), "dead_at is missing"},
 			"no publication":      {replace(`"published_at":"2`, `"published_at":"0001-01-01T00:00:00Z","dead_at":"2`), "published_at is missing"},

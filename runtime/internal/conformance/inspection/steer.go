@@ -108,10 +108,10 @@ func (env *Env) TestSteeringAnUnknownNameListsTheKnownOnes(t *testing.T) {
 	f.Subscribe("printer", Fine)
 	Must(t, f.File.PauseTypes(t.Context(), "user.*", ""))
 	for want, err := range map[string]error{
-		"there is no subscription pinter in this file: it has printer":               f.File.PauseSubscription(t.Context(), "pinter", ""),
-		"there is no pause of subscription printer in this file: it has type user.*": f.File.ResumeSubscription(t.Context(), "printer"),
-		"there is no pause of type order.* in this file: it has type user.*":         f.File.ResumeTypes(t.Context(), "order.*"),
-		"there is no subscription x in this file: it has printer":                    last(f.File.RemoveSubscription(t.Context(), "x")),
+		"there is no subscription pinter in this bus: it has printer":               f.File.PauseSubscription(t.Context(), "pinter", ""),
+		"there is no pause of subscription printer in this bus: it has type user.*": f.File.ResumeSubscription(t.Context(), "printer"),
+		"there is no pause of type order.* in this bus: it has type user.*":         f.File.ResumeTypes(t.Context(), "order.*"),
+		"there is no subscription x in this bus: it has printer":                    last(f.File.RemoveSubscription(t.Context(), "x")),
 	} {
 		var missing *inspect.NotFoundError
 		if !errors.As(err, &missing) || err.Error() != want {

@@ -99,9 +99,9 @@ func (i *importing) check(ctx context.Context, letters []engine.DeadLetter) (goo
 		wrong := ""
 		switch {
 		case entry == nil:
-			wrong = fmt.Sprintf("the file has no subscription %q: subscribe it first, or declare it in the catalogue", one.Subscription)
+			wrong = fmt.Sprintf("the bus has no subscription %q: subscribe it first, or declare it in the catalogue", one.Subscription)
 		case r != nil && (l.registry.nameOf(r.Type) != l.registry.nameOf(one.Type) || !bytes.Equal(r.Payload, one.Payload)):
-			wrong = fmt.Sprintf("the file has event %s with another type or payload", one.EventID)
+			wrong = fmt.Sprintf("the bus has event %s with another type or payload", one.EventID)
 		case r == nil:
 			r = &engine.Record{
 				ID: one.EventID, Type: one.Type, Version: one.Version, Payload: one.Payload, Metadata: one.Metadata, CreatedAt: one.PublishedAt,
