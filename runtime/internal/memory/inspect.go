@@ -1,18 +1,17 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/memview"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -151,9 +150,9 @@ func (in *inspection) Audit(_ context.Context, f engine.AuditFilter, p engine.Pa
 	found := slices.DeleteFunc(slices.Clone(in.audit), func(e engine.AuditEntry) bool {
 		return f.Actor != "" && e.Actor != f.Actor || len(f.Actions) > 0 && !slices.Contains(f.Actions, e.Action) ||
 			f.Subscription != "" && in.known(f.Subscription) != in.known(e.Subscription) || f.Event != uuid.Nil && e.EventID != f.Event ||
-			!within(e.At, f.Since, f.Until)
+			!memview.Within(e.At, f.Since, f.Until)
 	})
-	return paged(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
+	return memview.Page(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
 }
 
 // note adds an entry to the audit.
@@ -193,12 +192,12 @@ func (in *inspection) Events(_ context.Context, f engine.Filter, p engine.Page) 
 			found = append(found, event)
 		}
 	})
-	return paged(p, found, 1, func(e engine.Event) []int64 { return []int64{seqs[e.ID]} }, false)
+	return memview.Page(p, found, 1, func(e engine.Event) []int64 { return []int64{seqs[e.ID]} }, false)
 }
 
 // chooses reports whether a filter of events chooses an event.
 func (in *inspection) chooses(f engine.Filter, r *engine.Record, event engine.Event) bool {
-	return in.matches(f, r, in.errorsOf(r)) && within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
+	return memview.Matches(f, r, in.namesOf, in.errorsOf(r)) && memview.Within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
 }
 
 // Event implements [engine.EventReader].
@@ -320,59 +319,6 @@ func (s *store) errorsOf(r *engine.Record) (texts []string) {
 		}
 	}
 	return append(texts, string(r.Metadata))
-}
-
-// matches reports whether an event, whose texts besides the payload are given, is one
-// of those that the filter chooses.
-func (s *store) matches(f engine.Filter, r *engine.Record, texts []string) bool {
-	typed := func(glob string) bool {
-		ok, err := typenames.MatchesAny(glob, s.namesOf(r.Type))
-		return ok && err == nil
-	}
-	contains := func(text string) bool { return strings.Contains(text, f.Text) }
-	switch {
-	case len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil && f.ChildOf == uuid.Nil:
-		return false
-	case len(f.Types) > 0 && !slices.ContainsFunc(f.Types, typed),
-		len(f.Events) > 0 && !slices.Contains(f.Events, r.ID),
-		f.CorrelationID != "" && f.CorrelationID != engine.LineageOf(r.Metadata).CorrelationID,
-		f.ChildOf != uuid.Nil && f.ChildOf != engine.LineageOf(r.Metadata).ParentID,
-		!bytes.Contains(r.Payload, []byte(f.Text)) && !slices.ContainsFunc(texts, contains):
-		return false
-	}
-	return true
-}
-
-// within reports whether a time is at since or later and before until; zero for no
-// bound.
-func within(at, since, until time.Time) bool {
-	return !at.Before(since) && (until.IsZero() || at.Before(until))
-}
-
-// paged returns a page of items in the order of their places, the highest first unless
-// ascending.
-func paged[T any](p engine.Page, items []T, numbers int, place func(T) []int64, ascending bool) ([]T, string, error) {
-	p, err := p.Complete()
-	if err != nil {
-		return nil, "", err
-	}
-	after, err := p.Place(numbers)
-	if err != nil {
-		return nil, "", err
-	}
-	compare := func(a, b []int64) int {
-		if ascending {
-			return slices.Compare(a, b)
-		}
-		return slices.Compare(b, a)
-	}
-	if after != nil {
-		items = slices.DeleteFunc(items, func(one T) bool { return compare(place(one), after) <= 0 })
-	}
-	slices.SortFunc(items, func(a, b T) int { return compare(place(a), place(b)) })
-	items = items[min(p.Offset, len(items)):]
-	items, cursor := engine.CutPage(p, items[:min(p.Limit+1, len(items))], place)
-	return items, cursor, nil
 }
 
 // errUnsupported is the error of what an inspection of a log in memory cannot do.

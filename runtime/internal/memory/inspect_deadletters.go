@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // letter is a dead delivery, and where it is.
@@ -48,14 +49,14 @@ func (s *store) chooses(f engine.Filter, l letter) bool {
 		l.died.Before(f.Since) || !f.Until.IsZero() && l.died.After(f.Until):
 		return false
 	}
-	return own && len(f.Types) == 0 || s.matches(f, l.Record, field(l.attempts, func(a engine.FailedAttempt) string { return a.Error }))
+	return own && len(f.Types) == 0 || memview.Matches(f, l.Record, s.namesOf, field(l.attempts, func(a engine.FailedAttempt) string { return a.Error }))
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
 func (in *inspection) DeadLetters(_ context.Context, f engine.Filter, p engine.Page, oldestFirst bool) ([]engine.DeadLetter, string, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	found, cursor, err := paged(p, in.letters(f), 3, letter.place, oldestFirst)
+	found, cursor, err := memview.Page(p, in.letters(f), 3, letter.place, oldestFirst)
 	var all []engine.DeadLetter
 	for _, l := range found {
 		all = append(all, in.deadLetter(l))

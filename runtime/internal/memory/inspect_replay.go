@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // replay gives events to a subscription again. It implements [engine.Sweep].
@@ -42,7 +43,7 @@ func (in *inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
 	}
 	p := &replay{ledger: ledger{in: in, entry: entry}, sub: sub}
 	in.eachFrom(max(first, sub.start+1), func(r *engine.Record) {
-		if sub.handled(r) && within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && in.matches(spec.Filter, r, []string{string(r.Metadata)}) {
+		if sub.handled(r) && memview.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && memview.Matches(spec.Filter, r, in.namesOf, []string{string(r.Metadata)}) {
 			p.events = append(p.events, r)
 		}
 	})

@@ -1,16 +1,13 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // Pause implements [engine.Pauser].
@@ -74,7 +71,7 @@ func (l *Log) changePauses(change func() error) error {
 
 // pauseAt returns where a pause is among those that are stored, or -1.
 func (s *store) pauseAt(p engine.Pause) int {
-	return slices.IndexFunc(s.pauses, func(other engine.Pause) bool { return other.Kind == p.Kind && other.Target == p.Target })
+	return memview.PauseAt(s.pauses, p)
 }
 
 // Pauses implements [engine.Pauser].
@@ -101,38 +98,17 @@ func (l *Log) WatchPauses(ctx context.Context, f func([]engine.Pause)) error {
 
 // pausesHere returns what is paused under the names of this process.
 func (l *Log) pausesHere() []engine.Pause {
-	pauses := slices.Clone(l.pauses)
-	names := typenames.All(l.types)
-	for i := range pauses {
-		p := &pauses[i]
-		if p.Kind == engine.PauseSubscription {
-			if sub := l.known(p.Target); sub != nil {
-				p.Target = l.nameHere(sub)
-			}
-			continue
+	return memview.PausesHere(l.pauses, l.types, l.here, func(name string) string {
+		if sub := l.known(name); sub != nil {
+			return l.nameHere(sub)
 		}
-		besides := map[string]bool{}
-		for _, row := range l.types {
-			here := l.here[row.Written]
-			itself, _ := typenames.Matches(p.Target, here)
-			if any, _ := typenames.MatchesAny(p.Target, names[row.Name]); any && !itself {
-				besides[here] = true
-			}
-		}
-		p.Besides = strings.Join(slices.Sorted(maps.Keys(besides)), " ")
-	}
-	slices.SortStableFunc(pauses, func(a, b engine.Pause) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Target, b.Target))
+		return name
 	})
-	return pauses
 }
 
 // typePaused reports whether a type is paused, under any of its names.
 func (s *store) typePaused(written string) bool {
-	return slices.ContainsFunc(s.pauses, func(p engine.Pause) bool {
-		matches, err := typenames.MatchesAny(p.Target, s.namesOf(written))
-		return p.Kind == engine.PauseType && matches && err == nil
-	})
+	return memview.TypePaused(s.pauses, s.namesOf, written)
 }
 
 // releaseHeld makes the held deliveries due whose types are not paused.

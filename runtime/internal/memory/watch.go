@@ -2,11 +2,10 @@ package memory
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // watchSlack covers publishers that took the time and stored their event later.
@@ -81,13 +80,7 @@ func (w *watch) Read(limit int) ([]*engine.Record, error) {
 // read returns what follows. The caller holds the store's mu.
 func (w *watch) read(limit int) (found []*engine.Record) {
 	l := w.log
-	wanted := map[string]bool{}
-	for _, row := range l.types {
-		wanted[row.Written] = slices.ContainsFunc(w.spec.Types, func(glob string) bool {
-			ok, err := typenames.MatchesAny(glob, l.namesOf(row.Written))
-			return ok && err == nil
-		})
-	}
+	wanted := memview.Wanted(l.types, w.spec.Types, l.namesOf)
 	for ; w.after < l.last && len(found) < limit; w.after++ {
 		r := l.events[w.after+1]
 		if r == nil && w.after >= w.began {

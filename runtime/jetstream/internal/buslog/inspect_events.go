@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // Events implements [engine.EventReader].
@@ -43,7 +44,7 @@ func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page
 	if err != nil {
 		return nil, "", err
 	}
-	return paged(p, found, 1, func(e engine.Event) []int64 { return []int64{e.Seq} }, false)
+	return memview.Page(p, found, 1, func(e engine.Event) []int64 { return []int64{e.Seq} }, false)
 }
 
 // publisherSlack is by how much the clock of a publisher may be behind those of others.
@@ -51,7 +52,7 @@ const publisherSlack = time.Hour
 
 // chooses reports whether a filter of events chooses an event.
 func (in *Inspection) chooses(f engine.Filter, r *engine.Record, event engine.Event) bool {
-	return in.shown(r) && in.matches(f, r, in.errorsOf(r)) && within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
+	return in.shown(r) && memview.Matches(f, r, in.registry.namesOf, in.errorsOf(r)) && memview.Within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
 }
 
 // Event implements [engine.EventReader].

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // letter is a dead delivery, and where it is.
@@ -50,7 +51,7 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 	for _, a := range one.Attempts {
 		texts = append(texts, a.Error)
 	}
-	return own && len(f.Types) == 0 || l.matches(f, one.record(), texts)
+	return own && len(f.Types) == 0 || memview.Matches(f, one.record(), l.registry.namesOf, texts)
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
@@ -59,7 +60,7 @@ func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine
 		return nil, "", err
 	}
 	defer in.mu.Unlock()
-	found, cursor, err := paged(p, in.letters(f), 3, letter.place, oldestFirst)
+	found, cursor, err := memview.Page(p, in.letters(f), 3, letter.place, oldestFirst)
 	var all []engine.DeadLetter
 	for _, l := range found {
 		all = append(all, in.deadLetter(l))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/memview"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -132,7 +133,7 @@ func (in *Inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
 	}
 	p := &replay{ledger: ledger{in: in, entry: note}, sub: s}
 	err := in.each(max(from, s.Start+1), func(r *engine.Record) bool {
-		if s.handled(r) && within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && in.matches(spec.Filter, r, []string{string(r.Metadata)}) {
+		if s.handled(r) && memview.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && memview.Matches(spec.Filter, r, in.registry.namesOf, []string{string(r.Metadata)}) {
 			p.seqs = append(p.seqs, r.Seq)
 		}
 		return true

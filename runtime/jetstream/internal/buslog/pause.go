@@ -1,16 +1,13 @@
 package buslog
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/internal/memview"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -76,7 +73,7 @@ func (l *Log) told(err error) error {
 
 // pauseAt returns where a pause is among those that are stored, or -1.
 func (r *registry) pauseAt(p engine.Pause) int {
-	return slices.IndexFunc(r.Pauses, func(other engine.Pause) bool { return other.Kind == p.Kind && other.Target == p.Target })
+	return memview.PauseAt(r.Pauses, p)
 }
 
 // Pauses implements [engine.Pauser].
@@ -137,36 +134,15 @@ func (l *Log) tell() {
 
 // pausesHere returns what is paused under the names of this process. The caller holds mu.
 func (l *Log) pausesHere() []engine.Pause {
-	pauses := slices.Clone(l.registry.Pauses)
-	names := typenames.All(l.registry.Types)
-	for i := range pauses {
-		p := &pauses[i]
-		if p.Kind == engine.PauseSubscription {
-			if s := l.registry.known(p.Target); s != nil {
-				p.Target = l.nameHere(s.ID, s.Name)
-			}
-			continue
+	return memview.PausesHere(l.registry.Pauses, l.registry.Types, l.here, func(name string) string {
+		if s := l.registry.known(name); s != nil {
+			return l.nameHere(s.ID, s.Name)
 		}
-		besides := map[string]bool{}
-		for _, row := range l.registry.Types {
-			here := l.here[row.Written]
-			itself, _ := typenames.Matches(p.Target, here)
-			if any, _ := typenames.MatchesAny(p.Target, names[row.Name]); any && !itself {
-				besides[here] = true
-			}
-		}
-		p.Besides = strings.Join(slices.Sorted(maps.Keys(besides)), " ")
-	}
-	slices.SortStableFunc(pauses, func(a, b engine.Pause) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Target, b.Target))
+		return name
 	})
-	return pauses
 }
 
 // typePaused reports whether a type is paused, under any of its names. The caller holds mu.
 func (l *Log) typePaused(written string) bool {
-	return slices.ContainsFunc(l.registry.Pauses, func(p engine.Pause) bool {
-		matches, err := typenames.MatchesAny(p.Target, l.registry.namesOf(written))
-		return p.Kind == engine.PauseType && matches && err == nil
-	})
+	return memview.TypePaused(l.registry.Pauses, l.registry.namesOf, written)
 }

@@ -3,11 +3,10 @@ package buslog
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/typenames"
+	"github.com/busgen/busgen/runtime/internal/memview"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -99,13 +98,7 @@ func (w *watch) Read(limit int) ([]*engine.Record, error) {
 // read returns what follows. The caller holds mu.
 func (w *watch) read(limit int) (found []*engine.Record, err error) {
 	l := w.log
-	wanted := map[string]bool{}
-	for _, row := range l.registry.Types {
-		wanted[row.Written] = slices.ContainsFunc(w.spec.Types, func(glob string) bool {
-			ok, err := typenames.MatchesAny(glob, l.registry.namesOf(row.Written))
-			return ok && err == nil
-		})
-	}
+	wanted := memview.Wanted(l.registry.Types, w.spec.Types, l.registry.namesOf)
 	end := l.applied
 	err = l.each(w.after+1, func(r *engine.Record) bool {
 		if len(found) == limit {
