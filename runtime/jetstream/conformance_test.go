@@ -4,6 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,9 +58,9 @@ func (s *servers) connect(address string) (*nats.Conn, error) {
 }
 
 // newEngine returns an engine for one suite. Each log has a server of its own.
-func newEngine() *conformance.Engine {
+func newEngine(more ...jetstream.Option) *conformance.Engine {
 	all := &servers{all: map[string]*server{}}
-	opts := []jetstream.Option{jetstream.Through(all.connect), jetstream.Silent(), jetstream.Hasty()}
+	opts := append([]jetstream.Option{jetstream.Through(all.connect), jetstream.Silent()}, more...)
 	if !*onDisk {
 		opts = append(opts, jetstream.InMemory())
 	}
@@ -91,11 +94,33 @@ func TestConformance(t *testing.T) {
 	if *readRows {
 		buslog.WholeBytes = 0
 	}
-	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions)
+	conformance.Run(t, &conformance.Env{Engine: newEngine(jetstream.Hasty())}, exceptions)
 }
 
+// The suite takes a process for dead at once, so that it can say when something happens. Here
+// are its tests of crashes once more, on processes that are dead when nobody has reached them
+// for three seconds.
+func TestCrashesOfProcessesThatMayComeBack(t *testing.T) {
+	env := &conformance.Env{Engine: newEngine()}
+	found := 0
+	for _, name := range conformance.Names(env) {
+		if crashes.MatchString(name) && !slices.Contains(timed, name) {
+			found++
+			t.Run(name, func(t *testing.T) { reflect.ValueOf(env).MethodByName(name).Interface().(func(*testing.T))(t) })
+		}
+	}
+	if found < 30 {
+		t.Errorf("the suite has %d tests of crashes, want 30 or more", found)
+	}
+}
+
+var crashes = regexp.MustCompile("Crash|Suspect|Poison|Half|Halves|Halved|Kill|Death|Dies|Died")
+
+// timed are tests of crashes that say when a process is taken over.
+var timed = []string{"TestASuspectDoesNotWaitForAnEventThatWaitsForIt", "TestASuspectThatWaitsForALimitHoldsUpNobody"}
+
 func TestInspection(t *testing.T) {
-	conformance.Run(t, &inspection.Env{Engine: newEngine()}, inspectionExceptions)
+	conformance.Run(t, &inspection.Env{Engine: newEngine(jetstream.Hasty())}, inspectionExceptions)
 }
 
 // exceptions are the tests of the suite that do not hold for this engine, by reason.

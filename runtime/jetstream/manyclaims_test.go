@@ -122,6 +122,7 @@ func crowdDies(t *testing.T, batches bool, messages int) (partly bool) {
 	x.handle(first, batches)
 	conformance.Must(t, first.Start(ctx))
 	time.Sleep(10 * time.Second)
+	synctest.Wait()
 	if x.blocked != 100 {
 		t.Fatalf("%d handlers run, want 100", x.blocked)
 	}
