@@ -187,3 +187,27 @@ func TestEventsThatCannotBeWrittenTogetherAreNobodysSuccess(t *testing.T) {
 		}
 	})
 }
+
+// The context of who looks may end while the events of others are written. That is not theirs to suffer.
+func TestWhoEndsWhileTheEventsOfOthersAreWrittenTakesNothingBack(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer log.writer.conn.UpdateHook(nil)
+		runs := 0
+		errs := transactTogether(t, log, func(tx engine.Tx) error {
+			runs++
+			records := make([]engine.Record, maxInsertRows-1)
+			for i := range records {
+				records[i] = heldRecord()
+			}
+			return tx.Append(records)
+		}, func(tx engine.Tx) error {
+			log.writer.conn.UpdateHook(func(sqlite3.AuthorizerActionCode, string, string, int64) { cancel() })
+			_, err := tx.ExecContext(ctx, "SELECT count(*) FROM events")
+			return err
+		})
+		if errs[0] != nil || !errors.Is(errs[1], context.Canceled) || runs != 1 {
+			t.Errorf("the errors are %v, and the first function ran %d times", errs, runs)
+		}
+	})
+}

@@ -112,16 +112,24 @@ func (s *Session) touchesOurs(raw *sqlite3.Stmt) bool {
 	return s.shared.mark(raw).reads || s.shared.rebuilt
 }
 
-// before calls Before. What that inserts does not show in last_insert_rowid().
+// before calls Before, which the end of the program's context does not interrupt. What that inserts does
+// not show in last_insert_rowid().
 func (s *Session) before() error {
 	if s.Before == nil {
 		return nil
 	}
 	last, up := s.shared.conn.LastInsertRowID(), s.shared.guard.up
 	s.shared.guard.up = false
+	s.shared.conn.SetInterrupt(context.Background())
 	err := s.Before()
 	s.shared.guard.up = up
 	s.shared.conn.SetLastInsertRowID(last)
+	if err == nil {
+		err = s.until.Err()
+	}
+	if err == nil {
+		s.shared.conn.SetInterrupt(&s.until)
+	}
 	return err
 }
 
