@@ -39,6 +39,8 @@ type Log struct {
 	watchers []func([]engine.Pause)
 	asked    func([]engine.BreakerRequest)
 
+	pruning pruning
+
 	mu          sync.Mutex
 	mute        func() // this process does not say any more that it is alive
 	clock       clock

@@ -47,3 +47,44 @@ func TestPruneKeepsEventsThatAreNeededAgain(t *testing.T) {
 		}
 	})
 }
+
+// The log is not read from its beginning each time, and what was needed before is pruned when
+// nobody needs it any more.
+func TestPruneRemembersWhereItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, ctx := openEmpty(t), context.Background()
+		publish := func(n int, eventType string) {
+			var all []engine.Record
+			for range n {
+				all = append(all, engine.Record{ID: uuid.New(), Type: eventType, Version: 1, CreatedAt: time.Now(), Payload: []byte("{}")})
+			}
+			must(t, in.Append(ctx, all))
+		}
+		prune := func(want int) {
+			t.Helper()
+			if n, err := in.Prune(ctx, time.Now().Add(-time.Hour)); n != want || err != nil {
+				t.Errorf("%d events are pruned (%v), want %d", n, err, want)
+			}
+		}
+		must(t, in.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "late", Pattern: "order.*"}}))
+		publish(300, "order.placed")
+		publish(300, "nobody.cares")
+		time.Sleep(2 * time.Hour)
+		publish(500, "order.placed")
+		prune(300)
+		if in.pruning.from < 600 || len(in.pruning.kept) != 300 {
+			t.Errorf("it goes on at %d, and remembers %d events", in.pruning.from, len(in.pruning.kept))
+		}
+		prune(0)
+		_, err := in.RemoveConsumer(ctx, "late", "ada")
+		must(t, err)
+		prune(300)
+		time.Sleep(2 * time.Hour)
+		publish(1, "nobody.cares")
+		prune(500)
+		time.Sleep(2 * time.Hour)
+		prune(0) // the newest event stays
+		publish(1, "nobody.cares")
+		prune(1)
+	})
+}

@@ -1,0 +1,204 @@
+package buslog
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// pruning remembers how far the log was looked at for events to prune, so that it is not read
+// from the beginning each time.
+type pruning struct {
+	mu   sync.Mutex
+	from int64            // what is before was looked at; 0 for nothing
+	kept []*engine.Record // what is before, and was needed then, without payloads
+}
+
+// mostKept is how many events are remembered. What comes behind them is read again.
+const mostKept = 1 << 16
+
+// Prune implements [engine.Maintainer]. The newest event stays.
+func (l *Log) Prune(ctx context.Context, before time.Time) (count int, err error) {
+	if err := l.sync(ctx); err != nil {
+		return 0, err
+	}
+	l.pruning.mu.Lock()
+	defer l.pruning.mu.Unlock()
+	look := pruneLook{before: before}
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	var old []*engine.Record
+	for _, r := range l.pruning.kept {
+		if l.prunable(r, before) {
+			old = append(old, r)
+		} else {
+			look.kept = append(look.kept, r)
+		}
+	}
+	from := max(l.pruning.from, 1)
+	l.pruning.from, l.pruning.kept = 0, nil // until all is well
+	l.mu.Unlock()
+	for complete := true; ; {
+		for len(old) > 0 {
+			deleted, looked, err := l.forget(ctx, old[:min(len(old), pruneStep)])
+			if count += deleted; err != nil {
+				return count, l.storage("prune", err)
+			}
+			complete = complete && deleted == looked // else some are needed again
+			old = old[looked:]
+		}
+		if from == 0 {
+			if complete {
+				l.pruning.from, l.pruning.kept = look.again, look.kept
+			}
+			return count, nil
+		}
+		if err := l.enter(); err != nil {
+			return count, err
+		}
+		old, from, err = l.old(from, &look)
+		l.mu.Unlock()
+		if err != nil {
+			return count, err
+		}
+	}
+}
+
+// pruneLook is a search for events to prune.
+type pruneLook struct {
+	before time.Time
+	kept   []*engine.Record // that are needed
+	again  int64            // the first event that has to be looked at again; 0 for none yet
+}
+
+// see notes an event that was looked at, and reports whether it can be pruned. The caller holds
+// mu.
+func (p *pruneLook) see(l *Log, r *engine.Record) bool {
+	switch {
+	case l.prunable(r, p.before):
+		return true
+	case p.again > 0:
+	case !r.CreatedAt.Before(p.before) || len(p.kept) == mostKept:
+		p.again = r.Seq
+	default:
+		p.kept = append(p.kept, r)
+	}
+	return false
+}
+
+// prunable reports whether nobody needs an event, and it is old enough. The caller holds mu.
+func (l *Log) prunable(r *engine.Record, before time.Time) bool {
+	return r.CreatedAt.Before(before) && !slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.needs(r) })
+}
+
+// old returns events from a sequence number on that nobody needs and that are old enough,
+// without their payloads, and where to go on; 0 if there are no more. The caller holds mu.
+func (l *Log) old(from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
+	var newest *engine.Record
+	young := 0
+	err = l.each(from, func(r *engine.Record) bool {
+		if young++; r.CreatedAt.Before(look.before) {
+			young = 0
+		}
+		if newest != nil && look.see(l, newest) {
+			old = append(old, newest)
+		}
+		newest = &engine.Record{Seq: r.Seq, ID: r.ID, Type: r.Type, Key: r.Key, Keyed: r.Keyed, Origin: r.Origin, CreatedAt: r.CreatedAt}
+		if len(old) == pruneRound {
+			next = r.Seq
+			return false
+		}
+		return young < pruneStep // their order is nearly that of the log
+	})
+	if next == 0 && look.again == 0 { // it may not be the newest one any more
+		if look.again = from; newest != nil {
+			look.again = newest.Seq
+		}
+	}
+	return old, next, err
+}
+
+// pruneRound is how many events are looked up at a time.
+const pruneRound = 16 * pruneStep
+
+// pruneStep is how many events are deleted at a time.
+const pruneStep = 256
+
+// pruned is the record of events that were deleted, for those who have yet to read them.
+type pruned struct {
+	Seqs []int64 `json:"seqs"`
+}
+
+// forget deletes events and the rows of their deliveries, which are settled. Those that are
+// needed again stay. It looks at so many events as fit into a batch with their rows.
+func (l *Log) forget(ctx context.Context, old []*engine.Record) (deleted, looked int, err error) {
+	var p pruned
+	var h pruneHistory
+	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		l.mu.Unlock()
+		h, err = l.history(ctx)
+		if l.mu.Lock(); err != nil {
+			return nil, err
+		}
+		p.Seqs, looked = nil, 0
+		all := l.inOrder()
+		for _, r := range old {
+			if len(msgs) >= batchRoom {
+				break
+			}
+			looked++
+			if slices.ContainsFunc(all, func(s *sub) bool { return s.needs(r) }) {
+				continue
+			}
+			p.Seqs = append(p.Seqs, r.Seq)
+			for _, s := range all {
+				if s.rows[r.Seq] != nil {
+					msgs = append(msgs, l.rowMsg(s.ID, &row{Seq: r.Seq, State: gone}, s.revOf(r.Seq)))
+				}
+			}
+		}
+		if len(p.Seqs) == 0 {
+			return nil, nil
+		}
+		data, _ := json.Marshal(p)
+		msgs = append(msgs, l.historyMsg(h, p.Seqs))
+		return append(msgs, &stream.Msg{Subject: l.subject(pruneToken), Data: data, TTL: goneTime}), nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, seq := range p.Seqs {
+		if err := l.stream.Delete(ctx, seq); err != nil {
+			return i, 0, err
+		}
+	}
+	return len(p.Seqs), looked, nil
+}
+
+// applyPruned forgets events that are deleted. The caller holds mu.
+func (l *Log) applyPruned(p pruned) {
+	gone := map[int64]bool{}
+	for _, seq := range p.Seqs {
+		gone[seq] = true
+		for w := range l.watches {
+			if seq > w.after && seq > w.began {
+				w.passed++
+			}
+		}
+	}
+	l.ring.events = slices.DeleteFunc(l.ring.events, func(r *engine.Record) bool { return gone[r.Seq] })
+}
+
+// needs reports whether an event is open for a subscription, or a dead letter.
+func (s *sub) needs(r *engine.Record) bool {
+	if row := s.rows[r.Seq]; row != nil {
+		return row.open() || row.State == dead
+	}
+	return s.pending(r)
+}
