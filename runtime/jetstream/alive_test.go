@@ -68,8 +68,8 @@ func TestAProcessIsNotDeadBecauseAnotherOneWasStoppedWhileItAsked(t *testing.T) 
 	for offset := range 8 {
 		synctest.Test(t, func(t *testing.T) {
 			x := newSharing(t)
-			begun := 0
-			x.takes = func(int) time.Duration { begun++; return 15 * time.Second }
+			var begun atomic.Int64
+			x.takes = func(int) time.Duration { begun.Add(1); return 15 * time.Second }
 			first := x.start(1)
 			publish, end := x.publisher()
 			publish("key")
@@ -83,8 +83,8 @@ func TestAProcessIsNotDeadBecauseAnotherOneWasStoppedWhileItAsked(t *testing.T) 
 			time.Sleep(300 * time.Millisecond)
 			first.line.Restore()
 			time.Sleep(time.Minute)
-			if begun != 1 {
-				t.Errorf("%d handlers have begun, want 1", begun)
+			if n := begun.Load(); n != 1 {
+				t.Errorf("%d handlers have begun, want 1", n)
 			}
 			first.shutdown()
 			second.shutdown()

@@ -133,17 +133,17 @@ func TestAnotherProcessTakesOverWhenTheLogOfTheOwnerIsBroken(t *testing.T) {
 		if _, err := runtime.Publish(context.Background(), p.bus, conformance.PaidType, conformance.OrderPaid{}); err == nil {
 			t.Error("the first process has not noticed")
 		}
+		x.mu.Lock()
+		x.keys, x.handled = map[string]*keyHistory{}, 0
+		x.mu.Unlock()
 		next := x.start(1)
-		x.keys = map[string]*keyHistory{}
-		x.handled = 0
+		publish, end = x.publisher()
 		for range 10 {
-			if _, err := runtime.Publish(context.Background(), next.bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "new", Number: x.key("new").published}); err != nil {
-				t.Error(err)
-			}
-			x.key("new").published++
+			publish("new")
 		}
 		x.wait(time.Minute)
 		next.shutdown()
+		end()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		p.bus.Shutdown(ctx)

@@ -70,8 +70,10 @@ func newSharing(t *testing.T) *sharing {
 }
 
 func (x *sharing) open() *sharer {
+	x.mu.Lock()
 	x.started++
 	p := &sharer{of: x, name: fmt.Sprint("process ", x.started), line: x.server.Line()}
+	x.mu.Unlock()
 	through := jetstream.Through(func(string) (*nats.Conn, error) {
 		return p.line.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 	})
