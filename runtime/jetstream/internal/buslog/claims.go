@@ -16,13 +16,16 @@ import (
 //     begin that waiting would cost too much. Their claims are stored every flushDelay. After a
 //     crash nobody knows who has ended the process, so it counts for nobody.
 //
-// A unit is busy when more handlers begin than burst in exactWindow, until none has begun for
-// as long. All cursors that it has say so. After a crash while it was busy, it is exact for the
+// A unit is busy when more handlers begin than burst in exactWindow, or burstOfAll in all units
+// of the process, until none has begun for as long. All cursors that it has say so. After a crash while it was busy, it is exact for the
 // next waryEvents. So that these are enough, no handler begins while mostUnstored have ended
 // and are not stored.
 
 // exactWindow is the time in which burst handlers are claimed exactly.
 const exactWindow = 100 * time.Millisecond
+
+// burstOfAll is how many handlers of all units are claimed exactly in exactWindow.
+const burstOfAll = 8 * burst
 
 // mostUnstored is how many deliveries of a busy unit have ended and are not stored at most,
 // but for those that ran beside each other. At half of it they are stored at once.
@@ -41,7 +44,12 @@ func (u *unit) claim(slot int, suspect bool, started time.Time) (first bool) {
 		if started.Sub(u.window) > exactWindow {
 			u.window, u.exact = started, 0
 		}
-		if u.exact++; u.exact <= burst {
+		all := &u.log.claimed
+		if started.Sub(all.window) > exactWindow {
+			all.window, all.exact = started, 0
+		}
+		u.exact++
+		if all.exact++; u.exact <= burst && all.exact <= burstOfAll {
 			return true
 		}
 		u.setBusy(true)
@@ -54,13 +62,7 @@ func (u *unit) claim(slot int, suspect bool, started time.Time) (first bool) {
 
 // setBusy changes the mode. The caller holds mu.
 func (u *unit) setBusy(busy bool) {
-	if u.busyMode == busy {
-		return
-	}
-	if u.busyMode = busy; busy {
-		u.log.busy.Add(1)
-	} else {
-		u.log.busy.Add(-1)
+	if u.busyMode = busy; !busy {
 		u.calm.Stop()
 	}
 }

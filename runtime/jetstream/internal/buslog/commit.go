@@ -15,17 +15,22 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// flushDelay is for how long a success may be known to this process only, while few
-// subscriptions are busy; mostDelay is the longest such time.
+// flushDelay is for how long a success may be known to this process only; busyDelay if the
+// subscription is busy. Each stores its own cursor, which costs the servers more than many
+// deliveries cost this process.
 const (
 	flushDelay = 5 * time.Millisecond
-	mostDelay  = 20 * time.Millisecond
+	busyDelay  = 20 * time.Millisecond
 )
 
-// delay returns for how long a success may be known to this process only. Each busy
-// subscription stores its own cursor, so the more there are, the less often they do.
-func (l *Log) delay() time.Duration {
-	return min(max(flushDelay, time.Duration(l.busy.Load())*time.Millisecond), mostDelay)
+// delay returns for how long a success may be known to this process only.
+func (u *unit) delay() time.Duration {
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	if u.busyMode {
+		return busyDelay
+	}
+	return flushDelay
 }
 
 // burst is how many successes, and beginnings of handlers, are stored at once after a quiet
@@ -51,7 +56,7 @@ func (u *unit) run() {
 		select {
 		case <-u.now:
 		case <-u.soon:
-			delay := u.log.delay()
+			delay := u.delay()
 			left = min(left+int(time.Since(last)/delay), burst)
 			last = time.Now()
 			if left > 0 {

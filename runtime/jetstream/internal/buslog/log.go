@@ -63,9 +63,12 @@ type Log struct {
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
 	reaching    []reaching    // those who wait for a message
 	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
-	busy        atomic.Int32  // how many units are, see claims.go
-	entries     int64         // of the audit, in the batch that is being made
-	pausesNew   bool          // the registry has changed since the watchers were told
+	claimed     struct {      // of all units, see claims.go
+		window time.Time
+		exact  int
+	}
+	entries     int64 // of the audit, in the batch that is being made
+	pausesNew   bool  // the registry has changed since the watchers were told
 	requestsNew bool
 }
 

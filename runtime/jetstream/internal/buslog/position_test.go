@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -100,5 +101,27 @@ func TestABusySubscriptionBeginsNoMoreThanItsSuccessorClaims(t *testing.T) {
 	}
 	if waits != mostUnstored {
 		t.Errorf("%d handlers of %d wait until others are stored, want %d", waits, 2*mostUnstored, mostUnstored)
+	}
+}
+
+// Many subscriptions that begin few handlers each would wait for a round trip for every one.
+func TestSubscriptionsThatBeginManyHandlersTogetherAreBusy(t *testing.T) {
+	l, now := newTestLog(), time.Now()
+	busy := 0
+	for n := range 40 {
+		s := l.sub(fmt.Sprint("orders-", n))
+		u := l.unitOf(s)
+		s.parts[whole] = part{cursor{N: 1, Owner: "me", Next: 1}, 1}
+		u.running = true // nothing is stored
+		u.acquire(whole, 0)
+		for range burst / 2 {
+			u.claim(0, false, now)
+		}
+		if u.busyMode {
+			busy++
+		}
+	}
+	if want := 40 - burstOfAll/(burst/2); busy != want {
+		t.Errorf("%d subscriptions are busy, want %d", busy, want)
 	}
 }

@@ -52,7 +52,7 @@ type unit struct {
 	doubts   []*plan       // that may be stored
 	written  chan struct{} // closed when stored has changed; nil while nobody waits
 	now      chan struct{} // something is to be stored at once
-	soon     chan struct{} // something is to be stored within the delay of the log
+	soon     chan struct{} // something is to be stored within delay
 	running  bool          // there is a goroutine that stores
 }
 
