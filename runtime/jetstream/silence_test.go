@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -63,6 +64,7 @@ func TestAProcessThatHasLostASubscriptionTakesItAgain(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		conformance.Must(t, publications["one"].publish(ctx, other))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if second != 1 {
 			t.Fatalf("the second process has handled %d events, want 1", second)
 		}
@@ -70,6 +72,7 @@ func TestAProcessThatHasLostASubscriptionTakesItAgain(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		conformance.Must(t, publications["one"].publish(ctx, bus))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if first != 1 {
 			t.Errorf("the first process has handled %d events after the second one ended, want 1", first)
 		}
