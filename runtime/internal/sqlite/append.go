@@ -91,6 +91,15 @@ func (e logged) special() bool { return !e.Due.IsZero() || e.Dedupe != nil }
 
 // insertPlain writes events that are due at once and have no key.
 func (w *writer) insertPlain(events []logged) error {
+	if err := w.insertAll(events); err != nil {
+		return err
+	}
+	w.events = append(w.events, events...)
+	return nil
+}
+
+// insertAll writes the rows of such events, and sets their Seq.
+func (w *writer) insertAll(events []logged) error {
 	for left := events; len(left) > 0; {
 		rows := 1
 		for rows*2 <= min(len(left), maxInsertRows) {
@@ -101,7 +110,6 @@ func (w *writer) insertPlain(events []logged) error {
 		}
 		left = left[rows:]
 	}
-	w.events = append(w.events, events...)
 	return nil
 }
 

@@ -6,18 +6,22 @@ import (
 )
 
 // What parts publish is held, and written for all of them at the end of the transaction: rows that are
-// inserted together cost half as much. Until then the events have their numbers, and nobody can tell the
-// difference: they are written before any statement that could see them, or that writes to the log.
+// inserted together cost half as much. Until then the events have their numbers. They are written before
+// any statement that could see them, or that writes to the log; only a query whose rows are being read
+// while its function publishes can tell the difference.
+//
+// If they cannot be written together, the transaction begins anew, and each part writes its own. So it is
+// the part whose event is refused that fails, and no other.
 
 // heldSize is how large the payload and metadata of an event may be that is held. Larger ones are
-// written at once, so that it is their publisher who learns that there is no space or memory for them.
+// written at once.
 const heldSize = 4096
 
 // hold takes events of the part that runs, if they can wait. Otherwise all that is held is written
 // now, and they can follow.
 func (t *run) hold(events []logged) (held bool, err error) {
 	r, w := t.relay, t.w
-	if r.alone || t.session.Published() || len(events) > maxInsertRows || slices.ContainsFunc(events, mustNotWait) {
+	if r.alone || r.direct || t.session.Published() || len(events) > maxInsertRows || slices.ContainsFunc(events, mustNotWait) {
 		return false, r.writeHeld()
 	}
 	if err := w.declareTypes(events); err != nil {
@@ -41,29 +45,30 @@ func (t *run) hold(events []logged) (held bool, err error) {
 
 func mustNotWait(e logged) bool { return e.special() || len(e.Payload)+len(e.Metadata) > heldSize }
 
-// writeHeld writes the events that are held.
-//
-// An error is that of the transaction as a whole, whatever becomes of the part that runs: the events
-// are those of others, too.
+// writeHeld writes the events that are held. If that fails they are still held, so that the transaction
+// cannot end without them.
 func (r *relay) writeHeld() error {
-	if r.held > 0 {
-		r.failed = r.insertHeld()
+	if r.held == 0 {
+		return nil
 	}
-	return r.failed
-}
-
-func (r *relay) insertHeld() error {
-	w := r.w
-	before := len(w.events) - r.held
-	events := w.events[before:]
-	r.held = 0
+	events := r.w.events[len(r.w.events)-r.held:]
 	first := events[0].Seq
-	w.events = w.events[:before] // insertPlain appends them again, to the same places
-	if err := w.insertPlain(events); err != nil {
+	err := r.w.insertAll(events)
+	if err == nil && events[0].Seq != first {
+		err = fmt.Errorf("the first of %d events has the number %d in the log, and %d was expected", len(events), events[0].Seq, first)
+	}
+	if err != nil {
+		r.direct = true
 		return err
 	}
-	if events[0].Seq != first {
-		return fmt.Errorf("the first of %d events has the number %d in the log, and %d was expected: this is a fault of the bus", len(events), events[0].Seq, first)
+	r.held = 0
+	return nil
+}
+
+// endHolding is writeHeld where no part runs, whose error it could be.
+func (r *relay) endHolding() error {
+	if r.writeHeld() != nil {
+		return errBeginAnew
 	}
 	return nil
 }

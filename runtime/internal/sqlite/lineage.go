@@ -51,6 +51,9 @@ func (w *writer) learn() error {
 	if err == nil {
 		w.known = now
 	}
+	if w.shared != nil {
+		w.shared.Rebuilt() // another log may have other views and triggers
+	}
 	return err
 }
 

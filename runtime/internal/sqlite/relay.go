@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -19,16 +21,15 @@ type relay struct {
 	alone    bool       // there is only one; nothing else needs to be taken back
 	parts    parts
 	held     int                 // how many of the writer's events, the last ones, are yet to be written
-	failed   error               // of writing them
+	direct   bool                // they are not to be held: that has failed
 	now      atomic.Pointer[run] // the last that was given to a caller
 	ended    chan error          // receives the error of the transaction as a whole, or nil
-	panicked any                 // what went wrong on the goroutine of a caller, to go on with at the writer's
+	panicked string              // what went wrong on the goroutine of a caller; empty for nothing
 }
 
 // pass does what requests ask for. The error is that of the transaction as a whole.
 func (r *relay) pass(requests []*request) error {
 	r.requests, r.alone, r.parts, r.held = requests, len(requests) == 1, parts{}, 0
-	r.failed = nil
 	if shared := r.w.shared; shared != nil {
 		shared.Renew()
 	}
@@ -36,10 +37,12 @@ func (r *relay) pass(requests []*request) error {
 	if given && err == nil {
 		err = r.watch()
 	}
+	r.requests = nil
+	r.now.Store(nil)
 	if err != nil {
 		return err
 	}
-	return r.writeHeld()
+	return r.endHolding()
 }
 
 // advance does what follows, up to the next part. It tells whether that was given to its caller.
@@ -51,7 +54,7 @@ func (r *relay) advance() (given bool, err error) {
 		case one.exec != nil:
 			return false, one.exec(r.w.conn)
 		case one.part == nil:
-			if err := r.writeHeld(); err != nil {
+			if err := r.endHolding(); err != nil {
 				return false, err
 			}
 			if err := r.w.appendEvents(one); err != nil {
@@ -92,7 +95,7 @@ func (r *relay) give(p *part) error {
 func (r *relay) conclude(turn *run, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // which must not be lost in the program's own recover
-			r.panicked = cause
+			r.panicked = fmt.Sprintf("%v\n\n%s", cause, debug.Stack())
 			r.ended <- nil
 		}
 	}()
@@ -121,8 +124,9 @@ func (r *relay) watch() error {
 			timer.Reset(tick)
 			select {
 			case err := <-r.ended:
-				if r.panicked != nil {
-					panic(r.panicked)
+				if r.panicked != "" {
+					go panic(r.panicked) // here, a handler's recover might leave the writer stuck
+					select {}
 				}
 				return err
 			case <-timer.C:

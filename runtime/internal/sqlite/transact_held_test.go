@@ -4,8 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -163,29 +167,136 @@ func TestEventsThatWereWrittenForAFunctionThatFailsAreStoredAllTheSame(t *testin
 	})
 }
 
-// If the events of several functions cannot be written, none of them is told that its own are stored: not
-// even if the function that made them be written does not care.
-func TestEventsThatCannotBeWrittenTogetherAreNobodysSuccess(t *testing.T) {
-	grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
-		twice := heldRecord()
-		same := func(tx engine.Tx) error { return tx.Append([]engine.Record{twice}) }
-		errs := transactTogether(t, log, same, same, func(tx engine.Tx) error {
+// A function whose event cannot be written fails alone, whoever makes the events be written, and whoever
+// publishes after that.
+func TestAFunctionWhoseEventCannotBeWrittenFailsAlone(t *testing.T) {
+	looking := func(report bool) func(tx engine.Tx) error {
+		return func(tx engine.Tx) error {
 			var n int
-			if err := counting("SELECT count(*) FROM events", &n)(tx); err == nil {
-				t.Error("two events with one id are written")
+			err := counting("SELECT count(*) FROM events", &n)(tx)
+			if report {
+				return err
 			}
 			return nil
-		})
-		for i, err := range errs {
-			if err == nil {
-				t.Errorf("function %d is told that all is well", i)
-			}
 		}
-		appendOne(t, log)
-		if n, err := log.writer.conn.Int64("SELECT count(*) FROM busgen_log"); n != 2 || err != nil {
-			t.Errorf("there are %d events, %v, want 2", n, err)
+	}
+	own := executing("INSERT INTO own VALUES (1)")
+	for how, before := range map[string]func(tx engine.Tx) error{
+		"nobody looks":                     own,
+		"one looks and does not care":      looking(false),
+		"one looks and returns the error":  looking(true),
+		"one publishes so many that it is": func(tx engine.Tx) error { return tx.Append(heldRecords(maxInsertRows)) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
+				must(t, transact(log, executing("CREATE TABLE own (n INTEGER)")))
+				var last int64
+				runs := 0
+				twice := heldRecord()
+				same := func(tx engine.Tx) error { return tx.Append([]engine.Record{twice}) }
+				errs := transactTogether(t, log, func(tx engine.Tx) error {
+					runs++
+					return own(tx)
+				}, same, same, before, publishing(&last))
+				if errs[0] != nil || errs[1] != nil || errs[2] == nil || errs[3] != nil || errs[4] != nil {
+					t.Errorf("the errors are %v", errs)
+				}
+				if runs != 2 {
+					t.Errorf("the first function runs %d times, want 2", runs)
+				}
+				stored := storedSeqs(t, log)
+				if newest := stored[len(stored)-1]; newest != last || int(newest) != len(stored) {
+					t.Errorf("the last function was told %d, and there are %v", last, stored)
+				}
+			})
+		})
+	}
+}
+
+func heldRecords(n int) []engine.Record {
+	records := make([]engine.Record, n)
+	for i := range records {
+		records[i] = heldRecord()
+	}
+	return records
+}
+
+// Whether a batch is held depends on its size. Who does wrong does not.
+func TestABatchThatCannotBeWrittenFailsAlone(t *testing.T) {
+	for _, n := range []int{2, maxInsertRows - 1, maxInsertRows, maxInsertRows + 1} {
+		grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
+			must(t, transact(log, executing("CREATE TABLE own (n INTEGER)")))
+			batch := heldRecords(n)
+			batch[n-1].ID = batch[0].ID
+			errs := transactTogether(t, log, executing("INSERT INTO own VALUES (1)"), func(tx engine.Tx) error { return tx.Append(batch) })
+			if errs[0] != nil || errs[1] == nil {
+				t.Errorf("%d events: the errors are %v", n, errs)
+			}
+		})
+	}
+}
+
+// Another process has begun to move the file, which refuses events from then on.
+func TestFunctionsOfAFileThatIsBeingMovedAreToldSo(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, disk *simfs.FS) {
+		must(t, transact(log, executing("CREATE TABLE own (n INTEGER)")))
+		other, err := database.Connect(log.path, disk.Name(), sqlite3.OPEN_READWRITE)
+		must(t, err)
+		must(t, setLabel(other, "nats://there/bus"))
+		must(t, other.Close())
+		var seq int64
+		var n int
+		errs := transactTogether(t, log, publishing(&seq), counting("SELECT count(*) FROM events", &n), executing("INSERT INTO own VALUES (1)"))
+		if errs[0] == nil || !strings.Contains(errs[0].Error(), "were moved to nats://there/bus") || errs[1] != nil || errs[2] != nil {
+			t.Errorf("the errors are %v", errs)
 		}
 	})
+}
+
+// A restored file has views and triggers of its own, which statements that were prepared before do not know.
+func TestAFunctionFindsEventsInAViewThatWasRestored(t *testing.T) {
+	for how, second := range map[string]func(tx engine.Tx) error{
+		"by the view":    func(tx engine.Tx) error { return wantCount(tx, "SELECT count(*) FROM mine", 2) },
+		"by the trigger": executing("INSERT INTO own VALUES (1)"),
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
+				must(t, err)
+				defer log.Close()
+				appendOne(t, log)
+				must(t, transact(log, executing("CREATE TABLE own (n INTEGER)")))
+				must(t, transact(log, executing("CREATE TRIGGER tr AFTER INSERT ON own BEGIN INSERT INTO outbox (type, payload) VALUES ('a.b', '{}'); END")))
+				must(t, transact(log, executing("CREATE VIEW mine AS SELECT id FROM events")))
+				backup := filepath.Join(t.TempDir(), "backup.db")
+				must(t, log.writer.conn.Exec("VACUUM INTO ?", backup))
+				must(t, transact(log, executing("DROP VIEW mine")))
+				must(t, transact(log, executing("DROP TRIGGER tr")))
+				must(t, transact(log, executing("CREATE VIEW mine AS SELECT 1 AS id")))
+				appendOne(t, log)
+				must(t, transact(log, func(tx engine.Tx) error { return wantCount(tx, "SELECT count(*) FROM mine", 1) }))
+				must(t, transact(log, executing("INSERT INTO own VALUES (1)")))
+				restore, err := sqlite3.Open("file:" + log.path)
+				must(t, err)
+				must(t, restore.Restore("main", "file:"+backup))
+				must(t, restore.Close())
+				var seq int64
+				must(t, errors.Join(transactTogether(t, log, publishing(&seq), second)...))
+				if seq != 2 {
+					t.Errorf("the event has the number %d, want 2", seq)
+				}
+			})
+		})
+	}
+}
+
+func wantCount(tx engine.Tx, query string, want int) error {
+	var n int
+	err := counting(query, &n)(tx)
+	if err == nil && n != want {
+		err = fmt.Errorf("it finds %d, want %d", n, want)
+	}
+	return err
 }
 
 // The context of who looks may end while the events of others are written. That is not theirs to suffer.
@@ -196,11 +307,7 @@ func TestWhoEndsWhileTheEventsOfOthersAreWrittenTakesNothingBack(t *testing.T) {
 		runs := 0
 		errs := transactTogether(t, log, func(tx engine.Tx) error {
 			runs++
-			records := make([]engine.Record, maxInsertRows-1)
-			for i := range records {
-				records[i] = heldRecord()
-			}
-			return tx.Append(records)
+			return tx.Append(heldRecords(maxInsertRows - 1))
 		}, func(tx engine.Tx) error {
 			log.writer.conn.UpdateHook(func(sqlite3.AuthorizerActionCode, string, string, int64) { cancel() })
 			_, err := tx.ExecContext(ctx, "SELECT count(*) FROM events")
@@ -209,5 +316,20 @@ func TestWhoEndsWhileTheEventsOfOthersAreWrittenTakesNothingBack(t *testing.T) {
 		if errs[0] != nil || !errors.Is(errs[1], context.Canceled) || runs != 1 {
 			t.Errorf("the errors are %v, and the first function ran %d times", errs, runs)
 		}
+	})
+}
+
+func TestEventsAreHeldAgainAfterSomeThatCouldNotBe(t *testing.T) {
+	grouped(t, func(t *testing.T, log *Log, _ *simfs.FS) {
+		twice := heldRecord()
+		same := func(tx engine.Tx) error { return tx.Append([]engine.Record{twice}) }
+		transactTogether(t, log, same, same)
+		var seq int64
+		must(t, errors.Join(transactTogether(t, log, publishing(&seq), func(tx engine.Tx) error {
+			if held := tx.(*run).held; held != 1 {
+				t.Errorf("%d events are held, want 1", held)
+			}
+			return nil
+		})...))
 	})
 }

@@ -262,6 +262,7 @@ func (w *writer) take() (taken []*request) {
 // that took, without the time that it waited for other processes.
 func (w *writer) write(g group, begun bool) (took time.Duration) {
 	w.events, w.flushes = w.events[:0], w.flushes[:0]
+	w.relay.direct = false
 	full := g.full
 	for _, c := range g.flushing {
 		f := c.take()
