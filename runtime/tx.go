@@ -100,8 +100,8 @@ func (t Tx) target() (*Bus, within) {
 //
 // f may be called more than once: when a statement of somebody else's function is
 // interrupted while it writes, finds no space or memory, or fails with ON CONFLICT ROLLBACK,
-// SQLite rolls back all of the transaction, and the functions that had run are called again, each with a new Tx.
-// So f must set what it computes anew, and have no effect but through its Tx.
+// SQLite rolls back all of the transaction, and so does the bus when an event cannot be
+// written. The functions that had run are called again, each with a new Tx. So f must set what it computes anew, and have no effect but through its Tx.
 //
 // In f everything that writes to the bus must go through its Tx. Other calls on the
 // goroutine of f that would write, such as [Publish] with the bus or another Tx, return
