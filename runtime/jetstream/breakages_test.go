@@ -29,7 +29,7 @@ const overtakenTest = "TestNothingComesAgainWhoseSuccessWasStoredDuringTheTakeov
 
 var breakages = []breakage{
 	{"no Expected-Last header on the cursor", []string{"TestWhatAnOwnerSaysAfterItsTakeoverIsNotStored", overtakenTest + "/whole", overtakenTest + "/parts"}, []change{
-		{"commit.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
+		{"plan.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
 	}},
 	{"rows outside of the batch", []string{"TestWhereverAnOwnerIsCutOffAnEventHasOneChild"}, []change{
 		{"commit.go", "			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {\n", `
@@ -47,7 +47,7 @@ var breakages = []breakage{
 	// Who takes over knows the last cursor from the leader, and does not wait until it has read
 	// what came before its own.
 	{"no fence", []string{overtakenTest + "/whole-retries", overtakenTest + "/parts-retries"}, []change{
-		{"fence.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		l.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
+		{"claimed.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		l.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
 		{"fence.go", "err := l.reach(ctx, seq+int64(len(c.msgs))-1); err", "err := l.unfenced(ctx, u, c, seq); err"},
 		{"commit.go", "// pause waits before the next try.\n", `
 func (l *Log) leaders(u *unit, at int) {

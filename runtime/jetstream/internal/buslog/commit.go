@@ -3,12 +3,10 @@ package buslog
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -150,114 +148,6 @@ func (u *unit) takeEnded() []*flight {
 		}
 	}
 	return slices.Clone(u.queue[:n])
-}
-
-// lookUp asks for the idempotency keys of staged records. It fails if the servers do not say
-// what they know of one: then nobody knows whether the record is to be stored.
-func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
-	found := lookedUp{}
-	for _, f := range taken {
-		for i := range f.how.Staged {
-			r := f.how.Staged[i]
-			if r.Dedupe == nil || r.Duplicate {
-				continue
-			}
-			err := u.log.recognise(context.Background(), &r)
-			if conflict := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
-				return nil, err
-			}
-			k := known{err: err}
-			if r.Duplicate {
-				k.first = r.ID
-			}
-			found[&f.how.Staged[i]] = k
-		}
-	}
-	return found, nil
-}
-
-// makePlan returns the batch that stores how deliveries have ended. The caller holds mu.
-func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
-	l := u.log
-	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: make([]*flight, 0, len(taken))}
-	stagedKeys, parts := engine.Keys{}, map[int]bool{}
-	for _, f := range taken {
-		seq, at := f.record.Seq, u.sub.at(f.slot)
-		if u.flights[seq] != f { // another process has taken its part over meanwhile
-			continue
-		}
-		p.flights, f.plan = append(p.flights, f), p
-		parts[at] = true
-		if s := &u.parts[at]; seq > s.top {
-			s.top = seq
-		}
-		if u.plain(f) {
-			continue
-		}
-		for i := range f.how.Staged {
-			u.stage(p, &f.how.Staged[i], keys, stagedKeys)
-		}
-		if r := u.rowOf(f); r != nil {
-			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
-		}
-	}
-	p.msgs = append(p.msgs, u.answers(p, asked, parts)...)
-	if u.busyMode && u.isCalm() {
-		u.setBusy(false)
-	}
-	all := u.positions(p)
-	for _, at := range u.sub.live() {
-		s := &u.parts[at]
-		if !s.owned {
-			continue
-		}
-		left := s.leaving && u.quiet(at, p)
-		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || all[at].next > u.sub.nextAt(at)+behind {
-			c := u.cursorOf(at, &all[at], left)
-			p.cursors[at] = c
-			s.busy = s.busy && c.Busy // who begins while it is on its way is not covered by the last one
-			msg := l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev)
-			p.msgs, p.sent = append(p.msgs, msg), append(p.sent, sentCursor{at, msg.Data})
-		}
-	}
-	return p
-}
-
-// behind is how many events without anything for it a part passes before that is stored.
-const behind = 4096
-
-// stage adds an event that a handler has published.
-func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Keys) {
-	l := u.log
-	if r.Duplicate || r.IfWanted && !l.wanted(r.Type) {
-		return
-	}
-	if r.Dedupe == nil {
-		p.msgs = append(p.msgs, l.eventMsg(r))
-		return
-	}
-	first, err := r.ID, keys[r].err
-	if k := keys[r]; k.first != uuid.Nil {
-		first = k.first
-	} else if err == nil {
-		same := *r
-		err = staged.Recognise(&same)
-		first = same.ID
-	}
-	if tell := r.Dedupe.Settled; tell != nil {
-		p.told = append(p.told, func() { tell(first, err) })
-	}
-	if err == nil && first == r.ID {
-		if msg, err := l.keyMsg(r); err == nil {
-			p.msgs = append(p.msgs, msg, l.eventMsg(r))
-		}
-	}
-}
-
-// cursorMsg returns the message of a cursor. It is refused if the cursor has changed since rev.
-func (l *Log) cursorMsg(s *sub, at int, c *cursor, rev int64) *stream.Msg {
-	data, _ := json.Marshal(c)
-	return &stream.Msg{Subject: l.cursorSubject(s.ID, at), Data: data, Only: true, Expect: stream.Expecting(rev)}
 }
 
 // send stores a plan. It reports false if it has to be made anew.

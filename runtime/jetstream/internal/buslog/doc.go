@@ -22,7 +22,7 @@
 //
 // # The rooms
 //
-//	log.go, view.go   an open log. It follows the stream, and keeps a view of it: everything but the events, up to one message
+//	log.go, reached.go, view.go  an open log. It follows the stream, and keeps a view of it: everything but the events, up to one message
 //	ring.go, meter.go the newest events, which are in memory; older ones are read in pages
 //	foreign.go        messages under the subjects that are none of the bus
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it
@@ -34,8 +34,8 @@
 //	claims.go         which handlers run
 //	verdict.go        how a delivery has ended, and the row that says so
 //	clock.go          due times, and steps of the wall clock
-//	commit.go         the batch that stores verdicts, one at a time for each subscription
-//	fence.go, recover.go  which process handles a subscription; what ran when one died
+//	commit.go, plan.go   the batch that stores verdicts, one at a time for each subscription
+//	fence.go, claimed.go, recover.go  which process handles a subscription; what ran when one died
 //	liveness.go       who is alive, and when to look
 //	parts.go, divide.go   the parts of a subscription, and its cursors
 //	share.go, members.go  what this process has of them, and what it should have

@@ -1,0 +1,108 @@
+package buslog
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// A process takes a subscription over by writing its name into the cursor, under the
+// condition that nobody else has written it meanwhile. It begins when it has read its own
+// cursor: by then it has read everything that the last owner has stored, and what that
+// stores later is refused. (A prototype that did not wait for its own cursor got rows from a
+// replica that lagged, and handled events again that were done.)
+
+// claimed is what is taken over at once.
+type claimed struct {
+	cursors map[int]*cursor      // that are stored
+	revs    [1 + partCount]int64 // of the cursors before
+	numbers [1 + partCount]int64
+	wary    [1 + partCount]int // of so many deliveries the claim is stored first
+	msgs    []*stream.Msg
+	crashes []engine.Crash
+	partly  bool // nothing is this process's yet
+}
+
+// claimsOf returns what is to be stored so that this process has cursors, or, if nobody polls
+// here, nobody has. It has so many rows at most; if owners that died have left more, their
+// cursors stay theirs, and say which rows are stored.
+func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
+	c := &claimed{cursors: map[int]*cursor{}}
+	l.mu.Lock()
+	own, divided, parallel := l.units[u.sub.ID] == u && u.consumer != nil, u.sub.divided(), u.parallel
+	for at := range u.sub.parts {
+		p := &u.sub.parts[at]
+		c.revs[at], c.numbers[at] = p.rev, p.N
+		c.numbers[at] = max(c.numbers[at], u.parts[at].n) // not one that may be stored later
+		if slices.Contains(from, at) {
+			one := p.cursor
+			one.Next, one.N = u.sub.nextAt(at), c.numbers[at]
+			c.cursors[at] = &one
+		}
+	}
+	l.mu.Unlock()
+	now := time.Now().UTC()
+	for i, at := range from {
+		one := c.cursors[at]
+		one.N, one.By = one.N+1, l.instance
+		if !l.lost(one) {
+			continue
+		}
+		msgs, crashes, all, err := l.recover(u, one, now, room-len(c.msgs))
+		if err != nil {
+			return nil, err
+		}
+		if c.msgs, c.crashes = append(c.msgs, msgs...), append(c.crashes, crashes...); !all {
+			l.begun(c, from[:i+1])
+			return c, nil
+		}
+	}
+	for _, at := range from {
+		one := c.cursors[at]
+		if l.lost(one) {
+			if one.died(); one.Busy {
+				c.wary[at] = len(one.Open) + waryEvents
+			}
+		}
+		one.Ran, one.Busy, one.Fallen = nil, false, false
+		if one.Owner, one.PID, one.Host, one.Since = l.instance, os.Getpid(), l.host, time.Now().UTC(); !own {
+			one.free()
+		}
+	}
+	switch {
+	case own && !divided && parallel:
+		return c, l.divide(u, c)
+	case own && divided && !parallel:
+		l.unite(c)
+	}
+	return c, nil
+}
+
+// lost reports whether the owner of a cursor has died, as this process is to take it over.
+func (l *Log) lost(c *cursor) bool {
+	return c.Owner != "" && (c.Owner != l.instance || c.Fallen)
+}
+
+// begun makes of a takeover one that only notes what ran: the rows are too many for one batch.
+// The owners stay the dead ones, so that whoever goes on, after a crash as well, knows all that
+// ran beside each other.
+func (l *Log) begun(c *claimed, from []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.partly = true
+	cursors := map[int]*cursor{}
+	for _, at := range from {
+		if one := c.cursors[at]; l.lost(one) {
+			one.Fallen, one.Busy = true, one.Busy || l.unsure[one.Owner]
+			cursors[at] = one
+		}
+	}
+	c.cursors = cursors
+}
+
+// waryEvents is how many deliveries beyond a cursor a busy owner may have begun: as many as end
+// before that is stored, and those among which the bus has chosen them.
+const waryEvents = 2 * mostUnstored

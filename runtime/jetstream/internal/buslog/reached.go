@@ -1,0 +1,113 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// arrival returns a channel that is closed when messages have arrived. The caller holds mu.
+func (l *Log) arrival() <-chan struct{} {
+	if l.news == nil {
+		l.news = make(chan struct{})
+	}
+	return l.news
+}
+
+// settlement returns a channel that is closed when deliveries are settled. The caller
+// holds mu.
+func (l *Log) settlement() <-chan struct{} {
+	if l.settled == nil {
+		l.settled = make(chan struct{})
+	}
+	return l.settled
+}
+
+func (l *Log) noteSettled() {
+	if l.settled != nil {
+		close(l.settled)
+		l.settled = nil
+	}
+}
+
+// reach waits until everything up to a sequence number has arrived. The view has it when
+// its batch is complete.
+func (l *Log) reach(ctx context.Context, seq int64) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	if l.received >= seq {
+		l.mu.Unlock()
+		return nil
+	}
+	w := reaching{seq, make(chan struct{})}
+	l.reaching = append(l.reaching, w)
+	l.mu.Unlock()
+	select {
+	case <-w.reached:
+		return nil
+	case <-l.stopped:
+		return l.ended()
+	case <-ctx.Done():
+		l.mu.Lock()
+		l.reaching = slices.DeleteFunc(l.reaching, func(other reaching) bool { return other == w })
+		l.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// reaching is somebody who waits until a message has arrived.
+type reaching struct {
+	seq     int64
+	reached chan struct{}
+}
+
+// noteReached wakes those who wait for what has arrived. The caller holds mu.
+func (l *Log) noteReached() {
+	l.reaching = slices.DeleteFunc(l.reaching, func(w reaching) bool {
+		if l.received >= w.seq {
+			close(w.reached)
+			return true
+		}
+		return false
+	})
+}
+
+// sync waits until the view has everything that the leader has now.
+func (l *Log) sync(ctx context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	l.mu.Unlock()
+	now, err := l.state(ctx)
+	if err != nil {
+		return l.storage("read", err)
+	}
+	last := now.Last
+	for {
+		l.mu.Lock()
+		after := l.received
+		if after >= last {
+			l.applyBatch() // the last message of the batch is deleted
+			l.mu.Unlock()
+			return nil
+		}
+		l.mu.Unlock()
+		// The newest messages may be deleted: then they never come.
+		switch next, err := l.stream.NextKnown(ctx, l.subject(">"), after+1, last); {
+		case errors.Is(err, stream.ErrNotFound):
+			l.mu.Lock()
+			l.applyBatch()
+			l.mu.Unlock()
+			return nil
+		case err != nil:
+			return l.storage("read", err)
+		default:
+			if err := l.reach(ctx, min(next.Seq, last)); err != nil {
+				return err
+			}
+		}
+	}
+}
