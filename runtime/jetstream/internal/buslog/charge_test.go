@@ -1,11 +1,14 @@
 package buslog
 
 import (
+	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -92,5 +95,44 @@ func TestWhatRanInPartsIsAddedUp(t *testing.T) {
 	one.addFormers(other.Formers)
 	if len(one.Formers) != 1 || len(one.Formers[0].Ran) != 3 || one.Formers[0].Counting != 2 || !one.Formers[0].Busy {
 		t.Errorf("the former owners are %+v", one.Formers)
+	}
+}
+
+// A delivery that has ended its process five times, alone, ends another one, of which nobody
+// knows what ran beside it. When it does so alone again, that is the sixth failed attempt.
+func TestACrashOfASuspectCountsOnceAtMost(t *testing.T) {
+	l := newTestLog()
+	l.newClock(nil)
+	nc, err := servertest.Start(t, t.TempDir()).Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if l.stream, err = stream.Open(context.Background(), nc, "bus", stream.Settings{InMemory: true}); err != nil {
+		t.Fatal(err)
+	}
+	s := l.sub("orders")
+	u := l.unitOf(s)
+	r := &row{Seq: 3, ID: uuid.New(), State: waiting, Failures: 5, Suspect: true, Crashed: true, Together: 1, rev: 5}
+	crash := func(busy bool) *row {
+		t.Helper()
+		s.rows[3] = r
+		c := cursor{N: 1, Owner: "old", Busy: busy, Next: 4, Ran: []claim{{Seq: 3, ID: r.ID}}}
+		s.parts[whole] = part{c, 7}
+		msgs, _, _, err := l.recover(u, &c, time.Now(), 10)
+		if err != nil || len(msgs) != 1 {
+			t.Fatal(len(msgs), err)
+		}
+		next := &row{}
+		if err := json.Unmarshal(msgs[0].Data, next); err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	if r = crash(true); r.Failures != 5 || r.Uncounted != 1 {
+		t.Errorf("it has %d failures, and %d that do not count, want 5 and 1", r.Failures, r.Uncounted)
+	}
+	if r = crash(false); r.Failures != 6 {
+		t.Errorf("it has %d failures, want 6", r.Failures)
 	}
 }

@@ -82,9 +82,10 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stre
 			r.Uncounted++
 			shared := engine.SharedCrash{At: now}
 			half, again := u.halfOf(r, claim, together)
-			if again { // the half stays before later ones
+			switch {
+			case again: // the half stays before later ones
 				r.Due = earliest
-			} else {
+			case before == nil || !before.Suspect: // of a suspect, it would count at once with a later one, beyond max_attempts
 				r.Open = append(slices.Clone(r.Open), shared.At)
 			}
 			r.Suspect, r.PutOff, r.Together = true, true, half
