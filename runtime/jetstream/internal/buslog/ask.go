@@ -77,7 +77,7 @@ func (u *unit) askedEvents() map[int64]*engine.Record {
 	return events
 }
 
-// answers returns the messages that answer those who wish to have deliveries cancelled, but for
+// answers returns the messages that answer whoever wishes to have deliveries cancelled, but for
 // those that the plan settles. The caller holds mu.
 func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
 	room := batchRoom

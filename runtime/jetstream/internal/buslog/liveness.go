@@ -72,7 +72,7 @@ func (l *Log) lifeOf(ctx context.Context, instance string) life {
 	}
 }
 
-// answers reports whether a process answers at this moment, for those who only show it.
+// answers reports whether a process answers at this moment, for whoever only shows it.
 func (l *Log) answers(ctx context.Context, instance string) bool {
 	there, _ := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
 	return there
@@ -138,7 +138,7 @@ func (l *Log) lookBriefly(ctx context.Context) {
 	}
 }
 
-// look asks those whose subscriptions this process could handle, and notes who is dead.
+// look asks the owners of subscriptions that this process could handle, and notes who is dead.
 func (l *Log) look(ctx context.Context) {
 	l.mu.Lock()
 	all := l.watched()

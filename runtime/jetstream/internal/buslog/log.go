@@ -60,7 +60,7 @@ type Log struct {
 	closed      bool
 	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
-	reaching    []reaching    // those who wait for a message
+	reaching    []reaching    // who waits for a message
 	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
 	claimed     struct {      // of all units, see claims.go
 		window time.Time

@@ -137,7 +137,7 @@ func (s *sub) ran() (all []claim) {
 	return all
 }
 
-// owners returns the cursors of those who handle the subscription, by their instances.
+// owners returns the cursors of the owners of the subscription, by their instances.
 func (s *sub) owners() map[string]*cursor {
 	all := map[string]*cursor{}
 	for _, at := range s.live() {
