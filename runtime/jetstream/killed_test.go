@@ -187,6 +187,11 @@ func (k *killing) drain(client js.JetStream, patience time.Duration) {
 		}
 		if open != "" && time.Since(since) > patience {
 			k.t.Error("not everything is settled, and nothing changes: ", open)
+			if f != nil {
+				for _, subject := range f.openRows() {
+					k.t.Log(onReplicas(client, subject))
+				}
+			}
 			k.procs.Lock()
 			defer k.procs.Unlock()
 			for _, p := range k.workers {
@@ -257,6 +262,11 @@ func killRound(t *testing.T, seed uint64) {
 	problems, counts := f.check(k.journal, events, k.poison)
 	for _, problem := range problems {
 		t.Error(problem)
+	}
+	for _, subject := range f.openRows() {
+		for _, line := range onReplicas(client, subject) {
+			t.Log(line)
+		}
 	}
 	t.Logf("killed %v, and poison ended %d workers; published in %v, all settled after %v; longest time without a publication %v; %d in doubt",
 		k.killed, k.suicides, spent.Round(time.Second), time.Since(began).Round(time.Second), k.longest.Round(time.Millisecond), len(k.said["doubted"]))

@@ -26,6 +26,7 @@
 //	ring.go, meter.go the newest events, which are in memory; older ones are read in pages
 //	foreign.go        messages under the subjects that are none of the bus
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it
+//	tidy.go           deletes what a server that was killed may have left of a row
 //	wholerows.go      what is in memory of rows, and how the rest is read
 //	append.go         publishing, idempotency keys, and what to do when the server does not answer
 //	registry.go       types and subscriptions

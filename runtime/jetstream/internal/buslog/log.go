@@ -55,6 +55,8 @@ type Log struct {
 	contending  bool             // it was done
 	leaving     bool             // Close was called
 	dead        map[string]bool  // processes that do not answer; those that come back are not among them
+	leftovers   []leftover       // see tidy.go
+	tidying     bool             // somebody is at them
 	unsure      map[string]bool  // of these, whether nobody knows that they have ended
 	hiding      map[string]int64 // messages that are none of the bus, by subject
 	closed      bool

@@ -32,7 +32,8 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 		return errors.New("it is no row")
 	}
 	s := l.sub(id)
-	if before := s.rows[seq]; before != nil && before.rev >= m.Seq {
+	before := s.rows[seq]
+	if before != nil && before.rev >= m.Seq {
 		return nil
 	}
 	r.rev, r.size = m.Seq, len(m.Data)
@@ -47,6 +48,9 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	}
 	l.queueRow(s, r)
 	if u := l.units[id]; u != nil {
+		if r.State == gone && before != nil && u.has(before.slot()) {
+			l.tidy(leftover{id, seq, m.Seq})
+		}
 		u.rowChanged(r)
 	}
 	l.noteSettled()

@@ -65,6 +65,9 @@ func (u *unit) acquire(at int, wary int) {
 		u.flights, u.queue, u.reopen, u.atWork = map[int64]*flight{}, nil, nil, nil
 		u.next, u.skip, u.sub.due = math.MaxInt64, [partCount]int64{}, nil
 		u.stored = u.changes
+		for _, one := range u.sub.goneRows { // the last owner may not have come to it
+			u.log.tidy(leftover{u.sub.ID, one.seq, one.rev})
+		}
 	}
 	if u.next != math.MaxInt64 && c.Next < u.next { // of other parts it has looked at more
 		for i := range u.skip {

@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,15 +12,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// CopyTo copies a stream to another server, with the sequence numbers of its messages.
-func (s *Server) CopyTo(t *testing.T, to *Server, name string) {
+// CopyTo copies a stream to another server, with the sequence numbers of its messages. Those
+// that are kept are in the copy, although they are deleted.
+func (s *Server) CopyTo(t *testing.T, to *Server, name string, kept ...*jetstream.RawStreamMsg) {
 	t.Helper()
-	if err := s.copyTo(to, name); err != nil {
+	if err := s.copyTo(to, name, kept); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *Server) copyTo(to *Server, name string) error {
+func (s *Server) copyTo(to *Server, name string, kept []*jetstream.RawStreamMsg) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var ends [2]jetstream.JetStream
@@ -43,6 +45,9 @@ func (s *Server) copyTo(to *Server, name string) error {
 	}
 	for seq := uint64(1); seq <= from.CachedInfo().State.LastSeq; seq++ {
 		m, err := from.GetMsg(ctx, seq)
+		if at := slices.IndexFunc(kept, func(m *jetstream.RawStreamMsg) bool { return m.Sequence == seq }); at >= 0 {
+			m, err = kept[at], nil
+		}
 		gone := errors.Is(err, jetstream.ErrMsgNotFound)
 		if err != nil && !gone {
 			return err
