@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -16,6 +17,22 @@ import (
 func newTestLog() *Log {
 	l := &Log{stream: &stream.Stream{}, instance: "me", units: map[string]*unit{}, dead: map[string]bool{}, unsure: map[string]bool{}}
 	l.subs = map[string]*sub{}
+	return l
+}
+
+// newStoredLog returns a log with a server, whose view is the test's.
+func newStoredLog(t *testing.T) *Log {
+	t.Helper()
+	l := newTestLog()
+	l.newClock(nil)
+	nc, err := servertest.Start(t, t.TempDir()).Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if l.stream, err = stream.Open(context.Background(), nc, "bus", stream.Settings{InMemory: true}); err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
@@ -98,19 +115,25 @@ func TestWhatRanInPartsIsAddedUp(t *testing.T) {
 	}
 }
 
+// A handler that was left behind has stored a row with its attempt. If there is none any more, a
+// later attempt has succeeded, and nothing comes again when the process dies.
+func TestWhatWasLeftBehindAndHasSucceededSinceThenDoesNotComeAgain(t *testing.T) {
+	l := newStoredLog(t)
+	s := l.sub("orders")
+	u := l.unitOf(s)
+	l.ring.add(&engine.Record{Seq: 3, ID: uuid.New(), Type: "order.placed"})
+	s.noteGone(3, 6)
+	c := cursor{N: 1, Owner: "old", Next: 4, Ran: []claim{{Seq: 3, Left: true}}}
+	s.parts[whole] = part{c, 7}
+	if msgs, crashes, all, err := l.recover(u, &c, time.Now(), 10); err != nil || !all || len(msgs)+len(crashes) != 0 {
+		t.Errorf("recover returns %d rows, %d crashes, %v, %v, want none", len(msgs), len(crashes), all, err)
+	}
+}
+
 // A delivery that has ended its process five times, alone, ends another one, of which nobody
 // knows what ran beside it. When it does so alone again, that is the sixth failed attempt.
 func TestACrashOfASuspectCountsOnceAtMost(t *testing.T) {
-	l := newTestLog()
-	l.newClock(nil)
-	nc, err := servertest.Start(t, t.TempDir()).Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	if l.stream, err = stream.Open(context.Background(), nc, "bus", stream.Settings{InMemory: true}); err != nil {
-		t.Fatal(err)
-	}
+	l := newStoredLog(t)
 	s := l.sub("orders")
 	u := l.unitOf(s)
 	r := &row{Seq: 3, ID: uuid.New(), State: waiting, Failures: 5, Suspect: true, Crashed: true, Together: 1, rev: 5}

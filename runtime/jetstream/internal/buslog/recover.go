@@ -39,7 +39,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stre
 		c.Ran[i].Suspect = before != nil && before.Suspect
 		var r *row
 		switch {
-		case before != nil && !before.open():
+		case before != nil && !before.open(), before == nil && claim.Left: // a later attempt has ended it
 			continue
 		case before != nil:
 			r = before.clone()
