@@ -22,6 +22,7 @@ type Cluster struct {
 // StartCluster starts a cluster of n servers. They end with the test.
 func StartCluster(t *testing.T, n int) *Cluster {
 	t.Helper()
+	newTest(t)
 	var routes []*url.URL
 	ports := freePorts(t, n)
 	for _, port := range ports {

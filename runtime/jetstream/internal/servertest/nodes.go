@@ -36,6 +36,7 @@ type Nodes struct {
 // end with the test.
 func StartNodes(t testing.TB, n int) *Nodes {
 	t.Helper()
+	newTest(t)
 	c := &Nodes{t: t, ports: quietPorts(t, n), routes: quietPorts(t, n), dir: t.TempDir(), running: make([]*Process, n)}
 	for i := range n {
 		c.Start(i)

@@ -4,6 +4,7 @@
 package servertest
 
 import (
+	"sync"
 	"testing"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -31,6 +32,26 @@ var statistics time.Duration
 //go:linkname forgetLogged github.com/nats-io/nats-server/v2/server.(*Server).changeRateLimitLogInterval
 func forgetLogged(s *server.Server, every time.Duration)
 
+// The client keeps timers for use by anybody. One that was made in a bubble must not be used
+// in another, or outside.
+//
+//go:linkname timers github.com/nats-io/nats%2ego.globalTimerPool
+var timers struct{ p sync.Pool }
+
+var (
+	begins sync.Mutex
+	last   testing.TB // the test, or the bubble of it, that has begun to use the client last
+)
+
+// newTest forgets the timers of the tests before.
+func newTest(t testing.TB) {
+	begins.Lock()
+	defer begins.Unlock()
+	if t != last {
+		last, timers.p = t, sync.Pool{}
+	}
+}
+
 // Server is a NATS server with JetStream.
 type Server struct{ *server.Server }
 
@@ -49,6 +70,7 @@ func Start(t testing.TB, dir string) *Server {
 // before that.
 func StartWith(t testing.TB, options *server.Options, accounts func(*Server)) *Server {
 	t.Helper()
+	newTest(t)
 	options.ServerName, options.DontListen, options.NoLog, options.NoSigs = "test", true, true, true
 	options.JetStreamMaxMemory, options.JetStreamMaxStore = 1<<30, 1<<30
 	options.JetStream = options.JetStream || accounts != nil

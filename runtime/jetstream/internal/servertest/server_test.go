@@ -39,3 +39,19 @@ func TestAServerWorksInVirtualTime(t *testing.T) {
 		t.Log(time.Since(real))
 	}
 }
+
+// A timer that the client has made in one bubble would end the process in another.
+func TestTheClientKeepsNoTimersFromOneBubbleToTheNext(t *testing.T) {
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			nc, err := Start(t, t.TempDir()).Connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			if err := nc.FlushTimeout(time.Second); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
