@@ -130,7 +130,7 @@ const pruneRound = 16 * pruneStep
 // pruneStep is how many events are deleted at a time.
 const pruneStep = 256
 
-// pruned is the record of events that were deleted, for those who have yet to read them.
+// pruned is the record of events that were deleted, for whoever has yet to read them.
 type pruned struct {
 	Seqs []int64 `json:"seqs"`
 }

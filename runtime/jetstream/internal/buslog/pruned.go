@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// pruneHistory is the record of what was pruned, for those who follow the log and come
+// pruneHistory is the record of what was pruned, for whoever follows the log and comes
 // late. The newest sequence numbers are kept one by one, and older ones as counts.
 type pruneHistory struct {
 	Parts []prunedPart `json:"parts,omitempty"` // in the order in which they were pruned

@@ -64,7 +64,7 @@ type reaching struct {
 	reached chan struct{}
 }
 
-// noteReached wakes those who wait for what has arrived. The caller holds mu.
+// noteReached wakes whoever waits for what has arrived. The caller holds mu.
 func (l *Log) noteReached() {
 	l.reaching = slices.DeleteFunc(l.reaching, func(w reaching) bool {
 		if l.received >= w.seq {

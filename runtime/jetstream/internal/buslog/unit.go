@@ -151,7 +151,7 @@ func (u *unit) awaitWritten(ctx context.Context) error {
 	return nil
 }
 
-// noteWritten wakes those who wait for something to be stored. The caller holds mu.
+// noteWritten wakes whoever waits for something to be stored. The caller holds mu.
 func (u *unit) noteWritten() {
 	if u.written != nil {
 		close(u.written)

@@ -63,7 +63,7 @@ type schema struct {
 // matches reports whether the subscription gets an event.
 func (s *sub) matches(r *engine.Record) bool {
 	if r.Origin != nil {
-		return false // it is for those who have a row of it
+		return false // it is for whoever has a row of it
 	}
 	if s.routes[r.Type] {
 		return true
