@@ -8,7 +8,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
-	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/words"
 )
 
 // commentWidth is where the text of a comment wraps: at column 80, less the
@@ -101,7 +101,7 @@ func notBuildTag(line string) string {
 func plain(text string) string {
 	const joiner = '\u200d' // holds compound emoji together
 	seen := func(r rune) bool { return unicode.IsPrint(r) || r == '\n' || r == '\t' || r == joiner }
-	return diag.Escape(lineEnds.Replace(text), seen)
+	return words.Escape(lineEnds.Replace(text), seen)
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/busgen/busgen/internal/words"
 )
 
 // githubLevels has the commands of GitHub Actions that make annotations.
@@ -36,5 +38,5 @@ func annotations(fs Findings) string {
 
 // visibleLines is [Visible] for a text of several lines.
 func visibleLines(text string) string {
-	return Escape(text, func(c rune) bool { return c == '\n' || c == '\r' || unicode.IsPrint(c) })
+	return words.Escape(text, func(c rune) bool { return c == '\n' || c == '\r' || unicode.IsPrint(c) })
 }

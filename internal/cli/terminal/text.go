@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/words"
 )
 
 // Width returns how many columns of a terminal a text takes, without escape
@@ -98,20 +98,6 @@ func Cut(text string, width int) string {
 	return text
 }
 
-// Clean returns a text as one line that does nothing to a terminal: line breaks
-// and tabs are spaces, other control characters, and those that change the
-// direction of writing, are shown as escapes.
-func Clean(text string) string { return diag.Escape(asSpaces.Replace(text), printable) }
-
-var asSpaces = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
-
-// CleanLines is Clean for a text of several lines, which it keeps.
-func CleanLines(text string) string {
-	return diag.Escape(asLines.Replace(text), func(c rune) bool { return c == '\n' || printable(c) })
-}
-
-var asLines = strings.NewReplacer("\t", "    ", "\r", "")
-
 // CleanJSON returns JSON that means the same and does nothing to a terminal: what
 // Clean would show as escapes is escaped in the way of JSON.
 func CleanJSON(text string) string {
@@ -155,9 +141,5 @@ func (c cleaner) Write(line []byte) (int, error) {
 // unsafeInJSON holds in texts only: between them there is nothing of it but line
 // breaks. Bytes that are not UTF-8 come as utf8.RuneError.
 func unsafeInJSON(c rune) bool {
-	return c != '\n' && c != '\t' && (!printable(c) || c == utf8.RuneError)
-}
-
-func printable(c rune) bool {
-	return c == zeroWidthJoiner || !unicode.IsControl(c) && !unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp)
+	return c != '\n' && c != '\t' && (!words.Printable(c) || c == utf8.RuneError)
 }
