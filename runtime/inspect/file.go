@@ -16,6 +16,7 @@ import (
 // this package, and the error of a context that ends.
 type File struct {
 	engine engine.Inspectable
+	target string // as Open got it, with the password of an address
 	actor  string
 	check  func(eventType string, version int, payload []byte) error // nil without WithEditing
 	log    engine.Inspection
@@ -66,7 +67,7 @@ func WithEngine(e engine.Inspectable) Option {
 // it, and they need no permission to write. The first method that steers opens the
 // file for writing.
 func Open(ctx context.Context, target string, opts ...Option) (*File, error) {
-	f := &File{engine: defaultEngine{}, actor: userAtHost()}
+	f := &File{engine: defaultEngine{}, target: target, actor: userAtHost()}
 	for n, opt := range opts {
 		if opt == nil {
 			return nil, fmt.Errorf("open %s: option %d is nil: leave it out", target, n+1)
@@ -85,6 +86,9 @@ func Open(ctx context.Context, target string, opts ...Option) (*File, error) {
 // Close releases the file. A second call returns nil, and everything else
 // [ErrClosed]; a method that runs at the moment ends with its next step.
 func (f *File) Close() error { return f.log.Close() }
+
+// Actor returns the name that the audit gets for what this File changes.
+func (f *File) Actor() string { return f.actor }
 
 // userAtHost names who runs this process, as far as the operating system knows.
 func userAtHost() string {

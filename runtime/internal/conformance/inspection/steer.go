@@ -174,3 +174,25 @@ func (env *Env) TestRemovingASubscriptionDeletesAllItsDataAndNoOther(t *testing.
 		}
 	})
 }
+
+func (env *Env) TestAFileThatIsOpenedForAnotherActorActsUnderThatName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		f.Subscribe("printer", Fine)
+		grace, err := f.File.As(t.Context(), "grace")
+		Must(t, err)
+		defer grace.Close()
+		Must(t, grace.PauseSubscription(t.Context(), "printer", ""))
+		Must(t, grace.Close())
+		time.Sleep(time.Second)
+		Must(t, f.File.PauseTypes(t.Context(), "order.*", "")) // which is still open
+		status, err := f.File.Status(t.Context())
+		Must(t, err)
+		if p := status.Pauses; len(p) != 2 || p[0].Actor != "grace" || p[1].Actor != "ada" {
+			t.Errorf("want pauses of grace and ada: %+v", p)
+		}
+		if _, err := f.File.As(t.Context(), ""); err == nil {
+			t.Error("a file without an actor is open")
+		}
+	})
+}
