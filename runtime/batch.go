@@ -242,7 +242,6 @@ func (s *Subscription) batchEnded(e dispatch.BatchEnd) {
 	}
 	if o := &s.bus.observers; o.any() {
 		tell(o, toBatch, info)
-		(*counter)(s).endedBatch(e.Whole, info)
 	}
 	s.alertBatch(info)
 }

@@ -40,7 +40,7 @@ var killed = []string{
 	"import jsonschema schemas/old.json --out imported.yaml", "import asyncapi old.json --out imported.yaml",
 	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename group pair twins", "rename type Money Amount",
 	"rename limit bank bank-api", "rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",
-	"status shop.db", "status shop.db --watch", "events list shop.db", "events tail shop.db", "events show shop.db ID", "events tree shop.db ID", "events discard shop.db ID --because test --yes",
+	"status shop.db", "status shop.db --watch", "inspect shop.db", "events list shop.db", "events tail shop.db", "events show shop.db ID", "events tree shop.db ID", "events discard shop.db ID --because test --yes",
 	"events cancel shop.db ID --yes",
 	"events undiscard shop.db ID", "events replay shop.db --subscription send-receipt ID --yes",
 	"dlq list shop.db", "dlq groups shop.db", "dlq show shop.db ID", "dlq retry shop.db --all", "dlq edit shop.db ID", "dlq discard shop.db --all --because test --yes",
@@ -128,7 +128,7 @@ func (k *killing) learn() {
 	must(k.t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	endless := slices.Contains(k.args, "--watch") || slices.Contains([]string{"events tail", "dlq edit", "dlq import"}, strings.Join(k.args[:min(2, len(k.args))], " "))
+	endless := slices.Contains(k.args, "--watch") || slices.Contains([]string{"inspect shop.db", "events tail", "dlq edit", "dlq import"}, strings.Join(k.args[:min(2, len(k.args))], " "))
 	if !endless {
 		if err := <-ended; err != nil && cmd.ProcessState.ExitCode() == cli.StatusTrouble {
 			k.t.Fatalf("%v\n%s", err, output)

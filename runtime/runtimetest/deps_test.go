@@ -16,6 +16,11 @@ func TestProgramsDoNotCompileWhatIsForTests(t *testing.T) {
 		t.Fatalf("go list: %v", err)
 	}
 	deps := strings.Fields(string(out))
+	for _, path := range []string{"net/http", "html/template", module + "runtime/inspect/page"} {
+		if slices.Contains(deps, path) {
+			t.Errorf("programs that do not mount the page for operators compile %s", path)
+		}
+	}
 	for _, path := range []string{"testing", "testing/synctest", module + "runtime/runtimetest", module + "runtime/internal/simfs"} {
 		if slices.Contains(deps, path) {
 			t.Errorf("programs compile %s", path)

@@ -144,7 +144,7 @@ func substituted(t *testing.T, command string) string {
 	if strings.Contains(command, exampleGroup) {
 		group = shownID(t, "busgen dlq groups shop.db")
 	}
-	return strings.NewReplacer(exampleID, id, exampleGroup, group, "--action 17", "--action 1").Replace(command)
+	return strings.NewReplacer(exampleID, id, exampleGroup, group, "--action 17", "--action 1", "--addr 127.0.0.1:8080", "--addr 127.0.0.1:0").Replace(command)
 }
 
 func TestEveryVerbOnAFileHasExamplesAndExitStatusInLinesThatFit(t *testing.T) {

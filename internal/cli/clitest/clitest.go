@@ -38,7 +38,8 @@ func (c Command) Run(t *testing.T, line string) Result {
 }
 
 // Typed runs a command line that begins with busgen, with quotes and input. If it
-// goes on until it is interrupted, it is interrupted after three seconds.
+// goes on until it is interrupted, it is interrupted after three seconds; if it serves a
+// page, as soon as it has printed something, because virtual time does not pass meanwhile.
 func (c Command) Typed(t *testing.T, line, stdin string) Result {
 	t.Helper()
 	words := Split(t, line)
@@ -51,7 +52,12 @@ func (c Command) Typed(t *testing.T, line, stdin string) Result {
 		ctx, interrupt = context.WithTimeout(ctx, 3500*time.Millisecond)
 		defer interrupt()
 	}
-	return c.result(ctx, words[1:], stdin)
+	var printed func()
+	if slices.Contains(words, "inspect") && !slices.Contains(words, "--help") {
+		ctx, printed = context.WithCancel(ctx)
+		defer printed()
+	}
+	return c.resultUntil(ctx, words[1:], stdin, printed)
 }
 
 // Does runs a command line as [Command.Typed] does. It must work, and the report
@@ -66,9 +72,29 @@ func (c Command) Does(t *testing.T, line string) string {
 }
 
 func (c Command) result(ctx context.Context, args []string, stdin string) Result {
-	var stdout, stderr bytes.Buffer
-	status := c.Exec(ctx, args, strings.NewReader(stdin), &stdout, &stderr)
+	return c.resultUntil(ctx, args, stdin, nil)
+}
+
+// resultUntil calls printed, unless it is nil, whenever something is printed.
+func (c Command) resultUntil(ctx context.Context, args []string, stdin string, printed func()) Result {
+	stdout, stderr := &heard{printed: printed}, &heard{}
+	status := c.Exec(ctx, args, strings.NewReader(stdin), stdout, stderr)
 	return Result{status, stdout.String(), stderr.String()}
+}
+
+// heard is an output that calls a function, unless it is nil, after each write.
+type heard struct {
+	bytes.Buffer
+	printed func()
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	defer func() {
+		if h.printed != nil {
+			h.printed()
+		}
+	}()
+	return h.Buffer.Write(p)
 }
 
 // Result has what a user of the command sees.

@@ -40,7 +40,6 @@ type Attempt struct {
 	journal  atomic.Pointer[journal]
 	warned   bool   // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 	batch    *Batch // that it is part of, or stands for as a whole; nil outside of batches
-	watched  atomic.Pointer[Watched]
 
 	turn atomic.Pointer[turn] // of its transaction; nil before it waits for one
 
@@ -137,7 +136,6 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 	r.tried = true
 	slow := a.settings.SlowAfter
 	a.warned = slow == 0 || slow >= a.limit
-	defer a.released()
 	defer a.release()
 	for {
 		ok, cancelled := s.consumer.Begin(a.Delivery, worker, a.started)
@@ -173,9 +171,6 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 			s.replace(worker, true)
 		}
 	}()
-	if h.Watch != nil {
-		h.Watch(a)
-	}
 	if err = r.failure; err == nil {
 		if h.Started != nil {
 			h.Started(a)
@@ -359,9 +354,6 @@ func (a *Attempt) logged(more ...any) []any {
 	}
 	if a.run.scheduler.cfg.Ephemeral {
 		attributes = append(attributes, "ephemeral", true)
-	}
-	if w := a.Watched(); w != nil {
-		attributes = append(attributes, w.Logged...)
 	}
 	return append(attributes, more...)
 }

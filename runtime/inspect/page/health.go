@@ -1,0 +1,133 @@
+package page
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// health is how a bus is doing, in words.
+type health struct {
+	Level   string // good, warn or bad
+	Summary string
+	Items   []healthItem // what is wrong, the worst first
+}
+
+// healthItem is one thing that is wrong, or that an operator should know.
+type healthItem struct {
+	Level string // bad or warn
+	Text  string
+}
+
+// oldBacklog is the age from which on a backlog is worth a sentence.
+const oldBacklog = 10 * time.Minute
+
+// healthOf puts a status into words.
+func healthOf(s inspect.Status) health {
+	var h health
+	bad := func(format string, args ...any) {
+		h.Items = append(h.Items, healthItem{"bad", fmt.Sprintf(format, args...)})
+	}
+	open, old := 0, time.Time{}
+	for _, one := range s.Subscriptions {
+		open += one.Backlog
+		if !one.Oldest.IsZero() && (old.IsZero() || one.Oldest.Before(old)) {
+			old = one.Oldest
+		}
+	}
+	alive := s.Owner != nil && s.Owner.Alive
+	switch {
+	case s.Owner == nil:
+		h.Items = append(h.Items, healthItem{"warn", "No process has ever dispatched from this bus."})
+	case !alive && open > 0:
+		bad("No process dispatches: %s to be handled, the oldest from %s.", stand(open), words.Ago(old, s.At))
+	case !alive:
+		h.Items = append(h.Items, healthItem{"warn", "No process dispatches. All events are settled."})
+	}
+	for _, one := range s.Subscriptions {
+		switch {
+		case one.Unhandled:
+			bad("%s has a backlog and no handler: it was renamed without an alias, or forgotten.", one.Name)
+		case one.Saturated:
+			bad("%s is saturated: its handlers are busy all the time while its backlog grows.", one.Name)
+		}
+	}
+	for _, b := range s.Breakers {
+		bad("The circuit breaker of %s is %s: %d of the last %d deliveries failed.", b.Subscription, b.State, b.Failures, b.Deliveries)
+	}
+	return h.sum(s, alive)
+}
+
+// sum adds what is no fault by itself, and the summary.
+func (h health) sum(s inspect.Status, alive bool) health {
+	warn := func(format string, args ...any) {
+		h.Items = append(h.Items, healthItem{"warn", fmt.Sprintf(format, args...)})
+	}
+	for _, one := range s.Subscriptions {
+		switch age := s.At.Sub(one.Oldest); {
+		case one.Paused && one.Backlog > 0:
+			warn("%s is paused, and %s for it.", one.Name, wait(one.Backlog))
+		case one.Paused:
+			warn("%s is paused.", one.Name)
+		case alive && !one.Oldest.IsZero() && age >= oldBacklog && !one.Unhandled:
+			warn("The oldest event of %s waits for %s.", one.Name, words.Span(age))
+		}
+	}
+	for _, p := range s.Pauses {
+		if p.Types != "" {
+			warn("Events of type %s are paused.", p.Types)
+		}
+	}
+	if n := abandoned(s.Running); n > 0 {
+		warn("%s has ignored its deadline and was left behind.", words.Counted(n, "handler"))
+	}
+	if n := s.DeadLetters; n > 0 {
+		warn("%s to be looked at.", standLetters(n))
+	}
+	h.Level, h.Summary = "good", "All is well."
+	for _, item := range h.Items {
+		if item.Level == "bad" {
+			h.Level, h.Summary = "bad", "Something is wrong."
+			return h
+		}
+		h.Level, h.Summary = "warn", "It works, with remarks."
+	}
+	if h.Level == "warn" && !alive {
+		h.Summary = "It is at rest."
+	}
+	return h
+}
+
+func abandoned(running []inspect.Running) (n int) {
+	for _, r := range running {
+		if r.Abandoned {
+			n++
+		}
+	}
+	return n
+}
+
+// stand is "1 delivery is", "2 deliveries are".
+func stand(n int) string {
+	if n == 1 {
+		return "1 delivery is"
+	}
+	return words.Number(n) + " deliveries are"
+}
+
+func standLetters(n int) string {
+	if n == 1 {
+		return "1 dead letter is"
+	}
+	return words.Number(n) + " dead letters are"
+}
+
+// wait is "1 event waits", "2 events wait".
+func wait(n int) string {
+	if n == 1 {
+		return "1 event waits"
+	}
+	return words.Number(n) + " events wait"
+}

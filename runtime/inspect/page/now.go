@@ -1,0 +1,84 @@
+package page
+
+import (
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var nowSheet = sheet{path: "", title: "Now", menu: true, template: "now", fill: fillNow}
+
+// now is the Data of the page "Now".
+type now struct {
+	inspect.Status
+	Health        health
+	Subscriptions []subscriptionRow
+	Breakers      []breakerRow
+	Pauses        []pauseRow
+}
+
+// subscriptionRow is a subscription with what can be done about it.
+type subscriptionRow struct {
+	inspect.SubscriptionState
+	More   bool // the backlog is longer than it was counted
+	Button button
+}
+
+// breakerRow is a circuit breaker that is not closed.
+type breakerRow struct {
+	inspect.Breaker
+	Error long
+}
+
+// pauseRow is a pause.
+type pauseRow struct {
+	inspect.PauseState
+	Why long
+}
+
+func fillNow(q *request) (any, error) {
+	status, err := q.file().Status(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	q.page.named(status.Path)
+	n := now{Status: status, Health: healthOf(status)}
+	for _, s := range status.Subscriptions {
+		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s)})
+	}
+	for _, b := range status.Breakers {
+		n.Breakers = append(n.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription)})
+	}
+	for _, p := range status.Pauses {
+		n.Pauses = append(n.Pauses, pauseRow{p, cut(p.Reason, "pause", "subscription", p.Subscription, "types", p.Types)})
+	}
+	return n, nil
+}
+
+// breakerText is the last error of a circuit breaker.
+func breakerText(q *request) (string, error) {
+	name := q.FormValue("subscription")
+	breakers, err := q.file().Breakers(q.Context())
+	for _, b := range breakers {
+		if b.Subscription == name {
+			return b.LastError, nil
+		}
+	}
+	if err == nil {
+		err = &inspect.NotFoundError{Thing: "open circuit breaker of", Name: name}
+	}
+	return "", err
+}
+
+// pauseText is the reason of a pause.
+func pauseText(q *request) (string, error) {
+	subscription, types := q.FormValue("subscription"), q.FormValue("types")
+	status, err := q.file().Status(q.Context())
+	for _, p := range status.Pauses {
+		if p.Subscription == subscription && p.Types == types {
+			return p.Reason, nil
+		}
+	}
+	if err == nil {
+		err = &inspect.NotFoundError{Thing: "pause", Name: subscription + types}
+	}
+	return "", err
+}

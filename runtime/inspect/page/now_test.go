@@ -1,0 +1,64 @@
+package page_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
+)
+
+func TestTheFirstPageSaysHowTheBusIsDoing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.Open(t)
+		p := open(t, f)
+		shows(t, p, "/", "It is at rest.", "No process has ever dispatched", "There are no subscriptions")
+		f.Subscribe("printer", Fine)
+		f.Subscribe("ledger", Fine)
+		f.MustStart()
+		shows(t, p, "/", "All is well.", ">printer<", ">order.placed<")
+		Must(t, f.File.PauseSubscription(t.Context(), "ledger", "the books are closed"))
+		time.Sleep(Notice)
+		f.Publish(1, 2)
+		got := shows(t, p, "/", "It works, with remarks.", "ledger is paused, and 2 events wait for it.", "the books are closed", "by <bdi>ada</bdi>")
+		if strings.Contains(got, "All is well") {
+			t.Error("a paused bus is well")
+		}
+		f.Stop()
+		shows(t, p, "/", "Something is wrong.", "No process dispatches: 2 deliveries are to be handled, the oldest from 2 min ago.")
+	})
+}
+
+func TestAButtonPausesAndResumesInTheNameOfTheActor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.Open(t)
+		f.Subscribe("printer", Fine)
+		p := open(t, f)
+		fields := formOf(t, shows(t, p, "/", "You act as <bdi>ada</bdi>", "busgen subscriptions pause "), "pause")
+		status, header, _ := post(p, "/pause", append(fields, "reason", "no paper")...)
+		next := header.Get("Location")
+		if status != http.StatusSeeOther || !strings.HasPrefix(next, "./?done=") {
+			t.Fatalf("status %d, to %q", status, next)
+		}
+		got := shows(t, p, strings.TrimPrefix(next, "."), "Subscription printer is paused.", "no paper", ">Resume")
+		if status, _, _ := post(p, "/resume", formOf(t, got, "resume")...); status != http.StatusSeeOther {
+			t.Errorf("status %d", status)
+		}
+		entries, _, err := f.File.Audit(t.Context(), inspect.AuditFilter{Actor: "ada"}, inspect.Page{})
+		Must(t, err)
+		var actions []string
+		for _, e := range entries {
+			actions = append(actions, e.Action)
+		}
+		if want := []string{"resume", "pause"}; !slices.Equal(actions, want) {
+			t.Errorf("the audit has %q, want %q", actions, want)
+		}
+		if status, _, got := post(p, "/resume", fields...); status != http.StatusNotFound || !strings.Contains(got, "there is no") {
+			t.Errorf("what is not paused is resumed: %d\n%s", status, got)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// pauseOrResume is the button of a subscription.
+func pauseOrResume(target string, s inspect.SubscriptionState) button {
+	b := button{
+		Action: "pause", Label: "Pause", Of: s.Name,
+		Fields: []field{sealedField("subscription", s.Name)},
+		Ask:    []ask{{"reason", "Reason"}},
+		CLI:    commandLine("subscriptions pause", nil, target, s.Name),
+	}
+	if s.Paused {
+		b.Action, b.Label, b.Ask = "resume", "Resume", nil
+		b.CLI = commandLine("subscriptions resume", nil, target, s.Name)
+	}
+	return b
+}
+
+// pauseAction pauses a subscription.
+func pauseAction(q *request, as *inspect.File) (done, next string, err error) {
+	name, err := q.name("subscription")
+	if err != nil {
+		return "", "", err
+	}
+	if err := as.PauseSubscription(q.Context(), name, q.PostForm.Get("reason")); err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf("Subscription %s is paused.", name), "", nil
+}
+
+// resumeAction ends the pause of a subscription.
+func resumeAction(q *request, as *inspect.File) (done, next string, err error) {
+	name, err := q.name("subscription")
+	if err != nil {
+		return "", "", err
+	}
+	if err := as.ResumeSubscription(q.Context(), name); err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf("Subscription %s is resumed.", name), "", nil
+}

@@ -1,0 +1,58 @@
+package page
+
+import "net/http"
+
+// sheets are the pages, in the order of the menu. Each is a variable in the file of its name.
+var sheets []*sheet
+
+func init() { // a variable would refer to itself: the layout shows the menu
+	sheets = []*sheet{
+		&nowSheet,
+	}
+}
+
+// actions are what buttons do, by the last part of the path that they post to.
+var actions = map[string]action{
+	"pause":  pauseAction,
+	"resume": resumeAction,
+}
+
+// texts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.
+var texts = map[string]text{
+	"breaker": breakerText,
+	"pause":   pauseText,
+}
+
+// answers are for what is no page, by the last part of the path.
+var answers = map[string]answer{
+	"text":      showText,
+	"style.css": asset("style.css", "text/css; charset=utf-8"),
+	"script.js": asset("script.js", "text/javascript; charset=utf-8"),
+	"icon.svg":  asset("icon.svg", "image/svg+xml"),
+}
+
+// sheet is a page.
+type sheet struct {
+	path     string // the last part of its path; empty for the first page
+	title    string
+	menu     bool   // it is in the menu
+	template string // the name of a file in templates, without .html
+
+	// fill returns the Data of its view. The function gets what it needs from the address:
+	// q.FormValue("id").
+	fill func(q *request) (data any, err error)
+}
+
+// answer answers a GET or HEAD that is for no page. An error becomes an error page if
+// nothing was written.
+type answer func(w http.ResponseWriter, q *request) error
+
+// sheetAt returns the page at a last part of a path, or nil.
+func sheetAt(name string) *sheet {
+	for _, s := range sheets {
+		if s.path == name {
+			return s
+		}
+	}
+	return nil
+}
