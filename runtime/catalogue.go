@@ -7,6 +7,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/exact"
+	"github.com/busgen/busgen/runtime/internal/privacy"
 )
 
 // Payload is implemented by generated payload structs. Validate returns nil
@@ -106,7 +107,8 @@ type AnyEventType interface {
 
 	decodeAs(version int, payload []byte) (any, error)
 	decode(r *engine.Record) (any, error)
-	zero() any // a payload
+	private() *privacy.Shape // nil without a schema
+	zero() any               // a payload
 	partitioned() bool
 	partitionKey(value any) (string, error)
 	limitPaths() []string

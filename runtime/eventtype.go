@@ -5,19 +5,22 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/privacy"
 )
 
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
 type EventType[T Payload] struct {
-	spec   Spec[T]
-	codec  *wire.Codec[T]
-	clones bool // generated code copies a payload; else it is decoded for each handler
+	spec    Spec[T]
+	codec   *wire.Codec[T]
+	privacy func() *privacy.Shape // what is sensitive; nil without a schema
+	clones  bool                  // generated code copies a payload; else it is decoded for each handler
 }
 
 // generated is implemented by generated payloads.
@@ -68,7 +71,8 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 		}
 	}
 	_, clones := any(new(T)).(generated[T])
-	return &EventType[T]{spec: spec, codec: wire.NewCodec[T](), clones: clones}
+	privacyOf := sync.OnceValue(func() *privacy.Shape { return privacy.Read(spec.Schema) })
+	return &EventType[T]{spec: spec, privacy: privacyOf, codec: wire.NewCodec[T](), clones: clones}
 }
 
 // Name returns the wire name, such as order.placed.
@@ -140,7 +144,7 @@ func (t *EventType[T]) parse(r *engine.Record) (value T, err error) {
 	}
 	value, err = t.codec.Decode(r.Payload)
 	if err != nil {
-		return value, t.misfit(value, t.spec.Version, err)
+		return value, t.misfit(value, t.spec.Version, r.Payload, err)
 	}
 	return value, nil
 }
@@ -155,7 +159,8 @@ func (t *EventType[T]) decodeAs(version int, payload []byte) (value any, err err
 }
 
 // misfit is the error for a payload that does not decode.
-func (t *EventType[T]) misfit(value any, version int, err error) error {
+func (t *EventType[T]) misfit(value any, version int, payload []byte, err error) error {
+	err = hiddenError(t.privacy(), version, payload, err)
 	of := ""
 	if version != t.spec.Version {
 		of = fmt.Sprintf(" of version %d", version)
@@ -258,7 +263,7 @@ func (t *EventType[T]) older(version int, payload []byte) (value any, steps []Up
 	}
 	steps = steps[version-steps[0].version:]
 	if value, err = steps[0].decode(payload); err != nil {
-		return nil, nil, t.misfit(value, version, err)
+		return nil, nil, t.misfit(value, version, payload, err)
 	}
 	return value, steps, nil
 }

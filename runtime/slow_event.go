@@ -50,7 +50,7 @@ func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *engine.FailedAttem
 		return
 	}
 	c.bus.config.logger.Warn("an event is slow: it was tried in vain for a long time", "event_id", a.ID, "event_type", a.Type,
-		"subscription_id", c.name, "attempt", a.Number, "age", age, "due", due, "error", failure.Error)
+		"subscription_id", c.name, "attempt", a.Number, "age", age, "due", due, "error", c.bus.shown(a.Delivery, failure.Error))
 	if c.bus.observers.any() {
 		info := c.info(a, failure.Started, failure.Ended.Sub(failure.Started))
 		tell(&c.bus.observers, toSlowEvent, SlowEventInfo{AttemptInfo: info, Age: age, Due: due, Error: failure.Error})

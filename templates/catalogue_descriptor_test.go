@@ -35,7 +35,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	Priority:    runtime.PriorityHigh,
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
 	Shape:       "eae7a837b951",
-	Schema:      `+"`"+`{"event":"order.placed","version":1,"payload":{"order_id":"uuid"}}`+"`"+`,
+	Schema:      `+"`"+`{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid"}}`+"`"+`,
 })
 `, descriptor(c.Events[0]))
 	emits(t, `

@@ -36,7 +36,7 @@ import (
 func validateStruct(s shape) *jen.Statement {
 	var checks []jen.Code
 	for _, f := range s.fields {
-		checks = append(checks, checkField(s, f)...)
+		checks = append(checks, hiding(f, checkField(s, f))...)
 	}
 	if checks == nil {
 		return comment("Validate returns nil: every value of "+s.goName+" is valid.").
@@ -101,6 +101,16 @@ func checkField(s shape, f *catalog.Field) []jen.Code {
 		return nil
 	}
 	return present(append(checks, constraints...))
+}
+
+// hiding emits, after the checks of a sensitive field,
+//
+//	problems.Hide("<field>")
+func hiding(f *catalog.Field, checks []jen.Code) []jen.Code {
+	if !f.Sensitive.V || len(checks) == 0 {
+		return checks
+	}
+	return append(checks, jen.Id(collector(0)).Dot("Hide").Call(jen.Lit(f.Name.V)))
 }
 
 // place says where a checked value is, for the path of its problems.

@@ -54,7 +54,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 	},
 	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
 	Shape:       "c45fc058dac0",
-	Schema:      `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","number":"int64","customer":"Customer","ship_to":"Address","lines":{"type":"[]OrderLine","min_items":1},"total":"Money","method":"PaymentMethod","gift":"Gift?"},"types":{"Address":{"fields":{"street":"string","postcode":{"type":"string","max_length":12},"city":"string","country":{"type":"string","pattern":"^[A-Z]{2}$"}}},"Currency":{"enum":["EUR","USD","JPY"]},"Customer":{"fields":{"user_id":"uuid?","name":{"type":"string","min_length":1},"email":{"type":"string","format":"email"}}},"Gift":{"fields":{"paper":"string","message":"string?"}},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"OrderLine":{"fields":{"article":"string","quantity":{"type":"int32","min":"1"},"unit_price":"Money","options":"map[string]string?"}},"PaymentMethod":{"enum":["card","paypal","invoice"]}}}`,
+	Schema:      `{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","number":"int64","customer":"Customer","ship_to":"Address","lines":{"type":"[]OrderLine","min_items":1},"total":"Money","method":"PaymentMethod","gift":"Gift?"},"types":{"Address":{"fields":{"street":"string","postcode":{"type":"string","max_length":12},"city":"string","country":{"type":"string","pattern":"^[A-Z]{2}$"}}},"Currency":{"enum":["EUR","USD","JPY"]},"Customer":{"fields":{"user_id":"uuid?","name":{"type":"string","min_length":1},"email":{"type":"string","format":"email"}}},"Gift":{"fields":{"paper":"string","message":"string?"}},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"OrderLine":{"fields":{"article":"string","quantity":{"type":"int32","min":"1"},"unit_price":"Money","options":"map[string]string?"}},"PaymentMethod":{"enum":["card","paypal","invoice"]}}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedChargeCard,
@@ -108,7 +108,7 @@ var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
 	},
 	PartitionBy: func(p OrderShipped) string { return p.OrderID.String() },
 	Shape:       "f38b414582bd",
-	Schema:      `{"event":"order.shipped","version":1,"payload":{"order_id":"uuid","carrier":"Carrier","tracking_code":"string","expected_on":"date"},"types":{"Carrier":{"enum":["DHL","UPS","PostNL"]}}}`,
+	Schema:      `{"event":"order.shipped","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","carrier":"Carrier","tracking_code":"string","expected_on":"date"},"types":{"Carrier":{"enum":["DHL","UPS","PostNL"]}}}`,
 })
 
 // ParcelPickupType describes parcel.pickup_requested to the runtime.
@@ -148,7 +148,7 @@ var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
 		runtime.UpcastFrom[OrderCancelledV1, OrderCancelled](1, UpcastOrderCancelledV1),
 	},
 	Shape:  "0dc235fc5923",
-	Schema: `{"event":"order.cancelled","version":2,"payload":{"order_id":"uuid","reason":"CancelReason","comment":"string?"},"history":{"1":{"order_id":"uuid","reason":"string?"}},"types":{"CancelReason":{"enum":["payment_declined","out_of_stock","customer_request"]}}}`,
+	Schema: `{"event":"order.cancelled","version":2,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"CancelReason","comment":"string?"},"history":{"1":{"order_id":"uuid","reason":"string?"}},"types":{"CancelReason":{"enum":["payment_declined","out_of_stock","customer_request"]}}}`,
 })
 
 // PaymentCapturedType describes payment.captured to the runtime.
@@ -168,7 +168,7 @@ var PaymentCapturedType = runtime.Define(runtime.Spec[PaymentCaptured]{
 	PartitionBy: func(p PaymentCaptured) string { return p.OrderID.String() },
 	DedupeBy:    func(p PaymentCaptured) string { return p.Reference },
 	Shape:       "5019c44f15c1",
-	Schema:      `{"event":"payment.captured","version":1,"payload":{"order_id":"uuid","amount":"Money","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}}}}`,
+	Schema:      `{"event":"payment.captured","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","amount":"Money","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}}}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnPaymentCapturedKeepBooks,
@@ -203,7 +203,7 @@ var PaymentDeclinedType = runtime.Define(runtime.Spec[PaymentDeclined]{
 	},
 	PartitionBy: func(p PaymentDeclined) string { return p.OrderID.String() },
 	Shape:       "e8ea7c301dc7",
-	Schema:      `{"event":"payment.declined","version":1,"payload":{"order_id":"uuid","reason":"DeclineReason"},"types":{"DeclineReason":{"enum":["insufficient_funds","expired_card","suspected_fraud"]}}}`,
+	Schema:      `{"event":"payment.declined","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"DeclineReason"},"types":{"DeclineReason":{"enum":["insufficient_funds","expired_card","suspected_fraud"]}}}`,
 })
 
 // PaymentRefundedType describes payment.refunded to the runtime.
@@ -222,7 +222,7 @@ var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
 	},
 	PartitionBy: func(p PaymentRefunded) string { return p.OrderID.String() },
 	Shape:       "2cc01b714cdf",
-	Schema:      `{"event":"payment.refunded","version":1,"payload":{"order_id":"uuid","amount":"Money","refund":"Refund","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"Refund":{"discriminator":"to","one_of":{"card":{"fields":{"last_four":{"type":"string","pattern":"^[0-9]{4}$"}}},"voucher":{"fields":{"code":"string","expires_on":"date?"}}}}}}`,
+	Schema:      `{"event":"payment.refunded","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","amount":"Money","refund":"Refund","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"Refund":{"discriminator":"to","one_of":{"card":{"fields":{"last_four":{"type":"string","pattern":"^[0-9]{4}$"}}},"voucher":{"fields":{"code":"string","expires_on":"date?"}}}}}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnPaymentRefundedWriteCreditNote,
@@ -271,7 +271,7 @@ var UserRegisteredType = runtime.Define(runtime.Spec[UserRegistered]{
 	PartitionBy: func(p UserRegistered) string { return p.UserID.String() },
 	Aliases:     []string{"user.signed_up"},
 	Shape:       "180423357b2e",
-	Schema:      `{"event":"user.registered","version":1,"payload":{"user_id":"uuid","email":{"type":"string","format":"email"},"newsletter":"bool","language":{"type":"string?","pattern":"^[a-z]{2}$"},"preferences":"map[string]string"}}`,
+	Schema:      `{"event":"user.registered","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","email":{"type":"string","format":"email"},"newsletter":"bool","language":{"type":"string?","pattern":"^[a-z]{2}$"},"preferences":"map[string]string"}}`,
 })
 
 // UserEmailChangedType describes user.email_changed to the runtime.
@@ -287,7 +287,7 @@ var UserEmailChangedType = runtime.Define(runtime.Spec[UserEmailChanged]{
 	},
 	PartitionBy: func(p UserEmailChanged) string { return p.UserID.String() },
 	Shape:       "52dbacf9d303",
-	Schema:      `{"event":"user.email_changed","version":1,"payload":{"user_id":"uuid","old_email":{"type":"string","format":"email"},"new_email":{"type":"string","format":"email"}}}`,
+	Schema:      `{"event":"user.email_changed","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","old_email":{"type":"string","format":"email"},"new_email":{"type":"string","format":"email"}}}`,
 })
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
@@ -305,7 +305,7 @@ var UserDeletionRequestedType = runtime.Define(runtime.Spec[UserDeletionRequeste
 	},
 	PartitionBy: func(p UserDeletionRequested) string { return p.UserID.String() },
 	Shape:       "c34ef81d7618",
-	Schema:      `{"event":"user.deletion_requested","version":1,"payload":{"user_id":"uuid","due_on":"date"}}`,
+	Schema:      `{"event":"user.deletion_requested","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","due_on":"date"}}`,
 })
 
 // MLRunStartedType describes ml.run.started to the runtime.
@@ -322,7 +322,7 @@ var MLRunStartedType = runtime.Define(runtime.Spec[MLRunStarted]{
 	},
 	PartitionBy: func(p MLRunStarted) string { return p.RunID.String() },
 	Shape:       "963f59bb1c48",
-	Schema:      `{"event":"ml.run.started","version":1,"payload":{"run_id":"uuid","model":"string","devices":{"type":"[]string","min_items":1,"unique":true},"budget":{"type":"decimal?","min":"0"},"parameters":"json"}}`,
+	Schema:      `{"event":"ml.run.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","model":"string","devices":{"type":"[]string","min_items":1,"unique":true},"budget":{"type":"decimal?","min":"0"},"parameters":"json"}}`,
 })
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
@@ -339,7 +339,7 @@ var MLRunFinishedType = runtime.Define(runtime.Spec[MLRunFinished]{
 	},
 	PartitionBy: func(p MLRunFinished) string { return p.RunID.String() },
 	Shape:       "bc31a82425d3",
-	Schema:      `{"event":"ml.run.finished","version":1,"payload":{"run_id":"uuid","took":"duration","metrics":"map[string]float64","checksum":{"type":"bytes","min_length":32,"max_length":32}}}`,
+	Schema:      `{"event":"ml.run.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","took":"duration","metrics":"map[string]float64","checksum":{"type":"bytes","min_length":32,"max_length":32}}}`,
 })
 
 // MLRunFailedType describes ml.run.failed to the runtime.
@@ -356,7 +356,7 @@ var MLRunFailedType = runtime.Define(runtime.Spec[MLRunFailed]{
 	},
 	PartitionBy: func(p MLRunFailed) string { return p.RunID.String() },
 	Shape:       "a1f5f089ee67",
-	Schema:      `{"event":"ml.run.failed","version":1,"payload":{"run_id":"uuid","error":"string","retryable":"bool"}}`,
+	Schema:      `{"event":"ml.run.failed","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","error":"string","retryable":"bool"}}`,
 })
 
 // MLTrialStartedType describes ml.trial.started to the runtime.
@@ -373,7 +373,7 @@ var MLTrialStartedType = runtime.Define(runtime.Spec[MLTrialStarted]{
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialStarted) string { return p.RunID.String() },
 	Shape:       "1768e6baf5e8",
-	Schema:      `{"event":"ml.trial.started","version":1,"payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"parameters":"map[string]float64"}}`,
+	Schema:      `{"event":"ml.trial.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"parameters":"map[string]float64"}}`,
 })
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
@@ -390,7 +390,7 @@ var MLTrialFinishedType = runtime.Define(runtime.Spec[MLTrialFinished]{
 	Priority:    runtime.PriorityLow,
 	PartitionBy: func(p MLTrialFinished) string { return p.RunID.String() },
 	Shape:       "f7623cab93d0",
-	Schema:      `{"event":"ml.trial.finished","version":1,"payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"state":"TrialState","losses":"[][]float64"},"types":{"TrialState":{"enum":["completed","pruned","failed"]}}}`,
+	Schema:      `{"event":"ml.trial.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"state":"TrialState","losses":"[][]float64"},"types":{"TrialState":{"enum":["completed","pruned","failed"]}}}`,
 })
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.

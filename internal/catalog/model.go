@@ -156,6 +156,10 @@ type Field struct {
 	// Removed says that the field was there once, and is not any more. Catalogues that are made of a
 	// record have such fields; those that are read from a file have none.
 	Removed bool
+	// Sensitive says that tools, logs and errors do not show the value, whatever its type contains.
+	Sensitive Value[bool]
+	// Personal says that the value is about a person: erasing a person looks for it there, and takes it away.
+	Personal Value[bool]
 	// Default stands in for a field that is absent, in its JSON form. An optional field is absent all the
 	// same, and has a method that returns the default: see [Field.HasDefaultMethod]. A required field of
 	// a stored event that lacks it, or has null there, is decoded as the default.

@@ -226,6 +226,9 @@ func (m *maker) fieldType() string {
 
 // constrained adds constraints and a default that suit the type, more or less.
 func (m *maker) constrained(o object, of string) object {
+	if m.seldom() {
+		o.set("sensitive", m.seldom()).set("personal", true)
+	}
 	bare := strings.TrimSuffix(of, "?")
 	switch {
 	case strings.HasPrefix(bare, "[]"), strings.HasPrefix(bare, "map"):

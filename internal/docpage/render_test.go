@@ -265,6 +265,8 @@ func TestConstraintsAreDescribedInWords(t *testing.T) {
 		`type: "string?", format: url, pattern: x, default: http`: `format url|matches x|if absent: "http"`,
 		"type: string":                                            "",
 		"type: string, was: a":                                    "formerly a",
+		"type: string, sensitive: true, personal: true":           `sensitive|personal`,
+		"type: string, sensitive: false":                          ``,
 		"type: string, was: [a, b], default: http":                `if a stored event lacks it: "http"|formerly a, b`,
 	} {
 		field := parsed(t, "version: 1\npackage: p\nevents: { a.done: { payload: { f: { "+strings.Replace(yaml, ", default: http", "", 1)+" } } } }").Events[0].Fields[0]

@@ -83,6 +83,12 @@ func rules(f *catalog.Field) []string {
 	case f.Default.Written():
 		all = append(all, "if a stored event lacks it: "+string(f.Default.V))
 	}
+	if f.Sensitive.V {
+		all = append(all, "sensitive")
+	}
+	if f.Personal.V {
+		all = append(all, "personal")
+	}
 	if len(f.Was) > 0 {
 		all = append(all, "formerly "+strings.Join(texts(f.Was), ", "))
 	}

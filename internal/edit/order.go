@@ -26,7 +26,7 @@ var (
 
 	fieldKeys = &context{keys: []string{
 		"type", "doc", "deprecated", "go_name", "was", "min", "max", "min_length", "max_length", "pattern", "format",
-		"min_items", "max_items", "unique", "default", "reserved", "fields",
+		"min_items", "max_items", "unique", "sensitive", "personal", "default", "reserved", "fields",
 	}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{

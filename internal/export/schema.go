@@ -10,6 +10,12 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
+// The keys of a property for what JSON Schema has no word for.
+const (
+	SensitiveKey = "x-sensitive"
+	PersonalKey  = "x-personal"
+)
+
 // A dialect is a flavour of JSON Schema.
 type dialect struct {
 	refs       string // where types are
@@ -117,10 +123,16 @@ func (d dialect) fields(s *object, fields []*catalog.Field) {
 
 func (d dialect) field(f *catalog.Field) object {
 	s := d.typeOf(f.Type, f.Constraints)
-	if s.get("$ref") != nil && !d.besideRefs && (f.Doc != "" || f.Deprecated.Written() || f.Default.Written()) {
+	if s.get("$ref") != nil && !d.besideRefs && (f.Doc != "" || f.Deprecated.Written() || f.Default.Written() || f.Sensitive.V || f.Personal.V) {
 		s = object{{"allOf", []object{s}}}
 	}
 	describe(&s, f.Doc, f.Deprecated)
+	if f.Sensitive.V {
+		s.set(SensitiveKey, true)
+	}
+	if f.Personal.V {
+		s.set(PersonalKey, true)
+	}
 	if f.Default.Written() {
 		s.set("default", f.Default.V)
 	}

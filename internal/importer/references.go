@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/export"
 )
 
 // A use is a schema somewhere in the document, followed to the one that says what
@@ -20,6 +21,8 @@ type use struct {
 	// What is said on the way; what is nearest to the place of use counts.
 	title, description *node
 	deprecated         *node
+	sensitive          *node
+	personal           *node
 	fallback           *node // the default
 	examples           []*node
 }
@@ -101,6 +104,12 @@ func (im *importer) annotate(u *use, s *node) {
 	if s.isTrue("deprecated") {
 		take(&u.deprecated, "deprecated", boolean)
 	}
+	if s.isTrue(export.SensitiveKey) {
+		take(&u.sensitive, export.SensitiveKey, boolean)
+	}
+	if s.isTrue(export.PersonalKey) {
+		take(&u.personal, export.PersonalKey, boolean)
+	}
 	if u.fallback == nil {
 		u.fallback = s.get("default")
 	}
@@ -124,7 +133,7 @@ func (im *importer) annotate(u *use, s *node) {
 // sayingKeywords are those that do not say which values there are, or what belongs to the
 // document as a whole.
 var sayingKeywords = []string{
-	"title", "description", "default", "deprecated", "examples", "example", "nullable",
+	"title", "description", "default", "deprecated", "examples", "example", "nullable", export.SensitiveKey, export.PersonalKey,
 	"$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary",
 }
 

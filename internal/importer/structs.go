@@ -161,6 +161,12 @@ func (im *importer) field(t typing, name string, required bool) *yaml.Node {
 	}
 	f := mapping()
 	im.say(f, u, saying{name: name, ofType: u.def != nil && im.drafts[u.def] != nil})
+	if u.sensitive != nil {
+		im.add(f, "sensitive", plain("true"), u.sensitive.place)
+	}
+	if u.personal != nil {
+		im.add(f, "personal", plain("true"), u.personal.place)
+	}
 	if f.Content == nil && t.fields == nil && t.more == nil && u.fallback == nil {
 		return notation(kind)
 	}

@@ -14,7 +14,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, deprecatedKey, pastTense, genericName,
-		secretField, floatMoney, unusedType, unusedLimit, sampleOfCustom, partitionGap, dedupeFewValues, flowCorrelation, scheduleUnhandled,
+		secretField, floatMoney, unusedType, unusedLimit, sampleOfCustom, partitionGap, dedupeFewValues, sensitiveKey, flowCorrelation, scheduleUnhandled,
 		slowAfterUnreached, slowEventUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, batchBeyondExpiry, batchOneAttempt, neverRetried, noJitter, retryDelays, strictWithoutKey, allCritical, oneBudget,
 	}
 }

@@ -15,14 +15,17 @@ events:
   user.registered: { payload: { email: string, password: string } }`,
 	Good: `
 events:
-  user.registered: { payload: { email: string, password_changed: bool, secret_id: uuid } }`,
+  user.registered: { payload: { email: string, password_changed: bool, secret_id: uuid, pin: { type: string, sensitive: true } } }`,
 	check: func(p *pass) {
 		p.eachField(func(owner, subject string, f *catalog.Field) {
 			if k := bottom(f.Type).Kind; k != catalog.String && k != catalog.Bytes && k != catalog.JSON {
 				return
 			}
+			if f.Sensitive.Written() {
+				return // somebody has thought of it
+			}
 			if word := among(f.Name.V, secretWords); word != "" {
-				p.report(subject, f.Name.Pos, "leave it out, or send a reference to where it is kept",
+				p.report(subject, f.Name.Pos, "leave it out, send a reference to where it is kept, or mark it sensitive: true",
 					"field %s of %s looks like a secret", f.Name.V, owner)
 			}
 		})
@@ -191,6 +194,33 @@ events:
 				found := p.report(e.Name.V, e.Name.Pos, "name a field that is different for each event, such as an id",
 					"the dedupe key of event %s is its field %s, which has few values", e.Name.V, f.Name.V)
 				p.see(found, f.Name.Pos, "field %s is here", f.Name.V)
+			}
+		}
+	},
+}
+
+var sensitiveKey = Rule{
+	Rule: rules.SensitiveKey,
+	Bad: `
+events:
+  card.charged: { partition_by: card_number, payload: { card_number: { type: string, sensitive: true } } }`,
+	Good: `
+events:
+  card.charged: { partition_by: card_id, payload: { card_id: uuid, card_number: { type: string, sensitive: true } } }`,
+	check: func(p *pass) {
+		for _, e := range p.Events {
+			report := func(key string, f *catalog.Field) {
+				if f == nil || !f.Sensitive.V {
+					return
+				}
+				found := p.report(e.Name.V, f.Name.Pos, "name a field that is not sensitive, such as an id",
+					"the %s of event %s is its field %s, which is sensitive", key, e.Name.V, f.Name.V)
+				p.see(found, f.Sensitive.Pos, "it is sensitive because of this")
+			}
+			report("partition key", e.PartitionBy)
+			report("dedupe key", e.DedupeBy)
+			for _, k := range e.LimitKeys {
+				report("key of a limit", k.Fields[len(k.Fields)-1])
 			}
 		}
 	},

@@ -248,6 +248,7 @@ func (w *factWriter) fields(key []string, fields []*catalog.Field, reserved []ca
 func fieldFact(f *catalog.Field) schema.Field {
 	form := schema.FieldOf(f)
 	form.Default = f.Default.V
+	form.Sensitive, form.Personal = false, false
 	return form
 }
 

@@ -153,7 +153,7 @@ func (f *File) Export(ctx context.Context, w io.Writer, filter Filter) (n int, e
 	encoder.SetEscapeHTML(false)
 	page := Page{Limit: stepSize}
 	for {
-		letters, next, err := f.log.DeadLetters(ctx, filter, page, true)
+		letters, next, err := f.stored().DeadLetters(ctx, filter, page, true)
 		if err != nil {
 			return n, err
 		}

@@ -22,7 +22,7 @@ func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, er
 	if f.check == nil {
 		return uuid.Nil, ErrEditingDisabled
 	}
-	letter, err := f.log.DeadLetter(ctx, key)
+	letter, err := f.stored().DeadLetter(ctx, key)
 	if err != nil {
 		return uuid.Nil, err
 	}

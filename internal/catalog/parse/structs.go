@@ -13,7 +13,7 @@ import (
 const fieldNameHint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
 
 // fieldKeys are the keys of a field that is written as a mapping.
-var fieldKeys = append([]string{"type", "fields", "reserved", "doc", "deprecated", "go_name", "was", "default"}, constraintKeys...)
+var fieldKeys = append([]string{"type", "fields", "reserved", "doc", "deprecated", "go_name", "was", "sensitive", "personal", "default"}, constraintKeys...)
 
 // owner says to what fields belong.
 type owner struct {
@@ -59,6 +59,7 @@ func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
 	o, _ := r.object(e.value, here, fieldKeys...)
 	f.Doc, f.Deprecated, f.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, f.GoName)
 	f.Was = r.former(o)
+	f.Sensitive, f.Personal = r.flag(o, "sensitive"), r.flag(o, "personal")
 	inline := r.inline(o, f, of)
 	typeEntry, ok := o.entries["type"]
 	switch {
@@ -75,6 +76,15 @@ func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
 			f.Default = r.defaultOf(o, f)
 		}
 	})
+}
+
+// flag reads a key that is true or false. It is not written without one.
+func (r *reader) flag(o object, key string) catalog.Value[bool] {
+	e, ok := o.entries[key]
+	if !ok {
+		return catalog.Value[bool]{}
+	}
+	return r.truth(e, o.what)
 }
 
 // inline reads the struct that a field has of its own, or returns nil.

@@ -65,7 +65,7 @@ func fromFile(ctx context.Context, on cli.Engines, target string, candidates can
 	if err != nil {
 		return nil
 	}
-	found, err := candidates(ctx, file)
+	found, err := candidates(ctx, file.Hiding())
 	if err != nil {
 		return nil
 	}

@@ -49,7 +49,7 @@ half-open), since, until, failures, deliveries, last_error.
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen breakers list shop.db
   busgen breakers list shop.db --json`,
-	}, fileVerb{times: true, do: listBreakers})
+	}, fileVerb{quotes: true, times: true, do: listBreakers})
 }
 
 func listBreakers(c *call) (string, error) {

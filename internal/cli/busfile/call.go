@@ -29,6 +29,7 @@ type call struct {
 
 	json       bool
 	maxPayload int  // bytes; 0 for no limit
+	sensitive  bool // show the values of sensitive fields
 	utc        bool // show times, not how long ago they were
 	yes        bool
 	actor      string
@@ -44,6 +45,8 @@ type fileVerb struct {
 	asks    bool      // destroys something, so it has --yes
 	reasons bool      // needs a reason, so it has --because
 	shows   bool      // shows payloads, so it has --max-payload
+	quotes  bool      // shows payloads or errors, so it has --show-sensitive
+	works   bool      // works with payloads as they are stored
 	times   bool      // shows times, so it has --utc
 	exports bool      // prints JSON anyway, so it has no --json
 	opens   bool      // opens the file itself
@@ -62,6 +65,12 @@ func onFile(on cli.Engines, cmd *cobra.Command, v fileVerb) *cobra.Command {
 	}
 	if v.shows {
 		flags.Var((*cli.Number)(&c.maxPayload), "max-payload", "show at most this many `bytes` of a payload (default: all)")
+	}
+	if v.shows || v.quotes {
+		flags.BoolVar(&c.sensitive, "show-sensitive", false, "show the values of fields that the catalogue calls sensitive")
+	}
+	if v.works {
+		c.sensitive = true
 	}
 	if v.times {
 		flags.BoolVar(&c.utc, "utc", false, "show times as they are (UTC), and not how long ago they were")
@@ -145,7 +154,9 @@ func (c *call) open(opts ...inspect.Option) (err error) {
 	if c.actor != "" {
 		opts = append(opts, inspect.WithActor(c.actor))
 	}
-	c.file, err = c.on.Open(c.context(), c.target, opts...)
+	if c.file, err = c.on.Open(c.context(), c.target, opts...); err == nil && !c.sensitive {
+		c.file = c.file.Hiding()
+	}
 	return err
 }
 

@@ -53,7 +53,7 @@ Exit status: 0 done, 1 the payload was refused or not changed, 2 trouble, 3
 there is no such dead letter.`,
 		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --payload fixed.json
   busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml < fixed.json`,
-	}, fileVerb{takes: oneLetter, changes: true, opens: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, path) }})
+	}, fileVerb{takes: oneLetter, works: true, changes: true, opens: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, path) }})
 	catalogueFlag(cmd, &catalogue)
 	cmd.Flags().StringVar(&path, "payload", "", "`file` with the new payload; - for standard input")
 	return cmd

@@ -92,7 +92,7 @@ Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
 trouble.`,
 		Example: `  busgen dlq groups shop.db
   busgen dlq groups shop.db --since 1h --json`,
-	}, fileVerb{times: true, do: func(c *call) (string, error) { return groupLetters(c, filter) }})
+	}, fileVerb{quotes: true, times: true, do: func(c *call) (string, error) { return groupLetters(c, filter) }})
 	letterFlags(on, cmd, &filter)
 	return cmd
 }

@@ -75,7 +75,7 @@ that the file does not have, 2 trouble.`,
   busgen status shop.db --watch
   busgen status shop.db --watch --interval 5s --count 3 --json
   busgen status shop.db --json`,
-	}, fileVerb{times: true, opens: true, do: func(c *call) (string, error) { return status(c, failIf, watch) }})
+	}, fileVerb{quotes: true, times: true, opens: true, do: func(c *call) (string, error) { return status(c, failIf, watch) }})
 	cmd.Flags().StringArrayVar(&failIf, "fail-if", nil, "exit with 1 if this `condition` holds: dead>100, charge-card:oldest>10m")
 	watch.flags(cmd)
 	return cmd

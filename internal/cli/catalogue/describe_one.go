@@ -112,6 +112,14 @@ func fieldTable(fields []*catalog.Field) *terminal.Table {
 		if len(f.Was) > 0 {
 			doc = strings.TrimSpace("Formerly " + strings.Join(texts(f.Was), ", ") + ". " + doc)
 		}
+		switch {
+		case f.Sensitive.V && f.Personal.V:
+			doc = strings.TrimSpace("Sensitive, personal. " + doc)
+		case f.Sensitive.V:
+			doc = strings.TrimSpace("Sensitive. " + doc)
+		case f.Personal.V:
+			doc = strings.TrimSpace("Personal. " + doc)
+		}
 		if f.Deprecated.Written() {
 			doc = strings.TrimSpace("Deprecated: " + f.Deprecated.V + " " + doc)
 		}

@@ -27,7 +27,7 @@ func TestLintShowsWhatItFindsWithItsSeverity(t *testing.T) {
 	busgen(t, "lint").Wants(t, cli.StatusNo, `events.yaml:5:3: warning: event user.registered has no doc; add a doc that says what happened [event-doc]
     5 |   user.registered:
       |   ^^^^^^^^^^^^^^^
-events.yaml:6:16: warning: field password of event user.registered looks like a secret; leave it out, or send a reference to where it is kept [secret-field]
+events.yaml:6:16: warning: field password of event user.registered looks like a secret; leave it out, send a reference to where it is kept, or mark it sensitive: true [secret-field]
     6 |     payload: { password: string }
       |                ^^^^^^^^
 events.yaml:7:3: note: register of event user.register does not read like a past event; name what has happened, as in order.placed [past-tense]

@@ -21,6 +21,7 @@ var (
 	SampleOfCustom       = lint(diag.Warning, "sample-of-custom", "Only its own code knows what a custom Go type accepts. Without an example, Sample… may panic on a made-up value.")
 	PartitionGap         = lint(diag.Note, "partition-gap", "partition_by keeps the events of one thing in order. An event without it can overtake the others.")
 	DedupeFewValues      = lint(diag.Warning, "dedupe-few-values", "A dedupe key identifies one event. With a bool or an enum, all events but a few are duplicates or refused.")
+	SensitiveKey         = lint(diag.Warning, "sensitive-key", "Keys are stored beside the payload and shown in clear text: what hides a field does not hide its value there.")
 	FlowCorrelation      = lint(diag.Note, "flow-correlation", "The events of one flow need a field in common. Without it nobody can follow the flow from start to end.")
 	ScheduleUnhandled    = lint(diag.Note, "schedule-unhandled", "If no program subscribes to an event that a schedule publishes, nothing is done, and nobody notices. A declared subscription makes the event wait for its handler.")
 	SlowAfterUnreached   = lint(diag.Warning, "slow-after-unreached", "An attempt ends at its timeout, so a slow_after that is not shorter is never logged.")

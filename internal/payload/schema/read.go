@@ -24,6 +24,11 @@ func Read(file, text string) (*catalog.Catalogue, error) {
 	}
 	r := NewReader(s.Types)
 	e := &catalog.Event{Name: catalog.Value[string]{V: s.Event}, Version: catalog.Value[int]{V: s.Version}, Fields: r.Fields(s.Payload)}
+	for _, f := range e.Fields {
+		if f.Name.V == s.PartitionBy {
+			e.PartitionBy = f
+		}
+	}
 	for _, version := range slices.Sorted(maps.Keys(s.History)) {
 		e.History = append(e.History, &catalog.OldShape{Version: catalog.Value[int]{V: version}, Type: &catalog.Type{Inline: true, Fields: r.Fields(s.History[version])}})
 	}
@@ -116,6 +121,7 @@ func (r *Reader) Field(name string, s Field, inline *catalog.Type) *catalog.Fiel
 			Unique: written(s.Unique),
 		},
 	}
+	f.Sensitive, f.Personal = ifTrue(s.Sensitive), ifTrue(s.Personal)
 	for _, was := range s.Was {
 		f.Was = append(f.Was, written(&was))
 	}
@@ -160,6 +166,13 @@ func pattern(text *string) (v catalog.Value[catalog.Pattern]) {
 	}
 	p, _ := catalog.NewPattern(*text)
 	return written(&p)
+}
+
+func ifTrue(v bool) catalog.Value[bool] {
+	if !v {
+		return catalog.Value[bool]{}
+	}
+	return written(&v)
 }
 
 func written[T any](v *T) catalog.Value[T] {

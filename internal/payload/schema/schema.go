@@ -15,6 +15,9 @@ import (
 // of it, and it does not depend on other events, files or packages.
 func Of(e *catalog.Event) string {
 	s := eventSchema{Event: e.Name.V, Version: e.Version.V, Payload: fieldSchemas(e.Fields), Types: map[string]Type{}}
+	if e.PartitionBy != nil {
+		s.PartitionBy = e.PartitionBy.Name.V
+	}
 	fields := slices.Clone(e.Fields)
 	for _, old := range e.History {
 		if s.History == nil {
@@ -37,11 +40,12 @@ func Of(e *catalog.Event) string {
 
 // eventSchema is a schema. Its parts keep their order where messages show that order.
 type eventSchema struct {
-	Event   string                 `json:"event"`
-	Version int                    `json:"version"`
-	Payload ordered[Field]         `json:"payload"`
-	History map[int]ordered[Field] `json:"history,omitempty"`
-	Types   map[string]Type        `json:"types,omitempty"`
+	Event       string                 `json:"event"`
+	Version     int                    `json:"version"`
+	PartitionBy string                 `json:"partition_by,omitempty"` // a personal field, for who erases a person
+	Payload     ordered[Field]         `json:"payload"`
+	History     map[int]ordered[Field] `json:"history,omitempty"`
+	Types       map[string]Type        `json:"types,omitempty"`
 }
 
 // Type has the keys of one kind of types: a struct, an enum of strings or of numbers, a union, or a
@@ -76,7 +80,9 @@ type Field struct {
 	MaxItems  *int            `json:"max_items,omitempty"`
 	Unique    *bool           `json:"unique,omitempty"`
 	Was       []string        `json:"was,omitempty"`
-	Default   json.RawMessage `json:"default,omitempty"` // of a required field; in a Fact, of any
+	Sensitive bool            `json:"sensitive,omitempty"` // not in a Fact
+	Personal  bool            `json:"personal,omitempty"`  // not in a Fact
+	Default   json.RawMessage `json:"default,omitempty"`   // of a required field; in a Fact, of any
 
 	Types map[string]Type `json:"types,omitempty"` // in a Fact, of a field that is gone: what it was made of
 }
@@ -131,6 +137,7 @@ func FieldOf(f *catalog.Field) Field {
 		MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
 		Pattern: patternText(c.Pattern), Format: ifWritten(c.Format),
 		MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
+		Sensitive: f.Sensitive.V, Personal: f.Personal.V,
 	}
 	for _, was := range f.Was {
 		s.Was = append(s.Was, was.V)

@@ -355,5 +355,36 @@ func (a *Attempt) logged(more ...any) []any {
 	if a.run.scheduler.cfg.Ephemeral {
 		attributes = append(attributes, "ephemeral", true)
 	}
+	for i := 0; i+1 < len(more); i += 2 {
+		if more[i] == "error" {
+			more[i+1] = a.shown(more[i+1])
+		}
+	}
 	return append(attributes, more...)
+}
+
+// shown returns an error, or its text, without what nobody is to see.
+func (a *Attempt) shown(failure any) any {
+	cfg := &a.run.scheduler.cfg
+	if cfg.Shown == nil || failure == nil {
+		return failure
+	}
+	text, isText := failure.(string)
+	if err, isError := failure.(error); isError {
+		text, _ = textOf(err)
+	} else if !isText {
+		return failure
+	}
+	clean := text
+	if a.batch != nil && a.Whole() {
+		for _, one := range a.batch.begun {
+			clean = cfg.Shown(one.Delivery, clean)
+		}
+	} else if a.Delivery != nil {
+		clean = cfg.Shown(a.Delivery, clean)
+	}
+	if clean == text {
+		return failure
+	}
+	return clean
 }

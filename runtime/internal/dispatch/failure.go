@@ -125,7 +125,7 @@ func (a *Attempt) fail(f failure) {
 	if a.run.limits.tooLate() { // the handler was not called
 		a.withdraw()
 	} else {
-		a.permit.Failure(now, f.text)
+		a.permit.Failure(now, fmt.Sprint(a.shown(f.text)))
 		a.run.scheduler.noteFailure()
 	}
 	due, reason := a.next(f, now)

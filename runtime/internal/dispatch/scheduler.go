@@ -61,6 +61,10 @@ type Config struct {
 	// retry. It needs a Key, and a Keyless, that is never empty.
 	Strict bool
 
+	// Shown returns a text about a delivery, such as an error, as logs may show it. Nil shows
+	// it as it is.
+	Shown func(d *engine.Delivery, text string) string
+
 	// Notice returns the dead-letter notice to append when a delivery is dead-lettered.
 	Notice func(d *engine.Delivery, v engine.Disposition) []engine.Record
 

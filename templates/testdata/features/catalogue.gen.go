@@ -83,7 +83,7 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 		"order_id": func(p OrderPlaced) string { return p.OrderID.String() },
 	},
 	Shape:  "e003acfa0c55",
-	Schema: `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","note":"string?"}}`,
+	Schema: `{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","note":"string?"}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnOrderPlacedSendReceipt,
@@ -153,7 +153,7 @@ var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
 	PartitionBy: func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
 	DedupeBy:    func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
 	Shape:       "29f234095e9d",
-	Schema:      `{"event":"order.line.added","version":1,"payload":{"line":"int64","everything":"Everything","optional":"Optional","collections":"Collections","runtime":"string","time":"time","problems":"[]string","p":"float64","i":"[]float64"},"types":{"Collections":{"fields":{"strings":"[]string","floats":"[]float64","ints":"[]int","dates":"[]date","blobs":"[]bytes","points":"[]Point","texts_by_name":"map[string]string","floats_by_name":"map[string]float64","ints_by_name":"map[string]int","colors_by_name":"map[string]Color","matrix":"[][]float64","cube":"[][][]float64","lists_by_name":"map[string][]string","maps":"[]map[string]int","maps_by_name":"map[string]map[string]date","times":"[]time","uuids":"[]uuid","durations_by_name":"map[string]duration","bools_by_name":"map[string]bool","documents":"[]json","documents_by_name":"map[string]json","decimals":"[]decimal","levels_by_name":"map[string]Level"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Everything":{"fields":{"a_string":"string","a_bool":"bool","an_int":"int","an_int32":"int32","an_int64":"int64","a_uint64":"uint64","a_float64":"float64","some_bytes":"bytes","a_time":"time","a_date":"date","a_duration":"duration","a_uuid":"uuid","some_json":"json","a_decimal":"decimal","an_enum":"Color","an_integer_enum":"Level","a_struct":"Point"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Optional":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","an_int32":"int32?","an_int64":"int64?","a_uint64":"uint64?","a_float64":"float64?","some_bytes":"bytes?","a_time":"time?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","some_json":"json?","a_decimal":"decimal?","an_enum":"Color?","an_integer_enum":"Level?","a_struct":"Point?","a_list":"[]string?","a_map":"map[string]Point?"}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
+	Schema:      `{"event":"order.line.added","version":1,"partition_by":"line","payload":{"line":"int64","everything":"Everything","optional":"Optional","collections":"Collections","runtime":"string","time":"time","problems":"[]string","p":"float64","i":"[]float64"},"types":{"Collections":{"fields":{"strings":"[]string","floats":"[]float64","ints":"[]int","dates":"[]date","blobs":"[]bytes","points":"[]Point","texts_by_name":"map[string]string","floats_by_name":"map[string]float64","ints_by_name":"map[string]int","colors_by_name":"map[string]Color","matrix":"[][]float64","cube":"[][][]float64","lists_by_name":"map[string][]string","maps":"[]map[string]int","maps_by_name":"map[string]map[string]date","times":"[]time","uuids":"[]uuid","durations_by_name":"map[string]duration","bools_by_name":"map[string]bool","documents":"[]json","documents_by_name":"map[string]json","decimals":"[]decimal","levels_by_name":"map[string]Level"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Everything":{"fields":{"a_string":"string","a_bool":"bool","an_int":"int","an_int32":"int32","an_int64":"int64","a_uint64":"uint64","a_float64":"float64","some_bytes":"bytes","a_time":"time","a_date":"date","a_duration":"duration","a_uuid":"uuid","some_json":"json","a_decimal":"decimal","an_enum":"Color","an_integer_enum":"Level","a_struct":"Point"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Optional":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","an_int32":"int32?","an_int64":"int64?","a_uint64":"uint64?","a_float64":"float64?","some_bytes":"bytes?","a_time":"time?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","some_json":"json?","a_decimal":"decimal?","an_enum":"Color?","an_integer_enum":"Level?","a_struct":"Point?","a_list":"[]string?","a_map":"map[string]Point?"}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
 })
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
@@ -249,7 +249,7 @@ var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
 	},
 	PartitionBy: func(p HostileText) string { return p.Text },
 	Shape:       "dd9bc32934f2",
-	Schema:      `{"event":"hostile.text","version":1,"payload":{"text":"string"}}`,
+	Schema:      `{"event":"hostile.text","version":1,"partition_by":"text","payload":{"text":"string"}}`,
 	Subscriptions: []runtime.DeclaredSubscription{
 		{
 			Name: OnHostileTextRead,
@@ -276,7 +276,7 @@ var PartitionByBoolType = runtime.Define(runtime.Spec[PartitionByBool]{
 	},
 	PartitionBy: func(p PartitionByBool) string { return strconv.FormatBool(p.Key) },
 	Shape:       "014d54d6ef34",
-	Schema:      `{"event":"partition.by.bool","version":1,"payload":{"key":"bool"}}`,
+	Schema:      `{"event":"partition.by.bool","version":1,"partition_by":"key","payload":{"key":"bool"}}`,
 })
 
 // PartitionByIntType describes partition.by.int to the runtime.
@@ -291,7 +291,7 @@ var PartitionByIntType = runtime.Define(runtime.Spec[PartitionByInt]{
 	},
 	PartitionBy: func(p PartitionByInt) string { return strconv.Itoa(p.Key) },
 	Shape:       "7a91ec7649cd",
-	Schema:      `{"event":"partition.by.int","version":1,"payload":{"key":"int"}}`,
+	Schema:      `{"event":"partition.by.int","version":1,"partition_by":"key","payload":{"key":"int"}}`,
 })
 
 // PartitionByInt32Type describes partition.by.int32 to the runtime.
@@ -306,7 +306,7 @@ var PartitionByInt32Type = runtime.Define(runtime.Spec[PartitionByInt32]{
 	},
 	PartitionBy: func(p PartitionByInt32) string { return strconv.Itoa(int(p.Key)) },
 	Shape:       "30df15f3a666",
-	Schema:      `{"event":"partition.by.int32","version":1,"payload":{"key":"int32"}}`,
+	Schema:      `{"event":"partition.by.int32","version":1,"partition_by":"key","payload":{"key":"int32"}}`,
 })
 
 // PartitionByUint64Type describes partition.by.uint64 to the runtime.
@@ -321,7 +321,7 @@ var PartitionByUint64Type = runtime.Define(runtime.Spec[PartitionByUint64]{
 	},
 	PartitionBy: func(p PartitionByUint64) string { return strconv.FormatUint(p.Key, 10) },
 	Shape:       "d8ba8318d5d4",
-	Schema:      `{"event":"partition.by.uint64","version":1,"payload":{"key":"uint64"}}`,
+	Schema:      `{"event":"partition.by.uint64","version":1,"partition_by":"key","payload":{"key":"uint64"}}`,
 })
 
 // PartitionByLevelType describes partition.by.level to the runtime.
@@ -336,7 +336,7 @@ var PartitionByLevelType = runtime.Define(runtime.Spec[PartitionByLevel]{
 	},
 	PartitionBy: func(p PartitionByLevel) string { return strconv.Itoa(int(p.Key)) },
 	Shape:       "8b58f37dd5f0",
-	Schema:      `{"event":"partition.by.level","version":1,"payload":{"key":"Level"},"types":{"Level":{"numbers":{"low":1,"normal":5,"high":-9}}}}`,
+	Schema:      `{"event":"partition.by.level","version":1,"partition_by":"key","payload":{"key":"Level"},"types":{"Level":{"numbers":{"low":1,"normal":5,"high":-9}}}}`,
 })
 
 // PartitionByEnumType describes partition.by.enum to the runtime.
@@ -351,7 +351,7 @@ var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 	},
 	PartitionBy: func(p PartitionByEnum) string { return string(p.Key) },
 	Shape:       "8a91678f08a4",
-	Schema:      `{"event":"partition.by.enum","version":1,"payload":{"key":"Color"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]}}}`,
+	Schema:      `{"event":"partition.by.enum","version":1,"partition_by":"key","payload":{"key":"Color"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]}}}`,
 })
 
 // ShapeChangedType describes shape.changed to the runtime.

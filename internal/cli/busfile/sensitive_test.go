@@ -1,0 +1,100 @@
+package busfile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/payload/schema"
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+const peopleCatalogue = `version: 1
+package: people
+events:
+  user.registered:
+    partition_by: number
+    payload:
+      number: string
+      email: { type: string, sensitive: true, personal: true }
+      plan: string
+`
+
+type registered struct {
+	Number string `json:"number"`
+	Email  string `json:"email"`
+	Plan   string `json:"plan"`
+}
+
+func (registered) Validate() error { return nil }
+
+var registeredType = func() *runtime.EventType[registered] {
+	c, findings := parse.Text("events.yaml", []byte(peopleCatalogue))
+	if findings != nil {
+		panic(findings)
+	}
+	s := runtime.DefaultSettings()
+	s.Retry = s.Retry.With(retry.MaxAttempts(1))
+	s.Breaker.Off = true
+	return runtime.Define(runtime.Spec[registered]{Name: "user.registered", Settings: s, Schema: schema.Of(c.Events[0])})
+}()
+
+// inOffice runs f beside the file people.db of a program that is dead. One registration is a
+// dead letter, one is handled.
+func inOffice(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	inFolder(t, map[string]string{"events.yaml": peopleCatalogue})
+	t.Setenv("COLUMNS", "")
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(night))
+		bus, err := runtime.Open(t.Context(), "people.db", runtime.NewCatalogue(registeredType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+		must(t, err)
+		_, err = runtime.Subscribe(bus, registeredType, "greeter", func(_ context.Context, e runtime.Event[registered]) error {
+			if strings.HasPrefix(e.Payload.Email, "zeb") {
+				e.Logger().Info("greeting", "to", e.Payload.Email)
+				return fmt.Errorf("no mailbox for %s", e.Payload.Email)
+			}
+			return nil
+		})
+		must(t, err)
+		must(t, bus.Start(t.Context()))
+		for n, email := range []string{"zebediah at example", "ann@example.org"} {
+			_, err = runtime.Publish(t.Context(), bus, registeredType, registered{Number: fmt.Sprint("c-", n), Email: email, Plan: "gold"},
+				runtime.WithMetadata(map[string]string{"from": email}), runtime.WithDedupeKey("registered "+email))
+			must(t, err)
+			time.Sleep(time.Minute)
+		}
+		must(t, bus.Shutdown(context.Background()))
+		f(t)
+	})
+}
+
+func TestSensitiveValuesAreShownOnlyIfAskedFor(t *testing.T) {
+	inOffice(t, func(t *testing.T) {
+		id := shownID(t, "busgen dlq list people.db")
+		for verb, shown := range map[string]bool{
+			"dlq list people.db": true, "dlq list people.db --json": true, "dlq show people.db " + id: true, "dlq show people.db --json " + id: true,
+			"dlq groups people.db": true, "dlq groups people.db --json": true, "events list people.db": true, "events list people.db --json": true,
+			"events show people.db " + id: true, "events show people.db --json " + id: true, "events tree people.db --json " + id: true,
+			"status people.db": false, "status people.db --json": false, "breakers list people.db": false,
+		} {
+			got := does(t, "busgen "+verb)
+			if strings.Contains(got, "zebediah") || strings.Contains(got, "ann@") || shown && !strings.Contains(got, "[hidden]") {
+				t.Errorf("%s shows\n%s", verb, got)
+			}
+			if got = does(t, "busgen "+verb+" --show-sensitive"); shown != strings.Contains(got, "zebediah") || strings.Contains(got, "[hidden]") {
+				t.Errorf("%s --show-sensitive shows\n%s", verb, got)
+			}
+		}
+		got := typed(t, "busgen dlq export people.db", "").Stdout
+		if !strings.Contains(got, "zebediah") {
+			t.Errorf("an export that cannot be imported:\n%s", got)
+		}
+	})
+}

@@ -1,0 +1,329 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/fingerprint"
+	"github.com/busgen/busgen/runtime/internal/privacy"
+)
+
+// HiddenValue stands in payloads and texts for what a file that is [File.Hiding] does not show.
+const HiddenValue = privacy.Hidden
+
+// Hiding returns the same file for people who look: its methods that look replace the values
+// of fields that the catalogue calls sensitive by [HiddenValue]. They are hidden in payloads,
+// and where they appear in the metadata of the event and in the errors, stacks and logs of
+// its attempts, if they have at least four characters. The fields are known from the schemas
+// that the file keeps, so no catalogue is needed. Types without a stored schema hide
+// nothing, and a schema that this version of busgen cannot read hides the whole payload.
+//
+// [File.Export] and [File.Edit] work with what is stored. Both files are one: Close closes
+// both.
+func (f *File) Hiding() *File {
+	if f.hides() {
+		return f
+	}
+	hiding := *f
+	hiding.log = &veiled{Inspection: f.log, shapes: map[string]shapeAt{}}
+	return &hiding
+}
+
+// hides reports whether f is what Hiding returns.
+func (f *File) hides() bool {
+	_, hides := f.log.(*veiled)
+	return hides
+}
+
+// stored is the log as it is, hidden or not.
+func (f *File) stored() engine.Inspection {
+	if v, hides := f.log.(*veiled); hides {
+		return v.Inspection
+	}
+	return f.log
+}
+
+// Hide returns a payload of an event type as [File.Hiding] shows it: for payloads that come
+// from elsewhere than the methods of the file.
+func (f *File) Hide(ctx context.Context, eventType string, version int, payload []byte) (json.RawMessage, error) {
+	v := f.Hiding().log.(*veiled)
+	hidden, _, err := v.hide(ctx, eventType, version, payload)
+	return hidden, err
+}
+
+// veiled is a log of which sensitive values are hidden.
+type veiled struct {
+	engine.Inspection
+
+	mu     sync.Mutex
+	shapes map[string]shapeAt // by event type
+}
+
+// shapeAt is what a schema said at some time. A program may store another.
+type shapeAt struct {
+	*privacy.Shape
+	read time.Time
+}
+
+// shapeAge is how long a shape is believed.
+const shapeAge = 2 * time.Second
+
+func (v *veiled) shape(ctx context.Context, eventType string) (*privacy.Shape, error) {
+	v.mu.Lock()
+	known, ok := v.shapes[eventType]
+	v.mu.Unlock()
+	if ok && time.Since(known.read) < shapeAge {
+		return known.Shape, nil
+	}
+	stored, err := v.Inspection.Schema(ctx, eventType)
+	if err != nil {
+		return nil, err
+	}
+	known = shapeAt{privacy.Read(stored.Text), time.Now()}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.shapes[eventType] = known
+	return known.Shape, nil
+}
+
+// hide hides what is sensitive in a payload, and returns what hides the same in texts.
+func (v *veiled) hide(ctx context.Context, eventType string, version int, payload []byte) (json.RawMessage, *privacy.Veil, error) {
+	notice := strings.HasPrefix(eventType, engine.DeadType(""))
+	if notice {
+		eventType = strings.TrimPrefix(eventType, engine.DeadType(""))
+	}
+	shape, err := v.shape(ctx, eventType)
+	if err != nil {
+		return nil, nil, err
+	}
+	if notice {
+		hidden, veil := shape.HideNotice(payload)
+		return hidden, veil, nil
+	}
+	hidden, veil := shape.Hide(version, payload)
+	return hidden, veil, nil
+}
+
+func (v *veiled) event(ctx context.Context, e *engine.Event) (*privacy.Veil, error) {
+	payload, veil, err := v.hide(ctx, e.Type, e.Version, e.Payload)
+	if err != nil || veil == nil {
+		return nil, err
+	}
+	e.Payload, e.CorrelationID = payload, veil.Text(e.CorrelationID)
+	e.Metadata = hiddenMetadata(e.Metadata, veil)
+	return veil, nil
+}
+
+func hiddenMetadata(metadata json.RawMessage, veil *privacy.Veil) json.RawMessage {
+	if metadata == nil {
+		return nil
+	}
+	return json.RawMessage(veil.Text(string(metadata)))
+}
+
+// hiddenAttempts returns others: an engine may keep those that it returns.
+func hiddenAttempts(attempts []engine.FailedAttempt, veil *privacy.Veil) []engine.FailedAttempt {
+	attempts = slices.Clone(attempts)
+	for i := range attempts {
+		a := &attempts[i]
+		a.Error, a.Stack, a.Log = veil.Text(a.Error), veil.Text(a.Stack), veil.Text(a.Log)
+	}
+	return attempts
+}
+
+func hiddenAudit(entries []engine.AuditEntry, veil *privacy.Veil) []engine.AuditEntry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i].Detail = veil.Text(entries[i].Detail)
+	}
+	return entries
+}
+
+// Events implements [engine.EventReader].
+func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
+	events, next, err := v.Inspection.Events(ctx, f, p)
+	for i := range events {
+		if err == nil {
+			_, err = v.event(ctx, &events[i])
+		}
+	}
+	return given(events, err), next, err
+}
+
+// Follow implements [engine.EventReader].
+func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followed, error) {
+	part, err := v.Inspection.Follow(ctx, f)
+	for i := range part.Events {
+		if err == nil {
+			_, err = v.event(ctx, &part.Events[i])
+		}
+	}
+	part.Events = given(part.Events, err)
+	return part, err
+}
+
+// given returns nothing that may not be hidden.
+func given[T any](all []T, err error) []T {
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+// Event implements [engine.EventReader].
+func (v *veiled) Event(ctx context.Context, id uuid.UUID) (engine.EventHistory, error) {
+	e, err := v.Inspection.Event(ctx, id)
+	if err != nil {
+		return e, err
+	}
+	veil, err := v.event(ctx, &e.Event)
+	if err != nil {
+		return engine.EventHistory{}, err
+	}
+	e.Deliveries = slices.Clone(e.Deliveries)
+	for i := range e.Deliveries {
+		e.Deliveries[i].Reason = veil.Text(e.Deliveries[i].Reason)
+		e.Deliveries[i].Attempts = hiddenAttempts(e.Deliveries[i].Attempts, veil)
+	}
+	e.Audit = hiddenAudit(e.Audit, veil)
+	return e, nil
+}
+
+func (v *veiled) letter(ctx context.Context, l *engine.DeadLetter) (*privacy.Veil, error) {
+	payload, veil, err := v.hide(ctx, l.Type, l.Version, l.Payload)
+	if err != nil || veil == nil {
+		return nil, err
+	}
+	l.Payload, l.Metadata = payload, hiddenMetadata(l.Metadata, veil)
+	l.Attempts = hiddenAttempts(l.Attempts, veil)
+	return veil, nil
+}
+
+// DeadLetters implements [engine.DeadLetterReader].
+func (v *veiled) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page, oldestFirst bool) ([]engine.DeadLetter, string, error) {
+	letters, next, err := v.Inspection.DeadLetters(ctx, f, p, oldestFirst)
+	for i := range letters {
+		if err == nil {
+			_, err = v.letter(ctx, &letters[i])
+		}
+	}
+	return given(letters, err), next, err
+}
+
+// DeadLetter implements [engine.DeadLetterReader].
+func (v *veiled) DeadLetter(ctx context.Context, key engine.Key) (engine.DeadLetterHistory, error) {
+	l, err := v.Inspection.DeadLetter(ctx, key)
+	if err != nil {
+		return l, err
+	}
+	veil, err := v.letter(ctx, &l.DeadLetter)
+	if err != nil {
+		return engine.DeadLetterHistory{}, err
+	}
+	l.Audit = hiddenAudit(l.Audit, veil)
+	return l, nil
+}
+
+// FailureGroups implements [engine.DeadLetterReader]. The message of a group is that of its
+// newest dead letter, whose values are hidden.
+func (v *veiled) FailureGroups(ctx context.Context, f engine.Filter) ([]engine.FailureGroup, error) {
+	groups, err := v.Inspection.FailureGroups(ctx, f)
+	for i := range groups {
+		if err == nil {
+			groups[i].Message, err = v.groupMessage(ctx, groups[i])
+		}
+	}
+	return given(groups, err), err
+}
+
+func (v *veiled) groupMessage(ctx context.Context, g engine.FailureGroup) (string, error) {
+	hides := false
+	for _, eventType := range g.Types {
+		shape, err := v.shape(ctx, strings.TrimPrefix(eventType, engine.DeadType("")))
+		if err != nil {
+			return "", err
+		}
+		hides = hides || shape.Sensitive()
+	}
+	if !hides {
+		return g.Message, nil
+	}
+	letters, _, err := v.Inspection.DeadLetters(ctx, engine.Filter{Keys: []engine.Key{g.Sample}}, engine.Page{Limit: 1}, false)
+	if err != nil {
+		return "", err
+	}
+	if len(letters) == 0 {
+		return HiddenValue, nil // it was retried meanwhile
+	}
+	_, veil, err := v.hide(ctx, letters[0].Type, letters[0].Version, letters[0].Payload)
+	return veil.Text(g.Message), err
+}
+
+// Status implements [engine.StatusReader].
+func (v *veiled) Status(ctx context.Context, limit int, since engine.Status) (engine.Status, error) {
+	status, err := v.Inspection.Status(ctx, limit, since)
+	if err == nil {
+		status.Breakers, err = v.breakers(ctx, status.Breakers)
+	}
+	return status, err
+}
+
+// Activity implements [engine.StatusReader].
+func (v *veiled) Activity(ctx context.Context) (engine.Activity, engine.Owner, error) {
+	activity, owner, err := v.Inspection.Activity(ctx)
+	if err == nil {
+		activity.Breakers, err = v.breakers(ctx, activity.Breakers)
+	}
+	return activity, owner, err
+}
+
+// breakers hides values in the last errors of breakers, which do not say of which event they
+// are. If no event is found with the error, ids, numbers and quoted texts are taken out.
+func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]engine.Breaker, error) {
+	if len(breakers) == 0 {
+		return breakers, nil
+	}
+	if hides, err := v.hidesAny(ctx); err != nil || !hides {
+		return given(breakers, err), err
+	}
+	breakers = slices.Clone(breakers)
+	for i := range breakers {
+		b := &breakers[i]
+		if b.LastError == "" {
+			continue
+		}
+		found, _, err := v.Inspection.Events(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			b.LastError = fingerprint.Normalize(b.LastError)
+			continue
+		}
+		_, veil, err := v.hide(ctx, found[0].Type, found[0].Version, found[0].Payload)
+		if err != nil {
+			return nil, err
+		}
+		b.LastError = veil.Text(b.LastError)
+	}
+	return breakers, nil
+}
+
+// hidesAny reports whether some type has something to hide.
+func (v *veiled) hidesAny(ctx context.Context) (bool, error) {
+	names, err := v.Inspection.Names(ctx)
+	for _, eventType := range names.Types {
+		shape, wrong := v.shape(ctx, eventType)
+		if wrong != nil || shape.Sensitive() {
+			return true, wrong
+		}
+	}
+	return false, err
+}

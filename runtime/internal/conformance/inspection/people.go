@@ -1,0 +1,166 @@
+package inspection
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/testhook"
+)
+
+// Registered is about a person.
+type Registered struct {
+	Number string `json:"number"`
+	Email  string `json:"email"`
+	Age    int    `json:"age"`
+	Plan   string `json:"plan"`
+	Note   string `json:"note"`
+}
+
+func (Registered) Validate() error { return nil }
+
+// RegisteredSchema is the schema of Registered, as generated code has it.
+const RegisteredSchema = `{"event":"user.registered","version":1,"partition_by":"number","payload":{"number":"string",` +
+	`"email":{"type":"string","sensitive":true,"personal":true},"age":{"type":"int","sensitive":true,"personal":true},"plan":"string","note":"string"}}`
+
+var (
+	registeredType = runtime.Define(runtime.Spec[Registered]{Name: "user.registered", Settings: settings(), Schema: RegisteredSchema,
+		PartitionBy: func(r Registered) string { return r.Number }})
+	people = runtime.NewCatalogue(registeredType, PlacedType)
+)
+
+// lines collects what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// peopleFixture is a bus of events about people, with its log.
+type peopleFixture struct {
+	*Fixture
+	logged *lines
+}
+
+func (env *Env) openPeople(t *testing.T, path string) *peopleFixture {
+	t.Helper()
+	log := &lines{}
+	bus, err := env.OpenBus(t.Context(), path, people, runtime.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	Must(t, err)
+	t.Cleanup(func() { bus.Shutdown(context.Background()) })
+	return &peopleFixture{&Fixture{Bus: bus, env: env, t: t, Path: path, File: env.Outside(t, path)}, log}
+}
+
+// register subscribes to registrations.
+func (f *peopleFixture) register(name string, handle func(r Registered) error, opts ...runtime.SubscribeOption) {
+	f.t.Helper()
+	_, err := runtime.Subscribe(f.Bus, registeredType, name, func(_ context.Context, e runtime.Event[Registered]) error {
+		e.Logger().Info("greeting", "email", e.Payload.Email)
+		return handle(e.Payload)
+	}, opts...)
+	Must(f.t, err)
+}
+
+// greetInVain fails with an error that quotes the address.
+func greetInVain(r Registered) error {
+	return fmt.Errorf("no mailbox for %s", r.Email)
+}
+
+// panicWith quotes the address in a stack as well.
+func panicWith(r Registered) error { panic("cannot greet " + r.Email) }
+
+// seenBy is what the methods that look return of an event, as one text.
+func seenBy(t *testing.T, file *inspect.File, id *runtime.Receipt) string {
+	t.Helper()
+	var b bytes.Buffer
+	see := func(value any, err error) {
+		Must(t, err)
+		fmt.Fprintf(&b, "%+v\n", value)
+	}
+	event, err := file.Event(t.Context(), id.ID)
+	see(event, err)
+	fmt.Fprintf(&b, "%s %s\n", event.Payload, event.Metadata)
+	events, _, err := file.Events(t.Context(), inspect.Filter{Types: []string{"*", "$dead.user.registered"}}, inspect.Page{})
+	see(events, err)
+	for _, e := range events {
+		fmt.Fprintf(&b, "%s %s\n", e.Payload, e.Metadata)
+	}
+	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	see(letters, err)
+	for _, l := range letters {
+		one, err := file.DeadLetter(t.Context(), l.Key)
+		see(one, err)
+		fmt.Fprintf(&b, "%s %s %s\n", l.Payload, one.Payload, l.Metadata)
+	}
+	if groups, err := file.FailureGroups(t.Context(), inspect.Filter{}); err == nil { // the engine in memory has none
+		see(groups, err)
+	}
+	status, err := file.Status(t.Context())
+	see(status, err)
+	return b.String()
+}
+
+func (env *Env) TestSensitiveValuesAreHiddenFromThoseWhoLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", greetInVain)
+		f.register("panicker", panicWith)
+		_, err := runtime.SubscribeDead(f.Bus, registeredType, "morgue", func(context.Context, runtime.Event[runtime.DeadLetter[Registered]]) error { return nil })
+		Must(t, err)
+		f.MustStart()
+		const zeb = "zebediah@example.org"
+		receipt, err := runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-17", Email: zeb, Age: 41, Plan: "gold"},
+			runtime.WithMetadata(map[string]string{"asked-by": zeb}))
+		Must(t, err)
+		time.Sleep(time.Minute)
+		shown := seenBy(t, f.File, receipt)
+		if strings.Count(shown, zeb) < 5 {
+			t.Fatalf("there is little to hide:\n%s", shown)
+		}
+		hidden := seenBy(t, f.File.Hiding(), receipt)
+		if strings.Contains(hidden, "zebediah") || !strings.Contains(hidden, "no mailbox for [hidden]") || !strings.Contains(hidden, `"plan":"gold"`) {
+			t.Errorf("it is seen:\n%s", hidden)
+		}
+		if got := f.logged.String(); strings.Contains(strings.ReplaceAll(got, "msg=greeting", ""), "no mailbox for zeb") || !strings.Contains(got, "no mailbox for [hidden]") {
+			t.Errorf("it is in the log:\n%s", got)
+		}
+		one, err := f.File.Hide(t.Context(), "user.registered", 1, []byte(`{"email":"a@b.example"}`))
+		if err != nil || string(one) != `{"email":"[hidden]"}` {
+			t.Errorf("a payload is shown as %s (%v)", one, err)
+		}
+	})
+}
+
+func (env *Env) TestAPayloadThatCannotBeDecodedIsNotQuoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", func(Registered) error { return nil })
+		f.MustStart()
+		Must(t, Second(testhook.Append(t.Context(), f.Bus, "user.registered", 1, []byte(`{"number":"c-17","email":"zeb","age":271828182845904523536,"plan":"gold","note":""}`))))
+		time.Sleep(time.Minute)
+		letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		Must(t, err)
+		if len(letters) != 1 || !strings.Contains(letters[0].LastAttempt().Error, "number [hidden] into") || letters[0].Reason != "decode" || strings.Contains(letters[0].LastAttempt().Error, "271828182") {
+			t.Errorf("the dead letters are %+v", letters)
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package privacy
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Names reports whether a payload of a version is about the person: whether a personal field, or the partition key,
+// is one of its values. With a path, such as customer.email, the field at that path is asked instead, whatever is
+// said of it. Items of lists and values of maps are asked with their field.
+func (s *Shape) Names(version int, payload []byte, p Person, path string) bool {
+	if !json.Valid(payload) {
+		return false
+	}
+	if path != "" {
+		return at(payload, strings.Split(path, "."), p)
+	}
+	if s == nil || s.unknown {
+		return false
+	}
+	return s.names(s.of(version), payload, p, s.partition)
+}
+
+func (s *Shape) names(t *structure, value json.RawMessage, p Person, key string) bool {
+	if t.custom != nil || t.enum != nil {
+		return false
+	}
+	all := members(value)
+	if t.variants != nil {
+		if t = t.chosen(all); t == nil {
+			return false
+		}
+	}
+	return slices.ContainsFunc(all, func(m member) bool {
+		f := t.byKey[m.key]
+		switch {
+		case f == nil:
+			return false
+		case f.personal, f.name == key:
+			return p.are(m.value)
+		}
+		return s.inside(f.of, m.value, p)
+	})
+}
+
+func (s *Shape) inside(t *ref, value json.RawMessage, p Person) bool {
+	inside := func(t *ref) func(json.RawMessage) bool {
+		return func(one json.RawMessage) bool { return s.inside(t, one, p) }
+	}
+	switch {
+	case t.named != nil:
+		return s.names(t.named, value, p, "")
+	case t.list != nil:
+		return slices.ContainsFunc(items(value), inside(t.list))
+	case t.entries != nil:
+		return slices.ContainsFunc(members(value), func(m member) bool { return s.inside(t.entries, m.value, p) })
+	}
+	return false
+}
+
+// are reports whether a string or a number in a value is one of the person's.
+func (p Person) are(value json.RawMessage) bool {
+	found := false
+	leaves(value, true, func(leaf string) { found = found || slices.Contains(p, leaf) })
+	return found
+}
+
+// at asks the field at a path, by the keys of the JSON.
+func at(value json.RawMessage, path []string, p Person) bool {
+	if len(path) == 0 {
+		return p.are(value)
+	}
+	if what(value) == "a list" {
+		return slices.ContainsFunc(items(value), func(one json.RawMessage) bool { return at(one, path, p) })
+	}
+	return slices.ContainsFunc(members(value), func(m member) bool {
+		return m.key == path[0] && at(m.value, path[1:], p)
+	})
+}
+
+func firstRune(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
+}
+
+func lastRune(text string) rune {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return r
+}
+
+// isWord tells letters and digits from what is between words. There is no letter at the end of a text.
+func isWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}

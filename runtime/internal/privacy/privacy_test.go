@@ -1,0 +1,140 @@
+package privacy
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const schema = `{"event":"user.registered","version":3,"partition_by":"number","payload":{"number":"string",` +
+	`"email":{"type":"string","sensitive":true,"personal":true,"was":["mail"]},"nick":{"type":"string?","personal":true},` +
+	`"age":{"type":"int","personal":true},"plan":"Plan","note":"string","remark":"string?","home":"Address?",` +
+	`"friends":{"type":"[]{}","fields":{"name":{"type":"string","personal":true},"since":"date"}},` +
+	`"tags":"map[string]string","card":{"type":"Card","sensitive":true},"by":"Payment"},` +
+	`"history":{"2":{"mail":{"type":"string","personal":true},"plan":"Plan"}},` +
+	`"types":{"Plan":{"enum":["free","paid"]},"Address":{"fields":{"street":{"type":"string","personal":true},"country":"string"}},` +
+	`"Card":{"fields":{"number":"string","valid":"bool"}},` +
+	`"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"bank":{"fields":{"iban":{"type":"string","sensitive":true,"personal":true},"fee":"int"}}}}}}`
+
+const payload = `{"number":"c-17","email":"zeb@example.org","nick":"Zeb","age":41,"plan":"paid","note":"for Zebediah","remark":"ask Zebediah",` +
+	`"home":{"street":"Elm 1","country":"NL"},"friends":[{"name":"Ann","since":"2020-01-02"}],"tags":{"a":"b"},` +
+	`"card":{"number":"4711-0815","valid":true},"by":{"kind":"bank","iban":"NL12","fee":3}}`
+
+func TestSensitiveFieldsAreHiddenWithAllThatIsInThem(t *testing.T) {
+	got, veil := Read(schema).Hide(3, []byte(payload))
+	want := strings.NewReplacer(`"zeb@example.org"`, `"[hidden]"`, `{"number":"4711-0815","valid":true}`, `"[hidden]"`, `"NL12"`, `"[hidden]"`).Replace(payload)
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for text, want := range map[string]string{
+		`no account for zeb@example.org`:             `no account for [hidden]`,
+		`card "4711-0815" of 17 is not valid`:        `card "[hidden]" of 17 is not valid`,
+		`{\"email\":\"zeb@example.org\",\"age\":41}`: `{\"email\":\"[hidden]\",\"age\":41}`,
+	} {
+		if got := veil.Text(text); got != want {
+			t.Errorf("%s is shown as %s", text, got)
+		}
+	}
+	if got, _ := Read(schema).Hide(3, []byte(`{"mail":"zeb@example.org","plan":"free"}`)); string(got) != `{"mail":"[hidden]","plan":"free"}` {
+		t.Errorf("by its former name it is shown: %s", got)
+	}
+}
+
+func TestWhatDoesNotFitItsSchemaIsHidden(t *testing.T) {
+	for in, want := range map[string]string{
+		`not JSON`:                             `"[hidden]"`,
+		`["zeb@example.org"]`:                  `"[hidden]"`,
+		`{"by":{"kind":"cash","iban":"NL12"}}`: `{"by":"[hidden]"}`,
+		`{"by":"NL12"}`:                        `{"by":"[hidden]"}`,
+		`null`:                                 `null`,
+		`{"email":null,"other":7}`:             `{"email":null,"other":7}`,
+	} {
+		if got, _ := Read(schema).Hide(3, []byte(in)); string(got) != want {
+			t.Errorf("%s is shown as %s", in, got)
+		}
+	}
+	for _, text := range []string{"{", `{"payload":{"a":"int128"}}`, `{"payload":{"a":7}}`} {
+		if got, veil := Read(text).Hide(1, []byte(`{"a":"secret"}`)); string(got) != `"[hidden]"` || veil.Text("a secret") != "a [hidden]" {
+			t.Errorf("with the schema %s it is shown as %s", text, got)
+		}
+	}
+	if got, _ := Read("").Hide(1, []byte(`{"a":1}`)); string(got) != `{"a":1}` {
+		t.Errorf("without a schema it is shown as %s", got)
+	}
+}
+
+func TestARedactedPayloadKeepsWhatIsNotPersonal(t *testing.T) {
+	p := Person{"c-17", "Zebediah"}
+	got := string(Read(schema).Redact(3, []byte(payload), p, false))
+	const want = `{"number":"[erased]","email":"[erased]","age":0,"plan":"paid","note":"[erased]",` +
+		`"home":{"street":"[erased]","country":"NL"},"friends":[{"name":"[erased]","since":"2020-01-02"}],"tags":{"a":"b"},` +
+		`"card":{"number":"4711-0815","valid":true},"by":{"kind":"bank","iban":"[erased]","fee":3}}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	const whole = `{"number":"[erased]","email":"[erased]","age":0,"plan":"free","note":"[erased]","friends":[],"tags":{},` +
+		`"card":{"number":"[erased]","valid":false},"by":{"kind":"bank","iban":"[erased]","fee":0}}`
+	if got := string(Read(schema).Redact(3, []byte(payload), p, true)); got != whole {
+		t.Errorf("got  %s\nwant %s", got, whole)
+	}
+	if got := string(Read(schema).Redact(2, []byte(`{"mail":"x","plan":"paid","gone":"y"}`), p, false)); got != `{"mail":"[erased]","plan":"paid"}` {
+		t.Errorf("of version 2: %s", got)
+	}
+	for _, s := range []string{"", "{"} {
+		if got := string(Read(s).Redact(3, []byte(payload), p, false)); got != "{}" {
+			t.Errorf("without a schema: %s", got)
+		}
+	}
+}
+
+func TestAPayloadIsAboutThePersonItsKeyOrAPersonalFieldNames(t *testing.T) {
+	s := Read(schema)
+	for value, want := range map[string]bool{"c-17": true, "zeb@example.org": true, "41": true, "Elm 1": true, "Ann": true, "NL12": true,
+		"NL": false, "4711-0815": false, "Zebediah": false, "paid": false, "c-1": false} {
+		if got := s.Names(3, []byte(payload), Person{value}, ""); got != want {
+			t.Errorf("about %s: %t", value, got)
+		}
+	}
+	for path, want := range map[string]bool{"card.number": true, "number": false, "by.number": false} {
+		if got := (*Shape)(nil).Names(3, []byte(payload), Person{"4711-0815"}, path); got != want {
+			t.Errorf("by the field %s: %t", path, got)
+		}
+	}
+	if !s.Names(3, []byte(payload), Person{"Ann"}, "friends.name") {
+		t.Error("the items of a list are not asked")
+	}
+}
+
+func TestAPersonIsErasedFromTextsAsAWord(t *testing.T) {
+	p := Person{"42", `Zeb "Z" <z>`}
+	for text, want := range map[string]string{
+		"customer 42, order 421, 142": "customer [erased], order 421, 142",
+		`{"by":"Zeb \"Z\" <z>"}`:      `{"by":"[erased]"}`,
+		`Zeb "Z" <z>: 42`:             `[erased]: [erased]`,
+		"nobody":                      "nobody",
+	} {
+		if got, changed := p.Erase(text); got != want || changed != (text != want) {
+			t.Errorf("%s becomes %s", text, got)
+		}
+	}
+}
+
+func TestErasingEndsForAnyValue(t *testing.T) {
+	if got, _ := (Person{"erased"}).Erase("erased, erased"); got != "[erased], [erased]" {
+		t.Error(got)
+	}
+}
+
+func TestNothingOfAValueIsLeftInAText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringMatching(`[a-zäß"\\<>&\n]{4,8}`).Draw(t, "value")
+		text := rapid.StringMatching(`[ -~]{0,9}`).Draw(t, "before") + " " + string(rapid.SampledFrom(forms(value)).Draw(t, "form")) + " x"
+		v := &Veil{values: []string{value}}
+		for _, form := range forms(value) {
+			if got := v.Text(text); strings.Contains(strings.ReplaceAll(got, Hidden, "\x00"), form) {
+				t.Fatalf("%q is left in %q", form, got)
+			}
+		}
+	})
+}

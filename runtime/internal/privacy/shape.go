@@ -1,0 +1,259 @@
+// Package privacy hides and redacts parts of payloads: the values of fields that a catalogue calls sensitive or
+// personal. It knows the fields from the schema that the log keeps of an event type, so that it needs no
+// catalogue.
+//
+//	[Read]          reads a schema
+//	[Shape.Hide]    replaces what is sensitive, for people who look
+//	[Shape.Redact]  replaces what is personal, for good
+//	[Shape.Names]   reports whether a payload is about a person
+//
+// Everything here is a pure function. A payload that does not fit its schema loses what cannot be understood: it
+// is better to hide too much.
+package privacy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Shape is what a schema says of the payloads of one event type. Nil is that of a type without a schema.
+type Shape struct {
+	version   int
+	payload   *structure
+	history   map[int]*structure
+	unknown   bool // the schema cannot be read
+	flagged   flags
+	partition string // the name of the partition key's field; empty for none
+}
+
+// flags are those of a field.
+type flags struct{ sensitive, personal bool }
+
+// structure is a struct, an enum, a union or a custom type.
+type structure struct {
+	fields        []*field
+	byKey         map[string]*field // by name, and by former names
+	enum          json.RawMessage   // its first value; nil for others
+	discriminator string
+	variants      []variant
+	custom        *ref // the type of its JSON
+}
+
+type variant struct {
+	name string
+	of   *structure
+}
+
+type field struct {
+	name string
+	flags
+	of *ref
+}
+
+// ref is the type of a value.
+type ref struct {
+	optional bool
+	list     *ref // of these
+	entries  *ref // a map to these
+	scalar   string
+	named    *structure
+}
+
+// Read reads a schema. It returns nil for an empty text. A schema that cannot be read, because a newer busgen has
+// written it, hides everything.
+func Read(text string) *Shape {
+	if text == "" {
+		return nil
+	}
+	s := &Shape{}
+	if err := s.read(text); err != nil {
+		return &Shape{unknown: true, flagged: flags{sensitive: true}}
+	}
+	return s
+}
+
+// written is the JSON of a schema; see package internal/payload/schema, which writes it.
+type written struct {
+	Version     int                        `json:"version"`
+	PartitionBy string                     `json:"partition_by"`
+	Payload     json.RawMessage            `json:"payload"`
+	History     map[int]json.RawMessage    `json:"history"`
+	Types       map[string]json.RawMessage `json:"types"`
+}
+
+type writtenType struct {
+	Fields        json.RawMessage `json:"fields"`
+	Enum          []string        `json:"enum"`
+	Numbers       json.RawMessage `json:"numbers"`
+	Discriminator string          `json:"discriminator"`
+	OneOf         json.RawMessage `json:"one_of"`
+	Custom        string          `json:"custom"`
+}
+
+type writtenField struct {
+	Type      string          `json:"type"`
+	Fields    json.RawMessage `json:"fields"`
+	Was       []string        `json:"was"`
+	Sensitive bool            `json:"sensitive"`
+	Personal  bool            `json:"personal"`
+}
+
+func (s *Shape) read(text string) error {
+	var w written
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return err
+	}
+	r := &reader{shape: s, types: map[string]*structure{}}
+	for name := range w.Types {
+		r.types[name] = &structure{}
+	}
+	for name, one := range w.Types {
+		if err := r.define(r.types[name], one); err != nil {
+			return err
+		}
+	}
+	var err error
+	s.version, s.partition, s.history = w.Version, w.PartitionBy, map[int]*structure{}
+	if s.payload, err = r.structOf(w.Payload); err != nil {
+		return err
+	}
+	for version, fields := range w.History {
+		if s.history[version], err = r.structOf(fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type reader struct {
+	shape *Shape
+	types map[string]*structure
+}
+
+func (r *reader) define(t *structure, text json.RawMessage) error {
+	var w writtenType
+	if err := json.Unmarshal(text, &w); err != nil {
+		return err
+	}
+	switch {
+	case w.Custom != "":
+		var err error
+		t.custom, err = r.ref(w.Custom, nil)
+		return err
+	case len(w.Enum) > 0:
+		t.enum = quote(w.Enum[0])
+	case w.Numbers != nil:
+		for _, m := range members(w.Numbers) {
+			t.enum = m.value
+			break
+		}
+	case w.Discriminator != "":
+		t.discriminator = w.Discriminator
+		for _, m := range members(w.OneOf) {
+			var one struct {
+				Type   string          `json:"type"`
+				Fields json.RawMessage `json:"fields"`
+			}
+			if err := json.Unmarshal(m.value, &one); err != nil {
+				return err
+			}
+			v := variant{name: m.key, of: r.types[one.Type]}
+			if one.Type == "" {
+				v.of = &structure{}
+				if err := r.fields(v.of, one.Fields); err != nil {
+					return err
+				}
+			}
+			if v.of == nil {
+				return fmt.Errorf("there is no type %q", one.Type)
+			}
+			t.variants = append(t.variants, v)
+		}
+	default:
+		return r.fields(t, w.Fields)
+	}
+	return nil
+}
+
+func (r *reader) structOf(fields json.RawMessage) (*structure, error) {
+	s := &structure{}
+	return s, r.fields(s, fields)
+}
+
+func (r *reader) fields(s *structure, text json.RawMessage) error {
+	s.byKey = map[string]*field{}
+	if text == nil {
+		return nil
+	}
+	for _, m := range members(text) {
+		var w writtenField
+		if m.value[0] == '"' {
+			w.Type = unquote(m.value)
+		} else if err := json.Unmarshal(m.value, &w); err != nil {
+			return err
+		}
+		var inline *structure
+		if w.Fields != nil {
+			inline = &structure{}
+			if err := r.fields(inline, w.Fields); err != nil {
+				return err
+			}
+		}
+		of, err := r.ref(w.Type, inline)
+		if err != nil {
+			return err
+		}
+		f := &field{name: m.key, flags: flags{w.Sensitive, w.Personal}, of: of}
+		r.shape.flagged.sensitive = r.shape.flagged.sensitive || w.Sensitive
+		r.shape.flagged.personal = r.shape.flagged.personal || w.Personal
+		s.fields = append(s.fields, f)
+		for _, was := range w.Was {
+			if s.byKey[was] == nil {
+				s.byKey[was] = f
+			}
+		}
+		s.byKey[m.key] = f
+	}
+	return nil
+}
+
+// ref reads the text of a type.
+func (r *reader) ref(text string, inline *structure) (*ref, error) {
+	bare, optional := strings.CutSuffix(text, "?")
+	t := &ref{optional: optional}
+	var err error
+	if elem, ok := strings.CutPrefix(bare, "[]"); ok {
+		t.list, err = r.ref(elem, inline)
+		return t, err
+	}
+	if elem, ok := strings.CutPrefix(bare, "map[string]"); ok {
+		t.entries, err = r.ref(elem, inline)
+		return t, err
+	}
+	if _, ok := neutrals[bare]; ok {
+		t.scalar = bare
+		return t, nil
+	}
+	if t.named = r.types[bare]; bare == "{}" && inline != nil {
+		t.named = inline
+	}
+	if t.named == nil {
+		return nil, fmt.Errorf("there is no type %q", bare)
+	}
+	return t, nil
+}
+
+// of returns the struct of the payloads of a version: for one that the schema does not know, the newest.
+func (s *Shape) of(version int) *structure {
+	if old := s.history[version]; old != nil {
+		return old
+	}
+	return s.payload
+}
+
+// Sensitive reports whether payloads may have something to hide.
+func (s *Shape) Sensitive() bool { return s != nil && s.flagged.sensitive }
+
+// Personal reports whether some field is personal.
+func (s *Shape) Personal() bool { return s != nil && s.flagged.personal }
