@@ -60,7 +60,7 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 			value, err := answerAround(a, s, payload)
 			return turn.returned(value, err)
 		}
-		value, err := handler(a, eventOf(a, name, payload))
+		value, err := handler(a.Given(), eventOf(a, name, payload))
 		if err == nil {
 			err = checkAnswer(t.spec.Name, value)
 		}
@@ -83,7 +83,7 @@ type givenKey struct{}
 // answerAround calls the handler through its middleware.
 func answerAround[T any](a *dispatch.Attempt, s *Subscription, payload T) (value any, err error) {
 	var answer given
-	err = s.around(context.WithValue(a, givenKey{}, &answer), withPayload[T, any](eventOf(a, s.name, payload), payload))
+	err = s.around(context.WithValue(a.Given(), givenKey{}, &answer), withPayload[T, any](eventOf(a, s.name, payload), payload))
 	if err == nil && !answer.ok {
 		err = ErrNoAnswer // the middleware says that the event is handled
 	}
@@ -288,27 +288,28 @@ func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, w
 	if attempt != nil {
 		opts = append(slices.Clip(opts), Immediately())
 	}
-	batch, err := newBatch(ctx, bus, t.spec.Name, t.spec.Version, 1, opts)
+	batch, err := newBatch(ctx, bus, nil, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer batch.free()
 	batch.config.unkeyed = true
 	if batch.config.dedupeKey != "" {
-		return nil, &OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"}
+		return nil, batch.over(&OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"})
 	}
 	if err := encode(ctx, batch, t, 0, payload); err != nil {
-		return nil, err
+		return nil, batch.over(err)
 	}
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
 	if err := bus.open(x, wants); err != nil {
-		return nil, err
+		return nil, batch.over(err)
 	}
 	defer bus.exchanges.leave(x)
 	said := x.said
 	if err := batch.append(ctx); err != nil {
-		return nil, err
+		return nil, batch.over(err)
 	}
+	batch.over(nil)
 	seq := batch.records[0].Seq
 	ctx, end := c.wait(ctx)
 	defer end()

@@ -242,6 +242,7 @@ func (s *Subscription) batchEnded(e dispatch.BatchEnd) {
 	}
 	if o := &s.bus.observers; o.any() {
 		tell(o, toBatch, info)
+		(*counter)(s).endedBatch(e.Whole, info)
 	}
 	s.alertBatch(info)
 }

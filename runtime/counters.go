@@ -174,7 +174,9 @@ func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.
 		c.bus.publishing(staged)
 	}
 	if c.bus.observers.any() {
-		tell(&c.bus.observers, toHandled, HandledInfo{AttemptInfo: c.info(a, a.Started(), took), Latency: max(latency, 0)})
+		info := c.info(a, a.Started(), took)
+		tell(&c.bus.observers, toHandled, HandledInfo{AttemptInfo: info, Latency: max(latency, 0)})
+		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeHandled})
 	}
 }
 
@@ -198,9 +200,14 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 	}
 	info := c.info(a, failure.Started, took)
 	tell(&c.bus.observers, toFailed, FailedInfo{AttemptInfo: info, Kind: failure.Kind, Error: failure.Error})
+	end := EndedInfo{AttemptInfo: info, Outcome: OutcomeRetried, Kind: failure.Kind, Error: failure.Error, Due: due}
 	if retried {
 		tell(&c.bus.observers, toRetrying, RetryingInfo{AttemptInfo: info, Due: due, Delay: due.Sub(failure.Ended), Error: failure.Error})
+		c.ended(a, end)
+		return
 	}
+	end.Outcome = OutcomeDiscarded
+	c.failedLast(a, end)
 }
 
 // Dead implements [dispatch.Counter].
@@ -212,7 +219,12 @@ func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAt
 	c.counts.died(a, reason)
 	c.ofType(a).died(a, reason)
 	if c.bus.observers.any() {
-		tell(&c.bus.observers, toDead, DeadInfo{AttemptInfo: c.info(a, last.Started, last.Ended.Sub(last.Started)), Reason: reason, LastError: last.Error})
+		info := c.info(a, last.Started, last.Ended.Sub(last.Started))
+		tell(&c.bus.observers, toDead, DeadInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
+		if last.Started.IsZero() {
+			c.watchUntried(a)
+		}
+		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeDead, Kind: last.Kind, Error: last.Error, Reason: reason})
 		if a.Critical() {
 			later(&c.bus.observers, toAlert, AlertInfo{AttemptInfo: c.info(a, last.Started, last.Ended.Sub(last.Started)), Reason: reason, LastError: last.Error})
 		}
@@ -232,7 +244,9 @@ func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time)
 	c.counts.wasDiscarded(a)
 	c.ofType(a).wasDiscarded(a)
 	if c.bus.observers.any() {
-		tell(&c.bus.observers, toDiscarded, DiscardedInfo{AttemptInfo: c.info(a, a.Started(), took), Reason: reason})
+		info := c.info(a, a.Started(), took)
+		tell(&c.bus.observers, toDiscarded, DiscardedInfo{AttemptInfo: info, Reason: reason})
+		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeDiscarded, Reason: reason})
 	}
 }
 
@@ -243,7 +257,9 @@ func (c *counter) Snoozed(a *dispatch.Attempt, until, ended time.Time) {
 	c.counts.snoozed.Add(1)
 	c.ofType(a).snoozed.Add(1)
 	if c.bus.observers.any() {
-		tell(&c.bus.observers, toSnoozed, SnoozedInfo{AttemptInfo: c.info(a, a.Started(), took), Until: until})
+		info := c.info(a, a.Started(), took)
+		tell(&c.bus.observers, toSnoozed, SnoozedInfo{AttemptInfo: info, Until: until})
+		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeSnoozed, Due: until})
 	}
 }
 

@@ -93,9 +93,9 @@ func (e *MiddlewareError) Error() string {
 func call[T any](a *dispatch.Attempt, s *Subscription, payload T, handler Handler[T]) error {
 	e := eventOf(a, s.name, payload)
 	if s.around == nil {
-		return handler(a, e)
+		return handler(a.Given(), e)
 	}
-	return s.around(a, withPayload[T, any](e, payload))
+	return s.around(a.Given(), withPayload[T, any](e, payload))
 }
 
 // innermost returns the Next that calls handler.

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"runtime/debug"
@@ -35,6 +36,15 @@ type Observer struct {
 	// a handler publishes with its context that is when the handler succeeds. If that one
 	// has a dedupe key, another event may still take its place; see [WithDedupeKey].
 	Published func(PublishedInfo)
+
+	// Publishing is called when a call of Publish, PublishBatch, Request or Collect begins, and
+	// leaves something with it. It runs on the goroutine that publishes.
+	Publishing func(context.Context, PublishingInfo) Publishing
+	// Handling is called before a handler is, with its context, and leaves something with
+	// the attempt: once for a batch, and also for a delivery that becomes a dead letter
+	// without a call of its handler (then with another context). It runs on the goroutine
+	// that handles, before payloads are decoded and middleware is called.
+	Handling func(context.Context, HandlingInfo) Handling
 
 	Started   func(AttemptInfo)   // a handler is about to be called; Took is 0
 	Handled   func(HandledInfo)   // a handler has succeeded
@@ -185,7 +195,7 @@ func WithObserver(o Observer) Option {
 }
 
 func (o *Observer) empty() bool {
-	return o.Published == nil && o.Started == nil && o.Alert == nil && o.Handled == nil && o.Failed == nil && o.Retrying == nil && o.Dead == nil &&
+	return o.Published == nil && o.Publishing == nil && o.Handling == nil && o.Started == nil && o.Alert == nil && o.Handled == nil && o.Failed == nil && o.Retrying == nil && o.Dead == nil &&
 		o.Discarded == nil && o.Snoozed == nil && o.Slow == nil && o.SlowEvent == nil && o.Batch == nil && o.BreakerChanged == nil &&
 		o.Paused == nil && o.Resumed == nil && o.HealthChanged == nil
 }

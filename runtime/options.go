@@ -49,6 +49,22 @@ const (
 	defaultSlowEventAfter  = 5 * time.Minute
 )
 
+// Options makes one option of several, which apply in their order: for packages that offer
+// what needs more than one.
+func Options(all ...Option) Option {
+	return func(c *config) error {
+		for i, option := range all {
+			if option == nil {
+				return nilOption(i)
+			}
+			if err := option(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // WithLogger sets where the bus logs: one Warn per failed attempt, one Error
 // per dead letter, Info on start and recovery. The default is [slog.Default].
 // The logger's handler must not call the bus: some lines are written while the bus holds

@@ -51,11 +51,12 @@ func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payl
 	}
 	defer batch.free()
 	if err := encode(ctx, batch, t, 0, payload); err != nil {
-		return nil, err
+		return nil, batch.over(err)
 	}
 	if err := batch.append(ctx); err != nil {
-		return nil, err
+		return nil, batch.over(err)
 	}
+	batch.over(nil)
 	receipt := batch.receipt(0)
 	return &receipt, nil
 }
@@ -77,12 +78,13 @@ func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T],
 	defer batch.free()
 	for i := range payloads {
 		if err := encode(ctx, batch, t, i, payloads[i]); err != nil {
-			return nil, err
+			return nil, batch.over(err)
 		}
 	}
 	if err := batch.append(ctx); err != nil {
-		return nil, err
+		return nil, batch.over(err)
 	}
+	batch.over(nil)
 	all := make([]Receipt, len(payloads))
 	receipts := make([]*Receipt, len(payloads))
 	for i := range receipts {
@@ -110,6 +112,7 @@ type batch struct {
 	records []engine.Record
 	attempt *dispatch.Attempt // whose handler publishes; nil outside of handlers
 	config  publishConfig
+	ended   []publishEnded // what observers have left with the call
 }
 
 // staged tells whether the events wait for the success of a handler.
@@ -134,19 +137,15 @@ func newBatchTo(ctx context.Context, to Publisher, eventType string, version, si
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBatch(ctx, bus, eventType, version, size, opts)
-	if err == nil {
-		b.tx = run
-	}
-	return b, err
+	return newBatch(ctx, bus, run, eventType, version, size, opts)
 }
 
-func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int, opts []PublishOption) (*batch, error) {
+func newBatch(ctx context.Context, bus *Bus, tx within, eventType string, version, size int, opts []PublishOption) (*batch, error) {
 	if bus.catalogue.Lookup(eventType) == nil {
 		return nil, &UnknownTypeError{EventType: eventType}
 	}
 	b := batches.Get().(*batch)
-	b.bus, b.typ, b.records = bus, eventType, slices.Grow(b.records, size)[:size]
+	b.bus, b.tx, b.typ, b.records = bus, tx, eventType, slices.Grow(b.records, size)[:size]
 	c := &b.config
 	for i, opt := range opts {
 		if opt == nil {
@@ -161,19 +160,21 @@ func newBatch(ctx context.Context, bus *Bus, eventType string, version, size int
 	if c.problem != nil {
 		return nil, c.problem
 	}
-	given := c.own.Put(c.metadata)
-	metadata, err := encodeMetadata(bus, eventType, given)
-	if err == nil && b.attempt != nil {
-		metadata, err = bus.childMetadata(b.attempt, eventType, given)
+	given := c.metadata
+	b.begin(ctx)
+	metadata, err := b.encodeMetadata()
+	if err != nil && len(c.metadata) > len(given) { // an observer cannot fail an event
+		c.metadata = given
+		metadata, err = b.encodeMetadata()
 	}
 	if err != nil {
-		return nil, err
+		return nil, b.over(err)
 	}
 	now := time.Now().UTC()
 	for i := range b.records {
 		id, err := uuid.NewV7()
 		if err != nil {
-			return nil, err // the operating system has no random numbers
+			return nil, b.over(err) // the operating system has no random numbers
 		}
 		b.records[i] = engine.Record{ID: id, Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
 		c.apply(&b.records[i], i, size, bus.config.dedupeWindow)

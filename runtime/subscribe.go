@@ -191,6 +191,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s), Commits: commits}
+	if b.observers.handles() {
+		s.handler.Watch = (*counter)(s).watch
+	}
 	if b.observers.starts() {
 		s.handler.Started = (*counter)(s).started
 	}

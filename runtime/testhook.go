@@ -38,7 +38,7 @@ func init() {
 	testhook.Fire = func(ctx context.Context, bus any, name string) (any, error) { return bus.(*Bus).fire(ctx, name) }
 	testhook.Flush = func(bus any) error { return bus.(*Bus).log.Flush(context.Background()) }
 	testhook.Append = func(ctx context.Context, bus any, eventType string, version int, payload []byte) (any, error) {
-		batch, err := newBatch(ctx, bus.(*Bus), eventType, version, 1, nil)
+		batch, err := newBatch(ctx, bus.(*Bus), nil, eventType, version, 1, nil)
 		if err != nil {
 			return nil, err
 		}

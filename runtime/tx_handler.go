@@ -72,7 +72,7 @@ type txKey struct{}
 
 // callWithin calls a handler, through its middleware, with a transaction.
 func callWithin[T any](a *dispatch.Attempt, s *Subscription, run *txRun, payload T, handler Handler[T]) error {
-	ctx := context.WithValue(a, txKey{}, run)
+	ctx := context.WithValue(a.Given(), txKey{}, run)
 	e := eventOf(a, s.name, payload)
 	if s.around == nil {
 		return handler(ctx, e)

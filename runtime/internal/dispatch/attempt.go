@@ -40,6 +40,7 @@ type Attempt struct {
 	journal  atomic.Pointer[journal]
 	warned   bool   // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 	batch    *Batch // that it is part of, or stands for as a whole; nil outside of batches
+	watched  atomic.Pointer[Watched]
 
 	turn atomic.Pointer[turn] // of its transaction; nil before it waits for one
 
@@ -136,6 +137,7 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 	r.tried = true
 	slow := a.settings.SlowAfter
 	a.warned = slow == 0 || slow >= a.limit
+	defer a.released()
 	defer a.release()
 	for {
 		ok, cancelled := s.consumer.Begin(a.Delivery, worker, a.started)
@@ -171,6 +173,9 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 			s.replace(worker, true)
 		}
 	}()
+	if h.Watch != nil {
+		h.Watch(a)
+	}
 	if err = r.failure; err == nil {
 		if h.Started != nil {
 			h.Started(a)
@@ -359,6 +364,9 @@ func (a *Attempt) logged(more ...any) []any {
 		if more[i] == "error" {
 			more[i+1] = a.shown(more[i+1])
 		}
+	}
+	if w := a.Watched(); w != nil {
+		attributes = append(attributes, w.Logged...)
 	}
 	return append(attributes, more...)
 }

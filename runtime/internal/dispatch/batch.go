@@ -22,6 +22,7 @@ type BatchEnd struct {
 	TimedOut bool
 	Started  time.Time
 	Took     time.Duration
+	Whole    *Attempt // that stands for the batch
 }
 
 // Batch is one execution of a handler for several deliveries. Each of them has an [Attempt]
@@ -48,7 +49,7 @@ type Batch struct {
 const spared = "spared"
 
 // Context returns the context of the handler.
-func (b *Batch) Context() context.Context { return &b.whole }
+func (b *Batch) Context() context.Context { return b.whole.Given() }
 
 // Prepare returns the attempts that are to be handed over, in the order of the log. What is
 // called for one of them before the next is asked for is called for it alone: if that ends
@@ -168,6 +169,7 @@ func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
 		return true
 	}
 	s.watchBatch(b)
+	defer b.whole.released()
 	defer b.whole.release()
 
 	returned := false
@@ -190,6 +192,9 @@ func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
 			s.replace(worker, true)
 		}
 	}()
+	if b.handler.Watch != nil {
+		b.handler.Watch(&b.whole)
+	}
 	if b.handler.Started != nil {
 		for _, a := range b.begun {
 			if b.unfit[a] == nil {

@@ -98,7 +98,7 @@ func (b *Batch) judge(failures []failure, forced bool) {
 	}
 	all := b.judged
 	b.judged = nil
-	end := BatchEnd{Size: len(b.handed), Failed: b.expired, TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started)}
+	end := BatchEnd{Size: len(b.handed), Failed: b.expired, TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started), Whole: whole}
 	for i := range all.settled {
 		switch one := &all.settled[i]; one.Kind {
 		case engine.Done:

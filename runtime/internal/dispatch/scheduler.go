@@ -102,6 +102,10 @@ type Handler struct {
 	// is a *DecodeError says that the handler could not be called.
 	Handle func(a *Attempt) error
 
+	// Watch is called before Handle and before Started, and once for a batch, with the attempt
+	// that stands for it, unless it is nil. It must not block.
+	Watch func(a *Attempt)
+
 	// Started is called before Handle, unless it is nil. It must not block.
 	Started func(a *Attempt)
 
