@@ -203,6 +203,11 @@ func (c *counter) ended(a *dispatch.Attempt, end EndedInfo) {
 	if a.Batch() == nil && !w.over.CompareAndSwap(false, true) {
 		return
 	}
+	if end.Outcome == OutcomeRetried || end.Outcome == OutcomeSnoozed {
+		if reason, cancelled := a.Cancelled(); cancelled {
+			end.Outcome, end.Reason, end.Due = OutcomeDiscarded, reason, time.Time{}
+		}
+	}
 	w.tell(&c.bus.observers, end)
 }
 

@@ -23,6 +23,12 @@ func (a *Attempt) Watched() *Watched {
 	return a.batch.whole.watched.Load()
 }
 
+// Cancelled tells whether the delivery was cancelled while its handler was at work, and the
+// word for that.
+func (a *Attempt) Cancelled() (reason string, cancelled bool) {
+	return a.run.scheduler.consumer.Cancelled(a.Seq)
+}
+
 // Given returns the context that the handler is given.
 func (a *Attempt) Given() context.Context {
 	if w := a.watched.Load(); w != nil && w.Context != nil {
