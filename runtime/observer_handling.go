@@ -111,7 +111,7 @@ type EndedInfo struct {
 	AttemptInfo
 	Outcome AttemptOutcome
 	Kind    string    // of a failure, as in [FailedInfo]; else empty
-	Error   string    // of a failure, or of what made it a dead letter; else empty
+	Error   string    // of a failure, or of what made it a dead letter, as the log shows it: without the values of sensitive fields; else empty
 	Reason  string    // of a dead letter, as in [DeadInfo], or given to [Discard]; else empty
 	Due     time.Time // of the next attempt, if it is known; else zero
 	// Batch says that the batch is over, and what became of it. Then the fields above are
@@ -208,6 +208,7 @@ func (c *counter) ended(a *dispatch.Attempt, end EndedInfo) {
 			end.Outcome, end.Reason, end.Due = OutcomeDiscarded, reason, time.Time{}
 		}
 	}
+	end.Error, end.Reason = c.bus.shown(a.Delivery, end.Error), c.bus.shown(a.Delivery, end.Reason)
 	w.tell(&c.bus.observers, end)
 }
 
@@ -215,6 +216,7 @@ func (c *counter) ended(a *dispatch.Attempt, end EndedInfo) {
 // unless the delivery was cancelled meanwhile.
 func (c *counter) failedLast(a *dispatch.Attempt, end EndedInfo) {
 	if watched := a.Watched(); watched != nil && a.Batch() == nil {
+		end.Error = c.bus.shown(a.Delivery, end.Error)
 		watched.Of.(*watching).last = end
 	}
 }
