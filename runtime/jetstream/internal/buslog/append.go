@@ -48,10 +48,9 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		if err := recogniseAmong(records); err != nil {
 			return err
 		}
-		if err := l.enter(); err != nil {
-			return err
+		if l.isClosed() {
+			return l.ended()
 		}
-		l.mu.Unlock()
 		err := l.store(ctx, records)
 		if errors.Is(err, stream.ErrConflict) {
 			continue // somebody else has used a key meanwhile
@@ -93,16 +92,14 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	}
 	msgs, stored := make([]*stream.Msg, 0, len(records)), make([]*engine.Record, 0, len(records))
 	at := make([]int, 0, len(records)) // of those that are stored
-	l.mu.Lock()
 	for i := range records {
 		r := &records[i]
-		if r.Duplicate || r.IfWanted && !l.wanted(r.Type) {
+		if r.Duplicate || r.IfWanted && !l.isWanted(r.Type) {
 			continue
 		}
 		if r.Dedupe != nil {
 			msg, err := l.keyMsg(r)
 			if err != nil {
-				l.mu.Unlock()
 				return err
 			}
 			msgs = append(msgs, msg)
@@ -110,7 +107,6 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 		at = append(at, len(msgs))
 		msgs, stored = append(msgs, l.eventMsg(r)), append(stored, r)
 	}
-	l.mu.Unlock()
 	if len(msgs) == 0 {
 		return nil
 	}
@@ -210,10 +206,9 @@ func (l *Log) keyMsg(r *engine.Record) (*stream.Msg, error) {
 
 // Recognise implements [engine.Appender].
 func (l *Log) Recognise(ctx context.Context, records []engine.Record) error {
-	if err := l.enter(); err != nil {
-		return err
+	if l.isClosed() {
+		return l.ended()
 	}
-	l.mu.Unlock()
 	for i := range records {
 		if err := l.recognise(ctx, &records[i]); err != nil {
 			return err

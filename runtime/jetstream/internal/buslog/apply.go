@@ -9,25 +9,16 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// arrived takes the next message of the stream. Those of a batch become part of the view
+// arrived takes the next messages of the stream. Those of a batch become part of the view
 // together.
-func (l *Log) arrived(m stream.Stored) {
+func (l *Log) arrived(all []stream.Stored) {
 	l.mu.Lock()
-	if l.closed || m.Seq <= l.received {
-		l.mu.Unlock()
-		return
+	for _, m := range all {
+		if !l.closed && m.Seq > l.received {
+			l.receive(m)
+		}
 	}
-	batch := first(m.Header, "Nats-Batch-Id")
-	if len(l.batch) > 0 && batch != first(l.batch[0].Header, "Nats-Batch-Id") {
-		l.applyBatch() // its last message is replaced by a newer one
-	}
-	l.received = m.Seq
-	if l.space.limit > 0 {
-		l.space.arrived += sizeOf(m)
-	}
-	if l.batch = append(l.batch, m); batch == "" || first(m.Header, "Nats-Batch-Commit") != "" {
-		l.applyBatch()
-	}
+	l.come.Store(l.received)
 	if len(l.reaching) > 0 {
 		l.noteReached()
 	}
@@ -39,6 +30,21 @@ func (l *Log) arrived(m stream.Stored) {
 	l.mu.Unlock()
 	if tell {
 		l.tell()
+	}
+}
+
+// receive takes a message. The caller holds mu.
+func (l *Log) receive(m stream.Stored) {
+	batch := first(m.Header, "Nats-Batch-Id")
+	if len(l.batch) > 0 && batch != first(l.batch[0].Header, "Nats-Batch-Id") {
+		l.applyBatch() // its last message is replaced by a newer one
+	}
+	l.received = m.Seq
+	if l.space.limit > 0 {
+		l.space.arrived += sizeOf(m)
+	}
+	if l.batch = append(l.batch, m); batch == "" || first(m.Header, "Nats-Batch-Commit") != "" {
+		l.applyBatch()
 	}
 }
 

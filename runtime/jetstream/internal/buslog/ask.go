@@ -44,6 +44,9 @@ func (l *Log) applyAsk(rest string, m stream.Stored) error {
 		return err
 	}
 	s := l.sub(id)
+	if u := l.units[id]; u != nil {
+		u.shut()
+	}
 	if delete(s.asks, seq); !a.Answered {
 		a.rev = m.Seq
 		s.asks[seq] = &a
@@ -86,7 +89,7 @@ func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]b
 	}
 	for seq, a := range u.sub.asks {
 		r := u.wholeOf(seq)
-		if f := u.flights[seq]; f != nil && f.plan == p || len(msgs) >= room || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
+		if f := u.flights.of(seq); f != nil && f.plan == p || len(msgs) >= room || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
 			continue
 		}
 		event := events[seq]

@@ -198,8 +198,9 @@ func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (wh
 
 // answer says what becomes of a delivery that was cancelled. The caller holds mu.
 func (u *unit) answer(event *engine.Record) answer {
+	u.shut()
 	r := u.sub.rows[event.Seq]
-	switch f := u.flights[event.Seq]; {
+	switch f := u.flights.of(event.Seq); {
 	case f != nil && !f.ended && f.begun:
 		return running
 	case f != nil && !f.ended:

@@ -75,6 +75,7 @@ func (u *unit) isCalm() bool { return time.Since(u.begunAt) >= exactWindow }
 func (u *unit) calmDown() {
 	u.log.mu.Lock()
 	defer u.log.mu.Unlock()
+	u.shut()
 	switch {
 	case !u.busyMode || !u.owns():
 	case u.isCalm():
@@ -82,6 +83,7 @@ func (u *unit) calmDown() {
 	default:
 		u.calm.Reset(exactWindow - time.Since(u.begunAt))
 	}
+	u.openLane()
 }
 
 // Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
@@ -114,26 +116,28 @@ func (u *unit) unprepare() {
 
 // Begin implements [engine.Settler].
 func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, cancelled bool) {
+	if !d.Suspect && c.beginQuickly(d, started) {
+		return true, false
+	}
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	f := c.flight(d)
 	if f == nil || c.cancelled(f) {
-		l.mu.Unlock()
 		return false, f != nil
 	}
 	u.begin(f, started)
 	first := u.claim(f.slot, d.Suspect, started)
-	u.touch(f.slot, first)
-	l.mu.Unlock()
-	if !first {
-		return true, false
+	if u.touch(f.slot, first); first {
+		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
+			return false, false
+		}
+		ok = c.flight(d) == f
+	} else {
+		ok = true
 	}
-	if owns, err := u.write(context.Background()); !owns || err != nil {
-		return false, false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return c.flight(d) == f, false
+	u.openLane()
+	return ok, false
 }
 
 // begin notes that the handler of a delivery begins. The caller holds mu.
@@ -195,7 +199,11 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 
 // End implements [engine.Settler]. The delivery is settled next, unless it was before: then
 // its handler was left behind, and its claim was kept.
-func (c *consumer) End(d *engine.Delivery) { c.EndAll([]*engine.Delivery{d}) }
+func (c *consumer) End(d *engine.Delivery) {
+	if !c.endQuickly(d) {
+		c.EndAll([]*engine.Delivery{d})
+	}
+}
 
 // EndAll implements [engine.Settler].
 func (c *consumer) EndAll(all []*engine.Delivery) {
@@ -213,9 +221,11 @@ func (c *consumer) EndAll(all []*engine.Delivery) {
 	}
 }
 
-// flight returns what this consumer has polled and not settled, or nil. The caller holds mu.
+// flight returns what this consumer has polled and not settled, or nil. It shuts the lane. The
+// caller holds mu.
 func (c *consumer) flight(d *engine.Delivery) *flight {
-	f := c.unit.flights[d.Seq]
+	c.unit.shut()
+	f := c.unit.flights.of(d.Seq)
 	if f == nil || f.ended || c.gone || f.delivery != d {
 		return nil
 	}

@@ -21,16 +21,6 @@ const (
 	busyDelay  = 20 * time.Millisecond
 )
 
-// delay returns for how long a success may be known to this process only.
-func (u *unit) delay() time.Duration {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
-	if u.busyMode {
-		return busyDelay
-	}
-	return flushDelay
-}
-
 // burst is how many successes, and beginnings of handlers, are stored at once after a quiet
 // time. In the long run it is one for each delay.
 const burst = 16
@@ -50,11 +40,14 @@ func sortClaims(c *cursor) {
 func (u *unit) run() {
 	var last time.Time
 	left := burst // cursors that may be written at once
-	for {
+	for !u.removed {
 		select {
 		case <-u.now:
 		case <-u.soon:
-			delay := u.delay()
+			delay := flushDelay
+			if u.wasBusy {
+				delay = busyDelay
+			}
 			left = min(left+int(time.Since(last)/delay), burst)
 			last = time.Now()
 			if left > 0 {
@@ -73,39 +66,42 @@ func (u *unit) run() {
 		}
 		for u.commit() {
 		}
-		u.log.mu.Lock()
-		removed := u.log.units[u.sub.ID] != u
-		u.log.mu.Unlock()
-		if removed {
-			return
-		}
 	}
 }
 
-// commit stores what has ended. It reports whether there is more.
+// commit stores what has ended. It reports whether it has left something, or has to try again.
 func (u *unit) commit() (more bool) {
 	l := u.log
 	l.mu.Lock()
+	u.shut()
+	u.plan = nil // if there is one, its parts were taken over before it was read
+	u.wasBusy, u.removed = u.busyMode, l.units[u.sub.ID] != u
 	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
+		u.openLane()
 		l.mu.Unlock()
 		return false
 	}
-	taken := u.takeEnded()
-	l.mu.Unlock()
-
-	keys, err := u.lookUp(taken)
-	if err != nil {
-		if !u.unsure && !l.isClosed() {
-			l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)
+	var keys lookedUp
+	var asked map[int64]*engine.Record
+	taken, all := u.takeEnded(), len(u.queue)
+	if asks := len(u.sub.asks) > 0; asks || slices.ContainsFunc(taken, (*flight).stages) {
+		u.openLane()
+		l.mu.Unlock()
+		var err error
+		if keys, err = u.lookUp(taken); err != nil {
+			if !u.unsure && !l.isClosed() {
+				l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)
+			}
+			u.unsure = true
+			u.pause(time.Second)
+			return true
 		}
-		u.unsure = true
-		u.pause(time.Second)
-		return true
+		u.unsure = false
+		if asks {
+			asked = u.askedEvents()
+		}
+		l.mu.Lock()
 	}
-	u.unsure = false
-	asked := u.askedEvents()
-
-	l.mu.Lock()
 	rows, err := u.wholeRows(taken)
 	if !u.owns() {
 		l.mu.Unlock()
@@ -117,23 +113,20 @@ func (u *unit) commit() (more bool) {
 		return true
 	}
 	u.whole = rows
+	u.shut()
 	p := u.makePlan(taken, keys, asked)
 	if u.plan = p; len(p.msgs) == 0 {
 		u.complete(p)
 		l.mu.Unlock()
 		return false
 	}
+	u.openLane()
 	l.mu.Unlock()
-	if u.send(p) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if u.plan == p { // its parts were taken over before it was read
-			u.plan = nil
-		}
-		return u.owns() && len(u.queue) > 0
-	}
-	return true
+	return !u.send(p) || all > len(taken)
 }
+
+// stages reports whether the handler has published something.
+func (f *flight) stages() bool { return len(f.how.Staged) > 0 }
 
 // takeEnded returns the deliveries that have ended and fit into one batch. They stay in the
 // queue until they are stored. The caller holds mu.
@@ -223,13 +216,13 @@ func (u *unit) pause(d time.Duration) {
 
 // complete says that a plan is stored. The caller holds mu.
 func (u *unit) complete(p *plan) {
+	u.shut()
 	u.plan, u.stored, u.alone = nil, p.changes, false
 	u.doubts = nil // they build on older cursors
 	for _, f := range p.flights {
-		if f.stored = true; u.flights[f.record.Seq] == f {
-			delete(u.flights, f.record.Seq)
-		}
+		f.stored, f.known = true, false
 	}
+	u.flights.sweep()
 	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
 		if f.stored && f.returns() {
 			u.returning--
@@ -258,7 +251,11 @@ func (u *unit) complete(p *plan) {
 	if left {
 		u.log.lack()
 	}
+	u.openLane()
 	if u.consumer != nil && len(p.flights) > 0 {
 		u.consumer.wake()
+	}
+	for _, f := range p.flights { // or each would keep the ones before in memory
+		f.plan = nil
 	}
 }

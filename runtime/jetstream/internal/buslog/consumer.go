@@ -78,12 +78,14 @@ func (l *Log) LetGo(ctx context.Context, from engine.Consumer) error {
 func (c *consumer) end() {
 	c.gone, c.wake = true, func() {}
 	u := c.unit
-	for seq, f := range u.flights {
+	u.shut()
+	for _, f := range u.flights.all {
 		if f.consumer == c && !f.ended {
-			delete(u.flights, seq)
+			f.known = false
 			u.again(f)
 		}
 	}
+	u.flights.sweep()
 	if u.consumer == c {
 		u.consumer = nil
 	}
@@ -160,8 +162,8 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		if !u.same(c, back) || !u.hands(slot) || !still { // it has changed while the server was asked
 			return dst, nil
 		}
-		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights[seq] == nil {
-			dst = append(dst, c.handOut(r, nil))
+		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights.of(seq) == nil {
+			dst = append(dst, c.handOut(r, nil, slotOf(r)))
 		} else {
 			u.touch(slot, false)
 		}
@@ -187,14 +189,15 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			if r.Seq < u.next {
 				continue
 			}
-			mine := u.isNext(r)
+			slot := slotOf(r)
+			mine := u.isNext(r, slot)
 			u.next, passed = r.Seq+1, true
 			switch {
-			case !mine || r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights[r.Seq] != nil:
+			case !mine || r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights.of(r.Seq) != nil:
 			case !r.Due.IsZero() && dueOf(r).After(l.clock.now()):
 				u.park(r)
 			default:
-				dst = append(dst, c.handOut(r, nil))
+				dst = append(dst, c.handOut(r, nil, slot))
 			}
 		}
 		if until >= u.next {
@@ -205,12 +208,12 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		u.changed(false)
 	}
 	u.hungry = len(dst) < full
+	u.openLane()
 	return dst, nil
 }
 
 // isNext reports whether an event is this process's, and was not looked at.
-func (u *unit) isNext(r *engine.Record) bool {
-	slot := slotOf(r)
+func (u *unit) isNext(r *engine.Record, slot int) bool {
 	return u.hands(slot) && r.Seq >= u.nextOf(slot)
 }
 
@@ -221,12 +224,13 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, err
 	}
 	defer l.mu.Unlock()
+	u.shut()
 	r, now := u.sub.rows[seq], time.Now()
 	switch {
 	case c.gone || !u.owns() || r != nil && !u.hands(r.slot()):
 		return nil, time.Time{}, nil
-	case u.flights[seq] != nil:
-		switch f := u.flights[seq]; {
+	case u.flights.of(seq) != nil:
+		switch f := u.flights.of(seq); {
 		case f.park:
 			return nil, l.clock.at(dueOf(f.record)), nil
 		case f.ended: // and soon stored
@@ -246,10 +250,10 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	switch {
 	case err != nil:
 		return nil, time.Time{}, l.storage("read", err)
-	case whole == nil || c.gone || !u.hands(r.slot()) || u.flights[seq] != nil || u.sub.rows[seq] != r: // it has changed meanwhile
+	case whole == nil || c.gone || !u.hands(r.slot()) || u.flights.of(seq) != nil || u.sub.rows[seq] != r: // it has changed meanwhile
 		return nil, time.Now(), nil
 	}
-	return c.handOut(whole.record(), whole), time.Time{}, nil
+	return c.handOut(whole.record(), whole, whole.slot()), time.Time{}, nil
 }
 
 // pollAhead is PollEvent for an event that the consumer has not come to. It is handed out if
@@ -262,29 +266,29 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, nil
 	case err != nil:
 		return nil, time.Time{}, l.storage("read", err)
-	case c.gone || u.flights[seq] != nil || u.sub.rows[seq] != nil:
+	case c.gone || u.flights.of(seq) != nil || u.sub.rows[seq] != nil:
 		return nil, time.Now(), nil // it has changed meanwhile
 	case !u.hands(slotOf(r)):
 		return nil, time.Time{}, nil
-	case !u.isNext(r):
+	case !u.isNext(r, slotOf(r)):
 		return nil, time.Now(), nil
 	case r.Due.IsZero() || !u.sub.matches(r):
 		return nil, time.Time{}, nil
 	case dueOf(r).After(l.clock.now()):
 		return nil, l.clock.at(r.Due), nil
 	}
-	d := c.handOut(r, nil)
-	u.flights[seq].ahead = true
+	d := c.handOut(r, nil, slotOf(r))
+	u.flights.of(seq).ahead = true
 	return d, time.Time{}, nil
 }
 
 // handOut notes that a delivery is polled. The caller holds mu.
-func (c *consumer) handOut(r *engine.Record, row *row) *engine.Delivery {
+func (c *consumer) handOut(r *engine.Record, row *row, slot int) *engine.Delivery {
 	f := c.newFlight()
-	f.record, f.slot, f.consumer, f.row = r, slotOf(r), c, row
+	f.record, f.slot, f.consumer, f.row = r, slot, c, row
 	c.fill(&f.own, r, row)
 	f.own.Token, f.delivery = f, &f.own
-	c.unit.flights[r.Seq] = f
+	c.unit.flights.add(f)
 	return f.delivery
 }
 

@@ -32,7 +32,9 @@
 //	registry.go       types and subscriptions
 //	turns.go          changes of single records, one at a time in each process
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
+//	flights.go        what was handed out and is not stored
 //	claims.go         which handlers run
+//	lane.go           the short way on which the workers of busy subscriptions say so
 //	verdict.go        how a delivery has ended, and the row that says so
 //	clock.go          due times, and steps of the wall clock
 //	commit.go, plan.go   the batch that stores verdicts, one at a time for each subscription

@@ -14,6 +14,7 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 		return nil, err
 	}
 	defer l.mu.Unlock()
+	c.unit.shut()
 	c.unit.polled = true // what is acquired from now on is news
 	var rows []*row
 	for _, r := range c.unit.sub.rows {
@@ -23,7 +24,8 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 	}
 	// What has failed a moment ago has no row yet, or an older one.
 	recent := map[int64]*flight{}
-	for seq, f := range c.unit.flights {
+	for _, f := range c.unit.flights.all {
+		seq := f.record.Seq
 		if r := c.unit.sub.rows[seq]; seq > after && f.again() && c.unit.hands(f.slot) && (r == nil || !r.failing()) {
 			rows, recent[seq] = append(rows, &row{Seq: seq}), f
 		}
@@ -61,6 +63,9 @@ func (f *flight) again() bool {
 
 // Cancelled implements [engine.Source].
 func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
+	if c.unit.lane.isFree() {
+		return "", false
+	}
 	c.unit.log.mu.Lock()
 	defer c.unit.log.mu.Unlock()
 	return c.unit.cancelled(seq)

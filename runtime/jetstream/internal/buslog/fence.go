@@ -219,6 +219,7 @@ func (u *unit) release(ctx context.Context) error {
 		return ctx.Err()
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for u.owns() {
 		for at := range u.parts {
 			u.leave(at)
@@ -227,7 +228,6 @@ func (u *unit) release(ctx context.Context) error {
 			return err
 		}
 	}
-	l.mu.Unlock()
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -40,6 +41,11 @@ type Log struct {
 
 	pruning pruning
 
+	// Publishers ask these without mu.
+	types   atomic.Pointer[map[typenames.Key]bool] // that are known
+	limited atomic.Bool                            // the size of the stream is
+	come    atomic.Int64                           // as received, for who waits for it
+
 	mu          sync.Mutex
 	mute        func() // this process does not say any more that it is alive
 	clock       clock
@@ -62,7 +68,7 @@ type Log struct {
 	closed      bool
 	verifying   bool
 	news        chan struct{} // closed when messages have arrived; nil while nobody waits
-	reaching    []reaching    // who waits for a message
+	reaching    []reaching    // who waits for a message, in the order of these
 	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
 	claimed     struct {      // of all units, see claims.go
 		window time.Time
@@ -86,6 +92,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
 		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
+	l.types.Store(&map[typenames.Key]bool{})
 	l.newClock(options.Wall)
 	if l.logger == nil {
 		l.logger = slog.New(slog.DiscardHandler)

@@ -183,7 +183,8 @@ func (l *Log) letGo(now time.Time) (again bool) {
 
 // begunIn returns how many handlers run for a part. The caller holds mu.
 func (u *unit) begunIn(at int) (n int) {
-	for _, f := range u.flights {
+	u.shut()
+	for _, f := range u.flights.all {
 		if f.begun && !f.ended && covers(at, f.slot) {
 			n++
 		}

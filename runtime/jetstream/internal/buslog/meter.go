@@ -183,9 +183,10 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 	}
 	runs, u := map[int64]bool{}, l.units[s.ID]
 	if u != nil {
-		for seq, f := range u.flights {
+		u.shut()
+		for _, f := range u.flights.all {
 			if f.begun && !f.ended {
-				runs[seq] = true
+				runs[f.record.Seq] = true
 				if time.Since(f.started) >= runningDelay {
 					lag.Running++
 				}

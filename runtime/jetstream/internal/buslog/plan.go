@@ -42,7 +42,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	stagedKeys, parts := engine.Keys{}, map[int]bool{}
 	for _, f := range taken {
 		seq, at := f.record.Seq, u.sub.at(f.slot)
-		if u.flights[seq] != f { // another process has taken its part over meanwhile
+		if !f.known { // another process has taken its part over meanwhile
 			continue
 		}
 		p.flights, f.plan = append(p.flights, f), p

@@ -15,7 +15,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 		top := (*queue)[0]
 		r, waits := l.isDue(u.sub, top)
 		switch {
-		case !waits || !u.hands(r.slot()) || u.flights[top.seq] != nil: // of an older state, another process's, or it comes back
+		case !waits || !u.hands(r.slot()) || u.flights.of(top.seq) != nil: // of an older state, another process's, or it comes back
 			queue.take()
 			continue
 		case before > 0 && top.seq > before:
@@ -36,7 +36,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 			if whole, err = l.wholeRow(u.sub, top.seq); err != nil || !u.same(c, back) {
 				return dst, err
 			}
-			if at := *queue; len(at) == 0 || at[0] != top || whole == nil || u.sub.rows[top.seq].rev != whole.rev || u.flights[top.seq] != nil {
+			if at := *queue; len(at) == 0 || at[0] != top || whole == nil || u.sub.rows[top.seq].rev != whole.rev || u.flights.of(top.seq) != nil {
 				continue // it has changed while the server was asked
 			}
 			if _, waits := l.isDue(u.sub, top); !waits {
@@ -44,7 +44,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 			}
 		}
 		queue.take()
-		dst = append(dst, c.handOut(whole.record(), whole))
+		dst = append(dst, c.handOut(whole.record(), whole, whole.slot()))
 	}
 	return dst, nil
 }

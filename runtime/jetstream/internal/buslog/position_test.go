@@ -26,16 +26,16 @@ func newTestUnit(stands, next int64) *unit {
 func (u *unit) hold(begun bool, seqs ...int64) {
 	for _, seq := range seqs {
 		r := &engine.Record{Seq: seq}
-		u.flights[seq] = &flight{delivery: &engine.Delivery{Record: r}, record: r}
+		u.flights.add(&flight{delivery: &engine.Delivery{Record: r}, record: r})
 		if begun {
-			u.begin(u.flights[seq], time.Now())
+			u.begin(u.flights.of(seq), time.Now())
 		}
 	}
 }
 
 func (u *unit) succeed(seqs ...int64) (ended []*flight) {
 	for _, seq := range seqs {
-		f := u.flights[seq]
+		f := u.flights.of(seq)
 		f.returned = true
 		u.end(f, engine.Disposition{Kind: engine.Done})
 		ended = append(ended, f)

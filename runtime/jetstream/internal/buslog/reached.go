@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -35,6 +36,9 @@ func (l *Log) noteSettled() {
 // reach waits until everything up to a sequence number has arrived. The view has it when
 // its batch is complete.
 func (l *Log) reach(ctx context.Context, seq int64) error {
+	if l.come.Load() >= seq && !l.isClosed() {
+		return nil
+	}
 	if err := l.enter(); err != nil {
 		return err
 	}
@@ -43,7 +47,8 @@ func (l *Log) reach(ctx context.Context, seq int64) error {
 		return nil
 	}
 	w := reaching{seq, make(chan struct{})}
-	l.reaching = append(l.reaching, w)
+	at, _ := slices.BinarySearchFunc(l.reaching, seq+1, func(w reaching, seq int64) int { return cmp.Compare(w.seq, seq) })
+	l.reaching = slices.Insert(l.reaching, at, w)
 	l.mu.Unlock()
 	select {
 	case <-w.reached:
@@ -66,13 +71,11 @@ type reaching struct {
 
 // noteReached wakes whoever waits for what has arrived. The caller holds mu.
 func (l *Log) noteReached() {
-	l.reaching = slices.DeleteFunc(l.reaching, func(w reaching) bool {
-		if l.received >= w.seq {
-			close(w.reached)
-			return true
-		}
-		return false
-	})
+	n := 0
+	for ; n < len(l.reaching) && l.reaching[n].seq <= l.received; n++ {
+		close(l.reaching[n].reached)
+	}
+	l.reaching = slices.Delete(l.reaching, 0, n)
 }
 
 // sync waits until the view has everything that the leader has now.

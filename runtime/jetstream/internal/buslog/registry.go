@@ -253,22 +253,29 @@ func (l *Log) wanted(ownType string) bool {
 	})
 }
 
+// isWanted is wanted for who does not hold mu.
+func (l *Log) isWanted(ownType string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wanted(ownType)
+}
+
 // declareTypesOf makes the types of records known before their first event.
 func (l *Log) declareTypesOf(ctx context.Context, records []engine.Record) error {
-	if err := l.enter(); err != nil {
-		return err
+	if l.isClosed() {
+		return l.ended()
 	}
+	known := *l.types.Load()
 	var missing map[typenames.Key]bool
 	for i := range records {
 		key := typenames.Key{Name: records[i].Type, Version: max(records[i].Version, 1)}
-		if (i == 0 || records[i].Type != records[i-1].Type || records[i].Version != records[i-1].Version) && !l.registry.hasType(key) {
+		if (i == 0 || records[i].Type != records[i-1].Type || records[i].Version != records[i-1].Version) && !known[key] {
 			if missing == nil {
 				missing = map[typenames.Key]bool{}
 			}
 			missing[key] = true
 		}
 	}
-	l.mu.Unlock()
 	if len(missing) == 0 {
 		return nil
 	}

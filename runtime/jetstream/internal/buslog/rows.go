@@ -37,6 +37,10 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 		return nil
 	}
 	r.rev, r.size = m.Seq, len(m.Data)
+	s.countCancelled(before, -1)
+	if s.countCancelled(r, 1); s.cancelled > 0 && l.units[id] != nil {
+		l.units[id].shut()
+	}
 	if delete(s.gone, seq); r.State == gone {
 		delete(s.rows, seq)
 		s.noteGone(seq, m.Seq)
@@ -55,6 +59,14 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	}
 	l.noteSettled()
 	return nil
+}
+
+// countCancelled counts deliveries that somebody has cancelled and that are not settled. The
+// caller holds mu.
+func (s *sub) countCancelled(r *row, by int) {
+	if r != nil && r.Cancelled && r.open() {
+		s.cancelled += by
+	}
 }
 
 // goneRow is the record of a row that is gone.

@@ -50,19 +50,30 @@ func covers(at, slot int) bool { return at == whole || at == partAt(slot) }
 
 // touch notes that something of a slot is to be stored. The caller holds mu.
 func (u *unit) touch(slot int, atOnce bool) {
-	u.changed(atOnce)
+	u.touched(slot)
+	u.signal(atOnce)
+}
+
+// touched is touch without waking who stores.
+func (u *unit) touched(slot int) {
+	u.changes++
 	u.parts[u.sub.at(slot)].touched = u.changes
 }
 
 // acquire makes the unit hand out a part, or the whole: this process has stored its cursor.
 // After a crash of the last owner the next handlers are claimed exactly. The caller holds mu.
 func (u *unit) acquire(at int, wary int) {
+	u.shut()
 	c := &u.sub.parts[at].cursor
 	if !u.owns() {
+		for _, f := range u.flights.all {
+			f.known = false
+		}
+		u.flights.sweep()
 		u.prepared, u.plan, u.doubts = nil, nil, nil
 		u.wary, u.returning = 0, 0
 		u.setBusy(false)
-		u.flights, u.queue, u.reopen, u.atWork = map[int64]*flight{}, nil, nil, nil
+		u.queue, u.reopen, u.atWork = nil, nil, nil
 		u.next, u.skip, u.sub.due = math.MaxInt64, [partCount]int64{}, nil
 		u.stored = u.changes
 		for _, one := range u.sub.goneRows { // the last owner may not have come to it
@@ -111,12 +122,14 @@ func (u *unit) acquire(at int, wary int) {
 // lose forgets everything of a part, or of the whole: it is not this process's any more. The
 // caller holds mu.
 func (u *unit) lose(at int) {
+	u.shut()
 	u.parts[at] = share{n: u.parts[at].n}
-	for seq, f := range u.flights {
+	for _, f := range u.flights.all {
 		if covers(at, f.slot) {
-			delete(u.flights, seq)
+			f.known = false
 		}
 	}
+	u.flights.sweep()
 	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
 		if covers(at, f.slot) && f.returns() {
 			u.returning--
@@ -150,17 +163,19 @@ func (u *unit) leave(at int) {
 	if !p.owned || p.leaving {
 		return
 	}
+	u.shut()
 	stop := u.next
 	if at != whole {
 		stop = u.nextOf(at - 1)
 	}
 	p.leaving, p.left, p.stop = true, time.Now(), stop
-	for seq, f := range u.flights {
+	for _, f := range u.flights.all {
 		if covers(at, f.slot) && !f.begun && !f.ended {
-			delete(u.flights, seq)
+			f.known = false
 			u.again(f)
 		}
 	}
+	u.flights.sweep()
 	u.moved = u.moved || u.polled
 	u.changed(true)
 	p.touched = u.changes
@@ -196,7 +211,7 @@ func (u *unit) stay(at int) {
 // quiet reports whether nothing of a part is polled, but for what a plan settles. The caller
 // holds mu.
 func (u *unit) quiet(at int, p *plan) bool {
-	for _, f := range u.flights {
+	for _, f := range u.flights.all {
 		if covers(at, f.slot) && f.plan != p {
 			return false
 		}

@@ -24,7 +24,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 		return false
 	}
 	f := p.flights[0]
-	how, consumer := f.how, f.consumer
+	how, consumer := *f.how, f.consumer
 	l.mu.Unlock()
 	dead := u.oversized(f, how, refusal)
 	if how.Kind != engine.Dead && consumer != nil && consumer.note != nil { // else the notice is what is too much
@@ -37,7 +37,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if f.how, u.plan = dead, nil; u.flights[f.record.Seq] == f { // else another process has it
+	if f.how, u.plan = &dead, nil; f.known { // else another process has it
 		u.touch(f.slot, true)
 	}
 	return true

@@ -40,10 +40,7 @@ func sizeOf(m stream.Stored) (n int64) {
 
 // hasRoom returns an error if events would leave too little for verdicts.
 func (l *Log) hasRoom(ctx context.Context, msgs []*stream.Msg) error {
-	l.mu.Lock()
-	limited := l.space.limit > 0
-	l.mu.Unlock()
-	if !limited {
+	if !l.limited.Load() {
 		return nil
 	}
 	size := int64(0)
@@ -77,6 +74,7 @@ func (l *Log) lookForSpace(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	l.space = space{limit: limit, used: used, asked: time.Now()}
+	l.limited.Store(limit > 0)
 	l.mu.Unlock()
 	return nil
 }

@@ -34,7 +34,7 @@ type unit struct {
 	returning int                        // deliveries that come back as soon as that is stored
 	back      uint64                     // counts what was given back: it comes before what follows
 	wary      int                        // of so many deliveries the claim is stored before the handler is called
-	flights   map[int64]*flight          // what was polled, or is to be stored
+	flights   flights                    // what was polled, or is to be stored
 	atWork    []*flight                  // that have begun, and are not stored
 	left      map[*engine.Delivery]claim // of handlers that were left behind
 	queue     []*flight                  // that have ended, in the order in which they did
@@ -43,6 +43,8 @@ type unit struct {
 	stored   uint64        // of these changes
 	tries    int           // how often in a row a plan was refused; used by the goroutine that stores
 	unsure   bool          // dedupe keys cannot be looked up; used by the goroutine that stores
+	wasBusy  bool          // when it last looked; used by the goroutine that stores
+	removed  bool          // the subscription is forgotten; used by the goroutine that stores
 	alone    bool          // the next plan has one delivery
 	busyMode bool          // see claims.go
 	begunAt  time.Time     // when a handler was begun in this mode
@@ -54,6 +56,7 @@ type unit struct {
 	now      chan struct{} // something is to be stored at once
 	soon     chan struct{} // something is to be stored within delay
 	running  bool          // there is a goroutine that stores
+	lane     lane
 }
 
 // flight is a delivery that was polled.
@@ -69,19 +72,20 @@ type flight struct {
 	batch    bool
 	returned bool // its handler
 	started  time.Time
-	ended    bool               // it is settled
-	how      engine.Disposition // if so
-	ahead    bool               // it was polled before its turn, so that it needs a row whatever happens
-	park     bool               // it is a delayed event that becomes a row
-	plan     *plan              // the last one that it is in
-	stored   bool               // how it has ended
+	ended    bool                // it is settled
+	how      *engine.Disposition // if so; never changed
+	ahead    bool                // it was polled before its turn, so that it needs a row whatever happens
+	park     bool                // it is a delayed event that becomes a row
+	plan     *plan               // the last one that it is in
+	stored   bool                // how it has ended
+	known    bool                // it is one of the unit's; guarded as the lane says
 }
 
 // unitOf returns the unit of a subscription. The caller holds mu.
 func (l *Log) unitOf(s *sub) *unit {
 	u := l.units[s.ID]
 	if u == nil {
-		u = &unit{log: l, sub: s, flights: map[int64]*flight{}, left: map[*engine.Delivery]claim{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
+		u = &unit{log: l, sub: s, left: map[*engine.Delivery]claim{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
 		u.timer = time.AfterFunc(time.Hour, u.ring)
 		u.timer.Stop()
 		u.calm = time.AfterFunc(time.Hour, u.calmDown)
@@ -103,6 +107,11 @@ func (u *unit) ring() {
 // changed notes that something is to be stored, at once or soon. The caller holds mu.
 func (u *unit) changed(atOnce bool) {
 	u.changes++
+	u.signal(atOnce)
+}
+
+// signal wakes the goroutine that stores.
+func (u *unit) signal(atOnce bool) {
 	c := u.soon
 	if atOnce {
 		c = u.now
@@ -116,21 +125,23 @@ func (u *unit) changed(atOnce bool) {
 // write waits until everything up to now is stored. It reports false if nothing of the
 // subscription is this process's any more.
 func (u *unit) write(ctx context.Context) (bool, error) {
-	l := u.log
-	l.mu.Lock()
-	target := u.changes
-	for u.owns() && u.stored < target {
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	return u.writeNow(ctx)
+}
+
+// writeNow is write for who holds mu, which is free meanwhile.
+func (u *unit) writeNow(ctx context.Context) (bool, error) {
+	u.shut()
+	for target := u.changes; u.owns() && u.stored < target; {
 		if err := u.awaitWritten(ctx); err != nil {
 			return false, err
 		}
 	}
-	owns := u.owns()
-	l.mu.Unlock()
-	return owns, nil
+	return u.owns(), nil
 }
 
-// awaitWritten waits until something is stored. The caller holds mu, which is free meanwhile,
-// and afterwards if there is an error.
+// awaitWritten waits until something is stored. The caller holds mu, which is free meanwhile.
 func (u *unit) awaitWritten(ctx context.Context) error {
 	l := u.log
 	if u.written == nil {
@@ -140,15 +151,15 @@ func (u *unit) awaitWritten(ctx context.Context) error {
 	u.changes-- // nothing is new
 	u.changed(true)
 	l.mu.Unlock()
+	defer l.mu.Lock()
 	select {
 	case <-written:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-l.stopped:
 		return engine.ErrClosed
 	}
-	l.mu.Lock()
-	return nil
 }
 
 // noteWritten wakes whoever waits for something to be stored. The caller holds mu.
@@ -159,8 +170,8 @@ func (u *unit) noteWritten() {
 	}
 }
 
-// removed says that the subscription is forgotten. The caller holds mu.
-func (u *unit) removed() {
+// remove says that the subscription is forgotten. The caller holds mu.
+func (u *unit) remove() {
 	for at := range u.parts {
 		u.lose(at)
 	}

@@ -14,6 +14,9 @@ import (
 
 // Settle implements [engine.Settler].
 func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
+	if c.settleQuickly(d, &v) {
+		return
+	}
 	c.unit.log.mu.Lock()
 	defer c.unit.log.mu.Unlock()
 	c.settle(d, v)
@@ -35,7 +38,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 		return
 	}
 	if v.Kind == engine.Release && !f.begun && v.Progress == d.Progress && len(v.Staged) == 0 {
-		delete(u.flights, d.Seq) // nothing has happened
+		u.flights.forget(f) // nothing has happened
 		u.again(f)
 		c.wake()
 		return
@@ -45,7 +48,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 
 // end notes how a delivery has ended. The caller holds mu.
 func (u *unit) end(f *flight, v engine.Disposition) {
-	f.ended, f.how = true, v
+	f.ended, f.how = true, &v
 	if f.begun && !f.returned {
 		u.left[f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started, slot: f.slot}
 	}
@@ -70,8 +73,9 @@ func (f *flight) returns() bool {
 
 // park makes a delayed event a row that waits. The caller holds mu.
 func (u *unit) park(r *engine.Record) {
+	u.shut()
 	f := &flight{record: r, slot: slotOf(r), park: true}
-	u.flights[r.Seq] = f
+	u.flights.add(f)
 	u.end(f, engine.Disposition{})
 }
 
@@ -79,7 +83,7 @@ func (u *unit) park(r *engine.Record) {
 // and nothing to delete. The caller holds mu.
 func (u *unit) rowOf(f *flight) *row {
 	before := u.wholeOf(f.record.Seq)
-	r, v, now := before, &f.how, time.Now()
+	r, v, now := before, f.how, time.Now()
 	if r == nil {
 		r = newRow(f.record)
 	} else {
@@ -234,15 +238,17 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 		add(one.seq, one.slot)
 	}
 	simple, none := !u.sub.divided() && slices.Max(u.skip[:]) <= floor[whole]+1, len(u.sub.rows) == 0
-	for seq, f := range u.flights {
-		switch {
-		case simple && none && seq > floor[whole]: // nearly all of them, and it has not ended
+	for _, f := range u.flights.all {
+		seq := f.record.Seq
+		if simple && none && seq > floor[whole] { // it has not ended, nor have those behind it
 			all[whole].next = min(all[whole].next, seq)
-		case f.plan != p && u.sub.rows[seq] == nil && seq < u.nextOf(f.slot):
+			break
+		}
+		if f.plan != p && u.sub.rows[seq] == nil && seq < u.nextOf(f.slot) {
 			add(seq, f.slot)
 		}
 	}
-	u.atWork = slices.DeleteFunc(u.atWork, func(f *flight) bool { return f.stored || u.flights[f.record.Seq] != f })
+	u.atWork = slices.DeleteFunc(u.atWork, func(f *flight) bool { return !f.known })
 	for _, f := range u.atWork {
 		if f.plan != p {
 			one := &all[u.sub.at(f.slot)]

@@ -44,14 +44,15 @@ type view struct {
 // sub is a subscription.
 type sub struct {
 	subscription
-	routes   map[string]bool     // the types it gets, by the name under which they are published
-	parts    [1 + partCount]part // the cursors: of the whole, and of the parts
-	rows     map[int64]*row      // those that are not gone, by event
-	due      queue               // of rows that wait
-	clear    int64               // no event that is pending and has no row is between next and this, but for those in cursors
-	asks     map[int64]*ask      // by event
-	gone     map[int64]int64     // the records of rows that are gone, which the server keeps for a while
-	goneRows []goneRow           // in the order in which they went
+	routes    map[string]bool     // the types it gets, by the name under which they are published
+	parts     [1 + partCount]part // the cursors: of the whole, and of the parts
+	rows      map[int64]*row      // those that are not gone, by event
+	due       queue               // of rows that wait
+	clear     int64               // no event that is pending and has no row is between next and this, but for those in cursors
+	asks      map[int64]*ask      // by event
+	cancelled int                 // rows of deliveries that are cancelled, and not settled
+	gone      map[int64]int64     // the records of rows that are gone, which the server keeps for a while
+	goneRows  []goneRow           // in the order in which they went
 }
 
 // schema is the record of the schema of a type's payload.
@@ -248,6 +249,11 @@ func (l *Log) applyEvent(r *engine.Record) {
 
 // registryChanged computes what follows from the registry. The caller holds mu.
 func (l *Log) registryChanged() {
+	types := map[typenames.Key]bool{}
+	for _, t := range l.registry.Types {
+		types[typenames.Key{Name: t.Written, Version: t.Version}] = true
+	}
+	l.types.Store(&types)
 	names := typenames.All(l.registry.Types)
 	known := map[string]bool{}
 	for _, entry := range l.registry.Subs {
@@ -271,7 +277,7 @@ func (l *Log) registryChanged() {
 			continue
 		}
 		if u := l.units[id]; u != nil {
-			u.removed()
+			u.remove()
 		}
 		delete(l.subs, id)
 	}

@@ -51,7 +51,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				one.State, one.Reason = engine.StateDiscarded, r.Reason
 			}
 			// What this process has not stored yet, is not settled.
-			if u := l.units[s.ID]; u != nil && u.flights[seq] != nil {
+			if u := l.units[s.ID]; u != nil && u.flights.of(seq) != nil {
 				settled = false
 			}
 			outcome = append(outcome, one)

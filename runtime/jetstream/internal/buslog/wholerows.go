@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -211,6 +212,9 @@ func (l *Log) readSoon(rows []*row) {
 // wholeRows returns the whole rows of deliveries that are to be stored, or to be answered
 // for, by event. The caller holds mu, which is free while the server is asked.
 func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
+	if len(u.sub.rows) == 0 && len(u.sub.asks) == 0 && !slices.ContainsFunc(taken, func(f *flight) bool { return f.row != nil }) {
+		return nil, nil
+	}
 	for {
 		seqs := make([]int64, 0, len(taken)+len(u.sub.asks))
 		for _, f := range taken {

@@ -18,10 +18,10 @@ const shortBeat = 100 * time.Millisecond
 
 func (s *Stream) beat() time.Duration { return cmp.Or(s.heartbeat, defaultHeartbeat) }
 
-// Follow calls each with every message from a sequence number on, in order and once, from
-// one goroutine, until stop is called. stop waits for nobody, so each may be called once
-// more.
-func (s *Stream) Follow(ctx context.Context, from int64, each func(Stored)) (stop func(), err error) {
+// Follow calls each with all messages from a sequence number on, in order and once, from
+// one goroutine, until stop is called: with those that have come meanwhile, at most burst
+// together. stop waits for nobody, so each may be called once more. The slice is used again.
+func (s *Stream) Follow(ctx context.Context, from int64, each func([]Stored)) (stop func(), err error) {
 	r := &reader{stream: s, next: max(from, 1), each: each, stopped: make(chan struct{})}
 	f, err := r.begin(ctx)
 	if err != nil {
@@ -34,8 +34,9 @@ func (s *Stream) Follow(ctx context.Context, from int64, each func(Stored)) (sto
 // reader follows a stream, with one feed after another.
 type reader struct {
 	stream  *Stream
-	each    func(Stored)
-	next    int64 // the first message that was not passed on
+	each    func([]Stored)
+	come    []Stored // that are to be passed on
+	next    int64    // the first message that has not come
 	stopped chan struct{}
 }
 
@@ -72,9 +73,13 @@ func (r *reader) run(f *feed) {
 	}
 }
 
+// burst is how many messages are passed on together at most.
+const burst = 16
+
 // pass passes a message on, and those that have come meanwhile. It reports false if some are
 // missing.
 func (r *reader) pass(f *feed, m *nats.Msg) bool {
+	defer r.passOn()
 	for {
 		stored, ok, err := f.take(m)
 		if err != nil {
@@ -85,7 +90,9 @@ func (r *reader) pass(f *feed, m *nats.Msg) bool {
 				lag()
 			}
 			r.next = stored.Seq + 1
-			r.each(stored)
+			if r.come = append(r.come, stored); len(r.come) == burst {
+				r.passOn()
+			}
 		}
 		select {
 		case <-r.stopped:
@@ -97,6 +104,14 @@ func (r *reader) pass(f *feed, m *nats.Msg) bool {
 		default:
 			return true
 		}
+	}
+}
+
+func (r *reader) passOn() {
+	if len(r.come) > 0 {
+		r.each(r.come)
+		clear(r.come)
+		r.come = r.come[:0]
 	}
 }
 

@@ -52,14 +52,16 @@ func follow(t *testing.T) *followed {
 }
 
 func (f *followed) begin() (stop func()) {
-	stop, err := f.reader.Follow(f.t.Context(), 1, func(m stream.Stored) {
-		if f.hold != nil {
-			<-f.hold
+	stop, err := f.reader.Follow(f.t.Context(), 1, func(all []stream.Stored) {
+		for _, m := range all {
+			if f.hold != nil {
+				<-f.hold
+			}
+			n, _ := strconv.Atoi(string(m.Data))
+			f.mu.Lock()
+			f.got = append(f.got, n)
+			f.mu.Unlock()
 		}
-		n, _ := strconv.Atoi(string(m.Data))
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.got = append(f.got, n)
 	})
 	if err != nil {
 		f.t.Fatal(err)

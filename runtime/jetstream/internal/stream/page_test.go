@@ -62,7 +62,11 @@ func TestAMessageWithTheHeadersOfAServerIsAMessage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		stop, err := f.reader.Follow(t.Context(), 1, func(m stream.Stored) { followed <- m.Seq })
+		stop, err := f.reader.Follow(t.Context(), 1, func(all []stream.Stored) {
+			for _, m := range all {
+				followed <- m.Seq
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

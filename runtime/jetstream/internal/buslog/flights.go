@@ -1,0 +1,46 @@
+package buslog
+
+import (
+	"cmp"
+	"slices"
+)
+
+// flights are the deliveries of a unit that were polled, or are to be stored, in the order of
+// their events. Nearly all come at the end and go at the front. They are guarded by the log's
+// mu.
+type flights struct{ all []*flight }
+
+func (fs *flights) find(seq int64) (at int, found bool) {
+	if n := len(fs.all); n == 0 || fs.all[n-1].record.Seq < seq {
+		return n, false
+	}
+	return slices.BinarySearchFunc(fs.all, seq, func(f *flight, seq int64) int { return cmp.Compare(f.record.Seq, seq) })
+}
+
+// of returns the flight of an event, or nil.
+func (fs *flights) of(seq int64) *flight {
+	if at, found := fs.find(seq); found {
+		return fs.all[at]
+	}
+	return nil
+}
+
+// add puts a flight in, of an event that has none.
+func (fs *flights) add(f *flight) {
+	at, _ := fs.find(f.record.Seq)
+	f.known, fs.all = true, slices.Insert(fs.all, at, f)
+}
+
+// forget takes a flight out: it is stored, not of this process any more, or comes again. The
+// caller has shut the lane.
+func (fs *flights) forget(f *flight) {
+	f.known = false
+	if at, found := fs.find(f.record.Seq); found && fs.all[at] == f {
+		fs.all = slices.Delete(fs.all, at, at+1)
+	}
+}
+
+// sweep takes those out that have been marked as not known.
+func (fs *flights) sweep() {
+	fs.all = slices.DeleteFunc(fs.all, func(f *flight) bool { return !f.known })
+}

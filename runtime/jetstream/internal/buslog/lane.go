@@ -1,0 +1,157 @@
+package buslog
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// lane is the short way on which the workers of a busy unit say that handlers begin, return and
+// have succeeded. They need not wait for the log's mu, which all subscriptions share.
+//
+// It is open only while nothing can be in the way: the stored cursors say that the unit is busy,
+// nobody has cancelled a delivery, and not too much is unstored. Then a worker changes its flight
+// under the lane's mu, and leaves a note. Whoever holds the log's mu and reads or changes what
+// the workers change (begun, started, returned, ended and how of flights; atWork, queue,
+// changes and begunAt of the unit; and what keeps the lane open) calls shut first. That
+// carries the notes over, and closes the lane: from then on the workers wait for the log's mu,
+// too. So all other code needs to know nothing of it.
+type lane struct {
+	mu    sync.Mutex  // is taken after the log's mu, or alone
+	open  atomic.Bool // changes under mu
+	room  int         // so many deliveries may end before the next is stored
+	begun []*flight   // have begun since the lane was opened
+	ended []*flight   // have succeeded since then
+	last  time.Time   // when the last of them has begun
+}
+
+// mayOpen reports whether nothing is in the way. The caller holds the log's mu.
+func (u *unit) mayOpen() bool {
+	if !u.busyMode || u.wary > 0 || len(u.sub.asks) > 0 || u.sub.cancelled > 0 || u.consumer == nil {
+		return false
+	}
+	owns := false
+	for _, at := range u.sub.live() {
+		if s := &u.parts[at]; s.owned {
+			if !s.busy {
+				return false
+			}
+			owns = true
+		}
+	}
+	return owns
+}
+
+// openLane opens the lane if nothing is in the way, and closes it otherwise. The caller holds
+// the log's mu, and does not rely on the state of flights any more.
+func (u *unit) openLane() {
+	if !u.mayOpen() {
+		u.shut()
+		return
+	}
+	u.lane.mu.Lock()
+	u.lane.room = mostUnstored - len(u.queue) - len(u.lane.ended)
+	u.lane.open.Store(true)
+	u.lane.mu.Unlock()
+}
+
+// shut closes the lane, and carries over what was noted. The caller holds the log's mu.
+func (u *unit) shut() {
+	w := &u.lane
+	w.mu.Lock()
+	w.open.Store(false)
+	begun, ended, last := w.begun, w.ended, w.last
+	w.begun, w.ended = nil, nil
+	w.mu.Unlock()
+	if len(begun) > 0 {
+		u.atWork = append(u.atWork, begun...)
+		u.begunAt = last
+	}
+	for _, f := range begun {
+		u.touched(f.slot)
+	}
+	u.queue = append(u.queue, ended...)
+	for _, f := range ended {
+		u.touched(f.slot)
+	}
+}
+
+// laneFlight returns the flight of a delivery if the lane is open for it. Who gets it unlocks the
+// lane's mu.
+func (c *consumer) laneFlight(d *engine.Delivery) *flight {
+	w := &c.unit.lane
+	w.mu.Lock()
+	if f, ok := d.Token.(*flight); w.open.Load() && ok && f.known && !f.ended && f.row == nil && !f.ahead && f.consumer == c {
+		return f
+	}
+	w.mu.Unlock()
+	return nil
+}
+
+// turnsInARow is how many deliveries a worker of a busy unit begins before other goroutines have a
+// turn. It would otherwise go on until too much is unstored, and what it waits for then would
+// wait, at each of its steps to the servers and back, for the workers of all other units.
+const turnsInARow = 64
+
+// beginQuickly is Begin on the lane. It reports false if it cannot be done there.
+func (c *consumer) beginQuickly(d *engine.Delivery, started time.Time) bool {
+	f, w := c.laneFlight(d), &c.unit.lane
+	if f == nil {
+		return false
+	}
+	room := w.room
+	if room > 0 {
+		if !f.begun {
+			w.begun = append(w.begun, f)
+		}
+		f.begun, f.started, w.last = true, started, started
+	}
+	w.mu.Unlock()
+	if room%turnsInARow == turnsInARow/2 {
+		runtime.Gosched()
+	}
+	return room > 0
+}
+
+// endQuickly is End on the lane.
+func (c *consumer) endQuickly(d *engine.Delivery) bool {
+	f := c.laneFlight(d)
+	if f == nil {
+		return false
+	}
+	defer c.unit.lane.mu.Unlock()
+	f.returned = true
+	return true
+}
+
+// settleQuickly is Settle on the lane, for what has simply gone well.
+func (c *consumer) settleQuickly(d *engine.Delivery, v *engine.Disposition) bool {
+	if v.Kind != engine.Done || v.Attempt != nil || len(v.Staged) > 0 {
+		return false
+	}
+	f, w := c.laneFlight(d), &c.unit.lane
+	if f == nil {
+		return false
+	}
+	defer w.mu.Unlock()
+	if !f.begun || !f.returned {
+		return false
+	}
+	f.ended, f.how = true, &wentWell
+	w.ended = append(w.ended, f)
+	if w.room--; w.room <= mostUnstored/2 {
+		c.unit.signal(true)
+	} else if len(w.ended) == 1 {
+		c.unit.signal(false)
+	}
+	return true
+}
+
+// wentWell is how a delivery has ended on the lane.
+var wentWell = engine.Disposition{Kind: engine.Done}
+
+// isFree reports whether the lane is open, so that nobody has cancelled anything.
+func (w *lane) isFree() bool { return w.open.Load() }

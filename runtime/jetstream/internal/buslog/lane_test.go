@@ -1,0 +1,177 @@
+package buslog
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// newBusyUnit returns a unit whose lane is open, with deliveries of the events 1 to n.
+func newBusyUnit(t *testing.T, n int64) (c *consumer, all []*engine.Delivery) {
+	u := newTestUnit(1, n+1)
+	c = &consumer{unit: u, wake: func() {}}
+	u.consumer = c
+	u.setBusy(true)
+	u.parts[whole].busy = true
+	for seq := range n {
+		all = append(all, c.handOut(&engine.Record{Seq: seq + 1, ID: uuid.New()}, nil, 0))
+	}
+	if u.openLane(); !u.lane.isFree() {
+		t.Fatal("the lane is not open")
+	}
+	return c, all
+}
+
+func (c *consumer) run(d *engine.Delivery) (quickly bool) {
+	return c.beginQuickly(d, time.Now()) && c.endQuickly(d) && c.settleQuickly(d, &engine.Disposition{Kind: engine.Done})
+}
+
+// What workers have said on the lane counts for whoever looks afterwards.
+func TestWhatWorkersSayOnTheLaneIsCarriedOver(t *testing.T) {
+	c, all := newBusyUnit(t, 6)
+	u := c.unit
+	if !c.run(all[0]) || !c.run(all[2]) || !c.beginQuickly(all[1], time.Now()) || !c.beginQuickly(all[4], time.Now()) {
+		t.Fatal("the lane is closed")
+	}
+	u.shut()
+	p := u.makePlan(u.takeEnded(), nil, nil)
+	stored := p.cursors[whole]
+	if stored == nil || stored.Next != 4 || !slices.Equal(stored.Open, []int64{2}) || len(stored.Ran) != 2 || stored.Ran[0].Seq != 2 || stored.Ran[1].Seq != 5 {
+		t.Errorf("the cursor is %+v, want the next event 4, 2 open, and 2 and 5 at work", stored)
+	}
+	if len(p.flights) != 2 {
+		t.Errorf("%d deliveries are stored, want 2", len(p.flights))
+	}
+}
+
+func TestTheLaneIsClosed(t *testing.T) {
+	deliver := func(c *consumer, kind string, seq int64, record any) error {
+		data, _ := json.Marshal(record)
+		l := c.unit.log
+		return l.apply(stream.Stored{Subject: l.subject(kind, c.unit.sub.ID, fmt.Sprint(seq)), Seq: 1000, Data: data})
+	}
+	for _, test := range []struct {
+		when   string
+		itself bool // without being asked whether it may stay open
+		do     func(c *consumer, all []*engine.Delivery)
+	}{
+		{"when somebody wishes to have a delivery cancelled", true, func(c *consumer, _ []*engine.Delivery) {
+			if err := deliver(c, askToken, 2, ask{Reason: "not needed"}); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"when a delivery is cancelled", true, func(c *consumer, _ []*engine.Delivery) {
+			if err := deliver(c, rowToken, 2, row{Seq: 2, State: waiting, Cancelled: true}); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"when another process has taken the subscription over", true, func(c *consumer, _ []*engine.Delivery) { c.unit.lose(whole) }},
+		{"when the consumer has ended", true, func(c *consumer, _ []*engine.Delivery) { c.end() }},
+		{"when the unit is busy no more", false, func(c *consumer, _ []*engine.Delivery) { c.unit.setBusy(false) }},
+		{"while claims are exact after a crash", false, func(c *consumer, _ []*engine.Delivery) { c.unit.wary = 1 }},
+		{"while the stored cursor does not say that the unit is busy", false, func(c *consumer, _ []*engine.Delivery) { c.unit.parts[whole].busy = false }},
+		{"for what was polled and is given up", true, func(c *consumer, _ []*engine.Delivery) { c.unit.leave(whole) }},
+		{"for a delivery that comes again", false, func(c *consumer, all []*engine.Delivery) { c.Settle(all[1], engine.Disposition{Kind: engine.Release}) }},
+		{"for a delivery that has ended", false, func(c *consumer, all []*engine.Delivery) { c.run(all[1]) }},
+		{"for a delivery that has failed before", false, func(c *consumer, all []*engine.Delivery) { all[1].Token.(*flight).row = &row{} }},
+		{"for a delivery of another consumer", false, func(c *consumer, all []*engine.Delivery) { all[1].Token.(*flight).consumer = &consumer{} }},
+		{"when too much is unstored", false, func(c *consumer, all []*engine.Delivery) {
+			for _, d := range all[2:] {
+				c.run(d)
+			}
+		}},
+	} {
+		t.Run(test.when, func(t *testing.T) {
+			c, all := newBusyUnit(t, mostUnstored+2)
+			test.do(c, all)
+			if test.itself && c.unit.lane.isFree() {
+				t.Error("the lane is open")
+			}
+			c.unit.openLane()
+			before := all[1].Token.(*flight).begun
+			if c.beginQuickly(all[1], time.Now()) || all[1].Token.(*flight).begun != before {
+				t.Error("a handler begins on the lane")
+			}
+		})
+	}
+}
+
+// Who lets go of a subscription waits for the handlers that have begun on the lane.
+func TestAHandlerThatHasBegunOnTheLaneIsNotGivenUp(t *testing.T) {
+	c, all := newBusyUnit(t, 2)
+	c.beginQuickly(all[0], time.Now())
+	c.unit.leave(whole)
+	if c.unit.lane.isFree() {
+		t.Error("the lane is open")
+	}
+	if c.unit.quiet(whole, &plan{}) {
+		t.Error("nothing is at work, but a handler has begun")
+	}
+	if known := c.unit.flights.of(1) != nil; !known || c.unit.flights.of(2) != nil {
+		t.Errorf("the delivery that has begun is known: %v, and the other must not be", known)
+	}
+}
+
+// Who takes a delivery back by a row hears that its handler runs.
+func TestWhoCancelsHearsOfAHandlerThatHasBegunOnTheLane(t *testing.T) {
+	c, all := newBusyUnit(t, 1)
+	c.beginQuickly(all[0], time.Now())
+	if what := c.unit.answer(all[0].Record); what != running || c.unit.lane.isFree() {
+		t.Errorf("the answer is %q, want %q; the lane is open: %v", what, running, c.unit.lane.isFree())
+	}
+}
+
+// Deliveries are allocated together. If what is stored kept its plan, each plan would keep the
+// one before in memory, and a busy process would grow for ever.
+func TestWhatIsStoredDoesNotStayInMemory(t *testing.T) {
+	c, all := newBusyUnit(t, 3*flightsAtOnce/2)
+	var plans []weak.Pointer[plan]
+	for len(all) > 2 {
+		c.run(all[0])
+		c.run(all[1])
+		c.unit.shut()
+		p := c.unit.makePlan(c.unit.takeEnded(), nil, nil)
+		c.unit.plan = p
+		c.unit.complete(p)
+		plans, all = append(plans, weak.Make(p)), all[2:]
+	}
+	runtime.GC()
+	for i, p := range plans {
+		if p.Value() != nil {
+			t.Fatalf("plan %d of %d is still in memory", i+1, len(plans))
+		}
+	}
+	runtime.KeepAlive(all)
+}
+
+func TestFlightsAreInTheOrderOfTheirEvents(t *testing.T) {
+	var fs flights
+	made := map[int64]*flight{}
+	for _, seq := range []int64{5, 9, 2, 7, 11, 3} {
+		made[seq] = &flight{record: &engine.Record{Seq: seq}}
+		fs.add(made[seq])
+	}
+	fs.forget(made[7])
+	made[2].known, made[11].known = false, false
+	fs.sweep()
+	fs.forget(made[7]) // a second time
+	var left []int64
+	for _, f := range fs.all {
+		left = append(left, f.record.Seq)
+	}
+	if !slices.Equal(left, []int64{3, 5, 9}) {
+		t.Errorf("%v are left, want 3, 5, 9", left)
+	}
+	if fs.of(9) != made[9] || fs.of(4) != nil || fs.of(11) != nil {
+		t.Error("an event has another flight than its own")
+	}
+}
