@@ -43,3 +43,6 @@ func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, er
 	}
 	return id, nil
 }
+
+// MayEdit tells whether the file was opened [WithEditing].
+func (f *File) MayEdit() bool { return f.check != nil }

@@ -18,6 +18,9 @@ type Selection struct {
 	// of them were handled. Dead letters whose last attempt has ended the process are not
 	// among these, unless Filter.Reasons has crash. 0 for none.
 	Canary int
+	// Note is kept with the entry in the audit, behind the words of the filter. A program
+	// can find its own work by it, and go on after it was killed. It may be empty.
+	Note string
 	// Progress is called after every step with the counts so far, on the goroutine that
 	// called the method. It may be nil.
 	Progress func(Counts)

@@ -119,6 +119,9 @@ func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (C
 		return Counts{}, err
 	}
 	spec.Filter, spec.Detail = s.Filter, cmp.Or(spec.Detail, s.Filter.String())
+	if s.Note != "" {
+		spec.Detail += "; " + s.Note
+	}
 	if spec.Reason != "" {
 		spec.Detail = spec.Reason + " (" + spec.Detail + ")"
 	}

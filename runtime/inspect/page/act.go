@@ -3,13 +3,14 @@ package page
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // action is what a button does. It gets the fields of the form from q.PostForm, and a file
 // whose changes are in the audit under the name of the actor. It returns what it has done, in
-// words, and the page on which that is shown: the last part of a path, with parameters.
+// words, and the page on which that is shown: a link of pages, or the last part of its path.
 type action func(q *request, as *inspect.File) (done, next string, err error)
 
 // mostForm is how large a form can be, in bytes.
@@ -43,7 +44,7 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 	if err != nil {
 		return err
 	}
-	to, err := url.Parse("./" + next)
+	to, err := url.Parse("./" + strings.TrimPrefix(next, "./"))
 	if err != nil {
 		return err
 	}

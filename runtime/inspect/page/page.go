@@ -20,6 +20,8 @@ type Page struct {
 	actorOf func(*http.Request) (actor string, ok bool) // nil without WithActions
 	origin  http.CrossOriginProtection
 
+	work work // jobs
+
 	closing context.Context // ends with Close
 	end     context.CancelFunc
 
@@ -64,9 +66,11 @@ func New(file *inspect.File, opts ...Option) (*Page, error) {
 }
 
 // Close ends what the page does by itself, and the requests that are being answered. It
-// leaves the file open, and may be called again. Later requests get an error page.
+// waits for jobs to stop; what is left of them can be resumed on another page of the
+// file. It leaves the file open, and may be called again. Later requests get an error page.
 func (p *Page) Close() error {
 	p.end()
+	p.work.busy.Wait()
 	return nil
 }
 

@@ -8,6 +8,11 @@ var sheets []*sheet
 func init() { // a variable would refer to itself: the layout shows the menu
 	sheets = []*sheet{
 		&nowSheet,
+		&problemsSheet,
+		&groupSheet,
+		&letterSheet,
+		&planSheet,
+		&jobSheet,
 	}
 }
 
@@ -15,11 +20,21 @@ func init() { // a variable would refer to itself: the layout shows the menu
 var actions = map[string]action{
 	"pause":  pauseAction,
 	"resume": resumeAction,
+
+	"start-job":      startJobAction,
+	"resume-job":     resumeJobAction,
+	"stop-job":       stopJobAction,
+	"retry-letter":   retryLetterAction,
+	"discard-letter": discardLetterAction,
+	"edit-letter":    editLetterAction,
 }
 
 // texts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.
 var texts = map[string]text{
 	"breaker": breakerText,
+	"group":   groupText,
+	"letter":  letterText,
+	"job":     jobText,
 	"pause":   pauseText,
 }
 

@@ -28,12 +28,15 @@ type long struct {
 const mostBytes = 2000
 
 // cut makes a long text short, with a link to a [text] with these parameters: name, value, …
-func cut(whole, of string, params ...string) long {
-	if len(whole) <= mostBytes {
+func cut(whole, of string, params ...string) long { return cutAt(mostBytes, whole, of, params...) }
+
+// cutAt is cut at another length, in bytes.
+func cutAt(most int, whole, of string, params ...string) long {
+	if len(whole) <= most {
 		return long{Text: whole}
 	}
-	end := mostBytes
-	for end > mostBytes-utf8.UTFMax && !utf8.RuneStart(whole[end]) {
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(whole[end]) {
 		end--
 	}
 	values := url.Values{"of": {of}}

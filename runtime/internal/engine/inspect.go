@@ -23,6 +23,12 @@ type Inspection interface {
 	Close() error
 }
 
+// Releaser is an Inspection that holds something which others wait for.
+type Releaser interface {
+	// Release lets go of it until the next method needs it.
+	Release() error
+}
+
 // Inspectable is an engine whose logs can be inspected.
 type Inspectable interface {
 	Engine

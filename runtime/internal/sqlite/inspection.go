@@ -52,6 +52,14 @@ func (i *Inspection) Close() error {
 	return i.shut()
 }
 
+// Release implements [engine.Releaser]. It waits for whoever reads or writes. The next
+// method opens the file again.
+func (i *Inspection) Release() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.shut()
+}
+
 // look runs f, which reads, all of it from one state of the file. Close interrupts it.
 func (i *Inspection) look(ctx context.Context, op string, f func(c *database.Conn) error) error {
 	looking, end := context.WithCancel(ctx)

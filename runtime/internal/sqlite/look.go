@@ -44,9 +44,9 @@ func (v *visit) reading() error {
 }
 
 // isElsewhere tells whether the name leads to another file than the one that is
-// open, or to none: it was moved, deleted or replaced.
+// open, or to none: it was moved, deleted or replaced, or nothing is open.
 func (v *visit) isElsewhere() bool {
-	return v.conn.HasMoved(sqlite3.FCNTL_FILE_POINTER) || v.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER)
+	return v.conn == nil || v.conn.HasMoved(sqlite3.FCNTL_FILE_POINTER) || v.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER)
 }
 
 // read is called after f has read, with its error.

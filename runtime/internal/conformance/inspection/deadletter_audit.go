@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,6 +35,19 @@ func (env *Env) TestTheActorIsTheUserOfTheProcessByDefault(t *testing.T) {
 		Must(t, err)
 		if len(entries) != 1 || entries[0].Actor == "" || strings.HasPrefix(entries[0].Actor, "@") {
 			t.Errorf("the audit is %+v", entries)
+		}
+	})
+}
+
+func (env *Env) TestTheNoteOfASelectionIsInTheAuditBehindTheFilter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.MakeDead(t, 1, 2)
+		i := f.Inspect()
+		Must(t, Second(i.Retry(t.Context(), inspect.Selection{Filter: inspect.Filter{Reasons: []string{"max_attempts"}}, Limit: 1, Note: "ticket 17"})))
+		Must(t, Second(i.DiscardDeadLetters(t.Context(), inspect.Selection{Limit: 1, Note: "ticket 18"}, "a test")))
+		want := []string{"ada discard 1: a test (all; ticket 18)", "ada retry 1: reason max_attempts; ticket 17"}
+		if got := i.Actions(); !slices.Equal(got, want) {
+			t.Errorf("the audit has %q, want %q", got, want)
 		}
 	})
 }

@@ -1,0 +1,87 @@
+package page
+
+import (
+	"net/url"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var groupSheet = sheet{path: "group", title: "Group", template: "group", fill: fillGroup}
+
+// groupPage is the Data of the page of a group of dead letters.
+type groupPage struct {
+	problem
+	Of      string // the fingerprint, sealed for a form
+	Jobs    []job
+	Letters []letterRow
+	Next    string // the address of the letters that died before these; empty for none
+	Later   bool   // these are not the first ones
+}
+
+// letterRow is a dead letter with what can be done about it.
+type letterRow struct {
+	inspect.DeadLetter
+	Error   long // of the last attempt
+	Href    string
+	Event   string
+	Retry   button
+	Discard button
+}
+
+// lettersShown is how many letters of a group are on a page, and errorShown how much of
+// their errors, in bytes.
+const (
+	lettersShown = 25
+	errorShown   = 300
+)
+
+func fillGroup(q *request) (any, error) {
+	id := q.FormValue("id")
+	jobs, err := q.jobs(func(j job) bool { return j.Group == id })
+	if err != nil {
+		return nil, err
+	}
+	data := groupPage{Of: sealed(id), Jobs: jobs}
+	if data.FailureGroup, err = q.group(id); err != nil {
+		if _, missing := err.(*inspect.NotFoundError); missing && len(jobs) > 0 {
+			data.Fingerprint = id
+			return data, nil // all of it was settled by these jobs
+		}
+		return nil, err
+	}
+	data.Message, data.Sample = cutGroup(data.FailureGroup), letterHref(data.FailureGroup.Sample)
+	if data.Trend, err = q.trendOf(id); err != nil {
+		return nil, err
+	}
+	return data, data.addLetters(q)
+}
+
+// addLetters adds a part of the letters, the latest death first.
+func (g *groupPage) addLetters(q *request) error {
+	target, err := q.target()
+	if err != nil {
+		return err
+	}
+	after := q.FormValue("after")
+	letters, next, err := q.file().DeadLetters(q.Context(), inspect.Filter{Group: g.Fingerprint}, inspect.Page{After: after, Limit: lettersShown})
+	if err != nil {
+		return err
+	}
+	for _, one := range letters {
+		g.Letters = append(g.Letters, rowOf(one, target, errorShown))
+	}
+	if g.Later = after != ""; next != "" {
+		g.Next = "./group?" + url.Values{"id": {g.Fingerprint}, "after": {next}}.Encode()
+	}
+	return nil
+}
+
+// rowOf is a letter with so many bytes of its error at most.
+func rowOf(d inspect.DeadLetter, target string, most int) letterRow {
+	key := []string{"event", d.EventID.String(), "subscription", d.Subscription}
+	retry, discard := letterButtons(d.Key, target)
+	return letterRow{
+		DeadLetter: d, Error: cutAt(most, d.LastAttempt().Error, "letter", key...), Href: letterHref(d.Key), Event: eventHref(d.Key),
+		Retry: retry, Discard: discard,
+	}
+}

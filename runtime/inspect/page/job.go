@@ -1,0 +1,224 @@
+package page
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// order is what a job has to do: retry or discard all dead letters of a group that had died
+// when the operator looked. It is written into the note of the job's entries in the audit,
+// in the transactions that change the letters: that is all that is kept of a job, and
+// enough to go on with it after the process was killed.
+type order struct {
+	ID     uuid.UUID // version 7: it says when the job was made
+	Kind   string    // retry or discard
+	Group  string
+	Of     int       // how many letters matched
+	Until  time.Time // letters that died later are not part of it, nor those that die again
+	Limit  int       // 0 for none
+	Canary int       // 0 for none
+	Rate   float64   // per second; 0 for no limit
+	Reason string    // of a discard
+}
+
+// The kinds of jobs, which are the actions of the audit.
+const (
+	kindRetry   = "retry"
+	kindDiscard = "discard"
+)
+
+// Wanted is how many letters are to be changed.
+func (o order) Wanted() int {
+	if o.Limit > 0 {
+		return min(o.Of, o.Limit)
+	}
+	return o.Of
+}
+
+// Done is the word for what happens to letters.
+func (o order) Done() string {
+	if o.Kind == kindDiscard {
+		return "discarded"
+	}
+	return "retried"
+}
+
+// Href is where the job is shown.
+func (o order) Href() string { return "./job?id=" + o.ID.String() }
+
+// GroupHref is where its group is shown.
+func (o order) GroupHref() string { return groupHref(o.Group) }
+
+// newJobID returns an id that says when the job was made.
+func newJobID(at time.Time) uuid.UUID {
+	id := uuid.New()
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16|uint64(id[6])<<8|uint64(id[7]))
+	id[6] = 0x70 | id[6]&0x0f
+	return id
+}
+
+// Started is when the job was made.
+func (o order) Started() time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(o.ID[:8]) >> 16))
+}
+
+func (o order) filter() inspect.Filter { return inspect.Filter{Group: o.Group, Until: o.Until} }
+
+// selection chooses what is left of the job when so many letters were changed.
+func (o order) selection(moved int) inspect.Selection {
+	s := inspect.Selection{Filter: o.filter(), Rate: o.Rate, Note: o.note()}
+	if o.Limit > 0 {
+		s.Limit = max(1, o.Limit-moved)
+	}
+	if moved <= o.Canary { // nobody has seen all of them handled
+		s.Canary = o.Canary
+	}
+	return s
+}
+
+// note is the order for the audit.
+func (o order) note() string {
+	v := url.Values{"group": {o.Group}, "of": {strconv.Itoa(o.Of)}, "until": {o.Until.UTC().Format(time.RFC3339Nano)}}
+	if o.Limit > 0 {
+		v.Set("limit", strconv.Itoa(o.Limit))
+	}
+	if o.Canary > 0 {
+		v.Set("canary", strconv.Itoa(o.Canary))
+	}
+	if o.Rate > 0 {
+		v.Set("rate", strconv.FormatFloat(o.Rate, 'g', -1, 64))
+	}
+	return "job " + o.ID.String() + " " + v.Encode()
+}
+
+// detail is the whole text of the audit for a job.
+func (o order) detail() string {
+	text := o.filter().String() + "; " + o.note()
+	if o.Kind == kindDiscard {
+		return o.Reason + " (" + text + ")"
+	}
+	return text
+}
+
+var noted = regexp.MustCompile(`; job ([0-9a-f-]{36}) ([A-Za-z0-9%&=._~+-]*)\)?$`)
+
+// orderOf returns the order of which an entry of the audit is, if it is one.
+func orderOf(e inspect.AuditEntry) (o order, ok bool) {
+	found := noted.FindStringSubmatch(e.Detail)
+	if found == nil || e.Action != kindRetry && e.Action != kindDiscard {
+		return o, false
+	}
+	id, err := uuid.Parse(found[1])
+	v, valuesErr := url.ParseQuery(found[2])
+	if err != nil || valuesErr != nil || id.Version() != 7 {
+		return o, false
+	}
+	o = order{ID: id, Kind: e.Action, Group: v.Get("group")}
+	o.Of, _ = strconv.Atoi(v.Get("of"))
+	o.Limit, _ = strconv.Atoi(v.Get("limit"))
+	o.Canary, _ = strconv.Atoi(v.Get("canary"))
+	o.Rate, _ = strconv.ParseFloat(v.Get("rate"), 64)
+	o.Until, _ = time.Parse(time.RFC3339Nano, v.Get("until"))
+	if o.Kind == kindDiscard {
+		o.Reason = strings.TrimSuffix(e.Detail, o.detail()) // which is " (…)" without one
+	}
+	return o, o.Group != "" && !o.Until.IsZero() && o.Of > 0 && e.Detail == o.detail()
+}
+
+// job is an order with how far it is.
+type job struct {
+	order
+	Actor string    // who made it
+	Moved int       // letters that were changed, by the audit
+	Left  int       // letters that are still to be changed
+	Work  *progress // nil if no job of this process
+	Ended bool      // nothing is left to be done
+}
+
+// Doing tells whether this process works at it.
+func (j job) Doing() bool { return j.Work != nil && j.Work.Doing }
+
+// jobs returns the jobs of the last days that a function wants, the newest first.
+func (q *request) jobs(want func(job) bool) ([]job, error) {
+	all, err := q.jobsSince(q.now.Add(-jobsShown))
+	return slices.DeleteFunc(all, func(j job) bool { return !want(j) }), err
+}
+
+const (
+	// jobsShown is for how long jobs are shown on other pages than their own.
+	jobsShown = 3 * 24 * time.Hour
+	// jobsRead is how many entries of the audit are looked at for jobs.
+	jobsRead = 1000
+)
+
+// jobsSince returns the jobs whose work was begun since, as the audit has them, and those
+// that have not yet changed a letter.
+func (q *request) jobsSince(since time.Time) ([]job, error) {
+	entries, _, err := q.file().Audit(q.Context(), inspect.AuditFilter{Actions: []string{kindRetry, kindDiscard}, Since: since}, inspect.Page{Limit: jobsRead})
+	if err != nil {
+		return nil, err
+	}
+	known := map[uuid.UUID]*job{}
+	for _, e := range entries {
+		o, ok := orderOf(e)
+		if !ok {
+			continue
+		}
+		if known[o.ID] == nil {
+			known[o.ID] = &job{order: o}
+		}
+		known[o.ID].Moved += e.Count
+		known[o.ID].Actor = e.Actor // in the end that of the first entry
+	}
+	q.page.work.addTo(known)
+	var all []job
+	for _, j := range known {
+		if err := q.look(j); err != nil {
+			return nil, err
+		}
+		all = append(all, *j)
+	}
+	slices.SortFunc(all, func(a, b job) int { return strings.Compare(b.ID.String(), a.ID.String()) })
+	return all, nil
+}
+
+// look finds out what is left of a job.
+func (q *request) look(j *job) error {
+	if left := j.Wanted() - j.Moved; left > 0 {
+		n, err := q.file().CountDeadLetters(q.Context(), j.filter())
+		if err != nil {
+			return err
+		}
+		j.Left = min(left, n)
+	}
+	j.Ended = j.Left == 0 && !j.Doing()
+	return nil
+}
+
+// job returns one job, or a *NotFoundError.
+func (q *request) job(id string) (job, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil || parsed.Version() != 7 {
+		return job{}, badRequest("The address names no job.")
+	}
+	all, err := q.jobsSince(order{ID: parsed}.Started().Add(-time.Minute))
+	if err != nil {
+		return job{}, err
+	}
+	for _, j := range all {
+		if j.ID == parsed {
+			return j, nil
+		}
+	}
+	return job{}, refusal{404, fmt.Sprintf("There is no job %s. A job that has changed no letter leaves no trace when its process ends.", parsed)}
+}

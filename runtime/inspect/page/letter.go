@@ -1,0 +1,161 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var letterSheet = sheet{path: "letter", title: "Dead letter", template: "letter", fill: fillLetter}
+
+// letterPage is the Data of the page of one dead letter.
+type letterPage struct {
+	letterRow
+	Group    string // the address of its group
+	MayEdit  bool   // the file was opened with editing
+	Payload  string // for the editor; empty if it is too long or no text
+	ID       string // of the event, sealed for the form
+	For      string // the subscription, sealed
+	EditLine string // edits it by command
+}
+
+// mostEdited is how long a payload is that can be edited in the browser, in bytes.
+const mostEdited = 100_000
+
+func fillLetter(q *request) (any, error) {
+	letter, err := q.letter()
+	if err != nil {
+		return nil, err
+	}
+	target, err := q.target()
+	if err != nil {
+		return nil, err
+	}
+	data := letterPage{
+		letterRow: rowOf(letter, target, mostBytes), Group: groupHref(letter.Fingerprint), MayEdit: q.page.file.MayEdit(),
+		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandLine("dlq edit", nil, target, letter.Key.String()),
+	}
+	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) {
+		data.Payload = editable(letter.Payload)
+	}
+	return data, nil
+}
+
+// letter returns the dead letter that the address names.
+func (q *request) letter() (inspect.DeadLetter, error) {
+	id, err := uuid.Parse(q.FormValue("event"))
+	if err != nil {
+		return inspect.DeadLetter{}, badRequest("The address names no event.")
+	}
+	history, err := q.file().DeadLetter(q.Context(), inspect.Key{EventID: id, Subscription: q.FormValue("subscription")})
+	return history.DeadLetter, err
+}
+
+// letterText is the last error of a dead letter.
+func letterText(q *request) (string, error) {
+	letter, err := q.letter()
+	return letter.LastAttempt().Error, err
+}
+
+// editable is a payload in which each character shows itself: JSON has escapes for all
+// others, and they mean the same.
+func editable(payload []byte) string {
+	var b strings.Builder
+	for _, c := range string(payload) {
+		if c == '\n' || c == '\t' || words.Printable(c) {
+			b.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{c}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
+
+// letterButtons are what can be done about one letter.
+func letterButtons(key inspect.Key, target string) (retry, discard button) {
+	name := key.String()
+	fields := []field{sealedField("event", key.EventID.String()), sealedField("subscription", key.Subscription)}
+	return button{Action: "retry-letter", Label: "Retry", Of: name, Fields: fields, CLI: commandLine("dlq retry", nil, target, name)},
+		button{
+			Action: "discard-letter", Label: "Discard", Of: name, Fields: fields, Ask: []ask{{"reason", "Why it need not be handled"}},
+			CLI: commandLine("dlq discard", []string{"--because", "…"}, target, name),
+		}
+}
+
+// keyOf returns the key of the form of a letter.
+func (q *request) keyOf() (inspect.Key, error) {
+	event, err := q.name("event")
+	if err != nil {
+		return inspect.Key{}, err
+	}
+	id, err := uuid.Parse(event)
+	if err != nil {
+		return inspect.Key{}, badRequest("The form names no event.")
+	}
+	subscription, err := q.name("subscription")
+	return inspect.Key{EventID: id, Subscription: subscription}, err
+}
+
+// one does something to one letter, and says where it was: its group.
+func (q *request) one(as *inspect.File, do func(inspect.Selection) (inspect.Counts, error)) (next string, err error) {
+	key, err := q.keyOf()
+	if err != nil {
+		return "", err
+	}
+	letter, err := as.DeadLetter(q.Context(), key) // it says what became of one that is not dead
+	if err != nil {
+		return "", err
+	}
+	counts, err := do(inspect.Only(key))
+	if err == nil && counts.Moved == 0 {
+		err = refusal{409, "The letter is not dead any more. Nothing was changed."}
+	}
+	return groupHref(letter.Fingerprint), err
+}
+
+func retryLetterAction(q *request, as *inspect.File) (done, next string, err error) {
+	next, err = q.one(as, func(s inspect.Selection) (inspect.Counts, error) { return as.Retry(q.Context(), s) })
+	return "The letter is retried.", q.unlessGone(next), err
+}
+
+func discardLetterAction(q *request, as *inspect.File) (done, next string, err error) {
+	reason := q.PostForm.Get("reason")
+	if reason == "" {
+		return "", "", badRequest("Say why the letter need not be handled. Nothing was changed.")
+	}
+	next, err = q.one(as, func(s inspect.Selection) (inspect.Counts, error) {
+		return as.DiscardDeadLetters(q.Context(), s, reason)
+	})
+	return "The letter is discarded.", q.unlessGone(next), err
+}
+
+// unlessGone is the page of a group or, when it has no letters any more, that of all.
+func (q *request) unlessGone(group string) string {
+	if id, ok := strings.CutPrefix(group, "./group?id="); ok {
+		if n, err := q.file().CountDeadLetters(q.Context(), inspect.Filter{Group: id}); err == nil && n > 0 {
+			return group
+		}
+	}
+	return "problems"
+}
+
+// editLetterAction makes a new event from a dead letter.
+func editLetterAction(q *request, as *inspect.File) (done, next string, err error) {
+	key, err := q.keyOf()
+	if err != nil {
+		return "", "", err
+	}
+	id, err := as.Edit(q.Context(), key, []byte(q.PostForm.Get("payload")))
+	if err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf("Event %s was made from the letter, for %s.", id, key.Subscription), eventHref(inspect.Key{EventID: id}), nil
+}

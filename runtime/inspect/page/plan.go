@@ -1,0 +1,109 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var planSheet = sheet{path: "plan", title: "Dry run", template: "plan", fill: fillPlan}
+
+// plan is the Data of the page that says what a job would do, before it begins. Nothing
+// is changed by looking at it.
+type plan struct {
+	order
+	Message string // of the group
+	CLI     string
+	Fields  []field
+}
+
+func fillPlan(q *request) (any, error) {
+	group, err := opened(q.FormValue("of"))
+	if err != nil {
+		return nil, err
+	}
+	o := order{Group: group, Until: q.now.UTC().Truncate(time.Microsecond), Reason: q.FormValue("reason")}
+	if err := o.read(q.FormValue); err != nil {
+		return nil, err
+	}
+	g, err := q.group(group)
+	if err != nil {
+		return nil, err
+	}
+	if g.Last.After(o.Until) {
+		o.Until = g.Last // by the clock of another machine
+	}
+	if o.Of, err = q.file().CountDeadLetters(q.Context(), o.filter()); err != nil {
+		return nil, err
+	}
+	target, err := q.target()
+	if err != nil {
+		return nil, err
+	}
+	data := plan{order: o, Message: g.Message[:min(len(g.Message), errorShown)], CLI: o.commandLine(target, 0)}
+	for name, value := range map[string]string{
+		"kind": o.Kind, "group": o.Group, "until": o.Until.Format(time.RFC3339Nano), "of": strconv.Itoa(o.Of), "reason": o.Reason,
+		"limit": strconv.Itoa(o.Limit), "canary": strconv.Itoa(o.Canary), "rate": strconv.FormatFloat(o.Rate, 'g', -1, 64),
+	} {
+		data.Fields = append(data.Fields, sealedField(name, value))
+	}
+	return data, nil
+}
+
+// read reads what an operator can choose.
+func (o *order) read(value func(string) string) error {
+	o.Kind = value("kind")
+	if o.Kind != kindRetry && o.Kind != kindDiscard {
+		return badRequest("Choose whether to retry or to discard.")
+	}
+	if o.Kind == kindDiscard && strings.TrimSpace(o.Reason) == "" {
+		return badRequest("Say why the letters need not be handled.")
+	}
+	for name, to := range map[string]*int{"limit": &o.Limit, "canary": &o.Canary} {
+		if text := strings.TrimSpace(value(name)); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 || n > 1e9 {
+				return badRequest(fmt.Sprintf("The %s is no number of letters.", name))
+			}
+			*to = n
+		}
+	}
+	if o.Kind == kindDiscard {
+		o.Canary = 0
+	}
+	if text := strings.TrimSpace(value("rate")); text != "" {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(rate >= 0 && rate <= 1e9) {
+			return badRequest("The rate is no number of letters per second.")
+		}
+		o.Rate = rate
+	}
+	return nil
+}
+
+// startJobAction begins a job as its plan says, with the letters that were counted.
+func startJobAction(q *request, _ *inspect.File) (done, next string, err error) {
+	var damaged error
+	value := func(name string) string {
+		text, err := opened(q.PostForm.Get(name))
+		if err != nil {
+			damaged = err
+		}
+		return text
+	}
+	o := order{ID: newJobID(q.now), Group: value("group"), Reason: value("reason")}
+	if err := o.read(value); err != nil {
+		return "", "", err
+	}
+	o.Of, _ = strconv.Atoi(value("of"))
+	if o.Until, err = time.Parse(time.RFC3339Nano, value("until")); err != nil || damaged != nil || o.Group == "" || o.Of <= 0 {
+		return "", "", badRequest("The form is damaged. Nothing was changed.")
+	}
+	if err := q.page.start(o, q.actor, 0); err != nil {
+		return "", "", err
+	}
+	return "The job has begun.", o.Href(), nil
+}

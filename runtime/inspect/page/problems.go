@@ -1,0 +1,84 @@
+package page
+
+import (
+	"net/url"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var problemsSheet = sheet{path: "problems", title: "Problems", menu: true, template: "problems", fill: fillProblems}
+
+// problems is the Data of the page "Problems": the dead letters by their cause.
+type problems struct {
+	Groups  []problem
+	Letters int   // of all groups
+	Jobs    []job // that have work left
+}
+
+// problem is a group of dead letters with the same cause.
+type problem struct {
+	inspect.FailureGroup
+	Message long
+	Trend   trend
+	Href    string // of its page
+	Sample  string // the address of its newest letter
+}
+
+func fillProblems(q *request) (any, error) {
+	groups, err := q.file().FailureGroups(q.Context(), inspect.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	trends, err := q.trends()
+	if err != nil {
+		return nil, err
+	}
+	var data problems
+	for _, g := range groups {
+		data.Letters += g.Count
+		data.Groups = append(data.Groups, problem{
+			FailureGroup: g, Message: cutGroup(g), Trend: trends[g.Fingerprint], Href: groupHref(g.Fingerprint), Sample: letterHref(g.Sample),
+		})
+	}
+	data.Jobs, err = q.jobs(func(j job) bool { return j.Doing() || j.Left > 0 })
+	return data, err
+}
+
+// cutGroup is the message of a group.
+func cutGroup(g inspect.FailureGroup) long { return cut(g.Message, "group", "group", g.Fingerprint) }
+
+// groupText is the message of a group.
+func groupText(q *request) (string, error) {
+	g, err := q.group(q.URL.Query().Get("group"))
+	return g.Message, err
+}
+
+// groupHref is where a group is shown.
+func groupHref(fingerprint string) string {
+	return "./group?" + url.Values{"id": {fingerprint}}.Encode()
+}
+
+// letterHref is where a dead letter is shown.
+func letterHref(key inspect.Key) string {
+	return "./letter?" + url.Values{"event": {key.EventID.String()}, "subscription": {key.Subscription}}.Encode()
+}
+
+// eventHref is where an event is shown.
+func eventHref(key inspect.Key) string {
+	return "./event?" + url.Values{"id": {key.EventID.String()}}.Encode()
+}
+
+// group returns a group of dead letters, or a *NotFoundError.
+func (q *request) group(fingerprint string) (inspect.FailureGroup, error) {
+	if fingerprint == "" {
+		return inspect.FailureGroup{}, badRequest("The address names no group.")
+	}
+	groups, err := q.file().FailureGroups(q.Context(), inspect.Filter{Group: fingerprint})
+	if err == nil && len(groups) == 0 {
+		err = &inspect.NotFoundError{Thing: "group of dead letters", Name: fingerprint}
+	}
+	if err != nil {
+		return inspect.FailureGroup{}, err
+	}
+	return groups[0], nil
+}

@@ -1,0 +1,58 @@
+package page
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// trend compares how many letters of a group died in the last hour and in the hour before.
+type trend struct{ Hour, Before int }
+
+// Word says where it goes.
+func (t trend) Word() string {
+	switch cmp.Compare(t.Hour, t.Before) {
+	case 1:
+		return "more"
+	case -1:
+		return "fewer"
+	}
+	if t.Hour == 0 {
+		return "quiet"
+	}
+	return "as many"
+}
+
+// trendOf returns the trend of one group.
+func (q *request) trendOf(fingerprint string) (t trend, err error) {
+	f := inspect.Filter{Group: fingerprint, Since: q.now.Add(-time.Hour)}
+	if t.Hour, err = q.file().CountDeadLetters(q.Context(), f); err != nil {
+		return t, err
+	}
+	f.Since = q.now.Add(-2 * time.Hour)
+	t.Before, err = q.file().CountDeadLetters(q.Context(), f)
+	t.Before = max(0, t.Before-t.Hour)
+	return t, err
+}
+
+// trends returns the trend of each group in which letters have died lately.
+func (q *request) trends() (map[string]trend, error) {
+	trends := map[string]trend{}
+	for _, hours := range []time.Duration{1, 2} {
+		groups, err := q.file().FailureGroups(q.Context(), inspect.Filter{Since: q.now.Add(-hours * time.Hour)})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			t := trends[g.Fingerprint]
+			if hours == 1 {
+				t.Hour = g.Count
+			} else {
+				t.Before = g.Count - t.Hour
+			}
+			trends[g.Fingerprint] = t
+		}
+	}
+	return trends, nil
+}
