@@ -40,7 +40,7 @@ Exit status: 0 it was interrupted, 2 trouble.`,
 		Example: `  busgen inspect shop.db
   busgen inspect shop.db --allow-actions --actor ada
   busgen inspect shop.db --addr 127.0.0.1:8080`,
-	}, fileVerb{changes: true, exports: true, do: func(c *call) (string, error) {
+	}, fileVerb{changes: true, exports: true, quotes: true, do: func(c *call) (string, error) {
 		if c.actor != "" && !actions {
 			return "", errors.New("--actor names who acts: say --allow-actions, too")
 		}
@@ -54,6 +54,9 @@ Exit status: 0 it was interrupted, 2 trouble.`,
 // servePage serves the page until the verb is interrupted.
 func (c *call) servePage(addr string, actions bool) error {
 	var opts []page.Option
+	if c.sensitive {
+		opts = append(opts, page.WithSensitive())
+	}
 	if actions {
 		actor := c.file.Actor()
 		opts = append(opts, page.WithActions(func(*http.Request) (string, bool) { return actor, true }))

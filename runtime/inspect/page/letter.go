@@ -22,6 +22,7 @@ type letterPage struct {
 	Payload  string // for the editor; empty if it is too long or no text
 	ID       string // of the event, sealed for the form
 	For      string // the subscription, sealed
+	Hides    bool   // something in the payload is not shown
 	EditLine string // edits it by command
 }
 
@@ -41,7 +42,8 @@ func fillLetter(q *request) (any, error) {
 		letterRow: rowOf(letter, target, mostBytes), Group: groupHref(letter.Fingerprint), MayEdit: q.page.file.MayEdit(),
 		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandLine("dlq edit", nil, target, letter.Key.String()),
 	}
-	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) {
+	data.Hides = strings.Contains(string(letter.Payload), inspect.HiddenValue)
+	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) && !data.Hides {
 		data.Payload = editable(letter.Payload)
 	}
 	return data, nil
@@ -152,6 +154,9 @@ func editLetterAction(q *request, as *inspect.File) (done, next string, err erro
 	key, err := q.keyOf()
 	if err != nil {
 		return "", "", err
+	}
+	if !q.page.sensitive && strings.Contains(q.PostForm.Get("payload"), inspect.HiddenValue) {
+		return "", "", badRequest("The payload has a value that this page hides. Nothing was changed.")
 	}
 	id, err := as.Edit(q.Context(), key, []byte(q.PostForm.Get("payload")))
 	if err != nil {

@@ -10,15 +10,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // Page is the page of one file, to be mounted below a path that ends with a slash. It is
 // safe for concurrent use.
 type Page struct {
-	file    *inspect.File
-	actorOf func(*http.Request) (actor string, ok bool) // nil without WithActions
-	origin  http.CrossOriginProtection
+	file      *inspect.File
+	actorOf   func(*http.Request) (actor string, ok bool) // nil without WithActions
+	origin    http.CrossOriginProtection
+	sensitive bool               // sensitive values are shown
+	built     *runtime.Catalogue // of the program; nil without WithCatalogue
+	source    *catalog.Catalogue // of a file; nil without WithSource
 
 	work work // jobs
 
@@ -47,6 +52,15 @@ func WithActions(actorOf func(*http.Request) (actor string, ok bool)) Option {
 	}
 }
 
+// WithSensitive shows the values of fields that the catalogue calls sensitive. Without it
+// they are hidden in payloads, metadata, errors and logs: see [inspect.File.Hiding].
+func WithSensitive() Option {
+	return func(p *Page) error {
+		p.sensitive = true
+		return nil
+	}
+}
+
 // New makes the page of a file. Close the page before the file.
 func New(file *inspect.File, opts ...Option) (*Page, error) {
 	if file == nil {
@@ -60,6 +74,9 @@ func New(file *inspect.File, opts ...Option) (*Page, error) {
 		if err := opt(p); err != nil {
 			return nil, fmt.Errorf("make a page: %w", err)
 		}
+	}
+	if !p.sensitive {
+		p.file = file.Hiding()
 	}
 	p.closing, p.end = context.WithCancel(context.Background())
 	return p, nil

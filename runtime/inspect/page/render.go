@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
 //go:embed templates/*.html
@@ -59,7 +60,31 @@ var functions = template.FuncMap{
 	"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, // for datetime
 	"when":    func(t, now time.Time) moment { return moment{t, now} },
+	"tone":    tone,
+	"failed":  attemptsFailed,
+	"short":   func(text string) string { return clip(text, 200) },
+	"clip":    func(text string) string { return clip(text, mostBytes) },
+	"wider":   func(n int) int { return n + 16 }, // a picture with room for marks at its ends
 	"buttons": func(b button, may bool) shownButton { return shownButton{b, may} },
+}
+
+// tone is the class of a badge for a status of an event or a state of a delivery.
+func tone(state string) string {
+	switch state {
+	case inspect.StatusDLQ, inspect.StateDead:
+		return "bad"
+	case inspect.StatePending, inspect.StateWaiting, inspect.StateHeld, inspect.StateRunning, inspect.StatusProcessing:
+		return "warn"
+	}
+	return ""
+}
+
+// clip is the beginning of a text that nobody needs all of.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // moment is a time beside the one of the page, for the part "when".

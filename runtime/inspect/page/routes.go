@@ -11,6 +11,7 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&problemsSheet,
 		&groupSheet,
 		&letterSheet,
+		&eventSheet,
 		&planSheet,
 		&jobSheet,
 	}
@@ -27,6 +28,12 @@ var actions = map[string]action{
 	"retry-letter":   retryLetterAction,
 	"discard-letter": discardLetterAction,
 	"edit-letter":    editLetterAction,
+
+	"retry-delivery":   onDelivery(retryDelivery),
+	"discard-dead":     onDelivery(discardLetter),
+	"discard-delivery": onDelivery(discardDelivery),
+	"undiscard":        onDelivery(undiscard),
+	"replay-event":     onDelivery(replayEvent),
 }
 
 // texts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.
@@ -36,6 +43,12 @@ var texts = map[string]text{
 	"letter":  letterText,
 	"job":     jobText,
 	"pause":   pauseText,
+
+	"payload":  payloadText,
+	"row":      rowText,
+	"metadata": metadataText,
+	"reason":   reasonText,
+	"attempt":  attemptText,
 }
 
 // answers are for what is no page, by the last part of the path.

@@ -1,0 +1,248 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var eventSheet = sheet{path: "event", title: "Event", template: "event", fill: fillEvent}
+
+// eventData is the Data of the page "Event".
+type eventData struct {
+	inspect.EventHistory
+	Known      knownType
+	Shown      long // the payload
+	Rows       []fieldRow
+	Meta       []metadatum
+	Deliveries []deliveryRow
+	Axis       axis
+	Tree       *treeNode
+	Raw        long
+	CLI        string
+	Export     string // the address of incident.html
+}
+
+// metadatum is an entry of the metadata.
+type metadatum struct {
+	Name  string
+	Value long
+}
+
+// deliveryRow is a delivery with its place on the time axis, and what can be done about it.
+type deliveryRow struct {
+	inspect.DeliveryState
+	Attempts []attemptRow // the last first
+	Marks    []mark
+	Next     []prediction
+	Later    int  // predictions that are not shown
+	Known    bool // the policy that predicts the retries is known
+	Running  []inspect.Running
+	Buttons  []button
+	Why      long // the reason
+}
+
+// attemptRow is a failed attempt.
+type attemptRow struct {
+	inspect.FailedAttempt
+	Number int
+	Took   time.Duration
+	Error  long
+	Stack  long
+	Log    long
+	Last   bool
+}
+
+// eventOf returns the event that an address names, by the beginning of its id.
+func (q *request) eventOf() (inspect.EventHistory, error) {
+	prefix := strings.TrimSpace(q.FormValue("id"))
+	if prefix == "" {
+		return inspect.EventHistory{}, badRequest("The address names no event.")
+	}
+	if strings.Trim(prefix, "0123456789abcdefABCDEF-") != "" {
+		return inspect.EventHistory{}, badRequest("This is not the id of an event, or the beginning of one: want hexadecimal digits, as in 018f4f2e-1c3a-7b21.")
+	}
+	id, err := q.file().FindEvent(q.Context(), prefix)
+	if err != nil {
+		return inspect.EventHistory{}, err
+	}
+	return q.file().Event(q.Context(), id)
+}
+
+func fillEvent(q *request) (any, error) {
+	event, err := q.eventOf()
+	if err != nil {
+		return nil, err
+	}
+	target, err := q.target()
+	if err != nil {
+		return nil, err
+	}
+	known, err := q.typeOf(event.Type)
+	if err != nil {
+		return nil, err
+	}
+	id := event.ID.String()
+	e := &eventData{
+		EventHistory: event,
+		Known:        known,
+		Shown:        cut(pretty(event.Payload), "payload", "id", id),
+		Rows:         fieldRows(known.fieldsOf(event.Version), event.Payload),
+		Raw:          cut(rawRow(event), "row", "id", id),
+		CLI:          commandLine("events show", nil, target, id),
+		Export:       "./incident.html?id=" + id,
+	}
+	var metadata map[string]string
+	json.Unmarshal(event.Metadata, &metadata)
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		e.Meta = append(e.Meta, metadatum{name, cut(metadata[name], "metadata", "id", id, "name", name)})
+	}
+	for _, d := range event.Deliveries {
+		e.Deliveries = append(e.Deliveries, deliveryOf(event, d, known, target))
+	}
+	e.Axis = spread(q.now, event.PublishedAt, e.Deliveries)
+	if e.Tree, err = q.treeAround(event.ID); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// mostPredicted is how many retries of a delivery are predicted.
+const mostPredicted = 20
+
+// deliveryOf prepares a delivery for the page.
+func deliveryOf(event inspect.EventHistory, d inspect.DeliveryState, known knownType, target string) deliveryRow {
+	row := deliveryRow{
+		DeliveryState: d, Buttons: deliveryButtons(target, event.ID, d),
+		Why: cut(d.Reason, "reason", "id", event.ID.String(), "subscription", d.Subscription),
+	}
+	for _, r := range event.Running {
+		if r.Subscription == d.Subscription || r.Group == d.Subscription {
+			row.Running = append(row.Running, r)
+		}
+	}
+	for i, a := range d.Attempts {
+		param := func(of string) []string {
+			return []string{"id", event.ID.String(), "subscription", d.Subscription, "attempt", fmt.Sprint(i + 1), "part", of}
+		}
+		one := attemptRow{
+			FailedAttempt: a, Number: i + 1, Last: i == len(d.Attempts)-1,
+			Error: cut(a.Error, "attempt", param("error")...),
+			Stack: cut(a.Stack, "attempt", param("stack")...),
+			Log:   cut(a.Log, "attempt", param("log")...),
+		}
+		if !a.Started.IsZero() {
+			one.Took = a.Ended.Sub(a.Started)
+		}
+		row.Attempts = append([]attemptRow{one}, row.Attempts...)
+	}
+	if policy, ok := known.policy(d.Subscription); ok {
+		row.Known, row.Next = true, predict(policy, event.ID, d)
+		if more := len(row.Next) - mostPredicted; more > 0 {
+			row.Next, row.Later = row.Next[:mostPredicted], more
+		}
+	} else if d.State == inspect.StateWaiting && !d.Due.IsZero() {
+		row.Next = predictOne(d)
+	}
+	return row
+}
+
+// rawRow is an event as the file has it, as JSON.
+func rawRow(e inspect.EventHistory) string {
+	payload := e.Payload
+	if !json.Valid(payload) {
+		payload, _ = json.Marshal(string(payload))
+	}
+	row := struct {
+		Seq         int64           `json:"seq"`
+		ID          uuid.UUID       `json:"id"`
+		Type        string          `json:"type"`
+		Version     int             `json:"version"`
+		PublishedAt time.Time       `json:"published_at"`
+		Due         time.Time       `json:"due_at,omitzero"`
+		Metadata    json.RawMessage `json:"metadata,omitempty"`
+		Payload     json.RawMessage `json:"payload"`
+	}{e.Seq, e.ID, e.Type, e.Version, e.PublishedAt, e.Due, e.Metadata, payload}
+	text, err := json.Marshal(row)
+	if err != nil {
+		return err.Error()
+	}
+	return pretty(text)
+}
+
+// payloadText is a whole payload.
+func payloadText(q *request) (string, error) {
+	event, err := q.eventOf()
+	if err != nil {
+		return "", err
+	}
+	return pretty(event.Payload), nil
+}
+
+// rowText is a whole event as the file has it.
+func rowText(q *request) (string, error) {
+	event, err := q.eventOf()
+	if err != nil {
+		return "", err
+	}
+	return rawRow(event), nil
+}
+
+// metadataText is one entry of the metadata.
+func metadataText(q *request) (string, error) {
+	event, err := q.eventOf()
+	if err != nil {
+		return "", err
+	}
+	var metadata map[string]string
+	json.Unmarshal(event.Metadata, &metadata)
+	return metadata[q.FormValue("name")], nil
+}
+
+// deliveryNamed returns the delivery that an address names.
+func (q *request) deliveryNamed() (inspect.DeliveryState, error) {
+	event, err := q.eventOf()
+	if err != nil {
+		return inspect.DeliveryState{}, err
+	}
+	for _, d := range event.Deliveries {
+		if d.Subscription == q.FormValue("subscription") {
+			return d, nil
+		}
+	}
+	return inspect.DeliveryState{}, &inspect.NotFoundError{Thing: "delivery of this event to", Name: q.FormValue("subscription")}
+}
+
+// reasonText is why a delivery was discarded.
+func reasonText(q *request) (string, error) {
+	d, err := q.deliveryNamed()
+	return d.Reason, err
+}
+
+// attemptText is a part of a failed attempt.
+func attemptText(q *request) (string, error) {
+	d, err := q.deliveryNamed()
+	if err != nil {
+		return "", err
+	}
+	for i, a := range d.Attempts {
+		if fmt.Sprint(i+1) == q.FormValue("attempt") {
+			switch q.FormValue("part") {
+			case "error":
+				return a.Error, nil
+			case "stack":
+				return a.Stack, nil
+			case "log":
+				return a.Log, nil
+			}
+		}
+	}
+	return "", badRequest("There is no such attempt.")
+}

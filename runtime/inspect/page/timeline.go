@@ -1,0 +1,126 @@
+package page
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// prediction is an attempt that will be made if the ones before fail.
+type prediction struct {
+	Number int       // of the attempts that count
+	At     time.Time // UTC; the time that attempts take comes on top of it
+	Exact  bool      // it is in the file; the others follow from the policy
+	Last   bool      // if it fails, too, the delivery is a dead letter
+}
+
+// predict says when a delivery that waits is tried again. The same event waits equally long
+// every time, jitter included, so only the time that attempts take is not known.
+func predict(policy retry.Policy, id uuid.UUID, d inspect.DeliveryState) (all []prediction) {
+	if d.State != inspect.StateWaiting || d.Due.IsZero() {
+		return nil
+	}
+	at := d.Due
+	for n := d.Counted + 1; n <= policy.MaxAttempts; n++ {
+		if n > d.Counted+1 {
+			at = at.Add(policy.Jittered(n, id, d.Subscription))
+		}
+		all = append(all, prediction{n, at, n == d.Counted+1, n == policy.MaxAttempts})
+	}
+	if all == nil { // the subscription has another policy than the catalogue says
+		return predictOne(d)
+	}
+	return all
+}
+
+// predictOne is the next attempt, which the file knows.
+func predictOne(d inspect.DeliveryState) []prediction {
+	return []prediction{{Number: d.Counted + 1, At: d.Due, Exact: true}}
+}
+
+// mark is something on the time axis of a delivery.
+type mark struct {
+	Kind string  // failed, next, dead, discarded, crash, now
+	X    float64 // of axisWidth
+	What string  // in words
+}
+
+// axis is the span of time that all deliveries of an event share.
+type axis struct{ From, To time.Time }
+
+const axisWidth = 1000
+
+// mostMarks is how many marks of one kind a delivery has.
+const mostMarks = 100
+
+// Width is that of the picture.
+func (axis) Width() int { return axisWidth }
+
+// x is where a time is.
+func (a axis) x(t time.Time) float64 {
+	if !a.To.After(a.From) {
+		return 0
+	}
+	share := float64(t.Sub(a.From)) / float64(a.To.Sub(a.From))
+	return float64(int(axisWidth*min(max(share, 0), 1)*10)) / 10
+}
+
+// spread lays the deliveries on a time axis, which begins with the event and ends with
+// the last thing that happened or is predicted.
+func spread(now, published time.Time, deliveries []deliveryRow) axis {
+	a := axis{published, published}
+	see := func(t time.Time) {
+		if t.After(a.To) {
+			a.To = t
+		}
+		if !t.IsZero() && t.Before(a.From) {
+			a.From = t
+		}
+	}
+	for _, d := range deliveries {
+		for _, one := range d.DeliveryState.Attempts {
+			see(one.Ended)
+		}
+		for _, crash := range d.Crashes {
+			see(crash.At)
+		}
+		see(d.Settled)
+		for _, p := range d.Next {
+			see(p.At)
+			see(now)
+		}
+	}
+	for i := range deliveries {
+		deliveries[i].Marks = a.marks(now, &deliveries[i])
+	}
+	return a
+}
+
+func (a axis) marks(now time.Time, d *deliveryRow) (all []mark) {
+	add := func(kind string, at time.Time, what string) {
+		if !at.IsZero() {
+			all = append(all, mark{kind, a.x(at), what + " at " + at.UTC().Format("15:04:05 UTC")})
+		}
+	}
+	if len(d.Next) > 0 {
+		add("now", now, "now")
+	}
+	attempts := d.DeliveryState.Attempts
+	for _, one := range attempts[max(0, len(attempts)-mostMarks):] {
+		add("failed", one.Ended, "a failed attempt")
+	}
+	for _, crash := range d.Crashes[max(0, len(d.Crashes)-mostMarks):] {
+		add("crash", crash.At, "an end of the process")
+	}
+	for _, p := range d.Next {
+		add("next", p.At, "a retry")
+	}
+	switch d.State {
+	case inspect.StateDead, inspect.StateDiscarded:
+		add(d.State, d.Settled, d.State)
+	}
+	return all
+}
