@@ -27,8 +27,12 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childMode) == "retrying" {
+	switch os.Getenv(childMode) {
+	case "retrying":
 		retryingChild(os.Getenv(childFile))
+		return
+	case "erasing":
+		erasingChild(os.Getenv(childFile))
 		return
 	}
 	os.Exit(m.Run())
@@ -57,8 +61,14 @@ func say(format string, args ...any) { os.Stdout.WriteString(fmt.Sprintf(format,
 // finished.
 func retryAndKill(t *testing.T, path string, steps int, after time.Duration) (moved int, finished bool) {
 	t.Helper()
+	return runAndKill(t, "retrying", path, steps, after)
+}
+
+// runAndKill is retryAndKill for any child that says the same.
+func runAndKill(t *testing.T, mode, path string, steps int, after time.Duration) (moved int, finished bool) {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childMode+"=retrying", childFile+"="+path)
+	cmd.Env = append(os.Environ(), childMode+"="+mode, childFile+"="+path)
 	stdout, err := cmd.StdoutPipe()
 	Must(t, err)
 	Must(t, cmd.Start())

@@ -76,6 +76,11 @@
 // wait for long, and when a method is interrupted, by its context or by the end of the
 // process, every delivery is either changed or not.
 //
+// # Persons
+//
+// [File.Hiding] is the same file for people who must not see the values of sensitive fields.
+// [File.Erase] takes a person out of the file: of payloads, dead letters, errors and keys.
+//
 // # Steering
 //
 // A pause holds back a subscription, or events of some types, while everything else

@@ -81,6 +81,8 @@ func prepare(t *testing.T, s *shop, example string) {
 		content, err := os.ReadFile("shop.db")
 		must(t, err)
 		must(t, os.WriteFile("old.db", content, 0o600))
+	case strings.Contains(example, "erase"):
+		does(t, "busgen dlq discard shop.db --all --because x --yes")
 	case strings.Contains(example, "import"):
 		typed(t, "busgen dlq export shop.db --out dead.jsonl", "")
 	}

@@ -98,3 +98,35 @@ func TestSensitiveValuesAreShownOnlyIfAskedFor(t *testing.T) {
 		}
 	})
 }
+
+func TestAPersonIsErasedByTheCommand(t *testing.T) {
+	inOffice(t, func(t *testing.T) {
+		const line = "busgen erase people.db 'zebediah at example' --actor eve"
+		want := func(got, text string) {
+			t.Helper()
+			if got != text {
+				t.Errorf("it prints\n%s", got)
+			}
+		}
+		want(does(t, line+" --dry-run"), "would erase 1 event with 1 dead letter and 1 failed attempt, and 0 texts elsewhere\n")
+		if got := typed(t, line, "n\n"); got.Status != 2 && got.Status != 1 {
+			t.Errorf("it does not ask: %+v", got)
+		}
+		want(does(t, line+" --yes"), "erased 1 event with 1 dead letter and 1 failed attempt, and 0 texts elsewhere\n")
+		want(does(t, line+" --yes"), "erased 0 events with 0 dead letters and 0 failed attempts, and 0 texts elsewhere\n")
+		for _, verb := range []string{"events list people.db --json", "dlq list people.db --json", "audit people.db --json"} {
+			if got := does(t, "busgen "+verb); strings.Contains(got, "zebediah") {
+				t.Errorf("%s shows\n%s", verb, got)
+			}
+		}
+		if got := does(t, "busgen events list people.db --show-sensitive --json"); strings.Count(got, "ann@example.org") < 2 {
+			t.Errorf("others are gone:\n%s", got)
+		}
+		if got := does(t, "busgen audit people.db"); !strings.Contains(got, "erase") || !strings.Contains(got, "eve") {
+			t.Errorf("the audit shows\n%s", got)
+		}
+		if got := typed(t, "busgen erase people.db --yes", ""); got.Status != 2 {
+			t.Errorf("without a value: %+v", got)
+		}
+	})
+}

@@ -138,6 +138,7 @@ type Steerer interface {
 	EventDiscarder
 	DeadLetterEditor
 	Sweeper
+	Eraser
 }
 
 // SubscriptionSteerer pauses, resumes and forgets subscriptions, and closes their

@@ -95,3 +95,16 @@ func lastRune(text string) rune {
 func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
+
+// Mentioned reports whether a payload has the person in it, as a word in a text or as a number.
+func (p Person) Mentioned(payload []byte) bool {
+	if len(p) == 0 {
+		return false
+	}
+	if !json.Valid(payload) {
+		return p.In(string(payload))
+	}
+	found := false
+	leaves(payload, true, func(leaf string) { found = found || p.In(leaf) })
+	return found
+}

@@ -96,8 +96,11 @@ func (w *writer) verify() error {
 			return cmp.Or(err, errRestored)
 		}
 	}
-	if w.shared != nil && now.schema != w.known.schema {
-		w.shared.Rebuilt()
+	if now.schema != w.known.schema {
+		w.log.tail.drop() // the file was rewritten, perhaps because somebody was erased
+		if w.shared != nil {
+			w.shared.Rebuilt()
+		}
 	}
 	w.known = now
 	return nil

@@ -237,7 +237,7 @@ CREATE TABLE busgen_audit (
   id           INTEGER PRIMARY KEY,
   at           INTEGER NOT NULL,
   actor        TEXT    NOT NULL, -- who: user@host, or the name of a program
-  action       TEXT    NOT NULL, -- retry, edit, discard, cancel, undiscard, replay, rewind, purge, import, pause, resume, remove, rename, redrive, close breaker
+  action       TEXT    NOT NULL, -- retry, edit, discard, cancel, undiscard, replay, rewind, purge, import, pause, resume, remove, rename, redrive, close breaker, erase
   event        BLOB,             -- id; NULL for an action on many
   subscription TEXT,
   count        INTEGER NOT NULL DEFAULT 1, -- how many deliveries it concerned

@@ -38,6 +38,13 @@ func (t *tail) reset(next int64) {
 	t.forget(next)
 }
 
+// drop forgets everything held. The log ends where it did.
+func (t *tail) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(t.next)
+}
+
 func (t *tail) forget(next int64) {
 	clear(t.ring)
 	t.ring = t.ring[:0]

@@ -1,0 +1,116 @@
+package inspect_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
+)
+
+// erasingChild erases a person until it is killed, and says what retryingChild does.
+func erasingChild(path string) {
+	i, err := inspect.Open(context.Background(), path, inspect.WithActor("child"))
+	if err == nil {
+		erasing := ErasingZeb()
+		erasing.Progress = func(n inspect.Erased) { say("moved %d", n.Events) }
+		_, err = i.Erase(context.Background(), erasing)
+	}
+	if err != nil {
+		say("trouble %v", err)
+		os.Exit(3)
+	}
+	say("finished")
+}
+
+// bytesOf returns how often a name is in the file and those beside it, also in base64 as
+// dead-letter notices have payloads, and in a copy of it.
+func bytesOf(t *testing.T, path, name string) (found int) {
+	t.Helper()
+	paths := []string{path, path + "-wal", path + "-shm", path + "-claims"}
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	queryRow(t, path, "VACUUM INTO '"+backup+"'")
+	for _, p := range append(paths, backup) {
+		content, err := os.ReadFile(p)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		found += bytes.Count(content, []byte(name))
+	}
+	return found
+}
+
+// Must show: after erase, a search of the bytes finds nothing of the person, while the bus of
+// the same process runs and handles the events of others.
+func TestNoByteOfAnErasedPersonIsLeft(t *testing.T) {
+	path := SQLite.Target(t)
+	bus, greeted := SQLite.LeaveTraces(t, path, 30)
+	file := SQLite.Outside(t, path)
+	if n := bytesOf(t, path, "zebediah"); n < 500 {
+		t.Fatalf("there are %d traces only", n)
+	}
+	others := queryRow(t, path, "SELECT count(*) FROM busgen_attempts WHERE error LIKE '%ann@%'")
+	before := len(greeted.All())
+	n, err := file.Erase(t.Context(), ErasingZeb())
+	if err != nil || n.Open != 0 || n.Mentions != 0 || !n.Clean || n.Events < 90 {
+		t.Fatalf("%+v (%v)", n, err)
+	}
+	if n := bytesOf(t, path, "zebediah"); n != 0 {
+		t.Errorf("%d traces are left", n)
+	}
+	if got := queryRow(t, path, "SELECT count(*) FROM busgen_attempts WHERE error LIKE '%ann@%'"); got != others {
+		t.Errorf("%s errors of others, want %s", got, others)
+	}
+	if problems, err := file.Check(t.Context(), nil); err != nil || len(problems.Problems) > 0 {
+		t.Errorf("the file has %+v (%v)", problems, err)
+	}
+	_, err = file.Replay(t.Context(), "newsletter", inspect.Selection{Filter: inspect.Filter{Types: []string{"user.*"}}})
+	Must(t, err)
+	Must(t, bus.WaitIdle(t.Context()))
+	if after := len(greeted.All()); after != 2*before {
+		t.Errorf("%d are handled after a replay, want %d: what was erased can be decoded", after, 2*before)
+	}
+	Must(t, bus.Shutdown(context.Background()))
+	if n := bytesOf(t, path, "zebediah"); n != 0 {
+		t.Errorf("%d traces are left when the bus has ended", n)
+	}
+}
+
+// The child is another process than that of the bus, which runs meanwhile.
+func TestAnErasureThatIsKilledIsCompletedByTheNext(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	path := SQLite.Target(t)
+	bus, _ := SQLite.LeaveTraces(t, path, 120)
+	kills := 0
+	for finished := false; !finished; {
+		_, finished = runAndKill(t, "erasing", path, 1+random.IntN(3), time.Duration(random.IntN(5_000))*time.Microsecond)
+		if finished {
+			break
+		}
+		kills++
+		// Each event is erased with its attempts and keys, or not at all.
+		if got := queryRow(t, path, `SELECT count(*) FROM busgen_log l JOIN busgen_attempts a ON a.seq = l.seq
+			WHERE l.payload LIKE '%[erased]%' AND l.payload NOT LIKE '%zebediah%' AND a.error LIKE '%zebediah%'`); got != "0" {
+			t.Fatalf("%s attempts of erased events still name the person", got)
+		}
+	}
+	if kills == 0 {
+		t.Error("no child was killed in time")
+	}
+	t.Logf("%d children were killed", kills)
+	Must(t, bus.Shutdown(context.Background()))
+	if n := bytesOf(t, path, "zebediah"); n != 0 {
+		t.Errorf("%d traces are left", n)
+	}
+	if got := queryRow(t, path, "SELECT count(*) FROM busgen_log WHERE payload LIKE '%ann@%'"); got < "120" || strings.HasPrefix(got, "0") {
+		t.Errorf("%s events of others", got)
+	}
+}

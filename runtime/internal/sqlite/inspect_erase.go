@@ -1,0 +1,347 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+)
+
+const (
+	erasePage = 500 // events that are read at once
+	eraseStep = 50  // events that one transaction erases
+)
+
+// eraser is an erasure that runs. What it has erased does not match any more, so that a
+// second one goes on where the first one was killed.
+type eraser struct {
+	*Inspection
+	spec   engine.Erasure
+	n      engine.Erased
+	passed map[int64]bool // the events that were found open, and those that were erased or counted: true
+	ledger ledger
+}
+
+// Erase implements [engine.Eraser].
+func (i *Inspection) Erase(ctx context.Context, spec engine.Erasure) (engine.Erased, error) {
+	e := &eraser{Inspection: i, spec: spec, passed: map[int64]bool{}, ledger: ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "erase", Detail: spec.Detail}}}
+	err := e.events(ctx)
+	if err == nil {
+		err = e.texts(ctx)
+	}
+	if err == nil && !e.spec.DryRun && !e.spec.KeepSpace {
+		err = i.scrub(ctx)
+		e.n.Clean = err == nil
+	}
+	return e.n, err
+}
+
+// aboutRow is an event that is about the person.
+type aboutRow struct {
+	seq               int64
+	id                uuid.UUID
+	eventType         string
+	version           int
+	payload, metadata []byte
+}
+
+// events goes through the log, page by page, and erases what is about the person.
+func (e *eraser) events(ctx context.Context) error {
+	last, err := int64(0), error(nil)
+	look := func(f func(c *database.Conn) error) error { return e.look(ctx, "look for a person in", f) }
+	end := int64(0)
+	if err := look(func(c *database.Conn) error {
+		end, err = c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log")
+		return err
+	}); err != nil {
+		return err
+	}
+	for last < end {
+		var found []int64
+		next := last
+		err := look(func(c *database.Conn) error {
+			found, next = nil, last
+			rows, err := eventRows(c, "l.seq > ? ORDER BY l.seq LIMIT ?", last, erasePage)
+			if err != nil || len(rows) == 0 {
+				next = end
+				return err
+			}
+			for _, r := range rows {
+				next = r.seq
+				switch {
+				case e.spec.Names(r.eventType, r.version, r.payload):
+					found = append(found, r.seq)
+				case e.spec.Mentions(r.payload):
+					e.n.Mentions++
+					if len(e.n.MentionIDs) < engine.ErasedIDs {
+						e.n.MentionIDs = append(e.n.MentionIDs, r.id)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for len(found) > 0 {
+			n := min(len(found), eraseStep)
+			if err := e.step(ctx, found[:n]); err != nil {
+				return err
+			}
+			found = found[n:]
+		}
+		last = next
+	}
+	return nil
+}
+
+func eventRows(c *database.Conn, condition string, args ...any) (rows []aboutRow, err error) {
+	err = c.Query("SELECT l.seq, l.id, t.name, t.version, l.payload, l.metadata FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE "+condition,
+		func(s *sqlite3.Stmt) error {
+			rows = append(rows, aboutRow{s.ColumnInt64(0), database.UUID(s, 1), s.ColumnText(2), s.ColumnInt(3), s.ColumnBlob(4, nil), s.ColumnBlob(5, nil)})
+			return nil
+		}, args...)
+	return rows, err
+}
+
+// step erases events in one transaction, or counts them.
+func (e *eraser) step(ctx context.Context, seqs []int64) error {
+	before := e.n
+	run := func(c *database.Conn) error {
+		e.n = before
+		e.n.OpenIDs = before.OpenIDs[:len(before.OpenIDs):len(before.OpenIDs)]
+		for _, seq := range seqs {
+			if err := e.cluster(c, seq); err != nil {
+				return err
+			}
+		}
+		if e.spec.DryRun || e.n.Events == before.Events {
+			return nil
+		}
+		return e.ledger.add(c, e.n.Events-before.Events)
+	}
+	var err error
+	if e.spec.DryRun {
+		err = e.look(ctx, "look for a person in", run)
+	} else {
+		err = e.wipe(ctx, run)
+	}
+	if err != nil {
+		e.n = before
+		return err
+	}
+	e.ledger.committed()
+	e.told()
+	return nil
+}
+
+func (e *eraser) told() {
+	if e.spec.Progress != nil {
+		e.spec.Progress(e.n)
+	}
+}
+
+// wipe is change on a connection that overwrites what it deletes.
+func (e *eraser) wipe(ctx context.Context, f func(c *database.Conn) error) error {
+	return e.change(ctx, "erase a person from", func(c *database.Conn) error {
+		if _, err := c.Int64("PRAGMA secure_delete=ON"); err != nil { // stays so for this connection
+			return err
+		}
+		return f(c)
+	})
+}
+
+// cluster erases an event with those that were edited into it and out of it, unless a
+// delivery of one of them is open.
+func (e *eraser) cluster(c *database.Conn, seq int64) error {
+	if _, passed := e.passed[seq]; passed {
+		return nil
+	}
+	all, err := editedTogether(c, seq)
+	if err != nil || len(all) == 0 || !e.spec.Names(all[0].eventType, all[0].version, all[0].payload) {
+		return err // it was pruned, or somebody else has erased it
+	}
+	for _, r := range all {
+		e.passed[r.seq] = false
+	}
+	letters := map[int64][]int64{} // the subscriptions of dead letters, by event
+	for _, r := range all {
+		deliveries, err := readDeliveries(c, r.seq)
+		if err != nil {
+			return err
+		}
+		for _, d := range deliveries {
+			if d.open() {
+				e.n.Open++
+				if len(e.n.OpenIDs) < engine.ErasedIDs {
+					e.n.OpenIDs = append(e.n.OpenIDs, r.id)
+				}
+				return nil
+			}
+			if d.State == rowDead {
+				letters[r.seq] = append(letters[r.seq], d.subscription)
+			}
+		}
+	}
+	for _, r := range all {
+		if err := e.event(c, r, letters[r.seq]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// editedTogether returns an event and all that operators have made of it, or it of. It is
+// empty if the event is not there any more.
+func editedTogether(c *database.Conn, seq int64) (all []aboutRow, err error) {
+	seen, todo := map[int64]bool{}, []int64{seq}
+	for len(todo) > 0 {
+		at := todo[0]
+		todo = todo[1:]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		rows, err := eventRows(c, "l.seq = ?", at)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			all = append(all, r)
+			err := c.Query(`SELECT l.seq FROM busgen_origins o JOIN busgen_log l ON l.id = o.parent WHERE o.seq = ?1
+				UNION SELECT o.seq FROM busgen_origins o WHERE o.parent = ?2`, func(s *sqlite3.Stmt) error {
+				todo = append(todo, s.ColumnInt64(0))
+				return nil
+			}, r.seq, r.id[:])
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// event erases one event with everything that belongs to it.
+func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
+	attempts, err := c.Int64("SELECT count(*) FROM busgen_attempts WHERE seq = ?", r.seq)
+	if err != nil {
+		return err
+	}
+	e.n.Events, e.n.DeadLetters, e.n.Attempts = e.n.Events+1, e.n.DeadLetters+len(letters), e.n.Attempts+int(attempts)
+	if e.passed[r.seq] = true; e.spec.DryRun {
+		return nil
+	}
+	var metadata any
+	if left := e.spec.Metadata(json.RawMessage(r.metadata)); r.metadata != nil && left != nil {
+		metadata = string(left)
+	}
+	err = c.Exec("UPDATE busgen_log SET payload = ?, metadata = ? WHERE seq = ?", string(e.spec.Redact(r.eventType, r.version, r.payload)), metadata, r.seq)
+	for _, subscription := range letters {
+		err = errors.Join(err, discard(c, subscription, r.seq, engine.ReasonErased))
+	}
+	for _, sql := range []string{
+		"UPDATE busgen_attempts SET error = '" + engine.ReasonErased + "', stack = NULL, log = NULL WHERE seq = ?",
+		"UPDATE busgen_discarded SET reason = '" + engine.ReasonErased + "', fingerprint = NULL WHERE seq = ? AND substr(reason, 1, 12) <> '" + editedInto + "'",
+		"UPDATE busgen_cancelled SET reason = '" + engine.ReasonErased + "' WHERE seq = ?",
+		"UPDATE busgen_deliveries SET fingerprint = NULL WHERE seq = ?",
+		"DELETE FROM busgen_dedupe WHERE seq = ?",
+	} {
+		if err == nil {
+			err = c.Exec(sql, r.seq)
+		}
+	}
+	return err
+}
+
+// textColumns are the columns of the log in which a person may be named, besides those of the
+// events about the person, with what finds a row again. A key that names the person is
+// deleted.
+var textColumns = []struct{ table, column, key string }{
+	{"busgen_attempts", "error", "seq, subscription, n"}, {"busgen_attempts", "stack", "seq, subscription, n"}, {"busgen_attempts", "log", "seq, subscription, n"},
+	{"busgen_log", "metadata", "seq"}, {"busgen_discarded", "reason", "seq, subscription"}, {"busgen_cancelled", "reason", "seq, subscription"},
+	{"busgen_audit", "detail", "id"}, {"busgen_pauses", "reason", "kind, target"}, {"busgen_breakers", "last_error", "subscription"},
+	{"busgen_dedupe", "key", "type, key, seq"}, {"busgen_limits", "key", "name, key"},
+}
+
+// texts erases the person from all other texts.
+func (e *eraser) texts(ctx context.Context) error {
+	for _, where := range textColumns {
+		var rows [][]any // the new text, and the key
+		err := e.look(ctx, "look for a person in", func(c *database.Conn) error {
+			rows = nil
+			return c.Query("SELECT "+where.column+", "+where.key+" FROM "+where.table+" WHERE "+where.column+" IS NOT NULL", func(s *sqlite3.Stmt) error {
+				clean, changed := e.spec.Text(s.ColumnText(0))
+				if !changed {
+					return nil
+				}
+				row := []any{clean}
+				for n, name := range strings.Split(where.key, ", ") {
+					if name == "seq" && e.passed[s.ColumnInt64(n+1)] {
+						return nil // a dry run: it is one of an event that is erased as a whole
+					}
+					if s.ColumnType(n+1) == sqlite3.INTEGER {
+						row = append(row, s.ColumnInt64(n+1))
+					} else {
+						row = append(row, s.ColumnText(n+1))
+					}
+				}
+				rows = append(rows, row)
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		marks := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(where.key, ",")+1), ", ")
+		sql := "UPDATE " + where.table + " SET " + where.column + " = ? WHERE (" + where.key + ") = (" + marks + ")"
+		isKey := where.column == "key"
+		if isKey {
+			sql = "DELETE FROM " + where.table + " WHERE (" + where.key + ") = (" + marks + ")"
+		}
+		for len(rows) > 0 {
+			n := min(len(rows), eraseStep)
+			if !e.spec.DryRun {
+				err := e.wipe(ctx, func(c *database.Conn) error {
+					for _, row := range rows[:n] {
+						if isKey {
+							row = row[1:]
+						}
+						if err := c.Exec(sql, row...); err != nil {
+							return err
+						}
+					}
+					return e.ledger.add(c, n)
+				})
+				if err != nil {
+					return err
+				}
+				e.ledger.committed()
+			}
+			rows, e.n.Texts = rows[n:], e.n.Texts+n
+			e.told()
+		}
+	}
+	return nil
+}
+
+// scrub rewrites the file, so that nothing is left in the space that it does not use, and
+// empties the write-ahead log.
+func (i *Inspection) scrub(ctx context.Context) error {
+	const op = "rewrite"
+	return i.run(ctx, op, i.writing, func(c *database.Conn) error {
+		if _, err := c.Int64("PRAGMA secure_delete=ON"); err != nil {
+			return err
+		}
+		if err := c.ExecScript("PRAGMA temp_store=MEMORY; VACUUM"); err != nil { // no copy in a temporary file
+			return fault.Wrap(op, c.Path, err)
+		}
+		return c.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
+	}, nil)
+}
