@@ -16,7 +16,7 @@ import (
 )
 
 func newInspect(on cli.Engines) *cobra.Command {
-	var addr string
+	var addr, catalogue string
 	var actions bool
 	cmd := onFile(on, &cobra.Command{
 		Use:   "inspect FILE",
@@ -26,6 +26,9 @@ until it is interrupted. The page shows how the bus is doing, what has failed
 and why, and the command line behind everything that it offers. It works beside
 a running program, and on the file of one that has died, on a backup, and on a
 file that cannot be written.
+
+With --catalogue the page shows the docs of event types and fields, the settings
+of subscriptions with the lines they come from, and when retries will happen.
 
 The page changes nothing, unless --allow-actions puts buttons on it. What they
 do is in the audit under the name of --actor.
@@ -39,21 +42,31 @@ same page behind its own authentication: see package runtime/inspect/page.
 Exit status: 0 it was interrupted, 2 trouble.`,
 		Example: `  busgen inspect shop.db
   busgen inspect shop.db --allow-actions --actor ada
+  busgen inspect shop.db --catalogue events.yaml
   busgen inspect shop.db --addr 127.0.0.1:8080`,
 	}, fileVerb{changes: true, exports: true, quotes: true, do: func(c *call) (string, error) {
 		if c.actor != "" && !actions {
 			return "", errors.New("--actor names who acts: say --allow-actions, too")
 		}
-		return "", c.servePage(addr, actions)
+		return "", c.servePage(addr, catalogue, actions)
 	}})
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "serve on this `address` of this machine; port 0 is a free one")
+	cmd.Flags().StringVar(&catalogue, "catalogue", "", "show the docs and settings of the catalogue in this `file`")
+	cmd.MarkFlagFilename("catalogue", "yaml", "yml")
 	cmd.Flags().BoolVar(&actions, "allow-actions", false, "put buttons on the page that change the file")
 	return cmd
 }
 
 // servePage serves the page until the verb is interrupted.
-func (c *call) servePage(addr string, actions bool) error {
+func (c *call) servePage(addr, catalogue string, actions bool) error {
 	var opts []page.Option
+	known, err := catalogueOf(catalogue)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		opts = append(opts, page.WithSource(known))
+	}
 	if c.sensitive {
 		opts = append(opts, page.WithSensitive())
 	}

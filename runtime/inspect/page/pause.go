@@ -30,7 +30,7 @@ func pauseAction(q *request, as *inspect.File) (done, next string, err error) {
 	if err := as.PauseSubscription(q.Context(), name, q.PostForm.Get("reason")); err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf("Subscription %s is paused.", name), "", nil
+	return fmt.Sprintf("Subscription %s is paused.", name), q.back(), nil
 }
 
 // resumeAction ends the pause of a subscription.
@@ -42,5 +42,13 @@ func resumeAction(q *request, as *inspect.File) (done, next string, err error) {
 	if err := as.ResumeSubscription(q.Context(), name); err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf("Subscription %s is resumed.", name), "", nil
+	return fmt.Sprintf("Subscription %s is resumed.", name), q.back(), nil
+}
+
+// back is the page that a form is on: the first one, or that of the subscriptions.
+func (q *request) back() string {
+	if q.PostForm.Get("back") == subscriptionsSheet.path {
+		return subscriptionsSheet.path
+	}
+	return ""
 }

@@ -12,6 +12,11 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&groupSheet,
 		&letterSheet,
 		&eventSheet,
+		&eventsSheet,
+		&subscriptionsSheet,
+		&catalogueSheet,
+		&typeSheet,
+		&auditSheet,
 		&planSheet,
 		&jobSheet,
 	}
@@ -34,6 +39,7 @@ var actions = map[string]action{
 	"discard-delivery": onDelivery(discardDelivery),
 	"undiscard":        onDelivery(undiscard),
 	"replay-event":     onDelivery(replayEvent),
+	"rewind":           rewindAction,
 }
 
 // texts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.
@@ -49,6 +55,7 @@ var texts = map[string]text{
 	"metadata": metadataText,
 	"reason":   reasonText,
 	"attempt":  attemptText,
+	"audit":    auditText,
 }
 
 // answers are for what is no page, by the last part of the path.

@@ -75,7 +75,7 @@ func TestEveryAnswerForbidsWhatThePageDoesNotNeed(t *testing.T) {
 		f := SQLite.Open(t)
 		f.Subscribe("printer", Fine)
 		p := open(t, f)
-		for _, path := range []string{"/", "/problems", "/group?id=a", "/plan", "/job", "/letter", "/event?id=0", "/style.css", "/script.js", "/icon.svg", "/text?of=pause", "/nowhere", "/pause"} {
+		for _, path := range []string{"/", "/problems", "/group?id=a", "/plan", "/job", "/letter", "/event?id=0", "/events", "/subscriptions", "/catalogue", "/type?name=order.placed", "/audit", "/style.css", "/script.js", "/icon.svg", "/text?of=pause", "/nowhere", "/pause"} {
 			_, header, got := get(p, path)
 			policy := header.Get("Content-Security-Policy")
 			for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'"} {

@@ -1,0 +1,114 @@
+package page
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var auditSheet = sheet{path: "audit", title: "Audit", menu: true, template: "audit", fill: fillAudit}
+
+// auditData is the Data of the page "Audit".
+type auditData struct {
+	Form    auditForm
+	Actions []string
+	Rows    []auditRow
+	Next    string // the address of the next page; empty for none
+	CLI     string
+	Chosen  bool
+}
+
+// auditForm is what was asked for.
+type auditForm struct{ Actor, Action, Subscription, Since, Until string }
+
+// auditRow is an entry of the audit.
+type auditRow struct {
+	inspect.AuditEntry
+	Detail long
+	One    bool // it is about one event
+}
+
+func fillAudit(q *request) (any, error) {
+	target, err := q.target()
+	if err != nil {
+		return nil, err
+	}
+	form := auditForm{q.FormValue("actor"), q.FormValue("action"), q.FormValue("subscription"), q.FormValue("since"), q.FormValue("until")}
+	filter, flags, err := form.filter()
+	if err != nil {
+		return nil, err
+	}
+	entries, next, err := q.file().Audit(q.Context(), filter, inspect.Page{After: q.FormValue("after"), Limit: eventsOnPage})
+	if err != nil {
+		return nil, err
+	}
+	data := &auditData{Form: form, Actions: inspect.Actions(), CLI: commandLine("audit", flags, target), Chosen: len(flags) > 0}
+	for _, e := range entries {
+		data.Rows = append(data.Rows, auditRow{e, cutAt(mostValue, e.Detail, "audit", "entry", strconv.FormatInt(e.ID, 10)), e.EventID != uuid.Nil})
+	}
+	if next != "" {
+		data.Next = form.address(next)
+	}
+	return data, nil
+}
+
+// filter returns what a form asks for, and the flags that ask a command for it.
+func (f auditForm) filter() (filter inspect.AuditFilter, flags []string, err error) {
+	filter = inspect.AuditFilter{Actor: f.Actor, Subscription: f.Subscription}
+	if f.Action != "" {
+		if !slices.Contains(inspect.Actions(), f.Action) {
+			return filter, nil, badRequest("There is no such action.")
+		}
+		filter.Actions = []string{f.Action}
+	}
+	if filter.Since, err = timeOf(f.Since); err != nil {
+		return filter, nil, err
+	}
+	if filter.Until, err = timeOf(f.Until); err != nil {
+		return filter, nil, err
+	}
+	for _, one := range [][2]string{
+		{"--actor", f.Actor}, {"--action", f.Action}, {"--subscription", f.Subscription}, {"--since", stamp(filter.Since)}, {"--until", stamp(filter.Until)},
+	} {
+		if one[1] != "" {
+			flags = append(flags, one[0], one[1])
+		}
+	}
+	return filter, flags, nil
+}
+
+// address is that of a page of the list.
+func (f auditForm) address(after string) string {
+	values := url.Values{}
+	for name, value := range map[string]string{
+		"actor": f.Actor, "action": f.Action, "subscription": f.Subscription, "since": f.Since, "until": f.Until, "after": after,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return "./audit?" + values.Encode()
+}
+
+// auditText is what an entry of the audit says in words.
+func auditText(q *request) (string, error) {
+	id := q.FormValue("entry")
+	for page := (inspect.Page{Limit: 1000}); ; {
+		entries, next, err := q.file().Audit(q.Context(), inspect.AuditFilter{}, page)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			if strconv.FormatInt(e.ID, 10) == id {
+				return e.Detail, nil
+			}
+		}
+		if page.After = next; next == "" {
+			return "", badRequest("There is no such entry.")
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package page
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+var eventsSheet = sheet{path: "events", title: "Events", menu: true, template: "events", fill: fillEvents}
+
+// eventsData is the Data of the page "Events".
+type eventsData struct {
+	Form     eventForm
+	Types    []string
+	Statuses []string
+	Rows     []eventRow
+	Next     string // the address of the next page; empty for none
+	CLI      string
+	Tail     string // follows the log by command
+	Chosen   bool   // there are conditions
+}
+
+// eventForm is what was asked for.
+type eventForm struct{ Type, Status, Since, Until, Correlation, Text string }
+
+// eventRow is an event of a list.
+type eventRow struct {
+	inspect.Event
+	Brief string
+}
+
+// eventsOnPage is how many events a page of the list has.
+const eventsOnPage = 50
+
+func fillEvents(q *request) (any, error) {
+	target, err := q.target()
+	if err != nil {
+		return nil, err
+	}
+	form := eventForm{
+		Type: q.FormValue("type"), Status: q.FormValue("status"), Since: q.FormValue("since"), Until: q.FormValue("until"),
+		Correlation: q.FormValue("correlation"), Text: q.FormValue("text"),
+	}
+	filter, flags, err := form.filter()
+	if err != nil {
+		return nil, err
+	}
+	names, err := q.file().Names(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	events, next, err := q.file().Events(q.Context(), filter, inspect.Page{After: q.FormValue("after"), Limit: eventsOnPage})
+	if err != nil {
+		return nil, err
+	}
+	data := &eventsData{
+		Form: form, Types: names.Types, Statuses: inspect.Statuses(), Chosen: len(flags) > 0,
+		CLI: commandLine("events list", flags, target), Tail: commandLine("events tail", form.tailFlags(), target),
+	}
+	for _, e := range events {
+		data.Rows = append(data.Rows, eventRow{e, briefText(e.Payload)})
+	}
+	if next != "" {
+		data.Next = form.address(next)
+	}
+	return data, nil
+}
+
+// briefText is the beginning of a payload on one line.
+func briefText(payload []byte) string {
+	if len(payload) > mostParsed {
+		return clip(string(payload), mostValue)
+	}
+	if text := brief(payload); text != "" {
+		return text
+	}
+	return clip(string(payload), mostValue)
+}
+
+// address is that of a page of the list.
+func (f eventForm) address(after string) string {
+	values := url.Values{}
+	for name, value := range map[string]string{
+		"type": f.Type, "status": f.Status, "since": f.Since, "until": f.Until, "correlation": f.Correlation, "text": f.Text, "after": after,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return "./events?" + values.Encode()
+}
+
+// filter returns what a form asks for, and the flags that ask a command for it.
+func (f eventForm) filter() (filter inspect.Filter, flags []string, err error) {
+	filter = inspect.Filter{Status: f.Status, CorrelationID: f.Correlation, Text: f.Text}
+	if f.Status != "" && !slices.Contains(inspect.Statuses(), f.Status) {
+		return filter, nil, badRequest("There is no such status.")
+	}
+	if f.Type != "" {
+		filter.Types = strings.Fields(f.Type)
+		for _, one := range filter.Types {
+			flags = append(flags, "--type", one)
+		}
+	}
+	add := func(name, value string) {
+		if value != "" {
+			flags = append(flags, name, value)
+		}
+	}
+	add("--status", f.Status)
+	if filter.Since, err = timeOf(f.Since); err != nil {
+		return filter, nil, err
+	}
+	if filter.Until, err = timeOf(f.Until); err != nil {
+		return filter, nil, err
+	}
+	add("--since", stamp(filter.Since))
+	add("--until", stamp(filter.Until))
+	add("--correlation", f.Correlation)
+	add("--text", f.Text)
+	return filter, flags, nil
+}
+
+// tailFlags are those of the form that the command "events tail" has.
+func (f eventForm) tailFlags() []string {
+	f.Status, f.Since, f.Until = "", "", ""
+	_, flags, _ := f.filter()
+	return flags
+}
+
+// stamp is a time as commands take it.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// timeOf reads a time of a form, which is in UTC. Nothing is the zero time.
+func timeOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, badRequest("This is no time: want one in UTC, as in 2026-03-14T12:30.")
+}
