@@ -6,7 +6,7 @@ import (
 )
 
 // As opens the same log once more, for another actor: what the returned File changes is
-// in the audit under that name. It has the other options of f. Both must be closed, in any
+// in the audit under that name. It has the other options of f, and hides what f hides. Both must be closed, in any
 // order. A program that acts for several people, such as a page for operators, opens one
 // for each action.
 func (f *File) As(ctx context.Context, actor string) (*File, error) {
@@ -17,6 +17,9 @@ func (f *File) As(ctx context.Context, actor string) (*File, error) {
 	var err error
 	if as.log, err = as.engine.Inspect(ctx, as.target, as.actor); err != nil {
 		return nil, err
+	}
+	if f.hides() {
+		return as.Hiding(), nil
 	}
 	return as, nil
 }

@@ -92,7 +92,7 @@ func (f *File) Close() error { return f.log.Close() }
 // program that ends cannot remove its write-ahead log. Opening the file again takes
 // milliseconds. For other engines it does nothing.
 func (f *File) Release() error {
-	if holds, ok := f.log.(engine.Releaser); ok {
+	if holds, ok := f.stored().(engine.Releaser); ok {
 		return holds.Release()
 	}
 	return nil

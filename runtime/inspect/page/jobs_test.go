@@ -251,6 +251,9 @@ func TestOneLetterIsRetriedDiscardedOrEdited(t *testing.T) {
 		if status, _, _ := post(p, "/edit-letter", append(fields, "payload", `{"number":"x"}`)...); status != http.StatusBadRequest {
 			t.Errorf("a payload that is wrong is taken: %d", status)
 		}
+		if status, _, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7,"x":"`+inspect.HiddenValue+`"}`)...); status != http.StatusBadRequest || !strings.Contains(text, "in place of values") {
+			t.Errorf("a payload with hidden values is taken: %d", status)
+		}
 		status, header, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7}`)...)
 		if f.Settle(); status != http.StatusSeeOther || !strings.HasPrefix(header.Get("Location"), "./event?") || !slices.Equal(f.Seen(), []int{3, 7}) {
 			t.Errorf("status %d, to %s, handled %v\n%s", status, header.Get("Location"), f.Seen(), text)

@@ -19,16 +19,19 @@ import (
 // safe for concurrent use.
 type Page struct {
 	file      *inspect.File
+	files     *files
 	actorOf   func(*http.Request) (actor string, ok bool) // nil without WithActions
 	origin    http.CrossOriginProtection
 	sensitive bool               // sensitive values are shown
 	built     *runtime.Catalogue // of the program; nil without WithCatalogue
 	source    *catalog.Catalogue // of a file; nil without WithSource
 
-	work work // jobs
+	work   work // jobs
+	counts counts
 
 	closing context.Context // ends with Close
 	end     context.CancelFunc
+	closed  func() error // waits for all requests, and closes what the page has opened
 
 	mu    sync.Mutex
 	notes map[string]note // what actions have done, by the id in the address of the next page
@@ -79,6 +82,8 @@ func New(file *inspect.File, opts ...Option) (*Page, error) {
 		p.file = file.Hiding()
 	}
 	p.closing, p.end = context.WithCancel(context.Background())
+	p.files = newFiles(p.file)
+	p.closed = sync.OnceValue(p.files.close)
 	return p, nil
 }
 
@@ -88,7 +93,7 @@ func New(file *inspect.File, opts ...Option) (*Page, error) {
 func (p *Page) Close() error {
 	p.end()
 	p.work.busy.Wait()
-	return nil
+	return p.closed()
 }
 
 // ServeHTTP implements [http.Handler].
@@ -98,6 +103,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer end()
 	defer context.AfterFunc(p.closing, end)()
 	q := &request{Request: r.WithContext(ctx), page: p, now: time.Now()}
+	defer q.giveBack()
 	q.actor, q.mayAct = p.actor(r)
 	if err := p.answer(w, q); err != nil {
 		q.refuse(w, err)
@@ -142,10 +148,8 @@ type request struct {
 	now    time.Time
 	actor  string
 	mayAct bool
+	looks  *inspect.File // see file
 }
-
-// file is what the page looks into. For changes there is act.
-func (q *request) file() *inspect.File { return q.page.file }
 
 // note is what an action has done, in words, for the next page.
 type note struct{ Text string }

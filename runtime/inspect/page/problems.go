@@ -2,6 +2,7 @@ package page
 
 import (
 	"net/url"
+	"time"
 
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -11,8 +12,10 @@ var problemsSheet = sheet{path: "problems", title: "Problems", menu: true, templ
 // problems is the Data of the page "Problems": the dead letters by their cause.
 type problems struct {
 	Groups  []problem
-	Letters int   // of all groups
-	Jobs    []job // that have work left
+	Letters int       // of all groups
+	At      time.Time // when they were counted
+	Old     bool      // not now
+	Jobs    []job     // that have work left
 }
 
 // problem is a group of dead letters with the same cause.
@@ -25,19 +28,15 @@ type problem struct {
 }
 
 func fillProblems(q *request) (any, error) {
-	groups, err := q.file().FailureGroups(q.Context(), inspect.Filter{})
+	known, err := q.causes()
 	if err != nil {
 		return nil, err
 	}
-	trends, err := q.trends()
-	if err != nil {
-		return nil, err
-	}
-	var data problems
-	for _, g := range groups {
+	data := problems{At: known.at, Old: q.now.Sub(known.at) >= time.Second}
+	for _, g := range known.groups {
 		data.Letters += g.Count
 		data.Groups = append(data.Groups, problem{
-			FailureGroup: g, Message: cutGroup(g), Trend: trends[g.Fingerprint], Href: groupHref(g.Fingerprint), Sample: letterHref(g.Sample),
+			FailureGroup: g, Message: cutGroup(g), Trend: known.trends[g.Fingerprint], Href: groupHref(g.Fingerprint), Sample: letterHref(g.Sample),
 		})
 	}
 	data.Jobs, err = q.jobs(func(j job) bool { return j.Doing() || j.Left > 0 })

@@ -109,6 +109,7 @@ func (p *Page) show(w http.ResponseWriter, q *request, s *sheet) error {
 	v.Name = v.File[strings.LastIndexAny(v.File, `/\`)+1:]
 	v.Data = data
 	v.Note = p.noteOf(q.URL.Query().Get("done"))
+	q.giveBack() // a browser may read slowly
 	return write(w, http.StatusOK, s.template, v)
 }
 

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/busgen/busgen/runtime/inspect"
@@ -37,22 +38,34 @@ func (q *request) trendOf(fingerprint string) (t trend, err error) {
 }
 
 // trends returns the trend of each group in which letters have died lately.
-func (q *request) trends() (map[string]trend, error) {
-	trends := map[string]trend{}
+func trends(ctx context.Context, file *inspect.File, groups []inspect.FailureGroup, now time.Time) (map[string]trend, error) {
+	all, hour := map[string]trend{}, now.Add(-time.Hour)
+	unclear := false
+	for _, g := range groups {
+		switch {
+		case !g.First.Before(hour):
+			all[g.Fingerprint] = trend{Hour: g.Count}
+		case !g.Last.Before(hour.Add(-time.Hour)):
+			unclear = true
+		}
+	}
+	if !unclear {
+		return all, nil
+	}
 	for _, hours := range []time.Duration{1, 2} {
-		groups, err := q.file().FailureGroups(q.Context(), inspect.Filter{Since: q.now.Add(-hours * time.Hour)})
+		groups, err := file.FailureGroups(ctx, inspect.Filter{Since: now.Add(-hours * time.Hour)})
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range groups {
-			t := trends[g.Fingerprint]
+			t := all[g.Fingerprint]
 			if hours == 1 {
 				t.Hour = g.Count
 			} else {
 				t.Before = g.Count - t.Hour
 			}
-			trends[g.Fingerprint] = t
+			all[g.Fingerprint] = t
 		}
 	}
-	return trends, nil
+	return all, nil
 }
