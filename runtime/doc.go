@@ -41,6 +41,14 @@
 // [WithMiddleware] puts functions around every handler: to measure, to trace, to check.
 // [Event.Logger] is a logger whose last lines are kept with an attempt that fails.
 //
+// # Watching
+//
+// [Bus.Stats], [Bus.Lag] and [Bus.Health] say how the bus is, and [Bus.WriteMetrics] writes all of it for
+// Prometheus. An [Observer] is called when something happens; its functions Publishing and Handling
+// stand at the start of a call and of an attempt. Modules of their own send traces and metrics to
+// OpenTelemetry (github.com/busgen/busgen/runtime/otel) and collect metrics with the library of Prometheus
+// (github.com/busgen/busgen/runtime/prometheus).
+//
 // # Publishing from a handler
 //
 // Events that are published with a handler's context are stored in the same

@@ -81,7 +81,7 @@ func (e HandledEvent) Replayed() bool { return e.attempt.Replayed }
 // optional.
 type Handling struct {
 	// Context is what middleware and the handler are given: the context that the observer was
-	// given, with values. One that does not come from that, or with another deadline, is no use.
+	// given, with values. One that does not come from that is not used.
 	Context context.Context
 	// Logged are attributes of all that the bus logs about the attempt, and of
 	// [Event.Logger].
