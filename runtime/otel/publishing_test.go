@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busgen/busgen/runtime"
@@ -97,11 +98,13 @@ func TestATraceparentOfTheProgramStaysAndIsLinked(t *testing.T) {
 		f := traces.open()
 		var stored []string
 		f.Handle("reader", func(_ context.Context, e runtime.Event[conformance.OrderPlaced]) error {
-			stored = append(stored, e.Metadata["traceparent"])
+			stored = append(stored, e.Metadata["traceparent"]+e.Metadata["tracestate"])
 			return nil
 		})
 		f.MustStart()
-		_, err := runtime.Publish(t.Context(), f.Bus, conformance.PlacedType, conformance.OrderPlaced{}, runtime.WithMetadata(map[string]string{"traceparent": own}))
+		carrier := propagation.MapCarrier{"traceparent": "00-11111111111111111111111111111111-2222222222222222-01", "tracestate": "other=1"}
+		ctx := propagation.TraceContext{}.Extract(t.Context(), carrier) // whose state is not that of the event
+		_, err := runtime.Publish(ctx, f.Bus, conformance.PlacedType, conformance.OrderPlaced{}, runtime.WithMetadata(map[string]string{"traceparent": own}))
 		conformance.Must(t, err)
 		f.Idle()
 		if !slices.Equal(stored, []string{own}) {
