@@ -60,6 +60,15 @@ func TestValidateChecksForGoValuesThatEventsCannotHold(t *testing.T) {
 		}
 		problems.Entry("f", key, inner.Err())
 	}`},
+		{"sensitive text", `{ type: string, sensitive: true, max_length: 4 }`, `
+	problems.Text("f", p.F)
+	problems.MaxLength("f", p.F, 4)
+	problems.Hide("f")`},
+		{"an optional sensitive type", `{ type: "Named?", sensitive: true }`, `
+	if p.F != nil {
+		problems.Nested("f", p.F.Validate())
+	}
+	problems.Hide("f")`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -125,6 +125,10 @@ func (e *eraser) step(ctx context.Context, seqs []int64) error {
 		if e.spec.DryRun || e.n.Events == before.Events {
 			return nil
 		}
+		// Another version of the schema makes each bus drop what it has of the log in memory.
+		if err := c.ExecScript("CREATE TABLE busgen_erasing (x); DROP TABLE busgen_erasing"); err != nil {
+			return err
+		}
 		return e.ledger.add(c, e.n.Events-before.Events)
 	}
 	var err error

@@ -97,7 +97,7 @@ func (w *writer) verify() error {
 		}
 	}
 	if now.schema != w.known.schema {
-		w.log.tail.drop() // the file was rewritten, perhaps because somebody was erased
+		w.log.tail.drop() // somebody was erased, or the file was rewritten
 		if w.shared != nil {
 			w.shared.Rebuilt()
 		}

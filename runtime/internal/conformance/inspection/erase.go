@@ -199,3 +199,24 @@ func (env *Env) TestErasingChoosesByKeyFieldAndType(t *testing.T) {
 		}
 	})
 }
+
+// A bus has the newest events in memory, and looks at the log at times only.
+func (env *Env) TestANewSubscriptionIsNotHandedWhatWasErased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", func(Registered) error { return nil })
+		f.MustStart()
+		for _, email := range []string{Zeb, "ann@example.org"} {
+			_, err := runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-1", Email: email})
+			Must(t, err)
+		}
+		time.Sleep(time.Second)
+		n, err := f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}, KeepSpace: true})
+		if err != nil || n.Events != 1 {
+			t.Fatalf("erased %+v (%v)", n, err)
+		}
+		if got := Emails(t, f.Bus, "late"); got != "[erased] ann@example.org " {
+			t.Errorf("it is handed %s", got)
+		}
+	})
+}

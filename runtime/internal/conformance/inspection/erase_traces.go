@@ -3,6 +3,7 @@ package inspection
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,29 @@ func (env *Env) LeaveTraces(t *testing.T, path string, n int) (bus *runtime.Bus,
 	Must(t, edits.PauseTypes(t.Context(), "order.*", "asked by "+Zeb))
 	Must(t, edits.ResumeTypes(t.Context(), "order.*"))
 	return f.Bus, greeted
+}
+
+// Emails subscribes to all events about people that the log has, and returns the addresses of
+// those that are handled until nothing is pending.
+func Emails(t *testing.T, bus *runtime.Bus, name string) string {
+	t.Helper()
+	var all Handled
+	var emails sync.Map
+	_, err := runtime.Subscribe(bus, registeredType, name, func(_ context.Context, e runtime.Event[Registered]) error {
+		emails.Store(e.Payload.Email, true)
+		return all.Handle(e.Payload.Age, 0)
+	}, runtime.FromBeginning())
+	Must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	Must(t, bus.WaitIdle(ctx))
+	text := ""
+	for _, email := range []string{"[erased]", "ann@example.org", Zeb} {
+		if _, seen := emails.Load(email); seen {
+			text += email + " "
+		}
+	}
+	return text
 }
 
 // settle waits until nothing is pending, in real time.
