@@ -76,7 +76,7 @@ func TestAnEventIsShownWithAllThatBecameOfIt(t *testing.T) {
 		dead := newest(t, f, inspect.Filter{Status: inspect.StatusDLQ})
 		got := shows(t, p, "/event?id="+dead.ID.String()[:18],
 			"A customer placed an order.", "What is on the receipt.", "In cents.", `<code><bdi>3</bdi></code>`, // the payload with its docs
-			"order 3: the printer is on fire", "Failed attempt 2: error", `<circle class="failed"`, `<g class="dead"`, // attempts
+			"order 3: the printer is on fire", "Failed attempt 2: error", `<circle class="failed"`, `<svg class="dead"`, // attempts
 			"busgen events show", "busgen dlq retry", "busgen dlq discard", "&#34;seq&#34;", // commands and the row
 			"No handler has published it")
 		if strings.Contains(got, "<form") || strings.Contains(got, "If it keeps failing") {

@@ -64,7 +64,6 @@ var functions = template.FuncMap{
 	"failed":  attemptsFailed,
 	"short":   func(text string) string { return clip(text, 200) },
 	"clip":    func(text string) string { return clip(text, mostBytes) },
-	"wider":   func(n int) int { return n + 16 }, // a picture with room for marks at its ends
 	"buttons": func(b button, may bool) shownButton { return shownButton{b, may} },
 }
 

@@ -44,28 +44,23 @@ func predictOne(d inspect.DeliveryState) []prediction {
 // mark is something on the time axis of a delivery.
 type mark struct {
 	Kind string  // failed, next, dead, discarded, crash, now
-	X    float64 // of axisWidth
+	X    float64 // percent of the axis
 	What string  // in words
 }
 
 // axis is the span of time that all deliveries of an event share.
 type axis struct{ From, To time.Time }
 
-const axisWidth = 1000
-
 // mostMarks is how many marks of one kind a delivery has.
 const mostMarks = 100
 
-// Width is that of the picture.
-func (axis) Width() int { return axisWidth }
-
-// x is where a time is.
+// x is where a time is, in percent, with room for the marks at both ends.
 func (a axis) x(t time.Time) float64 {
 	if !a.To.After(a.From) {
-		return 0
+		return 1
 	}
 	share := float64(t.Sub(a.From)) / float64(a.To.Sub(a.From))
-	return float64(int(axisWidth*min(max(share, 0), 1)*10)) / 10
+	return 1 + float64(int(980*min(max(share, 0), 1)))/10
 }
 
 // spread lays the deliveries on a time axis, which begins with the event and ends with
