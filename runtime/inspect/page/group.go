@@ -6,7 +6,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-var groupSheet = sheet{path: "group", title: "Group", template: "group", fill: fillGroup}
+var groupSheet = sheet{path: "group", title: "Group", live: true, template: "group", fill: fillGroup}
 
 // groupPage is the Data of the page of a group of dead letters.
 type groupPage struct {

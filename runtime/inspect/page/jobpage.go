@@ -6,7 +6,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-var jobSheet = sheet{path: "job", title: "Job", template: "job", fill: fillJob}
+var jobSheet = sheet{path: "job", title: "Job", live: true, template: "job", fill: fillJob}
 
 // jobPage is the Data of the page of a job. It shows the same after a reload, in another
 // browser and after the process was killed: the audit has the progress.

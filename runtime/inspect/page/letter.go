@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -20,7 +19,6 @@ type letterPage struct {
 	letterRow
 	Group    string // the address of its group
 	MayEdit  bool   // the file was opened with editing
-	Hidden   bool   // of the payload some values are not shown, so it cannot be edited here
 	Payload  string // for the editor; empty if it is too long or no text
 	ID       string // of the event, sealed for the form
 	For      string // the subscription, sealed
@@ -45,14 +43,11 @@ func fillLetter(q *request) (any, error) {
 		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandLine("dlq edit", nil, target, letter.Key.String()),
 	}
 	data.Hides = strings.Contains(string(letter.Payload), inspect.HiddenValue)
-	if data.Hidden = hides(letter.Payload); !data.Hidden && len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) && !data.Hides {
+	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) && !data.Hides {
 		data.Payload = editable(letter.Payload)
 	}
 	return data, nil
 }
-
-// hides tells whether values of a payload are not shown.
-func hides(payload []byte) bool { return bytes.Contains(payload, []byte(inspect.HiddenValue)) }
 
 // letter returns the dead letter that the address names.
 func (q *request) letter() (inspect.DeadLetter, error) {
@@ -163,11 +158,7 @@ func editLetterAction(q *request, as *inspect.File) (done, next string, err erro
 	if !q.page.sensitive && strings.Contains(q.PostForm.Get("payload"), inspect.HiddenValue) {
 		return "", "", badRequest("The payload has a value that this page hides. Nothing was changed.")
 	}
-	payload := []byte(q.PostForm.Get("payload"))
-	if hides(payload) {
-		return "", "", badRequest("The payload has " + inspect.HiddenValue + " in place of values that this page does not show. Nothing was changed.")
-	}
-	id, err := as.Edit(q.Context(), key, payload)
+	id, err := as.Edit(q.Context(), key, []byte(q.PostForm.Get("payload")))
 	if err != nil {
 		return "", "", err
 	}

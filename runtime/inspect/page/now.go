@@ -4,7 +4,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-var nowSheet = sheet{path: "", title: "Now", menu: true, template: "now", fill: fillNow}
+var nowSheet = sheet{path: "", title: "Now", menu: true, live: true, template: "now", fill: fillNow}
 
 // now is the Data of the page "Now".
 type now struct {
@@ -13,6 +13,7 @@ type now struct {
 	Subscriptions []subscriptionRow
 	Breakers      []breakerRow
 	Pauses        []pauseRow
+	PauseTypes    button
 }
 
 // subscriptionRow is a subscription with what can be done about it.
@@ -26,12 +27,14 @@ type subscriptionRow struct {
 type breakerRow struct {
 	inspect.Breaker
 	Error long
+	Close button
 }
 
 // pauseRow is a pause.
 type pauseRow struct {
 	inspect.PauseState
-	Why long
+	Why    long
+	Resume *button // of event types; a subscription has its button in its row
 }
 
 func fillNow(q *request) (any, error) {
@@ -40,15 +43,15 @@ func fillNow(q *request) (any, error) {
 		return nil, err
 	}
 	q.page.named(status.Path)
-	n := now{Status: status, Health: healthOf(status)}
+	n := now{Status: status, Health: healthOf(status), PauseTypes: pauseTypes(status.Path)}
 	for _, s := range status.Subscriptions {
 		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s)})
 	}
 	for _, b := range status.Breakers {
-		n.Breakers = append(n.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription)})
+		n.Breakers = append(n.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription), closeBreaker(status.Path, b.Subscription)})
 	}
 	for _, p := range status.Pauses {
-		n.Pauses = append(n.Pauses, pauseRow{p, cut(p.Reason, "pause", "subscription", p.Subscription, "types", p.Types)})
+		n.Pauses = append(n.Pauses, pauseRow{p, cut(p.Reason, "pause", "subscription", p.Subscription, "types", p.Types), resumeTypes(status.Path, p)})
 	}
 	return n, nil
 }

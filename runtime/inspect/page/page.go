@@ -28,6 +28,7 @@ type Page struct {
 
 	work   work // jobs
 	counts counts
+	watch  watch
 
 	closing context.Context // ends with Close
 	end     context.CancelFunc

@@ -15,7 +15,7 @@ var planSheet = sheet{path: "plan", title: "Dry run", template: "plan", fill: fi
 // is changed by looking at it.
 type plan struct {
 	order
-	Message string // of the group
+	Message string // of its newest letter
 	CLI     string
 	Fields  []field
 }
@@ -29,12 +29,18 @@ func fillPlan(q *request) (any, error) {
 	if err := o.read(q.FormValue); err != nil {
 		return nil, err
 	}
-	g, err := q.group(group)
+	if group == "" {
+		return nil, badRequest("The address names no group.")
+	}
+	newest, _, err := q.file().DeadLetters(q.Context(), inspect.Filter{Group: group}, inspect.Page{Limit: 1})
+	if err == nil && len(newest) == 0 {
+		err = &inspect.NotFoundError{Thing: "group of dead letters", Name: group}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if g.Last.After(o.Until) {
-		o.Until = g.Last // by the clock of another machine
+	if newest[0].DeadAt.After(o.Until) {
+		o.Until = newest[0].DeadAt // by the clock of another machine
 	}
 	if o.Of, err = q.file().CountDeadLetters(q.Context(), o.filter()); err != nil {
 		return nil, err
@@ -43,7 +49,8 @@ func fillPlan(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := plan{order: o, Message: g.Message[:min(len(g.Message), errorShown)], CLI: o.commandLine(target, 0)}
+	message := cutAt(errorShown, newest[0].LastAttempt().Error, "").Text
+	data := plan{order: o, Message: message, CLI: o.commandLine(target, 0)}
 	for name, value := range map[string]string{
 		"kind": o.Kind, "group": o.Group, "until": o.Until.Format(time.RFC3339Nano), "of": strconv.Itoa(o.Of), "reason": o.Reason,
 		"limit": strconv.Itoa(o.Limit), "canary": strconv.Itoa(o.Canary), "rate": strconv.FormatFloat(o.Rate, 'g', -1, 64),

@@ -7,7 +7,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-var problemsSheet = sheet{path: "problems", title: "Problems", menu: true, template: "problems", fill: fillProblems}
+var problemsSheet = sheet{path: "problems", title: "Problems", menu: true, live: true, template: "problems", fill: fillProblems}
 
 // problems is the Data of the page "Problems": the dead letters by their cause.
 type problems struct {

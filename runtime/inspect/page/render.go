@@ -24,6 +24,7 @@ type view struct {
 	Menu   []link
 	File   string // as command lines name it
 	Name   string // the last part of it
+	Live   bool   // a browser loads it again when something changes
 	MayAct bool   // there are buttons
 	Actor  string
 	Note   *note // what an action has just done
@@ -106,7 +107,7 @@ func (p *Page) show(w http.ResponseWriter, q *request, s *sheet) error {
 		return err
 	}
 	v.Name = v.File[strings.LastIndexAny(v.File, `/\`)+1:]
-	v.Data = data
+	v.Data, v.Live = data, s.live
 	v.Note = p.noteOf(q.URL.Query().Get("done"))
 	q.giveBack() // a browser may read slowly
 	return write(w, http.StatusOK, s.template, v)

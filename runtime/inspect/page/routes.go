@@ -27,6 +27,10 @@ var actions = map[string]action{
 	"pause":  pauseAction,
 	"resume": resumeAction,
 
+	"pause-types":   pauseTypesAction,
+	"resume-types":  resumeTypesAction,
+	"close-breaker": closeBreakerAction,
+
 	"start-job":      startJobAction,
 	"resume-job":     resumeJobAction,
 	"stop-job":       stopJobAction,
@@ -61,6 +65,7 @@ var texts = map[string]text{
 // answers are for what is no page, by the last part of the path.
 var answers = map[string]answer{
 	"text":      showText,
+	"live":      live,
 	"style.css": asset("style.css", "text/css; charset=utf-8"),
 	"script.js": asset("script.js", "text/javascript; charset=utf-8"),
 	"icon.svg":  asset("icon.svg", "image/svg+xml"),
@@ -71,6 +76,7 @@ type sheet struct {
 	path     string // the last part of its path; empty for the first page
 	title    string
 	menu     bool   // it is in the menu
+	live     bool   // browsers load it again when something changes
 	template string // the name of a file in templates, without .html
 
 	// fill returns the Data of its view. The function gets what it needs from the address:

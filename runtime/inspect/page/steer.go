@@ -1,0 +1,70 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// pauseTypes is the button that pauses events by their type.
+func pauseTypes(target string) button {
+	return button{
+		Action: "pause-types", Label: "Pause", Of: "event types", Ask: []ask{{"types", "Types: a name, or a pattern such as order.*"}, {"reason", "Reason"}},
+		CLI: commandLine("subscriptions pause", []string{"--type", "TYPES"}, target),
+	}
+}
+
+// resumeTypes is the button of a pause of types, or nil for one of a subscription.
+func resumeTypes(target string, p inspect.PauseState) *button {
+	if p.Types == "" {
+		return nil
+	}
+	return &button{
+		Action: "resume-types", Label: "Resume", Of: p.Types, Fields: []field{sealedField("types", p.Types)},
+		CLI: commandLine("subscriptions resume", []string{"--type", p.Types}, target),
+	}
+}
+
+// closeBreaker is the button of a circuit breaker.
+func closeBreaker(target, subscription string) button {
+	return button{
+		Action: "close-breaker", Label: "Close", Of: subscription, Fields: []field{sealedField("subscription", subscription)},
+		CLI: commandLine("breakers close", nil, target, subscription),
+	}
+}
+
+func pauseTypesAction(q *request, as *inspect.File) (done, next string, err error) {
+	types := q.PostForm.Get("types")
+	if types == "" {
+		return "", "", badRequest("Say which types to pause. Nothing was changed.")
+	}
+	if err := as.PauseTypes(q.Context(), types, q.PostForm.Get("reason")); err != nil {
+		if statusOf(err) == 500 { // no pattern
+			err = badRequest(err.Error())
+		}
+		return "", "", err
+	}
+	return fmt.Sprintf("Events of type %s are paused.", types), "", nil
+}
+
+func resumeTypesAction(q *request, as *inspect.File) (done, next string, err error) {
+	types, err := q.name("types")
+	if err != nil {
+		return "", "", err
+	}
+	if err := as.ResumeTypes(q.Context(), types); err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf("Events of type %s are resumed.", types), "", nil
+}
+
+func closeBreakerAction(q *request, as *inspect.File) (done, next string, err error) {
+	name, err := q.name("subscription")
+	if err != nil {
+		return "", "", err
+	}
+	if err := as.CloseBreaker(q.Context(), name); err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf("The circuit breaker of %s is closed.", name), "", nil
+}
