@@ -104,10 +104,10 @@ func (env *Env) TestAPersonIsErasedAndOthersAreNot(t *testing.T) {
 func (env *Env) TestAnOpenEventIsErasedOnlyOnceItIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))
-		var seen []string
+		var seen lines
 		release := make(chan struct{})
 		f.register("greeter", func(r Registered) error {
-			seen = append(seen, r.Email)
+			seen.Write([]byte(r.Email + " "))
 			if r.Email == Zeb {
 				<-release
 			}
@@ -131,7 +131,7 @@ func (env *Env) TestAnOpenEventIsErasedOnlyOnceItIsSettled(t *testing.T) {
 		if err != nil || n.Events != 1 || n.Open != 0 {
 			t.Errorf("erased %+v (%v)", n, err)
 		}
-		if got := strings.Join(seen, " "); got != Zeb+" ann@example.org" {
+		if got := seen.String(); got != Zeb+" ann@example.org " {
 			t.Errorf("handled %s", got)
 		}
 	})
@@ -140,9 +140,9 @@ func (env *Env) TestAnOpenEventIsErasedOnlyOnceItIsSettled(t *testing.T) {
 func (env *Env) TestOpenEventsAreCancelledToBeErased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))
-		var seen []string
+		var seen lines
 		f.register("greeter", func(r Registered) error {
-			seen = append(seen, r.Email)
+			seen.Write([]byte(r.Email + " "))
 			return nil
 		})
 		f.MustStart()
@@ -156,7 +156,7 @@ func (env *Env) TestOpenEventsAreCancelledToBeErased(t *testing.T) {
 			t.Errorf("erased %+v (%v)", n, err)
 		}
 		time.Sleep(2 * time.Hour)
-		if got := strings.Join(seen, " "); got != "ann@example.org" {
+		if got := seen.String(); got != "ann@example.org " {
 			t.Errorf("handled %s", got)
 		}
 	})
