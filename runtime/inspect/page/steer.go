@@ -9,7 +9,7 @@ import (
 // pauseTypes is the button that pauses events by their type.
 func pauseTypes(target string) button {
 	return button{
-		Action: "pause-types", Label: "Pause", Of: "event types", Ask: []ask{{"types", "Types: a name, or a pattern such as order.*"}, {"reason", "Reason"}},
+		Action: "pause-types", Label: "Pause event types", Ask: []ask{{"types", "Types: a name, or a pattern such as order.*"}, {"reason", "Reason"}},
 		CLI: commandLine("subscriptions pause", []string{"--type", "TYPES"}, target),
 	}
 }
