@@ -13,7 +13,7 @@ import (
 //   - Exactly: the claim is stored before the handler is called. Only handlers in the stored
 //     cursor can run, so that a process that dies with one of them was ended by it.
 //   - Busy, which the stored cursor says: handlers run that may not be in it, because so many
-//     begin that waiting would cost too much. Their claims are stored every flushDelay. After a
+//     begin that waiting would cost too much. Their claims are stored within busyDelay. After a
 //     crash nobody knows who has ended the process, so it counts for nobody.
 //
 // A unit is busy when more handlers begin than burst in exactWindow, or burstOfAll in all units
@@ -80,6 +80,7 @@ func (u *unit) calmDown() {
 	case !u.busyMode || !u.owns():
 	case u.isCalm():
 		u.changed(false)
+		u.calm.Reset(exactWindow) // a handler may begin before that is stored
 	default:
 		u.calm.Reset(exactWindow - time.Since(u.begunAt))
 	}
@@ -145,7 +146,7 @@ func (u *unit) begin(f *flight, started time.Time) {
 	if !f.begun {
 		u.atWork = append(u.atWork, f)
 	}
-	f.begun, f.started = true, started
+	f.begun, f.returned, f.started = true, false, started // a member of a group may have returned before
 }
 
 // cancelled reports whether somebody has cancelled a delivery. The caller holds mu.

@@ -81,6 +81,8 @@ func (u *unit) commit() (more bool) {
 		l.mu.Unlock()
 		return false
 	}
+	unsure := u.unsure
+	u.unsure = false // unless something cannot be looked up again
 	var keys lookedUp
 	var asked map[int64]*engine.Record
 	taken, all := u.takeEnded(), len(u.queue)
@@ -89,14 +91,13 @@ func (u *unit) commit() (more bool) {
 		l.mu.Unlock()
 		var err error
 		if keys, err = u.lookUp(taken); err != nil {
-			if !u.unsure && !l.isClosed() {
+			if !unsure && !l.isClosed() {
 				l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)
 			}
 			u.unsure = true
 			u.pause(time.Second)
 			return true
 		}
-		u.unsure = false
 		if asks {
 			asked = u.askedEvents()
 		}
@@ -118,7 +119,7 @@ func (u *unit) commit() (more bool) {
 	if u.plan = p; len(p.msgs) == 0 {
 		u.complete(p)
 		l.mu.Unlock()
-		return false
+		return all > len(taken)
 	}
 	u.openLane()
 	l.mu.Unlock()

@@ -107,9 +107,13 @@ func (c *consumer) beginQuickly(d *engine.Delivery, started time.Time) bool {
 		if !f.begun {
 			w.begun = append(w.begun, f)
 		}
-		f.begun, f.started, w.last = true, started, started
+		f.begun, f.returned, f.started, w.last = true, false, started, started
 	}
+	first := room > 0 && len(w.begun) == 1
 	w.mu.Unlock()
+	if first {
+		c.unit.signal(false) // the claim is stored even if the handler never returns
+	}
 	if room%turnsInARow == turnsInARow/2 {
 		runtime.Gosched()
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -173,5 +174,76 @@ func TestFlightsAreInTheOrderOfTheirEvents(t *testing.T) {
 	}
 	if fs.of(9) != made[9] || fs.of(4) != nil || fs.of(11) != nil {
 		t.Error("an event has another flight than its own")
+	}
+}
+
+// The timer that finds a unit calm looks again: a handler that begins before that is stored
+// keeps the unit busy.
+func TestAUnitThatWasFoundCalmIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, all := newBusyUnit(t, 2)
+		u := c.unit
+		u.calm.Reset(exactWindow)
+		time.Sleep(exactWindow + time.Millisecond) // it is calm, and nothing is stored yet
+		c.run(all[0])
+		u.shut()
+		p := u.makePlan(u.takeEnded(), nil, nil)
+		u.plan = p
+		u.complete(p)
+		if !u.busyMode {
+			t.Fatal("the unit is calm although a handler has just begun")
+		}
+		for range 2 { // the signals of what was stored
+			select {
+			case <-u.now:
+			case <-u.soon:
+			default:
+			}
+		}
+		time.Sleep(3 * exactWindow)
+		select {
+		case <-u.soon:
+		default:
+			t.Fatal("nobody looks whether the unit is calm")
+		}
+		if u.makePlan(nil, nil, nil); u.busyMode {
+			t.Error("the unit is busy, although nothing begins")
+		}
+	})
+}
+
+// The claim of a handler that never returns is stored, so that a crash is blamed on it.
+func TestAHandlerThatBeginsOnTheLaneIsToBeStored(t *testing.T) {
+	c, all := newBusyUnit(t, 1)
+	c.beginQuickly(all[0], time.Now())
+	select {
+	case <-c.unit.soon:
+	default:
+		t.Error("nothing is to be stored")
+	}
+}
+
+// The members of a group begin one after the other with the same delivery. One that is left
+// behind keeps its claim, although another has returned before.
+func TestAMemberThatIsLeftBehindKeepsItsClaim(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		t.Run(fmt.Sprint("closed lane ", closed), func(t *testing.T) {
+			c, all := newBusyUnit(t, 1)
+			d := all[0]
+			if closed {
+				c.unit.busyMode = false
+				c.unit.begin(c.flight(d), time.Now())
+				c.End(d)
+				c.unit.begin(c.flight(d), time.Now())
+			} else {
+				c.beginQuickly(d, time.Now())
+				c.endQuickly(d)
+				c.beginQuickly(d, time.Now())
+			}
+			c.Settle(d, engine.Disposition{Kind: engine.Snooze})
+			if len(c.unit.left) != 1 {
+				t.Errorf("%d handlers are left behind, want 1", len(c.unit.left))
+			}
+		})
 	}
 }

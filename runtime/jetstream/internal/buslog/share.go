@@ -139,7 +139,7 @@ func (u *unit) lose(at int) {
 	u.forgetLeft(at)
 	if u.moved = true; !u.owns() {
 		u.setBusy(false)
-		u.doubts, u.sub.due = nil, nil
+		u.plan, u.doubts, u.sub.due = nil, nil, nil
 		u.timer.Stop()
 	}
 	u.noteWritten()
