@@ -64,11 +64,12 @@ var texts = map[string]text{
 
 // answers are for what is no page, by the last part of the path.
 var answers = map[string]answer{
-	"text":      showText,
-	"live":      live,
-	"style.css": asset("style.css", "text/css; charset=utf-8"),
-	"script.js": asset("script.js", "text/javascript; charset=utf-8"),
-	"icon.svg":  asset("icon.svg", "image/svg+xml"),
+	"text":          showText,
+	"live":          live,
+	"style.css":     asset("style.css", "text/css; charset=utf-8"),
+	"script.js":     asset("script.js", "text/javascript; charset=utf-8"),
+	"icon.svg":      asset("icon.svg", "image/svg+xml"),
+	"incident.html": exportIncident,
 }
 
 // sheet is a page.
