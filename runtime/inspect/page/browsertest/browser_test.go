@@ -144,7 +144,7 @@ func (b *browser) press(action string) error {
 	fill := fmt.Sprintf(`(() => {
 		const form = document.querySelector('form[action="./%s"]');
 		for (let e = form; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
-		for (const input of form.querySelectorAll('input[type="text"]:not([value])')) input.value = input.name === "to" ? "beginning" : input.name === "reason" ? "a test" : input.value;
+		for (const input of form.querySelectorAll('input[type="text"]:not([value])')) input.value = {to: "beginning", reason: "a test", types: "report.*"}[input.name] ?? input.value;
 		form.querySelector("button").id = "pressed";
 		return form.querySelector("button").getBoundingClientRect().height > 0;
 	})()`, action)

@@ -13,6 +13,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
 	"github.com/busgen/busgen/runtime/inspect/page/fromfile"
@@ -92,6 +93,11 @@ func subscribe(t *testing.T, bus *runtime.Bus) {
 	_, err = events.SubscribeOrderPlaced(bus, events.OnOrderPlacedPrintGiftCard, func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil })
 	must(t, err)
 	_, err = events.SubscribeUserRegistered(bus, "greeter", func(context.Context, runtime.Event[events.UserRegistered]) error { return nil })
+	must(t, err)
+	// Its circuit breaker opens at once, and stays open.
+	_, err = events.SubscribeUserRegistered(bus, "newsletter", func(context.Context, runtime.Event[events.UserRegistered]) error {
+		return errors.New("the mail provider does not answer")
+	}, runtime.WithBreaker(breaker.On(), breaker.MinSamples(1), breaker.OpenFor(time.Hour)))
 	must(t, err)
 }
 
