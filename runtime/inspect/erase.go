@@ -126,11 +126,14 @@ func (f *File) Erase(ctx context.Context, e Erasure) (Erased, error) {
 			err = wrong
 			break
 		}
+		before := all
 		var more Erased
 		more, err = f.stored().Erase(ctx, spec)
 		more.Events, more.DeadLetters, more.Attempts = all.Events+more.Events, all.DeadLetters+more.DeadLetters, all.Attempts+more.Attempts
 		more.Texts += all.Texts
-		all = more
+		if all = more; all.Events == before.Events && all.Open == before.Open && slices.Equal(all.OpenIDs, before.OpenIDs) {
+			break // a further round would do the same
+		}
 	}
 	if err != nil || e.KeepSpace {
 		return all, err

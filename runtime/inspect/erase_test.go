@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/busgen/busgen/runtime/inspect"
@@ -112,5 +113,33 @@ func TestAnErasureThatIsKilledIsCompletedByTheNext(t *testing.T) {
 	}
 	if got := queryRow(t, path, "SELECT count(*) FROM busgen_log WHERE payload LIKE '%ann@%'"); got < "120" || strings.HasPrefix(got, "0") {
 		t.Errorf("%s events of others", got)
+	}
+}
+
+// The file of a program that has died while a handler ran has a delivery that runs.
+func TestWhatADeadProgramWasAtIsErased(t *testing.T) {
+	path := SQLite.Target(t)
+	copied := path + ".copy"
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		bus := SQLite.Greeting(t, path, func() { <-release })
+		time.Sleep(time.Minute)
+		queryRow(t, path, "VACUUM INTO '"+copied+"'")
+		close(release)
+		Must(t, bus.Shutdown(context.Background()))
+	})
+	if got := queryRow(t, copied, "SELECT state FROM busgen_deliveries"); got != "running" {
+		t.Fatalf("the delivery is %s", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rounds := 0
+	n, err := SQLite.Outside(t, copied).Erase(ctx, inspect.Erasure{Values: []string{Zeb}, CancelOpen: true, Progress: func(inspect.Erased) {
+		if rounds++; rounds > 50 {
+			cancel()
+		}
+	}})
+	if err != nil || n.Events != 1 || n.Open != 0 {
+		t.Errorf("erased %+v (%v)", n, err)
 	}
 }

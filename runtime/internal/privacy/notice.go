@@ -3,6 +3,7 @@ package privacy
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 )
 
 // A dead-letter notice carries the payload of the event that has died, in base64, with its type, metadata and the
@@ -19,7 +20,7 @@ func NoticeType(payload []byte) string {
 	return n.Type
 }
 
-// inNotice replaces the parts of a notice. Without a part that it should have, it is no notice, and ok is false.
+// inNotice replaces the parts of a notice; metadata that becomes nil is gone. Without a part that it should have, it is no notice, and ok is false.
 func inNotice(payload []byte, replace func(version int, event []byte) []byte, text func(string) string, metadata func(json.RawMessage) json.RawMessage) (json.RawMessage, bool) {
 	if !json.Valid(payload) || what(payload) != "an object" {
 		return nil, false
@@ -43,7 +44,7 @@ func inNotice(payload []byte, replace func(version int, event []byte) []byte, te
 			all[i].value = metadata(m.value)
 		}
 	}
-	return object(all), true
+	return object(slices.DeleteFunc(all, func(m member) bool { return m.value == nil })), true
 }
 
 // HideNotice is [Shape.Hide] for a notice.

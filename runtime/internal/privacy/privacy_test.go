@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -137,4 +138,13 @@ func TestNothingOfAValueIsLeftInAText(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestANoticeWithoutWhatIsLeftOfItsMetadataIsJSON(t *testing.T) {
+	nothing := func(json.RawMessage) json.RawMessage { return nil }
+	notice := `{"type":"user.registered","version":3,"payload":"e30=","error":"no mailbox","metadata":{"asked-by":"Ada"},"failures":2}`
+	got := string(Read(schema).RedactNotice([]byte(notice), Person{"Ada"}, false, nothing))
+	if want := `{"type":"user.registered","version":3,"payload":"e30=","error":"[erased]","failures":2}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
 
 const (
@@ -182,7 +183,11 @@ func (e *eraser) cluster(c *database.Conn, seq int64) error {
 			return err
 		}
 		for _, d := range deliveries {
-			if d.open() {
+			open, err := isOpen(c, r.seq, d)
+			if err != nil {
+				return err
+			}
+			if open {
 				e.n.Open++
 				if len(e.n.OpenIDs) < engine.ErasedIDs {
 					e.n.OpenIDs = append(e.n.OpenIDs, r.id)
@@ -200,6 +205,20 @@ func (e *eraser) cluster(c *database.Conn, seq int64) error {
 		}
 	}
 	return nil
+}
+
+// isOpen reports whether a handler may be at work at a delivery, or may begin. The handler of
+// one that is discarded may be at work until the process that dispatches has answered.
+func isOpen(c *database.Conn, seq int64, d deliveryState) (bool, error) {
+	if !d.cancelled {
+		return d.open(), nil
+	}
+	owned, err := locks.IsOwned(c.Path)
+	if err != nil || !owned {
+		return false, err // the next process knows what is discarded before it begins
+	}
+	answer, err := c.Int64("SELECT coalesce(max(answer), 0) FROM busgen_cancelled WHERE seq = ? AND subscription = ?", seq, d.subscription)
+	return d.open() || answer != answerNone, err
 }
 
 // editedTogether returns an event and all that operators have made of it, or it of. It is
@@ -287,8 +306,8 @@ func (e *eraser) texts(ctx context.Context) error {
 				}
 				row := []any{clean}
 				for n, name := range strings.Split(where.key, ", ") {
-					if name == "seq" && e.passed[s.ColumnInt64(n+1)] {
-						return nil // a dry run: it is one of an event that is erased as a whole
+					if name == "seq" && e.spec.DryRun && e.passed[s.ColumnInt64(n+1)] {
+						return nil // it is one of an event that is erased as a whole
 					}
 					if s.ColumnType(n+1) == sqlite3.INTEGER {
 						row = append(row, s.ColumnInt64(n+1))

@@ -137,6 +137,58 @@ func (env *Env) TestAnOpenEventIsErasedOnlyOnceItIsSettled(t *testing.T) {
 	})
 }
 
+// The handler of a delivery that was discarded ends when it likes, with an error of its own.
+func (env *Env) TestAnEventIsNotErasedWhileItsHandlerRunsThoughItIsDiscarded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		release := make(chan struct{})
+		f.register("greeter", func(r Registered) error {
+			<-release
+			return runtime.Permanent(greetInVain(r))
+		})
+		f.MustStart()
+		receipt, err := runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-1", Email: Zeb})
+		Must(t, err)
+		time.Sleep(time.Millisecond)
+		Must(t, Second(f.File.DiscardEvent(t.Context(), receipt.ID, "", "not wanted")))
+		for _, cancel := range []bool{false, true} {
+			n, err := f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}, CancelOpen: cancel})
+			if err != nil || n.Events != 0 || n.Open != 1 {
+				t.Errorf("while its handler runs: erased %+v (%v)", n, err)
+			}
+		}
+		close(release)
+		time.Sleep(time.Minute)
+		n, err := f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}})
+		if seen := seenBy(t, f.File, receipt); err != nil || n.Events == 0 || n.Open != 0 || strings.Contains(seen, "zebediah") {
+			t.Errorf("afterwards: erased %+v (%v), seen:\n%s", n, err, seen)
+		}
+	})
+}
+
+func (env *Env) TestANoticeOfAnErasedEventCanStillBeHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", func(r Registered) error { return runtime.Permanent(greetInVain(r)) })
+		var seen lines
+		_, err := runtime.SubscribeDead(f.Bus, registeredType, "morgue", func(_ context.Context, e runtime.Event[runtime.DeadLetter[Registered]]) error {
+			seen.Write([]byte(e.Payload.Event.Payload.Email + " "))
+			return nil
+		})
+		Must(t, err)
+		f.MustStart()
+		_, err = runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-1", Email: Zeb}, runtime.WithMetadata(map[string]string{"asked-by": Zeb}))
+		Must(t, err)
+		time.Sleep(time.Minute)
+		Must(t, Second(f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}})))
+		Must(t, Second(f.File.Replay(t.Context(), "morgue", inspect.Selection{Filter: inspect.Filter{Types: []string{"$dead.user.registered"}}})))
+		time.Sleep(time.Minute)
+		if got := seen.String(); got != Zeb+" [erased] " {
+			t.Errorf("handled %s", got)
+		}
+	})
+}
+
 func (env *Env) TestOpenEventsAreCancelledToBeErased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))

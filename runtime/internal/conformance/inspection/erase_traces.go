@@ -75,6 +75,19 @@ func Emails(t *testing.T, bus *runtime.Bus, name string) string {
 	return text
 }
 
+// Greeting opens a bus that greets the person, and returns it.
+func (env *Env) Greeting(t *testing.T, path string, greet func()) *runtime.Bus {
+	t.Helper()
+	f := env.openPeople(t, path)
+	f.register("greeter", func(Registered) error {
+		greet()
+		return nil
+	})
+	f.MustStart()
+	Must(t, Second(runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-1", Email: Zeb})))
+	return f.Bus
+}
+
 // settle waits until nothing is pending, in real time.
 func (f *peopleFixture) settle() {
 	f.t.Helper()
