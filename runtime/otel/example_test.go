@@ -21,11 +21,11 @@ import (
 func ExampleInstrument() {
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	traces := busotel.Instrument(busotel.WithTracerProvider(provider)) // an option of events.Open
 	ctx := context.Background()
 	folder, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(folder)
-	bus, err := events.Open(ctx, filepath.Join(folder, "shop.db"),
-		busotel.Instrument(busotel.WithTracerProvider(provider)),
+	bus, err := events.Open(ctx, filepath.Join(folder, "shop.db"), traces,
 		runtime.WithLogger(slog.New(busotel.LogHandler(slog.DiscardHandler))))
 	if err != nil {
 		fmt.Println(err)
