@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/google/uuid"
 )
+
+var errHidden = errors.New("it has " + HiddenValue + ", which stands for a value that is not shown: write the value")
 
 // Edit makes a new event from a dead letter, with another payload, for the one
 // subscription that had given up on it, due now. The new event has the type, the
@@ -26,7 +29,10 @@ func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, er
 	if err != nil {
 		return uuid.Nil, err
 	}
-	err = f.check(letter.Type, letter.Version, payload)
+	hidden := []byte(HiddenValue)
+	if err = f.check(letter.Type, letter.Version, payload); bytes.Contains(payload, hidden) && !bytes.Contains(letter.Payload, hidden) {
+		err = errHidden
+	}
 	var compact bytes.Buffer
 	if err == nil {
 		err = json.Compact(&compact, payload)

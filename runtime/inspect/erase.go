@@ -189,6 +189,10 @@ func (f *File) erasure(ctx context.Context, e Erasure) (spec engine.Erasure, err
 			return spec, err
 		}
 		shapes[eventType] = privacy.Read(stored.Text)
+		chosen := len(globs) == 0 || slices.ContainsFunc(globs, func(g glob.Pattern) bool { return g.Match(eventType) })
+		if e.Field == "" && chosen && shapes[eventType].Unknown() {
+			return spec, fmt.Errorf("the schema of %s cannot be read, so its personal fields are not known: use a newer busgen, name the field, or choose other types", eventType)
+		}
 	}
 	metadata := func(m json.RawMessage) json.RawMessage { return ownMetadata(m, inTexts) }
 	return engine.Erasure{
@@ -208,10 +212,17 @@ func (f *File) erasure(ctx context.Context, e Erasure) (spec engine.Erasure, err
 			}
 			return shapes[eventType].Redact(version, payload, person, e.Whole)
 		},
-		Metadata: metadata,
-		Text:     inTexts.Erase,
-		Mentions: inTexts.Mentioned,
-		Detail:   describeErasure(e), DryRun: e.DryRun, KeepSpace: e.KeepSpace, Progress: e.Progress,
+		Metadata:     metadata,
+		Text:         inTexts.Erase,
+		MetadataText: inTexts.EraseValues,
+		Notice:       inTexts.EraseInNotice,
+		Mentions: func(eventType string, payload []byte) bool {
+			if strings.HasPrefix(eventType, engine.DeadType("")) {
+				return inTexts.MentionedInNotice(payload)
+			}
+			return inTexts.Mentioned(payload)
+		},
+		Detail: describeErasure(e), DryRun: e.DryRun, KeepSpace: e.KeepSpace, Progress: e.Progress,
 	}, nil
 }
 

@@ -3,6 +3,8 @@ package inspect_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -141,5 +143,62 @@ func TestWhatADeadProgramWasAtIsErased(t *testing.T) {
 	}})
 	if err != nil || n.Events != 1 || n.Open != 0 {
 		t.Errorf("erased %+v (%v)", n, err)
+	}
+}
+
+// An operator writes what the erasure is not told of, and undoes or imports what was before.
+func TestWhatWasEditedIsErasedAndDoesNotComeBack(t *testing.T) {
+	path := SQLite.Target(t)
+	SQLite.LeaveTraces(t, path, 2)
+	file, err := inspect.Open(t.Context(), path, inspect.WithActor("ada"), inspect.WithEditing(func(string, int, []byte) error { return nil }))
+	Must(t, err)
+	defer file.Close()
+	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{Text: Zeb, Subscriptions: []string{"panicker"}}, inspect.Page{})
+	Must(t, err)
+	if _, err := file.Edit(t.Context(), letters[0].Key, []byte(`{"number":"c","email":"[hidden]","age":1,"plan":"","note":""}`)); !errors.As(err, new(*inspect.InvalidPayloadError)) {
+		t.Errorf("editing a hidden value in: %v", err)
+	}
+	var exported bytes.Buffer
+	Must(t, Second(file.Export(t.Context(), &exported, inspect.Filter{})))
+	Must(t, Second(file.Edit(t.Context(), letters[0].Key, []byte(`{"number":"c","email":"alias@example.com","age":1,"plan":"","note":""}`))))
+	for range 100 {
+		if queryRow(t, path, "SELECT count(*) FROM busgen_deliveries d JOIN busgen_log l USING (seq) WHERE d.state = 'dead' AND l.payload LIKE '%alias@%'") == "1" {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	n, err := file.Erase(t.Context(), ErasingZeb())
+	if err != nil || n.Open != 0 || !n.Clean {
+		t.Fatalf("%+v (%v)", n, err)
+	}
+	for _, name := range []string{"alias@example.com", base64.StdEncoding.EncodeToString([]byte(`{"number":"c","email":"alias@example.com"`))[:40]} {
+		if n := bytesOf(t, path, name); n != 0 {
+			t.Errorf("%s is left %d times", name, n)
+		}
+	}
+	undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: letters[1].EventID})
+	if err != nil || undone.Dead != 0 || undone.Left == 0 {
+		t.Errorf("undone %+v (%v)", undone, err)
+	}
+	if _, err = file.Import(t.Context(), &exported); err != nil {
+		t.Errorf("importing what was erased since: %v", err)
+	}
+	if n := bytesOf(t, path, "zebediah"); n != 0 {
+		t.Errorf("%d traces are back", n)
+	}
+}
+
+func TestASchemaThatCannotBeReadStopsAnErasure(t *testing.T) {
+	path := SQLite.Target(t)
+	SQLite.LeaveTraces(t, path, 2)
+	execute(t, path, `UPDATE busgen_schemas SET schema = '{"payload":{"a":"int128"}}'`)
+	file := SQLite.Outside(t, path)
+	erasing := ErasingZeb()
+	if _, err := file.Erase(t.Context(), erasing); err == nil || !strings.Contains(err.Error(), "the schema of user.registered cannot be read") {
+		t.Errorf("erasing by fields that are not known: %v", err)
+	}
+	erasing.Field = "email"
+	if n, err := file.Erase(t.Context(), erasing); err != nil || n.Events == 0 {
+		t.Errorf("by a field: %+v (%v)", n, err)
 	}
 }

@@ -30,8 +30,12 @@ type Erasure struct {
 	Metadata func(metadata json.RawMessage) json.RawMessage
 	// Text returns a text without the person, and whether that is another text.
 	Text func(text string) (string, bool)
+	// MetadataText is Text for the metadata of another event, which stays JSON.
+	MetadataText func(metadata string) (string, bool)
+	// Notice is Text for the payload of the dead-letter notice of another event.
+	Notice func(payload []byte) (json.RawMessage, bool)
 	// Mentions reports whether another payload has the person in it.
-	Mentions func(payload []byte) bool
+	Mentions func(eventType string, payload []byte) bool
 
 	Detail string // for the audit; it names nobody
 	DryRun bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,17 +17,20 @@ import (
 func (in *inspection) Erase(_ context.Context, spec engine.Erasure) (n engine.Erased, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	erased := map[int64]bool{}
+	erased, ids := map[int64]bool{}, map[uuid.UUID]bool{}
 	in.eachFrom(in.oldest, func(r *engine.Record) {
 		about := spec.Names(in.nameOf(r.Type), max(r.Version, 1), r.Payload)
+		if strings.HasPrefix(r.Type, engine.DeadType("")) && ids[engine.LineageOf(r.Metadata).ParentID] {
+			about = true // its event is erased
+		}
 		switch {
 		case about && in.isOpen(r):
 			n.Open++
 			n.OpenIDs = few(n.OpenIDs, r.ID)
 		case about:
 			n.Events++
-			erased[r.Seq] = true
-		case spec.Mentions(r.Payload):
+			erased[r.Seq], ids[r.ID] = true, true
+		case spec.Mentions(r.Type, r.Payload):
 			n.Mentions++
 			n.MentionIDs = few(n.MentionIDs, r.ID)
 		}
@@ -124,10 +128,16 @@ func (s *store) eraseTexts(spec engine.Erasure, erased map[int64]bool, n *engine
 		if erased[seq] {
 			continue
 		}
-		metadata := string(r.Metadata)
-		if clean(&metadata); metadata != string(r.Metadata) {
-			left := *r
-			left.Metadata = []byte(metadata)
+		left, changed := *r, 0
+		if metadata, other := spec.MetadataText(string(r.Metadata)); other {
+			left.Metadata, changed = []byte(metadata), changed+1
+		}
+		if strings.HasPrefix(r.Type, engine.DeadType("")) {
+			if payload, other := spec.Notice(r.Payload); other {
+				left.Payload, left.Memo, changed = payload, nil, changed+1
+			}
+		}
+		if n.Texts += changed; changed > 0 && !spec.DryRun {
 			s.events[seq] = &left
 			for _, sub := range s.subscriptions {
 				if d := sub.deliveries[seq]; d != nil {

@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func (v *Veil) structure(s *structure, value json.RawMessage) json.RawMessage {
 	case what(value) != "an object":
 		return v.hide(value) // it does not fit
 	}
-	all := members(value)
+	all, discriminator := members(value), s.discriminator
 	if s.variants != nil {
 		of := s.chosen(all)
 		if of == nil {
@@ -65,7 +66,9 @@ func (v *Veil) structure(s *structure, value json.RawMessage) json.RawMessage {
 	}
 	for i, m := range all {
 		switch f := s.byKey[m.key]; {
-		case f == nil: // of another version
+		case f == nil && discriminator != "" && m.key == discriminator:
+		case f == nil: // of another version, which may have called it sensitive
+			all[i].value = v.hide(m.value)
 		case f.sensitive:
 			all[i].value = v.hide(m.value)
 		default:
@@ -143,14 +146,21 @@ func (v *Veil) Text(text string) string {
 	return text
 }
 
-// forms are how a value is written in texts: as it is, and within quotation marks of Go or JSON.
+// forms are how a value is written in texts: as it is, within quotation marks of Go or JSON, and in URLs. Long ones
+// are first, since they may contain others.
 func forms(value string) []string {
 	all := []string{value}
+	for _, inURL := range []string{url.QueryEscape(value), url.PathEscape(value)} {
+		if !slices.Contains(all, inURL) {
+			all = append(all, inURL)
+		}
+	}
 	for _, quoted := range []string{strconv.Quote(value), string(quote(value)), strconv.QuoteToASCII(value), escaped(value)} {
 		if inner := quoted[1 : len(quoted)-1]; !slices.Contains(all, inner) {
 			all = append(all, inner)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) })
 	return all
 }
 

@@ -28,7 +28,7 @@ func (s *Shape) names(t *structure, value json.RawMessage, p Person, key string)
 	if t.custom != nil || t.enum != nil {
 		return false
 	}
-	all := members(value)
+	all, discriminator := members(value), t.discriminator
 	if t.variants != nil {
 		if t = t.chosen(all); t == nil {
 			return false
@@ -37,8 +37,8 @@ func (s *Shape) names(t *structure, value json.RawMessage, p Person, key string)
 	return slices.ContainsFunc(all, func(m member) bool {
 		f := t.byKey[m.key]
 		switch {
-		case f == nil:
-			return false
+		case f == nil: // of another version, which may have called it personal
+			return s.Personal() && (discriminator == "" || m.key != discriminator) && p.are(m.value)
 		case f.personal, f.name == key:
 			return p.are(m.value)
 		}

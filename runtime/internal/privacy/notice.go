@@ -83,3 +83,24 @@ func (s *Shape) NoticeNames(payload []byte, p Person, path string) (named bool) 
 	}, func(text string) string { return text }, func(m json.RawMessage) json.RawMessage { return m })
 	return named
 }
+
+// EraseInNotice erases the person from the error and the metadata of a notice, and reports whether it has changed.
+func (p Person) EraseInNotice(payload []byte) (left json.RawMessage, changed bool) {
+	erase := func(text string, erase func(string) (string, bool)) string {
+		clean, other := erase(text)
+		changed = changed || other
+		return clean
+	}
+	left, _ = inNotice(payload, func(_ int, event []byte) []byte { return event }, func(text string) string { return erase(text, p.Erase) },
+		func(m json.RawMessage) json.RawMessage { return json.RawMessage(erase(string(m), p.EraseValues)) })
+	return left, changed
+}
+
+// MentionedInNotice is [Person.Mentioned] for the payload in a notice.
+func (p Person) MentionedInNotice(payload []byte) (found bool) {
+	_, ok := inNotice(payload, func(_ int, event []byte) []byte {
+		found = p.Mentioned(event)
+		return event
+	}, func(text string) string { return text }, func(m json.RawMessage) json.RawMessage { return m })
+	return found || !ok && p.Mentioned(payload)
+}

@@ -49,7 +49,7 @@ func TestWhatDoesNotFitItsSchemaIsHidden(t *testing.T) {
 		`{"by":{"kind":"cash","iban":"NL12"}}`: `{"by":"[hidden]"}`,
 		`{"by":"NL12"}`:                        `{"by":"[hidden]"}`,
 		`null`:                                 `null`,
-		`{"email":null,"other":7}`:             `{"email":null,"other":7}`,
+		`{"email":null,"other":7}`:             `{"email":null,"other":"[hidden]"}`,
 	} {
 		if got, _ := Read(schema).Hide(3, []byte(in)); string(got) != want {
 			t.Errorf("%s is shown as %s", in, got)
@@ -146,5 +146,54 @@ func TestANoticeWithoutWhatIsLeftOfItsMetadataIsJSON(t *testing.T) {
 	got := string(Read(schema).RedactNotice([]byte(notice), Person{"Ada"}, false, nothing))
 	if want := `{"type":"user.registered","version":3,"payload":"e30=","error":"[erased]","failures":2}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAPersonIsErasedAfterAnEscape(t *testing.T) {
+	p := Person{"ada@example.org", `C:\ada`}
+	for text, want := range map[string]string{
+		`{"asked-by":"Ada \u003cada@example.org\u003e"}`:                             `{"asked-by":"Ada \u003c[erased]\u003e"}`,
+		`"to:\nada@example.org"`:                                                     `"to:\n[erased]"`,
+		`Get "https://x.example/?mail=ada%40example.org&of=%22ada%40example.org%22"`: `Get "https://x.example/?mail=[erased]&of=%22[erased]%22"`,
+		"canada@example.org":                                                         "canada@example.org",
+	} {
+		if got, _ := p.Erase(text); got != want {
+			t.Errorf("%s becomes %s", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"by":"Ada \u003cada@example.org\u003e","n":"1"}`: `{"by":"Ada <[erased]>","n":"1"}`,
+		`{"dir":"C:\\ada","ada@example.org":"x"}`:          `{"dir":"[erased]","[erased]":"x"}`,
+		`{"by":"Ann \u003cann@example.org\u003e"}`:         `{"by":"Ann \u003cann@example.org\u003e"}`,
+	} {
+		if got, changed := p.EraseValues(text); got != want || changed != (text != want) {
+			t.Errorf("the metadata %s becomes %s", text, got)
+		}
+	}
+	if got, _ := (Person{`C:\`}).EraseValues(`{"dir":"C:\\"}`); got != `{"dir":"[erased]"}` {
+		t.Errorf("metadata with a backslash becomes %s", got)
+	}
+}
+
+func TestFlagsCountForOldVersionsAndRemovedFields(t *testing.T) {
+	s := Read(`{"event":"user.registered","version":3,"payload":{"mail":{"type":"string","sensitive":true,"personal":true,"was":["email"]},` +
+		`"home":{"type":"{}?","fields":{"street":{"type":"string","sensitive":true,"personal":true}}},"by":"Payment"},` +
+		`"history":{"1":{"email":"string","home":{"type":"{}","fields":{"street":"string","country":"string"}}}},` +
+		`"types":{"Payment":{"discriminator":"kind","one_of":{"cash":{"fields":{"coins":"int"}}}}}}`)
+	old := `{"email":"ada@example.org","home":{"street":"Elm 1","country":"NL"}}`
+	if got, _ := s.Hide(1, []byte(old)); string(got) != `{"email":"[hidden]","home":{"street":"[hidden]","country":"NL"}}` {
+		t.Errorf("version 1 is shown as %s", got)
+	}
+	for _, value := range []string{"ada@example.org", "Elm 1"} {
+		if !s.Names(1, []byte(old), Person{value}, "") {
+			t.Errorf("version 1 is not about %s", value)
+		}
+	}
+	removed := `{"phone":"0123","by":{"kind":"cash","coins":3}}`
+	if got, _ := s.Hide(2, []byte(removed)); string(got) != `{"phone":"[hidden]","by":{"kind":"cash","coins":3}}` {
+		t.Errorf("version 2 is shown as %s", got)
+	}
+	if !s.Names(2, []byte(removed), Person{"0123"}, "") || s.Names(2, []byte(removed), Person{"cash"}, "") {
+		t.Error("version 2 is not about its removed field, or is about its variant")
 	}
 }

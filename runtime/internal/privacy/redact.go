@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -172,6 +173,33 @@ func (p Person) Erase(text string) (string, bool) {
 	return text, text != before
 }
 
+// EraseValues is Erase for a JSON object, such as metadata, which stays one.
+func (p Person) EraseValues(text string) (string, bool) {
+	if !json.Valid([]byte(text)) || what([]byte(text)) != "an object" {
+		return p.Erase(text)
+	}
+	all, changed := members([]byte(text)), false
+	for i, m := range all {
+		key, other := p.Erase(m.key)
+		all[i].key, changed = key, changed || other
+		switch {
+		case what(m.value) == "a string":
+			if value, other := p.Erase(unquote(trim(m.value))); other {
+				all[i].value, changed = quote(value), true
+			}
+		case p.Mentioned(m.value):
+			all[i].value, changed = quote(Erased), true
+		}
+	}
+	if !changed {
+		return text, false
+	}
+	return string(object(all)), true
+}
+
+// escape is an escape of JSON, Go or a URL at the end of a text. Its last character is no part of a word.
+var escape = regexp.MustCompile(`(\\[abfnrtv]|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|%[0-9a-fA-F]{2})$`)
+
 // word returns where a value is in a text, at from or later, that is not a part of a longer word or number; -1 for
 // nowhere.
 func word(text, value string, from int) int {
@@ -182,7 +210,7 @@ func word(text, value string, from int) int {
 		}
 		at += from
 		before, after := lastRune(text[:at]), firstRune(text[at+len(value):])
-		if !(isWord(before) && isWord(firstRune(value))) && !(isWord(after) && isWord(lastRune(value))) {
+		if !(isWord(before) && isWord(firstRune(value)) && !escape.MatchString(text[max(at-10, 0):at])) && !(isWord(after) && isWord(lastRune(value))) {
 			return at
 		}
 		from = at + 1

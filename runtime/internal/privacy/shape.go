@@ -12,6 +12,7 @@
 package privacy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -38,6 +39,7 @@ type structure struct {
 	discriminator string
 	variants      []variant
 	custom        *ref // the type of its JSON
+	inline        bool // it has no name, so that only one field has it
 }
 
 type variant struct {
@@ -122,8 +124,31 @@ func (s *Shape) read(text string) error {
 		if s.history[version], err = r.structOf(fields); err != nil {
 			return err
 		}
+		s.history[version].inherit(s.payload)
 	}
 	return nil
+}
+
+// inherit gives the fields of an old version the flags of the fields that they are now.
+func (s *structure) inherit(now *structure) {
+	for _, f := range s.fields {
+		current := now.byKey[f.name]
+		if current == nil {
+			continue
+		}
+		f.sensitive, f.personal = f.sensitive || current.sensitive, f.personal || current.personal
+		if of, is := f.of.innermost(), current.of.innermost(); of != nil && of.inline && is != nil {
+			of.inherit(is)
+		}
+	}
+}
+
+// innermost returns the structure of the values in lists and maps; nil for a scalar.
+func (t *ref) innermost() *structure {
+	for t.list != nil || t.entries != nil {
+		t = cmp.Or(t.list, t.entries)
+	}
+	return t.named
 }
 
 type reader struct {
@@ -195,7 +220,7 @@ func (r *reader) fields(s *structure, text json.RawMessage) error {
 		}
 		var inline *structure
 		if w.Fields != nil {
-			inline = &structure{}
+			inline = &structure{inline: true}
 			if err := r.fields(inline, w.Fields); err != nil {
 				return err
 			}
@@ -251,6 +276,9 @@ func (s *Shape) of(version int) *structure {
 	}
 	return s.payload
 }
+
+// Unknown reports whether there is a schema that cannot be read.
+func (s *Shape) Unknown() bool { return s != nil && s.unknown }
 
 // Sensitive reports whether payloads may have something to hide.
 func (s *Shape) Sensitive() bool { return s != nil && s.flagged.sensitive }

@@ -79,7 +79,7 @@ func (i *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engin
 		}
 		var places []rowKey
 		for _, one := range found {
-			if !one.passed || strings.HasPrefix(one.reason, editedInto) {
+			if !one.passed || strings.HasPrefix(one.reason, editedInto) || one.reason == engine.ReasonErased {
 				undone.Left++
 				continue
 			}

@@ -79,11 +79,15 @@ func (e *eraser) events(ctx context.Context) error {
 				switch {
 				case e.spec.Names(r.eventType, r.version, r.payload):
 					found = append(found, r.seq)
-				case e.spec.Mentions(r.payload):
+					continue
+				case e.spec.Mentions(r.eventType, r.payload):
 					e.n.Mentions++
 					if len(e.n.MentionIDs) < engine.ErasedIDs {
 						e.n.MentionIDs = append(e.n.MentionIDs, r.id)
 					}
+				}
+				if _, changed := e.noticeOf(r); changed {
+					found = append(found, r.seq)
 				}
 			}
 			return nil
@@ -123,14 +127,15 @@ func (e *eraser) step(ctx context.Context, seqs []int64) error {
 				return err
 			}
 		}
-		if e.spec.DryRun || e.n.Events == before.Events {
+		changed := e.n.Events + e.n.Texts - before.Events - before.Texts
+		if e.spec.DryRun || changed == 0 {
 			return nil
 		}
 		// Another version of the schema makes each bus drop what it has of the log in memory.
 		if err := c.ExecScript("CREATE TABLE busgen_erasing (x); DROP TABLE busgen_erasing"); err != nil {
 			return err
 		}
-		return e.ledger.add(c, e.n.Events-before.Events)
+		return e.ledger.add(c, changed)
 	}
 	var err error
 	if e.spec.DryRun {
@@ -170,8 +175,11 @@ func (e *eraser) cluster(c *database.Conn, seq int64) error {
 		return nil
 	}
 	all, err := editedTogether(c, seq)
-	if err != nil || len(all) == 0 || !e.spec.Names(all[0].eventType, all[0].version, all[0].payload) {
-		return err // it was pruned, or somebody else has erased it
+	if err != nil || len(all) == 0 {
+		return err // it was pruned
+	}
+	if !e.spec.Names(all[0].eventType, all[0].version, all[0].payload) {
+		return e.notice(c, all[0]) // or somebody else has erased it
 	}
 	for _, r := range all {
 		e.passed[r.seq] = false
@@ -207,6 +215,27 @@ func (e *eraser) cluster(c *database.Conn, seq int64) error {
 	return nil
 }
 
+// noticeOf returns what stays of a dead-letter notice of another event, and whether the person
+// was in its texts.
+func (e *eraser) noticeOf(r aboutRow) (json.RawMessage, bool) {
+	if !strings.HasPrefix(r.eventType, engine.DeadType("")) {
+		return nil, false
+	}
+	return e.spec.Notice(r.payload)
+}
+
+// notice erases the person from the texts of a dead-letter notice.
+func (e *eraser) notice(c *database.Conn, r aboutRow) error {
+	left, changed := e.noticeOf(r)
+	if !changed {
+		return nil
+	}
+	if e.n.Texts++; e.spec.DryRun {
+		return nil
+	}
+	return c.Exec("UPDATE busgen_log SET payload = ? WHERE seq = ?", string(left), r.seq)
+}
+
 // isOpen reports whether a handler may be at work at a delivery, or may begin. The handler of
 // one that is discarded may be at work until the process that dispatches has answered.
 func isOpen(c *database.Conn, seq int64, d deliveryState) (bool, error) {
@@ -221,8 +250,8 @@ func isOpen(c *database.Conn, seq int64, d deliveryState) (bool, error) {
 	return d.open() || answer != answerNone, err
 }
 
-// editedTogether returns an event and all that operators have made of it, or it of. It is
-// empty if the event is not there any more.
+// editedTogether returns an event and all that operators have made of it, or it of, with their
+// dead-letter notices. It is empty if the event is not there any more.
 func editedTogether(c *database.Conn, seq int64) (all []aboutRow, err error) {
 	seen, todo := map[int64]bool{}, []int64{seq}
 	for len(todo) > 0 {
@@ -239,10 +268,12 @@ func editedTogether(c *database.Conn, seq int64) (all []aboutRow, err error) {
 		for _, r := range rows {
 			all = append(all, r)
 			err := c.Query(`SELECT l.seq FROM busgen_origins o JOIN busgen_log l ON l.id = o.parent WHERE o.seq = ?1
-				UNION SELECT o.seq FROM busgen_origins o WHERE o.parent = ?2`, func(s *sqlite3.Stmt) error {
+				UNION SELECT o.seq FROM busgen_origins o WHERE o.parent = ?2
+				UNION SELECT l.seq FROM busgen_log l JOIN busgen_types t ON t.id = l.type
+				WHERE substr(t.name, 1, 6) = '`+engine.DeadType("")+`'`+childOf, func(s *sqlite3.Stmt) error {
 				todo = append(todo, s.ColumnInt64(0))
 				return nil
-			}, r.seq, r.id[:])
+			}, r.seq, r.id[:], nil, nil, nil, nil, nil, nil, nil, r.id.String())
 			if err != nil {
 				return nil, err
 			}
@@ -296,11 +327,15 @@ var textColumns = []struct{ table, column, key string }{
 // texts erases the person from all other texts.
 func (e *eraser) texts(ctx context.Context) error {
 	for _, where := range textColumns {
+		isKey, text := where.column == "key", e.spec.Text
+		if where.column == "metadata" {
+			text = e.spec.MetadataText
+		}
 		var rows [][]any // the new text, and the key
 		err := e.look(ctx, "look for a person in", func(c *database.Conn) error {
 			rows = nil
 			return c.Query("SELECT "+where.column+", "+where.key+" FROM "+where.table+" WHERE "+where.column+" IS NOT NULL", func(s *sqlite3.Stmt) error {
-				clean, changed := e.spec.Text(s.ColumnText(0))
+				clean, changed := text(s.ColumnText(0))
 				if !changed {
 					return nil
 				}
@@ -324,7 +359,6 @@ func (e *eraser) texts(ctx context.Context) error {
 		}
 		marks := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(where.key, ",")+1), ", ")
 		sql := "UPDATE " + where.table + " SET " + where.column + " = ? WHERE (" + where.key + ") = (" + marks + ")"
-		isKey := where.column == "key"
 		if isKey {
 			sql = "DELETE FROM " + where.table + " WHERE (" + where.key + ") = (" + marks + ")"
 		}

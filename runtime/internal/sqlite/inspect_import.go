@@ -63,7 +63,7 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter)
 }
 
 // addDeadLetter adds one dead letter, unless its delivery is open, dead, discarded
-// or handled already.
+// or handled already, or its event is erased.
 func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong string, err error) {
 	subscription, err := c.Int64("SELECT "+subscriptionNamed, l.Subscription)
 	if err != nil {
@@ -73,6 +73,12 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 		return false, fmt.Sprintf("the bus has no subscription %q: subscribe it first, or declare it in the catalogue", l.Subscription), nil
 	}
 	seq, wrong, err := storedEvent(c, l)
+	if wrong != "" && err == nil {
+		erased, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_discarded WHERE subscription = ? AND seq = ? AND (reason = '"+engine.ReasonErased+"' OR substr(reason, 1, 12) = '"+editedInto+"'))", subscription, seq)
+		if err != nil || erased != 0 {
+			return false, "", err
+		}
+	}
 	if wrong != "" || err != nil {
 		return false, wrong, err
 	}

@@ -56,7 +56,8 @@ func (env *Env) TestAPersonIsErasedAndOthersAreNot(t *testing.T) {
 		erased, err := f.File.Erase(t.Context(), plan)
 		Must(t, err)
 		// The event and its two notices; two attempts each for greeter and panicker.
-		if erased.Events != 3 || erased.DeadLetters != 2 || erased.Attempts != 4 || erased.Open != 0 || erased.Mentions != 1 || !erased.Clean || erased.Texts == 0 {
+		// A friend's event and its two notices mention the person.
+		if erased.Events != 3 || erased.DeadLetters != 2 || erased.Attempts != 4 || erased.Open != 0 || erased.Mentions != 3 || !erased.Clean || erased.Texts == 0 {
 			t.Errorf("erased %+v", erased)
 		}
 		if counted.Clean = true; counted.Events != erased.Events || counted.DeadLetters != erased.DeadLetters || counted.Attempts != erased.Attempts || counted.Texts != erased.Texts {
@@ -162,6 +163,23 @@ func (env *Env) TestAnEventIsNotErasedWhileItsHandlerRunsThoughItIsDiscarded(t *
 		n, err := f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}})
 		if seen := seenBy(t, f.File, receipt); err != nil || n.Events == 0 || n.Open != 0 || strings.Contains(seen, "zebediah") {
 			t.Errorf("afterwards: erased %+v (%v), seen:\n%s", n, err, seen)
+		}
+	})
+}
+
+func (env *Env) TestNoticesOfOthersDoNotNameAnErasedPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", func(Registered) error { return runtime.Permanent(errors.New("a double of " + Zeb)) })
+		Must(t, Second(runtime.SubscribeDead(f.Bus, registeredType, "morgue", func(context.Context, runtime.Event[runtime.DeadLetter[Registered]]) error { return nil })))
+		f.MustStart()
+		other, err := runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-1", Email: "ann@example.org"},
+			runtime.WithMetadata(map[string]string{"like": "Zeb <" + Zeb + ">"}))
+		Must(t, err)
+		time.Sleep(time.Minute)
+		n, err := f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}})
+		if seen := seenBy(t, f.File, other); err != nil || n.Events != 0 || n.Texts == 0 || strings.Contains(seen, "zebediah") || !strings.Contains(seen, "a double of [erased]") {
+			t.Errorf("erased %+v (%v), seen:\n%s", n, err, seen)
 		}
 	})
 }
