@@ -167,7 +167,13 @@ func (env *Env) TestAnEventIsNotErasedWhileItsHandlerRunsThoughItIsDiscarded(t *
 	})
 }
 
-func (env *Env) TestNoticesOfOthersDoNotNameAnErasedPerson(t *testing.T) {
+func (env *Env) TestDeadLetterNoticesCanBeHandledAfterAnErasureAndNameNobody(t *testing.T) {
+	env.noticesOfOthersAreErased(t)
+	env.noticesOfThePersonAreHandled(t)
+}
+
+func (env *Env) noticesOfOthersAreErased(t *testing.T) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))
 		f.register("greeter", func(Registered) error { return runtime.Permanent(errors.New("a double of " + Zeb)) })
@@ -184,7 +190,8 @@ func (env *Env) TestNoticesOfOthersDoNotNameAnErasedPerson(t *testing.T) {
 	})
 }
 
-func (env *Env) TestANoticeOfAnErasedEventCanStillBeHandled(t *testing.T) {
+func (env *Env) noticesOfThePersonAreHandled(t *testing.T) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))
 		f.register("greeter", func(r Registered) error { return runtime.Permanent(greetInVain(r)) })
