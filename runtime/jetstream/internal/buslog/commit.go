@@ -22,7 +22,7 @@ const (
 )
 
 // burst is how many successes, and beginnings of handlers, are stored at once after a quiet
-// time. In the long run it is one for each delay.
+// time. In the long run it is one for each delay. A busy subscription always waits.
 const burst = 16
 
 // batchRoom is how many messages one batch has at most, but for the staged events of a
@@ -50,7 +50,7 @@ func (u *unit) run() {
 			}
 			left = min(left+int(time.Since(last)/delay), burst)
 			last = time.Now()
-			if left > 0 {
+			if left > 0 && !u.wasBusy {
 				left--
 				break
 			}
@@ -220,10 +220,12 @@ func (u *unit) complete(p *plan) {
 	u.shut()
 	u.plan, u.stored, u.alone = nil, p.changes, false
 	u.doubts = nil // they build on older cursors
+	last := int64(0)
 	for _, f := range p.flights {
 		f.stored, f.known = true, false
+		last = max(last, f.record.Seq)
 	}
-	u.flights.sweep()
+	u.flights.sweepTo(last)
 	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
 		if f.stored && f.returns() {
 			u.returning--

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -41,6 +42,14 @@ func (fs *flights) forget(f *flight) {
 }
 
 // sweep takes those out that have been marked as not known.
-func (fs *flights) sweep() {
-	fs.all = slices.DeleteFunc(fs.all, func(f *flight) bool { return !f.known })
+func (fs *flights) sweep() { fs.sweepTo(math.MaxInt64) }
+
+// sweepTo is sweep for those of events up to last: of the others none has been marked.
+func (fs *flights) sweepTo(last int64) {
+	end, found := fs.find(last)
+	if found {
+		end++
+	}
+	left := slices.DeleteFunc(fs.all[:end], func(f *flight) bool { return !f.known })
+	fs.all = slices.Delete(fs.all, len(left), end)
 }
