@@ -35,7 +35,6 @@ func (t typing) hasNil() bool {
 type spot struct {
 	goName string // of the struct around it
 	field  string // in that struct
-	depth  int    // how many structs in place are around it
 }
 
 func (at spot) name() string { return at.goName + catalog.GoName(at.field) }

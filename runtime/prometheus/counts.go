@@ -64,9 +64,6 @@ type ofType struct {
 	counts                runtime.Counts
 }
 
-// label names a subscription, or all others.
-type label struct{ subscription, group string }
-
 // collectCounts collects what is in memory.
 func (c *Collector) collectCounts(s *sink) error {
 	stats := c.bus.Stats()

@@ -15,7 +15,6 @@ type place struct {
 	catalogue string
 	values    map[string]string // of each key of the language, one that means something
 	silent    map[string]string // keys that a tool need not know: the tools, or * for all
-	without   map[string]string // the key that another one is written instead of
 }
 
 const around = "version: 1\npackage: shop\n"

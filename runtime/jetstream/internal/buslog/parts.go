@@ -129,14 +129,6 @@ func (s *sub) open() (all []int64) {
 	return all
 }
 
-// ran returns the claims of all owners.
-func (s *sub) ran() (all []claim) {
-	for _, at := range s.live() {
-		all = append(all, s.parts[at].Ran...)
-	}
-	return all
-}
-
 // owners returns the cursors of the owners of the subscription, by their instances.
 func (s *sub) owners() map[string]*cursor {
 	all := map[string]*cursor{}

@@ -236,11 +236,6 @@ func (r *registry) namesOf(written string) []string {
 	return []string{written}
 }
 
-// hasType reports whether a type is known in the version of a record.
-func (r *registry) hasType(key typenames.Key) bool {
-	return slices.ContainsFunc(r.Types, func(row typenames.Row) bool { return row.Written == key.Name && row.Version == key.Version })
-}
-
 // wanted reports whether some subscription gets one of the bus's own types. The caller
 // holds mu.
 func (l *Log) wanted(ownType string) bool {
