@@ -92,6 +92,7 @@ func TestEveryVerbTakesAnAddress(t *testing.T) {
 
 const everyVerb = `
 busgen status TO → 4 dead letters
+busgen erase TO ada@example.org --yes → 2: the engine on JetStream cannot erase a person
 busgen inspect TO → Open http://127.0.0.1:
 busgen events list TO → order.placed
 busgen events show TO OPEN → ledger
