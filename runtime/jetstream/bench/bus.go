@@ -27,9 +27,14 @@ type bus struct {
 	published int
 }
 
-// openBus opens a bus, with so many subscriptions whose handlers do nothing.
+// openBus opens a new bus, with so many subscriptions whose handlers do nothing.
 func (s *setting) openBus(ctx context.Context, subscriptions int) (*bus, error) {
-	opened, err := events.Open(ctx, s.address()+"/"+s.newName(), jetstream.Engine(jetstream.Replicas(s.replicas)),
+	return s.openBusAt(ctx, s.address()+"/"+s.newName(), subscriptions)
+}
+
+// openBusAt opens the bus of an address.
+func (s *setting) openBusAt(ctx context.Context, address string, subscriptions int) (*bus, error) {
+	opened, err := events.Open(ctx, address, jetstream.Engine(jetstream.Replicas(s.replicas)),
 		runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err

@@ -14,7 +14,10 @@
 // the system, that an event has cost, with what the servers of this process do for it: they
 // change little on a busy machine.
 //
-// cases.go lists what is measured, measure.go measures, bus.go and bare.go have the two sides.
+// After them come takeovers: how long nothing is handled when a process shuts down, or is killed.
+//
+// cases.go lists what is measured, measure.go measures, bus.go and bare.go have the two sides,
+// takeover.go has the takeovers.
 package main
 
 import (
@@ -48,7 +51,11 @@ func run(ctx context.Context, args []string) error {
 	only := flags.String("case", "", "only the cases whose names match this `expression`")
 	alone := flags.String("side", "", "measure only this `side`, bus or nats.go, for a profile")
 	profile := flags.String("cpuprofile", "", "write a profile of both sides, and of the servers of this process, to this `file`")
+	worker := flags.String("worker", "", "be the other process of a takeover, at this `address`; for the bench itself")
 	flags.Parse(args)
+	if *worker != "" {
+		return work(*worker, *servers)
+	}
 	match, err := regexp.Compile(*only)
 	if err != nil {
 		return err
@@ -88,5 +95,9 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
-	return nil
+	if *alone != "" {
+		return nil
+	}
+	fmt.Println()
+	return s.measureTakeovers(ctx, match.MatchString)
 }
