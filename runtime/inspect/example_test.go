@@ -63,3 +63,44 @@ func Example() {
 	// user.registered for crm: no connection
 	// paused: crm
 }
+
+// The minutes in which letters died say when the trouble began.
+func ExampleFile_Hour() {
+	folder, _ := os.MkdirTemp("", "busgen-example-")
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "shop.db")
+	ctx := context.Background()
+
+	bus, err := events.Open(ctx, path, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	events.SubscribeUserRegistered(bus, "crm",
+		func(context.Context, runtime.Event[events.UserRegistered]) error { return errors.New("no connection") },
+		runtime.WithRetry(retry.MaxAttempts(1)))
+	bus.Start(ctx)
+	receipt, err := events.PublishUserRegistered(ctx, bus, events.UserRegistered{Email: "ada@example.org"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	receipt.Wait(ctx)
+	bus.Shutdown(ctx)
+
+	file, err := inspect.Open(ctx, path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer file.Close()
+	hour, _ := file.Hour(ctx)
+	last := len(hour.Dead) - 1
+	fmt.Println("published:", hour.Published[last], "dead:", hour.Dead[last])
+	for _, s := range hour.Subscriptions {
+		fmt.Println(s.Name+":", s.Dead[last])
+	}
+	// Output:
+	// published: 1 dead: 1
+	// crm: 1
+}

@@ -160,6 +160,38 @@ func (f *File) StatusSince(ctx context.Context, before Status) (Status, error) {
 	return f.log.Status(ctx, MaxBacklog, before)
 }
 
+// Hour counts events and dead letters in each of the 60 minutes before At, the oldest first.
+//
+//	type Hour struct {
+//		At time.Time // when the log was read, and the last minute ends; UTC
+//		// Published counts events by the time of their publication, those of the bus itself
+//		// included. It is -1 for a minute that was not counted.
+//		Published []int
+//		// Dead counts dead letters by the time of their death. Those that were retried,
+//		// discarded or purged since are no dead letters any more, and are not counted.
+//		Dead          []int
+//		Subscriptions []SubscriptionHour // those with such dead letters, by name
+//	}
+type Hour = engine.Hour
+
+// SubscriptionHour is the part of an [Hour] that one subscription has.
+//
+//	type SubscriptionHour struct {
+//		Name string
+//		Dead []int
+//	}
+type SubscriptionHour = engine.SubscriptionHour
+
+// Hour counts what happened in each of the last 60 minutes, from what the log has: it needs
+// no process that dispatches, and a restart loses nothing. What leaves no trace is not
+// counted: attempts that succeeded, and those that failed before another one succeeded.
+//
+// With more than 10,000 events Hour does not read them all. In a file it finds the places
+// where the minutes begin, which takes milliseconds; imported events, events that were
+// pruned since, and a clock that was set back make the counts of such an hour wrong.
+// JetStream counts the newest 10,000 events, and the minutes before them are -1.
+func (f *File) Hour(ctx context.Context) (Hour, error) { return f.log.Hour(ctx) }
+
 // Subscriptions returns every subscription that the file knows, in the order in which
 // they were made.
 func (f *File) Subscriptions(ctx context.Context) ([]SubscriptionState, error) {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -26,7 +27,16 @@ type TreeNode = engine.TreeNode
 // Descendants of an event that was pruned are missing. The error is a *[NotFoundError]
 // without the event.
 func (f *File) Tree(ctx context.Context, id uuid.UUID) (*TreeNode, error) {
-	return engine.ReadTree(ctx, f.log, id, engine.TreeLimit)
+	return f.TreeUpTo(ctx, id, engine.TreeLimit)
+}
+
+// TreeUpTo is Tree with at most so many events, from 1 to 10,000. Where a node has more
+// children than fit, the newest are there.
+func (f *File) TreeUpTo(ctx context.Context, id uuid.UUID, limit int) (*TreeNode, error) {
+	if limit < 1 || limit > engine.TreeLimit {
+		return nil, fmt.Errorf("the limit is %d: want a number from 1 to %d", limit, engine.TreeLimit)
+	}
+	return engine.ReadTree(ctx, f.log, id, limit)
 }
 
 // Root returns the event with which everything began that led to an event: the event

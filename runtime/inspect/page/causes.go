@@ -16,37 +16,67 @@ type treeNode struct {
 	By       string // the subscription whose handler has published it
 	Here     bool   // the page is about it
 	Children []*treeNode
-	More     int // children that are not shown
-	Cut      bool
+	More     bool // it has children that are not shown
 }
 
-// mostNodes is how many events a tree on a page has.
+// tree is the part of it that a page has.
+type tree struct {
+	Top *treeNode
+	Cut bool   // there is more of it
+	All string // where all events with its correlation id are; empty for none
+	CLI string // shows more of it
+}
+
+// mostNodes is how many events a tree on a page has, and how many are read for it.
 const mostNodes = 150
 
-// treeAround returns the whole tree that an event is in, or nil if it is alone.
-func (q *request) treeAround(id uuid.UUID) (*treeNode, error) {
+// treeAround returns the tree that an event is in, or nil if it is alone.
+func (q *request) treeAround(id uuid.UUID, target string) (*tree, error) {
 	root, err := q.file().Root(q.Context(), id)
 	if err != nil {
 		return nil, goneIsNone(err)
 	}
-	tree, err := q.file().Tree(q.Context(), root)
+	t, err := q.treeOf(root, id)
 	if err != nil {
 		return nil, goneIsNone(err)
 	}
-	if len(tree.Children) == 0 {
-		return nil, nil
-	}
-	left := mostNodes
-	shown := pruned(tree, id, &left)
-	if !shown.has(id) { // it is deep in a wide tree: then what came of it
-		if tree, err = q.file().Tree(q.Context(), id); err != nil {
+	if !t.Top.has(id) { // it is deep in a wide tree: then what came of it
+		if t, err = q.treeOf(id, id); err != nil {
 			return nil, goneIsNone(err)
 		}
-		left = mostNodes
-		shown = pruned(tree, id, &left)
-		shown.Cut = true
+		t.Cut = true
+	} else if len(t.Top.Children) == 0 {
+		return nil, nil
 	}
-	return shown, nil
+	t.CLI = commandLine("events tree", nil, target, root.String())
+	return t, nil
+}
+
+// treeOf reads as much of the tree of an event as a page has.
+func (q *request) treeOf(id, here uuid.UUID) (*tree, error) {
+	top, err := q.file().TreeUpTo(q.Context(), id, mostNodes)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{}
+	for _, n := range append([]*inspect.TreeNode{top}, top.Children...) { // the first event may have none
+		if n.CorrelationID != "" {
+			t.All = eventForm{Correlation: n.CorrelationID}.address("")
+			break
+		}
+	}
+	t.Top = t.copied(top, here)
+	return t, nil
+}
+
+// copied copies what a page shows of a node and its children.
+func (t *tree) copied(n *inspect.TreeNode, here uuid.UUID) *treeNode {
+	one := &treeNode{ID: n.ID, Type: n.Type, Status: n.Status, By: n.PublishedBy, Here: n.ID == here, More: n.Truncated}
+	t.Cut = t.Cut || n.Truncated
+	for _, child := range n.Children {
+		one.Children = append(one.Children, t.copied(child, here))
+	}
+	return one
 }
 
 // goneIsNone leaves out what was pruned while the page was made.
@@ -56,33 +86,6 @@ func goneIsNone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// pruned copies a tree until there are enough nodes, those nearest to the root first.
-func pruned(root *inspect.TreeNode, here uuid.UUID, left *int) *treeNode {
-	copied := func(n *inspect.TreeNode) *treeNode {
-		*left--
-		return &treeNode{ID: n.ID, Type: n.Type, Status: n.Status, By: n.PublishedBy, Here: n.ID == here}
-	}
-	type pair struct {
-		from *inspect.TreeNode
-		to   *treeNode
-	}
-	top := copied(root)
-	for queue := []pair{{root, top}}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		for i, child := range at.from.Children {
-			if *left <= 0 {
-				at.to.More = len(at.from.Children) - i
-				break
-			}
-			one := copied(child)
-			at.to.Children = append(at.to.Children, one)
-			queue = append(queue, pair{child, one})
-		}
-		at.to.Cut = at.from.Truncated
-	}
-	return top
 }
 
 func (n *treeNode) has(id uuid.UUID) bool {

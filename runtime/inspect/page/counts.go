@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -10,18 +11,36 @@ import (
 // causes are the dead letters by their cause, as they were counted at a time.
 type causes struct {
 	at     time.Time
-	took   time.Duration
 	groups []inspect.FailureGroup
 	trends map[string]trend
 }
 
-// counts keeps the last causes. Counting a hundred thousand dead letters takes half a
+// causes returns the dead letters by their cause: as they are now, or as they were a moment
+// ago if counting takes long.
+func (q *request) causes() (causes, error) {
+	return q.page.counts.get(q, func(ctx context.Context, file *inspect.File, now time.Time) (found causes, err error) {
+		found.at = now
+		if found.groups, err = file.FailureGroups(ctx, inspect.Filter{}); err == nil {
+			found.trends, err = trends(ctx, file, found.groups, now)
+		}
+		return found, err
+	})
+}
+
+// kept keeps what was counted last. Counting a hundred thousand dead letters takes half a
 // second, so a page does not wait for it when it can show what was counted shortly before.
-type counts struct {
+type kept[T any] struct {
 	mu       sync.Mutex
-	last     *causes
+	last     *counted[T]
 	counting chan struct{} // closed when the count that is being made has ended; nil for none
 	err      error         // of the last count
+}
+
+// counted is what was counted at a time.
+type counted[T any] struct {
+	at   time.Time
+	took time.Duration
+	what T
 }
 
 const (
@@ -33,62 +52,57 @@ const (
 	mostOld = time.Minute
 )
 
-// causes returns the dead letters by their cause: as they are now, or as they were a moment
-// ago if counting takes long.
-func (q *request) causes() (causes, error) {
-	c := &q.page.counts
-	c.mu.Lock()
-	last := c.last
+// get counts, or returns what was counted a moment ago if that takes long.
+func (k *kept[T]) get(q *request, count func(context.Context, *inspect.File, time.Time) (T, error)) (none T, err error) {
+	k.mu.Lock()
+	last := k.last
 	if last != nil && q.now.Sub(last.at) < share*last.took {
-		c.mu.Unlock()
-		return *last, nil
+		k.mu.Unlock()
+		return last.what, nil
 	}
-	if c.counting == nil {
-		c.counting = make(chan struct{})
-		go q.page.count(q.now)
+	if k.counting == nil {
+		k.counting = make(chan struct{})
+		go k.count(q.page, q.now, count)
 	}
-	done := c.counting
-	c.mu.Unlock()
+	done := k.counting
+	k.mu.Unlock()
 	if last != nil && q.now.Sub(last.at) < mostOld {
 		timer := time.NewTimer(mostWaited)
 		defer timer.Stop()
 		select {
 		case <-done:
 		case <-timer.C:
-			return *last, nil
+			return last.what, nil
 		}
 	}
 	select {
 	case <-done:
 	case <-q.Context().Done():
-		return causes{}, q.Context().Err()
+		return none, q.Context().Err()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return causes{}, c.err
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err != nil {
+		return none, k.err
 	}
-	return *c.last, nil
+	return k.last.what, nil
 }
 
 // count makes a new count, for all who wait for it.
-func (p *Page) count(now time.Time) {
+func (k *kept[T]) count(p *Page, now time.Time, count func(context.Context, *inspect.File, time.Time) (T, error)) {
 	began := time.Now()
-	found := &causes{at: now}
+	found := &counted[T]{at: now}
 	file, err := p.files.take(p.closing)
 	if err == nil {
-		if found.groups, err = file.FailureGroups(p.closing, inspect.Filter{}); err == nil {
-			found.trends, err = trends(p.closing, file, found.groups, now)
-		}
+		found.what, err = count(p.closing, file, now)
 		p.files.give(file)
 	}
 	found.took = time.Since(began)
-	c := &p.counts
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err = err; err == nil {
-		c.last = found
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err = err; err == nil {
+		k.last = found
 	}
-	close(c.counting)
-	c.counting = nil
+	close(k.counting)
+	k.counting = nil
 }

@@ -24,7 +24,7 @@ type eventData struct {
 	Meta       []metadatum
 	Deliveries []deliveryRow
 	Axis       axis
-	Tree       *treeNode
+	Tree       *tree
 	Raw        long
 	CLI        string
 	Export     string // the address of incident.html
@@ -108,7 +108,7 @@ func fillEvent(q *request) (any, error) {
 		e.Deliveries = append(e.Deliveries, deliveryOf(event, d, known, target))
 	}
 	e.Axis = spread(q.now, event.PublishedAt, e.Deliveries)
-	if e.Tree, err = q.treeAround(event.ID); err != nil {
+	if e.Tree, err = q.treeAround(event.ID, target); err != nil {
 		return nil, err
 	}
 	return e, nil

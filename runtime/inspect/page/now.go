@@ -11,6 +11,7 @@ type now struct {
 	inspect.Status
 	Health        health
 	Subscriptions []subscriptionRow
+	Hour          hour
 	Breakers      []breakerRow
 	Pauses        []pauseRow
 	PauseTypes    button
@@ -38,12 +39,16 @@ type pauseRow struct {
 }
 
 func fillNow(q *request) (any, error) {
+	hour, err := q.hour() // before this request has a file: counting needs one
+	if err != nil {
+		return nil, err
+	}
 	status, err := q.file().Status(q.Context())
 	if err != nil {
 		return nil, err
 	}
 	q.page.named(status.Path)
-	n := now{Status: status, Health: healthOf(status), PauseTypes: pauseTypes(status.Path)}
+	n := now{Status: status, Hour: hour, Health: healthOf(status), PauseTypes: pauseTypes(status.Path)}
 	for _, s := range status.Subscriptions {
 		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s)})
 	}

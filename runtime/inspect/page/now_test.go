@@ -62,3 +62,31 @@ func TestAButtonPausesAndResumesInTheNameOfTheActor(t *testing.T) {
 		}
 	})
 }
+
+func TestTheFirstPageDrawsTheLastHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.Open(t)
+		p := open(t, f)
+		shows(t, p, "/", "The last hour", `aria-label="none"`)
+		f.Subscribe("printer", Fail)
+		f.Subscribe("ledger", Fine)
+		f.MustStart()
+		f.Order(1)
+		f.Order(2)
+		f.Publish(3) // and a minute passes
+		time.Sleep(500 * time.Millisecond)
+		got := shows(t, p, "/",
+			`aria-label="3 events, at most 3 in a minute, 1 minute ago"`, "<p>3 events, at most 3 in a minute, 1 minute ago</p>",
+			`aria-label="3 dead letters, at most 3 in a minute, which is the last one"`, "Dead letters of <bdi>printer</bdi>",
+			`d="M236 40v-40h3v40z"`, `d="M232 40v-40h3v40z"`)
+		if strings.Contains(got, "of <bdi>ledger</bdi>") {
+			t.Error("a subscription without dead letters has a curve")
+		}
+		f.Stop()
+		time.Sleep(30 * time.Minute)
+		f = SQLite.Reopen(t, f.Path)
+		shows(t, open(t, f), "/", "3 events, at most 3 in a minute, 31 minutes ago", "3 dead letters, at most 3 in a minute, 30 minutes ago")
+		time.Sleep(30 * time.Minute)
+		shows(t, open(t, f), "/", `<p>none</p>`)
+	})
+}

@@ -27,7 +27,8 @@ type Page struct {
 	source    *catalog.Catalogue // of a file; nil without WithSource
 
 	work   work // jobs
-	counts counts
+	counts kept[causes]
+	hours  kept[inspect.Hour]
 	watch  watch
 
 	closing context.Context // ends with Close

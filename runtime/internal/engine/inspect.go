@@ -54,6 +54,10 @@ type StatusReader interface {
 	// adds the rates since an earlier status of the same log, if that is not zero.
 	Status(ctx context.Context, limit int, since Status) (Status, error)
 
+	// Hour counts what happened in each of the last 60 minutes. It takes a bounded time to
+	// count events.
+	Hour(ctx context.Context) (Hour, error)
+
 	// Subscriptions returns the subscriptions in the order in which they were
 	// made. It stops counting a backlog at limit.
 	Subscriptions(ctx context.Context, limit int) ([]SubscriptionState, error)

@@ -1,0 +1,46 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Hour implements [engine.StatusReader]. It reads the newest events only; minutes before
+// the oldest of them are not counted.
+func (in *Inspection) Hour(ctx context.Context) (engine.Hour, error) {
+	hour := engine.NewHour(time.Now())
+	if err := in.look(ctx); err != nil {
+		return hour, err
+	}
+	defer in.mu.Unlock()
+	read, oldest, more := 0, hour.At, false
+	err := in.eachBack(in.applied, func(r *engine.Record) bool {
+		if !in.shown(r) {
+			return true
+		}
+		if read == engine.HourEvents {
+			more = true
+			return false
+		}
+		read++
+		oldest = r.CreatedAt
+		hour.Publish(r.CreatedAt)
+		return true
+	})
+	if more {
+		hour.CountedFrom(oldest)
+	}
+	byName := slices.SortedFunc(slices.Values(in.inOrder()), func(a, b *sub) int { return cmp.Compare(a.Name, b.Name) })
+	for _, s := range byName {
+		for _, r := range s.rows {
+			if r.State == dead {
+				hour.Died(s.Name, hour.Minute(r.Died), 1)
+			}
+		}
+	}
+	return hour, err
+}
