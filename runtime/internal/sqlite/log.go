@@ -152,8 +152,10 @@ func Open(path string, options Options) (*Log, error) {
 	}
 	if options.VFS == "" && file.Mounted(path) == "" {
 		l.index, _ = os.Stat(path + file.IndexSuffix)
+		l.writer.head = database.MapIndexHead(path)
 	}
 	if err != nil {
+		l.writer.head.Close()
 		read.Close()
 		write.Close()
 		claimed.Close()
@@ -295,7 +297,7 @@ func (l *Log) Close() error {
 	}
 	<-l.reading
 	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, endErr, l.reader.Close(), l.writer.conn.Close(), release(), l.claims.Close())
+	err = errors.Join(err, endErr, l.reader.Close(), l.writer.conn.Close(), l.writer.head.Close(), release(), l.claims.Close())
 	l.reader = nil
 	return fault.Wrap("close", l.path, err)
 }

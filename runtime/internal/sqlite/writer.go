@@ -33,6 +33,7 @@ const (
 // writer's goroutine or, for a publisher that is alone, on the publisher's.
 type writer struct {
 	conn *database.Conn
+	head *database.IndexHead // nil where it cannot be mapped
 	log  *Log
 
 	mu        sync.Mutex
@@ -73,6 +74,7 @@ type writer struct {
 	cared   time.Time      // when it last did more than look at the version
 	back    time.Duration  // by how much the wall clock was set back, which the due times have yet to follow
 	version int64          // PRAGMA data_version, as last seen
+	seen    database.Head  // of the index, when the version was seen
 	known   lineage        // of the log
 	placed  time.Time      // when inPlace last looked
 	saving  bool           // the write-ahead log is to be moved into the file, which has to be left
@@ -403,8 +405,16 @@ func (w *writer) lookAround() {
 		w.log.claims.Keep(w.logger)
 		w.followClock()
 	}
-	version, err := w.conn.Int64("PRAGMA data_version")
-	if err != nil || version == w.version {
+	head := w.head.Read() // before the version: what is written meanwhile is for the next look
+	if head == w.seen && head != (database.Head{}) {
+		return
+	}
+	version, err := w.dataVersion()
+	if err != nil {
+		return
+	}
+	w.seen = head
+	if version == w.version {
 		return
 	}
 	w.version = version

@@ -34,9 +34,10 @@ type File struct {
 
 	// Changed by who holds mu and the locks of all places, so that one of them
 	// is enough to read it: workers must not wait for each other.
-	file   *os.File // nil unless this process dispatches
-	mapped []byte   // the first places of file; nil where there is no mapping
-	life   uint32   // of this process as the owner; the log knows the newest
+	file   *os.File    // nil unless this process dispatches
+	is     os.FileInfo // which file that is
+	mapped []byte      // the first places of file; nil where there is no mapping
+	life   uint32      // of this process as the owner; the log knows the newest
 
 	mu     sync.Mutex
 	places []*Place
@@ -317,13 +318,9 @@ func poke(b []byte, one Claim) (ok bool) {
 // Keep makes the file again if somebody has moved or deleted it, with what it said.
 func (c *File) Keep(logger *slog.Logger) {
 	c.mu.Lock()
-	open, of := c.file, c.of
+	is, of := c.is, c.of
 	c.mu.Unlock()
-	if open == nil || of == "" {
-		return
-	}
-	info, err := open.Stat()
-	if err != nil || file.IsSame(c.path, info) {
+	if is == nil || of == "" || file.IsSame(c.path, is) {
 		return
 	}
 	file.CreateBeside(of, file.ClaimsSuffix)
@@ -347,6 +344,10 @@ func (c *File) Keep(logger *slog.Logger) {
 func (c *File) moveTo(file *os.File) error {
 	c.lockAll()
 	defer c.unlockAll()
+	is, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
 	size := mappedFor(len(c.places))
 	content := make([]byte, max(size, 2*claimSize*len(c.places)))
 	if _, err := c.file.ReadAt(content, 0); err != nil && err != io.EOF {
@@ -355,8 +356,8 @@ func (c *File) moveTo(file *os.File) error {
 	if _, err := file.WriteAt(content, 0); err != nil {
 		return errors.Join(err, file.Close())
 	}
-	err := errors.Join(unmapFile(c.mapped), c.file.Close())
-	c.file = file
+	err = errors.Join(unmapFile(c.mapped), c.file.Close())
+	c.file, c.is = file, is
 	c.mapped, _ = mapFile(file, size)
 	return err
 }

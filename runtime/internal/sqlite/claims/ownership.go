@@ -15,17 +15,17 @@ func (c *File) Own() error {
 	if c.Owns() {
 		return locks.ErrOwned // by this very log, whose lock must not be given back
 	}
-	file, err := c.openOwned()
+	file, is, err := c.openOwned()
 	if errors.Is(err, locks.ErrOwned) {
 		time.Sleep(locks.LookTime)
-		file, err = c.openOwned()
+		file, is, err = c.openOwned()
 	}
 	if err != nil {
 		return err
 	}
 	c.lockAll()
 	defer c.unlockAll()
-	c.file = file
+	c.file, c.is = file, is
 	return nil
 }
 
@@ -38,10 +38,10 @@ func (c *File) Owns() bool {
 
 // openOwned takes both locks: that of the database, and that of the claims, which is
 // the only one where the database cannot be locked.
-func (c *File) openOwned() (*os.File, error) {
+func (c *File) openOwned() (_ *os.File, is os.FileInfo, err error) {
 	if c.database != nil {
 		if err := locks.LockOwner(c.database); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if c.of != "" {
@@ -50,8 +50,7 @@ func (c *File) openOwned() (*os.File, error) {
 	file, err := locks.OpenLocked(c.path)
 	if err == nil {
 		// A pipe or a device in its place may never end.
-		var info os.FileInfo
-		if info, err = file.Stat(); err != nil || !info.Mode().IsRegular() {
+		if is, err = file.Stat(); err != nil || !is.Mode().IsRegular() {
 			err = errors.Join(errNotPlain, err, file.Close())
 		}
 	}
@@ -59,9 +58,9 @@ func (c *File) openOwned() (*os.File, error) {
 		err = errors.Join(err, locks.UnlockOwner(c.database))
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return file, nil
+	return file, is, nil
 }
 
 var errNotPlain = errors.New("it is not a plain file")
@@ -90,7 +89,7 @@ func (c *File) Abandon() error {
 // giveBack gives both locks back. The caller holds all locks of the places.
 func (c *File) giveBack() error {
 	err := errors.Join(unmapFile(c.mapped), c.file.Close())
-	c.file, c.mapped = nil, nil
+	c.file, c.is, c.mapped = nil, nil, nil
 	if c.database != nil {
 		err = errors.Join(err, locks.UnlockOwner(c.database))
 	}

@@ -2,9 +2,13 @@ package database
 
 import (
 	"io"
+	"os"
+	"runtime"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
 // diskFile is a file of a [disk]. The driver asks a file for each of its
@@ -16,6 +20,7 @@ type diskFile struct {
 	disk      *disk
 	database  bool // not a log, a journal or a temporary file
 	temporary bool
+	is        os.FileInfo // which file of the system it is; nil before somebody has asked
 }
 
 // isKept tells whether nothing may be written to the file.
@@ -133,12 +138,31 @@ func (f *diskFile) LockState() vfs.LockLevel {
 	return vfs.LOCK_EXCLUSIVE + 1 // which the driver takes for "unknown"
 }
 
-// HasMoved implements [vfs.FileHasMoved].
+// HasMoved implements [vfs.FileHasMoved]. It asks the system what the name leads to, and not
+// each time which file is open, as the driver does.
 func (f *diskFile) HasMoved() (bool, error) {
-	if file, ok := f.File.(vfs.FileHasMoved); ok {
-		return file.HasMoved()
+	below, ok := f.File.(vfs.FileHasMoved)
+	if !ok {
+		return false, sqlite3.NOTFOUND
 	}
-	return false, sqlite3.NOTFOUND
+	system, ok := below.(systemFile)
+	if !ok || runtime.GOOS == "windows" { // where open files cannot be moved
+		return below.HasMoved()
+	}
+	if f.is == nil {
+		is, err := system.Stat()
+		if err != nil {
+			return false, err
+		}
+		f.is = is
+	}
+	return !file.IsSame(system.Name(), f.is), nil
+}
+
+// systemFile is what a file of the operating system can do in the driver: it is an [os.File].
+type systemFile interface {
+	Name() string
+	Stat() (os.FileInfo, error)
 }
 
 // SizeHint implements [vfs.FileSizeHint]. SQLite ignores its errors.

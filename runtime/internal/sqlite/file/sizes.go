@@ -17,13 +17,3 @@ func Size(path string) (int64, error) {
 	}
 	return info.Size(), nil
 }
-
-// IsSame reports whether path still leads to the file that before describes. What cannot
-// be found out is taken for a yes.
-func IsSame(path string, before os.FileInfo) bool {
-	now, err := os.Stat(path)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	return os.SameFile(now, before)
-}

@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// An idle bus looks at memory whether others have written, and asks SQLite when they have.
+func TestALookAsksSQLiteOnlyAfterSomebodyHasWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	log, err := Open(path, Options{})
+	must(t, err)
+	defer log.Close()
+	if log.writer.head == nil {
+		t.Skip("here the index cannot be mapped")
+	}
+	log.writer.watchOthers()
+	others, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	defer others.Close()
+	must(t, others.Exec("CREATE TABLE theirs (x)"))
+
+	w := log.writer
+	<-w.turn
+	defer func() { w.turn <- struct{}{} }()
+	asked := 0
+	must(t, w.conn.Trace(sqlite3.TRACE_STMT, func(sqlite3.TraceEvent, any, any) error { asked++; return nil }))
+	look := func() int {
+		asked, w.looked, w.cared, w.placed = 0, time.Time{}, time.Time{}, time.Time{}
+		w.lookAround()
+		return asked
+	}
+	look()
+	for range 3 {
+		if n := look(); n != 0 {
+			t.Errorf("a look at rest runs %d statements", n)
+		}
+		must(t, others.Exec("INSERT INTO theirs VALUES (1)"))
+		version := w.version
+		if look() == 0 || w.version == version {
+			t.Error("what another connection has written is not seen")
+		}
+	}
+}
