@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,8 @@ var errNotJSON = errors.New("the payload is not JSON")
 // payload, and must not call methods of f. With nil, Check only tests whether payloads
 // are JSON.
 //
+// A file that is [File.Hiding] hides sensitive values in the errors of samples.
+//
 // It changes nothing and holds up no publisher, but the write-ahead log beside the file
 // cannot shrink while it runs.
 func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, error) {
@@ -81,23 +84,35 @@ func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, 
 	if err != nil || slices.ContainsFunc(problems, func(p Problem) bool { return p.Rule == engine.RuleIntegrity }) {
 		return report, err // what a damaged file says is no use
 	}
-	err = f.log.Unsettled(ctx, func(e Unsettled) { report.add(e, check(e)) })
+	var found []Unsettled // of the samples, whose errors may quote values
+	err = f.log.Unsettled(ctx, func(e Unsettled) {
+		if report.add(e, check(e)) {
+			e.Payload = bytes.Clone(e.Payload) // it is on loan
+			found = append(found, e)
+		}
+	})
+	if v, hides := f.log.(*veiled); hides && err == nil {
+		err = v.report(ctx, &report, found)
+	}
 	return report, err
 }
 
-// add counts an event that is not settled, and what is wrong with it.
-func (r *Report) add(e Unsettled, problem error) {
+// add counts an event that is not settled, and what is wrong with it. It reports whether the
+// event is a sample.
+func (r *Report) add(e Unsettled, problem error) bool {
 	r.Open += e.Open
 	r.Dead += e.Dead
 	if problem == nil {
-		return
+		return false
 	}
 	one := r.of(e.Type)
 	one.Open += e.Open
 	one.Dead += e.Dead
-	if len(one.Samples) < undecodableSamples {
-		one.Samples = append(one.Samples, Sample{ID: e.ID, Error: problem.Error()})
+	if len(one.Samples) == undecodableSamples {
+		return false
 	}
+	one.Samples = append(one.Samples, Sample{ID: e.ID, Error: problem.Error()})
+	return true
 }
 
 func (r *Report) of(eventType string) *Undecodable {

@@ -18,8 +18,8 @@ var errHidden = errors.New("it has " + HiddenValue + ", which stands for a value
 // the members that have handled the old event do not get the new one.
 //
 // All of this happens in one transaction. Nothing changes if editing is not enabled
-// ([ErrEditingDisabled]), if the payload does not pass the check
-// (*[InvalidPayloadError]), or if the dead letter does not exist any more
+// ([ErrEditingDisabled]), if the payload does not pass the check or has [HiddenValue]
+// where the old one has not (*[InvalidPayloadError]), or if the dead letter does not exist any more
 // (*[NotFoundError]), for example because it was retried meanwhile.
 func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, error) {
 	if f.check == nil {

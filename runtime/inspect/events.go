@@ -226,7 +226,7 @@ type Undo = engine.Undo
 //		Dead int // are dead letters again
 //		Due  int // are tried again
 //		// Left were not changed: they were edited into another event, or a handler
-//		// discarded them at this moment.
+//		// discarded them at this moment, or they were erased.
 //		Left int
 //	}
 type Undone = engine.Undone

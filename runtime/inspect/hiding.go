@@ -316,6 +316,24 @@ func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]eng
 	return breakers, nil
 }
 
+// report hides values in the errors of samples, which quote them, perhaps in part.
+func (v *veiled) report(ctx context.Context, r *Report, found []Unsettled) error {
+	for _, e := range found {
+		_, veil, err := v.hide(ctx, e.Type, e.Version, e.Payload)
+		if err != nil {
+			return err
+		}
+		for i := range r.Undecodable {
+			for j := range r.Undecodable[i].Samples {
+				if s := &r.Undecodable[i].Samples[j]; s.ID == e.ID && veil != nil {
+					s.Error = veil.Finding(s.Error)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // hidesAny reports whether some type has something to hide.
 func (v *veiled) hidesAny(ctx context.Context) (bool, error) {
 	names, err := v.Inspection.Names(ctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
+	"github.com/busgen/busgen/runtime/internal/privacy"
 )
 
 // Import adds dead letters that [File.Export] has written, from this file or another.
@@ -25,7 +26,11 @@ import (
 //
 // Matched counts the dead letters in r, Moved those that were added, and Skipped those that
 // the file has already: dead, open, discarded, or handled after a retry. So a second
-// import changes nothing. A dead letter that was purged comes back.
+// import changes nothing. A dead letter that was purged comes back, and one that
+// [File.Erase] has discarded does not.
+//
+// A line with [HiddenValue] in a field that this file calls sensitive is not valid: it was
+// written for people who look.
 //
 // It works in small transactions, and can be repeated when it was interrupted. It ends
 // with an *[ImportError] at a line that is not valid; the lines before it are in the
@@ -35,7 +40,7 @@ func (f *File) Import(ctx context.Context, r io.Reader) (Counts, error) {
 	if err != nil {
 		return Counts{}, err
 	}
-	m := &importer{ctx: ctx, adding: adding}
+	m := &importer{ctx: ctx, adding: adding, hides: f.Hiding().log.(*veiled)}
 	err = m.read(bufio.NewReader(r))
 	if addErr := m.add(); addErr != nil {
 		err = addErr // of an earlier line
@@ -47,6 +52,7 @@ func (f *File) Import(ctx context.Context, r io.Reader) (Counts, error) {
 type importer struct {
 	ctx     context.Context
 	adding  engine.Import
+	hides   *veiled
 	letters []DeadLetter
 	lines   []int // of letters
 	counts  Counts
@@ -61,6 +67,15 @@ func (m *importer) read(r *bufio.Reader) error {
 		}
 		if len(bytes.TrimSpace(text)) > 0 {
 			letter, invalid := parseDeadLetter(text)
+			if invalid == nil {
+				var veil *privacy.Veil
+				if _, veil, err = m.hides.hide(m.ctx, letter.Type, letter.Version, letter.Payload); err != nil {
+					return err
+				}
+				if veil.HidesHidden() {
+					invalid = errHidden
+				}
+			}
 			if invalid != nil {
 				return &ImportError{Line: line, Err: invalid}
 			}

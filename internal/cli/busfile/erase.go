@@ -22,12 +22,15 @@ func newErase(on cli.Engines) *cobra.Command {
 e-mail address, a customer's number, a name. An event is about the person if a
 field that the catalogue calls personal, or the field by which it is
 partitioned, is one of the values; with --field it is the field at that path.
-The file knows these fields from the program that has opened it last.
+The file knows these fields from the program that has opened it last. In a type
+without personal fields a key alone may be somebody else's: choose such types
+with --type. --dry-run counts by type.
 
 Of such an event, personal fields, metadata, errors, stacks, logs and the
 idempotency key are erased, and its dead letters are discarded. In all other
-texts of the bus the values are replaced by [erased] where they stand as a word.
-Events of others stay as they are. The audit gets one entry that names nobody.
+texts of the bus the values are replaced by [erased] where they stand as a word,
+and not where they are a part of another address, name or key. Events of others
+stay as they are. The audit gets one entry that names nobody.
 
 Events with open deliveries are left alone and counted: run the command again
 when they are settled, or use --cancel-open. In the end the file is rewritten
@@ -35,10 +38,12 @@ and its write-ahead log emptied, so that nothing is left in unused space;
 publishers wait meanwhile. An erasure that was killed is completed by running it
 again. Nothing brings back what was erased. Backups are not touched.
 
-With --json: events, dead_letters, attempts, texts, open, mentions, clean,
-open_ids, mention_ids.
+With --json: events, dead_letters, attempts, texts, open, mentions, keyed,
+parts, clean, open_ids, mention_ids, types (type, events, open, mentions,
+keyed).
 
-Exit status: 0 done, 1 events about the person are still open, 2 trouble.`,
+Exit status: 0 done, 1 events about the person are still open, or only --type
+can tell whose they are, 2 trouble.`,
 		Example: `  busgen erase shop.db ada@example.org --dry-run
   busgen erase shop.db ada@example.org c-4711 --actor eve --yes
   busgen erase shop.db 4711 --field customer.number --type 'order.*' --yes`,
@@ -62,7 +67,7 @@ func erase(c *call, e inspect.Erasure) (string, error) {
 		}
 	}
 	n, err := c.file.Erase(c.context(), e)
-	if err != nil && n.Events == 0 {
+	if err != nil && n.Events+n.DeadLetters+n.Texts+n.Open+n.Mentions+n.Keyed+n.Parts == 0 {
 		return "", err
 	}
 	report := erasedText(e, n)
@@ -76,6 +81,9 @@ func erase(c *call, e inspect.Erasure) (string, error) {
 	case n.Open > 0 && !e.DryRun:
 		return report, cli.No(fmt.Errorf("%s about the person left as they are, because deliveries are open: "+
 			"run it again when they are settled, or with --cancel-open", terminal.Counted(n.Open, "event")))
+	case n.Keyed > 0 && !e.DryRun:
+		return report, cli.No(fmt.Errorf("%s left as they are, because only their key is one of the values: "+
+			"choose the types that are about the person with --type, or the field with --field", terminal.Counted(n.Keyed, "event")))
 	}
 	return report, nil
 }
@@ -103,8 +111,31 @@ func erasedText(e inspect.Erasure, n inspect.Erased) string {
 	const shown = 5
 	list(n.Open, "about the person with open deliveries", open[:min(shown, len(open))])
 	list(n.Mentions, "of others with the person in another field, which stay as they are (mark the field personal, or use --field)", mentions[:min(shown, len(mentions))])
+	if n.Keyed > 0 {
+		fmt.Fprintf(&b, "%s with a value as their key, of types without personal fields, which stay as they are (choose with --type or --field): %s\n",
+			terminal.Counted(n.Keyed, "event"), keyedTypes(n))
+	}
+	if n.Parts > 0 {
+		fmt.Fprintf(&b, "%s with a value as a part of a longer name or address, which stay as they are (give that name too, if it is the person's)\n",
+			terminal.Counted(n.Parts, "text"))
+	}
+	if e.DryRun && len(n.Types) > 1 {
+		for _, t := range n.Types {
+			fmt.Fprintf(&b, "  %s: %s, %d open, %d mentioned, %d by key\n", terminal.Clean(t.Type), terminal.Counted(t.Events, "event"), t.Open, t.Mentions, t.Keyed)
+		}
+	}
 	if !n.Clean && !e.DryRun {
 		b.WriteString("the file was not rewritten: what was erased may still be readable in unused space\n")
 	}
 	return b.String()
+}
+
+func keyedTypes(n inspect.Erased) string {
+	var names []string
+	for _, t := range n.Types {
+		if t.Keyed > 0 {
+			names = append(names, terminal.Clean(t.Type))
+		}
+	}
+	return strings.Join(names, ", ")
 }

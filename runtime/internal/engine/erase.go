@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -28,12 +30,20 @@ type Erasure struct {
 	Redact func(eventType string, version int, payload []byte) []byte
 	// Metadata returns what stays of its metadata; nil for nothing.
 	Metadata func(metadata json.RawMessage) json.RawMessage
+	// Keyed reports whether another event has one of the values as its partition key, in a type
+	// of which nothing else is known that could be about a person.
+	Keyed func(eventType string, version int, payload []byte) bool
 	// Text returns a text without the person, and whether that is another text.
 	Text func(text string) (string, bool)
 	// MetadataText is Text for the metadata of another event, which stays JSON.
 	MetadataText func(metadata string) (string, bool)
 	// Notice is Text for the payload of the dead-letter notice of another event.
 	Notice func(payload []byte) (json.RawMessage, bool)
+	// Key reports whether an idempotency key of another event, or the key of a limit, names the
+	// person.
+	Key func(key string) bool
+	// Part reports whether a text or key still has a value, as a part of a longer name.
+	Part func(text string) bool
 	// Mentions reports whether another payload has the person in it.
 	Mentions func(eventType string, payload []byte) bool
 
@@ -42,6 +52,7 @@ type Erasure struct {
 	// KeepSpace leaves alone what is left of deleted rows in the space that the file does
 	// not use.
 	KeepSpace bool
+	AllOpen   bool         // Erased.OpenIDs has all open events, and not only some
 	Progress  func(Erased) // called after each step; it may be nil
 }
 
@@ -58,12 +69,38 @@ type Erased struct {
 	// Mentions are other events whose payload has the person in it, as a word, in a field that
 	// is not known to be personal. They are as they were.
 	Mentions int `json:"mentions"`
+	// Keyed are events of types without personal fields that have one of the values as their
+	// partition key: the same number may be a customer's here and an order's there. They are as
+	// they were, unless Erasure.Types or Erasure.Field is set.
+	Keyed int `json:"keyed"`
+	// Parts are texts and keys that still have a value as a part of a longer name or address, such
+	// as bob.ada@example.org. They are somebody else's, or another name of the person.
+	Parts int `json:"parts"`
 	// Clean says that nothing of what was erased is left in the space that the file does not
 	// use, nor in the write-ahead log.
 	Clean bool `json:"clean"`
 
-	OpenIDs    []uuid.UUID `json:"open_ids,omitempty"`    // of some of the open events
-	MentionIDs []uuid.UUID `json:"mention_ids,omitempty"` // of some of the mentions
+	Types      []ErasedType `json:"types,omitempty"`       // counts by event type, by name
+	OpenIDs    []uuid.UUID  `json:"open_ids,omitempty"`    // of some of the open events
+	MentionIDs []uuid.UUID  `json:"mention_ids,omitempty"` // of some of the mentions
+}
+
+// ErasedType has the counts of one event type.
+type ErasedType struct {
+	Type     string `json:"type"`
+	Events   int    `json:"events"`
+	Open     int    `json:"open"`
+	Mentions int    `json:"mentions"`
+	Keyed    int    `json:"keyed"`
+}
+
+// CountErased returns the counts of an event type, to be added to.
+func CountErased(n *Erased, eventType string) *ErasedType {
+	at, found := slices.BinarySearchFunc(n.Types, eventType, func(t ErasedType, name string) int { return strings.Compare(t.Type, name) })
+	if !found {
+		n.Types = slices.Insert(n.Types, at, ErasedType{Type: eventType})
+	}
+	return &n.Types[at]
 }
 
 // ErasedIDs is how many ids Erased has at most, of each kind.

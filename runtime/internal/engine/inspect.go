@@ -279,7 +279,7 @@ type Undone struct {
 	Dead int `json:"dead"` // are dead letters again
 	Due  int `json:"due"`  // are tried again
 	// Left were not changed: they were edited into another event, or a handler
-	// discarded them at this moment.
+	// discarded them at this moment, or they were erased.
 	Left int `json:"left"`
 }
 

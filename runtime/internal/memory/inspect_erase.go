@@ -26,12 +26,22 @@ func (in *inspection) Erase(_ context.Context, spec engine.Erasure) (n engine.Er
 		switch {
 		case about && in.isOpen(r):
 			n.Open++
-			n.OpenIDs = few(n.OpenIDs, r.ID)
+			engine.CountErased(&n, r.Type).Open++
+			if spec.AllOpen {
+				n.OpenIDs = append(n.OpenIDs, r.ID)
+			} else {
+				n.OpenIDs = few(n.OpenIDs, r.ID)
+			}
 		case about:
 			n.Events++
+			engine.CountErased(&n, r.Type).Events++
 			erased[r.Seq], ids[r.ID] = true, true
+		case spec.Keyed(r.Type, max(r.Version, 1), r.Payload):
+			n.Keyed++
+			engine.CountErased(&n, r.Type).Keyed++
 		case spec.Mentions(r.Type, r.Payload):
 			n.Mentions++
+			engine.CountErased(&n, r.Type).Mentions++
 			n.MentionIDs = few(n.MentionIDs, r.ID)
 		}
 	})
@@ -104,11 +114,15 @@ func (s *store) eraseEvents(spec engine.Erasure, erased map[int64]bool, n *engin
 // eraseTexts erases the person from all other texts.
 func (s *store) eraseTexts(spec engine.Erasure, erased map[int64]bool, n *engine.Erased) {
 	clean := func(text *string) {
-		if left, changed := spec.Text(*text); changed {
+		left, changed := spec.Text(*text)
+		if changed {
 			n.Texts++
 			if !spec.DryRun {
 				*text = left
 			}
+		}
+		if spec.Part(left) {
+			n.Parts++
 		}
 	}
 	for _, sub := range s.subscriptions {
@@ -129,8 +143,12 @@ func (s *store) eraseTexts(spec engine.Erasure, erased map[int64]bool, n *engine
 			continue
 		}
 		left, changed := *r, 0
-		if metadata, other := spec.MetadataText(string(r.Metadata)); other {
+		metadata, other := spec.MetadataText(string(r.Metadata))
+		if other {
 			left.Metadata, changed = []byte(metadata), changed+1
+		}
+		if spec.Part(metadata) {
+			n.Parts++
 		}
 		if strings.HasPrefix(r.Type, engine.DeadType("")) {
 			if payload, other := spec.Notice(r.Payload); other {
@@ -161,11 +179,14 @@ func (s *store) eraseTexts(spec engine.Erasure, erased map[int64]bool, n *engine
 
 // keyNames reports whether a key with the person in it is to be deleted.
 func keyNames(spec engine.Erasure, key string, n *engine.Erased) bool {
-	_, changed := spec.Text(key)
-	if changed {
+	named := spec.Key(key)
+	switch {
+	case named:
 		n.Texts++
+	case spec.Part(key):
+		n.Parts++
 	}
-	return changed && !spec.DryRun
+	return named && !spec.DryRun
 }
 
 func few(ids []uuid.UUID, id uuid.UUID) []uuid.UUID {

@@ -146,6 +146,28 @@ func (v *Veil) Text(text string) string {
 	return text
 }
 
+// quotedOf is how many characters of a value the errors of checks quote at most.
+const quotedOf = 60
+
+// Finding is Text for the error of a check, which may quote the beginning of a value.
+func (v *Veil) Finding(text string) string {
+	text = v.Text(text)
+	if v == nil {
+		return text
+	}
+	for _, value := range v.values {
+		if all := []rune(value); len(all) > quotedOf {
+			for _, form := range forms(string(all[:quotedOf])) {
+				text = strings.ReplaceAll(text, form, Hidden)
+			}
+		}
+	}
+	return text
+}
+
+// HidesHidden reports whether a value that is hidden is [Hidden] itself: the payload was hidden before.
+func (v *Veil) HidesHidden() bool { return v != nil && slices.Contains(v.values, Hidden) }
+
 // forms are how a value is written in texts: as it is, within quotation marks of Go or JSON, and in URLs. Long ones
 // are first, since they may contain others.
 func forms(value string) []string {

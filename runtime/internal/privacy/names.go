@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Names reports whether a payload of a version is about the person: whether a personal field, or the partition key,
@@ -81,19 +79,10 @@ func at(value json.RawMessage, path []string, p Person) bool {
 	})
 }
 
-func firstRune(text string) rune {
-	r, _ := utf8.DecodeRuneInString(text)
-	return r
-}
-
-func lastRune(text string) rune {
-	r, _ := utf8.DecodeLastRuneInString(text)
-	return r
-}
-
-// isWord tells letters and digits from what is between words. There is no letter at the end of a text.
-func isWord(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+// KeyOnly reports whether nothing but the partition key can tell that a payload is about a person, and whether it is
+// one of the values: the catalogue calls no field of the type personal.
+func (s *Shape) KeyOnly(version int, payload []byte, p Person) bool {
+	return s != nil && !s.unknown && !s.Personal() && json.Valid(payload) && s.names(s.of(version), payload, p, s.partition)
 }
 
 // Mentioned reports whether a payload has the person in it, as a word in a text or as a number.

@@ -197,3 +197,58 @@ func TestFlagsCountForOldVersionsAndRemovedFields(t *testing.T) {
 		t.Error("version 2 is not about its removed field, or is about its variant")
 	}
 }
+
+func TestWhatIsAPartOfALongerNameIsSomebodyElses(t *testing.T) {
+	p := Person{"ada@example.org", "4711", "ada"}
+	for text, want := range map[string]string{
+		"no mailbox for ada@example.org.":           "no mailbox for [erased].",
+		"<ada@example.org>, bob.ada@example.org":    "<[erased]>, bob.ada@example.org",
+		"ada@example.org.uk is no ada@example.org-": "ada@example.org.uk is no [erased]-",
+		"?mail=bob.ada%40example.org":               "?mail=bob.ada%40example.org",
+		"ada of ada@example.com or x+ada@b.c":       "[erased] of ada@example.com or x+ada@b.c",
+		"lock customer-4711 of order_4711: busy":    "lock customer-[erased] of order_[erased]: busy",
+		"4711@example.com, mail-4711@example.com":   "4711@example.com, mail-4711@example.com",
+	} {
+		if got, changed := p.Erase(text); got != want || changed != (got != text) {
+			t.Errorf("%s becomes %s", text, got)
+		}
+	}
+	for key, want := range map[string]bool{
+		"4711": true, "order 4711": true, "order:4711": true, "welcome:ada@example.org": true, "4711.": true, "-4711-": true,
+		"order-4711 of ann@example.org": false, "4711_1": false, "order.4711": false, "x+ada@example.org": false, "47110": false,
+	} {
+		if got := p.IsKey(key); got != want {
+			t.Errorf("%s is a key of the person: %t", key, got)
+		}
+		metadata := `{"key":"` + key + `"}`
+		if _, got := p.EraseValues(metadata); got != want {
+			t.Errorf("the metadata %s names the person: %t", metadata, got)
+		}
+	}
+	for text, want := range map[string]bool{"order-4711": true, "bob.ada@example.org": true, "?mail=bob.ada%40example.org": true, "canada@example.org": false, "47110": false} {
+		if got := p.IsPart(text); got != want {
+			t.Errorf("%s has a value as a part: %t", text, got)
+		}
+	}
+}
+
+// What is erased of one text is copied once.
+func TestManyMentionsInOneTextAreErased(t *testing.T) {
+	const n = 300_000
+	got, _ := (Person{"42"}).Erase(strings.Repeat("42,", n))
+	if got != strings.Repeat(Erased+",", n) {
+		t.Errorf("%d bytes are left", len(got))
+	}
+}
+
+func TestATypeWithoutPersonalFieldsIsKnownByItsKeyOnly(t *testing.T) {
+	orders := Read(`{"event":"order.placed","version":1,"partition_by":"number","payload":{"number":"int","note":"string"},"history":{},"types":{}}`)
+	for value, want := range map[string]bool{"4711": true, "gold": false} {
+		if got := orders.KeyOnly(1, []byte(`{"number":4711,"note":"gold"}`), Person{value}); got != want {
+			t.Errorf("%s is a key only: %t", value, got)
+		}
+	}
+	if Read(schema).KeyOnly(3, []byte(payload), Person{"c-17"}) {
+		t.Error("a type with personal fields is known by its key only")
+	}
+}

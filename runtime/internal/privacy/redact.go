@@ -2,7 +2,6 @@ package privacy
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -157,34 +156,65 @@ type Person []string
 
 // In reports whether a text names the person: whether it has one of the values in it as a word of its own.
 func (p Person) In(text string) bool {
-	return slices.ContainsFunc(p, func(value string) bool { return word(text, value, 0) >= 0 })
+	return slices.ContainsFunc(p, func(value string) bool { return word(text, value, 0, anywhere) >= 0 })
 }
 
-// Erase replaces the person in a text, also as Go and JSON quote it. It reports whether the text has changed.
-func (p Person) Erase(text string) (string, bool) {
+// Erase replaces the person in a text, also as Go and JSON quote it. It reports whether the text has changed. A part of
+// an address stays, and so does an address that is a part of a longer one: these are somebody else's.
+func (p Person) Erase(text string) (string, bool) { return p.replace(text, outsideAddresses) }
+
+func (p Person) replace(text string, within boundary) (string, bool) {
 	before := text
 	for _, value := range p {
+		within := within
+		if strings.Contains(value, "@") {
+			within = alone // its forms in URLs have no @
+		}
 		for _, form := range forms(value) {
-			for at := word(text, form, 0); at >= 0; at = word(text, form, at+len(Erased)) {
-				text = text[:at] + Erased + text[at+len(form):]
+			var b strings.Builder
+			end := 0
+			for at := word(text, form, 0, within); at >= 0; at = word(text, form, end, within) {
+				b.WriteString(text[end:at])
+				b.WriteString(Erased)
+				end = at + len(form)
+			}
+			if end > 0 {
+				b.WriteString(text[end:])
+				text = b.String()
 			}
 		}
 	}
 	return text, text != before
 }
 
-// EraseValues is Erase for a JSON object, such as metadata, which stays one.
+// IsKey reports whether a key names the person. A value that is a part of a longer name, such as 4711 of order-4711,
+// does not: a key of somebody else is never lost.
+func (p Person) IsKey(key string) bool {
+	_, is := p.replace(key, alone)
+	return is
+}
+
+// IsPart reports whether a text has one of the values as a part of a longer name or address.
+func (p Person) IsPart(text string) bool {
+	return slices.ContainsFunc(p, func(value string) bool {
+		return slices.ContainsFunc(forms(value), func(form string) bool { return word(text, form, 0, anywhere) >= 0 })
+	})
+}
+
+// EraseValues is Erase for a JSON object, such as metadata, which stays one. Handlers read it, so that values which are
+// a part of a longer name stay, as in keys.
 func (p Person) EraseValues(text string) (string, bool) {
 	if !json.Valid([]byte(text)) || what([]byte(text)) != "an object" {
 		return p.Erase(text)
 	}
+	erase := func(text string) (string, bool) { return p.replace(text, alone) }
 	all, changed := members([]byte(text)), false
 	for i, m := range all {
-		key, other := p.Erase(m.key)
+		key, other := erase(m.key)
 		all[i].key, changed = key, changed || other
 		switch {
 		case what(m.value) == "a string":
-			if value, other := p.Erase(unquote(trim(m.value))); other {
+			if value, other := erase(unquote(trim(m.value))); other {
 				all[i].value, changed = quote(value), true
 			}
 		case p.Mentioned(m.value):
@@ -195,24 +225,4 @@ func (p Person) EraseValues(text string) (string, bool) {
 		return text, false
 	}
 	return string(object(all)), true
-}
-
-// escape is an escape of JSON, Go or a URL at the end of a text. Its last character is no part of a word.
-var escape = regexp.MustCompile(`(\\[abfnrtv]|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|%[0-9a-fA-F]{2})$`)
-
-// word returns where a value is in a text, at from or later, that is not a part of a longer word or number; -1 for
-// nowhere.
-func word(text, value string, from int) int {
-	for {
-		at := strings.Index(text[from:], value)
-		if at < 0 {
-			return -1
-		}
-		at += from
-		before, after := lastRune(text[:at]), firstRune(text[at+len(value):])
-		if !(isWord(before) && isWord(firstRune(value)) && !escape.MatchString(text[max(at-10, 0):at])) && !(isWord(after) && isWord(lastRune(value))) {
-			return at
-		}
-		from = at + 1
-	}
 }

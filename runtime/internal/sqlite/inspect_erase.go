@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
 
@@ -66,9 +66,11 @@ func (e *eraser) events(ctx context.Context) error {
 	}
 	for last < end {
 		var found []int64
+		var keyed []string
+		var mentioned []aboutRow
 		next := last
 		err := look(func(c *database.Conn) error {
-			found, next = nil, last
+			found, keyed, mentioned, next = nil, nil, nil, last
 			rows, err := eventRows(c, "l.seq > ? ORDER BY l.seq LIMIT ?", last, erasePage)
 			if err != nil || len(rows) == 0 {
 				next = end
@@ -80,11 +82,10 @@ func (e *eraser) events(ctx context.Context) error {
 				case e.spec.Names(r.eventType, r.version, r.payload):
 					found = append(found, r.seq)
 					continue
+				case e.spec.Keyed(r.eventType, r.version, r.payload):
+					keyed = append(keyed, r.eventType)
 				case e.spec.Mentions(r.eventType, r.payload):
-					e.n.Mentions++
-					if len(e.n.MentionIDs) < engine.ErasedIDs {
-						e.n.MentionIDs = append(e.n.MentionIDs, r.id)
-					}
+					mentioned = append(mentioned, r)
 				}
 				if _, changed := e.noticeOf(r); changed {
 					found = append(found, r.seq)
@@ -95,6 +96,7 @@ func (e *eraser) events(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		e.others(keyed, mentioned)
 		for len(found) > 0 {
 			n := min(len(found), eraseStep)
 			if err := e.step(ctx, found[:n]); err != nil {
@@ -105,6 +107,21 @@ func (e *eraser) events(ctx context.Context) error {
 		last = next
 	}
 	return nil
+}
+
+// others counts events that stay as they are.
+func (e *eraser) others(keyed []string, mentioned []aboutRow) {
+	for _, eventType := range keyed {
+		e.n.Keyed++
+		engine.CountErased(&e.n, eventType).Keyed++
+	}
+	for _, r := range mentioned {
+		e.n.Mentions++
+		engine.CountErased(&e.n, r.eventType).Mentions++
+		if len(e.n.MentionIDs) < engine.ErasedIDs {
+			e.n.MentionIDs = append(e.n.MentionIDs, r.id)
+		}
+	}
 }
 
 func eventRows(c *database.Conn, condition string, args ...any) (rows []aboutRow, err error) {
@@ -121,6 +138,7 @@ func (e *eraser) step(ctx context.Context, seqs []int64) error {
 	before := e.n
 	run := func(c *database.Conn) error {
 		e.n = before
+		e.n.Types = slices.Clone(before.Types)
 		e.n.OpenIDs = before.OpenIDs[:len(before.OpenIDs):len(before.OpenIDs)]
 		for _, seq := range seqs {
 			if err := e.cluster(c, seq); err != nil {
@@ -197,7 +215,8 @@ func (e *eraser) cluster(c *database.Conn, seq int64) error {
 			}
 			if open {
 				e.n.Open++
-				if len(e.n.OpenIDs) < engine.ErasedIDs {
+				engine.CountErased(&e.n, r.eventType).Open++
+				if e.spec.AllOpen || len(e.n.OpenIDs) < engine.ErasedIDs {
 					e.n.OpenIDs = append(e.n.OpenIDs, r.id)
 				}
 				return nil
@@ -289,6 +308,7 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 		return err
 	}
 	e.n.Events, e.n.DeadLetters, e.n.Attempts = e.n.Events+1, e.n.DeadLetters+len(letters), e.n.Attempts+int(attempts)
+	engine.CountErased(&e.n, r.eventType).Events++
 	if e.passed[r.seq] = true; e.spec.DryRun {
 		return nil
 	}
@@ -312,93 +332,4 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 		}
 	}
 	return err
-}
-
-// textColumns are the columns of the log in which a person may be named, besides those of the
-// events about the person, with what finds a row again. A key that names the person is
-// deleted.
-var textColumns = []struct{ table, column, key string }{
-	{"busgen_attempts", "error", "seq, subscription, n"}, {"busgen_attempts", "stack", "seq, subscription, n"}, {"busgen_attempts", "log", "seq, subscription, n"},
-	{"busgen_log", "metadata", "seq"}, {"busgen_discarded", "reason", "seq, subscription"}, {"busgen_cancelled", "reason", "seq, subscription"},
-	{"busgen_audit", "detail", "id"}, {"busgen_pauses", "reason", "kind, target"}, {"busgen_breakers", "last_error", "subscription"},
-	{"busgen_dedupe", "key", "type, key, seq"}, {"busgen_limits", "key", "name, key"},
-}
-
-// texts erases the person from all other texts.
-func (e *eraser) texts(ctx context.Context) error {
-	for _, where := range textColumns {
-		isKey, text := where.column == "key", e.spec.Text
-		if where.column == "metadata" {
-			text = e.spec.MetadataText
-		}
-		var rows [][]any // the new text, and the key
-		err := e.look(ctx, "look for a person in", func(c *database.Conn) error {
-			rows = nil
-			return c.Query("SELECT "+where.column+", "+where.key+" FROM "+where.table+" WHERE "+where.column+" IS NOT NULL", func(s *sqlite3.Stmt) error {
-				clean, changed := text(s.ColumnText(0))
-				if !changed {
-					return nil
-				}
-				row := []any{clean}
-				for n, name := range strings.Split(where.key, ", ") {
-					if name == "seq" && e.spec.DryRun && e.passed[s.ColumnInt64(n+1)] {
-						return nil // it is one of an event that is erased as a whole
-					}
-					if s.ColumnType(n+1) == sqlite3.INTEGER {
-						row = append(row, s.ColumnInt64(n+1))
-					} else {
-						row = append(row, s.ColumnText(n+1))
-					}
-				}
-				rows = append(rows, row)
-				return nil
-			})
-		})
-		if err != nil {
-			return err
-		}
-		marks := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(where.key, ",")+1), ", ")
-		sql := "UPDATE " + where.table + " SET " + where.column + " = ? WHERE (" + where.key + ") = (" + marks + ")"
-		if isKey {
-			sql = "DELETE FROM " + where.table + " WHERE (" + where.key + ") = (" + marks + ")"
-		}
-		for len(rows) > 0 {
-			n := min(len(rows), eraseStep)
-			if !e.spec.DryRun {
-				err := e.wipe(ctx, func(c *database.Conn) error {
-					for _, row := range rows[:n] {
-						if isKey {
-							row = row[1:]
-						}
-						if err := c.Exec(sql, row...); err != nil {
-							return err
-						}
-					}
-					return e.ledger.add(c, n)
-				})
-				if err != nil {
-					return err
-				}
-				e.ledger.committed()
-			}
-			rows, e.n.Texts = rows[n:], e.n.Texts+n
-			e.told()
-		}
-	}
-	return nil
-}
-
-// scrub rewrites the file, so that nothing is left in the space that it does not use, and
-// empties the write-ahead log.
-func (i *Inspection) scrub(ctx context.Context) error {
-	const op = "rewrite"
-	return i.run(ctx, op, i.writing, func(c *database.Conn) error {
-		if _, err := c.Int64("PRAGMA secure_delete=ON"); err != nil {
-			return err
-		}
-		if err := c.ExecScript("PRAGMA temp_store=MEMORY; VACUUM"); err != nil { // no copy in a temporary file
-			return fault.Wrap(op, c.Path, err)
-		}
-		return c.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
-	}, nil)
 }

@@ -40,7 +40,7 @@ func TestAnErasureKnowsEveryTextOfTheFile(t *testing.T) {
 	for s.Step() {
 		found++
 		table, column := s.ColumnText(0), s.ColumnText(1)
-		erased := slices.ContainsFunc(textColumns, func(w struct{ table, column, key string }) bool { return w.table == table && w.column == column })
+		erased := slices.ContainsFunc(textColumns, func(w textColumn) bool { return w.table == table && w.column == column })
 		if known := impersonal[table] + impersonal[table+"."+column]; erased == (known != "") {
 			t.Errorf("%s.%s: is it in textColumns (%t), or is there a reason why nobody is in it (%q)?", table, column, erased, known)
 		}

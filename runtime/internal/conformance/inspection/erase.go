@@ -3,6 +3,7 @@ package inspection
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -215,6 +216,7 @@ func (env *Env) noticesOfThePersonAreHandled(t *testing.T) {
 }
 
 func (env *Env) TestOpenEventsAreCancelledToBeErased(t *testing.T) {
+	env.manyOpenAreCancelled(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))
 		var seen lines
@@ -236,6 +238,34 @@ func (env *Env) TestOpenEventsAreCancelledToBeErased(t *testing.T) {
 		if got := seen.String(); got != "ann@example.org " {
 			t.Errorf("handled %s", got)
 		}
+	})
+}
+
+// manyOpenAreCancelled has more handlers at work than ids are returned.
+func (env *Env) manyOpenAreCancelled(t *testing.T) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		release := make(chan struct{})
+		f.register("greeter", func(Registered) error {
+			<-release
+			return nil
+		}, runtime.WithConcurrency(110), runtime.WithTimeout(time.Hour))
+		f.MustStart()
+		publish := func(n int, opts ...runtime.PublishOption) {
+			for i := range n {
+				Must(t, Second(runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-" + strconv.Itoa(i), Email: Zeb}, opts...)))
+			}
+			time.Sleep(time.Second)
+		}
+		publish(110)
+		publish(10, runtime.WithDelay(time.Hour))
+		n, err := f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}, CancelOpen: true})
+		if err != nil || n.Events != 10 || n.Open != 110 || len(n.OpenIDs) != 100 || len(n.Types) != 1 || n.Types[0].Events != 10 || n.Types[0].Open != 110 {
+			t.Errorf("erased %+v (%v)", n, err)
+		}
+		close(release)
+		time.Sleep(time.Second)
 	})
 }
 
