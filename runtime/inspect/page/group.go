@@ -18,6 +18,9 @@ type groupPage struct {
 	Later   bool   // these are not the first ones
 }
 
+// GentleRate is what the forms suggest.
+func (groupPage) GentleRate() int { return gentleRate }
+
 // letterRow is a dead letter with what can be done about it.
 type letterRow struct {
 	inspect.DeadLetter

@@ -286,3 +286,27 @@ func TestHostileErrorsAreShownAsTextOnThePagesOfProblems(t *testing.T) {
 		})
 	}
 }
+
+func TestAFormWithoutARateIsGentle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.OpenJobs(t)
+		f.Failing(func(n int) error { return runtime.Permanent(fmt.Errorf("account %d is closed", n)) })
+		p := on(t, f.Inspect().File)
+		f.Publish(1)
+		group := shows(t, p, link(t, shows(t, p, "/problems"), "group?"), `name="rate" inputmode="decimal" pattern="[0-9.]*" value="500"`)
+		of := regexp.MustCompile(`name="of" value="([^"]*)"`).FindStringSubmatch(group)[1]
+		for _, rate := range []string{"", "&rate=", "&rate=+", "&rate=500"} {
+			shows(t, p, "/plan?kind=retry&of="+of+rate, " --rate 500 ", "500 per second")
+			shows(t, p, "/plan?kind=discard&reason=old&of="+of+rate, " --rate 500 ", "500 per second")
+		}
+		got := shows(t, p, "/plan?kind=retry&of="+of+"&rate=0")
+		if strings.Contains(got, "--rate") || strings.Contains(got, "per second") {
+			t.Errorf("a rate of 0 is one:\n%s", got)
+		}
+		job := begin(t, p, "retry", url.Values{"rate": {"0"}})
+		synctest.Wait()
+		if got := shows(t, p, job, "Done: "); strings.Contains(got, "per second") {
+			t.Errorf("a job without a rate has one:\n%s", got)
+		}
+	})
+}

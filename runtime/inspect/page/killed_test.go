@@ -148,7 +148,7 @@ func TestAJobOfAKilledPageIsResumedOnAnotherOneAndEachLetterIsRetriedOnce(t *tes
 	p := on(t, i.File)
 	group := shows(t, p, link(t, shows(t, p, "/problems"), "group?"))
 	of := regexp.MustCompile(`name="of" value="([^"]*)"`).FindStringSubmatch(group)[1]
-	plan := shows(t, p, "/plan?kind=retry&of="+of, "dead letters would be retried")
+	plan := shows(t, p, "/plan?kind=retry&rate=0&of="+of, "dead letters would be retried")
 	job := beginAndKill(t, f.Path, formOf(t, plan, "start-job"), s.group/3)
 	got := shows(t, p, job, "Interrupted, or done by another process: ")
 	before := movedOf(got)

@@ -60,6 +60,11 @@ func fillPlan(q *request) (any, error) {
 	return data, nil
 }
 
+// gentleRate is how many letters per second a job changes unless it is asked for another rate.
+// Publishers keep at least nine tenths of their speed beside it. With 0 a job is as fast as it
+// can be.
+const gentleRate = 500
+
 // read reads what an operator can choose.
 func (o *order) read(value func(string) string) error {
 	o.Kind = value("kind")
@@ -81,6 +86,7 @@ func (o *order) read(value func(string) string) error {
 	if o.Kind == kindDiscard {
 		o.Canary = 0
 	}
+	o.Rate = gentleRate
 	if text := strings.TrimSpace(value("rate")); text != "" {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate >= 0 && rate <= 1e9) {

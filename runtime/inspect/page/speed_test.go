@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,11 +54,23 @@ func times(t *testing.T, p http.Handler) {
 	id, err := url.Parse(group)
 	Must(t, err)
 	paths = append(paths, "/plan?kind=retry&of="+id.Query().Get("id"))
-	rounds := 5
-	if *big {
-		rounds = 60
+	of := regexp.MustCompile(`name="of" value="([^"]*)"`).FindStringSubmatch(shown)[1]
+	paths = append(paths, "/plan?kind=discard&reason=old&of="+of, begin(t, p, "discard", url.Values{"limit": {"1"}, "reason": {"old"}}))
+	dead := link(t, shows(t, p, "/events?status=dlq"), "event?")
+	healthy := link(t, shows(t, p, "/events?status=done"), "event?")
+	paths = append(paths, dead, healthy, "/text?of=row&"+strings.TrimPrefix(dead, "/event?"), "/incident.html?"+strings.TrimPrefix(dead, "/event?"),
+		"/incident.html?group="+id.Query().Get("id"), "/subscriptions", "/catalogue", link(t, shows(t, p, "/catalogue"), "type?"), "/audit", "/audit?action=discard")
+	for _, search := range []string{
+		"", "type=job.*", "type=no.such", "status=pending", "status=processing", "status=dlq", "status=done", "since=2020-01-01", "until=2020-01-01",
+		"correlation=none", "text=is+down", "text=nowhere", "type=job.*&status=dlq&since=2020-01-01",
+	} {
+		paths = append(paths, "/events?"+search)
 	}
 	for _, path := range paths {
+		rounds, first := 5, time.Now()
+		if get(p, path); *big && time.Since(first) < time.Second { // five are enough to see that it is slow
+			rounds = 60
+		}
 		var took []time.Duration
 		for range rounds {
 			began := time.Now()
@@ -118,7 +131,7 @@ func publishBeside(t *testing.T, s size, path string) {
 		}
 		rate(after(span / 5))
 		first := rate(after(span))
-		job := begin(t, p, "retry", url.Values{"limit": {strconv.Itoa(s.group / 10)}, "rate": {"500"}})
+		job := begin(t, p, "retry", url.Values{"limit": {strconv.Itoa(s.group / 10)}})
 		began := time.Now()
 		beside := rate(func() bool {
 			_, _, got := get(p, job)
@@ -134,6 +147,9 @@ func publishBeside(t *testing.T, s size, path string) {
 		busy.Wait()
 		alone := (first + last) / 2
 		t.Logf("dispatching %t: %.0f events per second alone (%.0f, %.0f), %.0f beside a retry of %d that takes %v: %.2f", dispatches, alone, first, last, beside, s.group/10, took.Round(time.Millisecond), beside/alone)
+		if *big && beside < 0.9*alone {
+			t.Errorf("publishers keep %.2f of their speed", beside/alone)
+		}
 		Must(t, p.Close())
 		f.Stop()
 	}
