@@ -12,6 +12,7 @@ import (
 
 // The same for catalogues in several files and packages, which use the types of another.
 func FuzzGenerateFromMadePackages(f *testing.F) {
+	prepare(f)
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkMadePackages(t) }))
 }
 

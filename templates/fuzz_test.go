@@ -40,6 +40,7 @@ func FuzzGenerate(f *testing.F) {
 		}
 		f.Add(string(text))
 	}
+	prepare(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if c, _ := parse.Text("events.yaml", []byte(text)); c != nil {
 			requireGood(t, c, nil)
@@ -49,6 +50,7 @@ func FuzzGenerate(f *testing.F) {
 
 // The same for catalogues that are made, and not found by changing bytes.
 func FuzzGenerateFromMadeCatalogues(f *testing.F) {
+	prepare(f)
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkMade(t) }))
 }
 
@@ -212,6 +214,15 @@ func typeCheckPackage(set *token.FileSet, path string, from types.Importer, file
 		}
 	}
 	return nil, err
+}
+
+// prepare compiles before the first input what the generated code imports: go test takes an
+// input that needs more than ten seconds for one that never ends.
+func prepare(f *testing.F) {
+	f.Helper()
+	if _, err := compiledPackages(); err != nil {
+		f.Fatal(err)
+	}
 }
 
 // compiledPackages says where the compiled form of each package is that generated
