@@ -4,7 +4,10 @@ package main
 
 import (
 	"bufio"
+	"fmt"
+	"html"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -15,6 +18,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/payload/schema"
+	"github.com/busgen/busgen/runtime"
 )
 
 // pageServer is a process that runs busgen inspect, and a browser without JavaScript.
@@ -109,6 +117,67 @@ func TestActionsOfThePageAreInTheAuditUnderTheNameOfTheActor(t *testing.T) {
 	s.interrupted()
 	if got := does(t, "busgen audit shop.db"); !strings.Contains(got, "ada  pause") {
 		t.Errorf("the audit:\n%s", got)
+	}
+}
+
+// storeSchema opens shop.db with the generated code of the shop.
+func storeSchema(t *testing.T) {
+	t.Helper()
+	c, findings := parse.Text("events.yaml", []byte(clitest.ShopCatalogue))
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	var types []runtime.AnyEventType
+	for _, e := range c.Events {
+		if e.Name.V == "payment.requested" {
+			types = append(types, runtime.Define(runtime.Spec[clitest.PaymentRequested]{Name: e.Name.V, Settings: clitest.ShopSettings(), Schema: schema.Of(e)}))
+		}
+	}
+	bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(types...), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	must(t, err)
+	must(t, bus.Shutdown(t.Context()))
+}
+
+func TestAPayloadIsCorrectedOnThePageAndCheckedFirst(t *testing.T) {
+	for _, flags := range [][]string{{"--catalogue", "events.yaml"}, nil} {
+		t.Run(fmt.Sprint(flags), func(t *testing.T) {
+			inFolder(t, map[string]string{"events.yaml": clitest.ShopCatalogue})
+			deadLetters(t, 0, 1)
+			if len(flags) == 0 {
+				storeSchema(t)
+			}
+			s := inspected(t, append(flags, "--allow-actions", "--actor", "ada")...)
+			s.answer(s.Get(s.address))
+			at := func(text, pattern string) string {
+				found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+				if found == nil {
+					t.Fatalf("no %s in\n%s", pattern, text)
+				}
+				return html.UnescapeString(found[1])
+			}
+			_, text := s.answer(s.Get(s.base + "problems"))
+			letter := at(text, `href="\./(letter[^"]*)"`)
+			_, text = s.answer(s.Get(s.base + letter))
+			key, err := url.Parse(letter)
+			must(t, err)
+			edit := func(payload string) (int, string) {
+				return s.answer(s.PostForm(s.base+"edit-letter", url.Values{"event": key.Query()["event"], "subscription": key.Query()["subscription"], "payload": {payload}}))
+			}
+			for _, wrong := range []string{`{"order": "<x>"}`, `{"order": 1`, `[]`} {
+				status, text := edit(wrong)
+				kept := html.UnescapeString(at(text, `(?s)<textarea[^>]*>\n(.*?)</textarea>`))
+				if status != http.StatusBadRequest || kept != wrong || !strings.Contains(text, "was not edited") || !strings.Contains(text, "Nothing was changed.") {
+					t.Errorf("%s: status %d\n%s", wrong, status, text)
+				}
+			}
+			if status, text := edit(`{"order": 7, "cents": 100}`); status != http.StatusOK || !strings.Contains(text, "was made from the letter, for charge-card.") {
+				t.Errorf("status %d\n%s", status, text)
+			}
+			s.interrupted()
+			if got := does(t, "busgen audit shop.db"); strings.Count(got, "ada  edit") != 1 {
+				t.Errorf("the audit:\n%s", got)
+			}
+		})
 	}
 }
 

@@ -80,6 +80,9 @@ func editLetter(c *call, catalogue, path string) (string, error) {
 		check = &payloadCheck{catalogue: fits, eventType: old.Type}
 	} else if check, err = c.storedSchema(old.Type); err != nil {
 		return "", err
+	} else {
+		c.tell("checked with the schema of %s in %s: version %d, stored by %s on %s; --catalogue names another", old.Type, c.path, check.stored.Version,
+			terminal.Clean(check.stored.Program), c.moment(check.stored.StoredAt))
 	}
 	if custom := payload.CustomTypes(check.catalogue, check.eventType, old.Version); len(custom) > 0 {
 		c.tell("%s: of values of %s, which are custom Go types, only the form of their JSON is checked", old.Type, strings.Join(custom, ", "))
@@ -123,6 +126,20 @@ func (p *payloadCheck) of(version int, text []byte) error {
 	return payload.Check(p.catalogue, p.eventType, version, text)
 }
 
+// editing lets payloads be edited, and checks them with the catalogue or, if it is nil, with
+// the schema that the file has for their type.
+func (c *call) editing(known *catalog.Catalogue) inspect.Option {
+	return inspect.WithEditing(func(eventType string, version int, text []byte) (err error) {
+		check := &payloadCheck{catalogue: known, eventType: eventType}
+		if known == nil {
+			if check, err = c.storedSchema(eventType); err != nil {
+				return err
+			}
+		}
+		return check.of(version, text)
+	})
+}
+
 // storedSchema returns a check with the schema that a program has stored in the
 // file.
 func (c *call) storedSchema(eventType string) (*payloadCheck, error) {
@@ -139,8 +156,6 @@ func (c *call) storedSchema(eventType string) (*payloadCheck, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: use the busgen of the program that stored it (%s), or name the catalogue with --catalogue", err, terminal.Clean(stored.Program))
 	}
-	c.tell("checked with %s: version %d, stored by %s on %s; --catalogue names another", name, stored.Version, terminal.Clean(stored.Program),
-		c.moment(stored.StoredAt))
 	return &payloadCheck{fits, fits.Events[0].Name.V, &schemaUsed{stored.Version, stored.Program, stored.StoredAt}}, nil
 }
 

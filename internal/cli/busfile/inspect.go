@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/localhost"
+	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
 )
 
@@ -31,7 +32,8 @@ With --catalogue the page shows the docs of event types and fields, the settings
 of subscriptions with the lines they come from, and when retries will happen.
 
 The page changes nothing, unless --allow-actions puts buttons on it. What they
-do is in the audit under the name of --actor.
+do is in the audit under the name of --actor. A payload that is corrected there
+is checked as by "dlq edit": with --catalogue, or with the schema in FILE.
 
 The address works once, for one browser: it has a token, for which the browser
 gets a cookie. Requests for another host than localhost are refused. --addr says
@@ -44,7 +46,7 @@ Exit status: 0 it was interrupted, 2 trouble.`,
   busgen inspect shop.db --allow-actions --actor ada
   busgen inspect shop.db --catalogue events.yaml
   busgen inspect shop.db --addr 127.0.0.1:8080`,
-	}, fileVerb{changes: true, exports: true, quotes: true, do: func(c *call) (string, error) {
+	}, fileVerb{changes: true, exports: true, quotes: true, opens: true, do: func(c *call) (string, error) {
 		if c.actor != "" && !actions {
 			return "", errors.New("--actor names who acts: say --allow-actions, too")
 		}
@@ -62,6 +64,13 @@ func (c *call) servePage(addr, catalogue string, actions bool) error {
 	var opts []page.Option
 	known, err := catalogueOf(catalogue)
 	if err != nil {
+		return err
+	}
+	var with []inspect.Option
+	if actions {
+		with = append(with, c.editing(known))
+	}
+	if err := c.open(with...); err != nil {
 		return err
 	}
 	if known != nil {

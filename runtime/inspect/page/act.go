@@ -1,9 +1,13 @@
 package page
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -41,7 +45,14 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 	}
 	defer as.Close()
 	done, next, err := do(q, as)
-	if err != nil {
+	var again *formAgain
+	var cannot *inspect.UnsupportedError
+	switch {
+	case errors.As(err, &again):
+		return p.write(w, q, statusOf(again.err), again.sheet, again.data)
+	case errors.As(err, &cannot): // no trouble, but a limit of the engine
+		done, next = sentence(cannot.Error())+" Nothing was changed.", cmp.Or(next, q.cameFrom())
+	case err != nil:
 		return err
 	}
 	to, err := url.Parse("./" + strings.TrimPrefix(next, "./"))
@@ -55,6 +66,36 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 	w.Header().Set("Location", to.String())
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
+}
+
+// formAgain is the error of an action that shows its form again, with what was typed and
+// why it was refused.
+type formAgain struct {
+	sheet *sheet
+	data  any
+	err   error
+}
+
+func (f *formAgain) Error() string { return f.err.Error() }
+func (f *formAgain) Unwrap() error { return f.err }
+
+// cameFrom returns the page on which a form was sent, or that of all if the browser does not say.
+func (q *request) cameFrom() string {
+	from, err := url.Parse(q.Referer())
+	if err != nil || from.Host != q.Host {
+		return ""
+	}
+	name := from.Path[strings.LastIndexByte(from.Path, '/')+1:]
+	if sheetAt(name) == nil {
+		return ""
+	}
+	return name + "?" + from.RawQuery
+}
+
+// sentence makes a sentence of an error.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:] + "."
 }
 
 // name returns a field of the form that the page has sealed.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf16"
@@ -24,6 +25,7 @@ type letterPage struct {
 	For      string // the subscription, sealed
 	Hides    bool   // something in the payload is not shown
 	EditLine string // edits it by command
+	Refused  long   // why what was typed is refused
 }
 
 // mostEdited is how long a payload is that can be edited in the browser, in bytes.
@@ -34,11 +36,16 @@ func fillLetter(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return q.letterPage(letter)
+}
+
+// letterPage prepares a dead letter for its page.
+func (q *request) letterPage(letter inspect.DeadLetter) (*letterPage, error) {
 	target, err := q.target()
 	if err != nil {
 		return nil, err
 	}
-	data := letterPage{
+	data := &letterPage{
 		letterRow: rowOf(letter, target, mostBytes), Group: groupHref(letter.Fingerprint), MayEdit: q.page.file.MayEdit(),
 		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandLine("dlq edit", nil, target, letter.Key.String()),
 	}
@@ -149,17 +156,37 @@ func (q *request) unlessGone(group string) string {
 	return "problems"
 }
 
+// editAgain shows the form again, with what was typed and why it is refused.
+func (q *request) editAgain(key inspect.Key, typed string, refused error) error {
+	history, err := q.file().DeadLetter(q.Context(), key)
+	if err != nil {
+		return refused // there is no letter any more
+	}
+	data, err := q.letterPage(history.DeadLetter)
+	if err != nil {
+		return err
+	}
+	data.Payload = editable([]byte(strings.ReplaceAll(typed, "\r\n", "\n")))
+	data.Refused = long{Text: clip(refused.Error(), mostBytes)}
+	return &formAgain{&letterSheet, data, refused}
+}
+
 // editLetterAction makes a new event from a dead letter.
 func editLetterAction(q *request, as *inspect.File) (done, next string, err error) {
 	key, err := q.keyOf()
 	if err != nil {
 		return "", "", err
 	}
-	if !q.page.sensitive && strings.Contains(q.PostForm.Get("payload"), inspect.HiddenValue) {
-		return "", "", badRequest("The payload has a value that this page hides. Nothing was changed.")
+	typed := q.PostForm.Get("payload")
+	if !q.page.sensitive && strings.Contains(typed, inspect.HiddenValue) {
+		return "", "", q.editAgain(key, typed, badRequest("The payload has a value that this page hides."))
 	}
-	id, err := as.Edit(q.Context(), key, []byte(q.PostForm.Get("payload")))
-	if err != nil {
+	id, err := as.Edit(q.Context(), key, []byte(typed))
+	var invalid *inspect.InvalidPayloadError
+	switch {
+	case errors.As(err, &invalid), errors.Is(err, errors.ErrUnsupported):
+		return "", "", q.editAgain(key, typed, err)
+	case err != nil:
 		return "", "", err
 	}
 	return fmt.Sprintf("Event %s was made from the letter, for %s.", id, key.Subscription), eventHref(inspect.Key{EventID: id}), nil

@@ -102,6 +102,11 @@ func (p *Page) show(w http.ResponseWriter, q *request, s *sheet) error {
 	if err != nil {
 		return err
 	}
+	return p.write(w, q, http.StatusOK, s, data)
+}
+
+// write answers with a page of this data.
+func (p *Page) write(w http.ResponseWriter, q *request, status int, s *sheet, data any) (err error) {
 	v := q.view(s.title, s.path)
 	if v.File, err = q.target(); err != nil {
 		return err
@@ -110,7 +115,7 @@ func (p *Page) show(w http.ResponseWriter, q *request, s *sheet) error {
 	v.Data, v.Live = data, s.live
 	v.Note = p.noteOf(q.URL.Query().Get("done"))
 	q.giveBack() // a browser may read slowly
-	return write(w, http.StatusOK, s.template, v)
+	return write(w, status, s.template, v)
 }
 
 // view makes the view of a page without Data.

@@ -1,10 +1,10 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -161,25 +161,6 @@ func (s *store) note(e engine.AuditEntry) {
 	s.audit = append(s.audit, e)
 }
 
-// Pause implements [engine.SubscriptionSteerer].
-func (in *inspection) Pause(ctx context.Context, p engine.Pause) error {
-	p.Actor = in.actor
-	err := (&Log{store: in.store}).Pause(ctx, p)
-	if errors.Is(err, engine.ErrUnknownConsumer) {
-		return &engine.NotFoundError{Thing: "subscription", Name: p.Target}
-	}
-	return err
-}
-
-// Resume implements [engine.SubscriptionSteerer].
-func (in *inspection) Resume(ctx context.Context, p engine.Pause) error {
-	found, err := (&Log{store: in.store}).Resume(ctx, p)
-	if err == nil && !found {
-		return &engine.NotFoundError{Thing: "pause", Name: p.Target}
-	}
-	return err
-}
-
 // Events implements [engine.EventReader].
 func (in *inspection) Events(_ context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
 	in.mu.Lock()
@@ -219,6 +200,19 @@ func (in *inspection) Event(_ context.Context, id uuid.UUID) (history engine.Eve
 		slices.SortFunc(history.Deliveries, func(a, b engine.DeliveryState) int { return cmp.Compare(a.Subscription, b.Subscription) })
 	})
 	return history, err
+}
+
+// EventsWithID implements [engine.EventReader].
+func (in *inspection) EventsWithID(_ context.Context, digits []byte, limit int) (ids []uuid.UUID, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.eachFrom(in.oldest, func(r *engine.Record) {
+		if memview.BeginsWith(r.ID, digits) {
+			ids = append(ids, r.ID)
+		}
+	})
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return ids[:min(limit, len(ids))], nil
 }
 
 // Unsettled implements [engine.EventReader].
@@ -319,9 +313,4 @@ func (s *store) errorsOf(r *engine.Record) (texts []string) {
 		}
 	}
 	return append(texts, string(r.Metadata))
-}
-
-// errUnsupported is the error of what an inspection of a log in memory cannot do.
-func errUnsupported(what string) error {
-	return fmt.Errorf("the engine in memory cannot %s", what)
 }

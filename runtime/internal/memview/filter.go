@@ -70,3 +70,17 @@ func Page[T any](p engine.Page, items []T, numbers int, place func(T) []int64, a
 	items, cursor := engine.CutPage(p, items[:min(p.Limit+1, len(items))], place)
 	return items, cursor, nil
 }
+
+// BeginsWith reports whether an id begins with hexadecimal digits, each from 0 to 15.
+func BeginsWith(id uuid.UUID, digits []byte) bool {
+	for i, digit := range digits {
+		half := id[i/2] >> 4
+		if i%2 == 1 {
+			half = id[i/2] & 15
+		}
+		if half != digit {
+			return false
+		}
+	}
+	return true
+}

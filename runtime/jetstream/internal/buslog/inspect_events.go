@@ -89,19 +89,9 @@ func (in *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int
 	}
 	defer in.mu.Unlock()
 	err = in.each(1, func(r *engine.Record) bool {
-		if !in.shown(r) {
-			return true
+		if in.shown(r) && memview.BeginsWith(r.ID, digits) {
+			ids = append(ids, r.ID)
 		}
-		for i, digit := range digits {
-			half := r.ID[i/2] >> 4
-			if i%2 == 1 {
-				half = r.ID[i/2] & 15
-			}
-			if half != digit {
-				return true
-			}
-		}
-		ids = append(ids, r.ID)
 		return true
 	})
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })

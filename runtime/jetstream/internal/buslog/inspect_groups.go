@@ -1,12 +1,10 @@
 package buslog
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // FailureGroups implements [engine.DeadLetterReader].
@@ -15,40 +13,18 @@ func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]eng
 		return nil, err
 	}
 	defer in.mu.Unlock()
-	members := map[string][]letter{}
-	for _, one := range in.letters(f) {
-		members[one.Fingerprint] = append(members[one.Fingerprint], one)
-	}
-	var groups []engine.FailureGroup
-	for _, all := range members {
-		groups = append(groups, in.groupOf(all))
-	}
-	slices.SortFunc(groups, func(a, b engine.FailureGroup) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last), cmp.Compare(a.Fingerprint, b.Fingerprint))
-	})
-	return groups, nil
+	return memview.FailureGroups(in.grouped(f)), nil
 }
 
-// groupOf returns what dead letters of the same fingerprint have in common. The newest one
-// speaks for all.
-func (l *Log) groupOf(all []letter) engine.FailureGroup {
-	slices.SortFunc(all, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
-	newest := all[len(all)-1]
-	one := l.deadLetter(newest)
-	last := one.LastAttempt()
-	g := engine.FailureGroup{
-		Fingerprint: one.Fingerprint, Count: len(all), First: all[0].Died.UTC(), Last: one.DeadAt,
-		Reason: one.Reason, ErrorType: last.ErrorType, Message: last.Error, Sample: one.Key,
+// grouped returns the dead letters that a filter chooses, to be grouped. The caller holds mu.
+func (in *Inspection) grouped(f engine.Filter) (all []memview.Letter) {
+	for _, one := range in.letters(f) {
+		all = append(all, memview.Letter{
+			Fingerprint: one.Fingerprint, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Died: one.Died, Place: one.place(),
+			Whole: func() engine.DeadLetter { return in.deadLetter(one) },
+		})
 	}
-	for _, member := range all {
-		g.Types = append(g.Types, l.registry.nameOf(member.Type))
-		g.Subscriptions = append(g.Subscriptions, member.sub.Name)
-	}
-	for _, names := range []*[]string{&g.Types, &g.Subscriptions} {
-		slices.Sort(*names)
-		*names = slices.Compact(*names)
-	}
-	return g
+	return all
 }
 
 // FailureGroupNames implements [engine.DeadLetterReader].
@@ -57,11 +33,5 @@ func (in *Inspection) FailureGroupNames(ctx context.Context, prefix string) (nam
 		return nil, err
 	}
 	defer in.mu.Unlock()
-	for _, one := range in.letters(engine.Filter{}) {
-		if strings.HasPrefix(one.Fingerprint, prefix) {
-			names = append(names, one.Fingerprint)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return memview.GroupNames(in.grouped(engine.Filter{}), prefix), nil
 }
