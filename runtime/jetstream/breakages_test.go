@@ -49,6 +49,7 @@ var breakages = []breakage{
 	{"no fence", []string{overtakenTest + "/whole-retries", overtakenTest + "/parts-retries"}, []change{
 		{"claimed.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		l.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
 		{"fence.go", "err := l.reach(ctx, seq+int64(len(c.msgs))-1); err", "err := l.unfenced(ctx, u, c, seq); err"},
+		{"commit.go", "\t\"context\"\n", "\t\"context\"\n\t\"encoding/json\"\n"},
 		{"commit.go", "// pause waits before the next try.\n", `
 func (l *Log) leaders(u *unit, at int) {
 	p := &u.sub.parts[at]
