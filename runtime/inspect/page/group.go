@@ -1,8 +1,6 @@
 package page
 
 import (
-	"net/url"
-
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -16,6 +14,10 @@ type groupPage struct {
 	Letters []letterRow
 	Next    string // the address of the letters that died before these; empty for none
 	Later   bool   // these are not the first ones
+	Part    part   // of the letters, on which forms act
+	Form    partForm
+	Fields  []field // of the part, for the forms
+	Match   int     // letters of the part
 }
 
 // GentleRate is what the forms suggest.
@@ -30,6 +32,9 @@ type letterRow struct {
 	Retry   button
 	Discard button
 }
+
+// partForm is what was typed to choose a part.
+type partForm struct{ Text, Type, Subscription, Correlation, Since, Until string }
 
 // lettersShown is how many letters of a group are on a page, and errorShown how much of
 // their errors, in bytes.
@@ -52,9 +57,22 @@ func fillGroup(q *request) (any, error) {
 		}
 		return nil, err
 	}
-	data.Message, data.Sample = cutGroup(data.FailureGroup), letterHref(data.FailureGroup.Sample)
+	data.Message, data.Sample, data.Href = cutGroup(data.FailureGroup), letterHref(data.FailureGroup.Sample), groupHref(id)
 	if data.Trend, err = q.trendOf(id); err != nil {
 		return nil, err
+	}
+	if data.Part, err = readPart(q.FormValue); err != nil {
+		return nil, err
+	}
+	data.Form = partForm{
+		Text: q.FormValue("text"), Type: q.FormValue("type"), Subscription: q.FormValue("subscription"), Correlation: q.FormValue("correlation"),
+		Since: q.FormValue("since"), Until: q.FormValue("until"),
+	}
+	data.Fields = data.Part.fields()
+	if data.Match = data.Count; data.Part.Chosen() {
+		if data.Match, err = q.file().CountDeadLetters(q.Context(), data.Part.filter(id)); err != nil {
+			return nil, err
+		}
 	}
 	return data, data.addLetters(q)
 }
@@ -66,7 +84,7 @@ func (g *groupPage) addLetters(q *request) error {
 		return err
 	}
 	after := q.FormValue("after")
-	letters, next, err := q.file().DeadLetters(q.Context(), inspect.Filter{Group: g.Fingerprint}, inspect.Page{After: after, Limit: lettersShown})
+	letters, next, err := q.file().DeadLetters(q.Context(), g.Part.filter(g.Fingerprint), inspect.Page{After: after, Limit: lettersShown})
 	if err != nil {
 		return err
 	}
@@ -74,7 +92,10 @@ func (g *groupPage) addLetters(q *request) error {
 		g.Letters = append(g.Letters, rowOf(one, target, errorShown))
 	}
 	if g.Later = after != ""; next != "" {
-		g.Next = "./group?" + url.Values{"id": {g.Fingerprint}, "after": {next}}.Encode()
+		values := g.Part.values()
+		values.Set("id", g.Fingerprint)
+		values.Set("after", next)
+		g.Next = "./group?" + values.Encode()
 	}
 	return nil
 }

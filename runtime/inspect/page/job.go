@@ -29,6 +29,7 @@ type order struct {
 	Canary int       // 0 for none
 	Rate   float64   // per second; 0 for no limit
 	Reason string    // of a discard
+	Part   part      // of the group; its Until is the one above
 }
 
 // The kinds of jobs, which are the actions of the audit.
@@ -72,7 +73,11 @@ func (o order) Started() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(o.ID[:8]) >> 16))
 }
 
-func (o order) filter() inspect.Filter { return inspect.Filter{Group: o.Group, Until: o.Until} }
+func (o order) filter() inspect.Filter {
+	f := o.Part.filter(o.Group)
+	f.Until = o.Until
+	return f
+}
 
 // selection chooses what is left of the job when so many letters were changed.
 func (o order) selection(moved int) inspect.Selection {
@@ -88,7 +93,10 @@ func (o order) selection(moved int) inspect.Selection {
 
 // note is the order for the audit.
 func (o order) note() string {
-	v := url.Values{"group": {o.Group}, "of": {strconv.Itoa(o.Of)}, "until": {o.Until.UTC().Format(time.RFC3339Nano)}}
+	v := o.Part.values()
+	v.Set("group", o.Group)
+	v.Set("of", strconv.Itoa(o.Of))
+	v.Set("until", o.Until.UTC().Format(time.RFC3339Nano))
 	if o.Limit > 0 {
 		v.Set("limit", strconv.Itoa(o.Limit))
 	}
@@ -129,6 +137,10 @@ func orderOf(e inspect.AuditEntry) (o order, ok bool) {
 	o.Canary, _ = strconv.Atoi(v.Get("canary"))
 	o.Rate, _ = strconv.ParseFloat(v.Get("rate"), 64)
 	o.Until, _ = time.Parse(time.RFC3339Nano, v.Get("until"))
+	v.Del("until")
+	if o.Part, err = readPart(v.Get); err != nil {
+		return o, false
+	}
 	if o.Kind == kindDiscard {
 		o.Reason = strings.TrimSuffix(e.Detail, o.detail()) // which is " (…)" without one
 	}

@@ -47,6 +47,7 @@ func jobText(q *request) (string, error) {
 func (o order) commandLine(target string, moved int) string {
 	s := o.selection(moved)
 	flags := []string{"--group", o.Group, "--until", o.Until.UTC().Format("2006-01-02T15:04:05.999999Z")}
+	flags = append(flags, o.Part.flags()...)
 	if s.Canary > 0 {
 		flags = append(flags, "--canary", fmt.Sprint(s.Canary))
 	}

@@ -123,6 +123,63 @@ func TestAJobActsOnAllLettersOfAGroupAndNotOnAPageOfThem(t *testing.T) {
 	})
 }
 
+func TestAJobActsOnThePartOfAGroupThatMatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.MakeManyDead(t, 30) // at once
+		time.Sleep(time.Hour)
+		later := time.Now().UTC().Format("2006-01-02T15:04")
+		f.Publish(100, 101, 102, 1030, 104)
+		f.Idle()
+		f.Repair()
+		i := f.Inspect()
+		p := on(t, i.File)
+		group := link(t, shows(t, p, "/problems"), "group?")
+		for query, want := range map[string]int{
+			"": 35, "since=" + later: 5, "until=" + later: 30, "text=job+1": 16, "subscription=worker": 35, "type=job.*": 35, "type=task.*": 0,
+			"subscription=nobody": 0, "correlation=x": 0, "text=job+103&since=" + later: 1,
+		} {
+			got := shows(t, p, group+"&"+query)
+			head := fmt.Sprintf(">%d of 35 match<", want)
+			if query == "" {
+				head = ">All 35<"
+			}
+			if !strings.Contains(got, head) || rows(got) != min(want, 25) || strings.Contains(got, "Dry run of a retry") != (want > 0) {
+				t.Errorf("%s: %d rows, want %q in\n%s", query, rows(got), head, got)
+			}
+		}
+		for _, wrong := range []string{"since=x", "until=x", "type=order.pla*"} {
+			if status, _, _ := get(p, group+"&"+wrong); status != http.StatusBadRequest {
+				t.Errorf("%s: status %d", wrong, status)
+			}
+		}
+		query := "&text=job+10&since=" + later
+		form := formOf(t, strings.Replace(shows(t, p, group+query, ">5 of 35 match<"), `method="get" action="./plan"`, `action="./plan"`, 1), "plan")
+		params := url.Values{"kind": {"retry"}, "canary": {"1"}, "limit": {"4"}}
+		for n := 0; n < len(form); n += 2 {
+			params.Set(form[n], form[n+1])
+		}
+		plan := shows(t, p, "/plan?"+params.Encode(), "4 dead letters would be retried, the oldest of 5 that match", "--text &#39;job 10&#39; --since ", "Part of it")
+		job, _ := follow(t, p, "/start-job", formOf(t, plan, "start-job")...)
+		time.Sleep(time.Minute)
+		f.Idle()
+		shows(t, p, job, "Done: 4 of 4 letters retried", "Part of it", "text &#34;job 10&#34;")
+		shows(t, on(t, f.Inspect().File), job, "Done: 4 of 4 letters retried") // the audit says so
+		if seen := f.Seen(); !slices.Equal(seen, []int{100, 101, 102, 1030}) || i.Count() != 31 {
+			t.Errorf("%v were handled, %d are dead", seen, i.Count())
+		}
+		params.Set("kind", "discard")
+		params.Set("reason", "a test; job 1")
+		params.Del("limit")
+		plan = shows(t, p, "/plan?"+params.Encode(), "1 dead letter would be discarded")
+		job, _ = follow(t, p, "/start-job", formOf(t, plan, "start-job")...)
+		time.Sleep(time.Minute)
+		shows(t, on(t, f.Inspect().File), job, "Done: 1 of 1 letter discarded", "a test; job 1")
+		if i.Count() != 30 {
+			t.Errorf("%d are dead", i.Count())
+		}
+	})
+}
+
 func TestAJobStopsAtItsCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeManyDead(t, 50)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -32,6 +33,10 @@ func fillPlan(q *request) (any, error) {
 	if group == "" {
 		return nil, badRequest("The address names no group.")
 	}
+	var damaged error
+	if o.Part, err = readPart(unsealing(q.FormValue, &damaged)); err != nil || damaged != nil {
+		return nil, cmp.Or(damaged, err)
+	}
 	newest, _, err := q.file().DeadLetters(q.Context(), inspect.Filter{Group: group}, inspect.Page{Limit: 1})
 	if err == nil && len(newest) == 0 {
 		err = &inspect.NotFoundError{Thing: "group of dead letters", Name: group}
@@ -42,6 +47,10 @@ func fillPlan(q *request) (any, error) {
 	if newest[0].DeadAt.After(o.Until) {
 		o.Until = newest[0].DeadAt // by the clock of another machine
 	}
+	if until := o.Part.Until; !until.IsZero() && until.Before(o.Until) {
+		o.Until = until
+	}
+	o.Part.Until = time.Time{}
 	if o.Of, err = q.file().CountDeadLetters(q.Context(), o.filter()); err != nil {
 		return nil, err
 	}
@@ -57,6 +66,7 @@ func fillPlan(q *request) (any, error) {
 	} {
 		data.Fields = append(data.Fields, sealedField(name, value))
 	}
+	data.Fields = append(data.Fields, o.Part.fields()...)
 	return data, nil
 }
 
@@ -97,21 +107,35 @@ func (o *order) read(value func(string) string) error {
 	return nil
 }
 
-// startJobAction begins a job as its plan says, with the letters that were counted.
-func startJobAction(q *request, _ *inspect.File) (done, next string, err error) {
-	var damaged error
-	value := func(name string) string {
-		text, err := opened(q.PostForm.Get(name))
+// unsealing reads sealed fields. It keeps an error of one that is damaged.
+func unsealing(value func(string) string, damaged *error) func(string) string {
+	return func(name string) string {
+		text, err := opened(value(name))
 		if err != nil {
-			damaged = err
+			*damaged = err
 		}
 		return text
 	}
+}
+
+// startJobAction begins a job as its plan says, with the letters that were counted.
+func startJobAction(q *request, _ *inspect.File) (done, next string, err error) {
+	var damaged error
+	value := unsealing(q.PostForm.Get, &damaged)
 	o := order{ID: newJobID(q.now), Group: value("group"), Reason: value("reason")}
 	if err := o.read(value); err != nil {
 		return "", "", err
 	}
 	o.Of, _ = strconv.Atoi(value("of"))
+	o.Part, err = readPart(func(name string) string {
+		if name == "until" { // it is that of the order
+			return ""
+		}
+		return value(name)
+	})
+	if err != nil {
+		return "", "", err
+	}
 	if o.Until, err = time.Parse(time.RFC3339Nano, value("until")); err != nil || damaged != nil || o.Group == "" || o.Of <= 0 {
 		return "", "", badRequest("The form is damaged. Nothing was changed.")
 	}
