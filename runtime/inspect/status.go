@@ -172,6 +172,12 @@ func (f *File) StatusSince(ctx context.Context, before Status) (Status, error) {
 //		Dead          []int
 //		Subscriptions []SubscriptionHour // those with such dead letters, by name
 //	}
+//
+//	func (h *Hour) Begin() time.Time
+//	func (h *Hour) CountedFrom(at time.Time)
+//	func (h *Hour) Died(subscription string, minute, letters int)
+//	func (h *Hour) Minute(at time.Time) int
+//	func (h *Hour) Publish(at time.Time)
 type Hour = engine.Hour
 
 // SubscriptionHour is the part of an [Hour] that one subscription has.
