@@ -74,6 +74,25 @@ func TestWhicheverAnswersAreLostWhenAProcessStartsEverythingIsHandledInTheEnd(t 
 	}
 }
 
+// The servers elect a new leader while a process starts: that is no reason not to start.
+func TestAProcessStartsAlthoughNobodyAnswersForSomeSeconds(t *testing.T) {
+	for requests := 1; requests <= 24; requests++ {
+		deafBubble(t, func(t *testing.T) {
+			x := newSharing(t)
+			p := x.open()
+			_, err := runtime.Subscribe(p.bus, conformance.PlacedType, "orders", p.handle)
+			conformance.Must(t, err)
+			p.line.DeafenAfter(requests)
+			time.AfterFunc(4*time.Second, p.line.Drop)
+			if err := p.bus.Start(context.Background()); err != nil {
+				t.Errorf("answers from request %d on were lost: %v", requests, err)
+			}
+			time.Sleep(20 * time.Second)
+			p.shutdown()
+		})
+	}
+}
+
 // deafBubble runs a test in virtual time in which clients connect again.
 func deafBubble(t *testing.T, test func(t *testing.T)) {
 	// The client of NATS keeps timers in a pool, for when it connects again. Those of another

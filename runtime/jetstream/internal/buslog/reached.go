@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -78,17 +79,26 @@ func (l *Log) noteReached() {
 	l.reaching = slices.Delete(l.reaching, 0, n)
 }
 
+// newest asks the leader for the number of the newest message, again while the servers elect one.
+func (l *Log) newest(ctx context.Context) (int64, error) {
+	for began := time.Now(); ; {
+		now, err := l.state(ctx)
+		if err == nil || !l.waits(ctx, began, err) {
+			return now.Last, err
+		}
+	}
+}
+
 // sync waits until the view has everything that the leader has now.
 func (l *Log) sync(ctx context.Context) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
 	l.mu.Unlock()
-	now, err := l.state(ctx)
+	last, err := l.newest(ctx)
 	if err != nil {
 		return l.storage("read", err)
 	}
-	last := now.Last
 	for {
 		l.mu.Lock()
 		after := l.received
