@@ -111,3 +111,43 @@ func TestACancelWithoutAnAnswerSaysThatItIsNotKnown(t *testing.T) {
 		}
 	})
 }
+
+// An operator discards a delivery of a paused subscription and resumes it before this process
+// has looked. Whoever is told of the resume begins at once.
+func TestADiscardIsKnownBeforeTheResumeThatFollowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "events.db")
+		log, err := Open(path, Options{})
+		must(t, err)
+		defer log.Close()
+		_, err = log.TakeOver(t.Context())
+		must(t, err)
+		consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
+		must(t, err)
+		inspection := inspectFile(t, path)
+		pause := engine.Pause{Kind: engine.PauseSubscription, Target: "ship"}
+		must(t, log.Pause(t.Context(), pause))
+		records := []engine.Record{{ID: uuid.New(), Type: "order.placed", Payload: []byte("{}"), CreatedAt: time.Now()}}
+		must(t, log.Append(t.Context(), records))
+		polled, err := consumer.Poll(nil, 1)
+		must(t, err)
+		resumed := 0
+		must(t, log.WatchPauses(t.Context(), func(paused []engine.Pause) {
+			if len(paused) > 0 {
+				return
+			}
+			resumed++
+			if _, ok := consumer.Cancelled(polled[0].Seq); !ok {
+				t.Error("the subscription is resumed, and the discard is not known")
+			}
+		}))
+		_, err = inspection.DiscardEvent(t.Context(), records[0].ID, "", "not wanted")
+		must(t, err)
+		err = inspection.Resume(t.Context(), pause)
+		must(t, err)
+		time.Sleep(time.Minute)
+		if resumed != 1 {
+			t.Errorf("resumed %d times", resumed)
+		}
+	})
+}

@@ -241,10 +241,10 @@ func (l *Log) refresh(c *database.Conn) {
 	if last+1 != l.tail.end() {
 		l.tail.reset(last + 1)
 	}
-	if l.types.load(c) != nil || l.tellPauses(c) != nil || l.tellRequests(c) != nil {
+	if l.types.load(c) != nil || l.tellRequests(c) != nil {
 		return
 	}
-	asked, old, err := l.readCancelled(c)
+	asked, old, err := l.readSteering(c)
 	if err != nil {
 		return
 	}

@@ -74,19 +74,51 @@ func (l *Log) refreshPauses() error { return l.read(l.tellPauses) }
 
 func (l *Log) tellPauses(c *database.Conn) error {
 	pauses, err := l.ownPauses(c)
-	if err != nil {
-		return err
+	if err == nil {
+		l.pausedAre(func([]engine.Pause) []engine.Pause { return pauses })
 	}
+	return err
+}
+
+// pausedAre replaces what is paused, and tells those who watch.
+func (l *Log) pausedAre(now func(before []engine.Pause) []engine.Pause) {
 	l.pausing.Lock()
 	defer l.pausing.Unlock()
+	pauses := now(l.pauses)
 	if slices.Equal(pauses, l.pauses) {
-		return nil
+		return
 	}
 	l.pauses = pauses
 	for _, f := range l.watchers {
 		f(pauses)
 	}
-	return nil
+}
+
+// readSteering takes in what operators have paused, resumed, discarded and brought back, as it
+// was at one moment. New pauses come first and resumes last, so that nothing begins that was
+// discarded before a resume, or paused before it was brought back.
+func (l *Log) readSteering(c *database.Conn) (asked []askedRow, old bool, err error) {
+	if err := c.ExecScript("BEGIN"); err != nil {
+		return nil, false, err
+	}
+	defer c.ExecScript("COMMIT") // which has only read
+	pauses, err := l.ownPauses(c)
+	if err != nil {
+		return nil, false, err
+	}
+	l.pausedAre(func(before []engine.Pause) []engine.Pause {
+		both := slices.Clone(pauses)
+		for _, one := range before {
+			if !slices.Contains(both, one) {
+				both = append(both, one)
+			}
+		}
+		return both
+	})
+	if asked, old, err = l.readCancelled(c); err == nil {
+		l.pausedAre(func([]engine.Pause) []engine.Pause { return pauses })
+	}
+	return asked, old, err
 }
 
 // ownPauses reads what is paused, under the names of this process.
