@@ -120,6 +120,37 @@ func (f *File) Events(ctx context.Context, filter Filter, page Page) (events []E
 	return f.log.Events(ctx, filter, page)
 }
 
+// EventSearch is what [File.SearchEvents] has found.
+//
+//	type EventSearch struct {
+//		Events []Event
+//		Next   string // the After of the next page; empty if nothing is left to look through
+//		// Back is when the last event that it looked through was published, if the bound has
+//		// ended the search; UTC. It is zero if the page is full, or nothing is left.
+//		Back time.Time
+//	}
+type EventSearch = engine.EventSearch
+
+// SearchEvents is [File.Events] in steps that take a bounded time, for a large log and a
+// filter that few events match: it looks through no more than most events, or a small
+// multiple of them. If that ends the search, the page may have fewer events than its limit,
+// or none, and Back says how far it looked; the next page goes on there. With Until it
+// begins where the log was an hour after that time, so that events that were imported
+// later are not found.
+func (f *File) SearchEvents(ctx context.Context, filter Filter, page Page, most int) (EventSearch, error) {
+	err := checkEvents(filter)
+	if err == nil && most <= 0 {
+		err = fmt.Errorf("search events: %d events to look through: it must be at least 1", most)
+	}
+	if err != nil {
+		return EventSearch{}, err
+	}
+	if page, err = page.Complete(); err != nil {
+		return EventSearch{}, fmt.Errorf("search events: %w", err)
+	}
+	return f.log.SearchEvents(ctx, filter, page, most)
+}
+
 // Event returns one event, or a *[NotFoundError].
 func (f *File) Event(ctx context.Context, id uuid.UUID) (EventHistory, error) {
 	return f.log.Event(ctx, id)

@@ -157,6 +157,18 @@ func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]
 	return given(events, err), next, err
 }
 
+// SearchEvents implements [engine.EventReader].
+func (v *veiled) SearchEvents(ctx context.Context, f engine.Filter, p engine.Page, most int) (engine.EventSearch, error) {
+	found, err := v.Inspection.SearchEvents(ctx, f, p, most)
+	for i := range found.Events {
+		if err == nil {
+			_, err = v.event(ctx, &found.Events[i])
+		}
+	}
+	found.Events = given(found.Events, err)
+	return found, err
+}
+
 // Follow implements [engine.EventReader].
 func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followed, error) {
 	part, err := v.Inspection.Follow(ctx, f)

@@ -17,7 +17,9 @@ type eventsData struct {
 	Types    []string
 	Statuses []string
 	Rows     []eventRow
-	Next     string // the address of the next page; empty for none
+	Next     string    // the address of the next page; empty for none
+	Looked   int       // events that were looked through, if there are more
+	Back     time.Time // how far
 	CLI      string
 	Tail     string // follows the log by command
 	Chosen   bool   // there are conditions
@@ -34,6 +36,10 @@ type eventRow struct {
 
 // eventsOnPage is how many events a page of the list has.
 const eventsOnPage = 50
+
+// A page looks through so many events at most; through fewer if it asks for each of them what
+// became of it.
+var mostLooked, mostLookedByStatus = 10_000, 2_000
 
 func fillEvents(q *request) (any, error) {
 	target, err := q.target()
@@ -52,7 +58,11 @@ func fillEvents(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, next, err := q.file().Events(q.Context(), filter, inspect.Page{After: q.FormValue("after"), Limit: eventsOnPage})
+	most := mostLooked
+	if filter.Status != "" {
+		most = mostLookedByStatus
+	}
+	found, err := q.file().SearchEvents(q.Context(), filter, inspect.Page{After: q.FormValue("after"), Limit: eventsOnPage}, most)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +70,14 @@ func fillEvents(q *request) (any, error) {
 		Form: form, Types: names.Types, Statuses: inspect.Statuses(), Chosen: len(flags) > 0,
 		CLI: commandLine("events list", flags, target), Tail: commandLine("events tail", form.tailFlags(), target),
 	}
-	for _, e := range events {
+	if !found.Back.IsZero() {
+		data.Looked, data.Back = most, found.Back
+	}
+	for _, e := range found.Events {
 		data.Rows = append(data.Rows, eventRow{e, briefText(e.Payload)})
 	}
-	if next != "" {
-		data.Next = form.address(next)
+	if found.Next != "" {
+		data.Next = form.address(found.Next)
 	}
 	return data, nil
 }

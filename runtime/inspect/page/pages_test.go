@@ -66,6 +66,22 @@ func TestAllEventsAreReachedFromPageToPageWithTheSameConditions(t *testing.T) {
 	})
 }
 
+func TestASearchStopsAndGoesOnByALink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page.LookThrough(t, 3)
+		p := open(t, SQLite.Mixed(t)) // Ada is the fourth of seven
+		got := shows(t, p, "/events?text=Ada", "No event matches so far. This page has looked through 3 events, back to ")
+		got = shows(t, p, link(t, got, "events?after"), "Ada", "looked through 3 events, back to ")
+		if strings.Contains(got, "so far") || strings.Contains(got, "Older events") {
+			t.Errorf("a page with an event says\n%s", got)
+		}
+		got = shows(t, p, link(t, got, "events?after"), "No event matches.")
+		if strings.Contains(got, "looked through") {
+			t.Errorf("the last page says\n%s", got)
+		}
+	})
+}
+
 func TestSubscriptionsShowEachSettingWithTheLineItComesFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)

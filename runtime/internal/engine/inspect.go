@@ -76,6 +76,9 @@ type EventReader interface {
 	// next page.
 	Events(ctx context.Context, f Filter, p Page) ([]Event, string, error)
 
+	// SearchEvents is Events, but looks through most events at most.
+	SearchEvents(ctx context.Context, f Filter, p Page, most int) (EventSearch, error)
+
 	// Follow reads a part of the log forwards, from one state of it. Every event that matches is
 	// in exactly one part, unless it was pruned before.
 	Follow(ctx context.Context, f Following) (Followed, error)

@@ -93,3 +93,12 @@ type Unsettled struct {
 	Open    int    // deliveries that are pending, waiting, held or running
 	Dead    int    // dead letters
 }
+
+// EventSearch is what a search has found that looks through a bounded number of events.
+type EventSearch struct {
+	Events []Event
+	Next   string // the After of the next page; empty if nothing is left to look through
+	// Back is when the last event that it looked through was published, if the bound has
+	// ended the search; UTC. It is zero if the page is full, or nothing is left.
+	Back time.Time
+}

@@ -78,6 +78,9 @@ func CutPage[T any](p Page, items []T, place func(T) []int64) ([]T, string) {
 	return items, cursorOf(place(items[p.Limit-1]))
 }
 
+// CursorAt makes the cursor of a place in a list, whether or not an item is there.
+func CursorAt(place ...int64) string { return cursorOf(place) }
+
 // cursorOf makes a cursor of numbers.
 func cursorOf(place []int64) string {
 	var cursor []byte

@@ -165,9 +165,39 @@ func (s *store) note(e engine.AuditEntry) {
 func (in *inspection) Events(_ context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return in.eventsFrom(in.oldest, f, p)
+}
+
+// SearchEvents implements [engine.EventReader].
+func (in *inspection) SearchEvents(_ context.Context, f engine.Filter, p engine.Page, most int) (found engine.EventSearch, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	after, err := p.Place(1)
+	if err != nil {
+		return found, err
+	}
+	before := in.last + 1
+	if after != nil {
+		before = min(before, after[0])
+	}
+	first := max(in.oldest, before-int64(most))
+	found.Events, found.Next, err = in.eventsFrom(first, f, p)
+	if err == nil && found.Next == "" && first > in.oldest {
+		found.Next, found.Back = engine.CursorAt(first), time.Now().UTC() // if all of them were pruned
+		in.eachFrom(first, func(r *engine.Record) {
+			if r.CreatedAt.Before(found.Back) {
+				found.Back = r.CreatedAt
+			}
+		})
+	}
+	return found, err
+}
+
+// eventsFrom returns a page of the events from a place on.
+func (in *inspection) eventsFrom(first int64, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
 	seqs := map[uuid.UUID]int64{}
 	var found []engine.Event
-	in.eachFrom(in.oldest, func(r *engine.Record) {
+	in.eachFrom(first, func(r *engine.Record) {
 		if event := in.eventOf(r); in.chooses(f, r, event) {
 			seqs[r.ID] = r.Seq
 			found = append(found, event)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,12 +33,15 @@ const selectEvent = `
 // few events that are not done, so that candidates finds those of a status without reading
 // the log.
 func listEvents(candidates string, oldestFirst bool) string {
-	order := "DESC"
+	order, place := "DESC", "l.seq"
+	if strings.Contains(candidates, "l.seq IN") {
+		place = "+l.seq" // SQLite would read that part of the log, and look for each event in the candidates
+	}
 	if oldestFirst {
 		order = "ASC"
 	}
 	return selectEvent + `
-	WHERE l.seq >= ?1 AND l.seq < ?2 AND l.type IN (SELECT value FROM json_each(?3))
+	WHERE ` + place + ` >= ?1 AND ` + place + ` < ?2 AND l.type IN (SELECT value FROM json_each(?3))
 	  AND l.created_at >= ?4 AND l.created_at < ?5
 	  AND (?6 IS NULL OR instr(l.payload, ?6) > 0 OR instr(l.metadata, ?6) > 0
 	       OR EXISTS (SELECT 1 FROM busgen_attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
@@ -57,12 +61,14 @@ func findEvents(c *database.Conn, f engine.Filter, args eventArgs, first, end in
 	return found, err
 }
 
+// openRows are the events that wait or run. There are few, and an index has no others.
+const openRows = "SELECT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND seq >= ?1 AND seq < ?2"
+
 // candidates are conditions that all events of a status meet.
 var candidates = map[string]string{
-	engine.StatusProcessing: " AND l.seq IN (SELECT seq FROM busgen_deliveries)",
-	engine.StatusDLQ:        " AND l.seq IN (SELECT seq FROM busgen_deliveries)",
-	engine.StatusPending: ` AND l.seq IN (
-		SELECT seq FROM busgen_deliveries UNION SELECT seq FROM busgen_log WHERE seq > (SELECT min(cursor) FROM busgen_subscriptions))`,
+	engine.StatusProcessing: " AND l.seq IN (" + openRows + ")",
+	engine.StatusDLQ:        " AND l.seq IN (SELECT seq FROM busgen_deliveries WHERE seq >= ?1 AND seq < ?2)",
+	engine.StatusPending:    " AND l.seq IN (" + openRows + " UNION " + searchedBeyond + ")",
 }
 
 // clockSlack is how far the clocks of publishers may disagree before a list by

@@ -142,6 +142,9 @@ func hexes(ids []uuid.UUID) []string {
 	return texts
 }
 
+// noTypes is what typesOf returns if a filter chooses no type of the log.
+const noTypes = "[]"
+
 // typesOf returns the numbers of the types that a filter of events chooses, as a JSON
 // array: without globs all types, the bus's own among them for the children of an event.
 func typesOf(c *database.Conn, f engine.Filter) (string, error) {
@@ -151,7 +154,7 @@ func typesOf(c *database.Conn, f engine.Filter) (string, error) {
 		ids, err = idsWhere(c, "SELECT id, name FROM busgen_types", func(name string) (bool, error) { return own || name[0] != engine.OwnType, nil })
 	}
 	if err != nil || len(ids) == 0 {
-		return "[]", err
+		return noTypes, err
 	}
 	list, err := json.Marshal(ids)
 	return string(list), err

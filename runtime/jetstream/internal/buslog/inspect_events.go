@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -15,24 +16,35 @@ import (
 
 // Events implements [engine.EventReader].
 func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
+	found, err := in.SearchEvents(ctx, f, p, math.MaxInt)
+	return found.Events, found.Next, err
+}
+
+// SearchEvents implements [engine.EventReader].
+func (in *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engine.Page, most int) (search engine.EventSearch, err error) {
 	if err := in.look(ctx); err != nil {
-		return nil, "", err
+		return search, err
 	}
 	defer in.mu.Unlock()
-	p, err := p.Complete()
-	if err != nil {
-		return nil, "", err
+	if p, err = p.Complete(); err != nil {
+		return search, err
 	}
 	after, err := p.Place(1)
 	if err != nil {
-		return nil, "", err
+		return search, err
 	}
 	from := in.applied
 	if after != nil {
 		from = min(from, after[0]-1)
 	}
 	var found []engine.Event
+	var last *engine.Record // that it looked through, if another one follows it
+	looked, stopped := 0, false
 	err = in.eachBack(from, func(r *engine.Record) bool {
+		if stopped = looked == most; stopped {
+			return false
+		}
+		looked, last = looked+1, r
 		if !f.Since.IsZero() && r.CreatedAt.Before(f.Since.Add(-publisherSlack)) {
 			return false
 		}
@@ -42,9 +54,13 @@ func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page
 		return len(found) < p.Offset+p.Limit+1
 	})
 	if err != nil {
-		return nil, "", err
+		return search, err
 	}
-	return memview.Page(p, found, 1, func(e engine.Event) []int64 { return []int64{e.Seq} }, false)
+	search.Events, search.Next, err = memview.Page(p, found, 1, func(e engine.Event) []int64 { return []int64{e.Seq} }, false)
+	if err == nil && stopped && search.Next == "" {
+		search.Next, search.Back = engine.CursorAt(last.Seq), last.CreatedAt
+	}
+	return search, err
 }
 
 // publisherSlack is by how much the clock of a publisher may be behind those of others.
