@@ -33,7 +33,8 @@ const selectEvent = `
 // few events that are not done, so that candidates finds those of a status without reading
 // the log.
 func listEvents(candidates string, oldestFirst bool) string {
-	order, place := "DESC", "l.seq"
+	order := "DESC"
+	place := "l.seq"
 	if strings.Contains(candidates, "l.seq IN") {
 		place = "+l.seq" // SQLite would read that part of the log, and look for each event in the candidates
 	}
