@@ -262,7 +262,7 @@ func TestSensitiveValuesAreHiddenUnlessThePageIsToShowThem(t *testing.T) {
 		synctest.Wait()
 		id := receipt.ID.String()
 		paths := []string{"/event?id=" + id, "/text?of=payload&id=" + id, "/text?of=row&id=" + id, "/text?of=attempt&attempt=1&part=error&subscription=mailer&id=" + id,
-			"/text?of=attempt&attempt=1&part=log&subscription=mailer&id=" + id, "/text?of=metadata&name=to&id=" + id}
+			"/text?of=attempt&attempt=1&part=log&subscription=mailer&id=" + id, "/text?of=metadata&name=to&id=" + id, "/events"}
 		for _, path := range paths {
 			if got := shows(t, open(t, f), path, "[hidden]"); strings.Contains(got, "zebediah") {
 				t.Errorf("%s shows\n%s", path, got)

@@ -99,6 +99,8 @@ func seenBy(t *testing.T, file *inspect.File, id *runtime.Receipt) string {
 	event, err := file.Event(t.Context(), id.ID)
 	see(event, err)
 	fmt.Fprintf(&b, "%s %s\n", event.Payload, event.Metadata)
+	search, err := file.SearchEvents(t.Context(), inspect.Filter{}, inspect.Page{}, 100)
+	see(search, err)
 	events, _, err := file.Events(t.Context(), inspect.Filter{Types: []string{"*", "$dead.user.registered"}}, inspect.Page{})
 	see(events, err)
 	for _, e := range events {
