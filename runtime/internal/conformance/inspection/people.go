@@ -103,7 +103,7 @@ func seenBy(t *testing.T, file *inspect.File, id *runtime.Receipt) string {
 	see(search, err)
 	events, _, err := file.Events(t.Context(), inspect.Filter{Types: []string{"*", "$dead.user.registered"}}, inspect.Page{})
 	see(events, err)
-	for _, e := range events {
+	for _, e := range append(events, search.Events...) {
 		fmt.Fprintf(&b, "%s %s\n", e.Payload, e.Metadata)
 	}
 	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
