@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -107,6 +108,7 @@ type AnyEventType interface {
 
 	decodeAs(version int, payload []byte) (any, error)
 	decode(r *engine.Record) (any, error)
+	encodeAny(ctx context.Context, b *batch, payload any) error
 	private() *privacy.Shape // nil without a schema
 	zero() any               // a payload
 	partitioned() bool
@@ -123,6 +125,8 @@ type Catalogue struct {
 	declared map[string]declared     // by name of the subscription
 	groups   []*declaredGroup        // whose members are declared, in the order of their first members
 	limits   []Limit
+	outside  CloudEvents             // what the event types are called there
+	inside   map[string]AnyEventType // by what they are called there; nil if nothing says it
 }
 
 // Types returns the event types, in the order of the catalogue file.
@@ -146,7 +150,7 @@ func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 	if t == nil {
 		return &UnknownTypeError{EventType: eventType}
 	}
-	if err := check(t, version, payload); err != nil {
+	if _, err := checked(t, version, payload); err != nil {
 		return &InvalidPayloadError{EventType: eventType, Err: err}
 	}
 	return nil
@@ -193,7 +197,8 @@ func NewCatalogue(types ...AnyEventType) *Catalogue {
 	return c
 }
 
-func check(t AnyEventType, version int, payload []byte) (err error) {
+// checked returns the payload of the newest version that JSON stands for, if Check takes it.
+func checked(t AnyEventType, version int, payload []byte) (value any, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = newPanicError(cause)
@@ -201,10 +206,9 @@ func check(t AnyEventType, version int, payload []byte) (err error) {
 	}()
 	err = exact.Check(payload, func(payload []byte) (any, error) { return t.decodeAs(version, payload) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = t.decode(&engine.Record{Version: version, Payload: payload})
-	return err
+	return t.decode(&engine.Record{Version: version, Payload: payload})
 }
 
 // Generated code states which generation contract it was written for, and

@@ -31,51 +31,79 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// Check returns the duplicate keys and the strings that are not Unicode, in the order of the document. It
-// does not check the syntax: for a document that is not JSON it returns nothing.
+// most is how many problems Check returns at most: a document of strangers may have millions.
+const most = 100
+
+// Check returns the duplicate keys and the strings that are not Unicode, in the order of the document, the first
+// hundred of them. It does not check the syntax: for a document that is not JSON it returns nothing.
 func Check(document []byte) []Problem {
 	if !json.Valid(document) {
 		return nil
 	}
 	c := checker{scan: Scanner{document}}
-	c.value("")
+	c.value()
 	return c.problems
 }
 
 type checker struct {
 	scan     Scanner
+	at       []step // from the document to the value
 	problems []Problem
 }
 
-func (c *checker) report(path, message string) {
+// step is one step of a path. Paths are not made before they are needed, because a document may have a long one
+// for each of a million values.
+type step struct {
+	key  string
+	item int // of a list
+	list bool
+}
+
+func (c *checker) report(message string) {
+	if len(c.problems) == most {
+		return
+	}
+	path := ""
+	for _, s := range c.at {
+		if s.list {
+			path += "[" + strconv.Itoa(s.item) + "]"
+		} else {
+			path = Join(path, s.key)
+		}
+	}
 	c.problems = append(c.problems, Problem{path, message})
 }
 
-func (c *checker) value(path string) {
+func (c *checker) value() {
+	depth := len(c.at)
 	switch c.scan.Next() {
 	case "an object":
 		seen := map[string]bool{}
 		c.scan.Entries(func(raw json.RawMessage) {
 			key := Unquote(raw)
-			at := Join(path, key)
+			c.at = append(c.at[:depth], step{key: key})
 			if !sound(raw) {
-				c.report(at, "the key is not valid UTF-8")
+				c.report("the key is not valid UTF-8")
 			}
 			if seen[key] {
-				c.report(at, "is there twice")
+				c.report("is there twice")
 			}
 			seen[key] = true
-			c.value(at)
+			c.value()
 		})
 	case "a list":
-		c.scan.Items(func(i int) { c.value(path + "[" + strconv.Itoa(i) + "]") })
+		c.scan.Items(func(i int) {
+			c.at = append(c.at[:depth], step{item: i, list: true})
+			c.value()
+		})
 	case "a string":
 		if !sound(c.scan.Value()) {
-			c.report(path, "is not valid UTF-8")
+			c.report("is not valid UTF-8")
 		}
 	default:
 		c.scan.Value()
 	}
+	c.at = c.at[:depth]
 }
 
 // sound reports whether a string is Unicode: its bytes are UTF-8, and every escaped half of a character has

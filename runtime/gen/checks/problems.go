@@ -54,6 +54,9 @@ func (p *Problems) Err() error {
 	return &ValidationError{Problems: p.found}
 }
 
+// Len returns how many problems there are.
+func (p *Problems) Len() int { return len(p.found) }
+
 // Add reports a problem of the field at path; an empty path stands for the value as a
 // whole.
 func (p *Problems) Add(path, message string) {

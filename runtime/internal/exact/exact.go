@@ -10,8 +10,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/gen/checks"
@@ -47,7 +45,7 @@ func Check(payload []byte, decode func(payload []byte) (any, error)) error {
 		return err
 	}
 	var problems checks.Problems
-	compareTrees(&problems, "", upToDate(given, reflect.ValueOf(value)), decoded)
+	compareTrees(&problems, nil, upToDate(given, reflect.ValueOf(value)), decoded)
 	if err := problems.Err(); err != nil {
 		return err // Validate would report what is missing again, as an empty value
 	}
@@ -68,45 +66,55 @@ func parseTree(data []byte) (tree any, err error) {
 	return tree, err
 }
 
+// mostProblems is how many fields Check names: a payload of strangers may have millions.
+const mostProblems = 100
+
 // compareTrees reports the fields that were given but not decoded, and the fields of
 // the decoded value that were not given.
-func compareTrees(problems *checks.Problems, path string, given, decoded any) {
+func compareTrees(problems *checks.Problems, at *place, given, decoded any) {
 	if given == nil && decoded != nil {
-		problems.Add(path, "is null, and must have a value")
+		report(problems, at, "is null, and must have a value")
 		return
 	}
 	switch decoded := decoded.(type) {
 	case map[string]any:
 		if given, ok := given.(map[string]any); ok {
-			compareFields(problems, path, given, decoded)
+			compareFields(problems, at, given, decoded)
 		}
 	case []any:
 		if given, ok := given.([]any); ok && len(given) == len(decoded) {
 			for i := range decoded {
-				compareTrees(problems, itemPath(path, i), given[i], decoded[i])
+				compareTrees(problems, at.item(i), given[i], decoded[i])
 			}
 		}
 	}
 }
 
-func compareFields(problems *checks.Problems, path string, given, decoded map[string]any) {
+func compareFields(problems *checks.Problems, at *place, given, decoded map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(decoded)) {
 		if value, ok := given[name]; ok {
-			compareTrees(problems, fieldPath(path, name), value, decoded[name])
+			compareTrees(problems, at.field(name), value, decoded[name])
 		} else {
-			problems.Add(fieldPath(path, name), "is missing")
+			report(problems, at.field(name), "is missing")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, known := decoded[name]; !known && given[name] != nil { // null: an optional field that is not set
-			problems.Add(fieldPath(path, name), "is not a field of this event")
+			report(problems, at.field(name), "is not a field of this event")
 		}
+	}
+}
+
+func report(problems *checks.Problems, at *place, message string) {
+	if problems.Len() < mostProblems {
+		problems.Add(at.String(), message)
 	}
 }
 
 // misfits reports the values because of which a payload does not decode. The decoder
 // reports only the first, and for many types not even its place. So misfits decodes
-// each value alone, with all others null.
+// each value alone, with all others null. That takes a time in proportion to the number of
+// values and the size of the payload: one that is large gets the error of the decoder.
 func misfits(decode func(payload []byte) (any, error), payload []byte, whole error) error {
 	tree, err := parseTree(payload)
 	if err != nil {
@@ -119,7 +127,10 @@ func misfits(decode func(payload []byte) (any, error), payload []byte, whole err
 		}
 		return err
 	}
-	all := leaves("", tree, func(v any) { tree = v })
+	if countLeaves(tree)*len(payload) > mostDecoded {
+		return cause(whole)
+	}
+	all := leaves(nil, tree, func(v any) { tree = v })
 	for _, one := range all {
 		one.set(nil)
 	}
@@ -128,7 +139,7 @@ func misfits(decode func(payload []byte) (any, error), payload []byte, whole err
 		for _, one := range all {
 			one.set(one.value)
 			if err := fails(); err != nil {
-				problems.Add(one.path, misfit(err))
+				problems.Add(one.at.String(), misfit(err))
 			}
 			one.set(nil)
 		}
@@ -160,39 +171,44 @@ func cause(err error) error {
 	return err
 }
 
+// mostDecoded is how many bytes misfits decodes: less than a second.
+const mostDecoded = 16 << 20
+
+func countLeaves(tree any) (n int) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for _, value := range tree {
+			n += countLeaves(value)
+		}
+		return n
+	case []any:
+		for _, value := range tree {
+			n += countLeaves(value)
+		}
+		return n
+	}
+	return 1
+}
+
 // leaf is a scalar in a tree of JSON values.
 type leaf struct {
-	path  string
+	at    *place
 	value any
 	set   func(any)
 }
 
-func leaves(path string, tree any, set func(any)) (found []leaf) {
+func leaves(at *place, tree any, set func(any)) (found []leaf) {
 	switch tree := tree.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			found = append(found, leaves(fieldPath(path, name), tree[name], func(v any) { tree[name] = v })...)
+			found = append(found, leaves(at.field(name), tree[name], func(v any) { tree[name] = v })...)
 		}
 	case []any:
 		for i := range tree {
-			found = append(found, leaves(itemPath(path, i), tree[i], func(v any) { tree[i] = v })...)
+			found = append(found, leaves(at.item(i), tree[i], func(v any) { tree[i] = v })...)
 		}
 	default:
-		found = append(found, leaf{path, tree, set})
+		found = append(found, leaf{at, tree, set})
 	}
 	return found
 }
-
-// fieldPath returns the path of a field of the object at path.
-func fieldPath(path, name string) string {
-	if path == "" {
-		return name
-	}
-	if name == "" || strings.HasPrefix(name, "[") {
-		return path + name
-	}
-	return path + "." + name
-}
-
-// itemPath returns the path of the i-th item of the list at path.
-func itemPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

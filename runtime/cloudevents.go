@@ -1,0 +1,92 @@
+package runtime
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// CloudEvents says what the events of a catalogue are called outside of the program, as
+// CloudEvents (https://cloudevents.io). Package cloudevents receives, sends and exports them.
+// What the bus stores does not depend on it.
+type CloudEvents struct {
+	// Source is the attribute source of events that this program publishes: a URI reference,
+	// such as https://shop.example. Package cloudevents sends and exports nothing without it.
+	Source string
+	// TypePrefix is what the attribute type has before the name of an event type: with
+	// com.example. the event type order.placed is com.example.order.placed.
+	TypePrefix string
+	// DataSchema is the attribute dataschema, a URI in which {type} stands for the name of the
+	// event type and {version} for the version of the payload; empty for none. An event with the
+	// URI of an older version is received as one of that version.
+	DataSchema string
+	// Types has the attribute type of single event types, by name, instead of the prefix and the
+	// name.
+	Types map[string]string
+}
+
+// WithCloudEvents says what the events are called outside of the program, and returns the
+// catalogue. It panics if that is not valid, or two event types had the same name there.
+// Generated code calls it before anything else uses the catalogue.
+func (c *Catalogue) WithCloudEvents(names CloudEvents) *Catalogue {
+	if err := names.validate(); err != nil {
+		panic(fmt.Sprintf("runtime.Catalogue.WithCloudEvents: %v", err))
+	}
+	inside := map[string]AnyEventType{}
+	for _, t := range c.types {
+		called := []string{names.TypeOf(t.Name())}
+		for _, alias := range t.Aliases() {
+			called = append(called, names.TypePrefix+alias)
+		}
+		for _, name := range called {
+			if other := inside[name]; other != nil && other != t {
+				panic(fmt.Sprintf("runtime.Catalogue.WithCloudEvents: %s and %s are both %q outside", other.Name(), t.Name(), name))
+			}
+			inside[name] = t
+		}
+	}
+	c.inside = inside
+	c.outside = names
+	return c
+}
+
+// CloudEvents returns what the events are called outside of the program. It is zero for a
+// catalogue that does not say it.
+func (c *Catalogue) CloudEvents() CloudEvents { return c.outside }
+
+func (n CloudEvents) validate() error {
+	if _, err := url.Parse(n.Source); err != nil {
+		return fmt.Errorf("the source %q is not a URI reference: %w", n.Source, err)
+	}
+	if n.DataSchema == "" {
+		return nil
+	}
+	if uri, err := url.Parse(n.DataSchemaOf("order.placed", 1)); err != nil || !uri.IsAbs() {
+		return fmt.Errorf("the dataschema %q is not an absolute URI", n.DataSchema)
+	}
+	return nil
+}
+
+// TypeOf returns the attribute type of an event type.
+func (n CloudEvents) TypeOf(eventType string) string {
+	if outside, ok := n.Types[eventType]; ok {
+		return outside
+	}
+	return n.TypePrefix + eventType
+}
+
+// DataSchemaOf returns the attribute dataschema of an event type and a version of its payload;
+// empty for none.
+func (n CloudEvents) DataSchemaOf(eventType string, version int) string {
+	return strings.NewReplacer("{type}", eventType, "{version}", strconv.Itoa(max(version, 1))).Replace(n.DataSchema)
+}
+
+// OutsideType returns the event type that is called so outside: as [CloudEvents.TypeOf] says, or
+// by the prefix and a name that it had before. It is nil if there is none.
+func (c *Catalogue) OutsideType(name string) AnyEventType {
+	if c.inside == nil { // without WithCloudEvents
+		return c.named[name]
+	}
+	return c.inside[name]
+}
