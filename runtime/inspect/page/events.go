@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-var eventsSheet = sheet{path: "events", title: "Events", menu: true, template: "events", fill: fillEvents}
+var eventsSheet = sheet{path: "events", title: "Events", menu: true, live: true, template: "events", fill: fillEvents}
 
 // eventsData is the Data of the page "Events".
 type eventsData struct {
@@ -54,6 +54,7 @@ func fillEvents(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.still = q.FormValue("after") != "" || !filter.Until.IsZero() && filter.Until.Before(q.now)
 	names, err := q.file().Names(q.Context())
 	if err != nil {
 		return nil, err

@@ -129,7 +129,9 @@ func (p *Page) digest(seed maphash.Seed) uint64 {
 	status, err := file.Status(p.closing)
 	status.At, status.Mark, status.WAL = time.Time{}, nil, 0
 	entries, _, auditErr := file.Audit(p.closing, inspect.AuditFilter{}, inspect.Page{Limit: 1})
-	text, jsonErr := json.Marshal([]any{status, entries, fmt.Sprint(err, auditErr), p.work.state()})
+	end, endErr := file.Newest(p.closing, inspect.Filter{}, 1) // a status does not count the events of a large log
+	end.Next = ""                                              // which has the time
+	text, jsonErr := json.Marshal([]any{status, entries, end, fmt.Sprint(err, auditErr, endErr), p.work.state()})
 	if jsonErr != nil {
 		return 0
 	}

@@ -5,12 +5,14 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -21,21 +23,34 @@ import (
 type countingEngine struct {
 	sqlite.Engine
 	looks *atomic.Int64
+	// do is called at the beginning of each look and, with true, at its end; nil for nothing.
+	do func(end bool)
 }
 
 func (e countingEngine) Inspect(ctx context.Context, target, actor string) (engine.Inspection, error) {
 	log, err := e.Engine.Inspect(ctx, target, actor)
-	return countingLog{log, e.looks}, err
+	return countingLog{log, e}, err
 }
 
 type countingLog struct {
 	engine.Inspection
-	looks *atomic.Int64
+	countingEngine
 }
 
 func (l countingLog) Status(ctx context.Context, limit int, since engine.Status) (engine.Status, error) {
 	l.looks.Add(1)
+	if l.do != nil {
+		l.do(false)
+	}
 	return l.Inspection.Status(ctx, limit, since)
+}
+
+// Release is called at the end of a look.
+func (l countingLog) Release() error {
+	if l.do != nil {
+		l.do(true)
+	}
+	return l.Inspection.(engine.Releaser).Release()
 }
 
 // tab listens to a page until the function is called, which returns what it has heard.
@@ -139,5 +154,48 @@ func TestAPageSaysWhetherBrowsersLoadItAgain(t *testing.T) {
 		if got := shows(t, p, link(t, shows(t, p, "/problems"), "letter?")); strings.Contains(got, "data-live") {
 			t.Error("a page with an editor is loaded again")
 		}
+	})
+}
+
+// A status counts 10,000 events at most, and knows when the newest one was published. Two
+// events of the same time, one before a look and one after it, are the same to it.
+func TestATabHearsOfAnEventThatIsPublishedAtTheTimeOfTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.Open(t)
+		var all []Order
+		for n := range inspect.MaxBacklog + 1 {
+			all = append(all, Order{Number: n})
+		}
+		for part := range slices.Chunk(all, 1000) {
+			_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, part)
+			Must(t, err)
+		}
+		begin, end := false, false
+		file, err := inspect.Open(t.Context(), f.Path, inspect.WithEngine(countingEngine{looks: new(atomic.Int64), do: func(ends bool) {
+			if begin && !ends {
+				begin, end = false, true
+				f.Order(1)
+			} else if end && ends {
+				end = false
+				f.Order(2)
+			}
+		}}))
+		Must(t, err)
+		defer file.Close()
+		heard, leave := tab(t, on(t, file))
+		time.Sleep(10500 * time.Millisecond)
+		if heard.Load() != 0 {
+			t.Errorf("when nothing changes the tab hears of %d changes", heard.Load())
+		}
+		begin = true
+		time.Sleep(time.Second)
+		if heard.Load() != 1 {
+			t.Errorf("after the first event the tab has heard of %d changes", heard.Load())
+		}
+		time.Sleep(10 * time.Second)
+		if heard.Load() != 2 {
+			t.Errorf("after the second event the tab has heard of %d changes", heard.Load())
+		}
+		leave()
 	})
 }

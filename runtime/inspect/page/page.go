@@ -150,6 +150,7 @@ type request struct {
 	now    time.Time
 	actor  string
 	mayAct bool
+	still  bool          // what is shown is a part of a list that nothing new belongs to
 	looks  *inspect.File // see file
 }
 

@@ -25,6 +25,7 @@ type view struct {
 	File   string // as command lines name it
 	Name   string // the last part of it
 	Live   bool   // a browser loads it again when something changes
+	Here   string // the address of this page
 	MayAct bool   // there are buttons
 	Actor  string
 	Note   *note // what an action has just done
@@ -112,10 +113,20 @@ func (p *Page) write(w http.ResponseWriter, q *request, status int, s *sheet, da
 		return err
 	}
 	v.Name = v.File[strings.LastIndexAny(v.File, `/\`)+1:]
-	v.Data, v.Live = data, s.live
+	v.Data, v.Live, v.Here = data, s.live && !q.still, q.here(s)
 	v.Note = p.noteOf(q.URL.Query().Get("done"))
 	q.giveBack() // a browser may read slowly
 	return write(w, status, s.template, v)
+}
+
+// here is the address of the page that is shown, without the note of an action.
+func (q *request) here(s *sheet) string {
+	values := q.URL.Query()
+	values.Del("done")
+	if len(values) == 0 {
+		return "./" + s.path
+	}
+	return "./" + s.path + "?" + values.Encode()
 }
 
 // view makes the view of a page without Data.

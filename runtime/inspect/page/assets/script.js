@@ -26,15 +26,20 @@ function addCopy(cli) {
 }
 
 // A page that shows what is now is loaded again when the server says that something has
-// changed, but not while somebody works in it, and not in a hidden tab.
+// changed: not while somebody reads or works in it, not while it is paused, and not in a
+// hidden tab. The server makes all of it; what is new in a list is marked.
 const main = document.getElementById("main");
 const foot = document.querySelector("footer");
-let source, loading, again;
+const state = document.createElement("span");
+const pause = document.createElement("button");
+let source, loading, again, later, paused;
 
 function busy() {
-  const at = document.activeElement;
+  const at = document.activeElement, first = main.querySelector("[data-key]");
   return main.querySelector("details[open]") || at && main.contains(at) && at.matches("input, textarea, select")
-    || String(getSelection()) !== "" || [...main.querySelectorAll("input[type=text], textarea")].some((f) => f.value !== f.defaultValue);
+    || String(getSelection()) !== "" || first && first.getBoundingClientRect().top < 0 // scrolled down to older rows
+    || [...main.querySelectorAll("input:not([type=hidden]), textarea")].some((f) => f.value !== f.defaultValue)
+    || [...main.querySelectorAll("select")].some((s) => s.selectedIndex !== Math.max(0, [...s.options].findIndex((o) => o.defaultSelected)));
 }
 
 // where finds the focus after the content was replaced.
@@ -45,41 +50,84 @@ function where(at) {
   return () => same(main)[n]?.focus({ preventScroll: true });
 }
 
+function replace(page) {
+  const back = where(document.activeElement);
+  const known = new Set([...main.querySelectorAll("[data-key]")].map((row) => row.dataset.key));
+  main.replaceChildren(...page.getElementById("main").childNodes);
+  foot.replaceChildren(...page.querySelector("footer").childNodes);
+  for (const row of main.querySelectorAll("[data-key]")) if (!known.has(row.dataset.key)) row.classList.add("new");
+  dress(main);
+  if (back) back();
+}
+
 async function load() {
+  clearTimeout(later);
   if (loading) { again = true; return; }
-  if (document.hidden || busy()) return;
+  if (document.hidden || paused) return;
+  if (busy()) return hold();
   loading = true;
+  const began = performance.now();
   try {
     const answer = await fetch(location.href, { credentials: "same-origin" });
-    if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const next = page.getElementById("main");
-    if (!next || busy()) return;
-    const back = where(document.activeElement);
-    main.replaceChildren(...next.childNodes);
-    foot.replaceChildren(...page.querySelector("footer").childNodes);
-    dress(main);
-    if (back) back();
+    if (!answer.ok || !page.getElementById("main") || paused) return;
+    if (busy()) return hold();
+    replace(page);
+    say("Live");
   } catch { // the server has gone; the source tries again
   } finally {
-    loading = false;
-    if (again) { again = false; load(); }
+    setTimeout(() => { // a page that takes long is loaded less often
+      loading = false;
+      if (again) { again = false; load(); }
+    }, Math.min(5000, 9 * (performance.now() - began)));
   }
 }
 
+// hold tries it again until nobody is busy any more.
+function hold() {
+  say("Held");
+  later = setTimeout(load, 1000);
+}
+
+function say(word) {
+  state.textContent = word;
+  state.className = word.toLowerCase();
+}
+
 function listen() {
-  if (document.hidden) {
+  if (document.hidden || paused) {
+    clearTimeout(later);
     source?.close();
     source = null;
+    if (paused) say("Paused");
   } else if (!source) {
     source = new EventSource(main.dataset.live);
+    source.addEventListener("open", load); // what has changed since the page was made
     source.addEventListener("change", load);
+    source.addEventListener("error", () => {
+      say("Offline");
+      if (source?.readyState !== EventSource.CLOSED) return; // it tries again
+      source = null;
+      setTimeout(listen, 10000);
+    });
   }
+}
+
+function press() {
+  paused = pause.getAttribute("aria-pressed") === "false";
+  pause.setAttribute("aria-pressed", paused);
+  listen();
 }
 
 dress(document);
 if (main.dataset.live && window.EventSource) {
-  document.addEventListener("visibilitychange", () => { listen(); load(); });
+  pause.type = "button";
+  pause.textContent = "Pause";
+  pause.setAttribute("aria-label", "Pause updates of this page");
+  pause.setAttribute("aria-pressed", "false");
+  pause.addEventListener("click", press);
+  document.querySelector(".updates").prepend(state, pause);
+  document.addEventListener("visibilitychange", listen);
   addEventListener("pagehide", () => { source?.close(); source = null; });
   addEventListener("pageshow", listen);
   listen();

@@ -89,7 +89,7 @@ func TestAllPagesAndActionsWorkInABrowserWithAndWithoutScripts(t *testing.T) {
 	for mode, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
 		t.Run(mode, func(t *testing.T) {
 			b := open(t)
-			address := openShop(t)
+			address := openShop(t).address
 			b.scripts(scripts)
 			visited := map[string]string{}
 			pressed := map[string]bool{}
@@ -133,7 +133,7 @@ func TestAllPagesAndActionsWorkInABrowserWithAndWithoutScripts(t *testing.T) {
 
 func TestAllPagesAreAccessibleAndFitOnAPhone(t *testing.T) {
 	b := open(t)
-	address := openShop(t)
+	address := openShop(t).address
 	axe := axeSource(t)
 	type looks struct {
 		width  int64
@@ -150,6 +150,9 @@ func TestAllPagesAreAccessibleAndFitOnAPhone(t *testing.T) {
 			b.visit(visited[name])
 			if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > int(looks.width) {
 				t.Errorf("%s is %d pixels wide on a screen of %d", visited[name], wide, looks.width)
+			}
+			if name == "" && !eval[bool](b, `[...document.querySelectorAll('.spark svg[role=img][aria-label]:not([aria-label=none]) .bars')].some(p => p.getAttribute("d") !== "" && p.getBoundingClientRect().height > 5)`) {
+				t.Error("the first page draws no bars of the last hour")
 			}
 			b.picture(name, looks.width, looks.scheme)
 			b.run(chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,8 +23,17 @@ import (
 // mount is where the tests mount the page.
 const mount = "/x/y/"
 
+// shop is a bus with its page.
+type shop struct {
+	address string
+	bus     *runtime.Bus
+	server  *httptest.Server
+	tabs    atomic.Int64 // that listen
+	gone    atomic.Bool  // it answers no tab that listens
+}
+
 // openShop makes a shop after a bad night, with deliveries in every state, and serves its page.
-func openShop(t *testing.T) (address string) {
+func openShop(t *testing.T) *shop {
 	t.Helper()
 	ctx := t.Context()
 	catalogue, err := os.ReadFile("../../../../examples/events.yaml")
@@ -61,10 +71,20 @@ func openShop(t *testing.T) (address string) {
 	must(t, err)
 	t.Cleanup(func() { p.Close() })
 	mux := http.NewServeMux()
+	s := &shop{bus: bus}
 	mux.Handle(mount, p)
+	mux.HandleFunc(mount+"live", func(w http.ResponseWriter, r *http.Request) {
+		if s.gone.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		s.tabs.Add(1)
+		defer s.tabs.Add(-1)
+		p.ServeHTTP(w, r)
+	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	return server.URL + mount
+	s.address, s.server = server.URL+mount, server
+	return s
 }
 
 func subscribe(t *testing.T, bus *runtime.Bus) {
