@@ -17,6 +17,8 @@ type treeNode struct {
 	Here     bool   // the page is about it
 	Children []*treeNode
 	More     bool // it has children that are not shown
+	Rest     int  // how many, if some are shown
+	Least    bool // there are more than Rest
 }
 
 // tree is the part of it that a page has.
@@ -27,8 +29,12 @@ type tree struct {
 	CLI string // shows more of it
 }
 
-// mostNodes is how many events a tree on a page has, and how many are read for it.
-const mostNodes = 150
+const (
+	// mostNodes is how many events a tree on a page has, and how many are read for it.
+	mostNodes = 150
+	// mostChildren is how many children of an event are counted.
+	mostChildren = 500
+)
 
 // treeAround returns the tree that an event is in, or nil if it is alone.
 func (q *request) treeAround(id uuid.UUID, target string) (*tree, error) {
@@ -66,7 +72,25 @@ func (q *request) treeOf(id, here uuid.UUID) (*tree, error) {
 		}
 	}
 	t.Top = t.copied(top, here)
-	return t, nil
+	return t, q.countRest(t.Top)
+}
+
+// countRest counts the children that are not shown of the event that some children are shown of:
+// the one at which the tree was full.
+func (q *request) countRest(n *treeNode) error {
+	if n.More && len(n.Children) > 0 {
+		found, next, err := q.file().Events(q.Context(), inspect.Filter{ChildOf: n.ID}, inspect.Page{Limit: mostChildren})
+		if err != nil {
+			return err
+		}
+		n.Rest, n.Least = max(1, len(found)-len(n.Children)), next != ""
+	}
+	for _, child := range n.Children {
+		if err := q.countRest(child); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copied copies what a page shows of a node and its children.

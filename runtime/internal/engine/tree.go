@@ -35,14 +35,11 @@ func ReadTree(ctx context.Context, from EventReader, id uuid.UUID, limit int) (*
 		if err != nil {
 			return nil, err
 		}
-		node.Truncated = !all
-		for _, child := range children {
+		room := limit - len(seen)
+		node.Truncated = !all || len(children) > room
+		for _, child := range children[max(0, len(children)-room):] { // the newest
 			if seen[child.ID] {
 				continue
-			}
-			if len(seen) == limit {
-				node.Truncated = true
-				break
 			}
 			seen[child.ID] = true
 			history, err := from.Event(ctx, child.ID)
