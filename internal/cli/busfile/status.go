@@ -57,7 +57,9 @@ types, since, actor, reason), breakers and running (as "busgen breakers list"
 and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
 --watch also rates (seconds since the look before, published per second), and in
 each subscription rates (published, handled and dead per second, and drained_in:
-seconds, or null).
+seconds, or null). Without --watch also hour: at (when it ends), published and
+dead (the number of events and of dead letters in each of the 60 minutes before,
+the oldest first; -1 was not counted), and subscriptions (name, dead).
 
 For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
@@ -102,9 +104,25 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 	}
 	report := c.statusText(status)
 	if c.json {
-		report, err = cli.Document(status)
+		report, err = c.statusDocument(status)
 	}
 	return report, errors.Join(err, fails(conditions, status, c.now))
+}
+
+// statusDocument formats a status and the last hour as JSON.
+func (c *call) statusDocument(status inspect.Status) (string, error) {
+	if err := c.open(); err != nil {
+		return "", err
+	}
+	defer c.release()
+	hour, err := c.file.Hour(c.context())
+	if err != nil {
+		return "", err
+	}
+	return cli.Document(struct {
+		inspect.Status
+		Hour inspect.Hour `json:"hour"`
+	}{status, hour})
 }
 
 // lookAtStatus opens the file, reads the status, and closes the file.

@@ -21,8 +21,9 @@ type eventsData struct {
 	Looked   int       // events that were looked through, if there are more
 	Back     time.Time // how far
 	CLI      string
-	Tail     string // follows the log by command
-	Chosen   bool   // there are conditions
+	Tail     string    // follows the log by command
+	Chosen   bool      // there are conditions
+	Begins   time.Time // where the search begins in the log, if events were published since
 }
 
 // eventForm is what was asked for.
@@ -70,6 +71,9 @@ func fillEvents(q *request) (any, error) {
 	data := &eventsData{
 		Form: form, Types: names.Types, Statuses: inspect.Statuses(), Chosen: len(flags) > 0,
 		CLI: commandLine("events list", flags, target), Tail: commandLine("events tail", form.tailFlags(), target),
+	}
+	if begins := filter.Until.Add(time.Hour); !filter.Until.IsZero() && begins.Before(q.now) {
+		data.Begins = begins
 	}
 	if !found.Back.IsZero() {
 		data.Looked, data.Back = most, found.Back

@@ -33,6 +33,11 @@ func TestEventsAreSearchedByAllThatTheFormAsksFor(t *testing.T) {
 				t.Errorf("%s: %d events, want %d\n%s", query, rows(got), want, got)
 			}
 		}
+		const since = "The search begins where the log was at "
+		if got := shows(t, p, "/events?until="+began.Add(2*time.Minute).Format("2006-01-02T15:04:05")); strings.Contains(got, since) {
+			t.Error("a search to the end of the log says that it is none")
+		}
+		shows(t, p, "/events?until="+began.Add(-2*time.Hour).Format("2006-01-02T15:04:05"), since+began.Add(-time.Hour).Format("2006-01-02 15:04:05 UTC"), "imported later are not found")
 		shows(t, p, "/events?text=nothing+has+this", "No event matches.", "--text &#39;nothing has this&#39;")
 		for _, query := range []string{"status=eaten", "since=yesterday", "after=x"} {
 			if status, _, _ := get(p, "/events?"+query); status != http.StatusBadRequest {
