@@ -58,7 +58,7 @@ func fillGroup(q *request) (any, error) {
 		return nil, err
 	}
 	data.Message, data.Sample, data.Href = cutGroup(data.FailureGroup), letterHref(data.FailureGroup.Sample), groupHref(id)
-	if data.Trend, err = q.trendOf(id); err != nil {
+	if data.Trend, err = q.trendOf(data.FailureGroup); err != nil {
 		return nil, err
 	}
 	if data.Part, err = readPart(q.FormValue); err != nil {

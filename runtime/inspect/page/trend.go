@@ -26,15 +26,28 @@ func (t trend) Word() string {
 }
 
 // trendOf returns the trend of one group.
-func (q *request) trendOf(fingerprint string) (t trend, err error) {
-	f := inspect.Filter{Group: fingerprint, Since: q.now.Add(-time.Hour)}
+func (q *request) trendOf(g inspect.FailureGroup) (t trend, err error) {
+	hour := q.now.Add(-time.Hour)
+	if t, known := clearTrend(g, hour); known {
+		return t, nil
+	}
+	f := inspect.Filter{Group: g.Fingerprint, Since: hour}
 	if t.Hour, err = q.file().CountDeadLetters(q.Context(), f); err != nil {
 		return t, err
 	}
-	f.Since = q.now.Add(-2 * time.Hour)
+	f.Since = hour.Add(-time.Hour)
 	t.Before, err = q.file().CountDeadLetters(q.Context(), f)
 	t.Before = max(0, t.Before-t.Hour)
 	return t, err
+}
+
+// clearTrend returns the trend of a group whose letters need not be counted for it: all of
+// them died in the hour that began at a time, or none of them lately.
+func clearTrend(g inspect.FailureGroup, hour time.Time) (t trend, known bool) {
+	if !g.First.Before(hour) {
+		return trend{Hour: g.Count}, true
+	}
+	return t, g.Last.Before(hour.Add(-time.Hour))
 }
 
 // trends returns the trend of each group in which letters have died lately.
@@ -42,11 +55,9 @@ func trends(ctx context.Context, file *inspect.File, groups []inspect.FailureGro
 	all, hour := map[string]trend{}, now.Add(-time.Hour)
 	unclear := false
 	for _, g := range groups {
-		switch {
-		case !g.First.Before(hour):
-			all[g.Fingerprint] = trend{Hour: g.Count}
-		case !g.Last.Before(hour.Add(-time.Hour)):
-			unclear = true
+		t, known := clearTrend(g, hour)
+		if unclear = unclear || !known; known && t != (trend{}) {
+			all[g.Fingerprint] = t
 		}
 	}
 	if !unclear {

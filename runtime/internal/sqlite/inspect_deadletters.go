@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -109,62 +108,6 @@ func countDeadLetters(c *database.Conn, f engine.Filter) (n int, last time.Time,
 		return nil
 	}, w.args...)
 	return n, last, err
-}
-
-// FailureGroups implements [engine.DeadLetterReader].
-func (i *Inspection) FailureGroups(ctx context.Context, f engine.Filter) (groups []engine.FailureGroup, err error) {
-	err = i.look(ctx, "group the dead letters of", func(c *database.Conn) error {
-		w, err := deadFilter{Filter: f}.condition(c)
-		if err != nil {
-			return err
-		}
-		err = c.Query(`
-			SELECT d.fingerprint, count(*), min(d.dead_at), max(d.dead_at), json_group_array(DISTINCT t.name), json_group_array(DISTINCT s.name)
-			FROM (SELECT * FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`) d
-			CROSS JOIN busgen_log l ON l.seq = d.seq
-			CROSS JOIN busgen_types t ON t.id = l.type
-			CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
-			GROUP BY d.fingerprint ORDER BY count(*) DESC, max(d.dead_at) DESC, d.fingerprint`, func(s *sqlite3.Stmt) error {
-			g := engine.FailureGroup{Fingerprint: s.ColumnText(0), Count: s.ColumnInt(1), First: database.Time(s, 2), Last: database.Time(s, 3)}
-			if err := json.Unmarshal(s.ColumnRawText(4), &g.Types); err != nil {
-				return err
-			}
-			if err := json.Unmarshal(s.ColumnRawText(5), &g.Subscriptions); err != nil {
-				return err
-			}
-			groups = append(groups, g)
-			return nil
-		}, w.args...)
-		for n := range groups {
-			if err == nil {
-				err = addSample(c, f, &groups[n])
-			}
-		}
-		return err
-	})
-	return groups, err
-}
-
-// addSample adds what the newest dead letter of a group says about all of them.
-func addSample(c *database.Conn, f engine.Filter, g *engine.FailureGroup) error {
-	f.Group = g.Fingerprint
-	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1)
-	if len(newest) > 0 {
-		last := newest[0].LastAttempt()
-		g.Reason, g.ErrorType, g.Message, g.Sample = newest[0].Reason, last.ErrorType, last.Error, newest[0].Key
-	}
-	return err
-}
-
-// FailureGroupNames implements [engine.DeadLetterReader].
-func (i *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
-	err = i.look(ctx, "group the dead letters of", func(c *database.Conn) error {
-		names, err = texts(c, `
-			SELECT DISTINCT fingerprint FROM busgen_deliveries WHERE state = 'dead' AND fingerprint >= ?1 AND substr(fingerprint, 1, length(?1)) = ?1
-			ORDER BY fingerprint`, prefix)
-		return err
-	})
-	return names, err
 }
 
 // DeadLetter implements [engine.DeadLetterReader].

@@ -17,18 +17,38 @@ func (i *Inspection) Hour(ctx context.Context) (hour engine.Hour, err error) {
 		if err := countPublished(c, &hour); err != nil {
 			return err
 		}
-		return c.Query(`
-			SELECT s.name, d.minute, d.letters
-			FROM (SELECT subscription, min((dead_at - ?1) / 60000000, ?2) AS minute, count(*) AS letters
-			      FROM busgen_deliveries INDEXED BY busgen_deliveries_dead
-			      WHERE state = 'dead' AND dead_at >= ?1 GROUP BY 1, 2) d
-			JOIN busgen_subscriptions s ON s.id = d.subscription
-			ORDER BY s.name, d.minute`, func(s *sqlite3.Stmt) error {
-			hour.Died(s.ColumnText(0), s.ColumnInt(1), s.ColumnInt(2))
-			return nil
-		}, hour.Begin(), engine.HourMinutes-1)
+		return countDied(c, &hour)
 	})
 	return hour, err
+}
+
+// countDied counts the dead letters one by one: SQL would sort them by their minutes, which
+// takes four times as long.
+func countDied(c *database.Conn, hour *engine.Hour) error {
+	died := map[int64]*[engine.HourMinutes]int{}
+	err := c.Query(`
+		SELECT subscription, dead_at FROM busgen_deliveries INDEXED BY busgen_deliveries_dead
+		WHERE state = 'dead' AND dead_at >= ?`, func(s *sqlite3.Stmt) error {
+		id := s.ColumnInt64(0)
+		if died[id] == nil {
+			died[id] = &[engine.HourMinutes]int{}
+		}
+		died[id][hour.Minute(database.Time(s, 1))]++
+		return nil
+	}, hour.Begin())
+	if err != nil {
+		return err
+	}
+	return c.Query("SELECT id, name FROM busgen_subscriptions ORDER BY name", func(s *sqlite3.Stmt) error {
+		if minutes := died[s.ColumnInt64(0)]; minutes != nil {
+			for minute, letters := range minutes {
+				if letters > 0 {
+					hour.Died(s.ColumnText(1), minute, letters)
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // countPublished counts the newest events one by one. If these are not all events of the
