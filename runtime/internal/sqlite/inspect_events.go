@@ -53,28 +53,21 @@ func listEvents(candidates string, oldestFirst bool) string {
 }
 
 // findEvents reads the events that match in a part of the log, with the first place in it
-// and the one behind it.
-func findEvents(c *database.Conn, f engine.Filter, args eventArgs, first, end int64, limit, offset int, oldestFirst bool) (found []eventRow, err error) {
-	err = c.Query(listEvents(candidates[f.Status]+args.children, oldestFirst), func(s *sqlite3.Stmt) error {
+// and the one behind it. The candidates are a condition that all events of the status meet.
+func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates string, first, end int64, limit, offset int, oldestFirst bool) (found []eventRow, err error) {
+	err = c.Query(listEvents(candidates+args.children, oldestFirst), func(s *sqlite3.Stmt) error {
 		found = append(found, readEvent(s))
 		return nil
 	}, max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, limit, offset)
 	return found, err
 }
 
-// openRows are the events that wait or run. There are few, and an index has no others.
-const openRows = "SELECT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND seq >= ?1 AND seq < ?2"
-
-// candidates are conditions that all events of a status meet.
-var candidates = map[string]string{
-	engine.StatusProcessing: " AND l.seq IN (" + openRows + ")",
-	engine.StatusDLQ:        " AND l.seq IN (SELECT seq FROM busgen_deliveries WHERE seq >= ?1 AND seq < ?2)",
-	engine.StatusPending:    " AND l.seq IN (" + openRows + " UNION " + searchedBeyond + ")",
-}
-
 // clockSlack is how far the clocks of publishers may disagree before a list by
 // time misses an event of the one that is behind.
 const clockSlack = time.Hour
+
+// openListed is up to how many open deliveries are listed to find the events of a status.
+const openListed = 10_000
 
 // eventRow is an event with its position in the log.
 type eventRow struct {
@@ -98,7 +91,11 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page)
 		if err != nil {
 			return err
 		}
-		found, err = findEvents(c, f, args, 0, before, p.Limit+1, p.Offset, false)
+		candidates, _, err := candidatesOf(c, f.Status, openListed)
+		if err != nil {
+			return err
+		}
+		found, err = findEvents(c, f, args, candidates, 0, before, p.Limit+1, p.Offset, false)
 		return err
 	})
 	found, next = engine.CutPage(p, found, func(e eventRow) []int64 { return []int64{e.seq} })

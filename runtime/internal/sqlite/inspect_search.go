@@ -23,11 +23,15 @@ func (i *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engine
 		if err != nil {
 			return err
 		}
-		first, err := searchedFrom(c, f.Status, args.first, before, most)
+		candidates, places, err := candidatesOf(c, f.Status, most)
 		if err != nil {
 			return err
 		}
-		found, err := findEvents(c, f, args, first, before, p.Limit+1, p.Offset, false)
+		first, err := searchedFrom(c, places, args.first, before, most)
+		if err != nil {
+			return err
+		}
+		found, err := findEvents(c, f, args, candidates, first, before, p.Limit+1, p.Offset, false)
 		if err != nil {
 			return err
 		}
@@ -60,10 +64,10 @@ func searchedBefore(c *database.Conn, f engine.Filter, after []int64) (int64, er
 }
 
 // searchedFrom returns the place at which a search ends that looks through so many of the
-// events that may have a status; lowest if there are no more of them.
-func searchedFrom(c *database.Conn, status string, lowest, before int64, most int) (first int64, err error) {
+// events of each list; lowest if there are no more of them.
+func searchedFrom(c *database.Conn, lists []string, lowest, before int64, most int) (first int64, err error) {
 	first = lowest
-	for _, places := range searched[status] {
+	for _, places := range lists {
 		next, err := c.Int64("SELECT coalesce(("+places+" ORDER BY seq DESC LIMIT 1 OFFSET ?3), 0)", first, before, most)
 		if err != nil {
 			return 0, err
@@ -75,20 +79,36 @@ func searchedFrom(c *database.Conn, status string, lowest, before int64, most in
 	return first, nil
 }
 
-// searched are the places of the events that may have a status, as lists of which each has
-// an index.
-var searched = map[string][]string{
-	"":                      {searchedLog},
-	engine.StatusDone:       {searchedLog},
-	engine.StatusDLQ:        {"SELECT DISTINCT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_seq WHERE seq >= ?1 AND seq < ?2"},
-	engine.StatusProcessing: {searchedOpen},
-	engine.StatusPending:    {searchedBeyond, searchedOpen},
+// candidatesOf returns a condition that all events of a status meet, and the lists of their
+// places that bound a search: each has an index in the order of the log. No index has the open
+// rows in that order. If there are up to most of them, all are candidates. Else those are the
+// events with any row, which a search goes through in its order.
+func candidatesOf(c *database.Conn, status string, most int) (condition string, lists []string, err error) {
+	rows, lists := searchedRows, []string{searchedRows}
+	switch status {
+	case "", engine.StatusDone:
+		return "", []string{searchedLog}, nil
+	case engine.StatusProcessing, engine.StatusPending:
+		open, err := c.Int64("SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE state <> 'dead' LIMIT ?)", most+1)
+		if err != nil {
+			return "", nil, err
+		}
+		if open <= int64(most) {
+			rows, lists = openRows, nil
+		}
+	}
+	if status == engine.StatusPending {
+		rows, lists = rows+" UNION "+searchedBeyond, append(lists, searchedBeyond)
+	}
+	return " AND l.seq IN (" + rows + ")", lists, nil
 }
 
 const (
 	searchedLog = "SELECT seq FROM busgen_log WHERE seq >= ?1 AND seq < ?2"
+	// searchedRows are the events that did not simply go well: dead letters among them.
+	searchedRows = "SELECT DISTINCT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_seq WHERE seq >= ?1 AND seq < ?2"
+	// openRows are the events that wait or run.
+	openRows = "SELECT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND seq >= ?1 AND seq < ?2"
 	// searchedBeyond is what some subscription has yet to read.
 	searchedBeyond = "SELECT seq FROM busgen_log WHERE seq >= max(?1, (SELECT min(cursor) + 1 FROM busgen_subscriptions)) AND seq < ?2"
-	// searchedOpen sorts the rows that are not dead: no index has them in the order of the log.
-	searchedOpen = "SELECT DISTINCT seq FROM (" + openRows + ")"
 )
