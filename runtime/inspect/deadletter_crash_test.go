@@ -40,18 +40,25 @@ func TestMain(m *testing.M) {
 
 // retryingChild says
 //
-//	moved <n>    after every step, how many letters were retried
+//	moved <n>    after every step, how many letters were retried; it waits for an answer
 //	finished     at the end
 func retryingChild(path string) {
 	i, err := inspect.Open(context.Background(), path, inspect.WithActor("child"))
 	if err == nil {
-		_, err = i.Retry(context.Background(), inspect.Selection{Progress: func(c inspect.Counts) { say("moved %d", c.Moved) }})
+		_, err = i.Retry(context.Background(), inspect.Selection{Progress: func(c inspect.Counts) { moved(c.Moved) }})
 	}
 	if err != nil {
 		say("trouble %v", err)
 		os.Exit(3)
 	}
 	say("finished")
+}
+
+// moved says how far a child is, and waits until the parent has heard it: a busy machine may
+// run the child for a while without the parent.
+func moved(n int) {
+	say("moved %d", n)
+	os.Stdin.Read(make([]byte, 1))
 }
 
 func say(format string, args ...any) { os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") }
@@ -71,15 +78,21 @@ func runAndKill(t *testing.T, mode, path string, steps int, after time.Duration)
 	cmd.Env = append(os.Environ(), childMode+"="+mode, childFile+"="+path)
 	stdout, err := cmd.StdoutPipe()
 	Must(t, err)
+	stdin, err := cmd.StdinPipe()
+	Must(t, err)
 	Must(t, cmd.Start())
 	for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
 		line := scanner.Text()
 		switch word, rest, _ := strings.Cut(line, " "); word {
 		case "moved":
 			moved, _ = strconv.Atoi(rest)
-			if steps--; steps == 0 {
+			if steps--; steps == 0 && after == 0 {
+				cmd.Process.Kill()
+				continue
+			} else if steps == 0 {
 				time.AfterFunc(after, func() { cmd.Process.Kill() })
 			}
+			stdin.Write([]byte{'\n'}) // it may be dead
 		case "finished":
 			finished = true
 		default:

@@ -22,7 +22,7 @@ func erasingChild(path string) {
 	i, err := inspect.Open(context.Background(), path, inspect.WithActor("child"))
 	if err == nil {
 		erasing := ErasingZeb()
-		erasing.Progress = func(n inspect.Erased) { say("moved %d", n.Events) }
+		erasing.Progress = func(n inspect.Erased) { moved(n.Events) }
 		_, err = i.Erase(context.Background(), erasing)
 	}
 	if err != nil {
@@ -94,7 +94,11 @@ func TestAnErasureThatIsKilledIsCompletedByTheNext(t *testing.T) {
 	bus, _ := SQLite.LeaveTraces(t, path, 120)
 	kills := 0
 	for finished := false; !finished; {
-		_, finished = runAndKill(t, "erasing", path, 1+random.IntN(3), time.Duration(random.IntN(5_000))*time.Microsecond)
+		after := time.Duration(random.IntN(5_000)) * time.Microsecond
+		if kills == 0 {
+			after = 0 // between two steps
+		}
+		_, finished = runAndKill(t, "erasing", path, 1+random.IntN(3), after)
 		if finished {
 			break
 		}

@@ -25,6 +25,7 @@ func (b *browser) picture(name string, width int64, scheme string) {
 	if name == "" {
 		name = "now"
 	}
+	b.waitFor("a tab that listens", `[...document.querySelectorAll(".updates span")].every(s => s.textContent === "Live")`)
 	var shot []byte
 	b.run(chromedp.CaptureScreenshot(&shot))
 	must(b.t, os.MkdirAll(*shots, 0o755))
@@ -50,7 +51,7 @@ func small(t *testing.T, shot []byte) []byte {
 		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
 	var palette color.Palette
-	for _, c := range colors[:min(len(colors), 64)] {
+	for _, c := range colors[:min(len(colors), 256)] {
 		palette = append(palette, c)
 	}
 	to := image.NewPaletted(from.Bounds(), palette)
