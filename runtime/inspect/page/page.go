@@ -107,9 +107,24 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := &request{Request: r.WithContext(ctx), page: p, now: time.Now()}
 	defer q.giveBack()
 	q.actor, q.mayAct = p.actor(r)
-	if err := p.answer(w, q); err != nil {
+	err := p.answer(w, q)
+	for n := 0; n < mostAgain && q.canLookAgain(err); n++ {
+		err = p.answer(w, q)
+	}
+	if err != nil {
 		q.refuse(w, err)
 	}
+}
+
+// mostAgain is how often a page is made again.
+const mostAgain = 3
+
+// canLookAgain tells whether a program has begun to use the file while a request looked into
+// it, a job of this page perhaps: the next look will go well. Nothing was answered yet.
+func (q *request) canLookAgain(err error) bool {
+	var storage *runtime.StorageError
+	return (q.Method == http.MethodGet || q.Method == http.MethodHead) &&
+		errors.As(err, &storage) && storage.Fault == runtime.Busy && time.Since(q.now) < 2*time.Second
 }
 
 // actor returns who acts by a request, if anybody may.
