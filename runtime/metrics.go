@@ -2,14 +2,11 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"io"
-	"iter"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/histogram"
 	"github.com/busgen/busgen/runtime/internal/prometheus"
 )
 
@@ -20,10 +17,16 @@ import (
 // [Ephemeral] subscriptions count for their event types only: there may be thousands, with
 // names that are not unique.
 //
-// It reads the file as [Bus.Lag] does; on an error of that nothing is written. A
-// bus that was shut down returns [ErrShutdown].
+// It reads the file as [Bus.Lag] does, and the pauses; on an error of that nothing is
+// written. So busgen_scrape_failed and busgen_scrape_stale_seconds are always 0: they are
+// there for dashboards and alerts that serve the collector of the nested module
+// runtime/prometheus, too. A bus that was shut down returns [ErrShutdown].
 func (b *Bus) WriteMetrics(ctx context.Context, w io.Writer) error {
 	lags, err := b.Lag(ctx)
+	if err != nil {
+		return err
+	}
+	pauses, err := b.Pauses(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,7 +35,9 @@ func (b *Bus) WriteMetrics(ctx context.Context, w io.Writer) error {
 	m.types(stats.Types)
 	m.subscriptions(slices.DeleteFunc(stats.Subscriptions, func(s SubscriptionStats) bool { return s.Ephemeral }))
 	m.lags(lags, time.Now())
+	m.pauses(pauses)
 	m.health(b.Health())
+	m.scrape()
 	_, err = w.Write(m.Bytes())
 	return err
 }
@@ -91,6 +96,9 @@ func (m *metrics) subscriptions(all []SubscriptionStats) {
 		{"busgen_abandoned", "Handlers that ignored their deadline and still run.", func(s SubscriptionStats) float64 { return float64(s.Abandoned) }},
 		{"busgen_paused", "1 if nothing is delivered because of a pause.", func(s SubscriptionStats) float64 { return bit(s.Paused) }},
 		{"busgen_breaker_open", "1 if the circuit breaker is open or half-open.", func(s SubscriptionStats) float64 { return bit(s.Breaker.State != "closed") }},
+		{"busgen_concurrency", "Handlers that may run at once.", func(s SubscriptionStats) float64 { return float64(s.Concurrency) }},
+		{"busgen_limited", "Deliveries in memory that wait for a limit.", func(s SubscriptionStats) float64 { return float64(s.Limited) }},
+		{"busgen_saturated", "1 if the handlers are busy all the time and the backlog grows.", func(s SubscriptionStats) float64 { return bit(s.Saturated) }},
 	}
 	for _, g := range gauges {
 		m.Head(g.name, "gauge", g.help)
@@ -98,6 +106,9 @@ func (m *metrics) subscriptions(all []SubscriptionStats) {
 			m.Gauge(g.name, g.of(s), labelsOf(s)...)
 		}
 	}
+	m.outcomes(all)
+	m.breakers(all)
+	m.batches(all)
 	m.Head("busgen_latency_seconds", "histogram", "Time from the publication of an event until it was handled.")
 	for _, s := range all {
 		m.durations("busgen_latency_seconds", s.Latency, labelsOf(s))
@@ -105,6 +116,49 @@ func (m *metrics) subscriptions(all []SubscriptionStats) {
 	m.Head("busgen_handler_seconds", "histogram", "Time that handlers took.")
 	for _, s := range all {
 		m.durations("busgen_handler_seconds", s.Handler, labelsOf(s))
+	}
+}
+
+func (m *metrics) outcomes(all []SubscriptionStats) {
+	m.Head("busgen_attempts_total", "counter", "Attempts that are over, by what came of them.")
+	for _, s := range all {
+		for _, outcome := range []struct {
+			name string
+			n    uint64
+		}{
+			{"handled", s.Handled}, {"retried", s.Retried},
+			{"failed", s.Failed - min(s.Failed, s.Retried)}, // the two are not read at the same moment
+			{"discarded", s.Discarded}, {"snoozed", s.Snoozed},
+		} {
+			m.Count("busgen_attempts_total", outcome.n, append(labelsOf(s), "outcome", outcome.name)...)
+		}
+	}
+}
+
+func (m *metrics) breakers(all []SubscriptionStats) {
+	m.Head("busgen_breaker_state", "gauge", "1 for the state that the circuit breaker is in.")
+	for _, s := range all {
+		for _, state := range []string{"closed", "half-open", "open"} {
+			m.Gauge("busgen_breaker_state", bit(s.Breaker.State == state), append(labelsOf(s), "state", state)...)
+		}
+	}
+}
+
+func (m *metrics) batches(all []SubscriptionStats) {
+	for _, c := range []struct {
+		name, help string
+		of         func(BatchStats) uint64
+	}{
+		{"busgen_batches_total", "Batches that are over.", func(b BatchStats) uint64 { return b.Batches }},
+		{"busgen_batch_events_total", "Events of batches, each as often as it was tried.", func(b BatchStats) uint64 { return b.Events }},
+		{"busgen_batch_timeouts_total", "Batches that outlived their deadline.", func(b BatchStats) uint64 { return b.TimedOut }},
+	} {
+		m.Head(c.name, "counter", c.help)
+		for _, s := range all {
+			if s.Batches != nil {
+				m.Count(c.name, c.of(*s.Batches), labelsOf(s)...)
+			}
+		}
 	}
 }
 
@@ -123,6 +177,7 @@ func (m *metrics) lags(all []Lag, now time.Time) {
 		{"busgen_held", "Events that wait because their type is paused.", func(l Lag) float64 { return float64(l.Held) }},
 		{"busgen_dead_letters", "Dead letters.", func(l Lag) float64 { return float64(l.Dead) }},
 		{"busgen_oldest_seconds", "Age of the oldest event that is not settled.", func(l Lag) float64 { return l.age(now).Seconds() }},
+		{"busgen_unhandled", "1 if this program has no handler for the subscription.", func(l Lag) float64 { return bit(!l.Here) }},
 	}
 	for _, g := range gauges {
 		m.Head(g.name, "gauge", g.help)
@@ -140,11 +195,34 @@ func (l Lag) age(now time.Time) time.Duration {
 	return max(now.Sub(l.Oldest), 0)
 }
 
+func (m *metrics) pauses(all []Pause) {
+	n := 0
+	for _, p := range all {
+		if p.Types != "" {
+			n++
+		}
+	}
+	m.Head("busgen_type_pauses", "gauge", "Pauses of event types.")
+	m.Gauge("busgen_type_pauses", float64(n))
+}
+
 func (m *metrics) health(h HealthStatus) {
+	m.Head("busgen_stopped", "gauge", "1 if the bus has stopped dispatching by itself.")
+	m.Gauge("busgen_stopped", bit(h.Stopped != ""))
 	m.Head("busgen_health_exceeded", "gauge", "1 if the threshold of a health check is exceeded.")
 	for _, c := range h.Checks {
 		m.Gauge("busgen_health_exceeded", bit(c.Exceeded), "check", c.Name)
 	}
+}
+
+// scrape says that nothing has failed: if something had, there would be no text.
+func (m *metrics) scrape() {
+	m.Head("busgen_scrape_failed", "gauge", "1 if a part of the metrics could not be collected.")
+	for _, part := range []string{"counts", "health", "backlog", "pauses"} {
+		m.Gauge("busgen_scrape_failed", 0, "part", part)
+	}
+	m.Head("busgen_scrape_stale_seconds", "gauge", "Age of the figures that are read from the file.")
+	m.Gauge("busgen_scrape_stale_seconds", 0)
 }
 
 func bit(set bool) float64 {
@@ -167,128 +245,4 @@ func (m *metrics) durations(name string, h Histogram, labels []string) {
 			}
 		}
 	}, h.Seconds(), labels)
-}
-
-// Histogram says how long things took. Durations are counted in buckets whose
-// upper bounds are 1, 2 and 5 times each power of ten from 10 µs on, up to an
-// hour; what took longer is in one more. The zero value is empty. Histograms are
-// plain values: they can be copied, compared and added up.
-type Histogram struct {
-	counts  [histogram.Buckets]uint64
-	seconds float64
-}
-
-// Count returns how many durations there are.
-func (h Histogram) Count() (n uint64) {
-	for _, count := range h.counts {
-		n += count
-	}
-	return n
-}
-
-// Seconds returns the sum of the durations in seconds: of millions of events that
-// were hours late it does not fit a [time.Duration].
-func (h Histogram) Seconds() float64 { return h.seconds }
-
-// Mean returns the mean of the durations, or 0 if there are none. It is no
-// estimate.
-func (h Histogram) Mean() time.Duration {
-	n := h.Count()
-	if n == 0 {
-		return 0
-	}
-	return time.Duration(h.seconds / float64(n) * float64(time.Second))
-}
-
-// Quantile estimates the duration that a share q of all do not exceed:
-// Quantile(0.99) is the 99th percentile. The estimate lies in the bucket of the
-// true one, so it is at most 2.5 times as long or short from 10 µs up to an hour,
-// and an hour for all that is longer. It is 0 if there are no durations; a q
-// outside of 0 to 1 is taken for the nearer of the two.
-func (h Histogram) Quantile(q float64) time.Duration {
-	n := h.Count()
-	if n == 0 {
-		return 0
-	}
-	rank := uint64(max(1, math.Ceil(min(max(q, 0), 1)*float64(n))))
-	var before uint64
-	for i, count := range h.counts {
-		if before+count < rank {
-			before += count
-			continue
-		}
-		low, high := bucketSpan(i)
-		share := (float64(rank-before) - 0.5) / float64(count)
-		return low + time.Duration(share*float64(high-low))
-	}
-	return 0 // the ranks end with n
-}
-
-// bucketSpan returns the bounds of a bucket. The last one has no width.
-func bucketSpan(i int) (low, high time.Duration) {
-	if i > 0 {
-		low = histogram.Bounds[i-1]
-	}
-	return low, histogram.Bounds[min(i, len(histogram.Bounds)-1)]
-}
-
-// Plus returns the histogram of the durations of both.
-func (h Histogram) Plus(other Histogram) Histogram {
-	for i, count := range other.counts {
-		h.counts[i] += count
-	}
-	h.seconds += other.seconds
-	return h
-}
-
-// Buckets returns the upper bound of each bucket, which belongs to it, and how
-// many durations are in it, from the shortest on. The bound of the last bucket is
-// [Forever].
-func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
-	return func(yield func(time.Duration, uint64) bool) {
-		for i, count := range h.counts {
-			bound := Forever
-			if i < len(histogram.Bounds) {
-				bound = histogram.Bounds[i]
-			}
-			if !yield(bound, count) {
-				return
-			}
-		}
-	}
-}
-
-// MarshalJSON gives the durations as texts, such as 1.5ms, with some quantiles
-// and the buckets that are not empty.
-func (h Histogram) MarshalJSON() ([]byte, error) {
-	type bucket struct {
-		UpTo  string `json:"up_to"`
-		Count uint64 `json:"count"`
-	}
-	buckets := []bucket{}
-	for bound, count := range h.Buckets() {
-		upTo := "more"
-		if bound != Forever {
-			upTo = bound.String()
-		}
-		if count > 0 {
-			buckets = append(buckets, bucket{upTo, count})
-		}
-	}
-	text := func(d time.Duration) string { return d.Round(time.Microsecond).String() }
-	return json.Marshal(struct {
-		Count   uint64   `json:"count"`
-		Seconds float64  `json:"seconds"`
-		Mean    string   `json:"mean"`
-		P50     string   `json:"p50"`
-		P90     string   `json:"p90"`
-		P99     string   `json:"p99"`
-		Buckets []bucket `json:"buckets"`
-	}{h.Count(), h.seconds, text(h.Mean()), text(h.Quantile(0.5)), text(h.Quantile(0.9)), text(h.Quantile(0.99)), buckets})
-}
-
-// histogramOf returns the histogram of what was recorded so far.
-func histogramOf(r *histogram.Recorder) (h Histogram) {
-	h.counts, h.seconds = r.Snapshot()
-	return h
 }

@@ -5,6 +5,7 @@
 //	go run ./examples/shop -db x.db -crash     the same, with the plug pulled half-way
 //	go run ./examples/shop -db x.db            what is left after that
 //	go run ./examples/shop -tune my.yaml       half a minute in which to edit my.yaml, and see retries follow
+//	go run ./examples/shop -serve :8080        stays open, with metrics and a page for operators
 //
 // Read it in this order:
 //
@@ -21,6 +22,7 @@
 //	ledger.go     the shop's own tables, in the file of the bus: rows and events in one transaction
 //	promises.go   proof that nothing is lost; crash.go: the plug
 //	tune.go       settings that follow a file while the shop runs
+//	serve.go      metrics for Prometheus, and the page for operators
 //	report.go     tables; progress.go: the line that moves
 package main
 
@@ -31,6 +33,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -75,6 +78,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // oneDay opens the shop, sells, waits until everything is handled, and shows
 // what became of it.
 func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
+	var listener net.Listener
+	if o.serve != "" {
+		if listener, err = listen(ctx, o.serve); err != nil {
+			return err
+		}
+		defer listener.Close()
+	}
 	fmt.Fprintf(out, "The shop keeps its orders, its ledger and its events in %s\n", o.db)
 	_, statErr := os.Stat(o.db)
 	isNew := errors.Is(statErr, os.ErrNotExist)
@@ -157,6 +167,9 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 	printNextSteps(out, o.db)
+	if listener != nil {
+		return s.stayOpen(ctx, o, listener, out)
+	}
 	return nil
 }
 
@@ -164,7 +177,7 @@ type options struct {
 	db                 string
 	orders, publishers int
 	crash              bool
-	tune               string
+	tune, serve        string
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -175,6 +188,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.IntVar(&o.publishers, "publishers", 8, "publish from `N` goroutines at once")
 	flags.BoolVar(&o.crash, "crash", false, "kill this process half-way through, as a power cut would")
 	flags.StringVar(&o.tune, "tune", "", "take the settings of retries from `FILE`, a copy of examples/events.yaml, and follow its edits")
+	flags.StringVar(&o.serve, "serve", "", "stay open until Ctrl-C, and serve metrics and the page for operators at `ADDR`, such as :8080 or 127.0.0.1:0, a free port. "+
+		"Without a host only this machine can reach it; with one, whoever reaches it sees all events")
 	flags.Usage = func() {
 		fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
@@ -204,7 +219,8 @@ const usage = `Usage: go run ./examples/shop [flags]
 Sells orders through an event bus for about a second, with handlers that fail now
 and then, and shows what became of every event. Run it again on the same file
 after -crash, and see that nothing is lost. With -tune it sells for half a minute
-and shows when receipts that cannot be sent are tried again.
+and shows when receipts that cannot be sent are tried again. With -serve it stays
+open, sells a few orders per second, and serves /metrics and /operators/.
 
 Beside FILE it writes FILE.acked, a list of every order that was acknowledged,
 FILE.books, a line for every payment, and FILE.log, what the bus logs.

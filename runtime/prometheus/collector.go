@@ -49,21 +49,27 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
+// part is what fails alone.
+type part struct {
+	name    string
+	collect func(*sink) error
+}
+
 // Collect implements [prometheus.Collector].
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	read := c.file.read(c.bus, c.patience)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, part := range []struct {
-		name    string
-		collect func(*sink) error
-	}{
+	parts := []part{
 		{"counts", c.collectCounts},
 		{"health", c.collectHealth},
 		{"backlog", func(s *sink) error { return c.collectLags(s, read) }},
 		{"pauses", func(s *sink) error { return c.collectPauses(s, read) }},
-		{"size", c.collectSize},
-	} {
+	}
+	if c.path != "" {
+		parts = append(parts, part{"size", c.collectSize})
+	}
+	for _, part := range parts {
 		s := &sink{}
 		err := guarded(func() error { return part.collect(s) })
 		for _, m := range s.metrics {
@@ -93,9 +99,6 @@ func (c *Collector) collectHealth(s *sink) error {
 }
 
 func (c *Collector) collectSize(s *sink) error {
-	if c.path == "" {
-		return nil
-	}
 	info, err := os.Stat(c.path)
 	if err != nil {
 		return err

@@ -42,17 +42,23 @@ func TestEveryPanelOfTheDashboardHasData(t *testing.T) {
 	conformance.Must(t, registry.Register(busprom.NewCollector(bus, busprom.WithFile(path))))
 	pages := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	defer pages.Close()
-	server := startPrometheus(t, ctx, binary, pages.Listener.Addr().String())
+	server := startPrometheus(t, ctx, binary, pages.Listener.Addr().String(), "/")
+	awaitPanels(t, ctx, server, func(n int) { customer(t, ctx, bus, n) })
+}
 
+// awaitPanels waits until every expression of the dashboard has data. It calls meanwhile again
+// and again.
+func awaitPanels(t *testing.T, ctx context.Context, server string, meanwhile func(n int)) {
+	t.Helper()
 	missing := map[string]string{}
 	for _, p := range charts(t) {
 		for i, target := range p.Targets {
 			missing[fmt.Sprint(p.Title, " ", i)] = forPrometheus.Replace(target.Expr)
 		}
 	}
-	wanted := len(missing)
+	all := len(missing)
 	for n := 0; len(missing) > 0 && ctx.Err() == nil; n++ {
-		customer(t, ctx, bus, n)
+		meanwhile(n)
 		time.Sleep(100 * time.Millisecond) // a real server, in real time
 		if n%5 > 0 {
 			continue
@@ -69,7 +75,7 @@ func TestEveryPanelOfTheDashboardHasData(t *testing.T) {
 	for name, expr := range missing {
 		t.Errorf("%s has no data: %s", name, expr)
 	}
-	t.Logf("%s has data for %d expressions", binary, wanted-len(missing))
+	t.Logf("%d expressions have data", all-len(missing))
 }
 
 // shop opens a bus with handlers to which everything happens that a panel shows.
@@ -113,12 +119,12 @@ func customer(t *testing.T, ctx context.Context, bus *runtime.Bus, n int) {
 	}
 }
 
-// startPrometheus starts a server that scrapes a target, and returns its address.
-func startPrometheus(t *testing.T, ctx context.Context, binary, target string) string {
+// startPrometheus starts a server that scrapes a path of a target, and returns its address.
+func startPrometheus(t *testing.T, ctx context.Context, binary, target, path string) string {
 	t.Helper()
 	folder := t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 500ms, scrape_timeout: 500ms}\nscrape_configs: [{job_name: shop, metrics_path: /, static_configs: [{targets: ['%s']}]}]\n", target)
+	text := fmt.Sprintf("global: {scrape_interval: 500ms, scrape_timeout: 500ms}\nscrape_configs: [{job_name: shop, metrics_path: %s, static_configs: [{targets: ['%s']}]}]\n", path, target)
 	conformance.Must(t, os.WriteFile(config, []byte(text), 0o600))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	conformance.Must(t, err)
