@@ -42,7 +42,26 @@ type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 // got what it wants; the members after that are skipped, apart from those that are no
 // answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, answers: reflect.TypeFor[R]()}
+	if handler == nil {
+		return t.subscribeAnswer(bus, name, reflect.TypeFor[R](), nil, opts)
+	}
+	return t.subscribeAnswer(bus, name, reflect.TypeFor[R](), func(ctx context.Context, e Event[any]) (any, error) {
+		return handler(ctx, typed[T](e))
+	}, opts)
+}
+
+func (t *eventType) subscribeAnswer(bus *Bus, name string, answers reflect.Type, handler func(context.Context, Event[any]) (any, error), opts []SubscribeOption) (*Subscription, error) {
+	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, answers: answers}
+	if handler == nil {
+		return s.subscribe(nil, nil, opts)
+	}
+	checked := func(ctx context.Context, e Event[any]) (any, error) {
+		value, err := handler(ctx, e)
+		if err == nil {
+			err = checkAnswer(t.spec.Name, value)
+		}
+		return value, err
+	}
 	handle := func(a *dispatch.Attempt) error {
 		if a.Type != t.spec.Name {
 			return s.mismatch(a.Type)
@@ -52,24 +71,19 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 			return err
 		}
 		defer turn.end()
-		payload, err := t.decodeTyped(a.Record)
+		payload, err := t.decodeShared(a.Record)
 		if err != nil {
 			return err
 		}
 		if s.around != nil {
-			value, err := answerAround(a, s, payload)
+			value, err := answerAround(a, s, t.value(payload))
 			return turn.returned(value, err)
 		}
-		value, err := handler(a.Given(), eventOf(a, name, payload))
-		if err == nil {
-			err = checkAnswer(t.spec.Name, value)
-		}
+		value, err := checked(a.Given(), eventOf(a, name, payload))
+		t.give(payload)
 		return turn.returned(value, err)
 	}
-	if handler == nil {
-		handle = nil
-	}
-	return s.subscribe(handle, innermost(s, keepAnswer(t, handler)), opts)
+	return s.subscribe(handle, innermost(s, t.of, keepAnswer(checked)), opts)
 }
 
 // given is what a handler has answered, for who has called it through middleware.
@@ -81,9 +95,9 @@ type given struct {
 type givenKey struct{}
 
 // answerAround calls the handler through its middleware.
-func answerAround[T any](a *dispatch.Attempt, s *Subscription, payload T) (value any, err error) {
+func answerAround(a *dispatch.Attempt, s *Subscription, payload any) (value any, err error) {
 	var answer given
-	err = s.around(context.WithValue(a.Given(), givenKey{}, &answer), withPayload[T, any](eventOf(a, s.name, payload), payload))
+	err = s.around(context.WithValue(a.Given(), givenKey{}, &answer), eventOf(a, s.name, payload))
 	if err == nil && !answer.ok {
 		err = ErrNoAnswer // the middleware says that the event is handled
 	}
@@ -91,12 +105,9 @@ func answerAround[T any](a *dispatch.Attempt, s *Subscription, payload T) (value
 }
 
 // keepAnswer is what the middleware of an answering subscription is around.
-func keepAnswer[T Payload, R any](t *EventType[T], handler AnswerHandler[T, R]) Handler[T] {
-	return func(ctx context.Context, e Event[T]) error {
+func keepAnswer(handler func(context.Context, Event[any]) (any, error)) Next {
+	return func(ctx context.Context, e Event[any]) error {
 		value, err := handler(ctx, e)
-		if err == nil {
-			err = checkAnswer(t.spec.Name, value)
-		}
 		if answer, _ := ctx.Value(givenKey{}).(*given); err == nil && answer != nil {
 			*answer = given{value, true}
 		}
@@ -153,7 +164,9 @@ func checkAnswer(eventType string, value any) error {
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
 	var answer R
-	said, err := ask(ctx, bus, t, payload, reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
+	p := t.take()
+	*p.(*T) = payload
+	said, err := t.ask(ctx, bus, p, reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
 	if said != nil && len(said.answers) > 0 {
 		answer, _ = said.answers[0].value.(R) // a nil interface is the zero value
 		return answer, nil
@@ -189,7 +202,9 @@ func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 	if c.problem != nil {
 		return nil, c.problem
 	}
-	said, err := ask(ctx, bus, t, payload, reflect.TypeFor[R](), &c)
+	p := t.take()
+	*p.(*T) = payload
+	said, err := t.ask(ctx, bus, p, reflect.TypeFor[R](), &c)
 	if said == nil {
 		return nil, err
 	}
@@ -280,7 +295,7 @@ func (c *collectConfig) refuse(option, problem string) {
 
 // ask publishes an event and waits for its answers. What was said is nil if nothing was
 // published.
-func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, wants reflect.Type, c *collectConfig) (*said, error) {
+func (t *eventType) ask(ctx context.Context, bus *Bus, payload any, wants reflect.Type, c *collectConfig) (*said, error) {
 	attempt, opts := bus.attemptOf(ctx), c.publish
 	if attempt != nil && attempt.Batch() != nil {
 		return nil, ErrBatchWait
@@ -300,6 +315,7 @@ func ask[T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, w
 	if err := encode(ctx, batch, t, 0, payload); err != nil {
 		return nil, batch.over(err)
 	}
+	t.give(payload)
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
 	if err := bus.open(x, wants); err != nil {
 		return nil, batch.over(err)

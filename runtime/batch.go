@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -153,36 +154,59 @@ func ItemContext(ctx context.Context, i int) context.Context {
 // ran is halved, until one event has ended the process alone. Only for that one these are
 // failed attempts; the Attempt of the others rises with each execution.
 func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler BatchHandler[T], opts ...SubscribeOption) (*Subscription, error) {
+	if handler == nil {
+		return t.subscribeBatch(bus, name, nil, opts)
+	}
+	return t.subscribeBatch(bus, name, func(ctx context.Context, given *eventList) error {
+		events := make([]Event[T], len(given.events))
+		for i := range events {
+			events[i] = typed[T](given.events[i])
+		}
+		t.giveAll(given)
+		return handler(ctx, events)
+	}, opts)
+}
+
+// subscribeBatch calls handler with events, which are its own until it calls giveAll.
+func (t *eventType) subscribeBatch(bus *Bus, name string, handler func(context.Context, *eventList) error, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
 	if handler != nil {
 		s.batched = func(b *dispatch.Batch) error {
-			events := make([]Event[T], 0, b.Size())
+			given := lists.Get().(*eventList)
 			for a := range b.Prepare() {
-				payload, err := batchPayload(s, t, a)
+				payload, err := t.payloadFor(s, a)
 				if err != nil {
 					b.Reject(a, err)
 					continue
 				}
 				b.Hand(a)
-				events = append(events, eventOf(a, name, payload))
+				given.events = append(given.events, eventOf(a, name, payload))
 			}
 			switch {
 			case b.Over(): // while the program's code decoded an event
 				return dispatch.ErrOver
-			case len(events) == 0:
+			case len(given.events) == 0:
 				return nil
 			}
-			return handler(b.Context(), events)
+			return handler(b.Context(), given)
 		}
 	}
 	return s.subscribe(nil, nil, opts)
 }
 
-func batchPayload[T Payload](s *Subscription, t *EventType[T], a *dispatch.Attempt) (payload T, err error) {
-	if a.Type != t.spec.Name {
-		return payload, s.mismatch(a.Type)
+// lists hold the events of batches before they are typed. Those in the pool are empty.
+var lists = sync.Pool{New: func() any { return new(eventList) }}
+
+type eventList struct{ events []Event[any] }
+
+// giveAll takes the payloads of events back, and the list itself.
+func (t *eventType) giveAll(l *eventList) {
+	for i := range l.events {
+		t.give(l.events[i].Payload)
 	}
-	return t.decodeTyped(a.Record)
+	clear(l.events)
+	l.events = l.events[:0]
+	lists.Put(l)
 }
 
 // batchProblem says why the options do not go with batches, or without.

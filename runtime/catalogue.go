@@ -107,10 +107,10 @@ type AnyEventType interface {
 	Schedules() []Schedule
 
 	decodeAs(version int, payload []byte) (any, error)
-	decode(r *engine.Record) (any, error)
+	decode(r *engine.Record) (any, error) // a pointer, as for those below
 	encodeAny(ctx context.Context, b *batch, payload any) error
 	private() *privacy.Shape // nil without a schema
-	zero() any               // a payload
+	zero() any               // a value
 	partitioned() bool
 	partitionKey(value any) (string, error)
 	limitPaths() []string

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,18 +39,33 @@ type DeadLetter[T any] struct {
 // package inspect. The subscription is durable and retried like any other, but what
 // it dead-letters itself is not handed to anyone.
 func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
+	if handler == nil {
+		return t.subscribeDead(bus, name, nil, nil, nil, opts)
+	}
+	return t.subscribeDead(bus, name, reflect.TypeFor[DeadLetter[T]](), func(l DeadLetter[any]) any {
+		return DeadLetter[T]{
+			Event: withPayload(l.Event, *l.Event.Payload.(*T)), Raw: l.Raw, Undecodable: l.Undecodable,
+			Reason: l.Reason, Kind: l.Kind, LastError: l.LastError, DeadAt: l.DeadAt,
+		}
+	}, func(ctx context.Context, e Event[any]) error {
+		return handler(ctx, withPayload(e, e.Payload.(DeadLetter[T])))
+	}, opts)
+}
+
+// subscribeDead calls handler with payloads of a type, which typed makes.
+func (t *eventType) subscribeDead(bus *Bus, name string, takes reflect.Type, typed func(DeadLetter[any]) any, handler Next, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
+	if handler == nil {
+		return s.subscribe(nil, nil, opts)
+	}
 	handle := func(a *dispatch.Attempt) error {
-		letter, err := deadLetterOf(a, t)
+		letter, err := t.deadLetterOf(a)
 		if err != nil || a.Type != s.pattern {
 			return s.mismatch(a.Type)
 		}
-		return call(a, s, letter, handler)
+		return call(a, s, typed(letter), handler)
 	}
-	if handler == nil {
-		handle = nil
-	}
-	return s.subscribe(handle, innermost(s, handler), opts)
+	return s.subscribe(handle, innermost(s, takes, handler), opts)
 }
 
 // notice is the payload of a dead-letter notice: the event that announces a dead letter.
@@ -100,20 +117,21 @@ func (b *Bus) notice(subscription string, d *engine.Delivery, v engine.Dispositi
 	}}
 }
 
-func deadLetterOf[T Payload](a *dispatch.Attempt, t *EventType[T]) (letter DeadLetter[T], err error) {
+func (t *eventType) deadLetterOf(a *dispatch.Attempt) (letter DeadLetter[any], err error) {
 	var o notice
 	if err := json.Unmarshal(a.Payload, &o); err != nil {
 		return letter, err
 	}
-	letter = DeadLetter[T]{
-		Event: Event[T]{
+	letter = DeadLetter[any]{
+		Event: Event[any]{
 			ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
 			Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
 			attempt: a,
 		},
 		Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt,
 	}
-	letter.Event.setLineage(o.Metadata)
-	letter.Event.Payload, letter.Undecodable = t.parse(&engine.Record{Version: o.Version, Payload: o.Payload})
+	setLineage(&letter.Event, o.Metadata)
+	payload := reflect.New(t.of).Interface()
+	letter.Event.Payload, letter.Undecodable = payload, t.parse(&engine.Record{Version: o.Version, Payload: o.Payload}, payload)
 	return letter, nil
 }

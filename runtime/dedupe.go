@@ -21,13 +21,13 @@ import (
 
 // dedupeKey returns the key that the event type gives a payload, or "" for none. The error
 // wraps a *[PanicError] if DedupeBy panics.
-func (t *EventType[T]) dedupeKey(payload T) (key string, err error) {
+func (t *eventType) dedupeKey(payload any) (key string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the dedupe key of this %s event cannot be computed: %w", t.spec.Name, newPanicError(cause))
 		}
 	}()
-	key = t.spec.DedupeBy(payload)
+	key = t.dedupe(payload)
 	switch {
 	case key == noUUID:
 		return "", nil
@@ -46,7 +46,7 @@ const keyLimit = 200
 
 // keyByField gives the i-th event of the batch the key of its type, unless the caller has
 // given one.
-func keyByField[T Payload](b *batch, t *EventType[T], i int, payload T) error {
+func keyByField(b *batch, t *eventType, i int, payload any) error {
 	if b.config.dedupeKey != "" || b.config.unkeyed {
 		return nil
 	}

@@ -72,11 +72,13 @@ type Event[T any] struct {
 //
 // The logger is made at the first call, and safe for concurrent use. An event that does not
 // come from a bus has [slog.Default].
-func (e Event[T]) Logger() *slog.Logger {
-	if e.attempt == nil {
+func (e Event[T]) Logger() *slog.Logger { return loggerOf(e.attempt) }
+
+func loggerOf(a *dispatch.Attempt) *slog.Logger {
+	if a == nil {
 		return slog.Default()
 	}
-	return e.attempt.Logger()
+	return a.Logger()
 }
 
 // Handler handles one event. Nil means handled: this subscription will not see
@@ -93,15 +95,14 @@ type Handler[T any] func(ctx context.Context, e Event[T]) error
 // Raw is the payload of subscriptions by pattern: the JSON as it is stored.
 type Raw = json.RawMessage
 
-// eventOf makes the event of an attempt; a payload that was decoded before is
-// handed in.
-func eventOf[T any](a *dispatch.Attempt, subscription string, payload T) Event[T] {
-	e := Event[T]{
+// eventOf makes the event of an attempt.
+func eventOf(a *dispatch.Attempt, subscription string, payload any) Event[any] {
+	e := Event[any]{
 		ID: a.ID, Type: a.Type, Version: a.Version, Payload: payload, PublishedAt: a.CreatedAt,
 		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(), Replayed: a.Replayed,
 		attempt: a,
 	}
-	e.setLineage(a.Metadata)
+	setLineage(&e, a.Metadata)
 	return e
 }
 

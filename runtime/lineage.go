@@ -123,9 +123,9 @@ func encodeChild(child, parent map[string]string, of *engine.Delivery, subscript
 	return json.Marshal(child)
 }
 
-// setLineage sets what the stored metadata of an event says: what publishers have given,
+// setLineage sets in e what the stored metadata of an event says: what publishers have given,
 // and apart from that where the event comes from.
-func (e *Event[T]) setLineage(stored []byte) {
+func setLineage(e *Event[any], stored []byte) {
 	metadata := metadataOf(stored)
 	if metadata == nil {
 		return

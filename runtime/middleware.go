@@ -89,17 +89,16 @@ func (e *MiddlewareError) Error() string {
 	return fmt.Sprintf("a middleware of subscription %q has called next %s", e.Subscription, e.Problem)
 }
 
-// call calls handler for an attempt, through the middleware if there is any.
-func call[T any](a *dispatch.Attempt, s *Subscription, payload T, handler Handler[T]) error {
-	e := eventOf(a, s.name, payload)
-	if s.around == nil {
-		return handler(a.Given(), e)
+// call calls handler for an attempt with a value, through the middleware if there is any.
+func call(a *dispatch.Attempt, s *Subscription, value any, handler Next) error {
+	if s.around != nil {
+		handler = s.around
 	}
-	return s.around(a.Given(), withPayload[T, any](e, payload))
+	return handler(a.Given(), eventOf(a, s.name, value))
 }
 
-// innermost returns the Next that calls handler.
-func innermost[T any](s *Subscription, handler Handler[T]) Next {
+// innermost returns the Next that calls handler, which takes a payload of the given type.
+func innermost(s *Subscription, takes reflect.Type, handler Next) Next {
 	return func(ctx context.Context, e Event[any]) error {
 		a := dispatch.FromContext(ctx)
 		switch {
@@ -108,16 +107,15 @@ func innermost[T any](s *Subscription, handler Handler[T]) Next {
 		case e.attempt != a:
 			return &MiddlewareError{s.name, "with an event of another attempt: change a copy of the one that it was given"}
 		}
-		payload, ok := e.Payload.(T)
-		if !ok {
-			return &MiddlewareError{s.name, fmt.Sprintf("with a payload of type %T, and the handler takes a %v", e.Payload, reflect.TypeFor[T]())}
+		if given := reflect.TypeOf(e.Payload); given != takes && (takes.Kind() != reflect.Interface || given == nil || !given.Implements(takes)) {
+			return &MiddlewareError{s.name, fmt.Sprintf("with a payload of type %T, and the handler takes a %v", e.Payload, takes)}
 		}
 		if err := a.Enter(); errors.Is(err, dispatch.ErrEntered) {
 			return &MiddlewareError{s.name, "twice in one attempt: return the error of the first call, and the retry policy decides"}
 		} else if err != nil {
 			return err
 		}
-		return handler(ctx, withPayload(e, payload))
+		return handler(ctx, e)
 	}
 }
 
@@ -140,6 +138,17 @@ func (s *Subscription) wrap(inner Next) (wrapped Next, err error) {
 		}
 	}
 	return wrapped, nil
+}
+
+// typed returns an event whose payload is a T or a pointer to one, as it is for handlers. It is not
+// inlined, so that all kinds of handlers of one type of payload share it.
+//
+//go:noinline
+func typed[T any](e Event[any]) Event[T] {
+	if payload, ok := e.Payload.(*T); ok {
+		return withPayload(e, *payload)
+	}
+	return withPayload(e, e.Payload.(T))
 }
 
 // withPayload returns an event of another type of payload.

@@ -64,8 +64,8 @@ type HandledEvent struct {
 // Metadata returns the metadata of the event, without the bus's own keys; nil without. Each
 // call decodes it anew.
 func (e HandledEvent) Metadata() map[string]string {
-	var event Event[struct{}]
-	event.setLineage(e.attempt.Metadata)
+	var event Event[any]
+	setLineage(&event, e.attempt.Metadata)
 	return event.Metadata
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/privacy"
 )
 
-func (t *EventType[T]) private() *privacy.Shape { return t.privacy() }
+func (t *eventType) private() *privacy.Shape { return t.privacy() }
 
 // shown returns a text about a delivery without the values of its payload that the
 // catalogue calls sensitive. Logs show errors in this form. Stored attempts have them as

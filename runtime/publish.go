@@ -45,6 +45,14 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. With
 // [Immediately] it is stored at once, whatever becomes of the handler.
 func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
+	p := t.take()
+	*p.(*T) = payload
+	receipt, err := t.publishOne(ctx, to, p, opts)
+	t.give(p)
+	return receipt, err
+}
+
+func (t *eventType) publishOne(ctx context.Context, to Publisher, payload any, opts []PublishOption) (*Receipt, error) {
 	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
@@ -64,20 +72,31 @@ func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payl
 // PublishBatch stores events in one transaction, in order: all of them or, on
 // an error, none. It returns a receipt for each. In all else it is [Publish].
 func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
-	if len(payloads) == 0 {
+	p := t.take()
+	receipts, err := t.publishAll(ctx, to, len(payloads), func(i int) any {
+		*p.(*T) = payloads[i]
+		return p
+	}, opts)
+	t.give(p)
+	return receipts, err
+}
+
+// publishAll publishes n payloads, one after the other.
+func (t *eventType) publishAll(ctx context.Context, to Publisher, n int, payload func(i int) any, opts []PublishOption) ([]*Receipt, error) {
+	if n == 0 {
 		bus, _, err := targetOf(to)
 		if err == nil {
 			err = bus.acceptsFrom(ctx)
 		}
 		return nil, err
 	}
-	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, len(payloads), opts)
+	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, n, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer batch.free()
-	for i := range payloads {
-		if err := encode(ctx, batch, t, i, payloads[i]); err != nil {
+	for i := range n {
+		if err := encode(ctx, batch, t, i, payload(i)); err != nil {
 			return nil, batch.over(err)
 		}
 	}
@@ -85,8 +104,8 @@ func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T],
 		return nil, batch.over(err)
 	}
 	batch.over(nil)
-	all := make([]Receipt, len(payloads))
-	receipts := make([]*Receipt, len(payloads))
+	all := make([]Receipt, n)
+	receipts := make([]*Receipt, n)
 	for i := range receipts {
 		all[i] = batch.receipt(i)
 		receipts[i] = &all[i]
@@ -224,7 +243,7 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 }
 
 // encode checks a payload and puts it into the batch at i.
-func encode[T Payload](ctx context.Context, b *batch, t *EventType[T], i int, payload T) error {
+func encode(ctx context.Context, b *batch, t *eventType, i int, payload any) error {
 	encoded, err := t.validJSON(payload)
 	if err != nil {
 		return &InvalidPayloadError{EventType: b.typ, Index: i, Err: err}
@@ -241,13 +260,13 @@ func encode[T Payload](ctx context.Context, b *batch, t *EventType[T], i int, pa
 		// A key that cannot be computed is left to the attempt, which says why.
 		b.records[i].Key, _ = t.partitionKey(payload)
 	}
-	if t.spec.DedupeBy != nil {
+	if t.dedupe != nil {
 		if err := keyByField(b, t, i, payload); err != nil {
 			return err
 		}
 	}
 	if len(b.bus.config.publishing) > 0 {
-		return b.pass(ctx, i, payload)
+		return b.pass(ctx, i, t.value(payload))
 	}
 	return nil
 }
@@ -265,13 +284,13 @@ func notText(encoded []byte) error {
 
 // validJSON returns the JSON of a payload that is valid. A panic in its Validate, or in
 // a method that writes its JSON, means that it is not.
-func (t *EventType[T]) validJSON(payload T) (encoded []byte, err error) {
+func (t *eventType) validJSON(payload any) (encoded []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = newPanicError(cause)
 		}
 	}()
-	if err := payload.Validate(); err != nil {
+	if err := payload.(Payload).Validate(); err != nil {
 		return nil, err
 	}
 	return t.codec.Encode(payload)

@@ -111,8 +111,8 @@ func (e *JSONEvent) encode(ctx context.Context, bus *Bus, run within) (*batch, e
 }
 
 // encodeAny is [encode] for the only event of a batch.
-func (t *EventType[T]) encodeAny(ctx context.Context, b *batch, payload any) error {
-	return encode(ctx, b, t, 0, payload.(T))
+func (t *eventType) encodeAny(ctx context.Context, b *batch, payload any) error {
+	return encode(ctx, b, t, 0, payload)
 }
 
 // itemError names the event that an error of the log is about, if it is about one.

@@ -68,13 +68,14 @@ func (e *EventError) Unwrap() error { return e.Err }
 
 // stored makes the event of a record that no handler has been given.
 func stored[T Payload](t *EventType[T], r *engine.Record) (e Event[T], err error) {
-	payload, err := t.parse(r)
+	payload := new(T)
+	err = t.parse(r, payload)
 	if err != nil {
 		return e, &EventError{r.ID, t.Name(), err}
 	}
-	e = Event[T]{ID: r.ID, Type: t.Name(), Version: r.Version, Payload: payload, PublishedAt: r.CreatedAt.UTC()}
-	e.setLineage(r.Metadata)
-	return e, nil
+	of := Event[any]{ID: r.ID, Type: t.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
+	setLineage(&of, r.Metadata)
+	return withPayload(of, *payload), nil
 }
 
 // matched calls functions of the program, all of which have to agree. A panic is an

@@ -49,21 +49,45 @@ type Subscription struct {
 // The name must not be used twice in a bus. Errors are a *[SubscribeError] for
 // a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
+	return t.subscribe(bus, name, taking(handler), opts)
+}
+
+// taking returns handler as a Next that takes payloads of T and pointers to them; nil for nil.
+//
+//go:noinline
+func taking[T any](handler Handler[T]) Next {
+	if handler == nil {
+		return nil
+	}
+	return func(ctx context.Context, e Event[any]) error { return handler(ctx, typed[T](e)) }
+}
+
+func (t *eventType) subscribe(bus *Bus, name string, handler Next, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
+	if handler == nil {
+		return s.subscribe(nil, nil, opts)
+	}
 	handle := func(a *dispatch.Attempt) error {
-		if a.Type != t.spec.Name {
-			return s.mismatch(a.Type)
-		}
-		payload, err := t.decodeTyped(a.Record)
+		payload, err := t.payloadFor(s, a)
 		if err != nil {
 			return err
 		}
-		return call(a, s, payload, handler)
+		if s.around != nil {
+			return s.around(a.Given(), eventOf(a, name, t.value(payload)))
+		}
+		err = handler(a.Given(), eventOf(a, name, payload))
+		t.give(payload)
+		return err
 	}
-	if handler == nil {
-		handle = nil
+	return s.subscribe(handle, innermost(s, t.of, handler), opts)
+}
+
+// payloadFor returns the payload of an attempt, for the handler of a subscription.
+func (t *eventType) payloadFor(s *Subscription, a *dispatch.Attempt) (payload any, err error) {
+	if a.Type != t.spec.Name {
+		return nil, s.mismatch(a.Type)
 	}
-	return s.subscribe(handle, innermost(s, handler), opts)
+	return t.decodeShared(a.Record)
 }
 
 // SubscribeNamespace calls handler for every event of the catalogue whose type
@@ -73,6 +97,7 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 // type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
+	takes := taking(handler)
 	s.fits = func(payload any) bool {
 		_, ok := payload.(I)
 		return ok
@@ -86,16 +111,16 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		if err != nil {
 			return err
 		}
-		typed, ok := payload.(I)
-		if !ok {
+		value := reflect.ValueOf(payload).Elem().Interface()
+		if !s.fits(value) {
 			return s.mismatch(a.Type)
 		}
-		return call(a, s, typed, handler)
+		return call(a, s, value, takes)
 	}
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, innermost(s, handler), opts)
+	return s.subscribe(handle, innermost(s, reflect.TypeFor[I](), takes), opts)
 }
 
 // SubscribePattern calls handler with the stored JSON of every event whose type
@@ -104,14 +129,15 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 // exactly one.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
+	takes := taking(handler)
 	handle := func(a *dispatch.Attempt) error {
 		// A copy: the bytes are shared with other subscriptions.
-		return call(a, s, slices.Clone(Raw(a.Payload)), handler)
+		return call(a, s, slices.Clone(Raw(a.Payload)), takes)
 	}
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, innermost(s, handler), opts)
+	return s.subscribe(handle, innermost(s, reflect.TypeFor[Raw](), takes), opts)
 }
 
 // mismatch is the error for an event that an earlier version of the program

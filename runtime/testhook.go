@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -55,7 +56,11 @@ func init() {
 		if t == nil {
 			return nil, &UnknownTypeError{EventType: eventType}
 		}
-		return t.decode(&engine.Record{Type: eventType, Version: version, Payload: payload})
+		decoded, err := t.decode(&engine.Record{Type: eventType, Version: version, Payload: payload})
+		if err != nil {
+			return nil, err
+		}
+		return reflect.ValueOf(decoded).Elem().Interface(), nil
 	}
 }
 
@@ -65,12 +70,13 @@ type publisher interface {
 }
 
 // publish returns nil for a payload of another type.
-func (t *EventType[T]) publish(ctx context.Context, bus *Bus, payload any) (*Receipt, error) {
-	typed, ok := payload.(T)
-	if !ok {
+func (t *eventType) publish(ctx context.Context, bus *Bus, value any) (*Receipt, error) {
+	if reflect.TypeOf(value) != t.of {
 		return nil, nil
 	}
-	return Publish(ctx, bus, t, typed)
+	payload := t.take()
+	reflect.ValueOf(payload).Elem().Set(reflect.ValueOf(value))
+	return t.publishOne(ctx, bus, payload, nil)
 }
 
 // interceptedBatch is intercepted for a handler of batches; nil stays nil.

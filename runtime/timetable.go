@@ -96,9 +96,9 @@ func keyOf(eventType AnyEventType, payload []byte) (key string, err error) {
 	if !eventType.partitioned() {
 		return "", nil
 	}
-	value, err := eventType.decodeAs(eventType.Version(), payload)
+	decoded, err := eventType.decode(&engine.Record{Version: eventType.Version(), Payload: payload})
 	if err == nil {
-		key, err = eventType.partitionKey(value)
+		key, err = eventType.partitionKey(decoded)
 	}
 	return key, err
 }

@@ -32,8 +32,15 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // [Subscribe]. It does not go with [InGroup] and [Ephemeral], and needs a bus whose events are
 // in a file.
 func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
+	if handler == nil {
+		return t.subscribeTx(bus, name, nil, opts)
+	}
+	return t.subscribeTx(bus, name, func(ctx context.Context, tx Tx, e Event[any]) error { return handler(ctx, tx, typed[T](e)) }, opts)
+}
+
+func (t *eventType) subscribeTx(bus *Bus, name string, handler TxHandler[any], opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, transacts: true}
-	within := func(ctx context.Context, e Event[T]) error {
+	within := func(ctx context.Context, e Event[any]) error {
 		run, _ := ctx.Value(txKey{}).(*txRun)
 		if run == nil {
 			return &MiddlewareError{s.name, "with a context that does not come from the one that it was given"}
@@ -41,10 +48,7 @@ func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHa
 		return handler(ctx, Tx{run}, e)
 	}
 	handle := func(a *dispatch.Attempt) error {
-		if a.Type != t.spec.Name {
-			return s.mismatch(a.Type)
-		}
-		payload, err := t.decodeTyped(a.Record)
+		payload, err := t.payloadFor(s, a)
 		if err != nil {
 			return err
 		}
@@ -52,32 +56,35 @@ func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHa
 		return bus.commit(a, false, func(run *txRun) error {
 			p := payload
 			if again { // the handler may have changed what it was given
-				if p, err = t.decodeTyped(a.Record); err != nil {
+				if p, err = t.payloadFor(s, a); err != nil {
 					return err
 				}
 				a.Rewind()
 			}
 			again = true
-			return callWithin(a, s, run, p, within)
+			err := t.callWithin(a, s, run, p, within)
+			if err == nil {
+				t.give(p)
+			}
+			return err
 		})
 	}
 	if handler == nil {
 		handle = nil
 	}
-	return s.subscribe(handle, innermost(s, within), opts)
+	return s.subscribe(handle, innermost(s, t.of, within), opts)
 }
 
 // txKey is the key of the *txRun in the context of a TxHandler.
 type txKey struct{}
 
 // callWithin calls a handler, through its middleware, with a transaction.
-func callWithin[T any](a *dispatch.Attempt, s *Subscription, run *txRun, payload T, handler Handler[T]) error {
+func (t *eventType) callWithin(a *dispatch.Attempt, s *Subscription, run *txRun, payload any, handler Next) error {
 	ctx := context.WithValue(a.Given(), txKey{}, run)
-	e := eventOf(a, s.name, payload)
-	if s.around == nil {
-		return handler(ctx, e)
+	if s.around != nil {
+		return s.around(ctx, eventOf(a, s.name, t.value(payload)))
 	}
-	return s.around(ctx, withPayload[T, any](e, payload))
+	return handler(ctx, eventOf(a, s.name, payload))
 }
 
 // Atomically runs f in one transaction with the record that the handler whose ctx this is

@@ -1,0 +1,146 @@
+package runtime
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// take returns a payload that is zero. Methods that a person wrote may keep a pointer to it, so
+// its memory is used again only where all methods are generated.
+func (t *eventType) take() any {
+	if t.codec.Generated() {
+		if payload := t.free.Get(); payload != nil {
+			return payload
+		}
+	}
+	return reflect.New(t.of).Interface()
+}
+
+// give takes a payload back, of which only copies are left. It is not for one that code of the
+// program has failed with: it may still be at work.
+func (t *eventType) give(payload any) {
+	if t.codec.Generated() {
+		reflect.ValueOf(payload).Elem().SetZero()
+		t.free.Put(payload)
+	}
+}
+
+// value returns a payload as a T.
+func (t *eventType) value(payload any) any { return reflect.ValueOf(payload).Elem().Interface() }
+
+func (t *eventType) zero() any { return reflect.Zero(t.of).Interface() }
+
+// decodeShared returns the payload for one handler. An event that several subscriptions
+// handle is decoded once, and each handler gets its own copy.
+func (t *eventType) decodeShared(r *engine.Record) (payload any, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			payload, err = nil, t.decodingPanicked("copied", cause)
+		}
+	}()
+	if r.Memo == nil || t.clone == nil {
+		return t.decode(r)
+	}
+	shared, err := r.Memo.Get(func() (any, error) {
+		original := reflect.New(t.of).Interface()
+		return original, t.parse(r, original)
+	})
+	if err != nil || shared == nil || reflect.TypeOf(shared) != reflect.PointerTo(t.of) { // of another program's type of the same name
+		return t.decode(r)
+	}
+	payload = t.take()
+	t.clone(payload, shared)
+	return payload, nil
+}
+
+// decode returns the payload of a record, whose version may be an older one.
+func (t *eventType) decode(r *engine.Record) (payload any, err error) {
+	payload = t.take()
+	if err := t.parse(r, payload); err != nil {
+		return nil, err
+	}
+	return payload, nil
+}
+
+// parse decodes the payload of a record into payload, which is zero.
+func (t *eventType) parse(r *engine.Record, payload any) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = t.decodingPanicked("decoded", cause)
+		}
+	}()
+	if version := max(r.Version, 1); version != t.spec.Version {
+		return t.lift(version, r.Payload, payload)
+	}
+	if err := t.codec.Decode(r.Payload, payload); err != nil {
+		return t.misfit(t.of, t.spec.Version, r.Payload, err)
+	}
+	return nil
+}
+
+// decodeAs decodes a payload as the version it was published with, and returns its value.
+func (t *eventType) decodeAs(version int, stored []byte) (value any, err error) {
+	if version == t.spec.Version {
+		payload, err := t.decode(&engine.Record{Version: version, Payload: stored})
+		if err != nil {
+			return nil, err
+		}
+		return t.value(payload), nil
+	}
+	value, _, err = t.older(version, stored)
+	return value, err
+}
+
+// misfit is the error for a payload that does not decode as a type.
+func (t *eventType) misfit(as reflect.Type, version int, payload []byte, err error) error {
+	err = hiddenError(t.privacy(), version, payload, err)
+	of := ""
+	if version != t.spec.Version {
+		of = fmt.Sprintf(" of version %d", version)
+	}
+	return &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event%s does not fit %v: %w", t.spec.Name, of, as, err)}
+}
+
+// decodingPanicked is the error for a payload that panics while it is decoded or
+// copied.
+func (t *eventType) decodingPanicked(step string, cause any) error {
+	panicked := newPanicError(cause)
+	err := fmt.Errorf("the payload of this %s event cannot be %s as %v: %w", t.spec.Name, step, t.of, panicked)
+	return &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
+}
+
+func (t *eventType) partitioned() bool { return t.partition != nil }
+
+// partitionKey returns the key within which the order is kept. The error is a
+// *[dispatch.DecodeError] if PartitionBy panics.
+func (t *eventType) partitionKey(payload any) (key string, err error) {
+	if t.partition == nil {
+		return "", nil
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			panicked := newPanicError(cause)
+			err = fmt.Errorf("the partition key of this %s event cannot be computed: %w", t.spec.Name, panicked)
+			err = &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
+		}
+	}()
+	return t.partition(payload), nil
+}
+
+// limitPaths returns the paths of the fields by which limits can be kept apart, sorted.
+func (t *eventType) limitPaths() []string { return slices.Sorted(maps.Keys(t.limitBy)) }
+
+// limitKey returns the value of the field at a path. It runs code of the payload, which may
+// do anything.
+func (t *eventType) limitKey(payload any, path string) string {
+	key := t.limitBy[path]
+	if key == nil {
+		return ""
+	}
+	return key(payload)
+}
