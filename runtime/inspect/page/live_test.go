@@ -117,12 +117,13 @@ func TestOneWatcherTellsAllTabsThatSomethingHasChangedAndNobodyLooksWithoutTabs(
 		}
 		Must(t, f.File.PauseSubscription(t.Context(), "printer", ""))
 		time.Sleep(5 * time.Second)
-		if first.Load() != 1 || second.Load() != 1 {
+		heard := first.Load() // twice if a look came between the pause and what the bus did about it
+		if heard < 1 || heard > 2 || second.Load() != heard {
 			t.Errorf("after a change the tabs have heard of %d and %d changes", first.Load(), second.Load())
 		}
 		leaveFirst()
 		f.Publish(1)
-		if first.Load() != 1 || second.Load() < 2 {
+		if first.Load() != heard || second.Load() <= heard {
 			t.Errorf("after a tab has left the tabs have heard of %d and %d changes", first.Load(), second.Load())
 		}
 		leaveSecond()
