@@ -68,7 +68,8 @@ func (env *Env) TestAnObserverAddsMetadataToWhatIsPublished(t *testing.T) {
 			t.Error(diff)
 		}
 		all := ends.All()
-		if len(all) != 5 || all[0].ID != receipt.ID || !errors.As(all[3].Err, new(*runtime.PayloadTooLargeError)) {
+		first := all[:min(2, len(all))] // the handler may be done before the call that woke it
+		if len(all) != 5 || !slices.ContainsFunc(first, func(e runtime.PublishEnd) bool { return e.ID == receipt.ID }) || !errors.As(all[3].Err, new(*runtime.PayloadTooLargeError)) {
 			t.Errorf("the calls have ended with %+v", all)
 		}
 		want = []string{

@@ -82,7 +82,10 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	if err := l.claims.Clear(lifeOf(since)); err != nil {
 		return claimsError("clear", l.path+file.ClaimsSuffix, err)
 	}
-	// The last owner may have dispatched what this process published.
+	// The last owner may have dispatched what this process published. The writer, which looks
+	// at what others have written, reads the consumers too: it waits meanwhile.
+	<-l.writer.turn
+	defer func() { l.writer.turn <- struct{}{} }()
 	err = l.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
