@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/dave/jennifer/jen"
@@ -145,11 +146,20 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 	if f.Type.Optional && !hasNil(f.Type) && f.Type.Kind != catalog.Named {
 		value = jen.Op("*").Add(field)
 	}
-	written := []jen.Code{jen.Id("w").Dot("Key").Call(jen.Lit(f.Name.V)), writeValue(f.Type, value)}
+	written := []jen.Code{jen.Id("w").Dot("Key").Call(wireKey(f.Name.V)), writeValue(f.Type, value)}
 	if !f.Type.Optional {
 		return written
 	}
 	return []jen.Code{jen.If(field.Clone().Op("!=").Nil()).Block(written...)}
+}
+
+// wireKey emits a JSON name as encoding/json writes it between the quotes: with escapes for <, > and &.
+func wireKey(name string) *jen.Statement {
+	text, err := json.Marshal(name)
+	if err != nil {
+		panic(fmt.Sprintf("templates: the name %q has no JSON: %v", name, err)) // every text has
+	}
+	return jen.Lit(string(text[1 : len(text)-1]))
 }
 
 // readField emits
@@ -167,9 +177,9 @@ func readField(receiver string, f *catalog.Field) jen.Code {
 	if f.Type.Optional && !hasNil(f.Type) {
 		read = field.Clone().Op("=").Add(inWire("ReadOptional")).Call(jen.Id("r"), readFunc(f.Type))
 	}
-	found := jen.Id("r").Dot("Key").Call(jen.Lit(f.Name.V))
+	found := jen.Id("r").Dot("Key").Call(wireKey(f.Name.V))
 	for _, was := range f.Was {
-		found.Op("||").Id("r").Dot("Key").Call(jen.Lit(was.V))
+		found.Op("||").Id("r").Dot("Key").Call(wireKey(was.V))
 	}
 	statement := jen.If(found).Block(read)
 	if hasStandIn(f) {

@@ -117,6 +117,8 @@ func jsonTag(f *catalog.Field) map[string]string {
 		key += ",omitzero"
 	case f.Type.Optional:
 		key += ",omitempty"
+	case key == "-":
+		key += "," // alone it would leave out the field
 	}
 	return map[string]string{"json": key}
 }

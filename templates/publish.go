@@ -40,7 +40,7 @@ func dedupeWords(e *catalog.Event) string {
 	if e.DedupeBy == nil {
 		return ""
 	}
-	return "An event with the same " + e.DedupeBy.Name.V + " as one before is not stored again: see [runtime.WithDedupeKey]."
+	return "An event with the same " + e.DedupeBy.Label() + " as one before is not stored again: see [runtime.WithDedupeKey]."
 }
 
 // publishBatch emits

@@ -49,10 +49,10 @@ func upcast(old *catalog.OldShape, goName string, next []*catalog.Field) (string
 	return string(formatted), err
 }
 
-// fieldLike returns the field of the same name and Go type.
+// fieldLike returns the field that the catalogue calls the same, with the same Go type.
 func fieldLike(fields []*catalog.Field, like *catalog.Field) *catalog.Field {
 	for _, f := range fields {
-		if f.Name.V == like.Name.V && fmt.Sprintf("%#v", goType(f.Type)) == fmt.Sprintf("%#v", goType(like.Type)) {
+		if f.Label() == like.Label() && fmt.Sprintf("%#v", goType(f.Type)) == fmt.Sprintf("%#v", goType(like.Type)) {
 			return f
 		}
 	}

@@ -20,7 +20,7 @@ func policyWords(e *catalog.Event) string {
 		sentences = append(sentences, "It waits behind events of normal priority.")
 	}
 	if e.PartitionBy != nil {
-		sentences = append(sentences, "Its partition key is "+e.PartitionBy.Name.V+".")
+		sentences = append(sentences, "Its partition key is "+e.PartitionBy.Label()+".")
 	}
 	return strings.Join(sentences, " ")
 }

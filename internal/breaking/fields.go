@@ -103,6 +103,10 @@ func (f *fieldComparison) findOpen() {
 		if f.predecessor(now) != nil {
 			continue
 		}
+		if old := f.called(now, gone); old != nil {
+			f.open[now], f.asked[old] = []*catalog.Field{old}, true
+			continue
+		}
 		for _, t := range types {
 			if fit(operand{gone[t][0].Type, gone[t][0].Constraints}, operand{now.Type, now.Constraints}) < broken {
 				f.open[now] = append(f.open[now], gone[t][:min(len(gone[t]), maxOpen)]...)
@@ -118,6 +122,19 @@ func (f *fieldComparison) findOpen() {
 	}
 }
 
+// called returns the field that is gone and has the name of a new one in the catalogue: only the name in JSON has
+// changed. It is nil if there is none with a type that the new field reads.
+func (f *fieldComparison) called(now *catalog.Field, gone map[string][]*catalog.Field) *catalog.Field {
+	for _, same := range gone {
+		for _, old := range same {
+			if old.Label() == now.Label() && fit(operand{old.Type, old.Constraints}, operand{now.Type, now.Constraints}) < broken {
+				return old
+			}
+		}
+	}
+	return nil
+}
+
 // maxOpen is the largest number of fields that a message names.
 const maxOpen = 3
 
@@ -126,7 +143,7 @@ func (f *fieldComparison) added(now *catalog.Field) {
 	if open := f.open[now]; len(open) > 0 {
 		f.report(draft{rule: fieldRenamed, direction: f.direction, at: now.Name.Pos, was: open[0].Name.Pos, effect: renamedEffect,
 			message: fmt.Sprintf("field %s of %s is new, and may be a new name of %s", now.Name.V, f.in.what, whichIsGone(open)),
-			hint:    f.renameHint(open[0])}, namesOf(open, ",")+"->"+now.Name.V)
+			hint:    f.renameHint(open[0], now)}, namesOf(open, ",")+"->"+now.Name.V)
 		return
 	}
 	if f.direction&diag.Backward != 0 && !now.Type.Optional && !now.Default.Written() {
@@ -135,7 +152,7 @@ func (f *fieldComparison) added(now *catalog.Field) {
 	}
 }
 
-func (f *fieldComparison) renameHint(old *catalog.Field) string {
+func (f *fieldComparison) renameHint(old, now *catalog.Field) string {
 	if f.in.history {
 		return "history describes stored events: leave it as it was"
 	}
@@ -143,7 +160,11 @@ func (f *fieldComparison) renameHint(old *catalog.Field) string {
 	if f.in.ofType != "" {
 		beside = "fields"
 	}
-	return fmt.Sprintf("if it was renamed, write was: %s beside its type; if %s is really gone, add it to reserved beside %s", old.Name.V, old.Name.V, beside)
+	hint := fmt.Sprintf("if it was renamed, write was: %s beside its type; if %s is really gone, add it to reserved beside %s", old.Name.V, old.Name.V, beside)
+	if old.Label() == now.Label() && now.Label() != "" {
+		hint = fmt.Sprintf("to keep the name in JSON, write json: %s beside the type of %s; ", old.Name.V, now.Label()) + hint
+	}
+	return hint
 }
 
 func whichIsGone(fields []*catalog.Field) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/breaking"
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -115,6 +116,37 @@ func TestARenamedFieldIsAskedFor(t *testing.T) {
 		all := compare(t, "\nevents: { a.b: { payload: { ward: string } } }", "\nevents: { a.b: { "+after+" } }")
 		if len(all) != 1 || all[0].Key != want[0] || all[0].Hint != want[1] {
 			t.Errorf("%s: %v: %s; %s", after, told(all), all[0].Key, all[0].Hint)
+		}
+	}
+}
+
+// A name in JSON is what counts, however it is made.
+func TestAChangedNameInJSONIsARenaming(t *testing.T) {
+	const both = "neither program sees what rows of the other have under its name [field-renamed]"
+	for _, test := range []struct{ before, after, want string }{
+		{"events: { a.b: { payload: { order_id: uuid, bill_to: uuid } } }", "json_names: camel\nevents: { a.b: { payload: { order_id: { type: uuid, json: order_id }, bill_to: uuid } } }",
+			"warning both: field billTo of event a.b is new, and may be a new name of field bill_to, which is gone: " + both},
+		{"json_names: pascal\nevents: { a.b: { payload: { order_id: uuid } } }", "json_names: camel\nevents: { a.b: { payload: { order_id: uuid } } }",
+			"warning both: field orderId of event a.b is new, and may be a new name of field OrderId, which is gone: " + both},
+		{"events: { a.b: { payload: { id: uuid, of: uuid } } }", "events: { a.b: { payload: { id: { type: uuid, json: i d }, of: { type: uuid, json: o } } } }",
+			"warning both: field i d of event a.b is new, and may be a new name of field id, which is gone: " + both +
+				"\nwarning both: field o of event a.b is new, and may be a new name of field of, which is gone: " + both},
+		{"events: { a.b: { payload: { id: uuid } } }", "json_names: camel\nevents: { a.b: { payload: { id: uuid } } }", ""},
+		{"json_names: camel\nevents: { a.b: { payload: { order_id: uuid } } }", "events: { a.b: { payload: { order_id: { type: uuid, json: orderId } } } }", ""},
+		{"events: { a.b: { payload: { order_id: uuid } } }", "json_names: camel\nevents: { a.b: { json_names: snake, payload: { order_id: uuid } } }", ""},
+		{"events: { a.b: { payload: { order_id: uuid } } }", "json_names: camel\nevents: { a.b: { payload: { order_id: { type: uuid, was: order_id } } } }",
+			"warning forward: field orderId of event a.b was order_id: the old program does not see what new rows have under the new name [field-renamed]"},
+		{"types: { M: { fields: { in_eur: int } } }\nevents: { a.b: { payload: { m: M } } }", "types: { M: { json_names: camel, fields: { in_eur: int } } }\nevents: { a.b: { payload: { m: M } } }",
+			"warning both: field inEur of type M is new, and may be a new name of field in_eur, which is gone: " + both},
+	} {
+		all := compare(t, "\n"+test.before, "\n"+test.after)
+		if diff := cmp.Diff(test.want, strings.Join(told(all), "\n")); diff != "" {
+			t.Errorf("%s => %s (-want +got):\n%s", test.before, test.after, diff)
+		}
+		for _, f := range all {
+			if f.Direction == diag.Both && !strings.HasPrefix(f.Hint, "to keep the name in JSON, write json: ") {
+				t.Errorf("%s", f.Hint)
+			}
 		}
 	}
 }

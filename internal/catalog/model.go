@@ -86,7 +86,7 @@ type Type struct {
 	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload
 
 	Fields          []*Field        // of a struct, in file order
-	Reserved        []Value[string] // of a struct: names that no field may have
+	Reserved        []Value[string] // of a struct: names in JSON that no field may have
 	Values          []*EnumValue    // of an enum, in file order
 	RemovedValues   []*EnumValue    // of an enum of integers: numbers that no value has any more; see [Field.Removed]
 	Integer         bool            // of an enum: its JSON is a number
@@ -144,13 +144,20 @@ type Custom struct {
 
 // Field is a field of a payload or of a struct type.
 type Field struct {
-	Name        Value[string] // as written, and the JSON key
+	// Name is the key in JSON. It is where the field is.
+	Name Value[string]
+	// Local is what the catalogue calls the field: order_id. See [Field.Label].
+	Local Value[string]
+	// OwnJSON says that the JSON name is written beside the type. Otherwise JSONNames made it of Local.
+	OwnJSON   Value[string]
+	JSONNames JSONNames
+
 	GoName      string
 	Doc         string
 	Deprecated  Value[string]
 	Type        *TypeRef
 	Constraints Constraints
-	// Was are the names that it had before. A stored event that has none of its name is read by the
+	// Was are the names in JSON that it had before. A stored event that has none of its name is read by the
 	// first of them that it has. Nothing is written under them.
 	Was []Value[string]
 	// Removed says that the field was there once, and is not any more. Catalogues that are made of a

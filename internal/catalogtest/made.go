@@ -135,6 +135,9 @@ func (m *maker) reserving(o object) object {
 func (m *maker) event() object {
 	o := m.reserving(m.noted(object{})).set("payload", m.fields())
 	if m.seldom() {
+		o.set("json_names", m.one("json names", []string{"camel", "pascal", "snake"}))
+	}
+	if m.seldom() {
 		o.set("owner", "somebody").set("tags", []string{"a", "b"})
 	}
 	if m.seldom() {
@@ -202,6 +205,10 @@ func (m *maker) field() any {
 		bare = m.one("shape", []string{"{}", "[]{}", "map[string]{}", "{}?", "[]{}?"})
 	}
 	o.set("type", bare)
+	if m.seldom() {
+		m.former++
+		o.set("json", m.one("json", []string{"-", "größe ", "<&>", "名前.x[0]", "json"})+strings.Repeat("x", m.former))
+	}
 	switch m.upTo(3) {
 	case 0:
 		m.former++

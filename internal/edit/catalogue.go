@@ -40,6 +40,7 @@ func (c *Catalogue) parse(changed []File) (*catalog.Catalogue, diag.Findings) {
 type Change struct {
 	Files  []File // the files that changed
 	Places int    // how many places changed
+	Remark string // what it means for names on the wire, in whole lines; empty for nothing
 }
 
 // checked returns a change, or an error if the catalogue would have findings after it.
@@ -47,7 +48,7 @@ func (c *Catalogue) checked(changed []File, places int) (*Change, error) {
 	if _, findings := c.parse(changed); findings != nil {
 		return nil, &RefusedError{Finding: findings[0]}
 	}
-	return &Change{changed, places}, nil
+	return &Change{Files: changed, Places: places}, nil
 }
 
 // RefusedError reports that a catalogue would have findings after a change.
@@ -69,6 +70,7 @@ type editor struct {
 	home      map[*yaml.Node]*document // the file of each scalar
 	places    map[*document][]replacement
 	err       error // of the first scalar that cannot be replaced
+	remark    string
 }
 
 func newEditor(c *Catalogue) (*editor, error) {
@@ -178,7 +180,11 @@ func (e *editor) change() (*Change, error) {
 			count += places
 		}
 	}
-	return e.catalogue.checked(changed, count)
+	done, err := e.catalogue.checked(changed, count)
+	if err == nil {
+		done.Remark = e.remark
+	}
+	return done, err
 }
 
 func eachPair(mapping *yaml.Node, visit func(key, val *yaml.Node)) {

@@ -4,13 +4,11 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/diag"
 )
 
-// inExamples renames a field, given by its key, in all examples and payloads of schedules.
-func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, to string) {
-	from := key.Value
-	at := diag.Position{File: e.home[key].name, Line: key.Line, Column: key.Column}
+// inExamples changes the name in JSON of a field, given by its key, in all examples and payloads of schedules.
+func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, from, to string) {
+	at := e.position(key)
 	e.walkExamples(c, exampleWalker{field: func(f *catalog.Field, key *yaml.Node) {
 		if f.Name.Pos == at {
 			e.scalar(key, from, to)

@@ -25,12 +25,12 @@ var (
 	groupKeys = &context{keys: []string{"doc", "aliases"}}
 
 	fieldKeys = &context{keys: []string{
-		"type", "doc", "deprecated", "go_name", "was", "min", "max", "min_length", "max_length", "pattern", "format",
+		"type", "doc", "deprecated", "go_name", "json", "was", "min", "max", "min_length", "max_length", "pattern", "format",
 		"min_items", "max_items", "unique", "sensitive", "personal", "default", "reserved", "fields",
 	}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{
-		keys: []string{"doc", "deprecated", "go_name", "go", "type", "discriminator", "one_of", "reserved", "fields", "enum"},
+		keys: []string{"doc", "deprecated", "go_name", "json_names", "go", "type", "discriminator", "one_of", "reserved", "fields", "enum"},
 		below: map[string]*context{
 			"fields": fieldNames, "go": {keys: []string{"import", "type"}},
 			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "reserved", "fields"}, below: map[string]*context{"fields": fieldNames}}},
@@ -41,17 +41,17 @@ var (
 	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "group"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
-			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "partition_by", "dedupe_by"},
+			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
 			settingOrder, []string{"reserved", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
 			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "limits": settingBelow["limits"], "redrive": redriveKeys,
 			"payload": fieldNames, "result": {keys: []string{"type", "doc"}}, "subscriptions": {each: subscriptionKeys},
-			"history": {each: &context{keys: []string{"doc", "payload"}, below: map[string]*context{"payload": fieldNames}}},
+			"history": {each: &context{keys: []string{"doc", "json_names", "payload"}, below: map[string]*context{"payload": fieldNames}}},
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "groups", "schedules"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "json_names", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "groups", "schedules"},
 		below: map[string]*context{
 			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
 			"limits":  {each: limitKeys},

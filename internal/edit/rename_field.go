@@ -5,12 +5,26 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 )
 
-// RenameField renames a field, also in examples, in payloads of schedules, in partition_by, dedupe_by and limits, and keeps the old name
-// as a former name, so that stored events can be read. The path names the field: order.placed.total, Money.amount, or
+// RenameField renames a field, also in partition_by, dedupe_by and limits. If that changes its name in JSON, it also
+// changes examples and payloads of schedules, and keeps the old name in JSON as a former name, so that stored events
+// can be read. The path names the field: order.placed.total, Money.amount, or
 // a field of a struct or variant in place, as in order.placed.ship_to.street.
 func RenameField(c *Catalogue, path, to string) (*Change, error) {
+	return renameField(c, path, to, false)
+}
+
+// RenameFieldInGo is like RenameField, but the field keeps its name in JSON, which is written beside its type if the
+// new name would change it.
+func RenameFieldInGo(c *Catalogue, path, to string) (*Change, error) {
+	return renameField(c, path, to, true)
+}
+
+func renameField(c *Catalogue, path, to string, keep bool) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
 		return nil, err
@@ -24,7 +38,17 @@ func RenameField(c *Catalogue, path, to string) (*Change, error) {
 		return nil, findings
 	}
 	key := field.key
-	e.keepWas(field, to)
+	from, now := jsonNames(parsed, e.position(key), to)
+	e.remark = "Its name in JSON stays " + from + ".\n"
+	switch {
+	case from == now:
+	case keep:
+		e.describe(field, "json", jsonText(from))
+	default:
+		e.keepWas(field, from, now)
+		e.inExamples(parsed, key, from, now)
+		e.remark = "Stored events are read by its old name in JSON too, which is kept under was.\n"
+	}
 	e.scalar(key, key.Value, to)
 	for _, name := range []string{"partition_by", "dedupe_by"} {
 		if by := below(field.owner, name); by != nil && by.Value == key.Value {
@@ -33,9 +57,34 @@ func RenameField(c *Catalogue, path, to string) (*Change, error) {
 			}
 		}
 	}
-	e.inExamples(parsed, key, to)
 	e.inLimits(parsed, key, to)
 	return e.change()
+}
+
+// jsonNames returns the name in JSON of the field at a position, and the one that it has with another name in the
+// catalogue.
+func jsonNames(c *catalog.Catalogue, at diag.Position, to string) (before, after string) {
+	find := func(fields []*catalog.Field) {
+		for _, f := range fields {
+			if f.Name.Pos == at {
+				if before, after = f.Name.V, f.Name.V; !f.OwnJSON.Written() {
+					after = f.JSONNames.Of(to)
+				}
+			}
+		}
+	}
+	for _, e := range c.Events {
+		find(e.Fields)
+	}
+	for _, t := range c.Types {
+		find(t.Fields)
+	}
+	return before, after
+}
+
+// position returns where a node is.
+func (e *editor) position(n *yaml.Node) diag.Position {
+	return diag.Position{File: e.home[n].name, Line: n.Line, Column: n.Column}
 }
 
 // A foundField is a field and its place in a file.

@@ -181,6 +181,33 @@ func TestARenamedFieldKeepsItsOldName(t *testing.T) {
 	}
 }
 
+// The name in the catalogue, and so the one in Go, is not always the one in JSON.
+func TestTheNameInJSONChangesOnlyWithTheFieldThatHasNoneOfItsOwn(t *testing.T) {
+	const head, tail = "version: 1\npackage: p\njson_names: camel\nevents:\n  a.done:\n    partition_by: a_b\n    payload:\n", "    examples:\n      - { aB: x }\n"
+	for name, test := range map[string]struct{ before, want, kept, remark string }{
+		"made by json_names": {"      a_b: string\n" + tail, "      c_d: { type: string, was: aB }\n    examples:\n      - { cD: x }\n", "      c_d: { type: string, json: aB }\n" + tail,
+			"Stored events are read by its old name in JSON too, which is kept under was.\n"},
+		"written": {"      a_b: { type: string, json: aB }\n" + tail, "      c_d: { type: string, json: aB }\n" + tail, "      c_d: { type: string, json: aB }\n" + tail, "Its name in JSON stays aB.\n"},
+	} {
+		for want, rename := range map[string]func(*edit.Catalogue, string, string) (*edit.Change, error){test.want: edit.RenameField, test.kept: edit.RenameFieldInGo} {
+			change, err := rename(one(head+test.before), "a.done.a_b", "c_d")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Replace(head, "by: a_b", "by: c_d", 1)+want, string(change.Files[0].Text)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			if want == test.want && change.Remark != test.remark {
+				t.Errorf("%s: %s", name, change.Remark)
+			}
+		}
+	}
+	change, err := edit.RenameField(one("version: 1\npackage: p\nevents:\n  a.done: { payload: { a: { type: int, was: 'a [b]' } } }\n"), "a.done.a", "b")
+	if err != nil || !strings.Contains(string(change.Files[0].Text), "was: ['a [b]', a]") {
+		t.Errorf("%v %+v", err, change)
+	}
+}
+
 func TestAValueOfAnEnumIsRenamed(t *testing.T) {
 	for name, want := range map[string]*strings.Replacer{
 		"Currency": strings.NewReplacer("[EUR, USD]", "[EURO, USD]", `"Currency?", default: EUR`, `"Currency?", default: EURO`, "Currency, default: EUR", "Currency, default: EURO",

@@ -2,14 +2,16 @@ package edit
 
 import (
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
-// keepWas adds the name of a field to its former names (was), and removes the new name from them if the
-// field had it before.
-func (e *editor) keepWas(f foundField, to string) {
-	from := f.key.Value
+// keepWas adds the name in JSON that a field had to its former names (was), and removes the new one from them if
+// the field had it before.
+func (e *editor) keepWas(f foundField, from, to string) {
 	was := below(f.body, "was")
 	switch {
 	case was != nil && was.Kind == yaml.SequenceNode:
@@ -17,29 +19,46 @@ func (e *editor) keepWas(f foundField, to string) {
 	case was != nil && was.Value == to:
 		e.scalar(was, to, from)
 	case was != nil:
-		e.around(was, "[", ", "+quoted(from)+"]")
+		e.around(was, "[", ", "+jsonText(from)+"]")
+	default:
+		e.describe(f, "was", jsonText(from))
+	}
+}
+
+// describe adds a key to the body of a field, which has none of them.
+func (e *editor) describe(f foundField, name, value string) {
+	entry := name + ": " + value
+	switch {
 	case isBlock(f.body):
-		at := f.home.place(f.path, "was", fieldKeys)
-		f.home.insertBefore(at, strings.Repeat(" ", f.body.Content[0].Column-1)+"was: "+quoted(from))
+		at := f.home.place(f.path, name, fieldKeys)
+		f.home.insertBefore(at, strings.Repeat(" ", f.body.Content[0].Column-1)+entry)
 	case f.body.Kind == yaml.ScalarNode:
-		open, end := "{ type: ", ", was: "+quoted(from)+" }"
+		open, end := "{ type: ", ", "+entry+" }"
 		if f.body.Style == 0 && strings.ContainsAny(f.body.Value, "?[]{},") {
 			open, end = open+`"`, `"`+end // it can be plain outside of braces only
 		}
 		e.around(f.body, open, end)
 	default:
-		if before := e.beforeWas(f.body); before != nil {
-			e.around(before, "", ", was: "+quoted(from))
+		if before := e.before(f.body, name); before != nil {
+			e.around(before, "", ", "+entry)
 		} else {
-			e.openBrace(f.home, f.body, "was: "+quoted(from))
+			e.openBrace(f.home, f.body, entry)
 		}
 	}
 }
 
-// beforeWas returns the value in { } after which was belongs, or nil if none is in this line.
-func (e *editor) beforeWas(body *yaml.Node) *yaml.Node {
+// jsonText returns a name in JSON as a scalar that can be inside of brackets.
+func jsonText(name string) string {
+	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '_' && c != '-' }) {
+		return string(plainjson.Quote(name))
+	}
+	return quoted(name)
+}
+
+// before returns the value in { } after which a key of a field belongs, or nil if none is in this line.
+func (e *editor) before(body *yaml.Node, name string) *yaml.Node {
 	var last *yaml.Node
-	for _, key := range fieldKeys.keys[:fieldKeys.rank("was")] {
+	for _, key := range fieldKeys.keys[:fieldKeys.rank(name)] {
 		if n := below(body, key); n != nil && n.Kind == yaml.ScalarNode {
 			if _, _, ok := e.scalarText(n); ok {
 				last = n

@@ -2,6 +2,7 @@ package export
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/plainjson"
@@ -30,9 +31,9 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 		channels.add(e.Name.V, channel(e))
 		operations.add("publish."+e.Name.V, operation("send", e.Name.V, e.Doc, nil))
 		for _, s := range e.Subscriptions {
-			one := operation("receive", e.Name.V, s.Doc, object{{"settings", settings(s.Settings)}})
+			one := operation("receive", e.Name.V, s.Doc, object{{"settings", settings(e, s.Settings)}})
 			if s.Group != nil {
-				one = operation("receive", e.Name.V, s.Doc, object{{"group", s.Group.Name.V}, {"settings", settings(s.Settings)}})
+				one = operation("receive", e.Name.V, s.Doc, object{{"group", s.Group.Name.V}, {"settings", settings(e, s.Settings)}})
 			}
 			operations.add("handle."+s.Name.V, one)
 		}
@@ -142,7 +143,7 @@ func (d dialect) message(e *catalog.Event) object {
 	if len(e.Schedules) > 0 {
 		own.set("schedules", schedules(e.Schedules))
 	}
-	own.set("settings", settings(e.Settings))
+	own.set("settings", settings(e, e.Settings))
 	s.set("x-busgen", own)
 	return s
 }
@@ -166,11 +167,32 @@ func schedules(list []*catalog.Schedule) (all []object) {
 
 func reference(to string) object { return object{{"$ref", to}} }
 
-// settings returns the settings in force by key, such as retry.max_attempts.
-func settings(s catalog.Settings) object {
+// settings returns the settings in force by key, such as retry.max_attempts. Limits are by names in JSON.
+func settings(e *catalog.Event, s catalog.Settings) object {
 	all := object{}
 	for _, setting := range s.List() {
 		all.set(setting.Key, setting.Value)
 	}
+	if len(s.Limits.V) > 0 {
+		var uses []string
+		for _, use := range s.Limits.V {
+			uses = append(uses, use.Limit.Name.V+byInJSON(e, use))
+		}
+		all.set("limits", uses)
+	}
 	return all
+}
+
+// byInJSON returns " by customer.email" with names in JSON, or nothing for a limit without a key.
+func byInJSON(e *catalog.Event, use *catalog.LimitUse) string {
+	for _, key := range e.LimitKeys {
+		if use.By.Written() && key.Path == use.By.V {
+			var names []string
+			for _, f := range key.Fields {
+				names = append(names, f.Name.V)
+			}
+			return " by " + strings.Join(names, ".")
+		}
+	}
+	return ""
 }

@@ -48,6 +48,7 @@ func (im *importer) document() *yaml.Node {
 		title = im.root.get("info").str("title")
 	}
 	set(root, "package", textNode(im.packageName(title)))
+	im.nameInJSON(root)
 	if len(im.types) > 0 {
 		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return a.at.Pos.Compare(b.at.Pos) })
 		types := mapping()
@@ -66,6 +67,7 @@ func (im *importer) document() *yaml.Node {
 	if len(im.schedules.Content) > 0 {
 		set(root, "schedules", im.schedules)
 	}
+	im.nameKeys(root)
 	return root
 }
 

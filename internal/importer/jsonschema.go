@@ -160,7 +160,7 @@ func (im *importer) event(name string, at diag.Place, payload *node, more func(b
 	} else if payload != nil && u.schema.get("additionalProperties") == nil {
 		im.note(u.schema.place, "the payload has no properties, so the event has no fields")
 	}
-	im.examples(body, u.examples, u.schema)
+	im.examples(body, u.examples)
 	return body
 }
 
@@ -175,8 +175,8 @@ func (im *importer) goName(body *yaml.Node, u *use, name string) {
 	u.title = nil
 }
 
-// examples adds examples of a payload, with the names of fields as keys.
-func (im *importer) examples(body *yaml.Node, all []*node, payload *node) {
+// examples adds examples of a payload.
+func (im *importer) examples(body *yaml.Node, all []*node) {
 	l := &yaml.Node{Kind: yaml.SequenceNode}
 	var seen []*node
 	for _, e := range all {
@@ -192,36 +192,10 @@ func (im *importer) examples(body *yaml.Node, all []*node, payload *node) {
 		if item == nil {
 			continue
 		}
-		im.rekey(item, payload)
 		im.places[item] = e.place
 		l.Content = append(l.Content, item)
 	}
 	if l.Content != nil {
 		im.add(body, "examples", l, all[0].place)
-	}
-}
-
-// rekey gives the objects of an example the names of fields, where properties have others.
-func (im *importer) rekey(example *yaml.Node, schema *node) {
-	switch example.Kind {
-	case yaml.SequenceNode:
-		for _, item := range example.Content {
-			if items := schema.get("items"); items.is(object) {
-				im.rekey(item, im.look(items).schema)
-			}
-		}
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(example.Content); i += 2 {
-			property := schema.get("properties").get(example.Content[i].Value)
-			if property == nil {
-				property = schema.get("additionalProperties")
-			}
-			if name := im.renamed[property]; name != "" {
-				example.Content[i].Value = name
-			}
-			if property.is(object) {
-				im.rekey(example.Content[i+1], im.look(property).schema)
-			}
-		}
 	}
 }

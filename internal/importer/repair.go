@@ -98,10 +98,10 @@ func (m *repairer) repair(f *diag.Finding) {
 		}
 	}
 	for i, s := range slices.Backward(path) {
-		if m.isField(path[:i+1]) && s.value.Value != "json" {
+		if m.isField(path[:i+1]) && !isAnyJSON(s.value) {
 			m.refuse(s, f, "the field takes any JSON")
 			m.gone[s.value] = true
-			s.in.Content[find(s.in, s.key.Value)] = textNode("json")
+			s.in.Content[find(s.in, s.key.Value)] = anyJSON(s.value)
 			return
 		}
 	}

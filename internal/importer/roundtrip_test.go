@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/export"
 	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // catalogues are all in the repository that have no findings, by their path.
@@ -139,5 +141,83 @@ schedules:
 	requireLoads(t, result)
 	if text := string(result.Catalogue); strings.Count(text, "nightly") != 1 || len(result.Findings) == 0 {
 		t.Errorf("of a name that is there twice: %v\n%s", result.Findings, text)
+	}
+}
+
+// The names in the JSON of a document are those of the catalogue, and of the document that is exported from it.
+func TestEveryNameOfADocumentComesBack(t *testing.T) {
+	names := []string{"orderId", "CustomerID", "order-no", "a.b", "with blank", "größe", "日本", "@type", "$ref", "_id", "x:y", "<b>", "-", "2nd", "+1", "URL", "a[0]", "{x}", "#", "%", "*", "~", "null", "yes", "key: value", "if"}
+	var source, want strings.Builder
+	source.WriteString(`{"title": "order.placed", "type": "object", "properties": {`)
+	for i, name := range names {
+		if i > 0 {
+			source.WriteString(",")
+		}
+		fmt.Fprintf(&source, `%q: {"type": "string"}`, name)
+		fmt.Fprintln(&want, name)
+	}
+	source.WriteString("}}")
+	document := strings.Replace(source.String(), `"order-no": {"type": "string"}`, `"order-no": {"type": "object", "properties": {"inPlace": {"type": "string"}}}`, 1)
+	result := importer.JSONSchema("order.json", []byte(document), importer.Options{})
+	if len(result.Findings) > 0 {
+		t.Fatal(result.Findings)
+	}
+	c, findings := parse.Text("events.yaml", result.Catalogue)
+	if findings != nil {
+		t.Fatalf("%v\n%s", findings, result.Catalogue)
+	}
+	var got strings.Builder
+	for _, f := range c.Events[0].Fields {
+		fmt.Fprintln(&got, f.Name.V)
+	}
+	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, result.Catalogue)
+	}
+	exported, err := export.JSONSchema(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, "inPlace") {
+		if !strings.Contains(string(exported), string(plainjson.Quote(name))+": {") {
+			t.Errorf("%s is not in what is exported:\n%s", name, exported)
+		}
+	}
+}
+
+// Keys of a document are paths of names in JSON.
+func TestKeysAreImportedByTheirNamesInTheCatalogue(t *testing.T) {
+	const source = `version: 1
+package: events
+json_names: camel
+types:
+  Who: { fields: { id_no: { type: string, json: No. } } }
+limits:
+  bank: { at_once: 4 }
+events:
+  order.placed:
+    partition_by: order_id
+    dedupe_by: the_key
+    limits: [{ limit: bank, by: sent_to.zip_code }]
+    payload:
+      order_id: string
+      the_key: { type: string, json: KEY }
+      who_did: Who
+      sent_to: { fields: { zip_code: string } }
+    subscriptions:
+      pay: { limits: [{ limit: bank, by: who_did.id_no }] }
+`
+	c, findings := parse.Text("events.yaml", []byte(source))
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	document, err := export.AsyncAPI(c, export.Info{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(importer.AsyncAPI("export.json", document, importer.Options{Package: "events"}).Catalogue)
+	for _, want := range []string{"partition_by: order_id\n", "dedupe_by: key\n", "by: sent_to.zip_code", "by: who_did.no ", `key: { type: string, json: KEY }`, "json_names: camel\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in:\n%s\n%s", want, text, document)
+		}
 	}
 }

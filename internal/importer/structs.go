@@ -6,8 +6,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -66,25 +64,21 @@ func (im *importer) mapType(s *node, at spot) typing {
 // fields makes fields of the properties of a struct, whose Go name is given.
 func (im *importer) fields(s *node, goName string) *yaml.Node {
 	fields := mapping()
-	taken := names{}
-	for _, p := range s.get("properties").properties() {
-		taken[p.name] = true // those that can stay come before those that have to change
-	}
+	called := newFieldNames(s)
 	required := im.required(s)
 	for _, p := range s.get("properties").properties() {
-		name := im.fieldName(p.name, p.at, taken)
+		name := im.fieldName(p.name, p.at, called)
 		if name == "" {
 			continue
 		}
-		im.renamed[p.value] = name
 		t := im.typeOf(p.value, spot{goName: goName, field: name})
-		im.add(fields, name, im.field(t, name, required[p.name]), p.at)
+		im.addField(fields, name, p.name, im.field(t, name, required[p.name]), p.at)
 		delete(required, p.name)
 	}
 	for _, r := range s.get("required").elements() {
 		if r.is(text) && required[r.text] {
-			if name := im.fieldName(r.text, r.place, taken); name != "" {
-				im.add(fields, name, textNode("json"), r.place)
+			if name := im.fieldName(r.text, r.place, called); name != "" {
+				im.addField(fields, name, r.text, textNode("json"), r.place)
 			}
 			delete(required, r.text)
 		}
@@ -111,39 +105,6 @@ func (im *importer) required(s *node) map[string]bool {
 		}
 	}
 	return required
-}
-
-// fieldName is the name of a property as a field; empty after a finding if it cannot
-// have one.
-func (im *importer) fieldName(name string, at diag.Place, taken names) string {
-	if catalog.FieldName.MatchString(name) {
-		return name
-	}
-	field := snake(signed(name))
-	if !catalog.FieldName.MatchString(field) {
-		im.report(at, rules.ImportName, "the property %s cannot be a field, and is left out", quoted(name)).
-			Hint = "a field has lower-case letters, digits and _, and begins with a letter"
-		im.rename(aKey, name, "", at)
-		return ""
-	}
-	field = taken.unique(field)
-	im.report(at, rules.ImportName, "the property %s becomes the field %s", quoted(name), field)
-	im.rename(aKey, name, field, at)
-	return field
-}
-
-// signed spells out what a name begins with, if no field can begin with that: +1, -1, 2fa.
-func signed(name string) string {
-	digits := strings.TrimLeft(name, "+-")
-	switch {
-	case digits == "" || digits[0] < '0' || digits[0] > '9':
-		return name
-	case digits == name:
-		return "n" + name
-	case name[0] == '+':
-		return "plus " + digits
-	}
-	return "minus " + digits
 }
 
 // field is the value of a field: the text of its type, or a mapping with the type

@@ -12,10 +12,9 @@ import (
 
 // variants are what a schema can be one of.
 type variants struct {
-	key   string // that tells them apart
-	field string // the same as a name of the language
-	at    diag.Place
-	all   []variant
+	key string // that tells them apart
+	at  diag.Place
+	all []variant
 }
 
 type variant struct {
@@ -40,11 +39,8 @@ func (im *importer) variantsOf(s *node) *variants {
 	case v == nil:
 		return nil
 	}
-	v.field = v.key
-	if !catalog.FieldName.MatchString(v.key) {
-		if v.field = im.fieldName(v.key, v.at, names{}); v.field == "" {
-			return nil
-		}
+	if im.fieldName(v.key, v.at, newFieldNames(nil)) == "" {
+		return nil
 	}
 	return v
 }
@@ -223,8 +219,8 @@ func withoutText(n *node, text string) *node {
 func (im *importer) union(u use, v *variants, name string) *yaml.Node {
 	body := mapping()
 	im.say(body, u, saying{name: name})
-	if v.field != "type" {
-		im.add(body, "discriminator", textNode(v.field), v.at)
+	if v.key != "type" {
+		im.add(body, "discriminator", textNode(v.key), v.at)
 	}
 	oneOf := mapping()
 	used := map[string]bool{}

@@ -57,7 +57,7 @@ func (n *neighbours) findKey() {
 		}
 		all++
 		for _, f := range e.Fields {
-			if name := f.Name.V; isLink(f) && (strings.HasSuffix(name, "_id") || e.PartitionBy == f) {
+			if name := f.Label(); isLink(f) && (strings.HasSuffix(name, "_id") || e.PartitionBy == f) {
 				having[name] = append(having[name], e)
 			}
 		}

@@ -62,7 +62,7 @@ events:
 				return
 			}
 			finding := p.report(subject, f.Name.Pos, "use another type, or deprecate the field too",
-				"field %s of %s is of type %s, which is deprecated", f.Name.V, owner, t.Name.V)
+				"field %s of %s is of type %s, which is deprecated", f.Label(), owner, t.Name.V)
 			p.see(finding, t.Deprecated.Pos, "the reason is here")
 		})
 	},

@@ -61,7 +61,7 @@ events:
 	check: func(p *pass) {
 		p.eachField(func(owner, subject string, f *catalog.Field) {
 			if f.Doc == "" {
-				p.report(subject, f.Name.Pos, "write it as { type: "+inBraces(f.Type.Text)+", doc: … }", "field %s of %s has no doc", f.Name.V, owner)
+				p.report(subject, f.Name.Pos, "write it as { type: "+inBraces(f.Type.Text)+", doc: … }", "field %s of %s has no doc", f.Label(), owner)
 			}
 		})
 	},

@@ -72,7 +72,7 @@ func startWithoutLink(p *pass, e *catalog.Event) *catalog.Event {
 			continue
 		}
 		linked := slices.ContainsFunc(start.Fields, func(a *catalog.Field) bool {
-			return isLink(a) && hasField(e.Fields, a.Name.V)
+			return isLink(a) && hasField(e.Fields, a.Label())
 		})
 		if !linked {
 			return start
@@ -106,7 +106,7 @@ func isLink(f *catalog.Field) bool {
 // hasField reports whether one of the fields, or a field of a struct among them, has one of the names.
 func hasField(fields []*catalog.Field, names ...string) bool {
 	return slices.ContainsFunc(fields, func(f *catalog.Field) bool {
-		if slices.Contains(names, f.Name.V) {
+		if slices.Contains(names, f.Label()) {
 			return true
 		}
 		return f.Type.Kind == catalog.Named && slices.ContainsFunc(f.Type.Named.Fields, func(below *catalog.Field) bool {

@@ -24,9 +24,9 @@ events:
 			if f.Sensitive.Written() {
 				return // somebody has thought of it
 			}
-			if word := among(f.Name.V, secretWords); word != "" {
+			if word := among(f.Label(), secretWords); word != "" {
 				p.report(subject, f.Name.Pos, "leave it out, send a reference to where it is kept, or mark it sensitive: true",
-					"field %s of %s looks like a secret", f.Name.V, owner)
+					"field %s of %s looks like a secret", f.Label(), owner)
 			}
 		})
 	},
@@ -47,10 +47,10 @@ events:
   payment.captured: { payload: { amount: int64, price_ratio: float64 } }`,
 	check: func(p *pass) {
 		p.eachField(func(owner, subject string, f *catalog.Field) {
-			words := strings.Split(f.Name.V, "_")
+			words := strings.Split(f.Label(), "_")
 			if bottom(f.Type).Kind == catalog.Float64 && slices.Contains(moneyWords, words[len(words)-1]) {
 				p.report(subject, f.Name.Pos, "count in the smallest unit, as an int64",
-					"field %s of %s looks like money and is a %s", f.Name.V, owner, f.Type.Text)
+					"field %s of %s looks like money and is a %s", f.Label(), owner, f.Type.Text)
 			}
 		})
 	},
@@ -170,8 +170,8 @@ events:
 			}
 			for _, other := range p.neighbours(e).partitioned {
 				if field := gap(e, other); field != nil {
-					f := p.report(e.Name.V, e.Name.Pos, "add partition_by: "+field.Name.V,
-						"event %s is not partitioned by its field %s, but event %s is", e.Name.V, field.Name.V, other.Name.V)
+					f := p.report(e.Name.V, e.Name.Pos, "add partition_by: "+field.Label(),
+						"event %s is not partitioned by its field %s, but event %s is", e.Name.V, field.Label(), other.Name.V)
 					p.see(f, other.Name.Pos, "event %s is here", other.Name.V)
 					break
 				}
@@ -192,8 +192,8 @@ events:
 		for _, e := range p.Events {
 			if f := e.DedupeBy; f != nil && (f.Type.Kind == catalog.Bool || f.Type.Kind == catalog.Named) {
 				found := p.report(e.Name.V, e.Name.Pos, "name a field that is different for each event, such as an id",
-					"the dedupe key of event %s is its field %s, which has few values", e.Name.V, f.Name.V)
-				p.see(found, f.Name.Pos, "field %s is here", f.Name.V)
+					"the dedupe key of event %s is its field %s, which has few values", e.Name.V, f.Label())
+				p.see(found, f.Name.Pos, "field %s is here", f.Label())
 			}
 		}
 	},
@@ -214,7 +214,7 @@ events:
 					return
 				}
 				found := p.report(e.Name.V, f.Name.Pos, "name a field that is not sensitive, such as an id",
-					"the %s of event %s is its field %s, which is sensitive", key, e.Name.V, f.Name.V)
+					"the %s of event %s is its field %s, which is sensitive", key, e.Name.V, f.Label())
 				p.see(found, f.Sensitive.Pos, "it is sensitive because of this")
 			}
 			report("partition key", e.PartitionBy)
@@ -232,7 +232,7 @@ func gap(e, other *catalog.Event) *catalog.Field {
 		return nil
 	}
 	for _, f := range e.Fields {
-		if f.Name.V == other.PartitionBy.Name.V && f.Type.Text == other.PartitionBy.Type.Text {
+		if f.Label() == other.PartitionBy.Label() && f.Type.Text == other.PartitionBy.Type.Text {
 			return f
 		}
 	}

@@ -64,7 +64,7 @@ func (m *maker) field(f *catalog.Field) (json.RawMessage, bool) {
 		return nil, false
 	}
 	before := m.wrong
-	text := m.value(f.Type, f.Name.V, f.Constraints, 0)
+	text := m.value(f.Type, f.Label(), f.Constraints, 0)
 	var c checker
 	c.constraints(f, text)
 	m.wrong += len(c.problems)

@@ -68,11 +68,11 @@ func TestTypesAreReadInFileOrderAndResolved(t *testing.T) {
 		Doc: "An amount of money.",
 		Fields: []*catalog.Field{
 			{
-				Name: catalog.Value[string]{V: "amount", Pos: at(14, 7)}, GoName: "Amount",
+				Name: catalog.Value[string]{V: "amount", Pos: at(14, 7)}, Local: catalog.Value[string]{V: "amount", Pos: at(14, 7)}, GoName: "Amount",
 				Type: &catalog.TypeRef{Kind: catalog.Int64, Text: "int64", Pos: at(14, 17)},
 			},
 			{
-				Name: catalog.Value[string]{V: "currency", Pos: at(15, 7)}, GoName: "Currency", Doc: "What it is counted in.",
+				Name: catalog.Value[string]{V: "currency", Pos: at(15, 7)}, Local: catalog.Value[string]{V: "currency", Pos: at(15, 7)}, GoName: "Currency", Doc: "What it is counted in.",
 				Type: &catalog.TypeRef{Kind: catalog.Named, Named: currency, Text: "Currency", Pos: at(15, 25)},
 			},
 		},

@@ -119,17 +119,17 @@ func (r *reader) checkFieldCollisions(what string, fields []*catalog.Field) {
 			names = append(names, catalog.DefaultName(f))
 		}
 		for _, name := range names {
-			at := r.nameAt(f.Name)
+			at := r.nameAt(f.Local)
 			first := owner[name]
 			switch {
 			case methodNames[name]:
-				r.report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs use for a method", f.Name.V, what, name).
+				r.report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs use for a method", f.Label(), what, name).
 					Hint = "rename it, or give it another go_name"
 			case first == nil:
 				owner[name] = f
 			default:
-				r.report(at, rules.Collision, "field %s of %s makes the Go name %s, and so does field %s", f.Name.V, what, name, first.Name.V).
-					See(r.nameAt(first.Name), "field %s is here", first.Name.V).
+				r.report(at, rules.Collision, "field %s of %s makes the Go name %s, and so does field %s", f.Label(), what, name, first.Label()).
+					See(r.nameAt(first.Local), "field %s is here", first.Label()).
 					Hint = "rename one of them, or give it another go_name"
 			}
 		}

@@ -56,22 +56,23 @@ func (r *reader) event(e entry) *catalog.Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "json_names", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	ev := &catalog.Event{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
 	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
 	ev.GoName = r.ownGoName(o, ev.GoName)
 	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
 	ev.Reserved = r.reserved(o)
+	names := r.jsonNames(o, r.namesIn(e.key))
 	payloadOK := true
 	if payload, ok := o.entries["payload"]; ok {
 		before := len(r.findings)
-		ev.Fields = r.fields(payload.value, owner{what: "payload of " + o.what, goName: ev.GoName}, ev.Reserved)
+		ev.Fields = r.fields(payload.value, owner{what: "payload of " + o.what, goName: ev.GoName, json: names}, ev.Reserved)
 		r.resolve()
 		payloadOK = len(r.findings) == before
 	}
 	ev.Result = r.result(o)
-	ev.History = r.history(o, ev)
+	ev.History = r.history(o, ev, names)
 	r.resolve()
 	r.brokenPayloads[ev] = !payloadOK
 	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.typesOK)

@@ -68,9 +68,7 @@ func (r *reader) fieldNames(items []*yaml.Node, what string) []catalog.Value[str
 		name, ok := r.text(item, "a name in "+what)
 		switch {
 		case !ok:
-		case !catalog.FieldName.MatchString(name.V):
-			r.report(r.place(item), rules.BadName, "%s in %s is not a valid name of a field", label(name.V), what).
-				Hint = fieldNameHint
+		case !r.checkJSONName(item, name.V, "%s in "+what):
 		case first[name.V] != nil:
 			r.report(r.place(item), rules.DuplicateName, "%s is already in %s", name.V, what).
 				See(r.place(first[name.V]), "it is here")
@@ -83,39 +81,52 @@ func (r *reader) fieldNames(items []*yaml.Node, what string) []catalog.Value[str
 }
 
 // checkFieldNames reports a name that stands for two fields in stored JSON, and fields that have a
-// reserved name, or had one.
+// reserved name, or had one. The case of names does not count, as for decoders, except that a field can have
+// had its own name in another case.
 func (r *reader) checkFieldNames(what string, fields []*catalog.Field, reserved []catalog.Value[string]) {
 	type holder struct {
-		what string
-		at   diag.Place
-		hint string // if it is reserved
+		what  string
+		at    diag.Place
+		hint  string // if it is reserved
+		field *catalog.Field
 	}
+	r.checkJSONCollisions(what, fields)
 	held := map[string]holder{}
 	for _, f := range fields {
-		held[f.Name.V] = holder{"the name of field " + f.Name.V, r.nameAt(f.Name), "stored events may hold another value under this name: choose another one"}
+		held[catalog.FoldJSONName(f.Name.V)] = holder{nameOf(f), r.jsonNameAt(f), "stored events may hold another value under this name: choose another one", f}
 	}
 	for _, f := range fields {
 		for _, was := range f.Was {
 			if was.V == f.Name.V {
-				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s has its present name %s in was", f.Name.V, what, was.V).
-					See(r.nameAt(f.Name), "it is here").
+				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s has its present name %s in was", f.Label(), what, was.V).
+					See(r.jsonNameAt(f), "it is here").
 					Hint = "remove it from was"
 				continue
 			}
-			if first, taken := held[was.V]; taken {
-				r.report(r.nameAt(was), rules.DuplicateName, "former name %[3]s of field %[1]s of %[2]s is also %[4]s", f.Name.V, what, was.V, first.what).
+			key := catalog.FoldJSONName(was.V)
+			if first, taken := held[key]; taken && first.field != f {
+				r.report(r.nameAt(was), rules.DuplicateName, "former name %[3]s of field %[1]s of %[2]s is also %[4]s", f.Label(), what, was.V, first.what).
 					See(first.at, "it is here").
 					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
 				continue
+			} else if !taken {
+				held[key] = holder{"a former name of field " + f.Label(), r.nameAt(was), "keep it under was if this field had the name, and under reserved if another one had it", f}
 			}
-			held[was.V] = holder{"a former name of field " + f.Name.V, r.nameAt(was), "keep it under was if this field had the name, and under reserved if another one had it"}
 		}
 	}
 	for _, name := range reserved {
-		if first, taken := held[name.V]; taken {
+		if first, taken := held[catalog.FoldJSONName(name.V)]; taken {
 			r.report(first.at, rules.ReservedField, "%s is %s of %s, and is reserved there", name.V, first.what, what).
 				See(r.nameAt(name), "it is reserved here").
 				Hint = first.hint
 		}
 	}
+}
+
+// nameOf says whose name in JSON a name is.
+func nameOf(f *catalog.Field) string {
+	if f.Label() == f.Name.V {
+		return "the name of field " + f.Name.V
+	}
+	return "the JSON name of field " + f.Label()
 }

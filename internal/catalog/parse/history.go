@@ -35,7 +35,7 @@ func (r *reader) eventVersion(o object) catalog.Value[int] {
 }
 
 // history reads `history:`, which has an entry for each version before the present one.
-func (r *reader) history(o object, ev *catalog.Event) []*catalog.OldShape {
+func (r *reader) history(o object, ev *catalog.Event, names catalog.JSONNames) []*catalog.OldShape {
 	e, written := o.entries["history"]
 	if !written {
 		if ev.Version.V > 1 {
@@ -68,7 +68,7 @@ func (r *reader) history(o object, ev *catalog.Event) []*catalog.OldShape {
 			continue
 		}
 		entries[number.V] = key
-		shapes[number.V] = r.oldShape(o, ev, number, key, value)
+		shapes[number.V] = r.oldShape(o, ev, names, number, key, value)
 	}
 	r.checkHistory(o, ev, e, entries, shapes)
 	var all []*catalog.OldShape
@@ -92,7 +92,7 @@ func (r *reader) versionNumber(key *yaml.Node, what string) (catalog.Value[int],
 
 // oldShape reads the payload that an event had. It returns nil for one that was
 // dropped.
-func (r *reader) oldShape(o object, ev *catalog.Event, version catalog.Value[int], key, n *yaml.Node) *catalog.OldShape {
+func (r *reader) oldShape(o object, ev *catalog.Event, names catalog.JSONNames, version catalog.Value[int], key, n *yaml.Node) *catalog.OldShape {
 	what := fmt.Sprintf("version %d of %s", version.V, o.what)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		if n.Value != dropped {
@@ -101,7 +101,7 @@ func (r *reader) oldShape(o object, ev *catalog.Event, version catalog.Value[int
 		}
 		return nil
 	}
-	old, _ := r.object(n, what, "doc", "payload")
+	old, _ := r.object(n, what, "doc", "json_names", "payload")
 	goName := ev.GoName + "V" + strconv.Itoa(version.V)
 	t := &catalog.Type{Name: catalog.Value[string]{V: goName, Pos: version.Pos}, GoName: goName, Inline: true}
 	t.Doc = fmt.Sprintf("%s is the payload that %s had in version %d.", goName, ev.Name.V, version.V)
@@ -111,7 +111,7 @@ func (r *reader) oldShape(o object, ev *catalog.Event, version catalog.Value[int
 	}
 	r.inlines = append(r.inlines, t)
 	if payload, ok := old.entries["payload"]; ok {
-		t.Fields = r.fields(payload.value, owner{what: "payload of " + what, goName: goName}, nil)
+		t.Fields = r.fields(payload.value, owner{what: "payload of " + what, goName: goName, json: r.jsonNames(old, names)}, nil)
 	}
 	return shape
 }

@@ -31,11 +31,11 @@ func (k keyField) of(r *reader, o object, fields []*catalog.Field, payloadOK boo
 	}
 	var names []string
 	for _, f := range fields {
-		if f.Name.V == name.V {
+		if f.Label() == name.V {
 			k.checkType(r, e, o.what, f)
 			return f
 		}
-		names = append(names, f.Name.V)
+		names = append(names, f.Label())
 	}
 	if payloadOK {
 		f := r.report(r.place(e.value), k.rule, "%s of %s names %q, which is not a field of its payload", k.name, o.what, name.V)
@@ -48,11 +48,11 @@ func (k keyField) checkType(r *reader, e entry, what string, f *catalog.Field) {
 	at := r.place(e.value)
 	switch {
 	case f.Type.Optional:
-		r.report(at, k.rule, "%s of %s names %s, which is optional", k.name, what, f.Name.V).
+		r.report(at, k.rule, "%s of %s names %s, which is optional", k.name, what, f.Label()).
 			See(r.typeAt(f.Type), "the field is here").
 			Hint = "choose a required field: " + k.need
 	case !canBeKey(f.Type):
-		r.report(at, k.rule, "%s of %s names %s, which has type %s", k.name, what, f.Name.V, f.Type.Text).
+		r.report(at, k.rule, "%s of %s names %s, which has type %s", k.name, what, f.Label(), f.Type.Text).
 			See(r.typeAt(f.Type), "the field is here").
 			Hint = keyTypes
 	}

@@ -97,10 +97,10 @@ func (r *reader) fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyF
 func fieldNamed(fields []*catalog.Field, name string) (*catalog.Field, []string) {
 	var names []string
 	for _, f := range fields {
-		if f.Name.V == name {
+		if f.Label() == name {
 			return f, nil
 		}
-		names = append(names, f.Name.V)
+		names = append(names, f.Label())
 	}
 	return nil, names
 }

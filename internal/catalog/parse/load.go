@@ -77,18 +77,19 @@ type reader struct {
 	// eventsIncomplete is set if the name of an event was refused: it may be
 	// the one that a policy is for.
 	eventsIncomplete bool
-	brokenPayloads   map[*catalog.Event]bool   // events with findings about their payloads
-	brokenKeys       map[*catalog.Event]bool   // events with findings about their partition_by
-	inlines          []*catalog.Type           // the structs in place so far
-	initialisms      []string                  // those of the catalogue
-	limits           map[string]*catalog.Limit // by name, and those with a broken body, too
-	misspelt         int                       // unknown types and unused policies so far
-	later            []func()                  // what has to wait until all types are known
-	subscribed       map[string]subscribed     // the subscriptions so far, by name
-	groups           []*catalog.Group          // of subscriptions, so far
-	members          map[*catalog.Group]int    // how many subscriptions name them
-	classes          []*catalog.ErrorClass     // the error classes so far
-	formerKeys       []*catalog.FormerKey      // the keys with their former names so far
+	brokenPayloads   map[*catalog.Event]bool      // events with findings about their payloads
+	brokenKeys       map[*catalog.Event]bool      // events with findings about their partition_by
+	inlines          []*catalog.Type              // the structs in place so far
+	initialisms      []string                     // those of the catalogue
+	styles           map[string]catalog.JSONNames // the JSON names of files
+	limits           map[string]*catalog.Limit    // by name, and those with a broken body, too
+	misspelt         int                          // unknown types and unused policies so far
+	later            []func()                     // what has to wait until all types are known
+	subscribed       map[string]subscribed        // the subscriptions so far, by name
+	groups           []*catalog.Group             // of subscriptions, so far
+	members          map[*catalog.Group]int       // how many subscriptions name them
+	classes          []*catalog.ErrorClass        // the error classes so far
+	formerKeys       []*catalog.FormerKey         // the keys with their former names so far
 	findings         diag.Findings
 }
 
@@ -112,6 +113,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	c.Imports = r.imports(root)
 	r.checkImportPaths(c)
 	c.Packages = r.packages(parts, c.Package)
+	r.readJSONNames(parts)
 	before := len(r.findings)
 	c.Types = r.typeSection(parts)
 	r.typesOK = len(r.findings) == before && !r.incomplete

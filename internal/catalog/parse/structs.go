@@ -13,13 +13,14 @@ import (
 const fieldNameHint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
 
 // fieldKeys are the keys of a field that is written as a mapping.
-var fieldKeys = append([]string{"type", "fields", "reserved", "doc", "deprecated", "go_name", "was", "sensitive", "personal", "default"}, constraintKeys...)
+var fieldKeys = append([]string{"type", "fields", "reserved", "doc", "deprecated", "go_name", "json", "was", "sensitive", "personal", "default"}, constraintKeys...)
 
 // owner says to what fields belong.
 type owner struct {
 	what   string // for messages: payload of event order.placed
 	goName string // of the struct
-	depth  int    // how many structs in place are around it
+	json   catalog.JSONNames
+	depth  int // how many structs in place are around it
 }
 
 // fields reads a payload or the fields of a struct, in which some names are reserved.
@@ -40,11 +41,14 @@ func (r *reader) fields(n *yaml.Node, of owner, reserved []catalog.Value[string]
 // field reads one field: the text of its type, or a mapping with the type and more. It has no Type
 // after a finding about that.
 func (r *reader) field(e entry, of owner) *catalog.Field {
-	f := &catalog.Field{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
+	local := catalog.Value[string]{V: e.name, Pos: r.position(e.key)}
+	f := &catalog.Field{Name: local, Local: local, JSONNames: of.json, GoName: r.goName(e.name)}
 	here := "field " + label(e.name) + " of " + of.what
 	if !catalog.FieldName.MatchString(e.name) {
 		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", here).
 			Hint = fieldNameHint
+	} else {
+		f.Name.V = of.json.Of(e.name)
 	}
 	if e.value.Kind != yaml.MappingNode {
 		f.Type, f.Doc = r.typeRef(e.value, here, nil), r.commentAbove(e.key)
@@ -58,6 +62,9 @@ func (r *reader) field(e entry, of owner) *catalog.Field {
 func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
 	o, _ := r.object(e.value, here, fieldKeys...)
 	f.Doc, f.Deprecated, f.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, f.GoName)
+	if f.OwnJSON = r.ownJSONName(o); f.OwnJSON.Written() {
+		f.Name.V = f.OwnJSON.V
+	}
 	f.Was = r.former(o)
 	f.Sensitive, f.Personal = r.flag(o, "sensitive"), r.flag(o, "personal")
 	inline := r.inline(o, f, of)
@@ -97,7 +104,7 @@ func (r *reader) inline(o object, f *catalog.Field, of owner) *catalog.Type {
 		}
 		return nil
 	}
-	return r.inlineStruct(o, e, catalog.Value[string]{V: of.goName + f.GoName, Pos: f.Name.Pos}, owner{what: o.what, depth: of.depth + 1})
+	return r.inlineStruct(o, e, catalog.Value[string]{V: of.goName + f.GoName, Pos: f.Name.Pos}, owner{what: o.what, depth: of.depth + 1, json: of.json})
 }
 
 // inlineStruct reads a struct that is written in place: the fields, and what is reserved beside them in o.

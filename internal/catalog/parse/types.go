@@ -36,19 +36,20 @@ var typeForms = []string{"fields", "enum", "one_of", "go"}
 const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of) or a custom Go type (go)"
 
 func (r *reader) typeBody(e entry, t *catalog.Type) {
-	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "discriminator", "type", "reserved"}, typeForms...)...)
+	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "json_names", "discriminator", "type", "reserved"}, typeForms...)...)
 	if !ok {
 		return
 	}
 	t.Doc, t.Deprecated, t.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName)
+	names := r.jsonNames(o, r.namesIn(e.key))
 	switch form := r.typeForm(e, o); form {
 	case "fields":
 		t.Reserved = r.reserved(o)
-		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName}, t.Reserved)
+		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName, json: names}, t.Reserved)
 	case "enum":
 		t.Values = r.enumValues(o.entries[form].value, t)
 	case "one_of":
-		r.union(o, t)
+		r.union(o, t, names)
 	case "go":
 		r.custom(o, t)
 	}
@@ -78,6 +79,10 @@ func (r *reader) typeForm(e entry, o object) string {
 			r.report(r.place(extra.key), rules.Conflict, "%s has %s and %s", o.what, form, key).
 				Hint = key + " belongs to a type with " + of
 		}
+	}
+	if extra, written := o.entries["json_names"]; written && (form == "enum" || form == "go") {
+		r.report(r.place(extra.key), rules.Conflict, "%s has %s and json_names", o.what, form).
+			Hint = "json_names is for fields: it belongs to a type with fields or one_of"
 	}
 	return form
 }

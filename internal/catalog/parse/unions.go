@@ -11,13 +11,12 @@ import (
 const defaultDiscriminator = "type"
 
 // union reads `one_of:` and `discriminator:`.
-func (r *reader) union(o object, t *catalog.Type) {
+func (r *reader) union(o object, t *catalog.Type, names catalog.JSONNames) {
 	t.Discriminator = catalog.Value[string]{V: defaultDiscriminator}
 	if e, ok := o.entries["discriminator"]; ok {
 		name, ok := r.text(e.value, "discriminator of "+o.what)
-		if ok && !catalog.FieldName.MatchString(name.V) {
-			r.report(r.place(e.value), rules.BadName, "discriminator %s of %s is not a valid name of a field", label(name.V), o.what).
-				Hint = "use lower-case letters, digits and _, and begin with a letter, as in kind"
+		if ok {
+			r.checkJSONName(e.value, name.V, "discriminator %s of "+o.what)
 		}
 		t.Discriminator = name
 	}
@@ -34,7 +33,7 @@ func (r *reader) union(o object, t *catalog.Type) {
 			continue
 		}
 		v := &catalog.Variant{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}
-		if v.Type = r.variantType(e, t, "variant "+e.name+" of "+o.what); v.Type != nil {
+		if v.Type = r.variantType(e, t, names, "variant "+e.name+" of "+o.what); v.Type != nil {
 			t.Variants = append(t.Variants, v)
 		}
 	}
@@ -42,7 +41,7 @@ func (r *reader) union(o object, t *catalog.Type) {
 }
 
 // variantType reads the name of a struct, or a struct in place.
-func (r *reader) variantType(e entry, union *catalog.Type, what string) *catalog.Type {
+func (r *reader) variantType(e entry, union *catalog.Type, names catalog.JSONNames, what string) *catalog.Type {
 	if e.value.Kind == yaml.MappingNode {
 		o, _ := r.object(e.value, what, "fields", "reserved", "doc", "deprecated", "go_name")
 		name := r.ownGoName(o, r.goName(e.name))
@@ -50,7 +49,7 @@ func (r *reader) variantType(e entry, union *catalog.Type, what string) *catalog
 		if !ok {
 			return nil
 		}
-		t := r.inlineStruct(o, fields, catalog.Value[string]{V: union.GoName + name, Pos: r.position(e.key)}, owner{what: what, depth: 1})
+		t := r.inlineStruct(o, fields, catalog.Value[string]{V: union.GoName + name, Pos: r.position(e.key)}, owner{what: what, depth: 1, json: names})
 		t.Doc, t.Deprecated = r.doc(e.key, o), r.deprecated(o)
 		return t
 	}
@@ -86,13 +85,13 @@ func (r *reader) checkVariants(t *catalog.Type, what string) {
 		}
 		first[v.Type] = v
 		for _, f := range v.Type.Fields {
-			if f.Name.V == t.Discriminator.V {
+			if catalog.SameJSONName(f.Name.V, t.Discriminator.V) {
 				r.report(at, rules.Union, "variant %s of %s has a field %s, which is the name of the discriminator", v.Name.V, what, f.Name.V).
-					See(r.nameAt(f.Name), "the field is here").
+					See(r.nameAt(f.Local), "the field is here").
 					Hint = "rename the field, or choose another key with discriminator"
 			}
 			for _, was := range f.Was {
-				if was.V == t.Discriminator.V {
+				if catalog.SameJSONName(was.V, t.Discriminator.V) {
 					r.report(at, rules.Union, "variant %s of %s has a field %s with the former name %s, which is the name of the discriminator", v.Name.V, what, f.Name.V, was.V).
 						See(r.nameAt(was), "the former name is here").
 						Hint = "remove the former name, or choose another key with discriminator"

@@ -31,6 +31,7 @@ type (
 	}
 	fieldObject struct {
 		Name       string `json:"name"`
+		JSON       string `json:"json,omitempty"` // its name in JSON, if that is another
 		Type       string `json:"type"`
 		Optional   bool   `json:"optional,omitempty"`
 		Doc        string `json:"doc,omitempty"`
@@ -80,10 +81,10 @@ func eventObjectOf(e *catalog.Event) eventObject {
 		Version: e.Version.V, Aliases: texts(e.Aliases), Payload: fieldObjects(e.Fields), Reserved: texts(e.Reserved), Settings: settingObjects(e.Settings),
 	}
 	if e.PartitionBy != nil {
-		o.PartitionBy = e.PartitionBy.Name.V
+		o.PartitionBy = e.PartitionBy.Label()
 	}
 	if e.DedupeBy != nil {
-		o.DedupeBy = e.DedupeBy.Name.V
+		o.DedupeBy = e.DedupeBy.Label()
 	}
 	if e.Result != nil {
 		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Doc}
@@ -117,7 +118,15 @@ func eventObjectOf(e *catalog.Event) eventObject {
 func fieldObjects(fields []*catalog.Field) []fieldObject {
 	objects := []fieldObject{}
 	for _, f := range fields {
-		objects = append(objects, fieldObject{f.Name.V, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
+		objects = append(objects, fieldObject{f.Label(), jsonName(f), f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
 	}
 	return objects
+}
+
+// jsonName returns the name of a field in JSON, or "" if it has no other.
+func jsonName(f *catalog.Field) string {
+	if f.Name.V == f.Label() {
+		return ""
+	}
+	return f.Name.V
 }

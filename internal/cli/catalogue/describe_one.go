@@ -68,10 +68,10 @@ func facts(e *catalog.Event) *terminal.Table {
 	row("tags", strings.Join(texts(e.Tags), ", "))
 	row("policy", deliveryInShort(e.Settings))
 	if e.PartitionBy != nil {
-		row("in order by", e.PartitionBy.Name.V)
+		row("in order by", e.PartitionBy.Label())
 	}
 	if e.DedupeBy != nil {
-		row("dedupe key", e.DedupeBy.Name.V)
+		row("dedupe key", e.DedupeBy.Label())
 	}
 	for _, use := range e.Settings.Limits.V {
 		row("limit "+use.String(), use.Meaning())
@@ -112,6 +112,9 @@ func fieldTable(fields []*catalog.Field) *terminal.Table {
 		if len(f.Was) > 0 {
 			doc = strings.TrimSpace("Formerly " + strings.Join(texts(f.Was), ", ") + ". " + doc)
 		}
+		if f.Name.V != f.Label() {
+			doc = strings.TrimSpace("In JSON: " + f.Name.V + ". " + doc)
+		}
 		switch {
 		case f.Sensitive.V && f.Personal.V:
 			doc = strings.TrimSpace("Sensitive, personal. " + doc)
@@ -123,7 +126,7 @@ func fieldTable(fields []*catalog.Field) *terminal.Table {
 		if f.Deprecated.Written() {
 			doc = strings.TrimSpace("Deprecated: " + f.Deprecated.V + " " + doc)
 		}
-		table.Row(f.Name.V, f.Type.Text, doc)
+		table.Row(f.Label(), f.Type.Text, doc)
 	}
 	return table
 }

@@ -38,9 +38,10 @@ const maxDocument = 64 << 20
 const statusKeys = 4
 
 const importHelp = `
-A field cannot have a name such as orderId. It would become order_id, and so
-would its key in the JSON, so that the payloads of other programs no longer fit.
-Import refuses that without --rename-keys.
+The keys of the JSON stay as they are. A property such as orderId becomes the
+field order_id, whose name in JSON is orderId. Few keys cannot be the name of a
+field in JSON, such as "a,b" and two that differ only in case: they would be
+left out. Import refuses that without --rename-keys.
 
 ` + cli.OutputHelp + `
 

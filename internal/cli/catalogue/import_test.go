@@ -23,18 +23,20 @@ package: orderplaced
 
 events:
   order_placed:
-    payload: { order_id: "uuid?", customer_name: "string?" }
+    payload: { order_id: "uuid?", customer_name: { type: "string?", json: customerName } }
 `
 
 func TestImportPrintsACatalogueAndReportsTheRest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema})
+	busgen(t, "import jsonschema order.yaml").Wants(t, 0, orderCatalogue, "")
+	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n"})
 	got := busgen(t, "import jsonschema order.yaml --rename-keys")
-	got.Wants(t, cli.StatusNo, orderCatalogue, `order.yaml:5:3: warning: 1 key of the JSON has changed: "customerName" becomes customer_name; payloads with the old keys lose these values [import-keys]
-    5 |   customerName: { type: string }
-      |   ^^^^^^^^^^^^
-order.yaml:5:3: warning: the property "customerName" becomes the field customer_name [import-name]
-    5 |   customerName: { type: string }
-      |   ^^^^^^^^^^^^
+	got.Wants(t, cli.StatusNo, orderCatalogue, `order.yaml:6:3: warning: 1 key of the JSON has changed: "a,b" is left out; payloads with the old keys lose these values [import-keys]
+    6 |   'a,b': { type: string }
+      |   ^^^
+order.yaml:6:3: warning: the property "a,b" cannot be a field, and is left out: Go's encoding/json cannot have ',' in the tag of a field [import-name]
+    6 |   'a,b': { type: string }
+      |   ^^^
 busgen: imported with 2 warnings in order.yaml
 `)
 	for command, want := range map[string]string{
@@ -49,17 +51,17 @@ busgen: imported with 2 warnings in order.yaml
 
 // Payloads of which every field is optional decode under any keys, and are empty then.
 func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
-	inFolder(t, map[string]string{"order.yaml": orderSchema + "  shipTo: { type: string }\n  a-b: { type: string }\n  billTo: { type: string }\n  +1: { type: integer }\n"})
+	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n  CustomerName: { type: string }\n  🙂: { type: string }\n  ×: { type: integer }\n"})
 	before := clitest.Snapshot(t)
 	for _, command := range []string{"import jsonschema order.yaml", "import jsonschema order.yaml -o events.yaml"} {
 		got := busgen(t, command)
 		first, _, _ := strings.Cut(got.Stderr, "\n")
-		want := `order.yaml:5:3: error: 5 keys of the JSON would change: "customerName" becomes customer_name, "shipTo" becomes ship_to, "a-b" becomes a_b, and 2 more; ` +
+		want := `order.yaml:6:3: error: 4 keys of the JSON would change: "a,b" is left out, "CustomerName" is left out, "🙂" is left out, and 1 more; ` +
 			`payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys [import-keys]`
 		if got.Status != statusKeys || got.Stdout != "" || first != want {
 			t.Errorf("%s: %+v", command, got)
 		}
-		if want := "busgen: nothing was imported: 1 error and 5 warnings in order.yaml\n"; !strings.HasSuffix(got.Stderr, want) {
+		if want := "busgen: nothing was imported: 1 error and 4 warnings in order.yaml\n"; !strings.HasSuffix(got.Stderr, want) {
 			t.Errorf("%s: the end is not %q: %+v", command, want, got)
 		}
 	}
@@ -95,9 +97,9 @@ func TestImportAndExportOverwriteOnlyOnRequest(t *testing.T) {
 }
 
 func TestImportReportsForPrograms(t *testing.T) {
-	inFolder(t, map[string]string{"order.yaml": orderSchema})
+	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n"})
 	got := busgen(t, "import jsonschema order.yaml --rename-keys --format github -o events.yaml")
-	if want := "::warning file=order.yaml,line=5,col=3,"; got.Status != cli.StatusNo || !strings.HasPrefix(got.Stdout, want) || read(t, "events.yaml") != orderCatalogue {
+	if want := "::warning file=order.yaml,line=6,col=3,"; got.Status != cli.StatusNo || !strings.HasPrefix(got.Stdout, want) || read(t, "events.yaml") != orderCatalogue {
 		t.Errorf("%+v", got)
 	}
 	got = busgen(t, "import jsonschema order.yaml --format sarif -o events.yaml --force")

@@ -114,7 +114,7 @@ func fieldNames(c *catalog.Catalogue) []string {
 	var names []string
 	add := func(owner string, fields []*catalog.Field) {
 		for _, f := range fields {
-			names = append(names, owner+"."+f.Name.V)
+			names = append(names, owner+"."+f.Label())
 		}
 	}
 	for _, e := range c.Events {

@@ -176,7 +176,8 @@ is not stored in events.
 }
 
 func newRenameField() *cobra.Command {
-	return renaming(&cobra.Command{
+	var keep bool
+	cmd := renaming(&cobra.Command{
 		Use:   "field [events.yaml] OWNER.OLD NEW",
 		Short: "Rename a field of a payload or of a type",
 		Long: `Field renames a field of the payload of an event, or of a type, as in
@@ -184,15 +185,26 @@ order.placed.gift or Money.amount, with partition_by, dedupe_by and the examples
 and schedules of the event. A path leads to the fields of structs in place and
 of variants in place, as in order.placed.ship_to.street.
 
-The name is the key in stored JSON. The old name is kept under was: stored
+If the name in JSON changes with it, the old one is kept under was: stored
 events are read by it, and new ones are written under the new name. Old programs
 do not see the new name: see "busgen breaking". Remove the old name if no file
 has events with it.
+
+With --keep-wire the field keeps its name in JSON: it gets that under json. A
+field that has json keeps its name in JSON anyway.
 ` + editStatus,
 		Example: `  busgen rename field order.placed.gift present
+  busgen rename field order.placed.gift present --keep-wire
   busgen rename field Money.amount cents
   busgen rename field system.backup_finished.stored.bucket container`,
-	}, edit.RenameField, fieldNames, "Stored events are read by its old name too, which is kept under was.\n")
+	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {
+		if keep {
+			return edit.RenameFieldInGo(c, from, to)
+		}
+		return edit.RenameField(c, from, to)
+	}, fieldNames, "")
+	cmd.Flags().BoolVar(&keep, "keep-wire", false, "keep the name in JSON")
+	return cmd
 }
 
 func newRenameValue() *cobra.Command {
@@ -240,7 +252,13 @@ func renaming(cmd *cobra.Command, rename func(c *edit.Catalogue, from, to string
 		args = e.of(args)
 		from, to := args[0], args[1]
 		return e.change(
-			func(c *edit.Catalogue) (*edit.Change, error) { return rename(c, from, to) },
+			func(c *edit.Catalogue) (*edit.Change, error) {
+				change, err := rename(c, from, to)
+				if change != nil && change.Remark != "" {
+					remark = change.Remark
+				}
+				return change, err
+			},
 			func(files string, places int) string {
 				return strings.TrimSuffix(fmt.Sprintf("%s: %s is %s now, in %s\n%s", files, from, to, terminal.Counted(places, "place"), remark), "\n")
 			},

@@ -11,7 +11,7 @@ var (
 	ImportReference  = importing(diag.Warning, "import-reference", "References lead to schemas in the same file.")
 	ImportKeyword    = importing(diag.Warning, "import-keyword", "Keywords have a counterpart in a catalogue, which `not`, `if` and `anyOf`, for example, do not have.")
 	ImportType       = importing(diag.Warning, "import-type", "All values of a schema are of one type.")
-	ImportName       = importing(diag.Warning, "import-name", "Names of properties can be names of fields, because they are keys in the JSON.")
+	ImportName       = importing(diag.Warning, "import-name", "Names of properties can be names of fields in JSON.")
 	ImportNull       = importing(diag.Warning, "import-null", "A property that may be null may be absent, too.")
 	ImportEnum       = importing(diag.Warning, "import-enum", "Enums have strings only, or integers only, that can be Go constants.")
 	ImportUnion      = importing(diag.Warning, "import-union", "The alternatives of `oneOf` are objects, and one property tells them apart.")

@@ -97,7 +97,8 @@ func (r *Reader) EndObject() {
 	r.depth--
 }
 
-// Key moves to the value of the field name, if that is the next field of the object.
+// Key moves to the value of the field name, if that is the next field of the object. A
+// name has the escapes with which [Writer.Key] writes it.
 // Otherwise it does not move and returns false.
 func (r *Reader) Key(name string) bool {
 	rest := r.data[r.at:]

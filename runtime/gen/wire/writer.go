@@ -58,8 +58,8 @@ func (w *Writer) BeginObject() bool { return w.begin('{') }
 // EndObject closes the object that was opened last.
 func (w *Writer) EndObject() { w.end('}') }
 
-// Key begins the next field of an object. It writes name without escapes: name must
-// consist of letters, digits and underscores, as names in a catalogue do.
+// Key begins the next field of an object. It writes name as it is between the quotes: a
+// name in which encoding/json escapes something must have these escapes.
 func (w *Writer) Key(name string) {
 	w.separate('{')
 	w.buf = append(w.buf, '"')

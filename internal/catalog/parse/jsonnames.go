@@ -1,0 +1,98 @@
+package parse
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// readJSONNames reads `json_names:` of all files. A file without it has that of the file that includes it.
+func (r *reader) readJSONNames(parts []*part) {
+	r.styles = map[string]catalog.JSONNames{}
+	for _, p := range parts {
+		around := catalog.Snake
+		if p.in != nil {
+			around = r.styles[p.in.file]
+		}
+		r.styles[p.file] = r.jsonNames(p.object, around)
+	}
+}
+
+// namesIn returns the JSON names of the file that a node is in.
+func (r *reader) namesIn(n *yaml.Node) catalog.JSONNames { return r.styles[r.position(n).File] }
+
+// jsonNames reads `json_names:`, or returns those of what is around o.
+func (r *reader) jsonNames(o object, around catalog.JSONNames) catalog.JSONNames {
+	e, ok := o.entries["json_names"]
+	if !ok {
+		return around
+	}
+	style, ok := r.text(e.value, "json_names of "+o.what)
+	if !ok {
+		return around
+	}
+	names, known := catalog.JSONNamesBy[style.V]
+	if !known {
+		f := r.report(r.place(e.value), rules.UnknownValue, "json_names of %s is %s", o.what, label(style.V))
+		if f.Hint = diag.DidYouMean(style.V, []string{"camel", "pascal", "snake"}); f.Hint == "" {
+			f.Hint = "choose camel, pascal or snake"
+		}
+		return around
+	}
+	return names
+}
+
+// ownJSONName reads `json:` of a field. It is not written without one, and after a finding.
+func (r *reader) ownJSONName(o object) catalog.Value[string] {
+	e, ok := o.entries["json"]
+	if !ok {
+		return catalog.Value[string]{}
+	}
+	name, ok := r.text(e.value, "json of "+o.what)
+	if !ok || !r.checkJSONName(e.value, name.V, "json of "+o.what+" is %s") {
+		return catalog.Value[string]{}
+	}
+	return name
+}
+
+// checkJSONName reports a name that no field can have in JSON. The subject has a place for the name.
+func (r *reader) checkJSONName(n *yaml.Node, name, subject string) bool {
+	reason := catalog.CheckJSONName(name)
+	if reason == "" {
+		return true
+	}
+	r.report(r.place(n), rules.BadName, subject+", which is not a valid name in JSON: %s", label(name), reason).
+		Hint = catalog.JSONNameHint
+	return false
+}
+
+// checkJSONCollisions reports fields that have the same name in JSON.
+func (r *reader) checkJSONCollisions(what string, fields []*catalog.Field) {
+	first := map[string]*catalog.Field{}
+	for _, f := range fields {
+		key := catalog.FoldJSONName(f.Name.V)
+		other := first[key]
+		if other == nil {
+			first[key] = f
+			continue
+		}
+		also, hint := "so does field "+other.Label(), "give one of them another name with json"
+		if f.Name.V != other.Name.V {
+			also = "field " + other.Label() + " has " + label(other.Name.V) + ", which differs only in case"
+			hint += ": Go's encoding/json takes a key in another case for the field, too"
+		}
+		r.report(r.jsonNameAt(f), rules.DuplicateName, "field %s of %s has the JSON name %s, and %s", f.Label(), what, label(f.Name.V), also).
+			See(r.jsonNameAt(other), "field %s is here", other.Label()).
+			Hint = hint
+	}
+}
+
+// jsonNameAt returns the place that says which JSON name a field has.
+func (r *reader) jsonNameAt(f *catalog.Field) diag.Place {
+	if f.OwnJSON.Written() {
+		return r.nameAt(f.OwnJSON)
+	}
+	return r.nameAt(f.Local)
+}

@@ -1,0 +1,217 @@
+package importer
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// A fieldKey is a field with the name that it has in JSON, which is that of a property of the document.
+type fieldKey struct {
+	fields, key *yaml.Node // the mapping of fields, and its key there
+	json        string
+}
+
+// fieldNames gives the fields of one struct their names.
+type fieldNames struct {
+	taken names           // in the catalogue
+	json  map[string]bool // in JSON, whatever their case
+}
+
+func newFieldNames(s *node) fieldNames {
+	n := fieldNames{names{}, map[string]bool{}}
+	for _, p := range s.get("properties").properties() {
+		n.taken[p.name] = true // those that can stay come before those that are made up
+	}
+	return n
+}
+
+// fieldName is what the field of a property is called in the catalogue; empty after a finding if no field can
+// have the name of the property in JSON.
+func (im *importer) fieldName(name string, at diag.Place, n fieldNames) string {
+	reason := catalog.CheckJSONName(name)
+	key := catalog.FoldJSONName(name)
+	if reason == "" && n.json[key] {
+		reason = "another property differs only in case"
+	}
+	if reason != "" {
+		im.report(at, rules.ImportName, "the property %s cannot be a field, and is left out: %s", quoted(name), reason)
+		im.rename(aKey, name, "", at)
+		return ""
+	}
+	n.json[key] = true
+	if catalog.FieldName.MatchString(name) {
+		return name
+	}
+	field := snake(signed(name))
+	if !catalog.FieldName.MatchString(field) {
+		field = "field" // of 日本, for example
+	}
+	return n.taken.unique(field)
+}
+
+// signed spells out what a name begins with, if no field can begin with that: +1, -1, 2fa.
+func signed(name string) string {
+	digits := strings.TrimLeft(name, "+-")
+	switch {
+	case digits == "" || digits[0] < '0' || digits[0] > '9':
+		return name
+	case digits == name:
+		return "n" + name
+	case name[0] == '+':
+		return "plus " + digits
+	}
+	return "minus " + digits
+}
+
+// addField adds a field that has the name of a property in JSON.
+func (im *importer) addField(fields *yaml.Node, name, json string, value *yaml.Node, at diag.Place) {
+	im.add(fields, name, value, at)
+	im.keys = append(im.keys, fieldKey{fields, fields.Content[len(fields.Content)-2], json})
+}
+
+// nameInJSON says for all fields how they are called in JSON: by the json_names that fits most of them, and by
+// json for the others.
+func (im *importer) nameInJSON(root *yaml.Node) {
+	least := -1
+	var style string
+	for _, one := range []string{"snake", "camel", "pascal"} {
+		others := 0
+		for _, k := range im.keys {
+			if catalog.JSONNamesBy[one].Of(k.key.Value) != k.json {
+				others++
+			}
+		}
+		if least < 0 || others < least {
+			least, style = others, one
+		}
+	}
+	names := catalog.JSONNamesBy[style]
+	if names != catalog.Snake {
+		set(root, "json_names", plain(style))
+	}
+	for _, k := range im.keys {
+		if i := slices.Index(k.fields.Content, k.key); i >= 0 && names.Of(k.key.Value) != k.json {
+			k.fields.Content[i+1] = withJSON(k.fields.Content[i+1], k.json)
+		}
+	}
+}
+
+// withJSON returns the body of a field with a name in JSON, which is behind its type.
+func withJSON(body *yaml.Node, json string) *yaml.Node {
+	if body.Kind == yaml.ScalarNode {
+		long := mapping()
+		set(long, "type", body)
+		body = long
+	}
+	at := max(0, find(body, "type")+1)
+	body.Content = slices.Insert(body.Content, at, textNode("json"), textNode(json))
+	return body
+}
+
+// anyJSON is the body of a field that takes any JSON under the name that it has.
+func anyJSON(body *yaml.Node) *yaml.Node {
+	if i := find(body, "json"); i > 0 && body.Kind == yaml.MappingNode {
+		return withJSON(textNode("json"), body.Content[i].Value)
+	}
+	return textNode("json")
+}
+
+// isAnyJSON tells the bodies that anyJSON makes.
+func isAnyJSON(body *yaml.Node) bool {
+	if body.Kind == yaml.ScalarNode {
+		return body.Value == "json"
+	}
+	return len(body.Content) == 4 && find(body, "json") > 0 && find(body, "type") > 0 && body.Content[find(body, "type")].Value == "json"
+}
+
+// localPath returns what the catalogue calls the field to which a path of names in JSON leads from the body of an
+// event or type; the path itself if it leads nowhere.
+func (im *importer) localPath(root, body *yaml.Node, path string) string {
+	if local, ok := im.localNames(root, body, path, 0); ok {
+		return local
+	}
+	return path
+}
+
+// maxPath bounds how many structs a path leads through.
+const maxPath = 32
+
+func (im *importer) localNames(root, body *yaml.Node, path string, depth int) (string, bool) {
+	fields := inner(body, "payload")
+	if fields == nil {
+		fields = inner(body, "fields")
+	}
+	if fields == nil || depth > maxPath {
+		return "", false
+	}
+	for _, k := range im.keys {
+		if k.fields != fields {
+			continue
+		}
+		if k.json == path {
+			return k.key.Value, true
+		}
+		rest, ok := strings.CutPrefix(path, k.json+".")
+		i := slices.Index(fields.Content, k.key)
+		if !ok || i < 0 {
+			continue
+		}
+		within := fields.Content[i+1]
+		kind := within.Value
+		if t := inner(within, "type"); t != nil {
+			kind = t.Value
+		}
+		if named := inner(inner(root, "types"), kind); named != nil {
+			within = named
+		}
+		if local, ok := im.localNames(root, within, rest, depth+1); ok {
+			return k.key.Value + "." + local, true
+		}
+	}
+	return "", false
+}
+
+// inner is the value of a key of a mapping; nil if there is none.
+func inner(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	if i := find(n, key); i > 0 {
+		return n.Content[i]
+	}
+	return nil
+}
+
+// nameKeys puts the names of the catalogue into partition_by, dedupe_by and the keys of limits, which documents
+// have as paths of names in JSON.
+func (im *importer) nameKeys(root *yaml.Node) {
+	local := func(body, name *yaml.Node) {
+		if name != nil && name.Kind == yaml.ScalarNode {
+			name.Value = im.localPath(root, body, name.Value)
+		}
+	}
+	limits := func(event, settings *yaml.Node) {
+		if uses := inner(settings, "limits"); uses != nil {
+			for _, use := range uses.Content {
+				local(event, inner(use, "by"))
+			}
+		}
+	}
+	for i := 1; i < len(im.events.Content); i += 2 {
+		event := im.events.Content[i]
+		local(event, inner(event, "partition_by"))
+		local(event, inner(event, "dedupe_by"))
+		limits(event, event)
+		if all := inner(event, "subscriptions"); all != nil {
+			for _, s := range all.Content {
+				limits(event, s)
+			}
+		}
+	}
+}
