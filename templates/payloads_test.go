@@ -1,6 +1,10 @@
 package templates
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 func TestAPayloadIsAStructInCatalogueOrder(t *testing.T) {
 	c := parsed(t, `
@@ -31,6 +35,32 @@ events:
 		"type Money struct {\n"+
 		"	Amount int64 `json:\"amount\"`\n"+
 		"}", structType(c.Types[0]))
+}
+
+// The tag "-" alone would leave out the field.
+func TestAFieldHasTheTagOfItsNameInJSON(t *testing.T) {
+	c := parsed(t, `
+json_names: pascal
+types:
+  Part: { fields: { no_dash: { type: "int?", json: "-" } } }
+events:
+  order.placed:
+    payload:
+      order_id: int
+      dash: { type: int, json: "-" }
+      odd: { type: int, json: "<größe> & x.y" }
+`)
+	emits(t, "// OrderPlaced is the payload of order.placed.\n"+
+		"type OrderPlaced struct {\n"+
+		"	OrderID int `json:\"OrderId\"`\n"+
+		"	Dash    int `json:\"-,\"`\n"+
+		"	Odd     int `json:\"<größe> & x.y\"`\n"+
+		"}", eventPayload(c.Events[0]))
+	emits(t, "// Part is a part of event payloads.\ntype Part struct {\n	NoDash *int `json:\"-,omitempty\"`\n}", structType(c.Types[0]))
+	shape := eventShape(c.Events[0])
+	if got, want := fmt.Sprintf("%#v", readField(shape.receiver, shape.fields[2])), `if r.Key("\\u003cgröße\\u003e \\u0026 x.y")`; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s", got)
+	}
 }
 
 func TestATypeWithoutADocStillHasAComment(t *testing.T) {

@@ -183,9 +183,6 @@ func structOf(v reflect.Value, of variant) any {
 				continue // it is absent
 			}
 		}
-		if key == "-" {
-			key = "-," // alone it would leave out the field
-		}
 		add(f.Name, key, equivalent(v.Field(i)))
 	}
 	made := reflect.New(reflect.StructOf(fields))
