@@ -6,6 +6,7 @@
 //	go run ./bench -sync           the servers write each message to the disk
 //	go run ./bench -url nats://a,b,c -servers 3    servers that run already
 //	go run ./bench -side bus -cpuprofile p.out     one side only, for a profile
+//	go run ./bench -side bus -memprofile m.out     and what it allocates
 //
 // The bare side has a stream of the same settings and stores messages with the same payloads
 // and headers of about the same size. The two take turns in short slices, so that both see the
@@ -22,6 +23,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -42,7 +44,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	servers := flags.Int("servers", 1, "how many `servers` keep each stream: 1 or 3")
 	synced := flags.Bool("sync", false, "the servers sync each message to the disk")
@@ -51,6 +53,7 @@ func run(ctx context.Context, args []string) error {
 	only := flags.String("case", "", "only the cases whose names match this `expression`")
 	alone := flags.String("side", "", "measure only this `side`, bus or nats.go, for a profile")
 	profile := flags.String("cpuprofile", "", "write a profile of both sides, and of the servers of this process, to this `file`")
+	memory := flags.String("memprofile", "", "write a profile of what both sides, and the servers of this process, allocate to this `file`")
 	worker := flags.String("worker", "", "be the other process of a takeover, at this `address`; for the bench itself")
 	flags.Parse(args)
 	if *worker != "" {
@@ -80,6 +83,14 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if *memory != "" {
+		file, err := os.Create(*memory)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		defer func() { err = errors.Join(err, pprof.Lookup("allocs").WriteTo(file, 0)) }()
 	}
 	load := "unknown"
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
