@@ -92,6 +92,9 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	}
 	msgs, stored := make([]*stream.Msg, 0, len(records)), make([]*engine.Record, 0, len(records))
 	at := make([]int, 0, len(records)) // of those that are stored
+	events := make([]stream.Msg, len(records))
+	var created time.Time // of all that were published together
+	text := ""
 	for i := range records {
 		r := &records[i]
 		if r.Duplicate || r.IfWanted && !l.isWanted(r.Type) {
@@ -104,8 +107,12 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 			}
 			msgs = append(msgs, msg)
 		}
+		if text == "" || !r.CreatedAt.Equal(created) {
+			created, text = r.CreatedAt, timeText(r.CreatedAt)
+		}
+		l.fillEvent(&events[i], r, text)
 		at = append(at, len(msgs))
-		msgs, stored = append(msgs, l.eventMsg(r)), append(stored, r)
+		msgs, stored = append(msgs, &events[i]), append(stored, r)
 	}
 	if len(msgs) == 0 {
 		return nil

@@ -27,26 +27,40 @@ const (
 
 // eventMsg returns the message of an event.
 func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
+	m := new(stream.Msg)
+	l.fillEvent(m, r, timeText(r.CreatedAt))
+	return m
+}
+
+// timeText is a time in a header.
+func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// fillEvent makes an empty message that of an event; created is when that was, as text.
+func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 	id := r.ID.String()
-	v := [4]string{id, r.Type, strconv.Itoa(max(r.Version, 1)), r.CreatedAt.UTC().Format(time.RFC3339Nano)}
-	h := nats.Header{idHeader: v[0:1:1], typeHeader: v[1:2:2], versionHeader: v[2:3:3], createdHeader: v[3:4:4]}
+	m.Data, m.Header = r.Payload, append(make([]stream.Header, 0, 5),
+		stream.Header{Name: idHeader, Value: id}, stream.Header{Name: typeHeader, Value: r.Type},
+		stream.Header{Name: versionHeader, Value: strconv.Itoa(max(r.Version, 1))}, stream.Header{Name: createdHeader, Value: created})
+	add := func(name, value string) { m.Header = append(m.Header, stream.Header{Name: name, Value: value}) }
 	if len(r.Metadata) > 0 {
-		h[metadataHeader] = []string{string(r.Metadata)}
+		add(metadataHeader, string(r.Metadata))
 	}
 	if r.Key != "" || r.Keyed {
-		h[keyHeader] = []string{strconv.Quote(r.Key)}
+		add(keyHeader, strconv.Quote(r.Key))
 	}
 	if !r.Due.IsZero() {
-		h[dueHeader] = []string{r.Due.UTC().Format(time.RFC3339Nano)}
+		add(dueHeader, timeText(r.Due))
 	}
-	if o := r.Origin; o != nil {
-		h[forHeader] = []string{o.Consumer}
-		if o.Parent != uuid.Nil {
-			h[parentHeader] = []string{o.Parent.String()}
-		}
-		return &stream.Msg{Subject: l.madeSubject(r.ID), Header: h, Data: r.Payload, Expect: stream.Expecting(0)}
+	o := r.Origin
+	if o == nil {
+		m.Subject, m.ID = l.eventSubject(r), id
+		return
 	}
-	return &stream.Msg{Subject: l.eventSubject(r), ID: id, Header: h, Data: r.Payload}
+	add(forHeader, o.Consumer)
+	if o.Parent != uuid.Nil {
+		add(parentHeader, o.Parent.String())
+	}
+	m.Subject, m.Expect = l.madeSubject(r.ID), stream.Expecting(0)
 }
 
 // first returns the first value of a header.

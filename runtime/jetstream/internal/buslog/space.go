@@ -45,7 +45,10 @@ func (l *Log) hasRoom(ctx context.Context, msgs []*stream.Msg) error {
 	}
 	size := int64(0)
 	for _, m := range msgs {
-		size += sizeOf(stream.Stored{Subject: m.Subject, Header: m.Header, Data: m.Data})
+		size += sizeOf(stream.Stored{Subject: m.Subject, Data: m.Data})
+		for _, h := range m.Header {
+			size += int64(len(h.Name) + 4 + len(h.Value))
+		}
 	}
 	for asked := false; ; asked = true {
 		l.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,7 +20,7 @@ const answerTime = 5 * time.Second
 type Msg struct {
 	Subject string
 	ID      string // known to the server for two minutes, in which the message is not stored again
-	Header  nats.Header
+	Header  []Header
 	Data    []byte
 	// Expect, if set, is the sequence number of the last message of the subject: 0 for
 	// none. If it is another one, nothing is stored.
@@ -35,31 +34,11 @@ type Msg struct {
 	TTL time.Duration
 }
 
+// Header is one header of a message. A message has none twice.
+type Header struct{ Name, Value string }
+
 // Expecting returns what [Msg].Expect wants.
 func Expecting(seq int64) *int64 { return &seq }
-
-func (s *Stream) message(m *Msg) *nats.Msg {
-	msg := &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}
-	if msg.Header == nil {
-		msg.Header = nats.Header{}
-	}
-	if m.ID != "" {
-		msg.Header["Nats-Msg-Id"] = []string{m.ID}
-	}
-	if m.Expect != nil {
-		msg.Header["Nats-Expected-Last-Subject-Sequence"] = []string{strconv.FormatInt(*m.Expect, 10)}
-	}
-	if m.ExpectLast != nil {
-		msg.Header["Nats-Expected-Last-Sequence"] = []string{strconv.FormatInt(*m.ExpectLast, 10)}
-	}
-	if m.Only {
-		msg.Header["Nats-Rollup"] = []string{"sub"}
-	}
-	if m.TTL > 0 {
-		msg.Header["Nats-TTL"] = []string{strconv.FormatInt(int64((m.TTL+time.Second-1)/time.Second), 10) + "s"}
-	}
-	return msg
-}
 
 // ack is what the server says about an append.
 type ack struct {
@@ -116,35 +95,27 @@ func isBusy(err error) bool {
 }
 
 func (s *Stream) append(ctx context.Context, until time.Time, msgs []*Msg) (first int64, known bool, err error) {
-	all := make([]*nats.Msg, len(msgs))
-	id := ""
-	if len(msgs) > 1 {
-		id = nuid.Next()
+	batch, end := "", len(msgs)-1
+	if end > 0 {
+		batch = nuid.Next()
 	}
 	for i, m := range msgs { // before the first one is sent: the server waits for the end of a batch
-		msg := s.message(m)
-		if id != "" {
-			msg.Header["Nats-Batch-Id"] = []string{id}
-			msg.Header["Nats-Batch-Sequence"] = []string{strconv.Itoa(i + 1)}
-			if i == len(msgs)-1 {
-				msg.Header["Nats-Batch-Commit"] = []string{"1"}
-			}
-		}
-		if err := s.fits(msg); err != nil {
+		if err := s.fits(m, batch, i+1, i == end); err != nil {
 			return 0, false, err
 		}
-		all[i] = msg
 	}
-	last := all[len(all)-1]
-	for _, msg := range all[:len(all)-1] {
-		if err := s.nc.PublishMsg(msg); err != nil {
-			return 0, false, err // without its end, the server drops the batch
+	if end > 0 {
+		var e envelope
+		for i, m := range msgs[:end] {
+			if err := s.nc.PublishMsg(e.fill(m, batch, i+1, false)); err != nil {
+				return 0, false, err // without its end, the server drops the batch
+			}
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, false, err // without its end, the server drops the batch
 	}
-	answer, err := s.pipe.ask(ctx, last, until)
+	answer, err := s.pipe.ask(ctx, new(envelope).fill(msgs[end], batch, end+1, true), until)
 	switch {
 	case errors.Is(err, ErrInDoubt):
 		return 0, false, err
@@ -185,13 +156,21 @@ func (s *Stream) plainAck(data []byte) (seq int64, plain bool) {
 // mostHeader is how many bytes the header of a message has at most.
 const mostHeader = 1<<16 - 1
 
-// fits refuses a message that is larger than the servers and the stream allow.
-func (s *Stream) fits(msg *nats.Msg) error {
-	header := msg.Size() - len(msg.Subject) - len(msg.Reply) - len(msg.Data)
+// fits refuses a message that, as fill makes it, is larger than the servers and the stream allow.
+func (s *Stream) fits(m *Msg, batch string, number int, last bool) error {
+	header, most := addedHeaders+len(m.ID), s.MaxMessage()
+	for _, h := range m.Header {
+		header += len(h.Name) + len(h.Value) + len(": \r\n")
+	}
+	if header <= mostHeader && int64(header+len(m.Data)) <= most {
+		return nil // nearly always: it has not to be made to be measured
+	}
+	msg := new(envelope).fill(m, batch, number, last)
+	header = msg.Size() - len(msg.Subject) - len(msg.Data)
 	if header > mostHeader {
 		return fmt.Errorf("%w: %s has %d bytes of headers, of at most %d", ErrTooLarge, msg.Subject, header, mostHeader)
 	}
-	if size, most := int64(header+len(msg.Data)), s.MaxMessage(); size > most {
+	if size := int64(header + len(msg.Data)); size > most {
 		return fmt.Errorf("%w: %s has %d bytes, of at most %d", ErrTooLarge, msg.Subject, size, most)
 	}
 	return nil

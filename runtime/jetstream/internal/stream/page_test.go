@@ -50,9 +50,10 @@ func TestAPageThatHasLostAMessageIsReadAgain(t *testing.T) {
 
 // Anybody can store messages with headers that servers use for what they say themselves.
 func TestAMessageWithTheHeadersOfAServerIsAMessage(t *testing.T) {
-	headers := []nats.Header{
-		{"Status": {"100"}}, {"Status": {"204"}}, {"Status": {"404"}}, {"Status": {"408"}},
-		{"Status": {"100"}, "Nats-Last-Consumer": {"7"}}, {"Nats-Sequence": {"1"}, "Nats-Last-Sequence": {"9"}, "Nats-Subject": {"bus.y"}},
+	headers := [][]stream.Header{
+		{{Name: "Status", Value: "100"}}, {{Name: "Status", Value: "204"}}, {{Name: "Status", Value: "404"}}, {{Name: "Status", Value: "408"}},
+		{{Name: "Status", Value: "100"}, {Name: "Nats-Last-Consumer", Value: "7"}},
+		{{Name: "Nats-Sequence", Value: "1"}, {Name: "Nats-Last-Sequence", Value: "9"}, {Name: "Nats-Subject", Value: "bus.y"}},
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t)

@@ -5,16 +5,15 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // The server keeps a batch without an end for ten seconds, and fifty of them at most.
 func TestABatchThatIsTooLargeLeavesNothingAtTheServer(t *testing.T) {
 	large := map[string]*stream.Msg{
-		"body":   {Subject: "bus.x", Data: make([]byte, 2<<20)},
-		"header": {Subject: "bus.x", Header: nats.Header{"Note": {string(make([]byte, 1<<16))}}},
+		"body":                        {Subject: "bus.x", Data: make([]byte, 2<<20)},
+		"body with what a batch adds": {Subject: "bus.x", Data: make([]byte, 1<<20-40)},
+		"header":                      {Subject: "bus.x", Header: []stream.Header{{Name: "Note", Value: string(make([]byte, 1<<16))}}},
 	}
 	for name, m := range large {
 		t.Run(name, func(t *testing.T) {
