@@ -46,7 +46,7 @@ func (b *bare) message() *nats.Msg {
 	id, _ := uuid.NewV7()
 	text := id.String()
 	return &nats.Msg{Subject: b.name + ".e.00.order.placed", Data: b.payload, Header: nats.Header{
-		"Nats-Msg-Id": {text}, "Busgen-Id": {text}, "Busgen-Type": {"order.placed"}, "Busgen-Version": {"1"},
+		"Nats-Msg-Id": {text}, "Busgen-Type": {"order.placed"},
 		"Busgen-Created": {time.Now().UTC().Format(time.RFC3339Nano)},
 	}}
 }

@@ -5,7 +5,7 @@
 //
 // Subjects begin with the name of the stream (subjects.go has all of them):
 //
-//	e.SLOT.TYPE  an event; its headers have id, type, version, times, metadata, key; the body is the payload
+//	e.SLOT.TYPE  an event; its headers have id, type, version, times, metadata, key (events.go); the body is the payload
 //	n            the registry: types, subscriptions, pauses, in one record, so that whoever changes a part has seen all of it
 //	c.SUB        the cursor of a subscription: who handles it, what is settled, which handlers run; or that it is divided
 //	c.SUB.N      the cursor of a part of a subscription that is divided

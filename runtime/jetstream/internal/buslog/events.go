@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -12,9 +13,12 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// The headers of events. The body is the payload.
+// The headers of events. The body is the payload. Those of the id and the version are missing in a
+// log of format 2 if they would say that the id is the one by which the server knows the message, and
+// that the version is 1. Messages with them come in any log.
 const (
 	idHeader       = "Busgen-Id"
+	serverIDHeader = "Nats-Msg-Id"
 	typeHeader     = "Busgen-Type"
 	versionHeader  = "Busgen-Version"
 	createdHeader  = "Busgen-Created"
@@ -37,11 +41,16 @@ func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // fillEvent makes an empty message that of an event; created is when that was, as text.
 func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
-	id := r.ID.String()
-	m.Data, m.Header = r.Payload, append(make([]stream.Header, 0, 5),
-		stream.Header{Name: idHeader, Value: id}, stream.Header{Name: typeHeader, Value: r.Type},
-		stream.Header{Name: versionHeader, Value: strconv.Itoa(max(r.Version, 1))}, stream.Header{Name: createdHeader, Value: created})
+	m.Data, m.Header = r.Payload, append(make([]stream.Header, 0, 3),
+		stream.Header{Name: typeHeader, Value: r.Type}, stream.Header{Name: createdHeader, Value: created})
 	add := func(name, value string) { m.Header = append(m.Header, stream.Header{Name: name, Value: value}) }
+	id, o, terse := r.ID.String(), r.Origin, l.terse.Load()
+	if o != nil || !terse {
+		add(idHeader, id)
+	}
+	if r.Version > 1 || !terse {
+		add(versionHeader, strconv.Itoa(max(r.Version, 1)))
+	}
 	if len(r.Metadata) > 0 {
 		add(metadataHeader, string(r.Metadata))
 	}
@@ -51,7 +60,6 @@ func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 	if !r.Due.IsZero() {
 		add(dueHeader, timeText(r.Due))
 	}
-	o := r.Origin
 	if o == nil {
 		m.Subject, m.ID = l.eventSubject(r), id
 		return
@@ -74,10 +82,13 @@ func first(h nats.Header, name string) string {
 // eventOf returns the event of a message.
 func eventOf(m stream.Stored) (r *engine.Record, err error) {
 	r = &engine.Record{Seq: m.Seq, Type: first(m.Header, typeHeader), Payload: m.Data}
-	if r.ID, err = uuid.Parse(first(m.Header, idHeader)); err != nil || r.Type == "" {
+	if r.ID, err = uuid.Parse(cmp.Or(first(m.Header, idHeader), first(m.Header, serverIDHeader))); err != nil || r.Type == "" {
 		return nil, fmt.Errorf("message %d (%s) is no event of busgen", m.Seq, m.Subject)
 	}
-	r.Version, _ = strconv.Atoi(first(m.Header, versionHeader))
+	r.Version = 1
+	if text := first(m.Header, versionHeader); text != "" {
+		r.Version, _ = strconv.Atoi(text)
+	}
 	r.CreatedAt, _ = time.Parse(time.RFC3339Nano, first(m.Header, createdHeader))
 	if text := first(m.Header, metadataHeader); text != "" {
 		r.Metadata = []byte(text)

@@ -46,7 +46,7 @@ func (in *Inspection) look(ctx context.Context) error {
 
 // Status implements [engine.StatusReader].
 func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status) (status engine.Status, err error) {
-	status = engine.Status{At: time.Now().UTC(), Path: in.target, Schema: format}
+	status = engine.Status{At: time.Now().UTC(), Path: in.target}
 	if status.Size, err = in.stream.Size(ctx); err != nil {
 		return status, in.storage("read", err)
 	}
@@ -61,6 +61,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 		return status, err
 	}
 	defer in.mu.Unlock()
+	status.Schema = in.registry.Format
 	if err := in.countTypes(ctx, &status, limit); err != nil {
 		return status, err
 	}

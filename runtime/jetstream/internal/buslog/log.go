@@ -44,6 +44,7 @@ type Log struct {
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
 	limited atomic.Bool                            // the size of the stream is
+	terse   atomic.Bool                            // events lack headers that other headers make needless
 	come    atomic.Int64                           // as received, for who waits for it
 
 	mu          sync.Mutex

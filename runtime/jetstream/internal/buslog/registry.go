@@ -54,7 +54,9 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		if err != nil {
 			return err
 		}
-		r.Format = format
+		if r.Format == 0 {
+			r.Format = format
+		}
 		r.keepLost(&before)
 		data, err := json.Marshal(r)
 		if err != nil {

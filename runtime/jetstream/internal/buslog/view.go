@@ -249,6 +249,7 @@ func (l *Log) applyEvent(r *engine.Record) {
 
 // registryChanged computes what follows from the registry. The caller holds mu.
 func (l *Log) registryChanged() {
+	l.terse.Store(l.registry.Format >= 2)
 	types := map[typenames.Key]bool{}
 	for _, t := range l.registry.Types {
 		types[typenames.Key{Name: t.Written, Version: t.Version}] = true
