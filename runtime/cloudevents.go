@@ -79,7 +79,7 @@ func (n CloudEvents) TypeOf(eventType string) string {
 // DataSchemaOf returns the attribute dataschema of an event type and a version of its payload;
 // empty for none.
 func (n CloudEvents) DataSchemaOf(eventType string, version int) string {
-	return strings.NewReplacer("{type}", eventType, "{version}", strconv.Itoa(max(version, 1))).Replace(n.DataSchema)
+	return strings.NewReplacer("{type}", url.PathEscape(eventType), "{version}", strconv.Itoa(max(version, 1))).Replace(n.DataSchema)
 }
 
 // OutsideType returns the event type that is called so outside: as [CloudEvents.TypeOf] says, or

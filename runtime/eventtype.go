@@ -71,7 +71,7 @@ func (t *eventType) limit(path string, key func(any) string) {
 func (t *eventType) define(of reflect.Type) {
 	t.of = of
 	t.spec.Version = max(t.spec.Version, 1)
-	if err := glob.ValidName(t.spec.Name); err != nil {
+	if err := glob.ValidWire(t.spec.Name); err != nil {
 		panic(fmt.Sprintf("runtime.Define: %v", err))
 	}
 	if err := t.spec.Settings.Validate(); err != nil {
@@ -81,7 +81,7 @@ func (t *eventType) define(of reflect.Type) {
 		panic(fmt.Sprintf("runtime.Define(%s): %s", t.spec.Name, problem))
 	}
 	for _, alias := range t.spec.Aliases {
-		if err := glob.ValidName(alias); err != nil {
+		if err := glob.ValidWire(alias); err != nil {
 			panic(fmt.Sprintf("runtime.Define(%s): alias %q: %v", t.spec.Name, alias, err))
 		}
 	}

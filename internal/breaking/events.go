@@ -30,8 +30,12 @@ func (c *comparison) event(old *catalog.Event) {
 func (c *comparison) successor(old *catalog.Event) string {
 	name := "its new name"
 	for _, e := range c.after.Events {
-		if c.was[e.Name.V] == nil && len(e.Fields) > 0 && sameShape(e.Fields, old.Fields) {
-			name = e.Name.V
+		switch {
+		case c.was[e.Name.V] != nil:
+		case e.Label() == old.Label():
+			return "to keep its name on the wire, write wire: " + old.Name.V + " in event " + e.Label() + "; if it was renamed, add aliases: [" + old.Name.V + "] to it"
+		case len(e.Fields) > 0 && sameShape(e.Fields, old.Fields):
+			name = e.Label()
 		}
 	}
 	return "if it was renamed, add aliases: [" + old.Name.V + "] to " + name + "; if not, check with --db that no row of it is left"

@@ -151,6 +151,29 @@ func TestAChangedNameInJSONIsARenaming(t *testing.T) {
 	}
 }
 
+// Events are stored under their names on the wire.
+func TestAnEventIsComparedByItsNameOnTheWire(t *testing.T) {
+	for _, test := range []struct{ before, after, want, hint string }{
+		{"a.b: { payload: { n: int } }", "a.b: { wire: AB, payload: { n: int } }", "event a.b is gone",
+			"to keep its name on the wire, write wire: a.b in event a.b; if it was renamed, add aliases: [a.b] to it"},
+		{"a.b: { wire: AB, payload: { n: int } }", "a.b: { wire: Ab, payload: { n: int } }", "event AB is gone",
+			"to keep its name on the wire, write wire: AB in event a.b; if it was renamed, add aliases: [AB] to it"},
+		{"a.b: { payload: { n: int } }", "x.y: { wire: a.b, payload: { n: int } }", "", ""},
+		{"a.b: { payload: { n: int } }", "a.b: { wire: a.b, payload: { n: int } }", "", ""},
+		{"a.b: { payload: { n: int } }", "a.b: { wire: AB, aliases: [a.b], payload: { n: int } }", "", ""},
+		{"a.b: { wire: AB, payload: { n: int } }", "c.d: { wire: CD, payload: { n: int } }", "event AB is gone",
+			"if it was renamed, add aliases: [AB] to c.d; if not, check with --db that no row of it is left"},
+	} {
+		all := compare(t, "\nevents: { "+test.before+" }", "\nevents: { "+test.after+" }")
+		if test.want == "" && len(all) == 0 {
+			continue
+		}
+		if len(all) != 2 || !strings.HasPrefix(all[0].Message, test.want) || all[0].Hint != test.hint || all[0].Rule != rules.EventRemoved {
+			t.Errorf("%s => %s: %v %s", test.before, test.after, told(all), all[0].Hint)
+		}
+	}
+}
+
 // A record knows removed fields with their types.
 func TestTheNameOfARemovedFieldKeepsItsType(t *testing.T) {
 	for after, want := range map[string][]string{

@@ -2,7 +2,35 @@ package catalog
 
 import "slices"
 
-// EventNames lists the names of the events, without aliases, in their order.
+// Label returns what the catalogue calls the event. It is the name on the wire if the event was read from a record.
+func (e *Event) Label() string {
+	if e.Local.V == "" {
+		return e.Name.V
+	}
+	return e.Local.V
+}
+
+// EventLabels lists what the catalogue calls its events, in their order.
+func (c *Catalogue) EventLabels() []string {
+	var names []string
+	for _, e := range c.Events {
+		names = append(names, e.Label())
+	}
+	return names
+}
+
+// EventLabelled returns the event that the catalogue calls by a name or, if there is none, the one with this name
+// on the wire, or nil.
+func (c *Catalogue) EventLabelled(name string) *Event {
+	for _, e := range c.Events {
+		if e.Label() == name {
+			return e
+		}
+	}
+	return c.EventNamed(name)
+}
+
+// EventNames lists the names of the events on the wire, without aliases, in their order.
 func (c *Catalogue) EventNames() []string {
 	var names []string
 	for _, e := range c.Events {
@@ -11,7 +39,7 @@ func (c *Catalogue) EventNames() []string {
 	return names
 }
 
-// EventNamed returns the event with a name or an alias, or nil.
+// EventNamed returns the event with a name on the wire or an alias, or nil.
 func (c *Catalogue) EventNamed(name string) *Event {
 	for _, e := range c.Events {
 		if e.Name.V == name {
@@ -28,7 +56,7 @@ func (c *Catalogue) EventNamed(name string) *Event {
 	return nil
 }
 
-// EventsByName returns all events by their names and aliases. A name wins over an alias.
+// EventsByName returns all events by their names on the wire and aliases. A name wins over an alias.
 func (c *Catalogue) EventsByName() map[string]*Event {
 	all := map[string]*Event{}
 	for _, e := range c.Events {

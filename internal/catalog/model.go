@@ -226,8 +226,14 @@ type TypeRef struct {
 
 // Event is an entry of `events:`, with its settings inherited.
 type Event struct {
-	Name     Value[string] // order.placed; the wire name
-	GoName   string        // OrderPlaced
+	// Name is the name on the wire: the type under which events are stored. It is where the event is.
+	Name Value[string]
+	// Local is what the catalogue calls the event: order.placed. See [Event.Label].
+	Local Value[string]
+	// OwnWire says that the name on the wire is written. Otherwise it is Local.
+	OwnWire Value[string]
+
+	GoName   string // OrderPlaced
 	Doc      string
 	Fields   []*Field        // the payload, in file order
 	Reserved []Value[string] // names that no field of the payload may have

@@ -46,7 +46,7 @@ func flowOf(c *catalog.Catalogue) *flow {
 			continue
 		}
 		middle := y + (n*(boxHeight+boxGap)-boxGap)/2
-		f.Events = append(f.Events, boxAt(margin, middle-boxHeight/2, left, e.Name.V, "event-"+e.Name.V))
+		f.Events = append(f.Events, boxAt(margin, middle-boxHeight/2, left, e.Name.V, "event-"+e.Label()))
 		for _, s := range e.Subscriptions {
 			x := margin + left + between
 			f.Subscriptions = append(f.Subscriptions, boxAt(x, y, right, s.Name.V, "subscription-"+s.Name.V))

@@ -184,7 +184,7 @@ func (v *view) add(e eventView) {
 func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	cut := strings.LastIndexByte(e.Name.V, '.') + 1
 	v := eventView{
-		Name: e.Name.V, ID: "event-" + e.Name.V, Prefix: e.Name.V[:cut], Last: e.Name.V[cut:], GoName: e.InGo(e.GoName),
+		Name: e.Name.V, ID: "event-" + e.Label(), Prefix: e.Name.V[:cut], Last: e.Name.V[cut:], GoName: e.InGo(e.GoName),
 		Doc: paragraphs(e.Doc), Deprecated: e.Deprecated.V, IsDeprecated: e.Deprecated.Written(), Owner: e.Owner.V,
 		Fields: fieldViews(e.Fields), Example: pretty(e.Sample()), Delivery: deliveryOf(e.Settings),
 		At: place(c, e.Name.Pos),
@@ -326,7 +326,7 @@ func usersOf(c *catalog.Catalogue) map[*catalog.Type][]typePart {
 		for _, old := range e.History {
 			fields = append(fields, old.Type.Fields...)
 		}
-		note(typePart{e.Name.V, "event-" + e.Name.V}, fields)
+		note(typePart{e.Name.V, "event-" + e.Label()}, fields)
 	}
 	for _, t := range typesOf(c) {
 		note(link(t), t.Fields)

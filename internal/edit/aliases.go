@@ -20,14 +20,22 @@ func (e *editor) keepName(f former, from, to string) {
 	body := f.home.at(f.path...)
 	aliases := below(body, "aliases")
 	switch {
-	case aliases == nil && isBlock(body):
-		at := f.home.place(f.path, "aliases", f.about)
-		f.home.insertBefore(at, strings.Repeat(" ", body.Content[0].Column-1)+"aliases: ["+quoted(from)+"]")
 	case aliases == nil:
-		e.openBrace(f.home, body, "aliases: ["+quoted(from)+"]")
+		e.insert(f, "aliases", "["+quoted(from)+"]")
 	default:
 		e.lengthen(f.home, aliases, from, to)
 	}
+}
+
+// insert adds a key to the body of something.
+func (e *editor) insert(f former, key, value string) {
+	body := f.home.at(f.path...)
+	if !isBlock(body) {
+		e.openBrace(f.home, body, key+": "+value)
+		return
+	}
+	at := f.home.place(f.path, key, f.about)
+	f.home.insertBefore(at, strings.Repeat(" ", body.Content[0].Column-1)+key+": "+value)
 }
 
 // openBrace inserts an entry before the others in { }.

@@ -19,7 +19,7 @@ func (e *editor) inExamples(c *catalog.Catalogue, key *yaml.Node, from, to strin
 // walkExamples visits all payloads that a catalogue has: examples, and those of schedules.
 func (e *editor) walkExamples(c *catalog.Catalogue, w exampleWalker) {
 	for _, event := range c.Events {
-		if examples := e.at("events", event.Name.V, "examples"); examples != nil {
+		if examples := e.at("events", event.Label(), "examples"); examples != nil {
 			for _, example := range examples.Content {
 				w.fields(example, event.Fields)
 			}

@@ -41,7 +41,7 @@ var (
 	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "group"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
-			[]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
+			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
 			settingOrder, []string{"reserved", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{

@@ -27,8 +27,18 @@ func (e *NotFoundError) Error() string {
 }
 
 // RenameEvent renames an event type, also in its schedules, and in policies and lint exceptions that match
-// it alone, and keeps the old name as an alias.
+// it alone. If that changes its name on the wire, it keeps the old one as an alias.
 func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
+	return renameEvent(c, from, to, false)
+}
+
+// RenameEventInGo is like RenameEvent, but the event keeps its name on the wire, which is written if the event has
+// none of its own.
+func RenameEventInGo(c *Catalogue, from, to string) (*Change, error) {
+	return renameEvent(c, from, to, true)
+}
+
+func renameEvent(c *Catalogue, from, to string, keep bool) (*Change, error) {
 	e, err := newEditor(c)
 	if err != nil {
 		return nil, err
@@ -40,7 +50,16 @@ func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
 	if err := glob.ValidName(to); err != nil {
 		return nil, fmt.Errorf("%s cannot be the name of an event: %w", to, err)
 	}
-	e.keepName(former{e.home[key], []string{"events", from}, eventKeys}, from, to)
+	about := former{e.home[key], []string{"events", from}, eventKeys}
+	switch wire := below(about.home.at(about.path...), "wire"); {
+	case wire != nil:
+		e.remark = "Its name on the wire stays " + wire.Value + ".\n"
+	case keep:
+		e.remark = "Its name on the wire stays " + from + ".\n"
+		e.insert(about, "wire", from)
+	default:
+		e.keepName(about, from, to)
+	}
 	e.scalar(key, from, to)
 	if key := e.key("policies", from); key != nil {
 		e.scalar(key, from, to)

@@ -208,6 +208,28 @@ func TestTheNameInJSONChangesOnlyWithTheFieldThatHasNoneOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestTheNameOnTheWireChangesOnlyWithTheEventThatHasNoneOfItsOwn(t *testing.T) {
+	const head = "version: 1\npackage: p\npolicies:\n  a.done: { timeout: 1s }\nevents:\n"
+	for before, test := range map[string]struct{ want, kept, remark string }{
+		"  a.done: { owner: me }\n":                        {"  a.made: { owner: me, aliases: [a.done] }\n", "  a.made: { owner: me, wire: a.done }\n", ""},
+		"  a.done:\n    doc: Yes.\n    version: 1\n":       {"  a.made:\n    doc: Yes.\n    aliases: [a.done]\n    version: 1\n", "  a.made:\n    doc: Yes.\n    wire: a.done\n    version: 1\n", ""},
+		"  a.done: { wire: Größe/1, aliases: [a.done] }\n": {"  a.made: { wire: Größe/1, aliases: [a.done] }\n", "  a.made: { wire: Größe/1, aliases: [a.done] }\n", "Its name on the wire stays Größe/1.\n"},
+	} {
+		for want, rename := range map[string]func(*edit.Catalogue, string, string) (*edit.Change, error){test.want: edit.RenameEvent, test.kept: edit.RenameEventInGo} {
+			change, err := rename(one(head+before), "a.done", "a.made")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Replace(head, "a.done", "a.made", 1)+want, string(change.Files[0].Text)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", before, diff)
+			}
+			if want == test.want && change.Remark != test.remark {
+				t.Errorf("%s: %s", before, change.Remark)
+			}
+		}
+	}
+}
+
 func TestAValueOfAnEnumIsRenamed(t *testing.T) {
 	for name, want := range map[string]*strings.Replacer{
 		"Currency": strings.NewReplacer("[EUR, USD]", "[EURO, USD]", `"Currency?", default: EUR`, `"Currency?", default: EURO`, "Currency, default: EUR", "Currency, default: EURO",

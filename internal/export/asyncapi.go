@@ -19,7 +19,8 @@ type Info struct {
 
 // AsyncAPI returns an AsyncAPI 3.0 document: a channel for each event type, an
 // operation that publishes each, and one for each declared subscription. What
-// AsyncAPI cannot express is under x-busgen.
+// AsyncAPI cannot express is under x-busgen. Keys are what the catalogue calls an event, because those of AsyncAPI
+// are restricted; the address of a channel and the name of a message are the name on the wire.
 func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	if info.Title == "" {
 		info.Title = c.Package.V
@@ -28,16 +29,16 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	d := asyncSchema.naming(c.Events, types)
 	channels, operations, messages, schemas := object{}, object{}, object{}, object{}
 	for _, e := range c.Events {
-		channels.add(e.Name.V, channel(e))
-		operations.add("publish."+e.Name.V, operation("send", e.Name.V, e.Doc, nil))
+		channels.add(e.Label(), channel(e))
+		operations.add("publish."+e.Label(), operation("send", e.Label(), e.Doc, nil))
 		for _, s := range e.Subscriptions {
-			one := operation("receive", e.Name.V, s.Doc, object{{"settings", settings(e, s.Settings)}})
+			one := operation("receive", e.Label(), s.Doc, object{{"settings", settings(e, s.Settings)}})
 			if s.Group != nil {
-				one = operation("receive", e.Name.V, s.Doc, object{{"group", s.Group.Name.V}, {"settings", settings(e, s.Settings)}})
+				one = operation("receive", e.Label(), s.Doc, object{{"group", s.Group.Name.V}, {"settings", settings(e, s.Settings)}})
 			}
 			operations.add("handle."+s.Name.V, one)
 		}
-		messages.add(e.Name.V, d.message(e))
+		messages.add(e.Label(), d.message(e))
 	}
 	for _, t := range types {
 		schemas.add(d.name(t), d.named(t))
@@ -92,7 +93,7 @@ func limits(c *catalog.Catalogue) object {
 func channel(e *catalog.Event) object {
 	s := object{{"address", e.Name.V}}
 	s.text("description", e.Doc)
-	s.set("messages", object{{e.Name.V, reference("#/components/messages/" + e.Name.V)}})
+	s.set("messages", object{{e.Label(), reference("#/components/messages/" + e.Label())}})
 	return s
 }
 

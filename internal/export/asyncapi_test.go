@@ -38,7 +38,7 @@ func TestAnExportedDocumentIsAsyncAPI(t *testing.T) {
 			}
 			everyReferenceLeadsSomewhere(t, document)
 			for _, e := range c.Events {
-				payload := schemaIn(t, document, "/components/messages/"+pointed(e.Name.V)+"/payload")
+				payload := schemaIn(t, document, "/components/messages/"+pointed(e.Label())+"/payload")
 				for _, example := range examples(e) {
 					if err := payload.Validate(unmarshal(t, example)); err != nil {
 						t.Errorf("%s does not take its example %s: %v", e.Name.V, example, err)

@@ -64,7 +64,7 @@ var beyondASchema = []struct {
 	{rules.Default, "", "values by types that are declared elsewhere"},
 	{rules.Group, "has only one member|has no members", "names in different places"},
 	{rules.Constraint, "", "values by types that are declared elsewhere"},
-	{rules.DuplicateName, "has the JSON name", "names that are made of others"},
+	{rules.DuplicateName, "has the JSON name|on the wire, and so is", "names that are made of others, or are in different places"},
 	{rules.Accepted, "there is no rule", "the words are those of another verb"},
 	{rules.Enum, "has the number of", "values in different places"},
 	{rules.BadType, "is nested in", "how deep a value is in others"},

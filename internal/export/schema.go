@@ -28,8 +28,10 @@ type dialect struct {
 func (d dialect) naming(events []*catalog.Event, types []*catalog.Type) dialect {
 	d.names = map[*catalog.Type]string{}
 	taken := map[string]bool{}
+	ofEvents := map[string]bool{}
 	for _, e := range events {
 		taken[e.Name.V], taken[e.GoName], taken[e.GoName+"Type"] = true, true, true
+		ofEvents[e.Name.V] = true
 	}
 	for _, t := range types {
 		taken[t.Name.V] = true
@@ -39,7 +41,7 @@ func (d dialect) naming(events []*catalog.Event, types []*catalog.Type) dialect 
 		for part := range strings.SplitSeq(t.Name.V, ".") {
 			own += strings.ToUpper(part[:1]) + part[1:]
 		}
-		if own == t.Name.V {
+		if own == t.Name.V && !ofEvents[own] {
 			continue
 		}
 		free := own
@@ -65,6 +67,9 @@ func (d dialect) payload(e *catalog.Event) object {
 	s := object{}
 	s.set("title", e.GoName)
 	describe(&s, e.Doc, e.Deprecated)
+	if e.Name.V != e.Label() && d.besideRefs {
+		s.set("x-busgen", object{{"event", e.Label()}})
+	}
 	d.fields(&s, e.Fields)
 	if len(e.Examples) > 0 {
 		var examples []json.RawMessage

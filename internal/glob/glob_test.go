@@ -58,7 +58,8 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"order.**", 6, "`*` must be a whole segment"},
 		{"order.?laced", 6, `character '?' is not allowed`},
 		{"order placed", 5, `character ' ' is not allowed`},
-		{"größe.x", 2, `character 'ö' is not allowed`},
+		{"größe.x\u200b", 9, `character '\u200b' is not allowed`},
+		{"a.b,c", 3, `character ',' is not allowed`},
 	}
 	for _, tt := range tests {
 		_, err := glob.Parse(tt.pattern)
@@ -90,6 +91,39 @@ func TestValidName(t *testing.T) {
 	} {
 		if err := glob.ValidName(name); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("ValidName(%q) = %v, want %q", name, err, reason)
+		}
+	}
+}
+
+func TestANameOnTheWireIsWhatAPatternCanSay(t *testing.T) {
+	for _, name := range []string{"OrderPlaced", "order-placed", "com.acme.Order_Placed.v1", "größe", "日本.語", "🎉", "é", "a>b", "a/b:c@d", "<x>", "a'b`c", "1", "a$", "100%", "#1"} {
+		if err := glob.ValidWire(name); err != nil {
+			t.Errorf("ValidWire(%q) = %v", name, err)
+		}
+		p, err := glob.Parse(name)
+		if err != nil || !p.Literal() || !p.Match(name) || p.Match(name+"x") || !glob.MustParse("*").Match(name) || !glob.MustParse("x.*").Match("x."+name) {
+			t.Errorf("%q is not its own pattern: %v", name, err)
+		}
+	}
+	for name, reason := range map[string]string{
+		"":                       "the name on the wire is empty",
+		"a..b":                   "empty segment",
+		".a":                     "empty segment",
+		"a b":                    `character ' ' is not allowed`,
+		"a\u00a0":                "is not allowed",
+		"a\nb":                   "is not allowed",
+		"a\u200d":                "is not allowed",
+		"a.*":                    `character '*' is not allowed`,
+		"a?":                     `character '?' is not allowed`,
+		"a,b":                    `character ',' is not allowed`,
+		`a"b`:                    "is not allowed",
+		"$dead.a":                "does not begin with `$`",
+		"a\xff":                  "not valid UTF-8",
+		"\ufffd":                 "is not allowed",
+		strings.Repeat("a", 201): "the limit is 200",
+	} {
+		if err := glob.ValidWire(name); err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("ValidWire(%q) = %v, want %q", name, err, reason)
 		}
 	}
 }

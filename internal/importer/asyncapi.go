@@ -8,6 +8,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/internal/glob"
 )
 
 // AsyncAPI makes a catalogue of an AsyncAPI document of version 3 or 2, in JSON or YAML; file is
@@ -63,18 +64,26 @@ type asyncEvent struct {
 // reserveNames keeps types from taking the Go names of events.
 func (r *asyncReader) reserveNames() {
 	for _, m := range r.root.get("components").get("messages").properties() {
-		r.reserve(messageName(m.value, m.name))
+		r.reserve(messageLabel(m.value, m.name))
 	}
 }
 
 // messageName is the name of a message, or else what it is called in the document.
 func messageName(m *node, key string) string {
 	for _, name := range []string{m.str("name"), key, m.str("messageId")} {
-		if eventName(name) != "" {
+		if eventName(name) != "" || isWire(name) {
 			return name
 		}
 	}
 	return key
+}
+
+// messageLabel is what the event of a message is called in the catalogue: the key, in what a catalogue was exported to.
+func messageLabel(m *node, key string) string {
+	if m.get("x-busgen") != nil && glob.ValidName(key) == nil {
+		return key
+	}
+	return messageName(m, key)
 }
 
 // followed returns what a $ref leads to, with the last word of the reference.

@@ -35,7 +35,7 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 		all = r.alternatives(payload)
 	}
 	if len(all) == 1 {
-		r.made[n] = r.messageEvent(n, name, m.at, all[0].schema, n.get("examples").elements())
+		r.made[n] = r.messageEvent(n, messageLabel(n, key), name, m.at, all[0].schema, n.get("examples").elements())
 		return r.made[n]
 	}
 	examples := r.divide(n.get("examples").elements(), all, func(e *node) *node { return e.get("payload") })
@@ -47,15 +47,15 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 		r.reserve(all[i].name)
 	}
 	for i, a := range all {
-		r.made[n] = append(r.made[n], r.messageEvent(n, a.name, a.at, a.schema, examples[i])...)
+		r.made[n] = append(r.made[n], r.messageEvent(n, a.name, "", a.at, a.schema, examples[i])...)
 	}
 	return r.made[n]
 }
 
 // messageEvent makes an event of a message with one of its payloads.
-func (r *asyncReader) messageEvent(n *node, name string, at diag.Place, payload *node, examples []*node) []*asyncEvent {
+func (r *asyncReader) messageEvent(n *node, name, wire string, at diag.Place, payload *node, examples []*node) []*asyncEvent {
 	e := &asyncEvent{settings: n.get("x-busgen").get("settings")}
-	e.body = r.event(name, at, payload, func(body *yaml.Node, u *use) { r.describe(body, u, n, examples) })
+	e.body = r.event(name, wire, at, payload, func(body *yaml.Node, u *use) { r.describe(body, u, n, examples) })
 	if e.body == nil {
 		return nil
 	}

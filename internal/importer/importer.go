@@ -69,6 +69,7 @@ type importer struct {
 	expanding   map[*node]bool       // definitions that are being put where they are used
 	refused     map[*node]bool       // enums and unions that have a finding
 	keys        []fieldKey           // all fields
+	wires       map[string]bool      // the names of events on the wire
 	newNames    map[string][]newName // by kind
 	schemas     int                  // that were visited
 	inPlace     int                  // structs in place around the current field
@@ -90,7 +91,7 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 		Options: o, file: file, resources: newResources(),
 		places: map[*yaml.Node]diag.Place{}, events: mapping(), schedules: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
-		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, wires: map[string]bool{},
 	}
 	var err error
 	im.root, err = readNodes(file, source, func(at diag.Place, name string) {

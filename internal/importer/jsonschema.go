@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -37,11 +38,20 @@ func (im *importer) jsonSchema() {
 // definedEvents makes events of definitions.
 func (im *importer) definedEvents(defs []member) {
 	for _, d := range defs {
-		im.reserve(d.name)
+		im.reserve(localName(d.value, d.name))
 	}
 	for _, d := range defs {
-		im.event(d.name, d.at, d.value, nil)
+		im.event(localName(d.value, d.name), d.name, d.at, d.value, nil)
 	}
+}
+
+// localName is what a catalogue called the event that an export has put under a name; the name itself for
+// what somebody else wrote.
+func localName(n *node, name string) string {
+	if local := n.get("x-busgen").str("event"); glob.ValidName(local) == nil {
+		return local
+	}
+	return name
 }
 
 // definitions are the members of $defs, and of definitions, as it was called before.
@@ -61,7 +71,7 @@ func (im *importer) rootEvents() {
 	all := im.alternatives(im.root)
 	if len(all) == 1 {
 		im.reserve(name)
-		im.event(name, im.root.place, all[0].schema, nil)
+		im.event(name, "", im.root.place, all[0].schema, nil)
 		return
 	}
 	prefix := ""
@@ -74,7 +84,7 @@ func (im *importer) rootEvents() {
 	}
 	examples := im.divide(im.root.get("examples").elements(), all, func(e *node) *node { return e })
 	for i, a := range all {
-		im.event(prefix+a.name, a.at, a.schema, func(_ *yaml.Node, u *use) { u.examples = append(u.examples, examples[i]...) })
+		im.event(prefix+a.name, "", a.at, a.schema, func(_ *yaml.Node, u *use) { u.examples = append(u.examples, examples[i]...) })
 	}
 }
 
@@ -90,7 +100,7 @@ func (im *importer) eventDefs(defs []member) (events []member) {
 	for _, d := range defs {
 		switch {
 		case im.references[d.value] > 0 || !isPayload(im.look(d.value).schema):
-		case glob.ValidName(d.name) == nil:
+		case glob.ValidName(localName(d.value, d.name)) == nil:
 			events = append(events, d)
 		default:
 			others = append(others, d)
@@ -126,8 +136,9 @@ func (im *importer) declareAll(defs []member) {
 	}
 }
 
-// event adds an event with what more says of it, and returns its body; nil after a finding.
-func (im *importer) event(name string, at diag.Place, payload *node, more func(body *yaml.Node, u *use)) *yaml.Node {
+// event adds an event with what more says of it, and returns its body; nil after a finding. The name on the wire is
+// that in the document, or empty if the name was made of something else.
+func (im *importer) event(name, wire string, at diag.Place, payload *node, more func(body *yaml.Node, u *use)) *yaml.Node {
 	wanted := eventName(name)
 	if wanted == "" {
 		wanted = "event"
@@ -145,11 +156,19 @@ func (im *importer) event(name string, at diag.Place, payload *node, more func(b
 		im.absorbed[made] = true
 	}
 	free := im.eventNames.unique(wanted)
-	if free != name {
-		im.rename(anEvent, name, free, at)
-	}
 	body := mapping()
 	im.add(im.events, free, body, at)
+	switch {
+	case wire == free:
+	case wire != "" && isWire(wire) && !im.wires[wire]:
+		im.add(body, "wire", textNode(wire), at)
+	case free != name:
+		im.rename(anEvent, cmp.Or(wire, name), free, at)
+		wire = free
+	default:
+		wire = free
+	}
+	im.wires[wire] = true
 	if more != nil {
 		more(body, &u)
 	}

@@ -77,6 +77,9 @@ func eventName(name string) string {
 	return strings.Join(segments, ".")
 }
 
+// isWire tells whether a name can be that of an event on the wire.
+func isWire(name string) bool { return glob.ValidWire(name) == nil }
+
 // typeName makes the name of a type.
 func typeName(name string) string {
 	if catalog.TypeName.MatchString(name) {

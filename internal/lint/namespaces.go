@@ -7,7 +7,7 @@ import (
 )
 
 func namespace(e *catalog.Event) string {
-	return e.Name.V[:max(0, strings.LastIndexByte(e.Name.V, '.'))]
+	return e.Label()[:max(0, strings.LastIndexByte(e.Label(), '.'))]
 }
 
 // neighbours has the events of one namespace. Rules compare events with these, because a large catalogue
@@ -33,8 +33,8 @@ func (p *pass) neighbours(e *catalog.Event) *neighbours {
 			}
 			n := p.byNamespace[ns]
 			n.events = append(n.events, e)
-			if by := e.PartitionBy; by != nil && !partitions[[3]string{ns, by.Name.V, by.Type.Text}] {
-				partitions[[3]string{ns, by.Name.V, by.Type.Text}] = true
+			if by := e.PartitionBy; by != nil && !partitions[[3]string{ns, by.Label(), by.Type.Text}] {
+				partitions[[3]string{ns, by.Label(), by.Type.Text}] = true
 				n.partitioned = append(n.partitioned, e)
 			}
 			if stem, begins := cutWord(e, startWords); begins {

@@ -22,13 +22,13 @@ events:
 				continue
 			}
 			for _, s := range e.Subscriptions {
-				f := p.report(e.Name.V, s.Name.Pos, "move it to the event that is to be used instead",
-					"subscription %s is for event %s, which is deprecated", s.Name.V, e.Name.V)
+				f := p.report(e.Label(), s.Name.Pos, "move it to the event that is to be used instead",
+					"subscription %s is for event %s, which is deprecated", s.Name.V, e.Label())
 				p.see(f, e.Deprecated.Pos, "the reason is here")
 			}
 			for _, s := range e.Schedules {
-				f := p.report(e.Name.V, s.Name.Pos, "let it publish the event that is to be used instead",
-					"schedule %s publishes event %s, which is deprecated", s.Name.V, e.Name.V)
+				f := p.report(e.Label(), s.Name.Pos, "let it publish the event that is to be used instead",
+					"schedule %s publishes event %s, which is deprecated", s.Name.V, e.Label())
 				p.see(f, e.Deprecated.Pos, "the reason is here")
 			}
 		}
@@ -51,7 +51,7 @@ events:
 	check: func(p *pass) {
 		old := map[string]bool{}
 		for _, e := range p.Events {
-			old[e.Name.V] = e.Deprecated.Written()
+			old[e.Label()] = e.Deprecated.Written()
 		}
 		for _, t := range p.Types {
 			old[t.Name.V] = t.Deprecated.Written()

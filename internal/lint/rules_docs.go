@@ -21,7 +21,7 @@ events:
 	check: func(p *pass) {
 		for _, e := range p.Events {
 			if e.Doc == "" {
-				p.report(e.Name.V, e.Name.Pos, "add a doc that says what happened", "event %s has no doc", e.Name.V)
+				p.report(e.Label(), e.Name.Pos, "add a doc that says what happened", "event %s has no doc", e.Label())
 			}
 		}
 	},
@@ -78,7 +78,7 @@ events:
 	check: func(p *pass) {
 		for _, e := range p.Events {
 			if !e.Owner.Written() {
-				p.report(e.Name.V, e.Name.Pos, "add the owner", "event %s has no owner", e.Name.V)
+				p.report(e.Label(), e.Name.Pos, "add the owner", "event %s has no owner", e.Label())
 			}
 		}
 	},
@@ -98,7 +98,7 @@ events:
 	check: func(p *pass) {
 		for _, e := range p.Events {
 			if len(e.Fields) > 0 && len(e.Examples) == 0 {
-				p.report(e.Name.V, e.Name.Pos, "add examples with a payload", "event %s has no example", e.Name.V)
+				p.report(e.Label(), e.Name.Pos, "add examples with a payload", "event %s has no example", e.Label())
 			}
 		}
 	},
@@ -114,7 +114,7 @@ func (p *pass) eachField(visit func(owner, subject string, f *catalog.Field)) {
 	}
 	for _, e := range p.Events {
 		for _, f := range e.Fields {
-			visit("event "+e.Name.V, e.Name.V, f)
+			visit("event "+e.Label(), e.Label(), f)
 		}
 	}
 }

@@ -35,13 +35,13 @@ events:
 				continue
 			}
 			if key, other := keyOfFlow(p, e); key != "" {
-				f := p.report(e.Name.V, e.Name.Pos, "give it the field "+key,
-					"event %s has no %s, the field that connects the other events of %s.*", e.Name.V, key, namespace(e))
-				p.see(f, other.Name.Pos, "event %s has it", other.Name.V)
+				f := p.report(e.Label(), e.Name.Pos, "give it the field "+key,
+					"event %s has no %s, the field that connects the other events of %s.*", e.Label(), key, namespace(e))
+				p.see(f, other.Name.Pos, "event %s has it", other.Label())
 			} else if start := startWithoutLink(p, e); start != nil {
-				f := p.report(e.Name.V, e.Name.Pos, "give both the same field, such as an id, and partition_by",
-					"event %s has no field in common with %s, so it cannot be matched with its start", e.Name.V, start.Name.V)
-				p.see(f, start.Name.Pos, "event %s is here", start.Name.V)
+				f := p.report(e.Label(), e.Name.Pos, "give both the same field, such as an id, and partition_by",
+					"event %s has no field in common with %s, so it cannot be matched with its start", e.Label(), start.Label())
+				p.see(f, start.Name.Pos, "event %s is here", start.Label())
 			}
 		}
 	},
@@ -89,7 +89,7 @@ var (
 // cutWord returns the last segment of an event's name without one of the words: backup for
 // system.backup_finished.
 func cutWord(e *catalog.Event, words []string) (stem string, found bool) {
-	last := e.Name.V[strings.LastIndexByte(e.Name.V, '.')+1:]
+	last := e.Label()[strings.LastIndexByte(e.Label(), '.')+1:]
 	i := strings.LastIndexByte(last, '_')
 	return last[:max(i, 0)], slices.Contains(words, last[i+1:]) && namespace(e)+last[:max(i, 0)] != ""
 }
@@ -110,7 +110,7 @@ func hasField(fields []*catalog.Field, names ...string) bool {
 			return true
 		}
 		return f.Type.Kind == catalog.Named && slices.ContainsFunc(f.Type.Named.Fields, func(below *catalog.Field) bool {
-			return slices.Contains(names, below.Name.V)
+			return slices.Contains(names, below.Label())
 		})
 	})
 }

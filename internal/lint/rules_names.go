@@ -19,9 +19,9 @@ events:
   user.email_changed: {}`,
 	check: func(p *pass) {
 		for _, e := range p.Events {
-			last := e.Name.V[strings.LastIndexByte(e.Name.V, '.')+1:]
+			last := e.Label()[strings.LastIndexByte(e.Label(), '.')+1:]
 			if !slices.ContainsFunc(strings.Split(last, "_"), isPast) {
-				p.report(e.Name.V, e.Name.Pos, "name what has happened, as in order.placed", "%s of event %s does not read like a past event", last, e.Name.V)
+				p.report(e.Label(), e.Name.Pos, "name what has happened, as in order.placed", "%s of event %s does not read like a past event", last, e.Label())
 			}
 		}
 	},
@@ -41,8 +41,8 @@ events:
   order.event_added: {}`,
 	check: func(p *pass) {
 		for _, e := range p.Events {
-			if isVague(e.Name.V) {
-				p.report(e.Name.V, e.Name.Pos, "name what has happened to what, as in system.backup_failed", "the name of event %s is too generic", e.Name.V)
+			if isVague(e.Label()) {
+				p.report(e.Label(), e.Name.Pos, "name what has happened to what, as in system.backup_failed", "the name of event %s is too generic", e.Label())
 			}
 		}
 	},

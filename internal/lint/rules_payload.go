@@ -107,7 +107,7 @@ events:
 			markFields(used, e.Fields)
 			for _, t := range p.Types {
 				if used[t] && t.IsCustom() && len(e.Examples) == 0 {
-					p.report(e.Name.V, e.Name.Pos, "add one under its key examples", "event %s has values of type %s, and no example", e.Name.V, t.Name.V)
+					p.report(e.Label(), e.Name.Pos, "add one under its key examples", "event %s has values of type %s, and no example", e.Label(), t.Name.V)
 					break
 				}
 			}
@@ -170,9 +170,9 @@ events:
 			}
 			for _, other := range p.neighbours(e).partitioned {
 				if field := gap(e, other); field != nil {
-					f := p.report(e.Name.V, e.Name.Pos, "add partition_by: "+field.Label(),
-						"event %s is not partitioned by its field %s, but event %s is", e.Name.V, field.Label(), other.Name.V)
-					p.see(f, other.Name.Pos, "event %s is here", other.Name.V)
+					f := p.report(e.Label(), e.Name.Pos, "add partition_by: "+field.Label(),
+						"event %s is not partitioned by its field %s, but event %s is", e.Label(), field.Label(), other.Label())
+					p.see(f, other.Name.Pos, "event %s is here", other.Label())
 					break
 				}
 			}
@@ -191,8 +191,8 @@ events:
 	check: func(p *pass) {
 		for _, e := range p.Events {
 			if f := e.DedupeBy; f != nil && (f.Type.Kind == catalog.Bool || f.Type.Kind == catalog.Named) {
-				found := p.report(e.Name.V, e.Name.Pos, "name a field that is different for each event, such as an id",
-					"the dedupe key of event %s is its field %s, which has few values", e.Name.V, f.Label())
+				found := p.report(e.Label(), e.Name.Pos, "name a field that is different for each event, such as an id",
+					"the dedupe key of event %s is its field %s, which has few values", e.Label(), f.Label())
 				p.see(found, f.Name.Pos, "field %s is here", f.Label())
 			}
 		}
@@ -213,8 +213,8 @@ events:
 				if f == nil || !f.Sensitive.V {
 					return
 				}
-				found := p.report(e.Name.V, f.Name.Pos, "name a field that is not sensitive, such as an id",
-					"the %s of event %s is its field %s, which is sensitive", key, e.Name.V, f.Label())
+				found := p.report(e.Label(), f.Name.Pos, "name a field that is not sensitive, such as an id",
+					"the %s of event %s is its field %s, which is sensitive", key, e.Label(), f.Label())
 				p.see(found, f.Sensitive.Pos, "it is sensitive because of this")
 			}
 			report("partition key", e.PartitionBy)

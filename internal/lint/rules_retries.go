@@ -129,11 +129,11 @@ events:
 		var events []*catalog.Event
 		budgets, tops := map[retry.Policy]bool{}, map[string]bool{}
 		for _, e := range p.Events {
-			if p.excepted(e.Name.V) {
+			if p.excepted(e.Label()) {
 				continue
 			}
 			events = append(events, e)
-			top, _, _ := strings.Cut(e.Name.V, ".")
+			top, _, _ := strings.Cut(e.Label(), ".")
 			tops[top] = true
 			budgets[e.Settings.Policy()] = true
 			for _, s := range e.Subscriptions {
@@ -148,7 +148,7 @@ events:
 		if !at.IsKnown() {
 			at = first.Name.Pos
 		}
-		p.report(first.Name.V, at, "add policies: fewer attempts where a person waits, more where work is expensive",
+		p.report(first.Label(), at, "add policies: fewer attempts where a person waits, more where work is expensive",
 			"all %d event types have one retry budget: %d attempts", len(events), first.Settings.MaxAttempts.V)
 	},
 }

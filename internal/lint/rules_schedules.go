@@ -19,9 +19,9 @@ schedules:
 			if len(s.Event.Subscriptions) > 0 {
 				continue
 			}
-			f := p.report(s.Event.Name.V, s.Name.Pos, "declare the subscription that handles it under event "+s.Event.Name.V,
-				"schedule %s publishes event %s, for which no subscription is declared", s.Name.V, s.Event.Name.V)
-			p.see(f, s.Event.Name.Pos, "event %s is here", s.Event.Name.V)
+			f := p.report(s.Event.Label(), s.Name.Pos, "declare the subscription that handles it under event "+s.Event.Label(),
+				"schedule %s publishes event %s, for which no subscription is declared", s.Name.V, s.Event.Label())
+			p.see(f, s.Event.Name.Pos, "event %s is here", s.Event.Label())
 		}
 	},
 }

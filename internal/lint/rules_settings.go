@@ -80,7 +80,7 @@ events:
 		var first *catalog.Event
 		count := 0
 		for _, e := range p.Events {
-			if p.excepted(e.Name.V) {
+			if p.excepted(e.Label()) {
 				continue
 			}
 			if e.Settings.Priority.V != catalog.Critical {
@@ -91,7 +91,7 @@ events:
 			}
 		}
 		if count >= several {
-			p.report(first.Name.V, first.Settings.Priority.Pos, "keep critical for events that must overtake others, and whose failure somebody has to hear of", "all %d events are critical", count)
+			p.report(first.Label(), first.Settings.Priority.Pos, "keep critical for events that must overtake others, and whose failure somebody has to hear of", "all %d events are critical", count)
 		}
 	},
 }
@@ -265,9 +265,9 @@ func (p *pass) eachOwner(judge func(*catalog.Event, *catalog.Subscription, catal
 		order = append(order, from)
 	}
 	for _, e := range p.Events {
-		add(e.Name.V, "event "+e.Name.V, judge(e, nil, e.Settings))
+		add(e.Label(), "event "+e.Label(), judge(e, nil, e.Settings))
 		for _, s := range e.Subscriptions {
-			add(e.Name.V, "subscription "+s.Name.V+" of event "+e.Name.V, judge(e, s, s.Settings))
+			add(e.Label(), "subscription "+s.Name.V+" of event "+e.Label(), judge(e, s, s.Settings))
 		}
 	}
 	for _, from := range order {

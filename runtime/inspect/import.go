@@ -132,7 +132,7 @@ func parseDeadLetter(line []byte) (letter DeadLetter, err error) {
 	case !slices.Contains(engine.Reasons(), letter.Reason):
 		return letter, fmt.Errorf("reason %q is not one of %s", letter.Reason, strings.Join(engine.Reasons(), ", "))
 	}
-	if err := glob.ValidName(strings.TrimPrefix(letter.Type, string(engine.OwnType))); err != nil {
+	if err := glob.ValidWire(strings.TrimPrefix(letter.Type, string(engine.OwnType))); err != nil {
 		return letter, fmt.Errorf("type %w", err)
 	}
 	for _, a := range letter.Attempts {

@@ -32,12 +32,30 @@ func (r *reader) formerNames(o object, valid func(name catalog.Value[string], it
 // eventAliases reads the names under which events of this type were published.
 func (r *reader) eventAliases(o object) []catalog.Value[string] {
 	return r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
-		if err := glob.ValidName(name.V); err != nil {
-			r.syntaxOf(entry{name: name.V, key: item}, err, rules.BadName, "an alias of "+o.what+": %s is not a valid name of an event: %s")
-			return false
-		}
-		return true
+		return r.checkWire(name.V, item, "an alias of "+o.what+": %s is not a valid name on the wire: %s")
 	})
+}
+
+// ownWire reads `wire:` of an event. It is not written without one, and after a finding.
+func (r *reader) ownWire(o object) catalog.Value[string] {
+	e, ok := o.entries["wire"]
+	if !ok {
+		return catalog.Value[string]{}
+	}
+	name, ok := r.text(e.value, "wire of "+o.what)
+	if !ok || !r.checkWire(name.V, e.value, "wire of "+o.what+": %s is not a valid name on the wire: %s") {
+		return catalog.Value[string]{}
+	}
+	return name
+}
+
+// checkWire reports what is wrong with a name on the wire. The format has places for the name and the reason.
+func (r *reader) checkWire(name string, n *yaml.Node, format string) bool {
+	if err := glob.ValidWire(name); err != nil {
+		r.syntaxOf(entry{name: name, key: n}, err, rules.BadName, format)
+		return false
+	}
+	return true
 }
 
 // subscriptionAliases reads the durable names that a subscription had.
@@ -47,19 +65,30 @@ func (r *reader) subscriptionAliases(o object) []catalog.Value[string] {
 	})
 }
 
-// checkEventAliases reports aliases that are names of events, and aliases of two events.
-func (r *reader) checkEventAliases(events []*catalog.Event) {
+// checkEventNames reports names on the wire that two events have, in all files, and aliases that are such names,
+// or aliases of two events.
+func (r *reader) checkEventNames(events []*catalog.Event) {
 	type holder struct {
 		what string
 		at   diag.Place
 	}
 	names := map[string]holder{}
 	for _, e := range events {
-		names[e.Name.V] = holder{"event " + e.Name.V, r.nameAt(e.Name)}
+		what, at := "event "+e.Label(), r.nameAt(e.Local)
+		if e.OwnWire.Written() {
+			at = r.nameAt(e.OwnWire)
+		}
+		if first, taken := names[e.Name.V]; taken {
+			r.report(at, rules.DuplicateName, "%s is called %s on the wire, and so is %s", what, e.Name.V, first.what).
+				See(first.at, "it is here").
+				Hint = "give one of them another name with wire: events are stored under it"
+			continue
+		}
+		names[e.Name.V] = holder{what, at}
 	}
 	for _, e := range events {
 		for _, alias := range e.Aliases {
-			what, at := "alias "+alias.V+" of event "+e.Name.V, r.nameAt(alias)
+			what, at := "alias "+alias.V+" of event "+e.Label(), r.nameAt(alias)
 			if first, taken := names[alias.V]; taken {
 				r.report(at, rules.DuplicateName, "%s is also the name of %s", what, first.what).
 					See(first.at, "it is here").

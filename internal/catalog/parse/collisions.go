@@ -50,17 +50,17 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 	}
 	for _, e := range c.Events {
 		n := e.GoName
-		add("event "+e.Name.V, e.Name, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Tx", "Subscribe"+n+"Batch", "Subscribe"+n+"Dead", "Sample"+n)
+		add("event "+e.Label(), e.Local, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Tx", "Subscribe"+n+"Batch", "Subscribe"+n+"Dead", "Sample"+n)
 		if e.Result != nil {
-			add("result of event "+e.Name.V, catalog.Value[string]{V: "result", Pos: e.Result.Pos}, "Answer"+n, "Request"+n, "Collect"+n)
+			add("result of event "+e.Label(), catalog.Value[string]{V: "result", Pos: e.Result.Pos}, "Answer"+n, "Request"+n, "Collect"+n)
 		}
 		for _, old := range e.History {
-			all = append(all, claim{"version " + strconv.Itoa(old.Version.V) + " of event " + e.Name.V, r.wordAt(old.Version.Pos), []string{old.UpcastName()}})
+			all = append(all, claim{"version " + strconv.Itoa(old.Version.V) + " of event " + e.Label(), r.wordAt(old.Version.Pos), []string{old.UpcastName()}})
 		}
 	}
 	for _, e := range c.Events {
 		for _, s := range e.Subscriptions {
-			add("subscription "+s.Name.V+" of event "+e.Name.V, s.Name, s.GoName)
+			add("subscription "+s.Name.V+" of event "+e.Label(), s.Name, s.GoName)
 		}
 	}
 	for _, class := range c.ErrorClasses {
@@ -107,7 +107,7 @@ func (r *reader) checkCollisions(c *catalog.Catalogue) {
 		r.checkFieldCollisions("type "+t.Name.V, t.Fields)
 	}
 	for _, e := range c.Events {
-		r.checkFieldCollisions("payload of event "+e.Name.V, e.Fields)
+		r.checkFieldCollisions("payload of event "+e.Label(), e.Fields)
 	}
 }
 

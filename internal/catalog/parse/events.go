@@ -56,9 +56,13 @@ func (r *reader) event(e entry) *catalog.Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "aliases", "version", "json_names", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
-	ev := &catalog.Event{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: r.goName(e.name)}
+	local := catalog.Value[string]{V: e.name, Pos: r.position(e.key)}
+	ev := &catalog.Event{Name: local, Local: local, GoName: r.goName(e.name)}
+	if ev.OwnWire = r.ownWire(o); ev.OwnWire.Written() {
+		ev.Name.V = ev.OwnWire.V
+	}
 	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
 	ev.GoName = r.ownGoName(o, ev.GoName)
 	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)

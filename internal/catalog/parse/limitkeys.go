@@ -65,7 +65,7 @@ type keyFault struct {
 // fieldAt follows a path through required structs to a field that can be a key.
 func (r *reader) fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyFault) {
 	var along []*catalog.Field
-	fields, in := e.Fields, "the payload of event "+e.Name.V
+	fields, in := e.Fields, "the payload of event "+e.Label()
 	segments := strings.Split(path, ".")
 	for i, segment := range segments {
 		f, names := fieldNamed(fields, segment)
@@ -77,7 +77,7 @@ func (r *reader) fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyF
 			return nil, fault
 		}
 		along = append(along, f)
-		in = strings.Join(segments[:i+1], ".") + " of event " + e.Name.V
+		in = strings.Join(segments[:i+1], ".") + " of event " + e.Label()
 		last := i == len(segments)-1
 		switch {
 		case f.Type.Optional:

@@ -122,7 +122,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	c.Groups = r.groupSection(parts, c.Events)
 	c.Schedules = r.scheduleSection(parts, c.Events)
 	c.Types = append(c.Types, r.inlines...)
-	r.checkEventAliases(c.Events)
+	r.checkEventNames(c.Events)
 	c.Imported = foreign(c)
 	r.setHomes(c)
 	r.checkPackages(c)

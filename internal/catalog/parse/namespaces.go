@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/glob"
 )
 
-// namespaces collects the proper prefixes of event names, sorted by name, with
-// their events in file order.
+// namespaces collects the proper prefixes of names on the wire, sorted by name, with
+// their events in file order. A prefix that could not be the name of an event in the catalogue has none.
 func (r *reader) namespaces(events []*catalog.Event) []*catalog.Namespace {
 	byName := map[string]*catalog.Namespace{}
 	var all []*catalog.Namespace
@@ -18,6 +19,9 @@ func (r *reader) namespaces(events []*catalog.Event) []*catalog.Namespace {
 				continue
 			}
 			name := e.Name.V[:i]
+			if glob.ValidName(name) != nil {
+				break
+			}
 			if byName[name] == nil {
 				byName[name] = &catalog.Namespace{Name: name, GoName: r.goName(name)}
 				all = append(all, byName[name])

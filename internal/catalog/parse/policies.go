@@ -35,7 +35,7 @@ func (r *reader) policies(parts []*part, events []*catalog.Event) []policy {
 	var all []policy
 	byFirst := map[string][]*catalog.Event{}
 	for _, e := range events {
-		first := firstSegment(e.Name.V)
+		first := firstSegment(e.Label())
 		byFirst[first] = append(byFirst[first], e)
 	}
 	for _, e := range r.sections(parts, "policies", "policy") {
@@ -54,7 +54,7 @@ func (r *reader) policies(parts []*part, events []*catalog.Event) []policy {
 
 // checkUsed reports a policy that matches no event: after a typo its settings would have no effect.
 func (r *reader) checkUsed(p policy, events []*catalog.Event, byFirst map[string][]*catalog.Event) {
-	matches := func(e *catalog.Event) bool { return p.pattern.Match(e.Name.V) }
+	matches := func(e *catalog.Event) bool { return p.pattern.Match(e.Label()) }
 	candidates := events
 	if first := firstSegment(p.pattern.String()); first != "*" {
 		candidates = byFirst[first]
@@ -71,11 +71,17 @@ func (r *reader) checkUsed(p policy, events []*catalog.Event, byFirst map[string
 		patterns = append(patterns, n.Name+".*")
 	}
 	for _, e := range events {
-		patterns = append(patterns, e.Name.V)
+		patterns = append(patterns, e.Label())
 	}
 	f := r.report(r.place(p.key), rules.PolicyUnused, "policy %s matches no event", p.pattern)
 	if f.Hint = diag.DidYouMean(p.pattern.String(), patterns); f.Hint == "" {
 		f.Hint = correctPattern
+	}
+	for _, e := range events {
+		if p.pattern.Match(e.Name.V) {
+			f.Hint = "policies match what the catalogue calls an event: " + e.Name.V + " is " + e.Label() + " here"
+			break
+		}
 	}
 }
 
@@ -102,11 +108,11 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 	for _, e := range events {
 		layers := []catalog.Settings{defaults}
 		var matching []policy
-		candidates := slices.Concat(byFirst["*"], byFirst[firstSegment(e.Name.V)])
+		candidates := slices.Concat(byFirst["*"], byFirst[firstSegment(e.Label())])
 		slices.Sort(candidates)
 		for _, i := range candidates {
 			p := ascending[i]
-			if !p.pattern.Match(e.Name.V) {
+			if !p.pattern.Match(e.Label()) {
 				continue
 			}
 			for _, q := range matching {
@@ -120,10 +126,10 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 			layers = append(layers, p.settings)
 		}
 		layers = append(layers, e.Settings)
-		e.Settings = r.effective("event "+e.Name.V, layers, orders)
+		e.Settings = r.effective("event "+e.Label(), layers, orders)
 		for _, s := range e.Subscriptions {
 			own := s.Settings
-			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Name.V, append(layers, own), orders)
+			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Label(), append(layers, own), orders)
 			r.checkStrictBatches(e, s, own)
 		}
 	}
@@ -139,7 +145,7 @@ func (r *reader) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, o
 	if !at.IsKnown() {
 		at = own.Batch.Wait.Pos
 	}
-	r.report(r.wordAt(at), rules.Partition, "subscription %s of event %s has batches and a strict order, but no partition key", s.Name.V, e.Name.V).
+	r.report(r.wordAt(at), rules.Partition, "subscription %s of event %s has batches and a strict order, but no partition key", s.Name.V, e.Label()).
 		See(r.wordAt(s.Settings.StrictOrder.Pos), "strict_order is here").
 		Hint = "each batch would have one event: add partition_by to the event, or remove one of the two"
 }
@@ -147,7 +153,7 @@ func (r *reader) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, o
 // policyTie reports two policies of which neither can be said to go first.
 func (r *reader) policyTie(e *catalog.Event, first, second policy) {
 	r.report(r.place(second.key), rules.PolicyTie, "policies %s and %s are equally specific and both match event %s",
-		first.pattern, second.pattern, e.Name.V).
+		first.pattern, second.pattern, e.Label()).
 		See(r.place(first.key), "the other one is here").
 		Hint = "make one of them more specific, or give the event its settings itself"
 }

@@ -15,7 +15,7 @@ func (r *reader) checkSamples(events []*catalog.Event) {
 		}
 		text, problem := payload.Sample(e)
 		if e.MadeUp = text; problem != nil {
-			r.report(r.nameAt(e.Name), rules.Example, "busgen cannot generate an example of event %s: %s", e.Name.V, problem).
+			r.report(r.nameAt(e.Name), rules.Example, "busgen cannot generate an example of event %s: %s", e.Label(), problem).
 				Hint = "add one under its key examples"
 		}
 		if bytes += len(text); bytes > maxSamples {

@@ -22,7 +22,7 @@ var everyLimits = span{least: schedule.MinEvery, most: 365 * 24 * time.Hour}
 func (r *reader) scheduleSection(parts []*part, events []*catalog.Event) []*catalog.Schedule {
 	named := map[string]*catalog.Event{}
 	for _, e := range events {
-		named[e.Name.V] = e
+		named[e.Label()] = e
 	}
 	var all []*catalog.Schedule
 	for _, e := range r.sections(parts, "schedules", "schedule") {

@@ -15,7 +15,7 @@ import (
 
 func newDescribe() *cobra.Command {
 	var asJSON bool
-	cmd := operands{most: 1, what: "one type or pattern", candidates: (*catalog.Catalogue).EventNames}.of(&cobra.Command{
+	cmd := operands{most: 1, what: "one type or pattern", candidates: (*catalog.Catalogue).EventLabels}.of(&cobra.Command{
 		Use:   "describe [events.yaml] [type | pattern]",
 		Short: "List the events of a catalogue, or show one in full",
 		Long: `Describe lists the events of a catalogue: how many fields each has, how it is
@@ -28,7 +28,7 @@ timeout of each; then the priority, the expiry, the limits and the redrive, if
 they are set, and the concurrency and the batches of declared subscriptions.
 REMARKS says if a schedule publishes the event.
 
-With --json the output is a list with an object for each event: name, doc,
+With --json the output is a list with an object for each event: name, wire, doc,
 deprecated, owner, tags, at (file and line), version, aliases, partition_by,
 dedupe_by, result (type, optional, doc), payload (name, type, optional, doc,
 deprecated, was, default of each field), reserved, history (version, doc,
@@ -67,7 +67,7 @@ func describe(args []string, asJSON bool, screen terminal.Screen) (report string
 	switch {
 	case asJSON:
 		return describeJSON(events)
-	case len(args) > 0 && events[0].Name.V == args[0]:
+	case len(args) > 0 && (events[0].Label() == args[0] || events[0].Name.V == args[0]):
 		return describeOne(events[0], screen), nil
 	}
 	return eventTable(events).Render(screen), nil
@@ -81,12 +81,12 @@ func eventsMatching(c *catalog.Catalogue, pattern string) ([]*catalog.Event, err
 	}
 	var some []*catalog.Event
 	for _, e := range c.Events {
-		if parsed.Match(e.Name.V) {
+		if parsed.Match(e.Label()) || parsed.Match(e.Name.V) {
 			some = append(some, e)
 		}
 	}
 	if some == nil {
-		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, cli.Nearest(pattern, c.EventNames())))
+		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, cli.Nearest(pattern, c.EventLabels())))
 	}
 	return some, nil
 }
@@ -101,7 +101,7 @@ func eventTable(events []*catalog.Event) *terminal.Table {
 		{Title: "REMARKS", Least: 10},
 	}}
 	for _, e := range events {
-		table.Row(e.Name.V, strconv.Itoa(len(e.Fields)), policyInShort(e.Settings), e.Owner.V, declaredNames(e), remarks(e))
+		table.Row(e.Label(), strconv.Itoa(len(e.Fields)), policyInShort(e.Settings), e.Owner.V, declaredNames(e), remarks(e))
 	}
 	return table
 }

@@ -11,6 +11,7 @@ import (
 type (
 	eventObject struct {
 		Name          string                   `json:"name"`
+		Wire          string                   `json:"wire,omitempty"` // its name on the wire, if that is another
 		Doc           string                   `json:"doc,omitempty"`
 		Deprecated    string                   `json:"deprecated,omitempty"`
 		Owner         string                   `json:"owner,omitempty"`
@@ -77,8 +78,11 @@ func describeJSON(events []*catalog.Event) (string, error) {
 
 func eventObjectOf(e *catalog.Event) eventObject {
 	o := eventObject{
-		Name: e.Name.V, Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
+		Name: e.Label(), Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
 		Version: e.Version.V, Aliases: texts(e.Aliases), Payload: fieldObjects(e.Fields), Reserved: texts(e.Reserved), Settings: settingObjects(e.Settings),
+	}
+	if e.Name.V != e.Label() {
+		o.Wire = e.Name.V
 	}
 	if e.PartitionBy != nil {
 		o.PartitionBy = e.PartitionBy.Label()

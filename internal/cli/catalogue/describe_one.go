@@ -14,7 +14,7 @@ import (
 // describeOne describes one event in full.
 func describeOne(e *catalog.Event, screen terminal.Screen) string {
 	var b strings.Builder
-	b.WriteString(screen.Paint(terminal.Bold, e.Name.V) + "\n")
+	b.WriteString(screen.Paint(terminal.Bold, e.Label()) + "\n")
 	if e.Doc != "" {
 		b.WriteString(terminal.CleanLines(e.Doc) + "\n")
 	}
@@ -58,6 +58,9 @@ func facts(e *catalog.Event) *terminal.Table {
 		if text != "" {
 			table.Row(name, text)
 		}
+	}
+	if e.Name.V != e.Label() {
+		row("on the wire", e.Name.V)
 	}
 	if e.Version.V > 1 {
 		row("version", strconv.Itoa(e.Version.V))

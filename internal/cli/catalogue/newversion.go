@@ -14,7 +14,7 @@ import (
 
 func newNewVersion() *cobra.Command {
 	var e editing
-	cmd := operands{least: 1, most: 1, what: "the name of one event, as in order.placed", candidates: (*catalog.Catalogue).EventNames}.of(&cobra.Command{
+	cmd := operands{least: 1, most: 1, what: "the name of one event, as in order.placed", candidates: (*catalog.Catalogue).EventLabels}.of(&cobra.Command{
 		Use:   "version [events.yaml] EVENT",
 		Short: "Begin a new version of an event's payload",
 		Long: `Version raises the version of an event and keeps the payload that it has under
@@ -48,7 +48,7 @@ func nextSteps(catalogue []string, event string) string {
 	if err != nil {
 		return "" // the edit has been checked, so it has no findings
 	}
-	changed := c.EventNamed(event)
+	changed := c.EventLabelled(event)
 	before := changed.History[len(changed.History)-1]
 	function, err := templates.Upcast(changed, before.Version.V)
 	if err != nil {

@@ -97,7 +97,7 @@ func declaredLimits(c *catalog.Catalogue) []string {
 }
 
 func eventsAndSubscriptions(c *catalog.Catalogue) []string {
-	return append(c.EventNames(), declaredSubscriptions(c)...)
+	return append(c.EventLabels(), declaredSubscriptions(c)...)
 }
 
 func declaredTypes(c *catalog.Catalogue) []string {
@@ -118,7 +118,7 @@ func fieldNames(c *catalog.Catalogue) []string {
 		}
 	}
 	for _, e := range c.Events {
-		add(e.Name.V, e.Fields)
+		add(e.Label(), e.Fields)
 	}
 	for _, t := range c.Types {
 		if !t.Inline {

@@ -90,6 +90,7 @@ func policy(args []string, asJSON bool, screen terminal.Screen) (report string, 
 // subject is an event type or a subscription of one, with its settings.
 type subject struct {
 	event        string
+	wire         string // its name on the wire
 	subscription string // empty for the event type itself
 	group        string // whose member it is
 	settings     catalog.Settings
@@ -114,9 +115,9 @@ func (s subject) member() string {
 func subjects(c *catalog.Catalogue) []subject {
 	var all []subject
 	for _, e := range c.Events {
-		all = append(all, subject{event: e.Name.V, settings: e.Settings})
+		all = append(all, subject{event: e.Label(), wire: e.Name.V, settings: e.Settings})
 		for _, s := range e.Subscriptions {
-			one := subject{event: e.Name.V, subscription: s.Name.V, settings: s.Settings}
+			one := subject{event: e.Label(), wire: e.Name.V, subscription: s.Name.V, settings: s.Settings}
 			if s.Group != nil {
 				one.group = s.Group.Name.V
 			}
@@ -136,7 +137,7 @@ func matching(all []subject, pattern string) ([]subject, error) {
 	var some []subject
 	var names []string
 	for _, s := range all {
-		if parsed.Match(s.event) || s.subscription == pattern {
+		if parsed.Match(s.event) || parsed.Match(s.wire) || s.subscription == pattern {
 			some = append(some, s)
 		}
 		name := s.subscription

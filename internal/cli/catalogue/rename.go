@@ -121,7 +121,8 @@ Exit status: that of the verbs below.`,
 }
 
 func newRenameEvent() *cobra.Command {
-	return renaming(&cobra.Command{
+	var keep bool
+	cmd := renaming(&cobra.Command{
 		Use:   "event [events.yaml] OLD NEW",
 		Short: "Rename an event type",
 		Long: `Event renames an event type, also in its schedules, and in the policies and
@@ -130,10 +131,21 @@ other settings may apply to it: see "busgen policy".
 
 The old name is kept among the aliases of the event: events that are stored
 under it are delivered under the new name. Remove it if no file has such events.
+
+With --keep-wire events are still stored under the old name: the event gets it
+under wire. An event that has wire keeps its name on the wire anyway.
 ` + editStatus,
 		Example: `  busgen rename event order.placed order.accepted
+  busgen rename event order.placed order.accepted --keep-wire
   busgen rename event events/events.yaml order.placed order.accepted --diff`,
-	}, edit.RenameEvent, (*catalog.Catalogue).EventNames, "")
+	}, func(c *edit.Catalogue, from, to string) (*edit.Change, error) {
+		if keep {
+			return edit.RenameEventInGo(c, from, to)
+		}
+		return edit.RenameEvent(c, from, to)
+	}, (*catalog.Catalogue).EventLabels, "")
+	cmd.Flags().BoolVar(&keep, "keep-wire", false, "keep the name on the wire")
+	return cmd
 }
 
 func newRenameSubscription() *cobra.Command {
