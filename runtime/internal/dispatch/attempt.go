@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"math"
 	"runtime/debug"
@@ -25,45 +24,69 @@ type Attempt struct {
 	Number int   // 1 for the first execution
 	Failed error // what the handler has returned, once it has failed; nil if its methods panic
 
-	max      atomic.Int32 // the Number of the last attempt that the policy allows
 	run      *run
 	handler  *Handler
-	worker   int
 	settings *Settings // of the handler
+	worker   int
 	started  time.Time
 	limit    time.Duration // how long the handler may take; unlimited for as long as it likes
-	expires  bool          // because its event expires then
 	permit   breaker.Permit
-	first    bool  // of its run
-	lends    bool  // has lent something, at some time; guarded by mu
-	loan     *loan // that goes on; guarded by the subscription's loans
-	journal  atomic.Pointer[journal]
-	warned   bool   // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
 	batch    *Batch // that it is part of, or stands for as a whole; nil outside of batches
+	loan     *loan  // that goes on; guarded by the subscription's loans
+	journal  atomic.Pointer[journal]
 	watched  atomic.Pointer[Watched]
-
-	turn atomic.Pointer[turn] // of its transaction; nil before it waits for one
+	turn     atomic.Pointer[turn] // of its transaction; nil before it waits for one
 
 	mu           sync.Mutex
-	ctx          context.Context // made when someone asks for more than the deadline
-	cancel       context.CancelFunc
-	former       func() // ends the contexts of before; nil if there are none
-	ended        bool   // the context is over
-	over         bool   // there is a disposition; whoever sets it makes it
-	entered      bool   // the handler was called by a middleware
-	returned     bool   // the handler is back
-	left         bool   // the worker did not wait for it
-	handled      bool   // well, and there are more handlers to come
-	staged       []engine.Record
-	keys         engine.Keys                // of what is staged; nil until one has a key
-	taken        bool                       // by TakeStaged
-	storing      bool                       // what was taken; its deadline does not end the attempt
-	stored       bool                       // what was taken: the attempt succeeds, however late
-	commits      atomic.Bool                // atomic is not empty
-	atomic       []func(tx engine.Tx) error // for Commit
-	appended     []engine.Record            // by Commit
-	counted      bool                       // as handled
-	interruption *interruption              // nil unless something of it is needed
+	real         *realContext  // made when someone asks for more than the deadline
+	stash        *stash        // nil while the handler has left nothing
+	interruption *interruption // nil unless something of it is needed
+
+	// There is one attempt for each delivery, so what is small is together.
+	max     atomic.Int32 // the Number of the last attempt that the policy allows
+	commits atomic.Bool  // the stash has functions for Commit
+
+	expires bool // the limit is because its event expires then
+	first   bool // of its run
+	warned  bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
+
+	// These are guarded by mu.
+	lends    bool // has lent something, at some time
+	ended    bool // the context is over
+	over     bool // there is a disposition; whoever sets it makes it
+	entered  bool // the handler was called by a middleware
+	returned bool // the handler is back
+	left     bool // the worker did not wait for it
+	handled  bool // well, and there are more handlers to come
+	taken    bool // what is staged, by TakeStaged
+	storing  bool // what was taken; its deadline does not end the attempt
+	stored   bool // what was taken: the attempt succeeds, however late
+	counted  bool // as handled
+}
+
+// stash is what the handler of an attempt leaves to be done with its success. It is guarded by
+// the attempt's mu.
+type stash struct {
+	staged   []engine.Record
+	keys     engine.Keys                // of what is staged; nil until one has a key
+	atomic   []func(tx engine.Tx) error // for Commit
+	appended []engine.Record            // by Commit
+}
+
+// stashed returns the stash of the attempt, made if need be. The caller holds mu.
+func (a *Attempt) stashed() *stash {
+	if a.stash == nil {
+		a.stash = &stash{}
+	}
+	return a.stash
+}
+
+// staged returns what the handler has staged. The caller holds mu.
+func (a *Attempt) staged() []engine.Record {
+	if a.stash == nil {
+		return nil
+	}
+	return a.stash.staged
 }
 
 // Owner returns the bus whose handler this is.
@@ -245,12 +268,12 @@ func (a *Attempt) succeed(now time.Time) {
 	if !a.counted {
 		a.handler.Count.Succeeded(a, now)
 	}
-	a.handler.Count.Handled(a, now, a.staged) // first, so that a caller that waits for the delivery finds it counted
+	a.handler.Count.Handled(a, now, a.staged()) // first, so that a caller that waits for the delivery finds it counted
 	if s.cfg.Group {
 		a.handled = true
-		a.run.staged = append(a.run.staged, a.staged...)
+		a.run.staged = append(a.run.staged, a.staged()...)
 	} else {
-		a.settle(engine.Disposition{Kind: engine.Done, Staged: a.staged})
+		a.settle(engine.Disposition{Kind: engine.Done, Staged: a.staged()})
 	}
 }
 

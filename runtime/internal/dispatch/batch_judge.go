@@ -69,10 +69,11 @@ func (b *Batch) outOfRange(named *BatchError) error {
 func (b *Batch) judge(failures []failure, forced bool) {
 	s, whole := b.scheduler, &b.whole
 	now := time.Now()
-	if len(whole.staged) > 0 && b.allSucceed(failures, now) {
+	if len(whole.staged()) > 0 && b.allSucceed(failures, now) {
 		last := b.handed[len(b.handed)-1]
 		last.mu.Lock()
-		last.staged = append(last.staged, whole.staged...)
+		stash := last.stashed()
+		stash.staged = append(stash.staged, whole.staged()...)
 		last.mu.Unlock()
 	}
 	timedOut := !forced && s.base.Err() == nil && whole.late(now) && !whole.expires

@@ -25,7 +25,8 @@ func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
 	if a.over || a.taken || a.late(time.Now()) {
 		return ErrOver
 	}
-	a.atomic = append(a.atomic, f)
+	stash := a.stashed()
+	stash.atomic = append(stash.atomic, f)
 	a.commits.Store(true)
 	return nil
 }
@@ -42,7 +43,10 @@ func (a *Attempt) Commits() bool { return a.commits.Load() }
 func (a *Attempt) Rewind() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.staged, a.keys, a.atomic, a.taken, a.storing, a.entered = nil, nil, nil, false, false, false
+	a.taken, a.storing, a.entered = false, false, false
+	if a.stash != nil {
+		a.stash.staged, a.stash.keys, a.stash.atomic = nil, nil, nil
+	}
 }
 
 // Commit does in a transaction what the handler, which has succeeded, has left to be done:
@@ -56,9 +60,10 @@ func (a *Attempt) Commit(tx engine.Tx) error {
 		return ErrOver
 	}
 	a.taken, a.storing = true, true
-	functions := a.atomic
-	staged := slices.Clone(a.staged) // another transaction may find other duplicates
-	a.appended = staged
+	stash := a.stashed()
+	functions := stash.atomic
+	staged := slices.Clone(stash.staged) // another transaction may find other duplicates
+	stash.appended = staged
 	a.mu.Unlock()
 	for _, f := range functions {
 		if err := f(tx); err != nil {
@@ -82,9 +87,12 @@ func (a *Attempt) Settling() *engine.Settling {
 func (a *Attempt) countStored() {
 	a.counted = true
 	a.handler.Count.Succeeded(a, time.Now())
-	for i := range a.appended {
-		if d := a.appended[i].Dedupe; d != nil && d.Settled != nil && !a.appended[i].Duplicate {
-			d.Settled(a.appended[i].ID, nil)
+	if a.stash == nil {
+		return
+	}
+	for _, r := range a.stash.appended { // by Commit
+		if d := r.Dedupe; d != nil && d.Settled != nil && !r.Duplicate {
+			d.Settled(r.ID, nil)
 		}
 	}
 }

@@ -39,21 +39,31 @@ func (a *Attempt) Value(key any) any {
 	return a.context().Value(key)
 }
 
+// realContext is the real context of an attempt. It is guarded by the attempt's mu.
+type realContext struct {
+	ctx    context.Context // nil before someone asks for it, again after it was renewed
+	cancel context.CancelFunc
+	former func() // ends the contexts of before; nil if there are none
+}
+
 // context returns the real context.
 func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ctx == nil {
+	if a.real == nil {
+		a.real = &realContext{}
+	}
+	if real := a.real; real.ctx == nil {
 		if limit, _ := a.bounds(); limit == unlimited {
-			a.ctx, a.cancel = context.WithCancel(a.interruptibleBase())
+			real.ctx, real.cancel = context.WithCancel(a.interruptibleBase())
 		} else {
-			a.ctx, a.cancel = context.WithDeadlineCause(a.interruptibleBase(), a.deadline(), a.lateness())
+			real.ctx, real.cancel = context.WithDeadlineCause(a.interruptibleBase(), a.deadline(), a.lateness())
 		}
 		if a.ended {
 			a.endContext()
 		}
 	}
-	return a.ctx
+	return a.real.ctx
 }
 
 // release ends the context: its handler has returned.
@@ -61,17 +71,21 @@ func (a *Attempt) release() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ended = true
-	if a.cancel != nil {
+	real := a.real
+	if real == nil {
+		return
+	}
+	if real.cancel != nil {
 		a.endContext()
 	}
-	if a.former != nil {
-		a.former()
+	if real.former != nil {
+		real.former()
 	}
 }
 
 // endContext ends the context that was made. The caller holds mu.
 func (a *Attempt) endContext() {
-	a.cancel()
+	a.real.cancel()
 	if a.interruption != nil && a.interruption.cut != nil {
 		a.interruption.cut(nil)
 	}

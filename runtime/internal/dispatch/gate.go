@@ -136,7 +136,8 @@ func (s *Scheduler) newRun() *run {
 	return r
 }
 
-const runsAtOnce = 16
+// runsAtOnce is how many fit into 4 KiB, which is what the memory of more would be rounded up to.
+const runsAtOnce = 12
 
 // reopening returns a channel that says when to try an open breaker again, or
 // nil if its state has to change first, which signals.

@@ -65,8 +65,8 @@ func (a *Attempt) interruptFor(cause error, lost string) bool {
 	switch {
 	case i.cut != nil:
 		i.cut(cause)
-	case a.cancel != nil:
-		a.cancel()
+	case a.real != nil && a.real.cancel != nil:
+		a.real.cancel()
 	}
 	return true
 }

@@ -172,10 +172,11 @@ func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due 
 			return polled, true, nil, err
 		}
 	}
+	if !s.more {
+		return polled, false, due, nil
+	}
 	room, urgent := window-s.queue.len(), len(polled)
 	switch {
-	case !s.more:
-		return polled, false, due, nil
 	case room >= window/2 && !s.keepsTooMuch():
 		polled, err = s.consumer.Poll(polled, room)
 		return polled, len(polled) == urgent+room, due, err

@@ -1,8 +1,10 @@
 package dispatch
 
 import (
+	"math/bits"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -106,5 +108,18 @@ func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	}
 	if room := cap(q.ready[rank(Normal)].items); room > 4*window {
 		t.Errorf("there is room for %d items where never more than %d waited", room, window+1)
+	}
+}
+
+// The allocator rounds what needs more than 4 KiB up by a fifth or more, and there is a run for each
+// delivery.
+func TestTheRunsThatAreAllocatedTogetherFillFourKiB(t *testing.T) {
+	if bits.UintSize != 64 {
+		t.Skip("it is smaller here")
+	}
+	const room, header = 4 << 10, 8 // what the allocator adds
+	one := int(unsafe.Sizeof(run{}))
+	if all := one*runsAtOnce + header; all > room || all+one <= room {
+		t.Errorf("%d runs of %d bytes need %d bytes", runsAtOnce, one, all)
 	}
 }

@@ -29,7 +29,10 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	if err := a.recognise(records); err != nil {
 		return err
 	}
-	a.staged = append(a.staged, records...)
+	if len(records) > 0 {
+		stash := a.stashed()
+		stash.staged = append(stash.staged, records...)
+	}
 	return nil
 }
 
@@ -42,7 +45,7 @@ func (a *Attempt) recognise(records []engine.Record) error {
 	if !keyed {
 		return nil
 	}
-	keys := a.keys
+	keys := a.stashed().keys
 	if keys == nil {
 		keys = engine.Keys{}
 		if a.run.members != nil {
@@ -59,7 +62,7 @@ func (a *Attempt) recognise(records []engine.Record) error {
 			return err
 		}
 	}
-	a.keys = keys
+	a.stash.keys = keys
 	return nil
 }
 
@@ -88,8 +91,11 @@ func (a *Attempt) TakeStaged() ([]engine.Record, error) {
 	if a.over || a.late(time.Now()) {
 		return nil, ErrOver
 	}
-	staged := a.staged
-	a.staged, a.taken, a.storing = nil, true, len(staged) > 0
+	staged := a.staged()
+	if a.stash != nil {
+		a.stash.staged = nil
+	}
+	a.taken, a.storing = true, len(staged) > 0
 	return staged, nil
 }
 

@@ -93,16 +93,17 @@ func (a *Attempt) takeTurn(now time.Time, handled bool) error {
 // renew makes the attempt forget its context, which ended too early. What the handler has made of
 // it stays as it is until the attempt ends. The caller holds mu.
 func (a *Attempt) renew() {
-	if a.cancel == nil {
+	real := a.real
+	if real == nil || real.cancel == nil {
 		return
 	}
-	before, cancel := a.former, a.cancel
+	before, cancel := real.former, real.cancel
 	var cut context.CancelCauseFunc
 	if a.interruption != nil {
 		cut, a.interruption.cut = a.interruption.cut, nil
 	}
-	a.ctx, a.cancel = nil, nil
-	a.former = func() {
+	real.ctx, real.cancel = nil, nil
+	real.former = func() {
 		if before != nil {
 			before()
 		}
