@@ -26,6 +26,7 @@ type eventType struct {
 	limitBy   map[string]func(payload any) string
 
 	of      reflect.Type // T
+	pointer reflect.Type // *T
 	codec   *wire.TypeCodec
 	clone   func(to, from any) // makes a deep copy; nil without generated code for it: a payload is decoded for each handler
 	privacy func() *privacy.Shape
@@ -69,7 +70,7 @@ func (t *eventType) limit(path string, key func(any) string) {
 
 // define completes and checks what Define was given.
 func (t *eventType) define(of reflect.Type) {
-	t.of = of
+	t.of, t.pointer = of, reflect.PointerTo(of)
 	t.spec.Version = max(t.spec.Version, 1)
 	if err := glob.ValidWire(t.spec.Name); err != nil {
 		panic(fmt.Sprintf("runtime.Define: %v", err))

@@ -50,7 +50,7 @@ func (t *eventType) decodeShared(r *engine.Record) (payload any, err error) {
 		original := reflect.New(t.of).Interface()
 		return original, t.parse(r, original)
 	})
-	if err != nil || shared == nil || reflect.TypeOf(shared) != reflect.PointerTo(t.of) { // of another program's type of the same name
+	if err != nil || shared == nil || reflect.TypeOf(shared) != t.pointer { // of another program's type of the same name
 		return t.decode(r)
 	}
 	payload = t.take()
