@@ -19,6 +19,9 @@ type Delivery struct {
 	// Suspect says that the process died while the handler ran, and that it has
 	// not ended otherwise since. Nothing may run beside it.
 	Suspect bool
+	// Replayed says that the subscription had handled the event before: somebody has
+	// replayed it.
+	Replayed bool
 	// Together is how many suspects a batch may have that this one is in: half as many as
 	// ran at once when the process died. It is at least 1 for a suspect, and 0 for others.
 	Together int
@@ -30,10 +33,6 @@ type Delivery struct {
 	// Snoozes is how often its handler has put it off since it was new or last
 	// retried by hand.
 	Snoozes int
-
-	// Replayed says that the subscription had handled the event before: somebody has
-	// replayed it.
-	Replayed bool
 
 	Token any // the engine's own
 }

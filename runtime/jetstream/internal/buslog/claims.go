@@ -227,7 +227,7 @@ func (c *consumer) EndAll(all []*engine.Delivery) {
 func (c *consumer) flight(d *engine.Delivery) *flight {
 	c.unit.shut()
 	f := c.unit.flights.of(d.Seq)
-	if f == nil || f.ended || c.gone || f.delivery != d {
+	if f == nil || f.ended || c.gone || &f.delivery != d {
 		return nil
 	}
 	return f

@@ -286,14 +286,16 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 func (c *consumer) handOut(r *engine.Record, row *row, slot int) *engine.Delivery {
 	f := c.newFlight()
 	f.record, f.slot, f.consumer, f.row = r, slot, c, row
-	c.fill(&f.own, r, row)
-	f.own.Token, f.delivery = f, &f.own
+	c.fill(&f.delivery, r, row)
+	f.delivery.Token = f
 	c.unit.flights.add(f)
-	return f.delivery
+	return &f.delivery
 }
 
-// flightsAtOnce is how many flights are allocated together. They are never used again.
-const flightsAtOnce = 16
+// flightsAtOnce is how many flights are allocated together: as many as fit into 4 KiB, which is what
+// the memory of more would be rounded up to. They are never used again: a handler may keep its
+// delivery for as long as it likes.
+const flightsAtOnce = 20
 
 func (c *consumer) newFlight() *flight {
 	if len(c.fresh) == 0 {

@@ -23,7 +23,7 @@ type lane struct {
 	mu    sync.Mutex  // is taken after the log's mu, or alone
 	open  atomic.Bool // changes under mu
 	room  int         // so many deliveries may end before the next is stored
-	begun []*flight   // have begun since the lane was opened
+	begun []*flight   // have begun since the lane was opened; its memory is used again, as that of ended
 	ended []*flight   // have succeeded since then
 	last  time.Time   // when the last of them has begun
 }
@@ -63,20 +63,22 @@ func (u *unit) shut() {
 	w := &u.lane
 	w.mu.Lock()
 	w.open.Store(false)
-	begun, ended, last := w.begun, w.ended, w.last
-	w.begun, w.ended = nil, nil
 	w.mu.Unlock()
-	if len(begun) > 0 {
-		u.atWork = append(u.atWork, begun...)
-		u.begunAt = last
+	// Nobody adds anything while it is closed, and only who holds the log's mu opens it.
+	if len(w.begun) > 0 {
+		u.atWork = append(u.atWork, w.begun...)
+		u.begunAt = w.last
 	}
-	for _, f := range begun {
+	u.queue = append(u.queue, w.ended...)
+	for _, f := range w.begun {
 		u.touched(f.slot)
 	}
-	u.queue = append(u.queue, ended...)
-	for _, f := range ended {
+	for _, f := range w.ended {
 		u.touched(f.slot)
 	}
+	clear(w.begun)
+	clear(w.ended)
+	w.begun, w.ended = w.begun[:0], w.ended[:0]
 }
 
 // laneFlight returns the flight of a delivery if the lane is open for it. Who gets it unlocks the

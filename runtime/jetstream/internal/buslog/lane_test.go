@@ -3,11 +3,13 @@ package buslog
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/google/uuid"
@@ -51,6 +53,54 @@ func TestWhatWorkersSayOnTheLaneIsCarriedOver(t *testing.T) {
 	}
 	if len(p.flights) != 2 {
 		t.Errorf("%d deliveries are stored, want 2", len(p.flights))
+	}
+}
+
+// The memory of the notes is used again as soon as they are carried over.
+func TestNotesOfTheLaneAreCarriedOverOnceEach(t *testing.T) {
+	c, all := newBusyUnit(t, 9)
+	u := c.unit
+	for i, d := range all {
+		if !c.run(d) {
+			t.Fatal("the lane is closed")
+		}
+		if i%3 == 2 {
+			u.openLane() // those who poll open it without shutting it
+		}
+		if i%3 == 1 {
+			u.shut()
+			u.openLane()
+		}
+	}
+	u.shut()
+	for name, flights := range map[string][]*flight{"ended": u.queue, "at work": u.atWork} {
+		var seqs []int64
+		for _, f := range flights {
+			if f == nil {
+				t.Fatalf("a delivery that has %s is forgotten", name)
+			}
+			seqs = append(seqs, f.record.Seq)
+		}
+		if !slices.Equal(seqs, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+			t.Errorf("%s: %v", name, seqs)
+		}
+	}
+	for _, notes := range [][]*flight{u.lane.begun[:cap(u.lane.begun)], u.lane.ended[:cap(u.lane.ended)]} {
+		if slices.ContainsFunc(notes, func(f *flight) bool { return f != nil }) {
+			t.Error("the lane keeps deliveries in memory that were carried over")
+		}
+	}
+}
+
+// There is a flight for each delivery: see flightsAtOnce.
+func TestTheFlightsThatAreAllocatedTogetherFillFourKiB(t *testing.T) {
+	if bits.UintSize != 64 {
+		t.Skip("it is smaller here")
+	}
+	const room, header = 4 << 10, 8 // what the allocator adds
+	one := int(unsafe.Sizeof(flight{}))
+	if all := one*flightsAtOnce + header; all > room || all+one <= room {
+		t.Errorf("%d flights of %d bytes need %d bytes", flightsAtOnce, one, all)
 	}
 }
 
@@ -186,10 +236,12 @@ func TestAUnitThatWasFoundCalmIsLookedAtAgain(t *testing.T) {
 		u.calm.Reset(exactWindow)
 		time.Sleep(exactWindow + time.Millisecond) // it is calm, and nothing is stored yet
 		c.run(all[0])
+		u.log.mu.Lock()
 		u.shut()
 		p := u.makePlan(u.takeEnded(), nil, nil)
 		u.plan = p
 		u.complete(p)
+		u.log.mu.Unlock()
 		if !u.busyMode {
 			t.Fatal("the unit is calm although a handler has just begun")
 		}
@@ -206,6 +258,8 @@ func TestAUnitThatWasFoundCalmIsLookedAtAgain(t *testing.T) {
 		default:
 			t.Fatal("nobody looks whether the unit is calm")
 		}
+		u.log.mu.Lock()
+		defer u.log.mu.Unlock()
 		if u.makePlan(nil, nil, nil); u.busyMode {
 			t.Error("the unit is busy, although nothing begins")
 		}

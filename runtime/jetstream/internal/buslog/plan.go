@@ -35,10 +35,11 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 	return found, nil
 }
 
-// makePlan returns the batch that stores how deliveries have ended. The caller holds mu.
+// makePlan returns the batch that stores how deliveries have ended. It keeps the slice of them. The
+// caller holds mu.
 func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
 	l := u.log
-	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: make([]*flight, 0, len(taken))}
+	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: taken[:0]}
 	stagedKeys, parts := engine.Keys{}, map[int]bool{}
 	for _, f := range taken {
 		seq, at := f.record.Seq, u.sub.at(f.slot)

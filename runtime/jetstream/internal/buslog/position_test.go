@@ -26,7 +26,7 @@ func newTestUnit(stands, next int64) *unit {
 func (u *unit) hold(begun bool, seqs ...int64) {
 	for _, seq := range seqs {
 		r := &engine.Record{Seq: seq}
-		u.flights.add(&flight{delivery: &engine.Delivery{Record: r}, record: r})
+		u.flights.add(&flight{delivery: engine.Delivery{Record: r}, record: r})
 		if begun {
 			u.begin(u.flights.of(seq), time.Now())
 		}

@@ -28,7 +28,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 	l.mu.Unlock()
 	dead := u.oversized(f, how, refusal)
 	if how.Kind != engine.Dead && consumer != nil && consumer.note != nil { // else the notice is what is too much
-		dead.Staged = consumer.note(f.delivery, dead)
+		dead.Staged = consumer.note(&f.delivery, dead)
 	}
 	for i := range how.Staged {
 		if r := &how.Staged[i]; r.Dedupe != nil && r.Dedupe.Settled != nil && !r.Duplicate {

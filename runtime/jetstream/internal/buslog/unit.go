@@ -61,24 +61,23 @@ type unit struct {
 
 // flight is a delivery that was polled.
 type flight struct {
-	delivery *engine.Delivery // as it was handed out, with the names of this process
-	own      engine.Delivery  // the memory of it
-	record   *engine.Record   // under the name with which it was published
-	slot     int              // of the event
-	consumer *consumer        // that has polled it; nil if there is no more
-	row      *row             // that it had, or nil
+	delivery engine.Delivery // as it was handed out, with the names of this process
+	record   *engine.Record  // under the name with which it was published
+	slot     int             // of the event
+	consumer *consumer       // that has polled it; nil if there is no more
+	row      *row            // that it had, or nil
+	started  time.Time
+	how      *engine.Disposition // if it has ended; never changed
+	plan     *plan               // the last one that it is in
 	begun    bool
 	waits    bool
 	batch    bool
 	returned bool // its handler
-	started  time.Time
-	ended    bool                // it is settled
-	how      *engine.Disposition // if so; never changed
-	ahead    bool                // it was polled before its turn, so that it needs a row whatever happens
-	park     bool                // it is a delayed event that becomes a row
-	plan     *plan               // the last one that it is in
-	stored   bool                // how it has ended
-	known    bool                // it is one of the unit's; guarded as the lane says
+	ended    bool // it is settled
+	ahead    bool // it was polled before its turn, so that it needs a row whatever happens
+	park     bool // it is a delayed event that becomes a row
+	stored   bool // how it has ended
+	known    bool // it is one of the unit's; guarded as the lane says
 }
 
 // unitOf returns the unit of a subscription. The caller holds mu.

@@ -50,7 +50,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 func (u *unit) end(f *flight, v engine.Disposition) {
 	f.ended, f.how = true, &v
 	if f.begun && !f.returned {
-		u.left[f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started, slot: f.slot}
+		u.left[&f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started, slot: f.slot}
 	}
 	if f.returns() {
 		u.returning++
