@@ -20,6 +20,7 @@ type maker struct {
 	// subscriptions counts those that were made, because each needs a name of its own.
 	subscriptions int
 	former        int // the former names of fields so far
+	wires         int // the names on the wire so far
 	limited       bool
 }
 
@@ -136,6 +137,10 @@ func (m *maker) event() object {
 	o := m.reserving(m.noted(object{})).set("payload", m.fields())
 	if m.seldom() {
 		o.set("json_names", m.one("json names", []string{"camel", "pascal", "snake"}))
+	}
+	if m.seldom() {
+		m.wires++
+		o.set("wire", m.one("wire", []string{"OrderPlaced", "größe.", "a>b/", "日本'`", "x.y.", "<&>"})+fmt.Sprint(m.wires))
 	}
 	if m.seldom() {
 		o.set("owner", "somebody").set("tags", []string{"a", "b"})

@@ -94,6 +94,7 @@ events:
     payload: { order_id: uuid, size: { type: Size, doc: How big. } }
     subscriptions: { charge-card: { doc: Takes the money., timeout: 7s, batch: { size: 25 } } }
   shop.closed: {}
+  shop.left: { wire: Shop/Left }
 schedules:
   closing-time: { doc: The doors are locked., event: shop.closed, cron: "0 20 * * *", time_zone: Europe/Berlin, missed: skip }
   often: { event: shop.closed, every: 1h }
@@ -120,6 +121,8 @@ schedules:
 			map[string]any{"name": "closing-time", "doc": "The doors are locked.", "cron": "0 20 * * *", "time_zone": "Europe/Berlin", "missed": "skip", "payload": map[string]any{}},
 			map[string]any{"name": "often", "every": "1h", "missed": "once", "payload": map[string]any{}},
 		},
+		"#/channels/shop.left/address":                                            "Shop/Left",
+		"#/components/messages/shop.left/name":                                    "Shop/Left",
 		"#/components/messages/order.placed/x-busgen/partition_by":                "order_id",
 		"#/components/messages/order.placed/x-busgen/dedupe_by":                   "order_id",
 		"#/components/messages/order.placed/x-busgen/settings/retry.max_attempts": 4.0,

@@ -65,6 +65,40 @@ in Go        UserLeft
 `, "")
 }
 
+// The catalogue and the wire can have different names for the same.
+func TestDescribeAndPolicyTakeBothNamesOfAnEvent(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": "version: 1\npackage: shop\njson_names: camel\nevents:\n  order.placed: { wire: Größe/Placed, timeout: 7s, payload: { order_id: uuid, note: string } }\n  order.sent: {}\n"})
+	want := `order.placed
+
+on the wire  Größe/Placed
+policy       4× over 7s, 7s each
+declared at  events.yaml:5
+in Go        OrderPlaced
+
+FIELD     TYPE    DOC
+order_id  uuid    In JSON: orderId.
+note      string
+`
+	for _, name := range []string{"order.placed", "events.yaml Größe/Placed"} {
+		busgen(t, "describe "+name).Wants(t, 0, want, "")
+		if got := busgen(t, "policy "+name); got.Status != 0 || !strings.Contains(got.Stdout, "7s") || strings.Contains(got.Stdout, "order.sent") {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := busgen(t, "describe order.placed --json"); !strings.Contains(got.Stdout, `"wire": "Größe/Placed"`) || !strings.Contains(got.Stdout, `"json": "orderId"`) {
+		t.Errorf("%+v", got)
+	}
+	if got := busgen(t, "rename event order.placed order.made"); got.Stdout != "events.yaml: order.placed is order.made now, in 1 place\nIts name on the wire stays Größe/Placed.\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := busgen(t, "rename event order.sent order.gone --keep-wire"); got.Stdout != "events.yaml: order.sent is order.gone now, in 2 places\nIts name on the wire stays order.sent.\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := busgen(t, "-q"); got.Status != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestDescribeShowsTheHistoryOfAnEvent(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": `version: 1
 package: shop
