@@ -13,8 +13,10 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/templates"
 )
@@ -70,6 +72,10 @@ func unseen(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
+// noJSONName and noWire tell texts that cannot be names in JSON and on the wire.
+func noJSONName(text string) bool { return catalog.CheckJSONName(text) != "" }
+func noWire(text string) bool     { return glob.ValidWire(text) != nil }
+
 func severalLines(text string) bool {
 	return empty(text) || strings.ContainsAny(strings.TrimSpace(text), "\r\n")
 }
@@ -83,6 +89,13 @@ var spots = map[string]spot{
 	"doc of a field":          {`events: { a: { payload: { f: { type: int, doc: %s } } } }`, never, "E#Happened.F"},
 	"deprecated of a field":   {`events: { a: { payload: { f: { type: int, deprecated: %s } } } }`, empty, "E#Happened.F"},
 	"example":                 {`events: { a: { payload: { f: string }, examples: [{ f: %s }] } }`, never, ""},
+	"wire":                    {`events: { a: { wire: %s } }`, noWire, ""},
+	"alias":                   {`events: { a: { aliases: [%s] } }`, noWire, ""},
+	"json":                    {`events: { a: { payload: { f_f: { type: int, json: %s } } } }`, noJSONName, ""},
+	"was":                     {`events: { a: { payload: { f_f: { type: int, was: %s } } } }`, noJSONName, ""},
+	"was, in a list":          {`events: { a: { payload: { f_f: { type: int, was: [x, %s] } } } }`, noJSONName, ""},
+	"reserved":                {`events: { a: { reserved: [%s] } }`, noJSONName, ""},
+	"discriminator":           {`types: { T: { discriminator: %s, one_of: { x: { fields: {} } } } }`, noJSONName, ""},
 	"pattern":                 {`events: { a: { payload: { f: { type: "string?", pattern: %s } } } }`, never, ""},
 	"default":                 {`events: { a: { payload: { f: { type: "string?", default: %s } } } }`, never, ""},
 	"default of all":          {`events: { a: { payload: { f: { type: string, default: %s } } } }`, never, ""},
@@ -122,15 +135,15 @@ func everywhere(n int, text string) (types, event string) {
 		return strings.ReplaceAll(form, "%s", yamlOf(text)) + ", "
 	}
 	types = strings.Join([]string{
-		"S#: { " + with("doc of a struct", "doc: %s") + "fields: {} }",
+		"S#: { " + with("doc of a struct", "doc: %s") + "fields: { " + with("was", `w_w: { type: "string?", was: %s }`) + "} }",
 		"N#: { " + with("deprecated of an enum", "deprecated: %s") + "enum: { " +
 			with("value", "%s: { go_name: Odd }") + "even: { " + with("doc of a value", "doc: %s") + with("deprecated of a value", "deprecated: %s") + "go_name: Even } } }",
-		"U#: { " + with("doc of a union", "doc: %s") + "one_of: { x: { " + with("doc of a variant", "doc: %s") + with("deprecated of a variant", "deprecated: %s") + "fields: {} } } }",
+		"U#: { " + with("doc of a union", "doc: %s") + with("discriminator", "discriminator: %s") + "one_of: { x: { " + with("doc of a variant", "doc: %s") + with("deprecated of a variant", "deprecated: %s") + "fields: {} } } }",
 	}, "\n  ")
-	event = "e#.happened: { " + with("doc of an event", "doc: %s") + with("deprecated of an event", "deprecated: %s") + with("owner of an event", "owner: %s") +
+	event = "e#.happened: { " + with("wire", "wire: %s") + with("doc of an event", "doc: %s") + with("deprecated of an event", "deprecated: %s") + with("owner of an event", "owner: %s") +
 		with("doc of a subscription", "subscriptions: { s#: { doc: %s } }") + "version: 2, " + with("doc of an old version", "history: { 1: { doc: %s } }") +
 		"payload: { f: { type: int, " + with("doc of a field", "doc: %s") + with("deprecated of a field", "deprecated: %s") + "go_name: F }, " +
-		with("default", `d: { type: "string?", default: %s }`) + with("default of all", `r: { type: string, default: %s }`) + `p: { type: string, pattern: ` + yamlOf(patternOf(text)) + ` }, x: string, m: "map[string]string", j: json }, ` +
+		with("json", `q_q: { type: "string?", json: %s }`) + with("default", `d: { type: "string?", default: %s }`) + with("default of all", `r: { type: string, default: %s }`) + `p: { type: string, pattern: ` + yamlOf(patternOf(text)) + ` }, x: string, m: "map[string]string", j: json }, ` +
 		with("example", "examples: [{ f: 1, r: x, p: %s, x: %s, m: { %s: %s }, j: [%s] }]") + "}"
 	number := strconv.Itoa(n)
 	return strings.ReplaceAll(types, "#:", number+":"), strings.Replace(strings.Replace(event, "e#.", "e"+number+".", 1), "s#:", "s"+number+":", 1)
@@ -198,14 +211,10 @@ func TestTextsAreNoNames(t *testing.T) {
 		"event":              `package: p, events: { %s: {} }`,
 		"go_name":            `package: p, events: { a: { go_name: %s } }`,
 		"tag":                `package: p, events: { a: { tags: [%s] } }`,
-		"alias":              `package: p, events: { a: { aliases: [%s] } }`,
 		"subscription":       `package: p, events: { a: { subscriptions: { %s: {} } } }`,
 		"former name":        `package: p, events: { a: { subscriptions: { s: { aliases: [%s] } } } }`,
 		"field":              `package: p, events: { a: { payload: { %s: int } } }`,
 		"go_name of one":     `package: p, events: { a: { payload: { f: { type: int, go_name: %s } } } }`,
-		"was":                `package: p, events: { a: { payload: { f: { type: int, was: %s } } } }`,
-		"was, in a list":     `package: p, events: { a: { payload: { f: { type: int, was: [x, %s] } } } }`,
-		"reserved":           `package: p, events: { a: { reserved: [%s] } }`,
 		"accepted":           `package: p, accepted: { %s: x }, events: { a: {} }`,
 		"type of one":        `package: p, events: { a: { payload: { f: %s } } }`,
 		"partition_by":       `package: p, events: { a: { partition_by: %s, payload: { f: int } } }`,
@@ -219,7 +228,7 @@ func TestTextsAreNoNames(t *testing.T) {
 		"field of a limit":   `package: p, limits: { l: { at_once: 1 } }, events: { a: { limits: [{ limit: l, by: %s }], payload: { f: int } } }`,
 		"type":               `package: p, types: { %s: { fields: {} } }, events: { a: {} }`,
 		"variant":            `package: p, types: { T: { one_of: { %s: { fields: {} } } } }, events: { a: {} }`,
-		"discriminator":      `package: p, types: { T: { discriminator: %s, one_of: { x: { fields: {} } } } }, events: { a: {} }`,
+		"json_names":         `package: p, json_names: %s, events: { a: {} }`,
 		"import path":        `package: p, types: { T: { go: { import: %s, type: X }, type: string } }, events: { a: {} }`,
 		"custom type":        `package: p, types: { T: { go: { import: x.org/y, type: %s }, type: string } }, events: { a: {} }`,
 		"own import path":    `package: p, import_path: %s, events: { a: {} }`,
