@@ -76,7 +76,7 @@ func (t *eventType) subscribeAnswer(bus *Bus, name string, answers reflect.Type,
 			return err
 		}
 		if s.around != nil {
-			value, err := answerAround(a, s, t.value(payload))
+			value, err := answerAround(a, s, t.takeOut(payload))
 			return turn.returned(value, err)
 		}
 		value, err := checked(a.Given(), eventOf(a, name, payload))

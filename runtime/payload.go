@@ -30,6 +30,13 @@ func (t *eventType) give(payload any) {
 	}
 }
 
+// takeOut returns a payload as a T, and takes its memory back: what gets the T has no pointer to it.
+func (t *eventType) takeOut(payload any) (value any) {
+	value = t.value(payload)
+	t.give(payload)
+	return value
+}
+
 // value returns a payload as a T.
 func (t *eventType) value(payload any) any { return reflect.ValueOf(payload).Elem().Interface() }
 

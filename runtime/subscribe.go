@@ -73,7 +73,7 @@ func (t *eventType) subscribe(bus *Bus, name string, handler Next, opts []Subscr
 			return err
 		}
 		if s.around != nil {
-			return s.around(a.Given(), eventOf(a, name, t.value(payload)))
+			return s.around(a.Given(), eventOf(a, name, t.takeOut(payload)))
 		}
 		err = handler(a.Given(), eventOf(a, name, payload))
 		t.give(payload)
