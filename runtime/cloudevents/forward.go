@@ -38,7 +38,8 @@ type Webhook struct {
 	// PublicOnly refuses to connect to addresses that are not public: those of this
 	// machine, of private networks, of link-local services and others. The address is checked when
 	// the connection is made, so no name can lead around it. Set it for URLs that come from
-	// outside of the program. It does not go with Client, and uses no proxy.
+	// outside of the program. It does not go with Client, and uses neither a proxy nor anything that
+	// the program has made of [http.DefaultTransport].
 	PublicOnly bool
 	// Header is sent with each request, for example Authorization.
 	Header http.Header
@@ -60,7 +61,7 @@ type Webhook struct {
 //
 // Status 2xx means handled. Otherwise the attempt has failed with a *[StatusError]:
 //
-//   - 429 and 503 with Retry-After: the next attempt is then, as with [runtime.RetryAfter]
+//   - 429 and 503 with a Retry-After that is not over: the next attempt is then, as with [runtime.RetryAfter]
 //   - 400, 405, 406, 409, 410, 411, 413, 414, 415, 417, 422, 426, 431 and 501: another attempt is in
 //     vain, so the event becomes a dead letter, as with [runtime.Permanent]
 //   - all others, among them redirects, 401, 403 and 404: the next attempt is by the retry policy
@@ -96,9 +97,11 @@ func ForwardBatches[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T]
 	return runtime.SubscribeBatch(bus, t, name, func(ctx context.Context, all []runtime.Event[T]) error {
 		events := make([]Event, len(all))
 		for i := range all {
-			if events[i], err = f.event(runtime.ItemContext(ctx, i)); err != nil {
+			event, err := f.event(runtime.ItemContext(ctx, i))
+			if err != nil {
 				return err
 			}
+			events[i] = event
 		}
 		return f.postAll(ctx, events)
 	}, opts...)
@@ -287,17 +290,13 @@ func detailOf(response *http.Response) string {
 // longestWait is what [runtime.RetryAfter] takes at most.
 const longestWait = 30 * 24 * time.Hour
 
-// retryAfter reads seconds, or a date.
-func retryAfter(value string, now time.Time) (time.Duration, bool) {
+// retryAfter reads seconds, or a date. A receiver that names none, or one that is over, says nothing
+// of when it can take the event: then the retry policy knows better than to ask at once.
+func retryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
-		if seconds > uint64(longestWait/time.Second) {
-			return longestWait, true
-		}
-		return time.Duration(seconds) * time.Second, true
+		wait = time.Duration(min(seconds, uint64(longestWait/time.Second))) * time.Second
+	} else if date, err := http.ParseTime(value); err == nil {
+		wait = min(date.Sub(now), longestWait)
 	}
-	date, err := http.ParseTime(value)
-	if err != nil {
-		return 0, false
-	}
-	return min(max(date.Sub(now), 0), longestWait), true
+	return wait, wait > 0
 }

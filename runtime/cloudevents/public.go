@@ -20,9 +20,11 @@ func publicTransport() *http.Transport {
 		}
 		return nil
 	}}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy, transport.DialContext = nil, dialer.DialContext
-	return transport
+	// Not a clone of the default one: that can have a function that dials another way.
+	return &http.Transport{
+		DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+	}
 }
 
 // notPublic are networks besides those that package netip tells: shared, for tests and

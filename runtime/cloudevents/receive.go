@@ -52,7 +52,8 @@ func Signed(secrets ...string) ReceiveOption {
 }
 
 // OnRefusal calls f for each request that is refused, also with status 500 and 503, for logs and
-// metrics. It is called from many goroutines at once, before the answer is written.
+// metrics. It is called from many goroutines at once, before the answer is written. If it panics,
+// the answer is written all the same, and the panic is for the server, as that of any handler.
 func OnRefusal(f func(r *http.Request, refusal *Refusal)) ReceiveOption {
 	return func(h *receiver) { h.onRefusal = f }
 }
@@ -114,11 +115,23 @@ func (h *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	refusal := refusalOf(err)
+	h.refuse(w, r, refusalOf(err))
+}
+
+// refuse answers, also if the function of the program panics: that goes on to the server, which
+// logs it and closes the connection.
+func (h *receiver) refuse(w http.ResponseWriter, r *http.Request, refusal *Refusal) {
+	told := false
+	defer func() {
+		refusal.write(w)
+		if !told {
+			http.NewResponseController(w).Flush()
+		}
+	}()
 	if h.onRefusal != nil {
 		h.onRefusal(r, refusal)
 	}
-	refusal.write(w)
+	told = true
 }
 
 // take stores the events of a request.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -177,6 +178,7 @@ func (e *Refusal) write(w http.ResponseWriter) {
 		body = []byte("{}")
 	}
 	header.Set("Content-Type", "application/problem+json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(e.Status)
 	w.Write(body)
