@@ -222,3 +222,33 @@ func TestManyFieldsAreCompared(t *testing.T) {
 		t.Errorf("%d findings", len(all))
 	}
 }
+
+// What is stored knows nothing of mixins: only the fields count that they bring.
+func TestAMixinIsAsGoodAsItsFields(t *testing.T) {
+	const mixin = "\ntypes: { Audit: { fields: { by: string, at: { type: time, was: on } }, reserved: [who] }, Wide: { mixins: [Audit], fields: { note: \"string?\" } } }"
+	const zero = ": in old rows the new program sees the zero value "
+	for name, test := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"fields that move into a mixin": {"\nevents: { a.b: { payload: { id: uuid, at: { type: time, was: on }, by: string }, reserved: [who] } }", mixin + "\nevents: { a.b: { mixins: [Audit], payload: { id: uuid } } }", nil},
+		"fields that move out of one":   {mixin + "\nevents: { a.b: { mixins: [Wide] } }", mixin + "\nevents: { a.b: { mixins: [Audit], payload: { note: \"string?\" } } }", nil},
+		"a mixin that is new": {"\nevents: { a.b: { payload: { id: uuid } } }", mixin + "\nevents: { a.b: { mixins: [Audit], payload: { id: uuid } } }", []string{
+			"warning backward: field at of event a.b is new, and is required" + zero + "[field-added]", "warning backward: field by of event a.b is new, and is required" + zero + "[field-added]"}},
+		"one that is gone": {mixin + "\nevents: { a.b: { mixins: [Wide] } }", mixin + "\nevents: { a.b: { mixins: [Audit] } }", []string{"note forward: field note of event a.b is gone [field-removed]"}},
+		"a change in all that have it": {mixin + "\nevents: { a.b: { mixins: [Audit] }, b.c: { mixins: [Wide] } }", strings.Replace(mixin, "by: string", "by: int", 1) + "\nevents: { a.b: { mixins: [Audit] }, b.c: { mixins: [Wide] } }", []string{
+			"error both: field by of event a.b is int and was string: neither program can decode the rows of the other [type-changed]", "error both: field by of event b.c is int and was string: neither program can decode the rows of the other [type-changed]"}},
+		"a name that the mixin no longer reserves": {mixin + "\nevents: { a.b: { mixins: [Audit] } }", strings.Replace(mixin, ", reserved: [who]", "", 1) + "\nevents: { a.b: { mixins: [Audit] } }", []string{
+			"note backward: name who of event a.b is no longer reserved [reserved-removed]"}},
+		"a mixin of an old payload that changes": {mixin + "\nevents: { a.b: { version: 2, history: { 1: { mixins: [Wide] } } } }", strings.Replace(mixin, ", fields: { note: \"string?\" }", ", fields: {}", 1) + "\nevents: { a.b: { version: 2, history: { 1: { mixins: [Wide] } } } }", []string{
+			"warning backward: version 1 of event a.b has lost a part of its payload [history-edited]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := told(compare(t, test.before, test.after))
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

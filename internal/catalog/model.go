@@ -85,8 +85,9 @@ type Type struct {
 	Deprecated Value[string] // the reason; not written if it is in use
 	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload
 
-	Fields          []*Field        // of a struct, in file order
-	Reserved        []Value[string] // of a struct: names in JSON that no field may have
+	Fields          []*Field        // of a struct: those of its mixins, and then its own in file order
+	Mixins          []*Mixin        // of a struct, in file order
+	Reserved        []Value[string] // of a struct: names in JSON that no field may have; also those of its mixins
 	Values          []*EnumValue    // of an enum, in file order
 	RemovedValues   []*EnumValue    // of an enum of integers: numbers that no value has any more; see [Field.Removed]
 	Integer         bool            // of an enum: its JSON is a number
@@ -151,6 +152,10 @@ type Field struct {
 	// OwnJSON says that the JSON name is written beside the type. Otherwise JSONNames made it of Local.
 	OwnJSON   Value[string]
 	JSONNames JSONNames
+
+	// Mixin brings the field to the payload or struct; nil for one of its own. If that mixin has mixins itself,
+	// the field may be one of theirs.
+	Mixin *Mixin
 
 	GoName      string
 	Doc         string
@@ -235,8 +240,9 @@ type Event struct {
 
 	GoName   string // OrderPlaced
 	Doc      string
-	Fields   []*Field        // the payload, in file order
-	Reserved []Value[string] // names that no field of the payload may have
+	Fields   []*Field        // the payload: the fields of its mixins, and then its own in file order
+	Mixins   []*Mixin        // of the payload, in file order
+	Reserved []Value[string] // names that no field of the payload may have; also those of its mixins
 
 	// Result is what handlers answer to those who ask with the event; nil if nobody is asked. Nothing of it is
 	// stored, so it is part of no record.

@@ -48,6 +48,10 @@ func Made(t *rapid.T) string {
 			"mail.id": object{"rate": "100 per 1m", "wait": "30s", "lax": m.seldom()},
 		})
 	}
+	typeSection.set(mixin, object{"reserved": []string{"mixed_gone"}, "fields": object{
+		"mixed":       "string?",
+		"mixed_other": object{"type": m.one("mixed", []string{"{}", "[]{}?", "map[string]{}"}), "fields": object{"at": "time"}, "was": "mixed_former"},
+	}})
 	return root.set("types", typeSection).set("events", events).String()
 }
 
@@ -122,8 +126,18 @@ func (m *maker) typeBody() object {
 		path, name, _ := strings.Cut(custom, " ")
 		return o.set("go", object{"import": path, "type": name}).set("type", m.one("wire", []string{"string", "json"}))
 	}
-	return m.reserving(o).set("fields", m.fields())
+	return m.mixing(m.reserving(o)).set("fields", m.fields())
 }
+
+// mixing adds the fields of a struct that every catalogue has, which have names of their own.
+func (m *maker) mixing(o object) object {
+	if m.seldom() {
+		o.set("mixins", []string{mixin})
+	}
+	return o
+}
+
+const mixin = "Mixin"
 
 // reserving adds names that no field has.
 func (m *maker) reserving(o object) object {
@@ -134,7 +148,7 @@ func (m *maker) reserving(o object) object {
 }
 
 func (m *maker) event() object {
-	o := m.reserving(m.noted(object{})).set("payload", m.fields())
+	o := m.mixing(m.reserving(m.noted(object{}))).set("payload", m.fields())
 	if m.seldom() {
 		o.set("json_names", m.one("json names", []string{"camel", "pascal", "snake"}))
 	}
@@ -174,7 +188,7 @@ func (m *maker) history(o object) {
 	versions := 1 + m.upTo(2)
 	old := object{}
 	for n := 1; n <= versions; n++ {
-		old.set(fmt.Sprint(n), m.noted(object{"payload": m.fields()}))
+		old.set(fmt.Sprint(n), m.mixing(m.noted(object{"payload": m.fields()})))
 	}
 	for _, shape := range old {
 		delete(shape.(object), "deprecated")
@@ -206,7 +220,7 @@ func (m *maker) field() any {
 	}
 	o := m.noted(object{})
 	if m.depth < 3 && m.seldom() {
-		m.reserving(o).set("fields", m.fields())
+		m.mixing(m.reserving(o)).set("fields", m.fields())
 		bare = m.one("shape", []string{"{}", "[]{}", "map[string]{}", "{}?", "[]{}?"})
 	}
 	o.set("type", bare)

@@ -312,24 +312,30 @@ func typeViewOf(t *catalog.Type) typeView {
 // usersOf says for each type where it is used directly.
 func usersOf(c *catalog.Catalogue) map[*catalog.Type][]typePart {
 	users := map[*catalog.Type][]typePart{}
-	note := func(user typePart, fields []*catalog.Field) {
+	note := func(user typePart, fields []*catalog.Field, mixins []*catalog.Mixin) {
 		seen := map[*catalog.Type]bool{}
-		for _, f := range fields {
-			if t := bottom(f.Type); t != nil && !seen[t] {
+		uses := func(t *catalog.Type) {
+			if t != nil && !seen[t] {
 				seen[t] = true
 				users[t] = append(users[t], user)
 			}
 		}
+		for _, m := range mixins {
+			uses(m.Type)
+		}
+		for _, f := range fields {
+			uses(bottom(f.Type))
+		}
 	}
 	for _, e := range c.Events {
-		fields := slices.Clone(e.Values())
+		fields, mixins := slices.Clone(e.Values()), slices.Clone(e.Mixins)
 		for _, old := range e.History {
-			fields = append(fields, old.Type.Fields...)
+			fields, mixins = append(fields, old.Type.Fields...), append(mixins, old.Type.Mixins...)
 		}
-		note(typePart{e.Name.V, "event-" + e.Label()}, fields)
+		note(typePart{e.Name.V, "event-" + e.Label()}, fields, mixins)
 	}
 	for _, t := range typesOf(c) {
-		note(link(t), t.Fields)
+		note(link(t), t.Fields, t.Mixins)
 		for _, v := range t.Variants {
 			users[v.Type] = append(users[v.Type], link(t))
 		}

@@ -89,6 +89,9 @@ func rules(f *catalog.Field) []string {
 	if f.Personal.V {
 		all = append(all, "personal")
 	}
+	if f.Mixin != nil {
+		all = append(all, "of mixin "+f.Mixin.Name.V)
+	}
 	if len(f.Was) > 0 {
 		all = append(all, "formerly "+strings.Join(texts(f.Was), ", "))
 	}

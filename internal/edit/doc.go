@@ -8,6 +8,7 @@
 //	rename.go     [RenameEvent], [RenameType]: a name and all references to it; [RenameField],
 //	              [RenameValue] and [RenameSubscription] have files of their own
 //	aliases.go    keeps the old name of a renamed thing as an alias
+//	mixins.go     structs in lists of mixins, and the fields that they bring
 //	insert.go     [AddEvent]: adds an event beside those of its namespace
 //	diff.go       [Diff]: the changes, for people
 //

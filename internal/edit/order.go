@@ -26,14 +26,14 @@ var (
 
 	fieldKeys = &context{keys: []string{
 		"type", "doc", "deprecated", "go_name", "json", "was", "min", "max", "min_length", "max_length", "pattern", "format",
-		"min_items", "max_items", "unique", "sensitive", "personal", "default", "reserved", "fields",
+		"min_items", "max_items", "unique", "sensitive", "personal", "default", "reserved", "mixins", "fields",
 	}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{
-		keys: []string{"doc", "deprecated", "go_name", "json_names", "go", "type", "discriminator", "one_of", "reserved", "fields", "enum"},
+		keys: []string{"doc", "deprecated", "go_name", "json_names", "go", "type", "discriminator", "one_of", "reserved", "mixins", "fields", "enum"},
 		below: map[string]*context{
 			"fields": fieldNames, "go": {keys: []string{"import", "type"}},
-			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "reserved", "fields"}, below: map[string]*context{"fields": fieldNames}}},
+			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "reserved", "mixins", "fields"}, below: map[string]*context{"fields": fieldNames}}},
 			"enum":   {each: &context{keys: []string{"number", "doc", "deprecated", "go_name"}}},
 		},
 	}
@@ -42,12 +42,12 @@ var (
 	eventKeys        = &context{
 		keys: slices.Concat(
 			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
-			settingOrder, []string{"reserved", "payload", "result", "examples", "history", "subscriptions"},
+			settingOrder, []string{"reserved", "mixins", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
 			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "limits": settingBelow["limits"], "redrive": redriveKeys,
 			"payload": fieldNames, "result": {keys: []string{"type", "doc"}}, "subscriptions": {each: subscriptionKeys},
-			"history": {each: &context{keys: []string{"doc", "json_names", "payload"}, below: map[string]*context{"payload": fieldNames}}},
+			"history": {each: &context{keys: []string{"doc", "json_names", "mixins", "payload"}, below: map[string]*context{"payload": fieldNames}}},
 		},
 	}
 	rootKeys = &context{

@@ -88,6 +88,7 @@ func RenameType(c *Catalogue, from, to string) (*Change, error) {
 		e.typesOf(fields, from, to)
 	}
 	e.each("types", func(_, body *yaml.Node) { e.typesOf(below(body, "one_of"), from, to) })
+	e.inMixins(from, to)
 	e.exceptions(from, to)
 	return e.change()
 }

@@ -29,12 +29,18 @@ func renameField(c *Catalogue, path, to string, keep bool) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	field, err := e.fieldAt(path)
-	if err != nil {
-		return nil, err
-	}
 	parsed, findings := c.parse(nil)
-	if findings != nil {
+	field, err := e.fieldAt(path)
+	switch {
+	case err != nil && parsed != nil:
+		owner := ownerIn(path)
+		if there := broughtByMixin(parsed, owner, strings.TrimPrefix(path, owner+".")); there != "" {
+			err = &MixedInError{path, there}
+		}
+		return nil, err
+	case err != nil:
+		return nil, err
+	case findings != nil:
 		return nil, findings
 	}
 	key := field.key
@@ -50,13 +56,7 @@ func renameField(c *Catalogue, path, to string, keep bool) (*Change, error) {
 		e.remark = "Stored events are read by its old name in JSON too, which is kept under was.\n"
 	}
 	e.scalar(key, key.Value, to)
-	for _, name := range []string{"partition_by", "dedupe_by"} {
-		if by := below(field.owner, name); by != nil && by.Value == key.Value {
-			if own, _ := value(below(field.owner, "payload"), key.Value); own == key {
-				e.scalar(by, key.Value, to)
-			}
-		}
-	}
+	e.inKeys(parsed, key, to)
 	e.inLimits(parsed, key, to)
 	return e.change()
 }

@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// AddVersion raises the version of an event, and copies its payload to its history, so that the payload can
+// AddVersion raises the version of an event, and copies its payload, with its mixins, to its history, so that the payload can
 // be changed. The event must be a block, and not in { }.
 func AddVersion(c *Catalogue, event string) (*Change, error) {
 	ed, err := newEditor(c)
@@ -62,26 +62,31 @@ func (d *document) addVersion(event string, body *yaml.Node, present int) {
 	}
 }
 
-// oldVersion returns the entry of the history: the payload as it is, indented further.
+// oldVersion returns the entry of the history: the mixins and the payload as they are, indented further.
 func (d *document) oldVersion(keys []chunk, indent, version int) []string {
 	begin := strings.Repeat(" ", indent) + strconv.Itoa(version) + ":"
-	i := slices.IndexFunc(keys, func(c chunk) bool { return c.key.Value == "payload" })
-	if i < 0 {
-		return []string{begin + " {}"}
-	}
 	lines := []string{begin}
-	for _, line := range d.lines[keys[i].line:d.contentEnd(keys[i])] {
-		if !isBlank(line) {
-			line = strings.Repeat(" ", 2*indentation) + line
+	for _, name := range []string{"mixins", "payload"} {
+		i := slices.IndexFunc(keys, func(c chunk) bool { return c.key.Value == name })
+		if i < 0 {
+			continue
 		}
-		lines = append(lines, line)
+		for _, line := range d.lines[keys[i].line:d.contentEnd(keys[i])] {
+			if !isBlank(line) {
+				line = strings.Repeat(" ", 2*indentation) + line
+			}
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 1 {
+		return []string{begin + " {}"}
 	}
 	return lines
 }
 
 // placeOf returns the line before which a key of an event belongs.
 func (d *document) placeOf(key string, keys []chunk) int {
-	place := keys[0].line
+	place := keys[0].start
 	for _, c := range keys {
 		if eventKeys.rank(c.key.Value) < eventKeys.rank(key) {
 			place = max(place, d.contentEnd(c))

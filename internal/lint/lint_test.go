@@ -240,3 +240,18 @@ events:
 		}
 	}
 }
+
+// A field of a mixin is declared in one place, which is where findings are.
+func TestAMixinIsInUseAndItsFieldsAreReportedOnce(t *testing.T) {
+	got := lines(found(t, header+`
+types:
+  Audit: { doc: Audit., fields: { by: { type: string, doc: Who. }, amount: { type: float64, doc: Much. } } }
+  Old: { doc: Old., fields: { x: { type: int, doc: X. } } }
+events:
+  order.placed: { doc: Yes., mixins: [Audit] }
+  order.paid: { doc: Yes., version: 2, mixins: [Audit], history: { 1: { mixins: [Old] } } }
+`))
+	if len(got) != 1 || !strings.Contains(got[0], "field amount of type Audit looks like money") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -104,16 +104,16 @@ events:
 	},
 }
 
-// eachField visits the fields of payloads and types. owner is for messages,
-// subject for exceptions.
+// eachField visits the fields of payloads and types, those of a mixin where it is declared. owner is for
+// messages, subject for exceptions.
 func (p *pass) eachField(visit func(owner, subject string, f *catalog.Field)) {
 	for _, t := range p.Types {
-		for _, f := range t.Fields {
+		for _, f := range catalog.OwnFields(t.Fields) {
 			visit("type "+t.Name.V, t.Name.V, f)
 		}
 	}
 	for _, e := range p.Events {
-		for _, f := range e.Fields {
+		for _, f := range catalog.OwnFields(e.Fields) {
 			visit("event "+e.Label(), e.Label(), f)
 		}
 	}

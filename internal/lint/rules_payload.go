@@ -77,8 +77,9 @@ events:
 		used := map[*catalog.Type]bool{}
 		for _, e := range p.Events {
 			markFields(used, e.Values())
+			markMixins(used, e.Mixins)
 			for _, old := range e.History {
-				markFields(used, old.Type.Fields)
+				markType(used, old.Type)
 			}
 		}
 		for _, t := range p.Types {
@@ -129,8 +130,15 @@ func markType(used map[*catalog.Type]bool, t *catalog.Type) {
 	}
 	used[t] = true
 	markFields(used, t.Fields)
+	markMixins(used, t.Mixins)
 	for _, v := range t.Variants {
 		markType(used, v.Type)
+	}
+}
+
+func markMixins(used map[*catalog.Type]bool, mixins []*catalog.Mixin) {
+	for _, m := range mixins {
+		markType(used, m.Type)
 	}
 }
 

@@ -122,6 +122,8 @@ func (r *reader) checkFieldCollisions(what string, fields []*catalog.Field) {
 			at := r.nameAt(f.Local)
 			first := owner[name]
 			switch {
+			case first != nil && first.Mixin != nil && first.Mixin == f.Mixin: // a finding of the mixin
+			case methodNames[name] && f.Mixin != nil: // a finding of the mixin
 			case methodNames[name]:
 				r.report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs use for a method", f.Label(), what, name).
 					Hint = "rename it, or give it another go_name"

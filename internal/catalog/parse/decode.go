@@ -54,6 +54,7 @@ var elsewhere = map[string]string{
 	"open_for":      "it belongs under breaker",
 	"reasons":       "it belongs under redrive",
 	"was":           "it belongs to a field",
+	"mixins":        "it belongs beside the payload of an event, or beside the fields of a struct, and names structs that are declared under types",
 	"reserved":      "it belongs beside the payload of an event, or beside the fields of a struct",
 	"import_path":   ofTheWhole,
 	"test_kit":      ofTheWhole,

@@ -56,7 +56,7 @@ func (r *reader) event(e entry) *catalog.Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	local := catalog.Value[string]{V: e.name, Pos: r.position(e.key)}
 	ev := &catalog.Event{Name: local, Local: local, GoName: r.goName(e.name)}
@@ -68,13 +68,9 @@ func (r *reader) event(e entry) *catalog.Event {
 	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
 	ev.Reserved = r.reserved(o)
 	names := r.jsonNames(o, r.namesIn(e.key))
-	payloadOK := true
-	if payload, ok := o.entries["payload"]; ok {
-		before := len(r.findings)
-		ev.Fields = r.fields(payload.value, owner{what: "payload of " + o.what, goName: ev.GoName, json: names}, ev.Reserved)
-		r.resolve()
-		payloadOK = len(r.findings) == before
-	}
+	before := len(r.findings)
+	r.payloadOf(ev, o, names)
+	payloadOK := len(r.findings) == before && (ev.Mixins == nil || r.typesOK && !r.mixing.full)
 	ev.Result = r.result(o)
 	ev.History = r.history(o, ev, names)
 	r.resolve()
@@ -91,6 +87,18 @@ func (r *reader) event(e entry) *catalog.Event {
 		return nil
 	}
 	return ev
+}
+
+// payloadOf reads the payload of an event: its own fields, and its mixins.
+func (r *reader) payloadOf(ev *catalog.Event, o object, names catalog.JSONNames) {
+	what := "payload of " + o.what
+	payload := &catalog.Type{Name: ev.Local, Reserved: ev.Reserved}
+	if e, ok := o.entries["payload"]; ok {
+		payload.Fields = r.fields(e.value, owner{what: what, goName: ev.GoName, json: names}, ev.Reserved)
+	}
+	r.mixins(o, payload, what)
+	r.resolve()
+	ev.Fields, ev.Mixins, ev.Reserved = payload.Fields, payload.Mixins, payload.Reserved
 }
 
 // result reads the type of the answers to an event: its text, or a mapping with a doc beside it. It is nil

@@ -84,13 +84,29 @@ func (r *reader) fieldNames(items []*yaml.Node, what string) []catalog.Value[str
 // reserved name, or had one. The case of names does not count, as for decoders, except that a field can have
 // had its own name in another case.
 func (r *reader) checkFieldNames(what string, fields []*catalog.Field, reserved []catalog.Value[string]) {
+	var names []reservedName
+	for _, name := range reserved {
+		names = append(names, reservedName{name, nil})
+	}
+	r.checkNames(what, fields, names, func(a, b *catalog.Mixin) bool { return true })
+}
+
+// checkNamesBetween is checkFieldNames for what mixins bring to a payload or struct, and what that has itself.
+// Each of them was checked by itself.
+func (r *reader) checkNamesBetween(what string, fields []*catalog.Field, reserved []reservedName) {
+	r.checkNames(what, fields, reserved, func(a, b *catalog.Mixin) bool { return a != b })
+}
+
+// checkNames reports names in JSON that two of a payload or struct cannot have both; matters tells what is reported,
+// by the mixins that bring the two.
+func (r *reader) checkNames(what string, fields []*catalog.Field, reserved []reservedName, matters func(a, b *catalog.Mixin) bool) {
 	type holder struct {
 		what  string
 		at    diag.Place
 		hint  string // if it is reserved
 		field *catalog.Field
 	}
-	r.checkJSONCollisions(what, fields)
+	r.checkJSONCollisions(what, fields, matters)
 	held := map[string]holder{}
 	for _, f := range fields {
 		held[catalog.FoldJSONName(f.Name.V)] = holder{nameOf(f), r.jsonNameAt(f), "stored events may hold another value under this name: choose another one", f}
@@ -98,6 +114,9 @@ func (r *reader) checkFieldNames(what string, fields []*catalog.Field, reserved 
 	for _, f := range fields {
 		for _, was := range f.Was {
 			if was.V == f.Name.V {
+				if !matters(f.Mixin, f.Mixin) {
+					continue
+				}
 				r.report(r.nameAt(was), rules.DuplicateName, "field %s of %s has its present name %s in was", f.Label(), what, was.V).
 					See(r.jsonNameAt(f), "it is here").
 					Hint = "remove it from was"
@@ -105,6 +124,9 @@ func (r *reader) checkFieldNames(what string, fields []*catalog.Field, reserved 
 			}
 			key := catalog.FoldJSONName(was.V)
 			if first, taken := held[key]; taken && first.field != f {
+				if !matters(first.field.Mixin, f.Mixin) {
+					continue
+				}
 				r.report(r.nameAt(was), rules.DuplicateName, "former name %[3]s of field %[1]s of %[2]s is also %[4]s", f.Label(), what, was.V, first.what).
 					See(first.at, "it is here").
 					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
@@ -115,9 +137,9 @@ func (r *reader) checkFieldNames(what string, fields []*catalog.Field, reserved 
 		}
 	}
 	for _, name := range reserved {
-		if first, taken := held[catalog.FoldJSONName(name.V)]; taken {
-			r.report(first.at, rules.ReservedField, "%s is %s of %s, and is reserved there", name.V, first.what, what).
-				See(r.nameAt(name), "it is reserved here").
+		if first, taken := held[catalog.FoldJSONName(name.V)]; taken && matters(first.field.Mixin, name.mixin) {
+			r.report(first.at, rules.ReservedField, "%s is %s of %s, and is reserved %s", name.V, first.what, what, name.within()).
+				See(r.nameAt(name.Value), "it is reserved here").
 				Hint = first.hint
 		}
 	}

@@ -101,7 +101,7 @@ func (r *reader) oldShape(o object, ev *catalog.Event, names catalog.JSONNames, 
 		}
 		return nil
 	}
-	old, _ := r.object(n, what, "doc", "json_names", "payload")
+	old, _ := r.object(n, what, "doc", "json_names", "mixins", "payload")
 	goName := ev.GoName + "V" + strconv.Itoa(version.V)
 	t := &catalog.Type{Name: catalog.Value[string]{V: goName, Pos: version.Pos}, GoName: goName, Inline: true}
 	t.Doc = fmt.Sprintf("%s is the payload that %s had in version %d.", goName, ev.Name.V, version.V)
@@ -113,6 +113,7 @@ func (r *reader) oldShape(o object, ev *catalog.Event, names catalog.JSONNames, 
 	if payload, ok := old.entries["payload"]; ok {
 		t.Fields = r.fields(payload.value, owner{what: "payload of " + what, goName: goName, json: r.jsonNames(old, names)}, nil)
 	}
+	r.mixins(old, t, "payload of "+what)
 	return shape
 }
 

@@ -68,14 +68,17 @@ func (r *reader) checkJSONName(n *yaml.Node, name, subject string) bool {
 	return false
 }
 
-// checkJSONCollisions reports fields that have the same name in JSON.
-func (r *reader) checkJSONCollisions(what string, fields []*catalog.Field) {
+// checkJSONCollisions reports fields that have the same name in JSON, if that matters.
+func (r *reader) checkJSONCollisions(what string, fields []*catalog.Field, matters func(a, b *catalog.Mixin) bool) {
 	first := map[string]*catalog.Field{}
 	for _, f := range fields {
 		key := catalog.FoldJSONName(f.Name.V)
 		other := first[key]
 		if other == nil {
 			first[key] = f
+			continue
+		}
+		if !matters(other.Mixin, f.Mixin) {
 			continue
 		}
 		also, hint := "so does field "+other.Label(), "give one of them another name with json"

@@ -85,6 +85,7 @@ type reader struct {
 	limits           map[string]*catalog.Limit    // by name, and those with a broken body, too
 	misspelt         int                          // unknown types and unused policies so far
 	later            []func()                     // what has to wait until all types are known
+	mixing           mixing                       // the mixins so far
 	subscribed       map[string]subscribed        // the subscriptions so far, by name
 	groups           []*catalog.Group             // of subscriptions, so far
 	members          map[*catalog.Group]int       // how many subscriptions name them

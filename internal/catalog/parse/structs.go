@@ -13,7 +13,7 @@ import (
 const fieldNameHint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
 
 // fieldKeys are the keys of a field that is written as a mapping.
-var fieldKeys = append([]string{"type", "fields", "reserved", "doc", "deprecated", "go_name", "json", "was", "sensitive", "personal", "default"}, constraintKeys...)
+var fieldKeys = append([]string{"type", "mixins", "fields", "reserved", "doc", "deprecated", "go_name", "json", "was", "sensitive", "personal", "default"}, constraintKeys...)
 
 // owner says to what fields belong.
 type owner struct {
@@ -98,16 +98,23 @@ func (r *reader) flag(o object, key string) catalog.Value[bool] {
 func (r *reader) inline(o object, f *catalog.Field, of owner) *catalog.Type {
 	e, ok := o.entries["fields"]
 	if !ok {
-		if extra, written := o.entries["reserved"]; written {
-			r.report(r.place(extra.key), rules.Conflict, "%s has the key reserved but no fields", o.what).
-				Hint = "reserved lists names that no field may have: write it beside fields, or beside the payload of an event"
+		for key, hint := range besideFields {
+			if extra, written := o.entries[key]; written {
+				r.report(r.place(extra.key), rules.Conflict, "%s has the key %s but no fields", o.what, key).Hint = hint
+			}
 		}
 		return nil
 	}
 	return r.inlineStruct(o, e, catalog.Value[string]{V: of.goName + f.GoName, Pos: f.Name.Pos}, owner{what: o.what, depth: of.depth + 1, json: of.json})
 }
 
-// inlineStruct reads a struct that is written in place: the fields, and what is reserved beside them in o.
+// besideFields has keys that stand beside fields, and what to say of one that does not.
+var besideFields = map[string]string{
+	"reserved": "reserved lists names that no field may have: write it beside fields, or beside the payload of an event",
+	"mixins":   "mixins lists structs whose fields a struct has too: write it beside fields, or beside the payload of an event",
+}
+
+// inlineStruct reads a struct that is written in place: the fields, and what o says of them beside.
 func (r *reader) inlineStruct(o object, fields entry, goName catalog.Value[string], of owner) *catalog.Type {
 	t := &catalog.Type{Name: goName, GoName: goName.V, Inline: true}
 	if of.depth > maxNesting {
@@ -119,6 +126,7 @@ func (r *reader) inlineStruct(o object, fields entry, goName catalog.Value[strin
 	of.goName = t.GoName
 	t.Reserved = r.reserved(o)
 	t.Fields = r.fields(fields.value, of, t.Reserved)
+	r.mixins(o, t, of.what)
 	return t
 }
 

@@ -26,6 +26,11 @@ func (r *reader) typeSection(parts []*part) []*catalog.Type {
 		r.typeBody(e, types[i])
 	}
 	r.resolve()
+	for _, t := range types {
+		if t.IsUnion() {
+			r.checkVariants(t, "type "+label(t.Name.V))
+		}
+	}
 	r.checkRecursion(slices.Concat(types, r.inlines))
 	return types
 }
@@ -36,7 +41,7 @@ var typeForms = []string{"fields", "enum", "one_of", "go"}
 const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of) or a custom Go type (go)"
 
 func (r *reader) typeBody(e entry, t *catalog.Type) {
-	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "json_names", "discriminator", "type", "reserved"}, typeForms...)...)
+	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms...)...)
 	if !ok {
 		return
 	}
@@ -46,6 +51,7 @@ func (r *reader) typeBody(e entry, t *catalog.Type) {
 	case "fields":
 		t.Reserved = r.reserved(o)
 		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName, json: names}, t.Reserved)
+		r.mixins(o, t, o.what)
 	case "enum":
 		t.Values = r.enumValues(o.entries[form].value, t)
 	case "one_of":
@@ -74,7 +80,7 @@ func (r *reader) typeForm(e entry, o object) string {
 	if form == "" {
 		r.report(r.place(e.key), rules.MissingKey, "%s has none of the keys %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
 	}
-	for key, of := range map[string]string{"discriminator": "one_of", "type": "go", "reserved": "fields"} {
+	for key, of := range map[string]string{"discriminator": "one_of", "type": "go", "reserved": "fields", "mixins": "fields"} {
 		if extra, written := o.entries[key]; written && form != "" && form != of {
 			r.report(r.place(extra.key), rules.Conflict, "%s has %s and %s", o.what, form, key).
 				Hint = key + " belongs to a type with " + of
@@ -93,4 +99,5 @@ func (r *reader) resolve() {
 		do()
 	}
 	r.later = nil
+	r.mixIn()
 }

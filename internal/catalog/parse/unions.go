@@ -37,13 +37,12 @@ func (r *reader) union(o object, t *catalog.Type, names catalog.JSONNames) {
 			t.Variants = append(t.Variants, v)
 		}
 	}
-	r.later = append(r.later, func() { r.checkVariants(t, o.what) })
 }
 
 // variantType reads the name of a struct, or a struct in place.
 func (r *reader) variantType(e entry, union *catalog.Type, names catalog.JSONNames, what string) *catalog.Type {
 	if e.value.Kind == yaml.MappingNode {
-		o, _ := r.object(e.value, what, "fields", "reserved", "doc", "deprecated", "go_name")
+		o, _ := r.object(e.value, what, "mixins", "fields", "reserved", "doc", "deprecated", "go_name")
 		name := r.ownGoName(o, r.goName(e.name))
 		fields, ok := r.required(o, "fields", "write them, or {} if it has none")
 		if !ok {

@@ -30,11 +30,11 @@ REMARKS says if a schedule publishes the event.
 
 With --json the output is a list with an object for each event: name, wire, doc,
 deprecated, owner, tags, at (file and line), version, aliases, partition_by,
-dedupe_by, result (type, optional, doc), payload (name, type, optional, doc,
-deprecated, was, default of each field), reserved, history (version, doc,
-payload), subscriptions (name, doc, aliases), schedules (name, doc, cron or
-every, time_zone, missed, payload), settings (by name, each with value and from)
-and examples.
+dedupe_by, result (type, optional, doc), mixins, payload (name, json, mixin,
+type, optional, doc, deprecated, was, default of each field), reserved, history
+(version, doc, mixins, payload), subscriptions (name, doc, aliases), schedules
+(name, doc, cron or every, time_zone, missed, payload), settings (by name, each
+with value and from) and examples.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,

@@ -21,6 +21,7 @@ type (
 		Aliases       []string                 `json:"aliases,omitempty"`
 		PartitionBy   string                   `json:"partition_by,omitempty"`
 		DedupeBy      string                   `json:"dedupe_by,omitempty"`
+		Mixins        []string                 `json:"mixins,omitempty"` // whose fields are in the payload
 		Payload       []fieldObject            `json:"payload"`
 		Result        *resultObject            `json:"result,omitempty"`
 		Reserved      []string                 `json:"reserved,omitempty"`
@@ -32,7 +33,8 @@ type (
 	}
 	fieldObject struct {
 		Name       string `json:"name"`
-		JSON       string `json:"json,omitempty"` // its name in JSON, if that is another
+		JSON       string `json:"json,omitempty"`  // its name in JSON, if that is another
+		Mixin      string `json:"mixin,omitempty"` // which brings it
 		Type       string `json:"type"`
 		Optional   bool   `json:"optional,omitempty"`
 		Doc        string `json:"doc,omitempty"`
@@ -49,6 +51,7 @@ type (
 	oldObject struct {
 		Version int           `json:"version"`
 		Doc     string        `json:"doc,omitempty"`
+		Mixins  []string      `json:"mixins,omitempty"`
 		Payload []fieldObject `json:"payload"`
 	}
 	scheduleObject struct {
@@ -79,7 +82,7 @@ func describeJSON(events []*catalog.Event) (string, error) {
 func eventObjectOf(e *catalog.Event) eventObject {
 	o := eventObject{
 		Name: e.Label(), Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
-		Version: e.Version.V, Aliases: texts(e.Aliases), Payload: fieldObjects(e.Fields), Reserved: texts(e.Reserved), Settings: settingObjects(e.Settings),
+		Version: e.Version.V, Aliases: texts(e.Aliases), Mixins: catalog.MixinNames(e.Mixins), Payload: fieldObjects(e.Fields), Reserved: texts(e.Reserved), Settings: settingObjects(e.Settings),
 	}
 	if e.Name.V != e.Label() {
 		o.Wire = e.Name.V
@@ -94,7 +97,7 @@ func eventObjectOf(e *catalog.Event) eventObject {
 		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Doc}
 	}
 	for _, old := range e.History {
-		o.History = append(o.History, oldObject{old.Version.V, old.Doc, fieldObjects(old.Type.Fields)})
+		o.History = append(o.History, oldObject{old.Version.V, old.Doc, catalog.MixinNames(old.Type.Mixins), fieldObjects(old.Type.Fields)})
 	}
 	for _, s := range e.Subscriptions {
 		one := declaredObject{Name: s.Name.V, Doc: s.Doc, Aliases: texts(s.Aliases)}
@@ -122,7 +125,11 @@ func eventObjectOf(e *catalog.Event) eventObject {
 func fieldObjects(fields []*catalog.Field) []fieldObject {
 	objects := []fieldObject{}
 	for _, f := range fields {
-		objects = append(objects, fieldObject{f.Label(), jsonName(f), f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
+		mixin := ""
+		if f.Mixin != nil {
+			mixin = f.Mixin.Name.V
+		}
+		objects = append(objects, fieldObject{f.Label(), jsonName(f), mixin, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
 	}
 	return objects
 }

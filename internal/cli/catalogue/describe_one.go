@@ -82,6 +82,7 @@ func facts(e *catalog.Event) *terminal.Table {
 	if e.Result != nil {
 		row("answered with", strings.TrimSpace(e.Result.Type.Text+" "+inBrackets(e.Result.Doc)))
 	}
+	row("mixins", strings.Join(catalog.MixinNames(e.Mixins), ", "))
 	row("reserved", strings.Join(texts(e.Reserved), ", "))
 	row("declared at", origin(e.Name.Pos))
 	row("in Go", e.InGo(e.GoName))
@@ -117,6 +118,9 @@ func fieldTable(fields []*catalog.Field) *terminal.Table {
 		}
 		if f.Name.V != f.Label() {
 			doc = strings.TrimSpace("In JSON: " + f.Name.V + ". " + doc)
+		}
+		if f.Mixin != nil {
+			doc = strings.TrimSpace("Of " + f.Mixin.Name.V + ". " + doc)
 		}
 		switch {
 		case f.Sensitive.V && f.Personal.V:

@@ -113,7 +113,7 @@ func declaredTypes(c *catalog.Catalogue) []string {
 func fieldNames(c *catalog.Catalogue) []string {
 	var names []string
 	add := func(owner string, fields []*catalog.Field) {
-		for _, f := range fields {
+		for _, f := range catalog.OwnFields(fields) {
 			names = append(names, owner+"."+f.Label())
 		}
 	}

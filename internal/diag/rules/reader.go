@@ -27,6 +27,7 @@ var (
 	BadType       = reader("bad-type", "Types are written in the notation of the language.")
 	UnknownType   = reader("unknown-type", "Every type is built in or declared.")
 	RecursiveType = reader("recursive-type", "No struct needs another value of itself to exist.")
+	Mixin         = reader("mixin", "Mixins are structs, none of them twice or its own mixin.")
 	Enum          = reader("enum-value", "An enum has values, all different, that can be Go constants.")
 	Number        = reader("bad-number", "Numbers are plain decimal numbers, as in JSON.")
 	BadDuration   = reader("bad-duration", "Durations have a unit.")
