@@ -113,7 +113,7 @@ func (im *importer) calledIn(s *node, u use) (name string, defined bool) {
 		return u.name, true
 	}
 	if to := s.get("$ref"); to.is(text) {
-		if _, name := im.lookUp(to); name != "" {
+		if name := im.lookUp(to).name; name != "" {
 			return name, true
 		}
 	}

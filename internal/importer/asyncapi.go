@@ -90,7 +90,7 @@ func messageLabel(m *node, key string) string {
 func (im *importer) followed(m member) (*node, string) {
 	n, name := m.value, m.name
 	for range maxReferences {
-		if n.get("$ref") == nil {
+		if n.get("$ref") == nil || !n.get("$ref").is(text) {
 			return n, name
 		}
 		next, last := im.resolve(n)

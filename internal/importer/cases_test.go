@@ -45,10 +45,14 @@ func imported(t testing.TB, folder string) *importer.Result {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(filepath.Base(path), "asyncapi") {
-			return importer.AsyncAPI(filepath.Base(path), source, importer.Options{RenameKeys: true})
+		read := importer.JSONSchema
+		switch name := filepath.Base(path); {
+		case strings.HasPrefix(name, "asyncapi"):
+			read = importer.AsyncAPI
+		case strings.HasPrefix(name, "openapi"):
+			read = importer.OpenAPI
 		}
-		return importer.JSONSchema(filepath.Base(path), source, importer.Options{RenameKeys: true})
+		return read(filepath.Base(path), source, importer.Options{RenameKeys: true})
 	}
 	t.Fatalf("%s has no document", folder)
 	return nil

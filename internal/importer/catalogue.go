@@ -50,7 +50,7 @@ func (im *importer) document() *yaml.Node {
 	set(root, "package", textNode(im.packageName(title)))
 	im.nameInJSON(root)
 	if len(im.types) > 0 {
-		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return a.at.Pos.Compare(b.at.Pos) })
+		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return im.compare(a.at, b.at) })
 		types := mapping()
 		for _, t := range im.types {
 			im.add(types, t.name, t.body, t.at)

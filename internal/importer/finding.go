@@ -20,9 +20,9 @@ func (im *importer) note(at diag.Place, format string, args ...any) {
 	im.report(at, rules.ImportDetail, format, args...)
 }
 
-// tidied sorts the findings, and merges those with the same text into one.
-func tidied(all diag.Findings) diag.Findings {
-	all = all.Tidy(nil)
+// tidied sorts the findings, with files in the given order, and merges those with the same text into one.
+func tidied(all diag.Findings, files []string) diag.Findings {
+	all = all.Tidy(files)
 	type text struct {
 		rule          *diag.Rule
 		message, hint string
@@ -55,7 +55,11 @@ func timesAt(places []diag.Position) string {
 		if i+2 == len(places) {
 			separator = " and "
 		}
-		text += fmt.Sprintf("%s%d:%d", separator, p.Line, p.Column)
+		text += separator
+		if p.File != places[0].File {
+			text += p.File + ":"
+		}
+		text += fmt.Sprintf("%d:%d", p.Line, p.Column)
 	}
 	if len(places) > 1+firstPlaces {
 		text += " and so on"

@@ -1,58 +1,118 @@
 package importer
 
 import (
+	"io/fs"
 	"net/url"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// resources are the schemas of the document that have an identifier of their own, as bundling
-// several documents into one leaves them.
+// resources are the schemas that have an identifier: the files, by their path in the folder, and what has an
+// identifier of its own, as bundling several documents into one leaves them.
 type resources struct {
-	schemas map[string]*node // by $id, or by $id#anchor
-	bases   map[*node]string // the $id around a $ref, by its text
-	found   map[string]found // by base and reference
+	schemas map[string]*node    // by base, or by base#anchor
+	bases   map[*node]*location // what is around a $ref, by its text
+	found   map[foundAt]found
 }
 
+// A location is what a reference is relative to.
+type location struct {
+	id   string // the $id around it, or else the file
+	file string // its path in the folder
+}
+
+type foundAt struct {
+	location
+	to string
+}
+
+// found is what is at a reference, or why there is nothing.
 type found struct {
-	schema *node
-	name   string
+	schema    *node
+	name      string
+	why, hint string
 }
 
 func newResources() resources {
-	return resources{map[string]*node{}, map[*node]string{}, map[string]found{}}
+	return resources{map[string]*node{}, map[*node]*location{}, map[foundAt]found{}}
 }
 
-// identify finds the identifiers in n, which has a base around it.
-func (r resources) identify(n *node, base string, seen map[*node]bool) {
-	if seen[n] {
-		return // by another alias of YAML
+// identify finds the identifiers in a document.
+func (r resources) identify(doc *document) {
+	base := &location{folderScheme + doc.path, doc.path}
+	r.schemas[base.id] = doc.root
+	// Until draft 4 an identifier is called id, which in other documents is something else.
+	key := "$id"
+	if draft := doc.root.str("$schema"); strings.Contains(draft, "draft-04") || strings.Contains(draft, "draft-03") {
+		key = "id"
 	}
-	seen[n] = true
-	if id := n.str("$id"); id != "" {
-		whole, anchor, _ := strings.Cut(against(base, id), "#")
-		base = whole
-		if anchor == "" {
-			r.add(whole, n)
-		} else {
-			r.add(whole+"#"+anchor, n) // up to draft 7
+	seen := map[*node]bool{}
+	var visit func(n *node, base *location)
+	visit = func(n *node, base *location) {
+		if seen[n] {
+			return // by another alias of YAML
 		}
+		seen[n] = true
+		if id := n.str(key); id != "" {
+			whole, anchor, _ := strings.Cut(against(base.id, id), "#")
+			if whole != base.id {
+				base = &location{whole, base.file}
+			}
+			if anchor == "" {
+				r.add(whole, n)
+			} else {
+				r.add(whole+"#"+anchor, n) // up to draft 7
+			}
+		}
+		for _, anchor := range []string{"$anchor", "$dynamicAnchor"} {
+			if name := n.str(anchor); name != "" {
+				r.add(base.id+"#"+name, n)
+			}
+		}
+		if to := n.get("$ref"); to.is(text) {
+			r.bases[to] = base
+		}
+		eachPart(n, func(_ string, part *node) { visit(part, base) })
 	}
-	if anchor := n.str("$anchor"); anchor != "" {
-		r.add(base+"#"+anchor, n)
+	doc.base = base.id
+	if id := doc.root.str(key); id != "" {
+		doc.base, _, _ = strings.Cut(against(base.id, id), "#")
 	}
-	if to := n.get("$ref"); to.is(text) {
-		r.bases[to] = base
-	}
+	visit(doc.root, base)
+}
+
+// byName are the keywords whose value has a schema, or something else that can have references, for each of some
+// names. The names are no keywords.
+var byName = map[string]bool{
+	"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true, "schemas": true, "messages": true,
+	"channels": true, "operations": true, "webhooks": true, "x-webhooks": true, "callbacks": true, "paths": true,
+}
+
+// eachPart visits the parts of a document that are right below one, but nothing that is only data: it can have
+// any keys. The keyword of a part is empty in a list, and below names.
+func eachPart(n *node, visit func(keyword string, part *node)) {
 	for _, item := range n.items {
-		r.identify(item, base, seen)
+		visit("", item)
 	}
 	for _, m := range n.members {
 		switch m.name {
-		case "enum", "const", "default", "examples", "example":
+		case "enum", "const", "default", "example":
+		case "examples": // of OpenAPI have names, and can be somewhere else
+			for _, named := range m.value.members {
+				if named.value.get("$ref").is(text) {
+					visit("", named.value)
+				}
+			}
 		default:
-			r.identify(m.value, base, seen)
+			if byName[m.name] && m.value.is(object) {
+				for _, named := range m.value.members {
+					visit("", named.value)
+				}
+				continue
+			}
+			visit(m.name, m.value)
 		}
 	}
 }
@@ -66,51 +126,149 @@ func (r resources) add(id string, n *node) {
 
 // against is a reference as seen from a base.
 func against(base, to string) string {
+	t, err := url.Parse(to)
+	if err != nil {
+		return to
+	}
+	if file, ok := strings.CutPrefix(base, folderScheme); ok {
+		if t.Scheme != "" || t.Host != "" {
+			return to
+		}
+		if t.Path != "" && !strings.HasPrefix(t.Path, "/") {
+			file = path.Join(path.Dir(file), t.Path)
+		} else if t.Path != "" {
+			file = t.Path
+		}
+		if t.Fragment != "" {
+			return folderScheme + file + "#" + t.Fragment
+		}
+		return folderScheme + file
+	}
 	b, err := url.Parse(base)
-	t, toErr := url.Parse(to)
-	if err != nil || toErr != nil {
+	if err != nil {
 		return to
 	}
 	return b.ResolveReference(t).String()
 }
 
-// lookUp returns what is at a reference, with the last word of it.
-func (im *importer) lookUp(to *node) (*node, string) {
+// lookUp returns what is at a reference.
+func (im *importer) lookUp(to *node) found {
 	base := im.resources.bases[to]
-	key := base + " " + to.text
+	if base == nil {
+		base = &location{folderScheme + im.documents.path(im.file), im.documents.path(im.file)}
+	}
+	key := foundAt{*base, to.text}
 	f, known := im.resources.found[key]
 	if !known {
-		f.schema, f.name = im.find(base, to)
+		f = im.find(*base, to.text)
 		im.resources.found[key] = f
 	}
-	return f.schema, f.name
+	return f
 }
 
-func (im *importer) find(base string, to *node) (*node, string) {
-	whole, fragment, _ := strings.Cut(to.text, "#")
-	if whole != "" {
-		base = against(base, whole)
-	}
-	at := im.resources.schemas[base]
-	switch {
-	case at == nil && whole != "":
-		return nil, ""
-	case at == nil:
-		at = im.root
-	}
+func (im *importer) find(base location, to string) found {
+	reference, fragment, _ := strings.Cut(to, "#")
 	if plain, err := url.PathUnescape(fragment); err == nil {
 		fragment = plain
 	}
-	switch {
-	case fragment == "" && whole == "":
-		return at, at.str("title")
-	case fragment == "":
-		name := path.Base(base)
-		return at, strings.TrimSuffix(name, path.Ext(name))
-	case !strings.HasPrefix(fragment, "/"):
-		return im.resources.schemas[base+"#"+fragment], fragment
+	at, whole, name := (*node)(nil), base.id, ""
+	if reference != "" {
+		whole, _, _ = strings.Cut(against(base.id, reference), "#")
+		name = fileName(whole)
 	}
-	return pointedTo(at, fragment[1:])
+	if at = im.resources.schemas[whole]; at == nil {
+		var f found
+		if at, whole, f = im.fileOf(base, reference, whole); at == nil {
+			return f
+		}
+	}
+	switch {
+	case fragment == "" && reference == "":
+		name = at.str("title")
+	case fragment == "":
+	case !strings.HasPrefix(fragment, "/"):
+		at, name = im.resources.schemas[whole+"#"+fragment], fragment
+	default:
+		at, name = pointedTo(at, fragment[1:])
+	}
+	if at == nil {
+		return found{why: "which does not exist"}
+	}
+	return found{schema: at, name: name}
+}
+
+// fileOf returns the document that a reference leads to, with the base under which its anchors are. target is the
+// reference as seen from the identifier around it.
+func (im *importer) fileOf(base location, reference, target string) (at *node, whole string, no found) {
+	if im.documents.files == nil {
+		return nil, "", found{why: "which is not in this file", hint: "bundle the document and what it refers to into one document first, and import that"}
+	}
+	var paths []string
+	relative := true
+	if t, err := url.Parse(reference); err == nil && (t.Scheme != "" || t.Host != "") && !strings.HasPrefix(reference, folderScheme) {
+		relative = false
+		if found := im.identified(target); found != "" {
+			paths = append(paths, found)
+		}
+	} else {
+		own := strings.TrimPrefix(against(folderScheme+base.file, reference), folderScheme)
+		paths = append(paths, own)
+		if !strings.HasPrefix(reference, "/") && !strings.HasPrefix(reference, ".") {
+			for above := path.Dir(base.file); above != "."; { // references relative to a folder above are common
+				above = path.Dir(above)
+				paths = append(paths, path.Join(above, reference))
+			}
+		}
+	}
+	if beside := besides(base, target); fs.ValidPath(beside) {
+		paths = append(paths, beside)
+		if path.Ext(beside) == "" {
+			paths = append(paths, beside+".json", beside+".schema.json", beside+".yaml")
+		}
+	}
+	for i, p := range paths {
+		doc := im.open(p)
+		if doc.root != nil {
+			return doc.root, doc.base, found{}
+		}
+		if i > 0 || !relative {
+			continue
+		}
+		no = found{why: "which cannot be read: " + doc.why}
+		if doc.at.Pos.IsKnown() {
+			no.why = "which cannot be read: " + doc.at.Pos.String() + ": " + doc.why
+		}
+		if doc.outside {
+			no.hint = "name a folder that both files are in with --root"
+		}
+	}
+	if no.why == "" {
+		no = found{why: "which no file in the folder " + im.folder() + " has as its $id; nothing is fetched from a network",
+			hint: "save it in the folder, with that $id"}
+	}
+	return nil, "", no
+}
+
+// fileName is what a file is called, without folders and endings.
+func fileName(address string) string {
+	name := path.Base(strings.TrimPrefix(address, folderScheme))
+	for _, ending := range []string{".json", ".yaml", ".yml", ".jsonschema", ".schema"} {
+		if short := strings.TrimSuffix(name, ending); short != "" {
+			name = short
+		}
+	}
+	return name
+}
+
+var identifier = regexp.MustCompile(`(?m)^[\s{,]*["']?\$?id["']?\s*:\s*["']?([^\s"',]+)`)
+
+// identifierOf finds the identifier of a file: the first in its text. What it finds is checked when the file is read.
+func identifierOf(source []byte) string {
+	found := identifier.FindSubmatch(source)
+	if found == nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(found[1]), "#")
 }
 
 // pointedTo follows a JSON pointer.

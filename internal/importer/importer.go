@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,8 @@ import (
 type Options struct {
 	Package string // of the generated code; made of the document's title, or events, if empty
 	Event   string // the name of the only event of a JSON Schema that is itself a payload; made of its title or file name if empty
+	// Files are those that references may lead to; nil for none but the document itself.
+	Files *Files
 	// RenameKeys accepts that keys of the JSON change. Without it nothing is imported then.
 	RenameKeys bool
 }
@@ -50,6 +51,7 @@ type importer struct {
 	// places says what of the document a key or an item of the catalogue was made of.
 	places map[*yaml.Node]diag.Place
 
+	documents  documents
 	resources  resources
 	events     *yaml.Node // name → event
 	limits     *yaml.Node // name → limit; nil for none
@@ -88,26 +90,24 @@ type typeDraft struct {
 // run reads a document, and makes a catalogue with the function that finds its events.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
 	im := &importer{
-		Options: o, file: file, resources: newResources(),
+		Options: o, file: file, resources: newResources(), documents: newDocuments(o),
 		places: map[*yaml.Node]diag.Place{}, events: mapping(), schedules: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
 		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, wires: map[string]bool{},
 	}
-	var err error
-	im.root, err = readNodes(file, source, func(at diag.Place, name string) {
-		im.report(at, rules.ImportSyntax, "%q is in the same object twice; the first one counts", name)
-	})
-	var wrong *sourceError
-	if errors.As(err, &wrong) {
-		im.report(wrong.at, rules.ImportSyntax, "%s", wrong.message)
+	doc := &document{path: im.documents.path(file)}
+	im.documents.byPath[doc.path] = doc
+	im.documents.size = int64(len(source))
+	if im.read(doc, file, source); doc.root == nil {
+		im.report(doc.at, rules.ImportSyntax, "%s", doc.why)
 		return im.result(nil)
 	}
+	im.root = doc.root
 	if !im.root.is(object) {
 		im.report(im.root.place, rules.ImportDocument, "the document is not an object")
 		return im.result(nil)
 	}
-	im.resources.identify(im.root, "", map[*node]bool{})
-	im.countReferences(im.root)
+	im.countReferences()
 	events(im)
 	return im.result(im.catalogue())
 }
@@ -120,7 +120,7 @@ func (im *importer) result(catalogue []byte) *Result {
 			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, or the payload of a message"
 	}
 	im.noteNewNames()
-	r := &Result{Catalogue: catalogue, Findings: tidied(im.findings)}
+	r := &Result{Catalogue: catalogue, Findings: tidied(im.findings, im.documents.order)}
 	if catalogue != nil && im.newNames[aKey] != nil {
 		r.Findings = slices.Insert(r.Findings, 0, im.changedKeys())
 		if !im.RenameKeys {
@@ -130,30 +130,36 @@ func (im *importer) result(catalogue []byte) *Result {
 	return r
 }
 
-// countReferences finds out what is referred to, and how large the document is. What a message or
-// payload refers to becomes an event.
-func (im *importer) countReferences(n *node) {
-	if im.counted[n] {
-		return // by another alias of YAML
-	}
-	im.counted[n] = true
-	for _, item := range n.items {
-		im.countReferences(item)
-	}
-	for _, m := range n.members {
-		switch m.name {
-		case "enum", "const", "default", "examples", "example":
-			continue
-		case "payload":
-			if m.value.get("$ref") != nil {
-				continue
-			}
-		case "$ref":
-			if def, _ := im.lookUp(m.value); def != nil {
-				im.references[def]++
+// countReferences finds out what is referred to, and how large what the document uses is, in all of its files. What
+// a message or payload refers to becomes an event.
+func (im *importer) countReferences() {
+	left := []*node{im.root}
+	var visit func(n *node)
+	visit = func(n *node) {
+		if im.counted[n] {
+			return // by another alias of YAML
+		}
+		im.counted[n] = true
+		if to := n.get("$ref"); to.is(text) {
+			if at := im.lookUp(to).schema; at != nil {
+				im.references[at]++
+				left = append(left, at)
 			}
 		}
-		im.countReferences(m.value)
+		eachPart(n, func(keyword string, part *node) {
+			if to := part.get("$ref"); keyword == "payload" && to.is(text) {
+				if at := im.lookUp(to).schema; at != nil {
+					left = append(left, at)
+				}
+				return
+			}
+			visit(part)
+		})
+	}
+	for len(left) > 0 {
+		n := left[len(left)-1]
+		left = left[:len(left)-1]
+		visit(n)
 	}
 }
 
@@ -189,8 +195,17 @@ func validPackage(name string) bool {
 	return !slices.ContainsFunc(findings, func(f *diag.Finding) bool { return f.Rule == rules.Package || f.Rule == rules.WrongKind })
 }
 
-// baseName is the name of the file without folder and endings.
+// baseName is the name of the file without folder and endings; that of the folder if it is a version, as in
+// OrderPlaced/1.0.0.json.
 func (im *importer) baseName() string {
 	name, _, _ := strings.Cut(filepath.Base(im.file), ".")
+	if folder := filepath.Base(filepath.Dir(im.file)); isVersion(name) && snake(folder) != "" {
+		return folder
+	}
 	return name
+}
+
+// isVersion tells names such as 4, v2 and 1-0-0.
+func isVersion(name string) bool {
+	return strings.Trim(strings.TrimPrefix(name, "v"), "0123456789-_") == ""
 }

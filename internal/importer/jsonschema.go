@@ -21,7 +21,11 @@ func JSONSchema(file string, source []byte, o Options) *Result {
 
 func (im *importer) jsonSchema() {
 	if im.root.get("asyncapi") != nil {
-		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is an AsyncAPI document")
+		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is an AsyncAPI document").Hint = "import it with busgen import asyncapi"
+		return
+	}
+	if im.root.get("openapi").is(text) {
+		im.report(im.root.at("openapi"), rules.ImportDocument, "this is an OpenAPI document").Hint = "import it with busgen import openapi"
 		return
 	}
 	defs := im.definitions()

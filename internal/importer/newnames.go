@@ -32,9 +32,9 @@ func (im *importer) rename(kind, old, name string, at diag.Place) {
 const firstNames = 3
 
 // summary says how many names are new, as in: 4 keys of the JSON would change: "aB" becomes a_b, ….
-func summary(all []newName, what func(n int) string) (string, diag.Place) {
+func (im *importer) summary(all []newName, what func(n int) string) (string, diag.Place) {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b newName) int { return a.at.Pos.Compare(b.at.Pos) })
+	slices.SortStableFunc(all, func(a, b newName) int { return im.compare(a.at, b.at) })
 	seen := map[string]bool{}
 	all = slices.DeleteFunc(all, func(n newName) bool {
 		before := seen[n.old]
@@ -67,7 +67,7 @@ func (im *importer) changedKeys() *diag.Finding {
 	if im.RenameKeys {
 		one, many = "1 key of the JSON has changed", "%d keys of the JSON have changed"
 	}
-	text, at := summary(im.newNames[aKey], counting(one, many))
+	text, at := im.summary(im.newNames[aKey], counting(one, many))
 	f := rules.ImportKeys.At(at, "%s", text)
 	f.Hint = "payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys"
 	if im.RenameKeys {
@@ -93,7 +93,7 @@ func (im *importer) noteNewNames() {
 		aSubscription: counting("1 operation has another name as a subscription", "%d operations have other names as subscriptions"),
 	} {
 		if all := im.newNames[kind]; all != nil {
-			text, at := summary(all, what)
+			text, at := im.summary(all, what)
 			im.note(at, "%s", text)
 		}
 	}

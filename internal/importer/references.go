@@ -3,7 +3,6 @@ package importer
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
@@ -204,20 +203,14 @@ func without(s *node, keys ...string) *node {
 
 // resolve returns what a $ref refers to, or nil after a finding.
 func (im *importer) resolve(s *node) (def *node, name string) {
-	to := s.str("$ref")
-	def, name = im.lookUp(s.get("$ref"))
-	at := s.at("$ref")
+	f := im.lookUp(s.get("$ref"))
 	switch {
-	case def.is(object), def.is(boolean):
-		return def, name
-	case !strings.HasPrefix(to, "#"):
-		im.report(at, rules.ImportReference, "$ref refers to %s, which is not in this file", quoted(to)).
-			Hint = "bundle the document and what it refers to into one document first, and import that"
-	case def == nil:
-		im.report(at, rules.ImportReference, "$ref refers to %s, which does not exist", quoted(to))
-	default:
-		im.report(at, rules.ImportReference, "$ref refers to %s, which is not a schema", quoted(to))
+	case f.schema.is(object), f.schema.is(boolean):
+		return f.schema, f.name
+	case f.schema != nil:
+		f.why = "which is not a schema"
 	}
+	im.report(s.at("$ref"), rules.ImportReference, "$ref refers to %s, %s", quoted(s.str("$ref")), f.why).Hint = f.hint
 	return nil, ""
 }
 

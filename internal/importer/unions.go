@@ -201,7 +201,7 @@ func (im *importer) tag(s *node, v *variant, branch *node, key string) (string, 
 		}
 	}
 	for _, m := range s.get("discriminator").get("mapping").properties() {
-		if def, _ := im.lookUp(m.value); def != nil && def == v.struc.def || m.value.text == v.struc.name {
+		if def := im.lookUp(m.value).schema; def != nil && def == v.struc.def || m.value.text == v.struc.name {
 			return m.name, tagged
 		}
 	}

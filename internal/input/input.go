@@ -38,13 +38,41 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	// The limit holds while reading, too: a file can grow, and those of /proc have size 0.
+	return readAll(file, name, limit)
+}
+
+// ReadFS is [ReadFile] for a file of a file system.
+func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
+	refuse := func(err error) ([]byte, error) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if what := irregular(info.Mode()); what != "" {
+		return refuse(errors.New("it is " + what))
+	}
+	if info.Size() > limit {
+		return refuse(&TooLargeError{info.Size(), limit})
+	}
+	file, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readAll(file, name, limit)
+}
+
+// readAll reads a file that is open. The limit holds while reading, too: a file can grow, and those of /proc have
+// size 0.
+func readAll(file io.Reader, name string, limit int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
 	switch {
 	case err != nil:
 		return nil, err
 	case int64(len(content)) > limit:
-		return refuse(&TooLargeError{limit + 1, limit})
+		return nil, &fs.PathError{Op: "read", Path: name, Err: &TooLargeError{limit + 1, limit}}
 	}
 	return content, nil
 }

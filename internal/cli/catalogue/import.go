@@ -1,10 +1,13 @@
 package catalogue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +21,16 @@ func newImport() *cobra.Command {
 	cmd := cli.Family(&cobra.Command{
 		Use:   "import",
 		Short: "Make a catalogue from the files of other tools",
-		Long: `Import makes a catalogue from a JSON Schema or from an AsyncAPI document. It
-reports whatever has no counterpart in a catalogue with its place, and imports
-the rest.
+		Long: `Import makes a catalogue from a JSON Schema, from an AsyncAPI document or from
+the webhooks of an OpenAPI document. It reports whatever has no counterpart in a
+catalogue with its place, and imports the rest.
 
 Exit status: that of the verbs below.`,
 		Example: `  busgen import jsonschema events.schema.json
-  busgen import asyncapi asyncapi.json --out imported.yaml`,
+  busgen import asyncapi asyncapi.json --out imported.yaml
+  busgen import openapi openapi.yaml`,
 	})
-	cmd.AddCommand(newImportJSONSchema(), newImportAsyncAPI())
+	cmd.AddCommand(newImportJSONSchema(), newImportAsyncAPI(), newImportOpenAPI())
 	return cmd
 }
 
@@ -42,6 +46,10 @@ The keys of the JSON stay as they are. A property such as orderId becomes the
 field order_id, whose name in JSON is orderId. Few keys cannot be the name of a
 field in JSON, such as "a,b" and two that differ only in case: they would be
 left out. Import refuses that without --rename-keys.
+
+A $ref may lead to other files in the folder of the document or below it, and
+with --root to those below another folder. A URL is looked for among the $id of
+these files. Nothing is fetched from a network.
 
 ` + cli.OutputHelp + `
 
@@ -88,11 +96,25 @@ and what is under components/schemas becomes types.
 	}, importer.AsyncAPI, nil)
 }
 
+func newImportOpenAPI() *cobra.Command {
+	return importing(&cobra.Command{
+		Use:   "openapi FILE",
+		Short: "Make a catalogue from the webhooks of an OpenAPI document",
+		Long: `Openapi reads an OpenAPI document of version 3, in JSON or YAML. Webhooks (under
+webhooks or x-webhooks) and callbacks become events, and the schemas that they
+use become types. Other operations are not imported.
+` + importHelp,
+		Example: `  busgen import openapi openapi.yaml
+  busgen import openapi openapi.yaml --package hooks --out hooks.yaml`,
+	}, importer.OpenAPI, nil)
+}
+
 // importing completes a verb that makes a catalogue from a file.
 func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options)) *cobra.Command {
 	var o importer.Options
 	var form format
 	var out cli.Output
+	var root string
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return fmt.Errorf("%s takes the name of one file", cmd.CommandPath())
@@ -114,6 +136,12 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 			if err != nil {
 				return "", unreadable(args[0], err)
 			}
+			files, folder, err := filesBelow(root, args[0])
+			if err != nil {
+				return "", err
+			}
+			defer folder.Close()
+			o.Files = files
 			result := read(args[0], source, o)
 			report := ""
 			if result.Catalogue != nil {
@@ -128,10 +156,33 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 	if more != nil {
 		more(cmd, &o)
 	}
+	cmd.Flags().StringVar(&root, "root", "", "the `folder` that $ref may not leave (default: that of FILE)")
 	cmd.Flags().BoolVar(&o.RenameKeys, "rename-keys", false, "import although keys of the JSON change")
 	out.Flags(cmd)
 	formatFlag(cmd, &form)
 	return cmd
+}
+
+// filesBelow opens the folder that the references of a document may lead to: root, or that of the document.
+func filesBelow(root, document string) (*importer.Files, *os.Root, error) {
+	folder := cmp.Or(root, filepath.Dir(document))
+	within, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := filepath.Abs(document)
+	if err != nil {
+		return nil, nil, err
+	}
+	path, err := filepath.Rel(within, file)
+	if err != nil || !filepath.IsLocal(path) {
+		return nil, nil, fmt.Errorf("%s is not in the folder %s, which --root names", document, folder)
+	}
+	opened, err := os.OpenRoot(within)
+	if err != nil {
+		return nil, nil, unreadable(folder, err)
+	}
+	return &importer.Files{FS: opened.FS(), Path: filepath.ToSlash(path), Folder: folder}, opened, nil
 }
 
 // unreadable removes the second mention of the file from an error.

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -134,6 +135,40 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 	if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
 		t.Errorf("folder (-before +after):\n%s", diff)
 	}
+}
+
+// References lead into the folder of the document, or into the one that --root names, and nowhere else.
+func TestImportReadsOtherFilesBelowOneFolder(t *testing.T) {
+	inFolder(t, map[string]string{
+		"events/order.yaml":  "title: order.placed\ntype: object\nproperties: { total: { $ref: ../common/money.yaml } }\n",
+		"common/money.yaml":  "type: object\nproperties: { amount: { type: integer } }\n",
+		"events/broken.yaml": "openapi: 3.1.0\nwebhooks: { a: { $ref: nope.yaml } }\n",
+	})
+	const want = "version: 1\npackage: orderplaced\n\ntypes:\n  Money: { fields: { amount: \"int64?\" } }\n\nevents:\n  order_placed:\n    payload: { total: \"Money?\" }\n"
+	for _, root := range []string{".", "events/..", "../" + filepath.Base(workingFolder(t))} {
+		if got := busgen(t, "import jsonschema events/order.yaml --root "+root); got.Status != 0 || got.Stdout != want {
+			t.Errorf("--root %s: %+v", root, got)
+		}
+	}
+	got := busgen(t, "import jsonschema events/order.yaml")
+	if got.Status != cli.StatusNo || !strings.Contains(got.Stderr, `events/order.yaml:3:24: warning: $ref refers to "../common/money.yaml", which cannot be read: `+
+		`it is outside of the folder events; name a folder that both files are in with --root`) {
+		t.Errorf("%+v", got)
+	}
+	for command, want := range map[string]string{
+		"import jsonschema events/order.yaml --root common": "busgen: events/order.yaml is not in the folder common, which --root names\n",
+		"import jsonschema events/order.yaml --root nope":   "busgen: events/order.yaml is not in the folder nope, which --root names\n",
+	} {
+		busgen(t, command).WantsErrors(t, cli.StatusTrouble, want)
+	}
+	busgen(t, "import openapi events/broken.yaml").WantsErrors(t, cli.StatusNotFound, "which cannot be read: no such file or directory")
+}
+
+func workingFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	must(t, err)
+	return folder
 }
 
 // A catalogue, exported and imported, generates.

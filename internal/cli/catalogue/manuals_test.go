@@ -47,6 +47,7 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 					busgen(t, "export jsonschema -o events.schema.json")
 					busgen(t, "export jsonschema --event order.placed -o order.schema.json")
 					busgen(t, "export asyncapi -o asyncapi.json")
+					must(t, os.WriteFile("openapi.yaml", []byte("openapi: 3.1.0\nwebhooks:\n  order.placed: { post: { requestBody: { content: { application/json: { schema: { type: object, properties: { id: { type: string } } } } } } } }\n"), 0o666))
 				}
 				if cmd.Name() == "check" {
 					busgen(t, "-q events.yaml").Wants(t, 0, "", "")

@@ -8,7 +8,7 @@ var (
 	ImportDocument   = importing(diag.Error, "import-document", "The document is of the kind that was named, and has an event.")
 	ImportKeys       = importing(diag.Error, "import-keys", "Keys of the JSON stay as they are. With `--rename-keys` a change is a warning.")
 	ImportPayload    = importing(diag.Warning, "import-payload", "Payloads are JSON objects.")
-	ImportReference  = importing(diag.Warning, "import-reference", "References lead to schemas in the same file.")
+	ImportReference  = importing(diag.Warning, "import-reference", "References lead to schemas, in files of one folder.")
 	ImportKeyword    = importing(diag.Warning, "import-keyword", "Keywords have a counterpart in a catalogue, which `not`, `if` and `anyOf`, for example, do not have.")
 	ImportType       = importing(diag.Warning, "import-type", "All values of a schema are of one type.")
 	ImportName       = importing(diag.Warning, "import-name", "Names of properties can be names of fields in JSON.")
