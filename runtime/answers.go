@@ -42,21 +42,21 @@ type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 // got what it wants; the members after that are skipped, apart from those that are no
 // answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
-	if handler == nil {
-		return t.subscribeAnswer(bus, name, reflect.TypeFor[R](), nil, opts)
-	}
-	return t.subscribeAnswer(bus, name, reflect.TypeFor[R](), func(ctx context.Context, e Event[any]) (any, error) {
-		return handler(ctx, typed[T](e))
+	return t.of.subscribeAnswer(bus, name, handler == nil, reflect.TypeFor[R](), func(ctx context.Context, h head, payload any) (any, error) {
+		return handler(ctx, typed[T](h, payload))
 	}, opts)
 }
 
-func (t *eventType) subscribeAnswer(bus *Bus, name string, answers reflect.Type, handler func(context.Context, Event[any]) (any, error), opts []SubscribeOption) (*Subscription, error) {
+// answering is an [AnswerHandler] in terms that do not depend on its types.
+type answering func(ctx context.Context, h head, payload any) (any, error)
+
+func (t *eventType) subscribeAnswer(bus *Bus, name string, none bool, answers reflect.Type, handler answering, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, answers: answers}
-	if handler == nil {
+	if none {
 		return s.subscribe(nil, nil, opts)
 	}
-	checked := func(ctx context.Context, e Event[any]) (any, error) {
-		value, err := handler(ctx, e)
+	checked := func(ctx context.Context, h head, payload any) (any, error) {
+		value, err := handler(ctx, h, payload)
 		if err == nil {
 			err = checkAnswer(t.spec.Name, value)
 		}
@@ -79,11 +79,11 @@ func (t *eventType) subscribeAnswer(bus *Bus, name string, answers reflect.Type,
 			value, err := answerAround(a, s, t.takeOut(payload))
 			return turn.returned(value, err)
 		}
-		value, err := checked(a.Given(), eventOf(a, name, payload))
+		value, err := checked(a.Given(), newHead(a, name), payload)
 		t.give(payload)
 		return turn.returned(value, err)
 	}
-	return s.subscribe(handle, innermost(s, t.of, keepAnswer(checked)), opts)
+	return s.subscribe(handle, innermost(s, t.of, t.unboxed(keepAnswer(checked))), opts)
 }
 
 // given is what a handler has answered, for who has called it through middleware.
@@ -105,9 +105,9 @@ func answerAround(a *dispatch.Attempt, s *Subscription, payload any) (value any,
 }
 
 // keepAnswer is what the middleware of an answering subscription is around.
-func keepAnswer(handler func(context.Context, Event[any]) (any, error)) Next {
-	return func(ctx context.Context, e Event[any]) error {
-		value, err := handler(ctx, e)
+func keepAnswer(handler answering) typedHandler {
+	return func(ctx context.Context, h head, payload any) error {
+		value, err := handler(ctx, h, payload)
 		if answer, _ := ctx.Value(givenKey{}).(*given); err == nil && answer != nil {
 			*answer = given{value, true}
 		}
@@ -164,9 +164,7 @@ func checkAnswer(eventType string, value any) error {
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
 	var answer R
-	p := t.take()
-	*p.(*T) = payload
-	said, err := t.ask(ctx, bus, p, reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
+	said, err := t.of.ask(ctx, bus, stay(&payload), reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
 	if said != nil && len(said.answers) > 0 {
 		answer, _ = said.answers[0].value.(R) // a nil interface is the zero value
 		return answer, nil
@@ -202,9 +200,7 @@ func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 	if c.problem != nil {
 		return nil, c.problem
 	}
-	p := t.take()
-	*p.(*T) = payload
-	said, err := t.ask(ctx, bus, p, reflect.TypeFor[R](), &c)
+	said, err := t.of.ask(ctx, bus, stay(&payload), reflect.TypeFor[R](), &c)
 	if said == nil {
 		return nil, err
 	}
@@ -312,10 +308,9 @@ func (t *eventType) ask(ctx context.Context, bus *Bus, payload any, wants reflec
 	if batch.config.dedupeKey != "" {
 		return nil, batch.over(&OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"})
 	}
-	if err := encode(ctx, batch, t, 0, payload); err != nil {
+	if err := encode(ctx, batch, t, 0, t.lasting(payload)); err != nil {
 		return nil, batch.over(err)
 	}
-	t.give(payload)
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
 	if err := bus.open(x, wants); err != nil {
 		return nil, batch.over(err)

@@ -154,25 +154,23 @@ func ItemContext(ctx context.Context, i int) context.Context {
 // ran is halved, until one event has ended the process alone. Only for that one these are
 // failed attempts; the Attempt of the others rises with each execution.
 func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler BatchHandler[T], opts ...SubscribeOption) (*Subscription, error) {
-	if handler == nil {
-		return t.subscribeBatch(bus, name, nil, opts)
-	}
-	return t.subscribeBatch(bus, name, func(ctx context.Context, given *eventList) error {
+	return t.of.subscribeBatch(bus, name, handler == nil, func(ctx context.Context, given *eventList) error {
 		events := make([]Event[T], len(given.events))
-		for i := range events {
-			events[i] = typed[T](given.events[i])
+		for i, e := range given.events {
+			events[i] = typed[T](e.head, e.payload)
 		}
-		t.giveAll(given)
+		given.giveAll()
 		return handler(ctx, events)
 	}, opts)
 }
 
 // subscribeBatch calls handler with events, which are its own until it calls giveAll.
-func (t *eventType) subscribeBatch(bus *Bus, name string, handler func(context.Context, *eventList) error, opts []SubscribeOption) (*Subscription, error) {
+func (t *eventType) subscribeBatch(bus *Bus, name string, none bool, handler func(context.Context, *eventList) error, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
-	if handler != nil {
+	if !none {
 		s.batched = func(b *dispatch.Batch) error {
 			given := lists.Get().(*eventList)
+			given.of = t
 			for a := range b.Prepare() {
 				payload, err := t.payloadFor(s, a)
 				if err != nil {
@@ -180,7 +178,7 @@ func (t *eventType) subscribeBatch(bus *Bus, name string, handler func(context.C
 					continue
 				}
 				b.Hand(a)
-				given.events = append(given.events, eventOf(a, name, payload))
+				given.events = append(given.events, untyped{newHead(a, name), payload})
 			}
 			switch {
 			case b.Over(): // while the program's code decoded an event
@@ -197,15 +195,24 @@ func (t *eventType) subscribeBatch(bus *Bus, name string, handler func(context.C
 // lists hold the events of batches before they are typed. Those in the pool are empty.
 var lists = sync.Pool{New: func() any { return new(eventList) }}
 
-type eventList struct{ events []Event[any] }
+type eventList struct {
+	of     *eventType
+	events []untyped
+}
+
+// untyped is an event with a pointer to its payload.
+type untyped struct {
+	head    head
+	payload any
+}
 
 // giveAll takes the payloads of events back, and the list itself.
-func (t *eventType) giveAll(l *eventList) {
+func (l *eventList) giveAll() {
 	for i := range l.events {
-		t.give(l.events[i].Payload)
+		l.of.give(l.events[i].payload)
 	}
 	clear(l.events)
-	l.events = l.events[:0]
+	l.of, l.events = nil, l.events[:0]
 	lists.Put(l)
 }
 

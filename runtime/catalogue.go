@@ -1,14 +1,12 @@
 package runtime
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/exact"
-	"github.com/busgen/busgen/runtime/internal/privacy"
 )
 
 // Payload is implemented by generated payload structs. Validate returns nil
@@ -106,15 +104,7 @@ type AnyEventType interface {
 	Subscriptions() []DeclaredSubscription
 	Schedules() []Schedule
 
-	decodeAs(version int, payload []byte) (any, error)
-	decode(r *engine.Record) (any, error) // a pointer, as for those below
-	encodeAny(ctx context.Context, b *batch, payload any) error
-	private() *privacy.Shape // nil without a schema
-	zero() any               // a value
-	partitioned() bool
-	partitionKey(value any) (string, error)
-	limitPaths() []string
-	limitKey(value any, path string) string
+	definition() *eventType // what the rest of the package works with
 }
 
 // Catalogue is the set of event types a bus is opened with. It is immutable
@@ -204,11 +194,11 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 			err = newPanicError(cause)
 		}
 	}()
-	err = exact.Check(payload, func(payload []byte) (any, error) { return t.decodeAs(version, payload) })
+	err = exact.Check(payload, func(payload []byte) (any, error) { return t.definition().decodeAs(version, payload) })
 	if err != nil {
 		return nil, err
 	}
-	return t.decode(&engine.Record{Version: version, Payload: payload})
+	return t.definition().decode(&engine.Record{Version: version, Payload: payload})
 }
 
 // Generated code states which generation contract it was written for, and

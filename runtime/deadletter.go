@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"time"
+	"unsafe"
 
 	"github.com/google/uuid"
 
@@ -16,9 +17,6 @@ import (
 // another subscription has given up on. What that subscription had tried is in
 // the dead letter itself, which package inspect reads.
 type DeadLetter[T any] struct {
-	// Event is the event as it was published. Its Subscription is the one that
-	// has given up, its Attempt the number of failed attempts.
-	Event Event[T]
 	// Raw is the payload as it is stored.
 	Raw Raw
 	// Undecodable is why Event.Payload is the zero value, or nil.
@@ -28,6 +26,41 @@ type DeadLetter[T any] struct {
 	Kind      string    // how the last attempt failed: error, panic, goexit, timeout, decode or interrupted; empty if nothing was tried
 	LastError string    // of the last attempt; empty if nothing was tried
 	DeadAt    time.Time // UTC
+
+	// Event is the event as it was published. Its Subscription is the one that
+	// has given up, its Attempt the number of failed attempts. It is the last field, so that
+	// the others are where they are in a letter.
+	Event Event[T]
+}
+
+// letter has the fields of a [DeadLetter] without its event. See [head].
+type letter struct {
+	Raw         Raw
+	Undecodable error
+
+	Reason    string
+	Kind      string
+	LastError string
+	DeadAt    time.Time
+}
+
+// untypedLetter is a dead letter with a pointer to the payload of its event.
+type untypedLetter struct {
+	letter
+	event untyped
+}
+
+// typedLetter returns a dead letter, of which letter is a *untypedLetter or a DeadLetter[T].
+//
+//go:noinline
+func typedLetter[T any](of any) (l DeadLetter[T]) {
+	u, ok := of.(*untypedLetter)
+	if !ok {
+		return of.(DeadLetter[T])
+	}
+	*(*letter)(unsafe.Pointer(&l)) = u.letter
+	l.Event = typed[T](u.event.head, u.event.payload)
+	return l
 }
 
 // SubscribeDead calls handler for every event of one type that any subscription
@@ -39,23 +72,23 @@ type DeadLetter[T any] struct {
 // package inspect. The subscription is durable and retried like any other, but what
 // it dead-letters itself is not handed to anyone.
 func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
-	if handler == nil {
-		return t.subscribeDead(bus, name, nil, nil, nil, opts)
-	}
-	return t.subscribeDead(bus, name, reflect.TypeFor[DeadLetter[T]](), func(l DeadLetter[any]) any {
-		return DeadLetter[T]{
-			Event: withPayload(l.Event, *l.Event.Payload.(*T)), Raw: l.Raw, Undecodable: l.Undecodable,
-			Reason: l.Reason, Kind: l.Kind, LastError: l.LastError, DeadAt: l.DeadAt,
+	return t.of.subscribeDead(bus, name, handler == nil, reflect.TypeFor[DeadLetter[T]](), func(ctx context.Context, h head, of any) (any, error) {
+		l := typedLetter[T](of)
+		if ctx == nil {
+			return l, nil
 		}
-	}, func(ctx context.Context, e Event[any]) error {
-		return handler(ctx, withPayload(e, e.Payload.(DeadLetter[T])))
+		var e Event[DeadLetter[T]]
+		*headOf(&e) = h
+		e.Payload = l
+		return nil, handler(ctx, e)
 	}, opts)
 }
 
-// subscribeDead calls handler with payloads of a type, which typed makes.
-func (t *eventType) subscribeDead(bus *Bus, name string, takes reflect.Type, typed func(DeadLetter[any]) any, handler Next, opts []SubscribeOption) (*Subscription, error) {
+// subscribeDead calls handler, which takes payloads of a type. Without a context handler only returns
+// the payload that it makes of an *untypedLetter.
+func (t *eventType) subscribeDead(bus *Bus, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h head, of any) (any, error), opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
-	if handler == nil {
+	if none {
 		return s.subscribe(nil, nil, opts)
 	}
 	handle := func(a *dispatch.Attempt) error {
@@ -63,9 +96,20 @@ func (t *eventType) subscribeDead(bus *Bus, name string, takes reflect.Type, typ
 		if err != nil || a.Type != s.pattern {
 			return s.mismatch(a.Type)
 		}
-		return call(a, s, typed(letter), handler)
+		if s.around == nil {
+			_, err = handler(a.Given(), newHead(a, name), letter)
+			return err
+		}
+		value, err := handler(nil, head{}, letter)
+		if err != nil {
+			return err
+		}
+		return s.around(a.Given(), eventOf(a, name, value))
 	}
-	return s.subscribe(handle, innermost(s, takes, handler), opts)
+	return s.subscribe(handle, innermost(s, takes, func(ctx context.Context, e Event[any]) error {
+		_, err := handler(ctx, *headOf(&e), e.Payload)
+		return err
+	}), opts)
 }
 
 // notice is the payload of a dead-letter notice: the event that announces a dead letter.
@@ -117,21 +161,23 @@ func (b *Bus) notice(subscription string, d *engine.Delivery, v engine.Dispositi
 	}}
 }
 
-func (t *eventType) deadLetterOf(a *dispatch.Attempt) (letter DeadLetter[any], err error) {
+func (t *eventType) deadLetterOf(a *dispatch.Attempt) (*untypedLetter, error) {
 	var o notice
 	if err := json.Unmarshal(a.Payload, &o); err != nil {
-		return letter, err
+		return nil, err
 	}
-	letter = DeadLetter[any]{
-		Event: Event[any]{
-			ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
-			Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
-			attempt: a,
+	l := &untypedLetter{
+		letter: letter{Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt},
+		event: untyped{
+			head: head{
+				ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
+				Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
+				attempt: a,
+			},
+			payload: reflect.New(t.of).Interface(),
 		},
-		Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt,
 	}
-	setLineage(&letter.Event, o.Metadata)
-	payload := reflect.New(t.of).Interface()
-	letter.Event.Payload, letter.Undecodable = payload, t.parse(&engine.Record{Version: o.Version, Payload: o.Payload}, payload)
-	return letter, nil
+	setLineage(&l.event.head, o.Metadata)
+	l.Undecodable = t.parse(&engine.Record{Version: o.Version, Payload: o.Payload}, l.event.payload)
+	return l, nil
 }

@@ -19,7 +19,6 @@ type Event[T any] struct {
 	// Version is that of the payload when it was published. Payload is of the newest
 	// version, except for subscriptions by pattern, whose payload is what is stored.
 	Version  int
-	Payload  T
 	Metadata map[string]string // as published with [WithMetadata], and what was inherited; nil without
 	// CorrelationID is that of [WithCorrelationID]; empty without. Of an event that a
 	// handler has published it is that of the parent or, if that has none, the parent's
@@ -59,6 +58,8 @@ type Event[T any] struct {
 	Replayed bool
 
 	attempt *dispatch.Attempt // nil for an event that no handler was given
+
+	Payload T // the last field, so that the others are where they are in a head
 }
 
 // Logger returns the logger of this attempt. What is logged with it goes to the logger of
@@ -95,14 +96,10 @@ type Handler[T any] func(ctx context.Context, e Event[T]) error
 // Raw is the payload of subscriptions by pattern: the JSON as it is stored.
 type Raw = json.RawMessage
 
-// eventOf makes the event of an attempt.
-func eventOf(a *dispatch.Attempt, subscription string, payload any) Event[any] {
-	e := Event[any]{
-		ID: a.ID, Type: a.Type, Version: a.Version, Payload: payload, PublishedAt: a.CreatedAt,
-		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(), Replayed: a.Replayed,
-		attempt: a,
-	}
-	setLineage(&e, a.Metadata)
+// eventOf makes the event of an attempt, with a value as its payload.
+func eventOf(a *dispatch.Attempt, subscription string, payload any) (e Event[any]) {
+	*headOf(&e) = newHead(a, subscription)
+	e.Payload = payload
 	return e
 }
 

@@ -13,7 +13,7 @@ import (
 
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
-type EventType[T Payload] struct{ eventType }
+type EventType[T Payload] struct{ of eventType }
 
 // eventType is an [EventType] without its type parameter. The compiler makes the code of a
 // generic type again for each type of payload, in each build of the generated package, so what
@@ -36,10 +36,11 @@ type eventType struct {
 // Define returns the event type that spec describes. It panics if spec could
 // not have come from busgen: a name or a policy that is not valid.
 func Define[T Payload](spec Spec[T]) *EventType[T] {
-	t := &EventType[T]{eventType{spec: Spec[Payload]{
+	typed := &EventType[T]{eventType{spec: Spec[Payload]{
 		Name: spec.Name, Doc: spec.Doc, Settings: spec.Settings, Priority: spec.Priority, Version: spec.Version, Upcasts: spec.Upcasts,
 		Aliases: spec.Aliases, Shape: spec.Shape, Schema: spec.Schema, Subscriptions: spec.Subscriptions, Schedules: spec.Schedules,
 	}}}
+	t := &typed.of
 	t.partition, t.dedupe = keyed(spec.PartitionBy), keyed(spec.DedupeBy)
 	for path, key := range spec.LimitKeys {
 		t.limit(path, keyed(key))
@@ -48,7 +49,7 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 		t.clone = func(to, from any) { *to.(*T) = from.(interface{ Clone() T }).Clone() }
 	}
 	t.define(reflect.TypeFor[T]())
-	return t
+	return typed
 }
 
 // keyed returns a function of a pointer to a T, or nil for nil.
@@ -115,6 +116,44 @@ func (t *eventType) define(of reflect.Type) {
 		t.clone = nil // it is not a generated one
 	}
 }
+
+// Any returns the type as one of any payload.
+func (t *EventType[T]) Any() AnyEventType { return &t.of }
+
+func (t *EventType[T]) definition() *eventType { return &t.of }
+
+func (t *eventType) definition() *eventType { return t }
+
+// Name returns the wire name, such as order.placed.
+func (t *EventType[T]) Name() string { return t.of.Name() }
+
+// Doc returns the catalogue's documentation.
+func (t *EventType[T]) Doc() string { return t.of.Doc() }
+
+// Settings returns the settings of the catalogue.
+func (t *EventType[T]) Settings() Settings { return t.of.Settings() }
+
+// Shape returns the digest of the payload, empty for code that has none.
+func (t *EventType[T]) Shape() string { return t.of.Shape() }
+
+// Schema returns the description of the payload that is stored in the file, empty
+// for code that has none.
+func (t *EventType[T]) Schema() string { return t.of.Schema() }
+
+// Priority returns the priority of the catalogue.
+func (t *EventType[T]) Priority() Priority { return t.of.Priority() }
+
+// Version returns the version of the payloads that are published, from 1 on.
+func (t *EventType[T]) Version() int { return t.of.Version() }
+
+// Aliases returns the names that the type had before.
+func (t *EventType[T]) Aliases() []string { return t.of.Aliases() }
+
+// Subscriptions returns the names that the catalogue declares for this type.
+func (t *EventType[T]) Subscriptions() []DeclaredSubscription { return t.of.Subscriptions() }
+
+// Schedules returns the schedules that publish events of this type.
+func (t *EventType[T]) Schedules() []Schedule { return t.of.Schedules() }
 
 // Name returns the wire name, such as order.placed.
 func (t *eventType) Name() string { return t.spec.Name }

@@ -124,7 +124,7 @@ func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
 func unkeyed(c *Catalogue, members []*Subscription) bool {
 	return slices.ContainsFunc(members, func(m *Subscription) bool {
 		for eventType := range m.inForce.Load().types {
-			if t := c.Lookup(eventType); t == nil || !t.partitioned() {
+			if t := c.Lookup(eventType); t == nil || !t.definition().partitioned() {
 				return true
 			}
 		}
@@ -381,14 +381,14 @@ func (f *feed) partitionKey(d *engine.Delivery) (string, error) {
 		return d.Key, nil
 	}
 	t := f.bus.catalogue.Lookup(d.Type)
-	if t == nil || !t.partitioned() {
+	if t == nil || !t.definition().partitioned() {
 		return "", nil
 	}
-	payload, err := t.decode(d.Record)
+	payload, err := t.definition().decode(d.Record)
 	if err != nil {
 		return "", nil
 	}
-	return t.partitionKey(payload)
+	return t.definition().partitionKey(payload)
 }
 
 // strictKey gives events without a key one in common.

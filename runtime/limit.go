@@ -248,7 +248,7 @@ func checkUses(t AnyEventType, uses []LimitUse, limits map[string]Limit) error {
 		if _, known := limits[use.Limit]; !known {
 			return unknownLimit(use.Limit, limits)
 		}
-		if paths := t.limitPaths(); use.By != "" && !slices.Contains(paths, use.By) {
+		if paths := t.definition().limitPaths(); use.By != "" && !slices.Contains(paths, use.By) {
 			have := "none"
 			if len(paths) > 0 {
 				have = strings.Join(paths, ", ")

@@ -181,9 +181,9 @@ func (f *feed) limitKey(d *engine.Delivery, by string) (string, error) {
 	if t == nil {
 		return "", nil
 	}
-	payload, err := t.decode(d.Record)
+	payload, err := t.definition().decode(d.Record)
 	if err != nil {
 		return "", nil
 	}
-	return t.limitKey(payload, by), nil
+	return t.definition().limitKey(payload, by), nil
 }

@@ -125,7 +125,7 @@ func encodeChild(child, parent map[string]string, of *engine.Delivery, subscript
 
 // setLineage sets in e what the stored metadata of an event says: what publishers have given,
 // and apart from that where the event comes from.
-func setLineage(e *Event[any], stored []byte) {
+func setLineage(e *head, stored []byte) {
 	metadata := metadataOf(stored)
 	if metadata == nil {
 		return

@@ -140,24 +140,26 @@ func (s *Subscription) wrap(inner Next) (wrapped Next, err error) {
 	return wrapped, nil
 }
 
-// typed returns an event whose payload is a T or a pointer to one, as it is for handlers. It is not
-// inlined, so that all kinds of handlers of one type of payload share it.
-//
-//go:noinline
-func typed[T any](e Event[any]) Event[T] {
-	if payload, ok := e.Payload.(*T); ok {
-		return withPayload(e, *payload)
+// unboxed returns the Next that calls handler with a pointer to the payload, which is a value.
+func (t *eventType) unboxed(handler typedHandler) Next {
+	return func(ctx context.Context, e Event[any]) error {
+		payload := t.take()
+		reflect.ValueOf(payload).Elem().Set(reflect.ValueOf(e.Payload))
+		err := handler(ctx, *headOf(&e), payload)
+		t.give(payload)
+		return err
 	}
-	return withPayload(e, e.Payload.(T))
 }
 
-// withPayload returns an event of another type of payload.
-func withPayload[From, To any](e Event[From], payload To) Event[To] {
-	return Event[To]{
-		ID: e.ID, Type: e.Type, Version: e.Version, Payload: payload, Metadata: e.Metadata,
-		CorrelationID: e.CorrelationID, ParentID: e.ParentID, PublishedBy: e.PublishedBy, Hops: e.Hops, PublishedAt: e.PublishedAt,
-		Schedule: e.Schedule, ScheduledFor: e.ScheduledFor,
-		Subscription: e.Subscription, Attempt: e.Attempt, MaxAttempts: e.MaxAttempts, Replayed: e.Replayed,
-		attempt: e.attempt,
+// anyHandler returns a handler of an interface as a Next; nil for nil.
+func anyHandler[I any](handler Handler[I]) Next {
+	if handler == nil {
+		return nil
+	}
+	return func(ctx context.Context, e Event[any]) error {
+		var typed Event[I]
+		*headOf(&typed) = *headOf(&e)
+		typed.Payload = e.Payload.(I)
+		return handler(ctx, typed)
 	}
 }

@@ -10,7 +10,35 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 )
 
-// A field that is new must reach the handler through middleware, too.
+// A field that is new must be in the head, too, and where it is in every event.
+func TestAnEventBeginsWithItsHead(t *testing.T) {
+	h := reflect.TypeFor[head]()
+	for _, event := range []reflect.Type{
+		reflect.TypeFor[Event[struct{}]](), reflect.TypeFor[Event[bool]](), reflect.TypeFor[Event[[3]byte]](), reflect.TypeFor[Event[any]](),
+		reflect.TypeFor[Event[float64]](), reflect.TypeFor[Event[struct {
+			A byte
+			B []string
+		}]](), reflect.TypeFor[Event[DeadLetter[uint64]]](),
+	} {
+		beginsWith(t, event, h, "Payload")
+	}
+	beginsWith(t, reflect.TypeFor[DeadLetter[string]](), reflect.TypeFor[letter](), "Event")
+}
+
+// beginsWith checks that a struct has the fields of another at the same places, and then one more.
+func beginsWith(t *testing.T, whole, part reflect.Type, last string) {
+	t.Helper()
+	if n := part.NumField(); whole.NumField() != n+1 || whole.Field(n).Name != last {
+		t.Fatalf("%v does not have the fields of %v and then %s", whole, part, last)
+	}
+	for i := range part.NumField() {
+		w, p := whole.Field(i), part.Field(i)
+		if w.Name != p.Name || w.Type != p.Type || w.Offset != p.Offset {
+			t.Errorf("field %d of %v is %s %v at %d, and that of %v is %s %v at %d", i, whole, w.Name, w.Type, w.Offset, part, p.Name, p.Type, p.Offset)
+		}
+	}
+}
+
 func TestAnEventWithAnotherPayloadHasAllOtherFields(t *testing.T) {
 	e := Event[string]{
 		ID: uuid.New(), Type: "order.placed", Version: 2, Payload: "old", Metadata: map[string]string{"k": "v"},
@@ -18,7 +46,7 @@ func TestAnEventWithAnotherPayloadHasAllOtherFields(t *testing.T) {
 		Schedule: "nightly", ScheduledFor: time.Unix(7, 0),
 		Subscription: "s", Attempt: 5, MaxAttempts: 6, Replayed: true, attempt: new(dispatch.Attempt),
 	}
-	before, after := reflect.ValueOf(e), reflect.ValueOf(withPayload(e, 7))
+	before, after := reflect.ValueOf(e), reflect.ValueOf(typed[int](*headOf(&e), new(7)))
 	for i := range before.NumField() {
 		name := before.Type().Field(i).Name
 		switch {

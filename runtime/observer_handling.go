@@ -64,7 +64,7 @@ type HandledEvent struct {
 // Metadata returns the metadata of the event, without the bus's own keys; nil without. Each
 // call decodes it anew.
 func (e HandledEvent) Metadata() map[string]string {
-	var event Event[any]
+	var event head
 	setLineage(&event, e.attempt.Metadata)
 	return event.Metadata
 }

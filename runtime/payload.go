@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"unsafe"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -28,6 +29,22 @@ func (t *eventType) give(payload any) {
 		reflect.ValueOf(payload).Elem().SetZero()
 		t.free.Put(payload)
 	}
+}
+
+// lasting returns a payload that methods of the program may keep a pointer to: a copy, unless all
+// methods are generated.
+func (t *eventType) lasting(payload any) any {
+	if t.codec.Generated() {
+		return payload
+	}
+	kept := reflect.New(t.of)
+	kept.Elem().Set(reflect.ValueOf(payload).Elem())
+	return kept.Interface()
+}
+
+// at returns the i-th payload of a list, of which first is the first.
+func (t *eventType) at(first unsafe.Pointer, i int) any {
+	return reflect.NewAt(t.of, unsafe.Add(first, uintptr(i)*t.of.Size())).Interface()
 }
 
 // takeOut returns a payload as a T, and takes its memory back: what gets the T has no pointer to it.

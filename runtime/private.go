@@ -15,14 +15,14 @@ func (t *eventType) private() *privacy.Shape { return t.privacy() }
 func (b *Bus) shown(d *engine.Delivery, text string) string {
 	name, notice := strings.CutPrefix(d.Type, engine.DeadType(""))
 	t := b.catalogue.named[name]
-	if t == nil || !t.private().Sensitive() {
+	if t == nil || !t.definition().private().Sensitive() {
 		return text
 	}
 	if notice {
-		_, veil := t.private().HideNotice(d.Payload)
+		_, veil := t.definition().private().HideNotice(d.Payload)
 		return veil.Text(text)
 	}
-	_, veil := t.private().Hide(max(d.Version, 1), d.Payload)
+	_, veil := t.definition().private().Hide(max(d.Version, 1), d.Payload)
 	return veil.Text(text)
 }
 

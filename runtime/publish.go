@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/google/uuid"
 
@@ -45,20 +46,17 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. With
 // [Immediately] it is stored at once, whatever becomes of the handler.
 func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	p := t.take()
-	*p.(*T) = payload
-	receipt, err := t.publishOne(ctx, to, p, opts)
-	t.give(p)
-	return receipt, err
+	return t.of.publishOne(ctx, to, stay(&payload), opts)
 }
 
+// publishOne publishes a payload that may be on the stack of a caller.
 func (t *eventType) publishOne(ctx context.Context, to Publisher, payload any, opts []PublishOption) (*Receipt, error) {
 	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer batch.free()
-	if err := encode(ctx, batch, t, 0, payload); err != nil {
+	if err := encode(ctx, batch, t, 0, t.lasting(payload)); err != nil {
 		return nil, batch.over(err)
 	}
 	if err := batch.append(ctx); err != nil {
@@ -72,17 +70,11 @@ func (t *eventType) publishOne(ctx context.Context, to Publisher, payload any, o
 // PublishBatch stores events in one transaction, in order: all of them or, on
 // an error, none. It returns a receipt for each. In all else it is [Publish].
 func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
-	p := t.take()
-	receipts, err := t.publishAll(ctx, to, len(payloads), func(i int) any {
-		*p.(*T) = payloads[i]
-		return p
-	}, opts)
-	t.give(p)
-	return receipts, err
+	return t.of.publishAll(ctx, to, unsafe.Pointer(unsafe.SliceData(payloads)), len(payloads), opts)
 }
 
-// publishAll publishes n payloads, one after the other.
-func (t *eventType) publishAll(ctx context.Context, to Publisher, n int, payload func(i int) any, opts []PublishOption) ([]*Receipt, error) {
+// publishAll publishes a list of n payloads, of which first is the first.
+func (t *eventType) publishAll(ctx context.Context, to Publisher, first unsafe.Pointer, n int, opts []PublishOption) ([]*Receipt, error) {
 	if n == 0 {
 		bus, _, err := targetOf(to)
 		if err == nil {
@@ -96,7 +88,7 @@ func (t *eventType) publishAll(ctx context.Context, to Publisher, n int, payload
 	}
 	defer batch.free()
 	for i := range n {
-		if err := encode(ctx, batch, t, i, payload(i)); err != nil {
+		if err := encode(ctx, batch, t, i, t.lasting(t.at(first, i))); err != nil {
 			return nil, batch.over(err)
 		}
 	}

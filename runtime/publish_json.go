@@ -103,7 +103,7 @@ func (e *JSONEvent) encode(ctx context.Context, bus *Bus, run within) (*batch, e
 	if err != nil {
 		return nil, err
 	}
-	if err := t.encodeAny(ctx, one, value); err != nil {
+	if err := t.definition().encodeAny(ctx, one, value); err != nil {
 		defer one.free()
 		return nil, one.over(err)
 	}

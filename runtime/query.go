@@ -68,14 +68,13 @@ func (e *EventError) Unwrap() error { return e.Err }
 
 // stored makes the event of a record that no handler has been given.
 func stored[T Payload](t *EventType[T], r *engine.Record) (e Event[T], err error) {
-	payload := new(T)
-	err = t.parse(r, payload)
-	if err != nil {
-		return e, &EventError{r.ID, t.Name(), err}
+	if err := t.of.parse(r, &e.Payload); err != nil {
+		return Event[T]{}, &EventError{r.ID, t.Name(), err}
 	}
-	of := Event[any]{ID: r.ID, Type: t.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
-	setLineage(&of, r.Metadata)
-	return withPayload(of, *payload), nil
+	h := head{ID: r.ID, Type: t.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
+	setLineage(&h, r.Metadata)
+	*headOf(&e) = h
+	return e, nil
 }
 
 // matched calls functions of the program, all of which have to agree. A panic is an

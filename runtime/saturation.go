@@ -202,7 +202,7 @@ func (f *feed) reportSaturation(l *load, backlog, grown int) {
 // partitioned tells whether all its event types have a partition key.
 func (f *feed) partitioned() bool {
 	for _, eventType := range f.types() {
-		if t := f.bus.catalogue.Lookup(eventType); t == nil || !t.partitioned() {
+		if t := f.bus.catalogue.Lookup(eventType); t == nil || !t.definition().partitioned() {
 			return false
 		}
 	}

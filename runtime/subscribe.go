@@ -49,22 +49,16 @@ type Subscription struct {
 // The name must not be used twice in a bus. Errors are a *[SubscribeError] for
 // a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
-	return t.subscribe(bus, name, taking(handler), opts)
+	return t.of.subscribe(bus, name, handler == nil, func(ctx context.Context, h head, payload any) error { return handler(ctx, typed[T](h, payload)) }, opts)
 }
 
-// taking returns handler as a Next that takes payloads of T and pointers to them; nil for nil.
-//
-//go:noinline
-func taking[T any](handler Handler[T]) Next {
-	if handler == nil {
-		return nil
-	}
-	return func(ctx context.Context, e Event[any]) error { return handler(ctx, typed[T](e)) }
-}
+// typedHandler is a handler of one event type in terms that do not depend on the type of its payload:
+// payload is a pointer to one.
+type typedHandler func(ctx context.Context, h head, payload any) error
 
-func (t *eventType) subscribe(bus *Bus, name string, handler Next, opts []SubscribeOption) (*Subscription, error) {
+func (t *eventType) subscribe(bus *Bus, name string, none bool, handler typedHandler, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
-	if handler == nil {
+	if none {
 		return s.subscribe(nil, nil, opts)
 	}
 	handle := func(a *dispatch.Attempt) error {
@@ -75,11 +69,11 @@ func (t *eventType) subscribe(bus *Bus, name string, handler Next, opts []Subscr
 		if s.around != nil {
 			return s.around(a.Given(), eventOf(a, name, t.takeOut(payload)))
 		}
-		err = handler(a.Given(), eventOf(a, name, payload))
+		err = handler(a.Given(), newHead(a, name), payload)
 		t.give(payload)
 		return err
 	}
-	return s.subscribe(handle, innermost(s, t.of, handler), opts)
+	return s.subscribe(handle, innermost(s, t.of, t.unboxed(handler)), opts)
 }
 
 // payloadFor returns the payload of an attempt, for the handler of a subscription.
@@ -97,7 +91,7 @@ func (t *eventType) payloadFor(s *Subscription, a *dispatch.Attempt) (payload an
 // type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	takes := taking(handler)
+	takes := anyHandler(handler)
 	s.fits = func(payload any) bool {
 		_, ok := payload.(I)
 		return ok
@@ -107,7 +101,7 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		if t == nil {
 			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
 		}
-		payload, err := t.decode(a.Record)
+		payload, err := t.definition().decode(a.Record)
 		if err != nil {
 			return err
 		}
@@ -129,7 +123,7 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 // exactly one.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	takes := taking(handler)
+	takes := anyHandler(handler)
 	handle := func(a *dispatch.Attempt) error {
 		// A copy: the bytes are shared with other subscriptions.
 		return call(a, s, slices.Clone(Raw(a.Payload)), takes)

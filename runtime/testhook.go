@@ -24,7 +24,7 @@ func init() {
 		})
 	}
 	testhook.Publish = func(ctx context.Context, bus, eventType, payload any) (any, error) {
-		receipt, err := eventType.(publisher).publish(ctx, bus.(*Bus), payload)
+		receipt, err := eventType.(AnyEventType).definition().publish(ctx, bus.(*Bus), payload)
 		if receipt == nil {
 			return nil, err
 		}
@@ -56,17 +56,12 @@ func init() {
 		if t == nil {
 			return nil, &UnknownTypeError{EventType: eventType}
 		}
-		decoded, err := t.decode(&engine.Record{Type: eventType, Version: version, Payload: payload})
+		decoded, err := t.definition().decode(&engine.Record{Type: eventType, Version: version, Payload: payload})
 		if err != nil {
 			return nil, err
 		}
 		return reflect.ValueOf(decoded).Elem().Interface(), nil
 	}
-}
-
-// publisher is an [EventType] of any payload.
-type publisher interface {
-	publish(ctx context.Context, bus *Bus, payload any) (*Receipt, error)
 }
 
 // publish returns nil for a payload of another type.

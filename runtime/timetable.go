@@ -93,12 +93,12 @@ func (b *Bus) newScheduled(s Schedule, eventType AnyEventType) (*scheduled, erro
 
 // keyOf returns the partition key of a payload of the present version.
 func keyOf(eventType AnyEventType, payload []byte) (key string, err error) {
-	if !eventType.partitioned() {
+	if !eventType.definition().partitioned() {
 		return "", nil
 	}
-	decoded, err := eventType.decode(&engine.Record{Version: eventType.Version(), Payload: payload})
+	decoded, err := eventType.definition().decode(&engine.Record{Version: eventType.Version(), Payload: payload})
 	if err == nil {
-		key, err = eventType.partitionKey(decoded)
+		key, err = eventType.definition().partitionKey(decoded)
 	}
 	return key, err
 }
@@ -271,7 +271,7 @@ func (s *scheduled) record(at time.Time) (engine.Record, error) {
 	})
 	return engine.Record{
 		ID: id, Type: s.eventType.Name(), Version: s.eventType.Version(), Payload: []byte(s.Payload), Metadata: metadata,
-		Key: s.key, Keyed: s.eventType.partitioned(), CreatedAt: time.Now().UTC(),
+		Key: s.key, Keyed: s.eventType.definition().partitioned(), CreatedAt: time.Now().UTC(),
 	}, err
 }
 

@@ -39,8 +39,8 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		if !s.covers(t.Name()) {
 			continue
 		}
-		if s.fits != nil && !s.fits(t.zero()) {
-			return nil, s.refuse(fmt.Sprintf("%s matches %s, whose payload %T does not implement the interface of the handler", s.pattern, t.Name(), t.zero()))
+		if s.fits != nil && !s.fits(t.definition().zero()) {
+			return nil, s.refuse(fmt.Sprintf("%s matches %s, whose payload %T does not implement the interface of the handler", s.pattern, t.Name(), t.definition().zero()))
 		}
 		settings := tuning.of(t)
 		if known {
@@ -65,7 +65,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 			f.concurrency = settings.Concurrency
 		}
 		f.strict = f.strict || settings.StrictOrder
-		if s.batched != nil && f.strict && !t.partitioned() {
+		if s.batched != nil && f.strict && !t.definition().partitioned() {
 			return nil, s.refuse("a strict order without partition_by would make batches of one event: use Subscribe, or partition the event type")
 		}
 		if len(f.types) == 0 {

@@ -32,20 +32,19 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // [Subscribe]. It does not go with [InGroup] and [Ephemeral], and needs a bus whose events are
 // in a file.
 func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
-	if handler == nil {
-		return t.subscribeTx(bus, name, nil, opts)
-	}
-	return t.subscribeTx(bus, name, func(ctx context.Context, tx Tx, e Event[any]) error { return handler(ctx, tx, typed[T](e)) }, opts)
+	return t.of.subscribeTx(bus, name, handler == nil, func(ctx context.Context, tx Tx, h head, payload any) error {
+		return handler(ctx, tx, typed[T](h, payload))
+	}, opts)
 }
 
-func (t *eventType) subscribeTx(bus *Bus, name string, handler TxHandler[any], opts []SubscribeOption) (*Subscription, error) {
+func (t *eventType) subscribeTx(bus *Bus, name string, none bool, handler func(ctx context.Context, tx Tx, h head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, transacts: true}
-	within := func(ctx context.Context, e Event[any]) error {
+	within := func(ctx context.Context, h head, payload any) error {
 		run, _ := ctx.Value(txKey{}).(*txRun)
 		if run == nil {
 			return &MiddlewareError{s.name, "with a context that does not come from the one that it was given"}
 		}
-		return handler(ctx, Tx{run}, e)
+		return handler(ctx, Tx{run}, h, payload)
 	}
 	handle := func(a *dispatch.Attempt) error {
 		payload, err := t.payloadFor(s, a)
@@ -69,22 +68,22 @@ func (t *eventType) subscribeTx(bus *Bus, name string, handler TxHandler[any], o
 			return err
 		})
 	}
-	if handler == nil {
+	if none {
 		handle = nil
 	}
-	return s.subscribe(handle, innermost(s, t.of, within), opts)
+	return s.subscribe(handle, innermost(s, t.of, t.unboxed(within)), opts)
 }
 
 // txKey is the key of the *txRun in the context of a TxHandler.
 type txKey struct{}
 
 // callWithin calls a handler, through its middleware, with a transaction.
-func (t *eventType) callWithin(a *dispatch.Attempt, s *Subscription, run *txRun, payload any, handler Next) error {
+func (t *eventType) callWithin(a *dispatch.Attempt, s *Subscription, run *txRun, payload any, handler typedHandler) error {
 	ctx := context.WithValue(a.Given(), txKey{}, run)
 	if s.around != nil {
 		return s.around(ctx, eventOf(a, s.name, t.value(payload)))
 	}
-	return handler(ctx, eventOf(a, s.name, payload))
+	return handler(ctx, newHead(a, s.name), payload)
 }
 
 // Atomically runs f in one transaction with the record that the handler whose ctx this is
