@@ -23,15 +23,35 @@ import (
 func patterns(s shape) jen.Code {
 	var fields, values []jen.Code
 	for _, f := range s.fields {
-		if f.Constraints.Pattern.Written() {
-			fields = append(fields, jen.Id(f.GoName).Op("*").Qual("regexp", "Regexp"))
-			values = append(values, pair(f.GoName, jen.Qual("regexp", "MustCompile").Call(rawText(f.Constraints.Pattern.V.Text))))
+		c := f.Constraints
+		for depth := 0; ; depth++ {
+			if c.Pattern.Written() {
+				name := patternOf(f, depth)
+				fields = append(fields, jen.Id(name).Op("*").Qual("regexp", "Regexp"))
+				values = append(values, pair(name, jen.Qual("regexp", "MustCompile").Call(rawText(c.Pattern.V.Text))))
+			}
+			if c.Each == nil {
+				break
+			}
+			c = *c.Each
 		}
 	}
 	if fields == nil {
 		return nil
 	}
 	return jen.Var().Id(patternsName(s)).Op("=").Struct(fields...).Custom(linesInBraces, values...)
+}
+
+// patternOf names the pattern of a field, or of what is in so many lists and maps of it: itemsOfTags. No field has
+// such a name, because theirs begin with a capital.
+func patternOf(f *catalog.Field, depth int) string {
+	switch depth {
+	case 0:
+		return f.GoName
+	case 1:
+		return "itemsOf" + f.GoName
+	}
+	return "items" + strconv.Itoa(depth) + "Of" + f.GoName
 }
 
 func patternsName(s shape) string { return "patternsOf" + s.goName }
@@ -44,50 +64,51 @@ func rawText(text string) *jen.Statement {
 	return jen.Id("`" + text + "`")
 }
 
-// checkConstraints emits a line for each constraint of a field, such as one of
+// checkConstraints emits a line for each constraint of a value, such as one of
 //
 //	checks.AtLeast(&problems, "<field>", <value>, <least>)
 //	problems.MaxLength("<field>", <value>, <most>)
 //	problems.Pattern("<field>", <value>, patternsOf<Type>.<Field>)
-func checkConstraints(s shape, f *catalog.Field, value *jen.Statement) []jen.Code {
-	c, path := f.Constraints, jen.Lit(f.Name.V)
+//
+// and a loop for those of what is in a list or a map; see [checkEach].
+func checkConstraints(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at place) []jen.Code {
 	var checks []jen.Code
 	method := func(wanted bool, name string, args ...jen.Code) {
 		if wanted {
-			checks = append(checks, jen.Id(collector(0)).Dot(name).Call(append([]jen.Code{path}, args...)...))
+			checks = append(checks, jen.Id(collector(at.depth)).Dot(name).Call(append([]jen.Code{at.path}, args...)...))
 		}
 	}
-	unit := map[catalog.Kind]string{catalog.Bytes: "Bytes"}[f.Type.Kind]
+	unit := map[catalog.Kind]string{catalog.Bytes: "Bytes"}[t.Kind]
 	if unit == "" {
 		unit = "Length"
 	}
-	checks = append(checks, checkBounds(f, value)...)
+	checks = append(checks, checkBounds(t, c, value, at)...)
 	method(c.MinLength.V > 0, "Min"+unit, value, jen.Lit(c.MinLength.V))
 	method(c.MaxLength.Written(), "Max"+unit, value, jen.Lit(c.MaxLength.V))
-	method(c.Pattern.Written(), "Pattern", value, jen.Id(patternsName(s)).Dot(f.GoName))
+	method(c.Pattern.Written(), "Pattern", value, jen.Id(at.patterns).Dot(patternOf(at.field, at.inside)))
 	method(c.Format.Written(), "Format", value, jen.Lit(c.Format.V))
 	method(c.MinItems.V > 0, "MinItems", jen.Len(value), jen.Lit(c.MinItems.V))
 	method(c.MaxItems.Written(), "MaxItems", jen.Len(value), jen.Lit(c.MaxItems.V))
 	if c.Unique.V {
-		checks = append(checks, inChecks("Unique").Call(jen.Op("&").Id(collector(0)), path, value))
+		checks = append(checks, inChecks("Unique").Call(jen.Op("&").Id(collector(at.depth)), at.path, value))
 	}
 	return checks
 }
 
 // checkBounds emits the checks of min and max.
-func checkBounds(f *catalog.Field, value *jen.Statement) []jen.Code {
+func checkBounds(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at place) []jen.Code {
 	var checks []jen.Code
 	bound := func(limit catalog.Value[catalog.Bound], function string) {
 		switch {
 		case !limit.Written():
-		case f.Type.Kind == catalog.Decimal:
-			checks = append(checks, inChecks("Decimal"+function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, jen.Lit(limit.V.Text)))
+		case t.Kind == catalog.Decimal:
+			checks = append(checks, inChecks("Decimal"+function).Call(jen.Op("&").Id(collector(at.depth)), at.path, value, jen.Lit(limit.V.Text)))
 		default:
-			checks = append(checks, inChecks(function).Call(jen.Op("&").Id(collector(0)), jen.Lit(f.Name.V), value, scalar(f.Type.Kind, limit.V.Text)))
+			checks = append(checks, inChecks(function).Call(jen.Op("&").Id(collector(at.depth)), at.path, value, scalar(t.Kind, limit.V.Text)))
 		}
 	}
-	bound(f.Constraints.Min, "AtLeast")
-	bound(f.Constraints.Max, "AtMost")
+	bound(c.Min, "AtLeast")
+	bound(c.Max, "AtMost")
 	return checks
 }
 

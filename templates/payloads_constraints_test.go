@@ -37,6 +37,36 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 	problems.MinItems("f", len(p.F), 1)
 	problems.MaxItems("f", len(p.F), 16)
 	checks.Unique(&problems, "f", p.F)`},
+		{"what is in a list", `{ type: "[]string", min_items: 1, items: { min_length: 1, format: email } }`, `
+	for i, item := range p.F {
+		var inner checks.Problems
+		inner.Text("", item)
+		inner.MinLength("", item, 1)
+		inner.Format("", item, "email")
+		problems.Item("f", i, inner.Err())
+	}
+	problems.MinItems("f", len(p.F), 1)`},
+		{"what is in an optional map", `{ type: "map[string]int?", values: { max: 5 }, sensitive: true }`, `
+	for key, value := range p.F {
+		problems.Key("f", key)
+		var inner checks.Problems
+		checks.AtMost(&inner, "", value, 5)
+		problems.Entry("f", key, inner.Err())
+	}
+	problems.Hide("f")`},
+		{"what is in what is in a list", `{ type: "[]map[string]string", items: { max_items: 9, values: { pattern: a } } }`, `
+	for i, item := range p.F {
+		var inner checks.Problems
+		for key, value := range item {
+			inner.Key("", key)
+			var inner2 checks.Problems
+			inner2.Text("", value)
+			inner2.Pattern("", value, patternsOfE.items2OfF)
+			inner.Entry("", key, inner2.Err())
+		}
+		inner.MaxItems("", len(item), 9)
+		problems.Item("f", i, inner.Err())
+	}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -57,13 +57,14 @@ func validateStruct(s shape) *jen.Statement {
 		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("validate").Params(descentParam()).Error().Block(append(guard, body...)...)
 }
 
-// checkable reports whether some Go values of a type are invalid.
-func checkable(t *catalog.TypeRef) bool {
+// checkable reports whether some Go values of a type are invalid, or some of what is in a list or a map is against
+// its constraints.
+func checkable(t *catalog.TypeRef, c catalog.Constraints) bool {
 	switch t.Kind {
 	case catalog.String, catalog.Float64, catalog.Date, catalog.Decimal, catalog.Named, catalog.Map:
 		return true
 	case catalog.List:
-		return checkable(t.Elem)
+		return c.Each != nil || checkable(t.Elem, catalog.Constraints{})
 	}
 	return false
 }
@@ -75,7 +76,7 @@ func checkable(t *catalog.TypeRef) bool {
 //	}
 func checkField(s shape, f *catalog.Field) []jen.Code {
 	field := jen.Id(s.receiver).Dot(f.GoName)
-	at := place{depth: 0, path: jen.Lit(f.Name.V), within: s.recursive}
+	at := place{depth: 0, path: jen.Lit(f.Name.V), within: s.recursive, patterns: patternsName(s), field: f}
 	value, named := field, field
 	if f.Type.Optional && !hasNil(f.Type) {
 		value = jen.Op("*").Add(field)
@@ -84,10 +85,10 @@ func checkField(s shape, f *catalog.Field) []jen.Code {
 		}
 	}
 	var checks []jen.Code
-	if checkable(f.Type) {
-		checks = append(checks, check(f.Type, named, at))
+	if checkable(f.Type, f.Constraints) {
+		checks = append(checks, check(f.Type, f.Constraints, named, at))
 	}
-	constraints := checkConstraints(s, f, value)
+	constraints := checkConstraints(f.Type, f.Constraints, value, at)
 	if !f.Type.Optional {
 		return append(checks, constraints...)
 	}
@@ -120,6 +121,10 @@ type place struct {
 	index  *jen.Statement // of a list's element or a map's value
 	kind   string         // "", Item or Entry
 	within bool           // the value is in a struct that can contain itself
+
+	patterns string         // the variable with the patterns of the struct
+	field    *catalog.Field // whose value it is, or contains it
+	inside   int            // how many lists and maps of the field it is in
 }
 
 // report emits one of
@@ -140,15 +145,15 @@ func (at place) report(method string, arg jen.Code) *jen.Statement {
 	return jen.Id(collector(at.depth)).Dot(method+at.kind).Call(at.path, at.index, arg)
 }
 
-// check emits the check of a value of type t, which must be checkable.
-func check(t *catalog.TypeRef, value *jen.Statement, at place) jen.Code {
+// check emits the check of a value of type t, and of the constraints of what is in it. It must be checkable.
+func check(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at place) jen.Code {
 	switch t.Kind {
 	case catalog.String:
 		return at.report("Text", value)
 	case catalog.Float64:
 		return at.report("Finite", value)
 	case catalog.List, catalog.Map:
-		return checkCollection(t, value, at)
+		return checkCollection(t, c, value, at)
 	}
 	return at.report("Nested", validity(t, value, at.within))
 }
@@ -186,14 +191,21 @@ func hasValidate(t *catalog.TypeRef) bool {
 //	var inner checks.Problems
 //	<loop>
 //	problems.Item("<field>", <i>, inner.Err())
-func checkCollection(t *catalog.TypeRef, value *jen.Statement, at place) jen.Code {
+func checkCollection(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at place) jen.Code {
 	if at.kind == "" {
-		return loop(t, value, at)
+		return loop(t, c, value, at)
 	}
-	inner := place{depth: at.depth + 1, path: jen.Lit(""), within: at.within}
+	inner := at.inner()
 	return jen.Var().Id(collector(inner.depth)).Add(inChecks("Problems")).Line().
-		Add(loop(t, value, inner)).Line().
+		Add(loop(t, c, value, inner)).Line().
 		Add(at.report("Nested", jen.Id(collector(inner.depth)).Dot("Err").Call()))
+}
+
+// inner returns the place of a value that collects its problems apart.
+func (at place) inner() place {
+	at.depth++
+	at.path, at.index, at.kind = jen.Lit(""), nil, ""
+	return at
 }
 
 // loop emits one of
@@ -205,19 +217,39 @@ func checkCollection(t *catalog.TypeRef, value *jen.Statement, at place) jen.Cod
 //		problems.Key("<field>", key)
 //		<check of value>
 //	}
-func loop(t *catalog.TypeRef, collection *jen.Statement, at place) jen.Code {
+func loop(t *catalog.TypeRef, c catalog.Constraints, collection *jen.Statement, at place) jen.Code {
 	if t.Kind == catalog.List {
 		at.kind, at.index = "Item", jen.Id(index(at.depth))
 		return jen.For(jen.List(at.index, jen.Id("item")).Op(":=").Range().Add(collection)).
-			Block(check(t.Elem, jen.Id("item"), at))
+			Block(checkEach(t.Elem, c.Each, jen.Id("item"), at)...)
 	}
 	checkKey := jen.Id(collector(at.depth)).Dot("Key").Call(at.path, jen.Id("key"))
-	if !checkable(t.Elem) {
+	if c.Each == nil && !checkable(t.Elem, catalog.Constraints{}) {
 		return jen.For(jen.Id("key").Op(":=").Range().Add(collection)).Block(checkKey)
 	}
 	at.kind, at.index = "Entry", jen.Id("key")
 	return jen.For(jen.List(jen.Id("key"), jen.Id("value")).Op(":=").Range().Add(collection)).
-		Block(checkKey, check(t.Elem, jen.Id("value"), at))
+		Block(append([]jen.Code{checkKey}, checkEach(t.Elem, c.Each, jen.Id("value"), at)...)...)
+}
+
+// checkEach emits the check of an item of a list, or a value of a map. If it has constraints, its problems are
+// collected apart, so that those who keep them cost no path:
+//
+//	var inner checks.Problems
+//	<check of item, as if it were a field without a name>
+//	problems.Item("<field>", <i>, inner.Err())
+func checkEach(t *catalog.TypeRef, c *catalog.Constraints, value *jen.Statement, at place) []jen.Code {
+	if c == nil {
+		return []jen.Code{check(t, catalog.Constraints{}, value, at)}
+	}
+	inner := at.inner()
+	inner.inside++
+	checks := []jen.Code{jen.Var().Id(collector(inner.depth)).Add(inChecks("Problems"))}
+	if checkable(t, *c) {
+		checks = append(checks, check(t, *c, value, inner))
+	}
+	checks = append(checks, checkConstraints(t, *c, value, inner)...)
+	return append(checks, at.report("Nested", jen.Id(collector(inner.depth)).Dot("Err").Call()))
 }
 
 // index names the index of a list on one level: i, j, k, as long as there are

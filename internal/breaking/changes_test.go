@@ -245,14 +245,24 @@ events: { a.b: { payload: { level: Level } } }`,
 		},
 		"constraints that are tighter, and some that are not": {
 			before: `
-events: { a.b: { payload: { a: { type: duration, min: 1s, max: 2h }, b: { type: string, max_length: 5, pattern: x }, c: { type: "[]string", min_items: 2 } } } }`,
+events: { a.b: { payload: { a: { type: duration, min: 1s, max: 2h }, b: { type: string, max_length: 5, pattern: x }, c: { type: "[]string", min_items: 2 }, d: { type: "[]map[string]string", items: { max_items: 3, values: { format: ip, max_length: 5 } } } } } }`,
 			after: `
-events: { a.b: { payload: { a: { type: duration, min: 500ms, max: 90m }, b: { type: string, max_length: 6, pattern: y }, c: { type: "[]string", min_items: 3, unique: true } } } }`,
+events: { a.b: { payload: { a: { type: duration, min: 500ms, max: 90m }, b: { type: string, max_length: 6, pattern: y }, c: { type: "[]string", min_items: 3, unique: true, items: { min_length: 1 } }, d: { type: "[]map[string]string", items: { values: { format: ipv4, max_length: 9 } } } } } }`,
 			want: []string{
 				"note backward: max of field a of event a.b is 1h30m0s and was 2h0m0s [constraint-tightened]",
 				"note backward: pattern of field b of event a.b is y and was x [constraint-tightened]",
 				"note backward: min_items of field c of event a.b is 3 and was 2 [constraint-tightened]",
 				"note backward: unique of field c of event a.b is true [constraint-tightened]",
+				"note backward: items.min_length of field c of event a.b is 1 [constraint-tightened]",
+				"note backward: items.values.format of field d of event a.b is ipv4 and was ip [constraint-tightened]",
+			},
+		},
+		"items of a smaller type that their constraints allow": {
+			before: "\nevents: { a.b: { payload: { a: { type: \"[]int64\", items: { min: 0, max: 9 } }, b: \"[]int64\" } } }",
+			after:  "\nevents: { a.b: { payload: { a: { type: \"[]int32\", items: { min: 0, max: 9 } }, b: \"[]int32\" } } }",
+			want: []string{
+				"warning backward: items of field a of event a.b is int32 and was int64: old rows outside of the constraints, such as older ones, do not decode or change their value [type-changed]",
+				"error backward: items of field b of event a.b is int32 and was int64: the new program cannot decode old rows [type-changed]",
 			},
 		},
 		"a life that is shorter, once for all that inherit it": {

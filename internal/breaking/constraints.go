@@ -11,14 +11,20 @@ import (
 // constraints reports constraints of a field that are new or tighter. Decoding stored events does not check
 // them, but an event that is corrected or published again must keep them.
 func (c *comparison) constraints(p part, old, now *catalog.Field) {
+	c.tightened(p, old, now.Type, "", old.Constraints, now.Constraints)
+}
+
+// tightened compares the constraints of a field, or those inside of a list or map, whose path is given: items.values. The
+// type is that of what they constrain now.
+func (c *comparison) tightened(p part, old *catalog.Field, t *catalog.TypeRef, inside string, o, n catalog.Constraints) {
 	report := func(name, is, was string, at diag.Position) {
 		if was != "" {
 			was = " and was " + was
 		}
+		name = inside + name
 		c.report(draft{rule: constraintTightened, direction: diag.Backward, at: at, was: old.Name.Pos, subject: c.current.Name.V,
 			key: p.key + " " + name, message: fmt.Sprintf("%s of %s is %s%s", name, p.what, is, was)})
 	}
-	o, n := old.Constraints, now.Constraints
 	for _, one := range []struct {
 		name    string
 		was, is catalog.Value[catalog.Bound]
@@ -48,6 +54,9 @@ func (c *comparison) constraints(p part, old, now *catalog.Field) {
 	}
 	if n.Unique.V && !o.Unique.V {
 		report("unique", "true", "", n.Unique.Pos)
+	}
+	if n.Each != nil && t.IsCollection() {
+		c.tightened(p, old, t.Elem, inside+catalog.EachWord(t.Kind)+".", o.OfEach(), *n.Each)
 	}
 }
 

@@ -25,6 +25,9 @@ type operand struct {
 	constraints catalog.Constraints
 }
 
+// each returns what a list or a map consists of.
+func (o operand) each() operand { return operand{o.wire().Elem, o.constraints.OfEach()} }
+
 // wire returns the type of the JSON.
 func (o operand) wire() *catalog.TypeRef { return o.t.JSONType() }
 
@@ -46,10 +49,10 @@ func (f *fitting) types(writer, reader operand) fitness {
 		return fine
 	case r.Kind == catalog.List:
 		if w.Kind == catalog.List {
-			return f.types(operand{t: w.Elem}, operand{t: r.Elem})
+			return f.types(writer.each(), reader.each())
 		}
 	case r.Kind == catalog.Map || isStruct(r):
-		return f.objects(w, r)
+		return f.objects(writer, reader)
 	case r.Kind == catalog.Named && r.Named.IsUnion():
 		return f.unions(w, r)
 	case isNumber(w) && isNumber(r):
@@ -63,22 +66,23 @@ func (f *fitting) types(writer, reader operand) fitness {
 }
 
 // objects fits a JSON object into a map or a struct.
-func (f *fitting) objects(w, r *catalog.TypeRef) fitness {
+func (f *fitting) objects(writer, reader operand) fitness {
+	w, r := writer.wire(), reader.wire()
 	switch {
 	case w.Kind == catalog.Map && r.Kind == catalog.Map:
-		return f.types(operand{t: w.Elem}, operand{t: r.Elem})
+		return f.types(writer.each(), reader.each())
 	case w.Kind == catalog.Map: // any key may be present or absent
 		worst := fine
 		for _, field := range r.Named.Fields {
-			worst = max(worst, loose, f.types(operand{t: w.Elem}, operand{t: field.Type}))
+			worst = max(worst, loose, f.types(writer.each(), operand{field.Type, field.Constraints}))
 		}
 		return worst
 	case isStruct(w):
-		return f.object(w.Named, w.Named.Fields, r)
+		return f.object(w.Named, w.Named.Fields, reader)
 	case w.Kind == catalog.Named && w.Named.IsUnion():
 		worst := fine
 		for _, v := range w.Named.Variants {
-			worst = max(worst, f.object(v.Type, append([]*catalog.Field{discriminator(w.Named)}, v.Type.Fields...), r))
+			worst = max(worst, f.object(v.Type, append([]*catalog.Field{discriminator(w.Named)}, v.Type.Fields...), reader))
 		}
 		return worst
 	}
@@ -91,7 +95,8 @@ func discriminator(t *catalog.Type) *catalog.Field {
 }
 
 // object fits the fields of one type into a map or a struct.
-func (f *fitting) object(t *catalog.Type, fields []*catalog.Field, r *catalog.TypeRef) fitness {
+func (f *fitting) object(t *catalog.Type, fields []*catalog.Field, reader operand) fitness {
+	r := reader.wire()
 	key, worst := pair{t, r.Named}, fine
 	if f.seen[key] {
 		return fine
@@ -99,7 +104,7 @@ func (f *fitting) object(t *catalog.Type, fields []*catalog.Field, r *catalog.Ty
 	f.seen[key] = true
 	if r.Kind == catalog.Map {
 		for _, field := range fields {
-			worst = max(worst, f.types(operand{t: field.Type}, operand{t: r.Elem}))
+			worst = max(worst, f.types(operand{field.Type, field.Constraints}, reader.each()))
 		}
 		return worst
 	}
@@ -128,7 +133,7 @@ func (f *fitting) unions(w, r *catalog.TypeRef) fitness {
 		if other == nil {
 			return broken
 		}
-		worst = max(worst, f.object(v.Type, v.Type.Fields, &catalog.TypeRef{Kind: catalog.Named, Named: other.Type}))
+		worst = max(worst, f.object(v.Type, v.Type.Fields, operand{t: &catalog.TypeRef{Kind: catalog.Named, Named: other.Type}}))
 	}
 	return worst
 }

@@ -40,9 +40,9 @@ func (c *comparison) types(p part, old, now operand, d diag.Direction) {
 	case custom(old.t) != custom(now.t): // by the declared Go type
 		c.customs(p, old, now, d)
 	case o.Kind == catalog.List && n.Kind == catalog.List:
-		c.types(p.elements("items"), operand{t: o.Elem}, operand{t: n.Elem}, d)
+		c.types(p.elements("items"), old.each(), now.each(), d)
 	case o.Kind == catalog.Map && n.Kind == catalog.Map:
-		c.types(p.elements("values"), operand{t: o.Elem}, operand{t: n.Elem}, d)
+		c.types(p.elements("values"), old.each(), now.each(), d)
 	case o.Kind == catalog.Named && n.Kind == catalog.Named && sameSort(o.Named, n.Named):
 		c.named(o.Named, n.Named, d)
 	default:

@@ -191,6 +191,24 @@ type Constraints struct {
 	Format               Value[string]  // of a string; package format lists them
 	MinItems, MaxItems   Value[int]     // of a list or map
 	Unique               Value[bool]    // no two items of a list are the same
+	// Each are the constraints of the items of a list, or of the values of a map; nil for none.
+	Each *Constraints
+}
+
+// OfEach returns the constraints of the items of a list, or of the values of a map.
+func (c Constraints) OfEach() Constraints {
+	if c.Each == nil {
+		return Constraints{}
+	}
+	return *c.Each
+}
+
+// EachWord returns the key under which constraints of what is in a list or a map are written.
+func EachWord(kind Kind) string {
+	if kind == Map {
+		return "values"
+	}
+	return "items"
 }
 
 // Kind is the outermost shape of a field's type.

@@ -5,12 +5,15 @@ import "slices"
 // Needs returns the declared type of which every value of f contains one, or nil. Optional fields may be
 // absent; lists and maps may be empty, unless they must have items.
 func (f *Field) Needs() *Type {
-	t := f.Type
-	switch {
-	case t.Optional:
+	t, c := f.Type, f.Constraints
+	if t.Optional {
 		return nil
-	case t.IsCollection() && f.Constraints.MinItems.V > 0 && !t.Elem.IsCollection():
-		return t.Elem.Named
+	}
+	for t.IsCollection() {
+		if c.MinItems.V == 0 {
+			return nil
+		}
+		t, c = t.Elem, c.OfEach()
 	}
 	return t.Named
 }

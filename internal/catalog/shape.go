@@ -77,6 +77,10 @@ func (c Constraints) digest() string {
 	if c == (Constraints{}) {
 		return ""
 	}
-	return fmt.Sprintf(" %q %q %d %d %t %q %q %d %d %t %t", c.Min.V.Text, c.Max.V.Text, c.MinLength.V, c.MaxLength.V, c.MaxLength.Written(),
+	text := fmt.Sprintf(" %q %q %d %d %t %q %q %d %d %t %t", c.Min.V.Text, c.Max.V.Text, c.MinLength.V, c.MaxLength.V, c.MaxLength.Written(),
 		c.Pattern.V.Text, c.Format.V, c.MinItems.V, c.MaxItems.V, c.MaxItems.Written(), c.Unique.V)
+	if c.Each != nil {
+		text += " each" + c.Each.digest()
+	}
+	return text
 }

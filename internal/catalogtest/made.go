@@ -250,6 +250,27 @@ func (m *maker) fieldType() string {
 	return of + m.one("optional", []string{"", "", "?"})
 }
 
+// each adds constraints of what is in a list or map of texts or numbers.
+func (m *maker) each(o object, of string) {
+	each, key := object{}, "items"
+	inner, isList := strings.CutPrefix(of, "[]")
+	if !isList {
+		inner, key = strings.TrimPrefix(of, "map[string]"), "values"
+	}
+	switch {
+	case strings.HasPrefix(inner, "[]"), strings.HasPrefix(inner, "map"):
+		each.set("max_items", 2)
+		m.each(each, inner)
+	case inner == "string":
+		each.set("pattern", m.one("pattern", []string{"^a+$", "`", "x|y"})).set("max_length", 30)
+	case inner == "int", inner == "uint64", inner == "decimal":
+		each.set("min", 1)
+	}
+	if len(each) > 0 && m.seldom() {
+		o.set(key, each)
+	}
+}
+
 // constrained adds constraints and a default that suit the type, more or less.
 func (m *maker) constrained(o object, of string) object {
 	if m.seldom() {
@@ -259,6 +280,7 @@ func (m *maker) constrained(o object, of string) object {
 	switch {
 	case strings.HasPrefix(bare, "[]"), strings.HasPrefix(bare, "map"):
 		o.set("min_items", m.upTo(2)).set("max_items", 2+m.upTo(1))
+		m.each(o, bare)
 		if m.seldom() && strings.HasPrefix(bare, "[]") {
 			o.set("unique", true)
 		}

@@ -54,29 +54,7 @@ func place(c *catalog.Catalogue, pos diag.Position) string {
 
 // rules says in words what is asked of a field besides its type.
 func rules(f *catalog.Field) []string {
-	c := f.Constraints
-	var all []string
-	bounds := func(least, most, unit string) {
-		if text := within(least, most); text != "" {
-			all = append(all, text+plural(unit, max(least, most)))
-		}
-	}
-	bounds(bound(f, c.Min), bound(f, c.Max), "")
-	size := " character"
-	if f.Type.Kind == catalog.Bytes {
-		size = " byte"
-	}
-	bounds(written(c.MinLength), written(c.MaxLength), size)
-	bounds(written(c.MinItems), written(c.MaxItems), " item")
-	if c.Unique.V {
-		all = append(all, "no two the same")
-	}
-	if c.Format.Written() {
-		all = append(all, "format "+c.Format.V)
-	}
-	if c.Pattern.Written() {
-		all = append(all, "matches "+c.Pattern.V.Text)
-	}
+	all := constraintWords(f.Type, f.Constraints)
 	switch {
 	case f.Default.Written() && f.Type.Optional:
 		all = append(all, "if absent: "+string(f.Default.V))
@@ -94,6 +72,38 @@ func rules(f *catalog.Field) []string {
 	}
 	if len(f.Was) > 0 {
 		all = append(all, "formerly "+strings.Join(texts(f.Was), ", "))
+	}
+	return all
+}
+
+// constraintWords says in words which values of a type are allowed.
+func constraintWords(t *catalog.TypeRef, c catalog.Constraints) []string {
+	var all []string
+	bounds := func(least, most, unit string) {
+		if text := within(least, most); text != "" {
+			all = append(all, text+plural(unit, max(least, most)))
+		}
+	}
+	bounds(bound(t, c.Min), bound(t, c.Max), "")
+	size := " character"
+	if t.Kind == catalog.Bytes {
+		size = " byte"
+	}
+	bounds(written(c.MinLength), written(c.MaxLength), size)
+	bounds(written(c.MinItems), written(c.MaxItems), " item")
+	if c.Unique.V {
+		all = append(all, "no two the same")
+	}
+	if c.Format.Written() {
+		all = append(all, "format "+c.Format.V)
+	}
+	if c.Pattern.Written() {
+		all = append(all, "matches "+c.Pattern.V.Text)
+	}
+	if c.Each != nil && t.IsCollection() {
+		for _, one := range constraintWords(t.Elem, *c.Each) {
+			all = append(all, "each "+one)
+		}
 	}
 	return all
 }
@@ -121,8 +131,8 @@ func plural(unit, n string) string {
 }
 
 // bound returns a bound as catalogues write it.
-func bound(f *catalog.Field, limit catalog.Value[catalog.Bound]) string {
-	if limit.Written() && f.Type.Kind == catalog.Duration {
+func bound(t *catalog.TypeRef, limit catalog.Value[catalog.Bound]) string {
+	if limit.Written() && t.Kind == catalog.Duration {
 		return catalog.Short(limit.V.Duration)
 	}
 	return limit.V.Text

@@ -26,8 +26,9 @@ var (
 
 	fieldKeys = &context{keys: []string{
 		"type", "doc", "deprecated", "go_name", "json", "was", "min", "max", "min_length", "max_length", "pattern", "format",
-		"min_items", "max_items", "unique", "sensitive", "personal", "default", "reserved", "mixins", "fields",
+		"min_items", "max_items", "unique", "items", "values", "sensitive", "personal", "default", "reserved", "mixins", "fields",
 	}}
+	eachKeys   = &context{keys: []string{"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique", "items", "values"}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{
 		keys: []string{"doc", "deprecated", "go_name", "json_names", "go", "type", "discriminator", "one_of", "reserved", "mixins", "fields", "enum"},
@@ -64,7 +65,8 @@ var (
 )
 
 func init() {
-	fieldKeys.below = map[string]*context{"fields": fieldNames} // a struct in place
+	eachKeys.below = map[string]*context{"items": eachKeys, "values": eachKeys}
+	fieldKeys.below = map[string]*context{"fields": fieldNames, "items": eachKeys, "values": eachKeys} // fields of a struct in place
 }
 
 // of returns the context of the value of a key. It is never nil.

@@ -18,7 +18,7 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 		number(&s, t.Kind, c)
 	case catalog.List:
 		s.set("type", "array")
-		s.set("items", d.typeOf(t.Elem, catalog.Constraints{}))
+		s.set("items", d.typeOf(t.Elem, c.OfEach()))
 		count(&s, "minItems", c.MinItems)
 		count(&s, "maxItems", c.MaxItems)
 		if c.Unique.V {
@@ -26,7 +26,7 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 		}
 	case catalog.Map:
 		s.set("type", "object")
-		s.set("additionalProperties", d.typeOf(t.Elem, catalog.Constraints{}))
+		s.set("additionalProperties", d.typeOf(t.Elem, c.OfEach()))
 		count(&s, "minProperties", c.MinItems)
 		count(&s, "maxProperties", c.MaxItems)
 	case catalog.Named:

@@ -214,9 +214,7 @@ func (im *importer) element(prefix string, s *node, at spot) typing {
 		return typing{text: "json"}
 	}
 	inner := im.typeOf(s, at)
-	for _, c := range inner.more {
-		im.report(c.at, rules.ImportConstraint, "the items of a list or map have no constraints in a catalogue").Hint = "declare a struct for the items, or check them in the handler"
-	}
+	more := im.each(prefix, inner.more)
 	if inner.use.nullable && !inner.hasNil() {
 		im.report(inner.use.schema.place, rules.ImportNull, "the items of a list or map cannot be null in a catalogue")
 	}
@@ -224,7 +222,22 @@ func (im *importer) element(prefix string, s *node, at spot) typing {
 		im.unsaid(inner.use, "an item of a list or map")
 	}
 	// scalar tells whether the items are.
-	return typing{text: prefix + inner.text, fields: inner.fields, scalar: inner.scalar && !strings.Contains(inner.text, "[") || inner.text == "time" || inner.text == "bytes"}
+	return typing{text: prefix + inner.text, fields: inner.fields, more: more, scalar: inner.scalar && !strings.Contains(inner.text, "[") || inner.text == "time" || inner.text == "bytes"}
+}
+
+// each puts the constraints of what is in a list or map under the key for them.
+func (im *importer) each(prefix string, more []entry) []entry {
+	if len(more) == 0 {
+		return nil
+	}
+	each, key := flow(mapping()), "items"
+	if prefix != "[]" {
+		key = "values"
+	}
+	for _, c := range more {
+		im.add(each, c.key, c.value, c.at)
+	}
+	return []entry{{key, each, more[0].at}}
 }
 
 // maxNesting is how deep a type can be.

@@ -166,7 +166,7 @@ func (c *checker) field(f *catalog.Field) {
 	c.value(f.Type)
 	raw = raw[:len(raw)-len(c.scan.Rest)]
 	if len(c.problems) == before && !(f.Type.Optional && string(raw) == "null") {
-		c.constraints(f, raw)
+		c.constraints(f.Type, f.Constraints, raw)
 	}
 }
 

@@ -3,6 +3,7 @@ package payload
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -15,10 +16,9 @@ import (
 	"github.com/busgen/busgen/internal/plainjson"
 )
 
-// constraints checks a value that has the type of the field against the field's constraints. It does what
-// generated code does (Problems in package runtime).
-func (c *checker) constraints(f *catalog.Field, raw json.RawMessage) {
-	limits, t := f.Constraints, f.Type
+// constraints checks a value of type t against constraints. It does what generated code does (package
+// runtime/gen/checks).
+func (c *checker) constraints(t *catalog.TypeRef, limits catalog.Constraints, raw json.RawMessage) {
 	if limits == (catalog.Constraints{}) {
 		return
 	}
@@ -29,13 +29,21 @@ func (c *checker) constraints(f *catalog.Field, raw json.RawMessage) {
 		decoded, _ := base64.StdEncoding.DecodeString(plainjson.Unquote(raw)) // it is valid; null is empty
 		c.count(len(decoded), "byte", limits.MinLength, limits.MaxLength)
 	case catalog.List:
-		items := itemsOf(raw, t.Elem)
+		items := itemsOf(raw)
 		c.count(len(items), "item", limits.MinItems, limits.MaxItems)
 		if limits.Unique.V {
-			c.unique(items)
+			c.unique(t.Elem, items)
+		}
+		for i, item := range items {
+			c.within("["+strconv.Itoa(i)+"]", func() { c.constraints(t.Elem, limits.OfEach(), item) })
 		}
 	case catalog.Map:
-		c.count(countEntries(raw), "item", limits.MinItems, limits.MaxItems)
+		n := 0
+		eachEntry(raw, func(key string, value json.RawMessage) {
+			n++
+			c.within(fmt.Sprintf("[%q]", key), func() { c.constraints(t.Elem, limits.OfEach(), value) })
+		})
+		c.count(n, "item", limits.MinItems, limits.MaxItems)
 	default:
 		value := strings.Trim(string(raw), `"`)
 		is := catalog.NewBound(t.Kind, value)
@@ -78,9 +86,10 @@ func (c *checker) count(n int, unit string, least, most catalog.Value[int]) {
 }
 
 // unique reports items that are equal to one before them.
-func (c *checker) unique(items []string) {
+func (c *checker) unique(t *catalog.TypeRef, items []json.RawMessage) {
 	first := map[string]int{}
-	for i, item := range items {
+	for i, raw := range items {
+		item := canonical(t, raw)
 		if j, seen := first[item]; seen {
 			c.within("["+strconv.Itoa(i)+"]", func() { c.report("is the same as %s[%d]", c.at(1), j) })
 			continue
@@ -89,25 +98,21 @@ func (c *checker) unique(items []string) {
 	}
 }
 
-// itemsOf returns the items of a list in their canonical form; none for null.
-func itemsOf(raw json.RawMessage, elem *catalog.TypeRef) (items []string) {
+// itemsOf returns the items of a list; none for null.
+func itemsOf(raw json.RawMessage) (items []json.RawMessage) {
 	s := plainjson.Scanner{Rest: raw}
 	if s.Next() == "a list" {
-		s.Items(func(int) { items = append(items, canonical(elem, s.Value())) })
+		s.Items(func(int) { items = append(items, s.Value()) })
 	}
 	return items
 }
 
-// countEntries counts the entries of an object, also those with the same key; none for null.
-func countEntries(raw json.RawMessage) (n int) {
+// eachEntry visits the entries of an object, also those with the same key; none of null.
+func eachEntry(raw json.RawMessage, visit func(key string, value json.RawMessage)) {
 	s := plainjson.Scanner{Rest: raw}
 	if s.Next() == "an object" {
-		s.Entries(func(json.RawMessage) {
-			s.Value()
-			n++
-		})
+		s.Entries(func(key json.RawMessage) { visit(plainjson.Unquote(key), s.Value()) })
 	}
-	return n
 }
 
 // canonical returns the same text for all JSON that stands for the same Go value.

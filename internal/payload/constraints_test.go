@@ -31,6 +31,12 @@ func TestConstraintsHoldUpToTheirBounds(t *testing.T) {
 		{`{ type: "[]decimal", unique: true }`, `["1.0","1"]`, `["1","1"]`, `f[1]: is the same as f[0]`},
 		{`{ type: "[]uuid", unique: true }`, `["018f4f2e-0000-7000-8000-00000000000a"]`,
 			`["018f4f2e-0000-7000-8000-00000000000a","018F4F2E-0000-7000-8000-00000000000A"]`, `f[1]: is the same as f[0]`},
+		{`{ type: "[]string", items: { min_length: 1 } }`, `["a"]`, `["a",""]`, `f[1]: has 0 characters; it needs at least 1`},
+		{`{ type: "[]bytes", items: { min_length: 1 } }`, `["AA=="]`, `[null]`, `f[0]: has 0 bytes; it needs at least 1`},
+		{`{ type: "map[string]int", values: { max: 2 } }`, `{"a":2}`, `{"a":2,"b c":3}`, `f["b c"]: is 3; it must be at most 2`},
+		{`{ type: "[][]uuid", items: { max_items: 2, unique: true } }`, `[[],null]`,
+			`[[],["018f4f2e-0000-7000-8000-00000000000a","018F4F2E-0000-7000-8000-00000000000A"]]`, `f[1][1]: is the same as f[1][0]`},
+		{`{ type: "map[string][]string", values: { items: { format: ip } } }`, `{"a":["::1"]}`, `{"a":["::1"],"b":["::1","x"]}`, `f["b"][1]: "x" is not an IP address`},
 	}
 	for _, test := range tests {
 		c := catalogtest.Parsed(t, "version: 1\npackage: events\nevents: { e: { payload: { f: "+test.field+" } } }\n")

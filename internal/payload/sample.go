@@ -66,7 +66,7 @@ func (m *maker) field(f *catalog.Field) (json.RawMessage, bool) {
 	before := m.wrong
 	text := m.value(f.Type, f.Label(), f.Constraints, 0)
 	var c checker
-	c.constraints(f, text)
+	c.constraints(f.Type, f.Constraints, text)
 	m.wrong += len(c.problems)
 	if f.Type.Optional && m.wrong > before {
 		m.wrong = before
@@ -128,7 +128,7 @@ func (m *maker) items(t *catalog.TypeRef, name string, c catalog.Constraints, ke
 	}
 	var items []string
 	for i := 0; i < n && m.left >= 0; i++ {
-		items = append(items, key(i)+string(m.value(t.Elem, name, catalog.Constraints{}, i)))
+		items = append(items, key(i)+string(m.value(t.Elem, name, c.OfEach(), i)))
 	}
 	return items
 }

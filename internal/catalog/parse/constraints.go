@@ -15,7 +15,7 @@ import (
 
 // constraintKeys are the keys of a field that narrow down its values.
 var constraintKeys = []string{
-	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
+	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique", "items", "values",
 }
 
 // constrained says for each constraint which types it is for.
@@ -32,6 +32,8 @@ var constrained = map[string]struct {
 	"min_items":  {(*catalog.TypeRef).IsCollection, "lists and maps"},
 	"max_items":  {(*catalog.TypeRef).IsCollection, "lists and maps"},
 	"unique":     {isComparableList, "lists of numbers, strings, dates, durations, UUIDs and enums"},
+	"items":      {func(t *catalog.TypeRef) bool { return t.Kind == catalog.List }, "lists"},
+	"values":     {func(t *catalog.TypeRef) bool { return t.Kind == catalog.Map }, "maps"},
 }
 
 func isOrdered(t *catalog.TypeRef) bool {
@@ -87,10 +89,17 @@ func (r *reader) constraints(o object, t *catalog.TypeRef) catalog.Constraints {
 // otherConstraint names the key that was probably meant.
 func otherConstraint(key string, t *catalog.TypeRef) string {
 	bound, _, _ := strings.Cut(key, "_")
+	isBound := bound == "min" || bound == "max"
+	each := catalog.EachWord(t.Kind)
 	switch {
-	case bound != "min" && bound != "max":
+	case t.IsCollection() && (key == "items" || key == "values"):
+		return "; the word for this one is " + each
+	case t.IsCollection() && key == "unique":
+	case t.IsCollection() && isBound:
+		return "; items are counted by " + bound + "_items, and " + key + " under " + each + " is for each of them"
 	case t.IsCollection():
-		return "; items are counted by " + bound + "_items"
+		return "; " + key + " under " + each + " is for each of them"
+	case !isBound:
 	case hasLength(t):
 		return "; a length is bounded by " + bound + "_length"
 	case isOrdered(t):
@@ -121,7 +130,22 @@ func (r *reader) constraint(c *catalog.Constraints, e entry, what string, t *cat
 		})
 	case "unique":
 		c.Unique = r.truth(e, what)
+	case "items", "values":
+		c.Each = r.each(e, what, t.Elem)
 	}
+}
+
+// each reads the constraints of what is in a list or a map. It returns nil for none.
+func (r *reader) each(e entry, what string, t *catalog.TypeRef) *catalog.Constraints {
+	inner, ok := r.object(e.value, e.name+" of "+what, constraintKeys...)
+	if ok && len(e.value.Content) == 0 {
+		r.report(r.place(e.value), rules.Constraint, "%s is empty", inner.what).
+			Hint = "write the constraints of each, as in " + e.name + ": { max_length: 100 }, or remove the key"
+	}
+	if c := r.constraints(inner, t); c != (catalog.Constraints{}) {
+		return &c
+	}
+	return nil
 }
 
 // bound reads a limit, which is a value of the type that it bounds.

@@ -16,7 +16,7 @@ var (
 	ImportEnum       = importing(diag.Warning, "import-enum", "Enums have strings only, or integers only, that can be Go constants.")
 	ImportUnion      = importing(diag.Warning, "import-union", "The alternatives of `oneOf` are objects, and one property tells them apart.")
 	ImportFormat     = importing(diag.Warning, "import-format", "A catalogue has the format.")
-	ImportConstraint = importing(diag.Warning, "import-constraint", "A catalogue has the constraint, on a property and not on the items of a list.")
+	ImportConstraint = importing(diag.Warning, "import-constraint", "A catalogue has the constraint.")
 	ImportDefault    = importing(diag.Warning, "import-default", "Defaults are scalars.")
 	ImportRefused    = importing(diag.Warning, "import-refused", "The reader of catalogues accepts what is imported, such as examples.")
 	ImportDetail     = importing(diag.Note, "import-detail", "A description has no counterpart and is left out; payloads stay the same.")

@@ -113,14 +113,7 @@ func (r *Reader) Fields(all ordered[Field]) []*catalog.Field {
 // Field returns a field. inline is the type of a struct in place; it may be nil.
 func (r *Reader) Field(name string, s Field, inline *catalog.Type) *catalog.Field {
 	t := r.ref(s.Type, inline)
-	f := &catalog.Field{
-		Name: catalog.Value[string]{V: name}, Type: t,
-		Constraints: catalog.Constraints{
-			Min: bound(t.Kind, s.Min), Max: bound(t.Kind, s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
-			Pattern: pattern(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
-			Unique: written(s.Unique),
-		},
-	}
+	f := &catalog.Field{Name: catalog.Value[string]{V: name}, Type: t, Constraints: s.of(t)}
 	f.Sensitive, f.Personal = ifTrue(s.Sensitive), ifTrue(s.Personal)
 	for _, was := range s.Was {
 		f.Was = append(f.Was, written(&was))
@@ -129,6 +122,24 @@ func (r *Reader) Field(name string, s Field, inline *catalog.Type) *catalog.Fiel
 		f.Default = written(&s.Default)
 	}
 	return f
+}
+
+// of returns the constraints of values of a type.
+func (s Constraints) of(t *catalog.TypeRef) catalog.Constraints {
+	c := catalog.Constraints{
+		Min: bound(t.Kind, s.Min), Max: bound(t.Kind, s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
+		Pattern: pattern(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
+		Unique: written(s.Unique),
+	}
+	each := s.Items
+	if t.Kind == catalog.Map {
+		each = s.Values
+	}
+	if each != nil && t.IsCollection() {
+		of := each.of(t.Elem)
+		c.Each = &of
+	}
+	return c
 }
 
 // ref reads the text of a type.

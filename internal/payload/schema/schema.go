@@ -66,19 +66,26 @@ type variantSchema struct {
 	Fields ordered[Field] `json:"fields,omitzero"`
 }
 
+// Constraints are those of a field, or of what is in a list or a map.
+type Constraints struct {
+	Min       *string      `json:"min,omitempty"`
+	Max       *string      `json:"max,omitempty"`
+	MinLength *int         `json:"min_length,omitempty"`
+	MaxLength *int         `json:"max_length,omitempty"`
+	Pattern   *string      `json:"pattern,omitempty"`
+	Format    *string      `json:"format,omitempty"`
+	MinItems  *int         `json:"min_items,omitempty"`
+	MaxItems  *int         `json:"max_items,omitempty"`
+	Unique    *bool        `json:"unique,omitempty"`
+	Items     *Constraints `json:"items,omitempty"`  // of each in a list
+	Values    *Constraints `json:"values,omitempty"` // of each in a map
+}
+
 // Field is a field. A field with nothing but a type is written as a string.
 type Field struct {
-	Type      string          `json:"type"`
-	Fields    ordered[Field]  `json:"fields,omitzero"` // of a struct in place
-	Min       *string         `json:"min,omitempty"`
-	Max       *string         `json:"max,omitempty"`
-	MinLength *int            `json:"min_length,omitempty"`
-	MaxLength *int            `json:"max_length,omitempty"`
-	Pattern   *string         `json:"pattern,omitempty"`
-	Format    *string         `json:"format,omitempty"`
-	MinItems  *int            `json:"min_items,omitempty"`
-	MaxItems  *int            `json:"max_items,omitempty"`
-	Unique    *bool           `json:"unique,omitempty"`
+	Type   string         `json:"type"`
+	Fields ordered[Field] `json:"fields,omitzero"` // of a struct in place
+	Constraints
 	Was       []string        `json:"was,omitempty"`
 	Sensitive bool            `json:"sensitive,omitempty"` // not in a Fact
 	Personal  bool            `json:"personal,omitempty"`  // not in a Fact
@@ -130,15 +137,7 @@ func fieldSchemas(fields []*catalog.Field) ordered[Field] {
 
 // FieldOf returns the form of a field. An optional field has no default there.
 func FieldOf(f *catalog.Field) Field {
-	c := f.Constraints
-	s := Field{
-		Type: f.Type.Text,
-		Min:  boundText(c.Min), Max: boundText(c.Max),
-		MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
-		Pattern: patternText(c.Pattern), Format: ifWritten(c.Format),
-		MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
-		Sensitive: f.Sensitive.V, Personal: f.Personal.V,
-	}
+	s := Field{Type: f.Type.Text, Constraints: constraintsOf(f.Type, f.Constraints), Sensitive: f.Sensitive.V, Personal: f.Personal.V}
 	for _, was := range f.Was {
 		s.Was = append(s.Was, was.V)
 	}
@@ -147,6 +146,22 @@ func FieldOf(f *catalog.Field) Field {
 	}
 	if t := f.Type.Declared(); t != nil && t.Inline {
 		s.Fields = fieldSchemas(t.Fields)
+	}
+	return s
+}
+
+func constraintsOf(t *catalog.TypeRef, c catalog.Constraints) Constraints {
+	s := Constraints{
+		Min: boundText(c.Min), Max: boundText(c.Max),
+		MinLength: ifWritten(c.MinLength), MaxLength: ifWritten(c.MaxLength),
+		Pattern: patternText(c.Pattern), Format: ifWritten(c.Format),
+		MinItems: ifWritten(c.MinItems), MaxItems: ifWritten(c.MaxItems), Unique: ifWritten(c.Unique),
+	}
+	if c.Each != nil && t.IsCollection() {
+		each := constraintsOf(t.Elem, *c.Each)
+		if s.Items = &each; t.Kind == catalog.Map {
+			s.Items, s.Values = nil, &each
+		}
 	}
 	return s
 }

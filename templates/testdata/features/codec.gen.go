@@ -1178,6 +1178,12 @@ func (v Narrow) WriteJSON(w *wire.Writer) {
 	wire.WriteList(w, v.List, w.String)
 	w.Key("map")
 	wire.WriteMap(w, v.Map, w.Int)
+	w.Key("each")
+	wire.WriteList(w, v.Each, w.String)
+	w.Key("each_inside")
+	wire.WriteMap(w, v.EachInside, func(item []runtime.Decimal) {
+		wire.WriteList(w, item, func(item runtime.Decimal) { w.String(string(item)) })
+	})
 	if v.OptionalText != nil {
 		w.Key("optional_text")
 		w.String(*v.OptionalText)
@@ -1234,6 +1240,14 @@ func (v *Narrow) ReadJSON(r *wire.Reader) {
 	}
 	if r.Key("map") {
 		v.Map = wire.ReadMap(r, r.Int)
+	}
+	if r.Key("each") {
+		v.Each = wire.ReadList(r, r.String)
+	}
+	if r.Key("each_inside") {
+		v.EachInside = wire.ReadMap(r, func() []runtime.Decimal {
+			return wire.ReadList(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+		})
 	}
 	if r.Key("optional_text") {
 		v.OptionalText = wire.ReadOptional(r, r.String)

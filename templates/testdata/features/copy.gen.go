@@ -446,6 +446,8 @@ func (v Narrow) Clone() Narrow {
 	v.Bytes = slices.Clone(v.Bytes)
 	v.List = slices.Clone(v.List)
 	v.Map = maps.Clone(v.Map)
+	v.Each = slices.Clone(v.Each)
+	v.EachInside = deep.Map(v.EachInside, func(item []runtime.Decimal) []runtime.Decimal { return slices.Clone(item) })
 	v.OptionalText = deep.Pointer(v.OptionalText)
 	v.OptionalList = slices.Clone(v.OptionalList)
 	v.OptionalNumber = deep.Pointer(v.OptionalNumber)
@@ -468,6 +470,8 @@ func (v Narrow) Equal(other Narrow) bool {
 		v.Email == other.Email &&
 		slices.Equal(v.List, other.List) &&
 		maps.Equal(v.Map, other.Map) &&
+		slices.Equal(v.Each, other.Each) &&
+		maps.EqualFunc(v.EachInside, other.EachInside, func(a, b []runtime.Decimal) bool { return slices.Equal(a, b) }) &&
 		deep.EqualPointers(v.OptionalText, other.OptionalText) &&
 		slices.Equal(v.OptionalList, other.OptionalList) &&
 		deep.EqualPointers(v.OptionalNumber, other.OptionalNumber)

@@ -846,30 +846,34 @@ func (v *Weekday) UnmarshalJSON(data []byte) error { return json.Unmarshal(data,
 
 // Constrained has every constraint.
 type Narrow struct {
-	Int            int              `json:"int"`
-	Int32          int32            `json:"int32"`
-	Uint64         uint64           `json:"uint64"`
-	Float64        float64          `json:"float64"`
-	Decimal        runtime.Decimal  `json:"decimal"`
-	Duration       runtime.Duration `json:"duration"`
-	Text           string           `json:"text"`
-	Bytes          []byte           `json:"bytes"`
-	GTIN           string           `json:"gtin"`
-	Word           string           `json:"word"`
-	Email          string           `json:"email"`
-	List           []string         `json:"list"`
-	Map            map[string]int   `json:"map"`
-	OptionalText   *string          `json:"optional_text,omitempty"`
-	OptionalList   []Weekday        `json:"optional_list,omitzero"`
-	OptionalNumber *int             `json:"optional_number,omitempty"`
+	Int            int                          `json:"int"`
+	Int32          int32                        `json:"int32"`
+	Uint64         uint64                       `json:"uint64"`
+	Float64        float64                      `json:"float64"`
+	Decimal        runtime.Decimal              `json:"decimal"`
+	Duration       runtime.Duration             `json:"duration"`
+	Text           string                       `json:"text"`
+	Bytes          []byte                       `json:"bytes"`
+	GTIN           string                       `json:"gtin"`
+	Word           string                       `json:"word"`
+	Email          string                       `json:"email"`
+	List           []string                     `json:"list"`
+	Map            map[string]int               `json:"map"`
+	Each           []string                     `json:"each"`
+	EachInside     map[string][]runtime.Decimal `json:"each_inside"`
+	OptionalText   *string                      `json:"optional_text,omitempty"`
+	OptionalList   []Weekday                    `json:"optional_list,omitzero"`
+	OptionalNumber *int                         `json:"optional_number,omitempty"`
 }
 
 var patternsOfNarrow = struct {
-	GTIN *regexp.Regexp
-	Word *regexp.Regexp
+	GTIN        *regexp.Regexp
+	Word        *regexp.Regexp
+	itemsOfEach *regexp.Regexp
 }{
-	GTIN: regexp.MustCompile("^[0-9]{8}(`|$)"),
-	Word: regexp.MustCompile(`^\w+$`),
+	GTIN:        regexp.MustCompile("^[0-9]{8}(`|$)"),
+	Word:        regexp.MustCompile(`^\w+$`),
+	itemsOfEach: regexp.MustCompile(`^\w+$`),
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -909,6 +913,26 @@ func (v Narrow) Validate() error {
 	}
 	problems.MinItems("map", len(v.Map), 1)
 	problems.MaxItems("map", len(v.Map), 2)
+	for i, item := range v.Each {
+		var inner checks.Problems
+		inner.Text("", item)
+		inner.MinLength("", item, 1)
+		inner.MaxLength("", item, 3)
+		inner.Pattern("", item, patternsOfNarrow.itemsOfEach)
+		problems.Item("each", i, inner.Err())
+	}
+	for key, value := range v.EachInside {
+		problems.Key("each_inside", key)
+		var inner checks.Problems
+		for j, item := range value {
+			var inner2 checks.Problems
+			inner2.Nested("", item.Validate())
+			checks.DecimalAtLeast(&inner2, "", item, "1")
+			inner.Item("", j, inner2.Err())
+		}
+		inner.MaxItems("", len(value), 2)
+		problems.Entry("each_inside", key, inner.Err())
+	}
 	if v.OptionalText != nil {
 		problems.Text("optional_text", *v.OptionalText)
 		problems.MaxLength("optional_text", *v.OptionalText, 4)

@@ -299,6 +299,14 @@ func SampleOrderLimited() OrderLimited {
 			"map": {
 				"key": 1
 			},
+			"each": [
+				"A"
+			],
+			"each_inside": {
+				"key": [
+					"1.50"
+				]
+			},
 			"optional_text": "opti",
 			"optional_list": [
 				"monday"
