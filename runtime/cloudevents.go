@@ -2,9 +2,8 @@ package runtime
 
 import (
 	"fmt"
-	"net/url"
-	"strconv"
-	"strings"
+
+	"github.com/busgen/busgen/internal/cloudevent"
 )
 
 // CloudEvents says what the events of a catalogue are called outside of the program, as
@@ -33,6 +32,11 @@ func (c *Catalogue) WithCloudEvents(names CloudEvents) *Catalogue {
 	if err := names.validate(); err != nil {
 		panic(fmt.Sprintf("runtime.Catalogue.WithCloudEvents: %v", err))
 	}
+	for name, outside := range names.Types {
+		if c.named[name] == nil || outside == "" {
+			panic(fmt.Sprintf("runtime.Catalogue.WithCloudEvents: Types has %.100q as %.100q: the catalogue has no such type, or it has no name outside", name, outside))
+		}
+	}
 	inside := map[string]AnyEventType{}
 	for _, t := range c.types {
 		called := []string{names.TypeOf(t.Name())}
@@ -56,14 +60,17 @@ func (c *Catalogue) WithCloudEvents(names CloudEvents) *Catalogue {
 func (c *Catalogue) CloudEvents() CloudEvents { return c.outside }
 
 func (n CloudEvents) validate() error {
-	if _, err := url.Parse(n.Source); err != nil {
-		return fmt.Errorf("the source %q is not a URI reference: %w", n.Source, err)
+	if problem := cloudevent.CheckSource(n.Source); problem != "" {
+		return fmt.Errorf("the source %.100q: %s", n.Source, problem)
+	}
+	if problem := cloudevent.CheckTypePrefix(n.TypePrefix); problem != "" {
+		return fmt.Errorf("the prefix of types %.100q: %s", n.TypePrefix, problem)
 	}
 	if n.DataSchema == "" {
 		return nil
 	}
-	if uri, err := url.Parse(n.DataSchemaOf("order.placed", 1)); err != nil || !uri.IsAbs() {
-		return fmt.Errorf("the dataschema %q is not an absolute URI", n.DataSchema)
+	if problem := cloudevent.CheckDataSchema(n.DataSchema); problem != "" {
+		return fmt.Errorf("the dataschema %.100q: %s", n.DataSchema, problem)
 	}
 	return nil
 }
@@ -79,7 +86,7 @@ func (n CloudEvents) TypeOf(eventType string) string {
 // DataSchemaOf returns the attribute dataschema of an event type and a version of its payload;
 // empty for none.
 func (n CloudEvents) DataSchemaOf(eventType string, version int) string {
-	return strings.NewReplacer("{type}", url.PathEscape(eventType), "{version}", strconv.Itoa(max(version, 1))).Replace(n.DataSchema)
+	return cloudevent.DataSchema(n.DataSchema, eventType, version)
 }
 
 // OutsideType returns the event type that is called so outside: as [CloudEvents.TypeOf] says, or

@@ -30,8 +30,14 @@ type Pause struct {
 // events wait. A second pause changes nothing. The error matches
 // [ErrUnknownSubscription] if the file has no subscription of that name.
 func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
+	return b.PauseSubscriptionBecause(ctx, name, "")
+}
+
+// PauseSubscriptionBecause is [Bus.PauseSubscription] with a reason, in a few words, that
+// operators see.
+func (b *Bus) PauseSubscriptionBecause(ctx context.Context, name, reason string) error {
 	defer b.keep()
-	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Actor: thisProcess()}))
+	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Actor: thisProcess(), Reason: reason}))
 }
 
 // thisProcess returns the actor of pauses that the program makes.

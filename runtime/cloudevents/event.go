@@ -136,7 +136,7 @@ func attributeOf(name string, raw json.RawMessage) (value string, set bool, err 
 	if err != nil {
 		return "", false, &AttributeError{Attribute: shorten(name), Problem: err.Error()}
 	}
-	if isOwn := slices.Contains(ownAttributes, name); isOwn && raw[0] != '"' {
+	if isText := slices.Contains(ownAttributes, name) || slices.Contains(textual, name); isText && raw[0] != '"' {
 		return "", false, &AttributeError{Attribute: name, Problem: "it is not a text"}
 	}
 	return value, true, nil

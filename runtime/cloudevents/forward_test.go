@@ -104,6 +104,17 @@ func TestAWebhookThatCannotBeIsRefused(t *testing.T) {
 		"binary and signed":     {cloudevents.Webhook{URL: "http://x", Secrets: []string{oldSecret}, Binary: true}, "leave out Binary"},
 		"public with a client":  {cloudevents.Webhook{URL: "http://x", PublicOnly: true, Client: &http.Client{}}, "leave out Client"},
 		"a negative timeout":    {cloudevents.Webhook{URL: "http://x", Timeout: -1}, "negative"},
+		"a name of no header":   {cloudevents.Webhook{URL: "http://x", Header: http.Header{"X Y": {"v"}}}, "X Y"},
+		"no name of a header":   {cloudevents.Webhook{URL: "http://x", Header: http.Header{"": {"v"}}}, "no header can have"},
+		"a header of two lines": {cloudevents.Webhook{URL: "http://x", Header: http.Header{"X-A": {"c2VjcmV0\r\nX-B: 1"}}}, "X-A has a value with control"},
+		"a header with a NUL":   {cloudevents.Webhook{URL: "http://x", Header: http.Header{"X-A": {"a\x00"}}}, "X-A has a value with control"},
+		"its own media type":    {cloudevents.Webhook{URL: "http://x", Header: http.Header{"content-type": {"text/plain"}}}, "Content-Type, which the request says"},
+		"an attribute":          {cloudevents.Webhook{URL: "http://x", Header: http.Header{"CE-Id": {"1"}}}, "Ce-Id, which the request says"},
+		"a host":                {cloudevents.Webhook{URL: "http://x", Header: http.Header{"Host": {"y"}}}, "Host, which the request says"},
+		"a header twice":        {cloudevents.Webhook{URL: "http://x", Header: http.Header{"X-A": {"1"}, "x-a": {"2"}}}, "X-A twice"},
+		"no origin":             {cloudevents.Webhook{URL: "http://x", Origin: "https://shop.example"}, "Origin is not the name of a host"},
+		"a rate of nobody":      {cloudevents.Webhook{URL: "http://x", Rate: 7}, "belongs to an Origin"},
+		"a negative rate":       {cloudevents.Webhook{URL: "http://x", Origin: "shop.example", Rate: -7}, "positive"},
 		"a token is not showed": {cloudevents.Webhook{URL: "http://u:secret@x/?token=c2VjcmV0", Timeout: -1}, "http://u:xxxxx@x/:"},
 	} {
 		_, err := cloudevents.Forward(bus, "*", "partner", test.to)

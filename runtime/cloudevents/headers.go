@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/busgen/busgen/internal/cloudevent"
 )
 
 // prefix is that of the headers of attributes, in the form in which [http.Header] has it.
@@ -27,17 +29,16 @@ func attributesOf(header http.Header) (map[string]string, error) {
 			return nil, &AttributeError{Attribute: name, Problem: "in binary mode it is the header Content-Type, and no header of its own"}
 		}
 		value, problem := unescape(values[0])
+		if name == "source" || name == "dataschema" {
+			value, problem = uriOf(unquote(values[0]), value, problem)
+		}
 		if problem != "" {
 			return nil, &AttributeError{Attribute: shorten(name), Problem: problem}
 		}
 		attributes[name] = value
 	}
-	switch kinds := header.Values("Content-Type"); len(kinds) {
-	case 0:
-	case 1:
-		attributes["datacontenttype"] = kinds[0]
-	default:
-		return nil, &AttributeError{Attribute: "datacontenttype", Problem: "there are several headers Content-Type"}
+	if kind, ok := header["Content-Type"]; ok {
+		attributes["datacontenttype"] = kind[0] // there is only one
 	}
 	return attributes, nil
 }
@@ -65,32 +66,48 @@ func escape(value string) string {
 	return b.String()
 }
 
-// unescape reads what escape writes, and what older versions of the binding allow: a text in
-// double quotes. A percent sign that begins no code stands for itself, because some senders, among
-// them the SDK for Go, do not escape anything.
-func unescape(value string) (text, problem string) {
-	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
-		var b strings.Builder
-		inside := value[1 : n-1]
-		for i := 0; i < len(inside); i++ {
-			if inside[i] == '\\' && i+1 < len(inside) {
-				i++
-			}
-			b.WriteByte(inside[i])
-		}
-		value = b.String()
+// uriOf returns the URI that a header has. The binding demands a code for each percent sign, so a URI
+// that follows it has no other code than %25: it consists of characters that need none. Some senders,
+// among them the SDK for Go, write URIs as they are. Then their codes are part of them, as in the other
+// modes. Only a URI that would not be absolute with its codes is taken for one that has more
+// codes than it needs.
+func uriOf(raw, decoded, problem string) (uri, wrong string) {
+	codes := strings.Count(raw, "%")
+	follows := codes == strings.Count(raw, "%25") && cloudevent.IsReference(decoded)
+	if follows || !cloudevent.IsReference(raw) || cloudevent.IsReference(decoded) && cloudevent.IsAbsolute(decoded) && !cloudevent.IsAbsolute(raw) {
+		return decoded, problem
+	}
+	return raw, ""
+}
+
+// unquote reads what older versions of the binding allow: a text in double quotes.
+func unquote(value string) string {
+	n := len(value)
+	if n < 2 || value[0] != '"' || value[n-1] != '"' {
+		return value
 	}
 	var b strings.Builder
+	inside := value[1 : n-1]
+	for i := 0; i < len(inside); i++ {
+		if inside[i] == '\\' && i+1 < len(inside) {
+			i++
+		}
+		b.WriteByte(inside[i])
+	}
+	return b.String()
+}
+
+// unescape reads what escape writes, and texts in quotes. A percent sign that begins no code stands
+// for itself, because some senders, among them the SDK for Go, do not escape anything.
+func unescape(value string) (text, problem string) {
+	value = unquote(value)
+	var b strings.Builder
 	for i := 0; i < len(value); i++ {
-		if value[i] != '%' {
+		if value[i] != '%' || !cloudevent.IsCode(value[i:]) {
 			b.WriteByte(value[i])
 			continue
 		}
-		code, err := strconv.ParseUint(value[min(i+1, len(value)):min(i+3, len(value))], 16, 8)
-		if err != nil || i+2 >= len(value) {
-			b.WriteByte('%')
-			continue
-		}
+		code, _ := strconv.ParseUint(value[i+1:i+3], 16, 8) // it is one
 		b.WriteByte(byte(code))
 		i += 2
 	}

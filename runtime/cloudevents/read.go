@@ -24,14 +24,21 @@ func (h *receiver) read(w http.ResponseWriter, r *http.Request) ([]Event, error)
 	if err != nil {
 		return nil, err
 	}
+	unsigned := func(err error) error {
+		return &Refusal{Status: http.StatusUnauthorized, Kind: KindSignature, Index: -1, Err: err}
+	}
+	var signed signatures
+	if h.secrets != nil { // what has no signature is not read
+		if signed, err = signaturesOf(r.Header, time.Now()); err != nil {
+			return nil, unsigned(err)
+		}
+	}
 	body, err := h.body(w, r)
 	if err != nil {
 		return nil, err
 	}
-	if h.secrets != nil {
-		if err := verify(r.Header, body, h.secrets, time.Now()); err != nil {
-			return nil, &Refusal{Status: http.StatusUnauthorized, Kind: KindSignature, Index: -1, Err: err}
-		}
+	if h.secrets != nil && !signed.match(body, h.secrets) {
+		return nil, unsigned(errors.New("webhook-signature is of none of the secrets"))
 	}
 	switch media {
 	case structuredType:
@@ -53,9 +60,12 @@ func (h *receiver) read(w http.ResponseWriter, r *http.Request) ([]Event, error)
 
 // mode returns the media type of a structured or batched request, and "" in binary mode.
 func (h *receiver) mode(r *http.Request) (string, error) {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	if encoding := strings.Join(r.Header.Values("Content-Encoding"), ", "); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return "", &Refusal{Status: http.StatusUnsupportedMediaType, Kind: KindEncoding, Index: -1,
 			Err: fmt.Errorf("the Content-Encoding is %.40q: send the body as it is", encoding)}
+	}
+	if n := len(r.Header.Values("Content-Type")); n > 1 {
+		return "", &AttributeError{Attribute: "datacontenttype", Problem: fmt.Sprintf("there are %d headers Content-Type", n)}
 	}
 	kind := r.Header.Get("Content-Type")
 	if !strings.HasPrefix(strings.ToLower(kind), "application/cloudevents") {

@@ -44,8 +44,10 @@ func Authorize(f func(r *http.Request, e Event) error) ReceiveOption {
 // several secrets one of them can be replaced while senders still use the other.
 func Signed(secrets ...string) ReceiveOption {
 	return func(h *receiver) {
-		h.secrets, h.problem = parseSecrets(secrets)
-		if len(secrets) == 0 {
+		var err error
+		if h.secrets, err = parseSecrets(secrets); err != nil {
+			h.problem = fmt.Errorf("Signed: %w", err)
+		} else if len(secrets) == 0 {
 			h.problem = errors.New("Signed: there is no secret")
 		}
 	}
@@ -80,12 +82,18 @@ func Receive(bus *runtime.Bus, opts ...ReceiveOption) http.Handler {
 	if bus == nil {
 		panic("cloudevents.Receive: the bus is nil")
 	}
-	h := &receiver{bus: bus, maxBody: 4 << 20, maxBatch: 1000, maxRequests: 64, within: 30 * time.Second}
-	for _, opt := range opts {
+	h := &receiver{bus: bus, maxBody: 4 << 20, maxBatch: 1000, maxRequests: 64, within: 30 * time.Second, rate: "*"}
+	for i, opt := range opts {
+		if opt == nil {
+			panic(fmt.Sprintf("cloudevents.Receive: option %d is nil", i+1))
+		}
 		opt(h)
 	}
 	if h.maxBody <= 0 || h.maxBatch <= 0 || h.maxRequests <= 0 || h.within <= 0 {
 		h.problem = errors.New("a limit is not positive")
+	}
+	if h.rate != "*" && !h.permits() && h.problem == nil {
+		h.problem = errors.New("AllowRate belongs to AllowOrigins")
 	}
 	if h.problem != nil {
 		panic(fmt.Sprintf("cloudevents.Receive: %v", h.problem))
@@ -103,19 +111,18 @@ type receiver struct {
 	authorize   func(r *http.Request, e Event) error
 	secrets     [][]byte
 	onRefusal   func(r *http.Request, refusal *Refusal)
-	problem     error // of an option
+	origins     []string // that are allowed; nil for no handshakes
+	rate        string   // that is allowed
+	problem     error    // of an option
 
 	places chan struct{} // of requests at work
 }
 
 // ServeHTTP implements [http.Handler].
 func (h *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	err := h.take(w, r)
-	if err == nil {
-		w.WriteHeader(http.StatusAccepted)
-		return
+	if err := h.take(w, r); err != nil {
+		h.refuse(w, r, refusalOf(err))
 	}
-	h.refuse(w, r, refusalOf(err))
 }
 
 // refuse answers, also if the function of the program panics: that goes on to the server, which
@@ -139,8 +146,15 @@ func (h *receiver) take(w http.ResponseWriter, r *http.Request) error {
 	// The deadline stays when a body is not read to its end: the server reads the rest of it before
 	// it answers. Not all writers can set one; then the limits of the server hold.
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.within))
+	if r.Method == http.MethodOptions && h.permits() {
+		return h.permit(w, r)
+	}
 	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", h.methods())
 		return &Refusal{Status: http.StatusMethodNotAllowed, Kind: KindMethod, Index: -1, Err: fmt.Errorf("the method is %.20q: send POST", r.Method)}
+	}
+	if err := h.originOf(r); err != nil {
+		return err
 	}
 	select {
 	case h.places <- struct{}{}:
@@ -167,7 +181,9 @@ func (h *receiver) take(w http.ResponseWriter, r *http.Request) error {
 			return at(i, err)
 		}
 	}
-	_, err = runtime.PublishJSON(ctx, h.bus, stored)
+	if _, err = runtime.PublishJSON(ctx, h.bus, stored); err == nil {
+		w.WriteHeader(http.StatusAccepted)
+	}
 	return err
 }
 

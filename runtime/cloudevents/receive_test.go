@@ -115,7 +115,25 @@ func TestWhatIsNoCloudEventOfTheCatalogueIsRefused(t *testing.T) {
 		"half a character":         {event(`,"subject":"\ud800"`), []string{structured}, 400, "attribute", "subject"},
 		"bytes that are no text":   {paid, binary(json, "ce-subject: %C0%A0"), 400, "attribute", "UTF-8"},
 		"datacontenttype twice":    {paid, binary(json, "ce-datacontenttype: application/json"), 400, "attribute", "Content-Type"},
-		"two media types":          {paid, binary(json, json), 400, "attribute", "several"},
+		"two media types":          {paid, binary(json, json), 400, "attribute", "2 headers"},
+		"two modes":                {"{}", []string{structured, json}, 400, "attribute", "2 headers Content-Type"},
+		"a source with an umlaut":  {strings.ReplaceAll(event(""), "/crm", "/crm/ä"), []string{structured}, 400, "attribute", "ASCII"},
+		"half a percent code":      {strings.ReplaceAll(event(""), "/crm", "/crm?%2"), []string{structured}, 400, "attribute", "URI"},
+		"no correlation":           {event(`,"correlationid":""`), []string{structured}, 400, "attribute", "correlationid"},
+		"no causation":             {event(`,"causationid":""`), []string{structured}, 400, "attribute", "causationid"},
+		"no partition key":         {event(`,"partitionkey":""`), []string{structured}, 400, "attribute", "partitionkey"},
+		"no sequence":              {event(`,"sequence":""`), []string{structured}, 400, "attribute", "sequence"},
+		"a number as sequence":     {event(`,"sequence":7`), []string{structured}, 400, "attribute", "not a text"},
+		"a trace of zeros":         {event(`,"traceparent":"00-00000000000000000000000000000000-00f067aa0ba902b7-01"`), []string{structured}, 400, "attribute", "W3C"},
+		"half a trace":             {paid, binary(json, "ce-traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"), 400, "attribute", "traceparent"},
+		"a trace in capitals":      {event(`,"traceparent":"00-4BF92F3577B34DA6A3CE929D0E0E4736-00F067AA0BA902B7-01"`), []string{structured}, 400, "attribute", "W3C"},
+		"a trace with more":        {event(`,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x"`), []string{structured}, 400, "attribute", "W3C"},
+		"a comma in the time":      {event(`,"time":"2026-03-14T12:30:00,5Z"`), []string{structured}, 400, "attribute", "3339"},
+		"an hour of one digit":     {event(`,"time":"2026-03-14T2:30:00Z"`), []string{structured}, 400, "attribute", "3339"},
+		"a zone of a day":          {event(`,"time":"2026-03-14T12:30:00+24:00"`), []string{structured}, 400, "attribute", "3339"},
+		"a leap second at noon":    {event(`,"time":"2016-12-31T12:00:60Z"`), []string{structured}, 400, "attribute", "3339"},
+		"a day that is not":        {event(`,"time":"2026-02-30T12:30:00Z"`), []string{structured}, 400, "attribute", "3339"},
+		"two encodings":            {"{}", []string{structured, "Content-Encoding: identity", "Content-Encoding: gzip"}, 415, "encoding", "gzip"},
 		"no JSON":                  {"{", []string{structured}, 400, "data", "JSON"},
 		"a list as event":          {"[]", []string{structured}, 400, "data", "object"},
 		"null as event":            {"null", []string{structured}, 400, "data", "null"},
@@ -179,6 +197,10 @@ func TestAllFormsOfACloudEventThatAreAllowedAreTaken(t *testing.T) {
 		"null for what is not set":   {event(`,"subject":null,"ext":null,"data_base64":null,"data":` + paid), []string{structured}},
 		"base64":                     {event(`,"datacontenttype":"application/json","data_base64":"` + base64.StdEncoding.EncodeToString([]byte(paid)) + `"`), []string{structured}},
 		"small letters in the time":  {event(`,"time":"2026-03-14t12:30:00.5z","data":` + paid), []string{structured}},
+		"a leap second":              {event(`,"time":"2016-12-31T23:59:60Z","data":` + paid), []string{structured}},
+		"a leap second elsewhere":    {event(`,"time":"2017-01-01T05:29:60.25+05:30","data":` + paid), []string{structured}},
+		"a trace":                    {event(`,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","data":` + paid), []string{structured}},
+		"a trace of the future":      {event(`,"traceparent":"01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more","data":` + paid), []string{structured}},
 		"batch":                      {"[" + event(`,"data":`+paid) + "]", []string{batched}},
 		"an encoding that is none":   {event(`,"data":` + paid), []string{structured, "Content-Encoding: identity"}},
 	} {
@@ -210,6 +232,30 @@ func TestValuesOfHeadersAreDecodedAsTheBindingSays(t *testing.T) {
 		json.Unmarshal(r.stored(t)[0].Metadata, &metadata)
 		if metadata["ce-subject"] != want {
 			t.Errorf("%s is read as %q, want %q", given, metadata["ce-subject"], want)
+		}
+	}
+}
+
+// A URI has codes of its own. The binding demands a code for their percent signs, and many senders do not
+// write it.
+func TestASourceIsTheSameInAllModes(t *testing.T) {
+	for header, want := range map[string]string{
+		"https://bank.example/a%2520b":     "https://bank.example/a%20b",  // as the binding says
+		"https://bank.example/a%20b":       "https://bank.example/a%20b",  // as the SDK for Go writes it
+		"/a%2Fb":                           "/a%2Fb",                      // the same
+		"/a%2fb%25":                        "/a%2fb%25",                   // the same
+		"/100%25":                          "/100%25",                     // "/100%" is no URI
+		"/a%252Fb%2525":                    "/a%2Fb%25",                   // as the binding says
+		"https%3A%2F%2Fbank.example%2fx":   "https://bank.example/x",      // with more codes than it needs
+		`"https://bank.example/a%2520b"`:   "https://bank.example/a%20b",  // in quotes
+		"https://bank.example/%C3%A9":      "https://bank.example/%C3%A9", // it would be no URI without the codes
+		"urn:uuid:6e8bc430-9c3a-11d9-9669": "urn:uuid:6e8bc430-9c3a-11d9-9669",
+	} {
+		r := receive(t)
+		answer := r.post(paid, "ce-specversion: 1.0", "ce-id: 1", "ce-source: "+header, "ce-type: com.example.order.paid")
+		again := r.post(fmt.Sprintf(`{"specversion":"1.0","id":"1","source":%q,"type":"com.example.order.paid","data":%s}`, want, paid), structured)
+		if all := r.stored(t); answer.Code != http.StatusAccepted || again.Code != http.StatusAccepted || len(all) != 1 {
+			t.Errorf("the source %s in a header is not %s: %d %s, %d %s, %+v", header, want, answer.Code, answer.Body, again.Code, again.Body, all)
 		}
 	}
 }

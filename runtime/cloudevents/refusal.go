@@ -168,8 +168,6 @@ func (e *Refusal) write(w http.ResponseWriter) {
 	case KindBusy, KindUnavailable:
 		p.Detail = "events cannot be stored at the moment: try again"
 		header.Set("Retry-After", "2")
-	case KindMethod:
-		header.Set("Allow", http.MethodPost)
 	case KindEncoding:
 		header.Set("Accept-Encoding", "identity")
 	}

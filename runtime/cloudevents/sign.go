@@ -60,33 +60,50 @@ func digest(secret []byte, id, timestamp string, body []byte) []byte {
 // maxSignatures is how many signatures of a request are looked at.
 const maxSignatures = 10
 
-// verify returns why a request has no signature by one of the secrets, or nil.
-func verify(header http.Header, body []byte, secrets [][]byte, now time.Time) error {
+// signatures are those of a request.
+type signatures struct {
+	id, timestamp string
+	digests       [][]byte
+}
+
+// signaturesOf returns the signatures that the headers of a request have, or says why there are none.
+func signaturesOf(header http.Header, now time.Time) (signatures, error) {
 	for _, name := range []string{headerID, headerTimestamp, headerSignature} {
 		if len(header.Values(name)) != 1 {
-			return fmt.Errorf("there is not exactly one header %s", strings.ToLower(name))
+			return signatures{}, fmt.Errorf("there is not exactly one header %s", strings.ToLower(name))
 		}
 	}
-	timestamp := header.Get(headerTimestamp)
-	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	s := signatures{id: header.Get(headerID), timestamp: header.Get(headerTimestamp)}
+	seconds, err := strconv.ParseInt(s.timestamp, 10, 64)
 	if err != nil {
-		return errors.New("webhook-timestamp is not a number of seconds")
+		return s, errors.New("webhook-timestamp is not a number of seconds")
 	}
 	if age := now.Sub(time.Unix(seconds, 0)); age > tolerance || age < -tolerance {
-		return fmt.Errorf("webhook-timestamp is more than %v from the time of this server", tolerance)
+		return s, fmt.Errorf("webhook-timestamp is more than %v from the time of this server", tolerance)
 	}
-	signatures := strings.Fields(header.Get(headerSignature))
-	for _, signature := range signatures[:min(len(signatures), maxSignatures)] {
+	all := strings.Fields(header.Get(headerSignature))
+	for _, signature := range all[:min(len(all), maxSignatures)] {
 		encoded, ok := strings.CutPrefix(signature, "v1,")
-		given, err := base64.StdEncoding.DecodeString(encoded)
-		if !ok || err != nil {
-			continue // of another scheme
+		digest, err := base64.StdEncoding.DecodeString(encoded)
+		if ok && err == nil && len(digest) == sha256.Size { // the others are of another scheme
+			s.digests = append(s.digests, digest)
 		}
-		for _, secret := range secrets {
-			if hmac.Equal(given, digest(secret, header.Get(headerID), timestamp, body)) {
-				return nil
+	}
+	if len(s.digests) == 0 {
+		return s, errors.New("webhook-signature has no signature of the scheme v1")
+	}
+	return s, nil
+}
+
+// match tells whether one of the signatures is that of the body by one of the secrets.
+func (s signatures) match(body []byte, secrets [][]byte) bool {
+	for _, secret := range secrets {
+		want := digest(secret, s.id, s.timestamp, body)
+		for _, given := range s.digests {
+			if hmac.Equal(given, want) {
+				return true
 			}
 		}
 	}
-	return errors.New("webhook-signature is of none of the secrets")
+	return false
 }

@@ -190,7 +190,7 @@ func (env *Env) TestAWebhookThatIsBusySaysWhenTheEventIsSentAgain(t *testing.T) 
 func (env *Env) TestAWebhookThatRefusesAnEventForGoodMakesADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.OpenOutside(t)
-		hook := &webhook{statuses: []int{410, 204, 404, 302, 500, 429, 204}, after: "soon"}
+		hook := &webhook{statuses: []int{422, 204, 404, 302, 500, 429, 204}, after: "soon"}
 		_, err := cloudevents.Forward(f.Bus, "*", "partner", hook.to(), runtime.WithRetry(retry.MaxAttempts(6)))
 		Must(t, err)
 		f.MustStart()
@@ -203,11 +203,90 @@ func (env *Env) TestAWebhookThatRefusesAnEventForGoodMakesADeadLetter(t *testing
 		if len(letters) != 1 || letters[0].Reason != "permanent" {
 			t.Fatalf("dead letters: %+v", letters)
 		}
-		if text := letters[0].LastAttempt().Error; text != `webhook https://partner.example/hook has answered 410 Gone: {"detail":"not now"}` {
+		if text := letters[0].LastAttempt().Error; text != `webhook https://partner.example/hook has answered 422 Unprocessable Entity: {"detail":"not now"}` {
 			t.Errorf("the error is %s", text)
 		}
 	})
 }
+
+// A receiver that is gone gets one event more, and no other one becomes a dead letter.
+func (env *Env) TestAWebhookThatIsGonePausesItsSubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.OpenOutside(t)
+		hook := &webhook{statuses: []int{204, 410}}
+		_, err := cloudevents.Forward(f.Bus, "order.*", "partner", hook.to())
+		Must(t, err)
+		f.MustStart()
+		f.Publish(1, 2, 3, 4)
+		time.Sleep(time.Hour)
+		pauses, err := f.Bus.Pauses(t.Context())
+		Must(t, err)
+		if len(pauses) != 1 || pauses[0].Subscription != "partner" || pauses[0].Reason != "webhook https://partner.example/hook has answered 410 Gone: it wants nothing more" {
+			t.Errorf("paused is %+v", pauses)
+		}
+		if n := len(hook.All()); n != 2 {
+			t.Errorf("%d requests were made, want 2", n)
+		}
+		if letters := env.Dead(t, f.Path); len(letters) != 1 || letters[0].Reason != "permanent" {
+			t.Errorf("dead letters: %+v", letters)
+		}
+		Must(t, f.Bus.ResumeSubscription(t.Context(), "partner"))
+		f.Idle()
+		if n := len(hook.All()); n != 4 {
+			t.Errorf("%d requests were made, want 4", n)
+		}
+	})
+}
+
+// The receiver refuses requests with one of the events.
+func (env *Env) TestOneEventThatIsRefusedDiesAloneAndNotWithItsBatch(t *testing.T) {
+	for _, status := range []int{400, 409, 413, 422} {
+		synctest.Test(t, func(t *testing.T) {
+			f := env.OpenOutside(t)
+			requests, taken := 0, &Journal[string]{}
+			hook := roundTripper(func(r *http.Request) (*http.Response, error) {
+				body, _ := io.ReadAll(r.Body)
+				answer := httptest.NewRecorder()
+				if requests++; strings.Contains(string(body), `"number":7,`) {
+					answer.WriteHeader(status)
+					return answer.Result(), nil
+				}
+				var events []cloudevents.Event
+				if err := json.Unmarshal(body, &events); err != nil {
+					return nil, err
+				}
+				for _, e := range events {
+					taken.Add(string(e.Data))
+				}
+				return answer.Result(), nil
+			})
+			_, err := cloudevents.ForwardBatches(f.Bus, PlacedType, "partner", cloudevents.Webhook{URL: "https://partner.example", Client: &http.Client{Transport: hook}},
+				runtime.WithBatch(20, time.Second))
+			Must(t, err)
+			f.MustStart()
+			for n := range 20 {
+				f.Publish(n)
+			}
+			f.Idle()
+			letters := env.Dead(t, f.Path)
+			if len(letters) != 1 || letters[0].Reason != "permanent" || !strings.Contains(string(letters[0].Payload), `"number":7,`) {
+				t.Errorf("%d: dead letters: %+v", status, letters)
+			}
+			all := taken.All()
+			slices.Sort(all)
+			if n := len(all); n != 19 || len(slices.Compact(all)) != 19 {
+				t.Errorf("%d: %d events were taken, want 19: %q", status, n, all)
+			}
+			if requests > 12 {
+				t.Errorf("%d: %d requests for 20 events", status, requests)
+			}
+		})
+	}
+}
+
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (env *Env) TestAnEventThatComesBackStaysTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -221,7 +300,7 @@ func (env *Env) TestAnEventThatComesBackStaysTheSame(t *testing.T) {
 		})
 		f.MustStart()
 		handler := cloudevents.Receive(f.Bus)
-		first := sent("1", "com.example.order.placed", `{"order_id":"A","number":1,"weight":0}`, `,"time":"9999-12-31T23:59:59Z","subject":"s","sequence":"x7","partitionkey":"p","unknown":5,"traceparent":"00-1","causationid":"k"`)
+		first := sent("1", "com.example.order.placed", `{"order_id":"A","number":1,"weight":0}`, `,"time":"9999-12-31T23:59:59Z","subject":"s","sequence":"x7","partitionkey":"p","unknown":5,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","causationid":"k"`)
 		if status, problem := receives(handler, "", first); status != http.StatusAccepted {
 			t.Fatal(status, problem)
 		}
@@ -231,7 +310,7 @@ func (env *Env) TestAnEventThatComesBackStaysTheSame(t *testing.T) {
 			t.Fatalf("sent were %q", all)
 		}
 		want := `{"specversion":"1.0","id":"1","source":"/crm","type":"com.example.order.placed","subject":"s","time":"9999-12-31T23:59:59Z",` +
-			`"dataschema":"https://shop.example/order.placed/1","causationid":"k","partitionkey":"p","sequence":"x7","traceparent":"00-1","unknown":"5",` +
+			`"dataschema":"https://shop.example/order.placed/1","causationid":"k","partitionkey":"p","sequence":"x7","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","unknown":"5",` +
 			`"datacontenttype":"application/json","data":{"order_id":"A","number":1,"weight":0}}`
 		if all[0] != want {
 			t.Errorf("sent was\n%s, want\n%s", all[0], want)
