@@ -115,8 +115,8 @@ type Catalogue struct {
 	declared map[string]declared     // by name of the subscription
 	groups   []*declaredGroup        // whose members are declared, in the order of their first members
 	limits   []Limit
-	outside  CloudEvents             // what the event types are called there
-	inside   map[string]AnyEventType // by what they are called there; nil if nothing says it
+	outside  CloudEvents       // what the event types are called there
+	inside   map[string]string // their names and aliases, by what they are called there; nil if nothing says it
 }
 
 // Types returns the event types, in the order of the catalogue file.

@@ -37,17 +37,19 @@ func (c *Catalogue) WithCloudEvents(names CloudEvents) *Catalogue {
 			panic(fmt.Sprintf("runtime.Catalogue.WithCloudEvents: Types has %.100q as %.100q: the catalogue has no such type, or it has no name outside", name, outside))
 		}
 	}
-	inside := map[string]AnyEventType{}
+	inside := map[string]string{}
 	for _, t := range c.types {
-		called := []string{names.TypeOf(t.Name())}
+		called := map[string]string{names.TypeOf(t.Name()): t.Name()}
 		for _, alias := range t.Aliases() {
-			called = append(called, names.TypePrefix+alias)
-		}
-		for _, name := range called {
-			if other := inside[name]; other != nil && other != t {
-				panic(fmt.Sprintf("runtime.Catalogue.WithCloudEvents: %s and %s are both %q outside", other.Name(), t.Name(), name))
+			if outside := names.TypePrefix + alias; called[outside] == "" {
+				called[outside] = alias
 			}
-			inside[name] = t
+		}
+		for outside, name := range called {
+			if other := inside[outside]; other != "" {
+				panic(fmt.Sprintf("runtime.Catalogue.WithCloudEvents: %s and %s are both %q outside", c.named[other].Name(), t.Name(), outside))
+			}
+			inside[outside] = name
 		}
 	}
 	c.inside = inside
@@ -89,11 +91,14 @@ func (n CloudEvents) DataSchemaOf(eventType string, version int) string {
 	return cloudevent.DataSchema(n.DataSchema, eventType, version)
 }
 
-// OutsideType returns the event type that is called so outside: as [CloudEvents.TypeOf] says, or
-// by the prefix and a name that it had before. It is nil if there is none.
-func (c *Catalogue) OutsideType(name string) AnyEventType {
-	if c.inside == nil { // without WithCloudEvents
-		return c.named[name]
+// InsideName returns the name of the event type that is called so outside: as [CloudEvents.TypeOf]
+// says, or by the prefix and a name that it had before, which is returned then. It is empty if there is none.
+func (c *Catalogue) InsideName(outside string) string {
+	if c.inside != nil {
+		return c.inside[outside]
 	}
-	return c.inside[name]
+	if c.named[outside] == nil { // without WithCloudEvents
+		return ""
+	}
+	return outside
 }

@@ -1,10 +1,14 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -19,6 +23,11 @@ type JSONEvent struct {
 	Payload   []byte
 	Metadata  map[string]string // as with [WithMetadata]
 	DedupeKey string            // as with [WithDedupeKey]; without one, DedupeBy of [Spec] holds
+	// DedupeScope makes DedupeKey a key of events of all types: within a scope a key stands for one event,
+	// whatever its type. It is the same event if Type and Payload are the same as they are here, but for
+	// spaces and the order of keys. So it does not matter if the type has got another name or version
+	// since. It is for events of others, who number them: 1 to 100 bytes of UTF-8, or empty for none.
+	DedupeScope string
 }
 
 // PublishJSON stores events of any types in one transaction, in order: all of them or, on an
@@ -99,15 +108,34 @@ func (e *JSONEvent) encode(ctx context.Context, bus *Bus, run within) (*batch, e
 	if e.DedupeKey != "" {
 		opts = append(opts, WithDedupeKey(e.DedupeKey))
 	}
+	if len(e.DedupeScope) > scopeLimit || !utf8.ValidString(e.DedupeScope) || e.DedupeScope != "" && e.DedupeKey == "" {
+		return nil, &OptionError{"DedupeScope", fmt.Sprintf("the scope %.40q is not 1 to %d bytes of UTF-8 with a DedupeKey", e.DedupeScope, scopeLimit)}
+	}
 	one, err := newBatch(ctx, bus, run, t.Name(), t.Version(), 1, opts)
 	if err != nil {
 		return nil, err
+	}
+	if d := one.records[0].Dedupe; d != nil && e.DedupeScope != "" {
+		d.Scope, d.Digest = e.DedupeScope, e.digest()
 	}
 	if err := t.definition().encodeAny(ctx, one, value); err != nil {
 		defer one.free()
 		return nil, one.over(err)
 	}
 	return one, nil
+}
+
+// scopeLimit is how many bytes a scope has at most.
+const scopeLimit = 100
+
+// digest stands for the type and the payload of an event as they were given. The payload is valid.
+func (e *JSONEvent) digest() [sha256.Size]byte {
+	var value any
+	d := json.NewDecoder(bytes.NewReader(e.Payload))
+	d.UseNumber()
+	d.Decode(&value)
+	plain, _ := json.Marshal(value) // sorts the keys
+	return sha256.Sum256(append([]byte(e.Type+"\x00"), plain...))
 }
 
 // encodeAny is [encode] for the only event of a batch.
@@ -122,7 +150,8 @@ func (b *batch) itemError(err error) error {
 		return err
 	}
 	i := slices.IndexFunc(b.records, func(r engine.Record) bool {
-		return r.Type == conflict.EventType && r.Dedupe != nil && r.Dedupe.Key == conflict.Key
+		// The first event of the key may be one of these, too.
+		return r.Type == conflict.EventType && r.Dedupe != nil && r.Dedupe.Key == conflict.Key && r.ID != conflict.First
 	})
 	if i < 0 {
 		return err

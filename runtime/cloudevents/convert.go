@@ -29,11 +29,12 @@ var sameMeaning = map[string]string{
 // incoming returns what the bus stores of a CloudEvent.
 func incoming(catalogue *runtime.Catalogue, e *Event) (runtime.JSONEvent, error) {
 	names := catalogue.CloudEvents()
-	t := catalogue.OutsideType(e.Type)
-	if t == nil {
+	name := catalogue.InsideName(e.Type)
+	if name == "" {
 		return runtime.JSONEvent{}, &UnknownTypeError{Type: e.Type, Prefix: names.TypePrefix}
 	}
-	stored := runtime.JSONEvent{Type: t.Name(), Payload: e.Data, Metadata: map[string]string{}, DedupeKey: keyOf(e)}
+	t := catalogue.Lookup(name)
+	stored := runtime.JSONEvent{Type: name, Payload: e.Data, Metadata: map[string]string{}, DedupeKey: keyOf(e), DedupeScope: keyScope}
 	if e.Data == nil {
 		stored.Payload = []byte("{}")
 	}
@@ -56,6 +57,10 @@ func incoming(catalogue *runtime.Catalogue, e *Event) (runtime.JSONEvent, error)
 	})
 	return stored, nil
 }
+
+// keyScope is that of the dedupe keys of events that were received: source and id are one event, whatever its
+// type.
+const keyScope = "cloudevents"
 
 // keyOf returns the dedupe key of an event. It is a digest of source and id with their lengths,
 // so that no two events have one because the end of a source looks like the beginning of an id.

@@ -66,9 +66,8 @@ func OnRefusal(f func(r *http.Request, refusal *Refusal)) ReceiveOption {
 // It answers 202 when all events of the request are stored, on disk. Otherwise none of them is,
 // and the answer is a problem of RFC 9457 that says what is wrong with which event; see [Refusal].
 // A sender can repeat a request as often as it likes: an event that was stored within the window
-// of dedupe keys ([runtime.WithDedupeWindow], 24 hours by default) is not stored again. Which one
-// it is depends on source, id and event type; an event with these three and another payload is a
-// conflict.
+// of dedupe keys ([runtime.WithDedupeWindow], 24 hours by default) is not stored again. Source and id say
+// which one it is; an event with these two and another type or payload is a conflict.
 //
 // The event type is that of the catalogue for the attribute type ([runtime.CloudEvents]), and the
 // payload is checked as [runtime.Catalogue.Check] does. The attributes are metadata of the event:

@@ -25,7 +25,7 @@ const (
 	KindForbidden   Kind = "forbidden"    // 403: the function of Authorize has refused it
 	KindMethod      Kind = "method"       // 405: it is no POST
 	KindSlow        Kind = "slow"         // 408: the body did not come in time
-	KindConflict    Kind = "conflict"     // 409: an event with this source and id, and another payload, is stored
+	KindConflict    Kind = "conflict"     // 409: an event with this source and id, and another type or payload, is stored
 	KindTooLarge    Kind = "too-large"    // 413: the body, the batch, a payload or the metadata is too large
 	KindMediaType   Kind = "media-type"   // 415: a format of CloudEvents, or of data, other than JSON
 	KindEncoding    Kind = "encoding"     // 415: the body is compressed

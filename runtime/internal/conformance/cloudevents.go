@@ -71,6 +71,74 @@ func (env *Env) TestACloudEventThatIsRepeatedIsStoredOnce(t *testing.T) {
 	})
 }
 
+// Source and id are one event, whatever its type: CloudEvents 1.0.2, attribute source.
+func (env *Env) TestACloudEventIsKnownBySourceAndIDAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.OpenOutside(t)
+		seen := f.allTypes()
+		f.MustStart()
+		handler := cloudevents.Receive(f.Bus)
+		paid, created := sent("1", "com.example.order.paid", `{"order_id":"A"}`), sent("1", "org.example.Users/Created", `{"name":"Ada"}`)
+		for what, test := range map[string]struct {
+			body  string
+			index any
+		}{
+			"later":           {"[" + created + "]", 0.0},
+			"with others":     {"[" + sent("2", "com.example.order.paid", `{"order_id":"A"}`) + "," + created + "]", 1.0},
+			"in one batch":    {"[" + strings.ReplaceAll(paid, `"1"`, `"3"`) + "," + strings.ReplaceAll(created, `"1"`, `"3"`) + "]", 1.0},
+			"of another data": {"[" + sent("4", "com.example.order.paid", `{"order_id":"A"}`) + "," + sent("4", "com.example.order.paid", `{"order_id":"B"}`) + "]", 1.0},
+		} {
+			if status, problem := receives(handler, "", paid); status != http.StatusAccepted {
+				t.Fatal(status, problem)
+			}
+			if status, problem := receives(handler, "-batch", test.body); status != http.StatusConflict || problem["index"] != test.index {
+				t.Errorf("%s: %d %v", what, status, problem)
+			}
+		}
+		// Keys of a program are another matter.
+		_, err := runtime.Publish(t.Context(), f.Bus, UserType, UserCreated{Name: "Eve"}, runtime.WithDedupeKey("cloudevents:1"))
+		Must(t, err)
+		f.wantSeen(seen, `order.paid {"order_id":"A"} `, `user.created {"name":"Eve"} `)
+	})
+}
+
+// noteOf returns a catalogue of one type, of a version and a name.
+func noteOf(version int, name string, aliases ...string) *runtime.Catalogue {
+	spec := runtime.Spec[note]{Name: name, Aliases: aliases, Settings: runtime.DefaultSettings(), Version: version}
+	for v := 1; v < version; v++ {
+		spec.Upcasts = append(spec.Upcasts, runtime.UpcastFrom[note, note](v, func(old note) (note, error) { return note{old.N + 100}, nil }))
+	}
+	return runtime.NewCatalogue(runtime.Define(spec)).WithCloudEvents(runtime.CloudEvents{
+		Source: "https://shop.example", TypePrefix: "com.example.", DataSchema: "https://shop.example/{version}",
+	})
+}
+
+// A sender repeats a request whose answer was lost, and the program has got a new version meanwhile.
+func (env *Env) TestACloudEventIsTheSameAfterItsTypeHasANewVersionOrName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := env.Target(t)
+		body := sent("1", "com.example.note.taken", `{"n": 3}`, `,"dataschema":"https://shop.example/1"`)
+		first := ""
+		for what, catalogue := range []*runtime.Catalogue{noteOf(1, "note.taken"), noteOf(2, "note.taken"), noteOf(3, "memo.written", "note.taken")} {
+			f := env.ReopenWith(t, target, catalogue)
+			seen := f.allTypes()
+			f.MustStart()
+			handler := cloudevents.Receive(f.Bus)
+			if status, problem := receives(handler, "", body); status != http.StatusAccepted {
+				t.Errorf("%d: %d %v", what, status, problem)
+			}
+			if status, _ := receives(handler, "", strings.ReplaceAll(body, "3", "4")); status != http.StatusConflict {
+				t.Errorf("%d: of another payload: %d", what, status)
+			}
+			f.Idle()
+			if first += strings.Join(seen.All(), ","); first != `note.taken {"n":3} ` {
+				t.Errorf("%d: handled were %q", what, first)
+			}
+			f.Stop()
+		}
+	})
+}
+
 func (env *Env) TestOneCloudEventThatIsRefusedKeepsOutItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.OpenOutside(t)

@@ -86,6 +86,8 @@ func (env *Env) TestOneJSONEventThatIsRefusedKeepsOutAll(t *testing.T) {
 			"a payload that is large":  {runtime.JSONEvent{Type: "order.paid", Payload: append([]byte(`{"order_id":"A"}`), long...)}, new(*runtime.PayloadTooLargeError)},
 			"metadata that is large":   {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"A"}`), Metadata: map[string]string{"from": string(long)}}, new(*runtime.PayloadTooLargeError)},
 			"a key that is too long":   {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"A"}`), DedupeKey: string(long)}, new(*runtime.OptionError)},
+			"a scope without a key":    {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"A"}`), DedupeScope: "s"}, new(*runtime.OptionError)},
+			"a scope that is too long": {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"A"}`), DedupeKey: "k", DedupeScope: string(long)}, new(*runtime.OptionError)},
 			"the key of another event": {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"B"}`), DedupeKey: "k"}, new(*runtime.ConflictError)},
 		} {
 			_, err := runtime.PublishJSON(t.Context(), f.Bus, []runtime.JSONEvent{{Type: "user.created", Payload: []byte(`{"name":"Ada"}`)}, refused.event})

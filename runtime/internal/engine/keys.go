@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"bytes"
+	"crypto/sha256"
 
 	"github.com/google/uuid"
 )
@@ -16,7 +16,7 @@ type typeKey struct{ eventType, key string }
 type keyed struct {
 	id      uuid.UUID
 	version int
-	payload []byte
+	digest  [sha256.Size]byte
 }
 
 // Recognise makes a record a Duplicate of an earlier one that has its key, and notes the key
@@ -26,12 +26,12 @@ func (k Keys) Recognise(r *Record) error {
 	if r.Dedupe == nil || r.Duplicate {
 		return nil
 	}
-	at := typeKey{r.Type, r.Dedupe.Key}
+	at := typeKey{r.KeyType(), r.Dedupe.Key}
 	first, known := k[at]
 	switch {
 	case !known:
-		k[at] = keyed{r.ID, max(r.Version, 1), r.Payload}
-	case first.version == max(r.Version, 1) && !bytes.Equal(first.payload, r.Payload):
+		k[at] = keyed{r.ID, r.KeyVersion(), r.KeyDigest()}
+	case first.version == r.KeyVersion() && first.digest != r.KeyDigest():
 		return &ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first.id}
 	default:
 		r.ID, r.Seq, r.Duplicate = first.id, 0, true

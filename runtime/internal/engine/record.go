@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,6 +42,10 @@ type Record struct {
 type Dedupe struct {
 	Key     string
 	Expires time.Time // when the key may be forgotten
+	// Scope is what the key is one of, instead of those of the event's type; empty for the type. Then Digest
+	// tells whether two events are the same, instead of their payloads.
+	Scope  string
+	Digest [sha256.Size]byte
 	// Settled, of a staged record that is no Duplicate, is called once its disposition is
 	// stored, before those who wait for that are woken. With a nil error first is the event
 	// that has the key: the record's own ID, or another one's if the record was dropped for
@@ -48,6 +53,32 @@ type Dedupe struct {
 	// any other error that it can never be stored.
 	// Settled must neither block nor call the log. It may be nil.
 	Settled func(first uuid.UUID, err error)
+}
+
+// KeyType returns the type that the idempotency key of a record belongs to: that of the record or, with a
+// scope, one of the bus's own.
+func (r *Record) KeyType() string {
+	if r.Dedupe.Scope == "" {
+		return r.Type
+	}
+	return string(OwnType) + "keys." + r.Dedupe.Scope
+}
+
+// KeyVersion returns the version of the payload for those who compare. What has different versions cannot be
+// compared.
+func (r *Record) KeyVersion() int {
+	if r.Dedupe.Scope == "" {
+		return max(r.Version, 1)
+	}
+	return 1
+}
+
+// KeyDigest returns what is compared.
+func (r *Record) KeyDigest() [sha256.Size]byte {
+	if r.Dedupe.Scope == "" {
+		return sha256.Sum256(r.Payload)
+	}
+	return r.Dedupe.Digest
 }
 
 // Origin says where an event comes from that was not published. It is for one subscription,

@@ -15,6 +15,7 @@ package memory
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"sync"
 	"time"
@@ -90,7 +91,7 @@ type first struct {
 	id      uuid.UUID
 	seq     int64
 	version int
-	payload string
+	digest  [sha256.Size]byte
 	expires time.Time
 }
 
@@ -227,13 +228,13 @@ func (s *store) recognise(r *engine.Record) error {
 	if r.Dedupe == nil {
 		return nil
 	}
-	for _, name := range s.namesOf(r.Type) {
+	for _, name := range s.namesOf(r.KeyType()) {
 		known, ok := s.keys[dedupeKey{name, r.Dedupe.Key}]
 		if !ok || !known.expires.After(time.Now()) {
 			continue
 		}
 		// Payloads of different versions cannot be compared.
-		if known.version == max(r.Version, 1) && known.payload != string(r.Payload) {
+		if known.version == r.KeyVersion() && known.digest != r.KeyDigest() {
 			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.id}
 		}
 		r.ID, r.Seq, r.Duplicate = known.id, known.seq, true
@@ -255,7 +256,7 @@ func (s *store) insert(records []engine.Record) {
 		stored.Version, stored.Dedupe = max(r.Version, 1), nil
 		s.events[r.Seq] = &stored
 		if r.Dedupe != nil {
-			s.keys[dedupeKey{r.Type, r.Dedupe.Key}] = first{r.ID, r.Seq, stored.Version, string(r.Payload), r.Dedupe.Expires}
+			s.keys[dedupeKey{r.KeyType(), r.Dedupe.Key}] = first{r.ID, r.Seq, r.KeyVersion(), r.KeyDigest(), r.Dedupe.Expires}
 		}
 		if !r.Due.IsZero() {
 			for _, sub := range s.subscriptions {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"time"
 
@@ -86,9 +85,9 @@ func recognise(c *database.Conn, r *engine.Record, now time.Time) error {
 	err := c.Query(selectKey, func(s *sqlite3.Stmt) error {
 		first, seq = database.UUID(s, 0), s.ColumnInt64(1)
 		// Payloads of different versions cannot be compared.
-		same = s.ColumnInt(3) != max(r.Version, 1) || samePayload(r.Payload, s.ColumnRawBlob(2), s.ColumnRawText(4))
+		same = s.ColumnInt(3) != r.KeyVersion() || isSame(r, s.ColumnRawBlob(2), s.ColumnRawText(4))
 		return nil
-	}, r.Type, r.Dedupe.Key, now)
+	}, r.KeyType(), r.Dedupe.Key, now)
 	switch {
 	case err != nil || seq == 0:
 		return err
@@ -104,16 +103,16 @@ const selectKey = `
 	SELECT d.id, d.seq, d.digest, t.version, CASE d.digest WHEN x'' THEN (SELECT payload FROM busgen_log WHERE seq = d.seq) END FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type
 	WHERE t.name = (SELECT name FROM busgen_types WHERE written = ?1 LIMIT 1) AND d.key = ?2 AND d.expires_at > ?3`
 
-// samePayload compares a payload with an event of the file: by the digest, or if it is empty
+// isSame compares a record with an event of the file: by the digest, or if it is empty
 // by the payload. Programs that publish through outbox cannot compute digests, and write JSON with
 // other spaces. What became of an event that was pruned is not known, so it counts as the same.
-func samePayload(payload, digest, stored []byte) bool {
+func isSame(r *engine.Record, digest, stored []byte) bool {
 	if len(digest) > 0 {
-		own := sha256.Sum256(payload)
+		own := r.KeyDigest()
 		return bytes.Equal(own[:], digest)
 	}
 	var a, b bytes.Buffer
-	return stored == nil || json.Compact(&a, payload) == nil && json.Compact(&b, stored) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+	return stored == nil || json.Compact(&a, r.Payload) == nil && json.Compact(&b, stored) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }
 
 // settledKey is what became of a staged event with an idempotency key.

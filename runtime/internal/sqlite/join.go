@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -159,8 +158,13 @@ func join(s statements, r *engine.Record) error {
 		return err
 	}
 	if d := r.Dedupe; d != nil {
-		digest := sha256.Sum256(r.Payload)
-		if err := s.exec(insertKey, typeID, d.Key, r.Seq, r.ID[:], digest[:], d.Expires.UnixMicro()); err != nil {
+		digest, of := r.KeyDigest(), typeID
+		if d.Scope != "" {
+			if of, err = joinScope(s, r.KeyType()); err != nil {
+				return err
+			}
+		}
+		if err := s.exec(insertKey, of, d.Key, r.Seq, r.ID[:], digest[:], d.Expires.UnixMicro()); err != nil {
 			return err
 		}
 	}
@@ -177,7 +181,7 @@ func join(s statements, r *engine.Record) error {
 func joinKey(s statements, r *engine.Record) error {
 	var id, digest, stored []byte
 	var seq, version int64
-	err := s.row(selectKey, []any{r.Type, r.Dedupe.Key, time.Now().UnixMicro()}, &id, &seq, &digest, &version, &stored)
+	err := s.row(selectKey, []any{r.KeyType(), r.Dedupe.Key, time.Now().UnixMicro()}, &id, &seq, &digest, &version, &stored)
 	if errors.Is(err, errNoRow) {
 		return nil
 	}
@@ -188,11 +192,21 @@ func joinKey(s statements, r *engine.Record) error {
 	if err != nil {
 		return err
 	}
-	if version == int64(max(r.Version, 1)) && !samePayload(r.Payload, digest, stored) {
+	if version == int64(r.KeyVersion()) && !isSame(r, digest, stored) {
 		return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first}
 	}
 	r.ID, r.Seq, r.Duplicate = first, seq, true
 	return nil
+}
+
+// joinScope returns the number of the type to which the keys of a scope belong. It has no events, and so no
+// routes.
+func joinScope(s statements, name string) (typeID int64, err error) {
+	if err = s.exec("INSERT OR IGNORE INTO busgen_types (name, written, version) VALUES (?1, ?1, 1)", name); err != nil {
+		return 0, err
+	}
+	err = s.row("SELECT id FROM busgen_types WHERE written = ? AND version = 1", []any{name}, &typeID)
+	return typeID, err
 }
 
 // Holds implements [engine.Joiner].

@@ -1,10 +1,10 @@
 package sqlite
 
 import (
-	"crypto/sha256"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // insertSpecial writes one event that is delayed, or has an idempotency key.
@@ -17,9 +17,14 @@ func (w *writer) insertSpecial(one []logged) error {
 		return err
 	}
 	if d := e.Dedupe; d != nil {
-		digest := sha256.Sum256(e.Payload)
-		err := w.conn.Exec(insertKey, e.typeID, d.Key, e.Seq, e.ID[:], digest[:], d.Expires)
-		if err != nil {
+		digest, of := e.KeyDigest(), e.typeID
+		if d.Scope != "" {
+			var err error
+			if of, err = declareType(w.conn, typenames.Key{Name: e.KeyType()}); err != nil {
+				return err
+			}
+		}
+		if err := w.conn.Exec(insertKey, of, d.Key, e.Seq, e.ID[:], digest[:], d.Expires); err != nil {
 			return err
 		}
 	}

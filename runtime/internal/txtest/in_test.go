@@ -192,9 +192,23 @@ func TestTheOptionsOfPublishWorkInATransactionOfTheProgram(t *testing.T) {
 		f.must(err)
 		_, err = runtime.PublishBatch(t.Context(), runtime.In(f.Bus, tx.x), bookedType, []booking{{Account: 6}, {Account: 7}})
 		f.must(err)
+		// A key of others, whose space the file does not know yet.
+		scoped := []runtime.JSONEvent{{Type: bookedType.Name(), Payload: []byte(`{"account":4,"amount":1}`), DedupeKey: "a", DedupeScope: "others"}}
+		for i := range 2 {
+			receipts, err := runtime.PublishJSON(t.Context(), runtime.In(f.Bus, tx.x), scoped)
+			f.must(err)
+			if receipts[0].Duplicate != (i == 1) {
+				t.Errorf("with a key of a scope: %+v", receipts[0])
+			}
+		}
 		f.must(tx.finish(true))
+		receipts, err := runtime.PublishJSON(t.Context(), f.Bus, scoped)
+		f.must(err)
+		if !receipts[0].Duplicate {
+			t.Errorf("with a key of a scope, which a transaction has used: %+v", receipts[0])
+		}
 		began := time.Now()
-		for i, account := range []int{3, 6, 7, 5} {
+		for i, account := range []int{3, 6, 7, 4, 5} {
 			e := <-seen
 			if e.Payload.Account != account {
 				t.Errorf("handled as number %d was %+v", i, e)

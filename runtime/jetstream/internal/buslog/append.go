@@ -209,13 +209,13 @@ func (l *Log) keySubject(eventType, name string) string {
 // keyMsg returns the message that keeps the idempotency key of a record. The record has
 // been looked up: what is known of the key is expired.
 func (l *Log) keyMsg(r *engine.Record) (*stream.Msg, error) {
-	digest := sha256.Sum256(r.Payload)
-	data, err := json.Marshal(key{ID: r.ID, Version: max(r.Version, 1), Digest: digest[:], Expires: r.Dedupe.Expires})
+	digest := r.KeyDigest()
+	data, err := json.Marshal(key{ID: r.ID, Version: r.KeyVersion(), Digest: digest[:], Expires: r.Dedupe.Expires})
 	if err != nil {
 		return nil, err
 	}
 	return &stream.Msg{
-		Subject: l.keySubject(r.Type, r.Dedupe.Key), Data: data, Only: true, Expect: stream.Expecting(0), TTL: max(time.Until(r.Dedupe.Expires), time.Second),
+		Subject: l.keySubject(r.KeyType(), r.Dedupe.Key), Data: data, Only: true, Expect: stream.Expecting(0), TTL: max(time.Until(r.Dedupe.Expires), time.Second),
 	}, nil
 }
 
@@ -238,7 +238,7 @@ func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
 		return nil
 	}
 	l.mu.Lock()
-	names := l.registry.namesOf(r.Type)
+	names := l.registry.namesOf(r.KeyType())
 	l.mu.Unlock()
 	for _, name := range names {
 		known, seq, err := l.lookUp(ctx, name, r.Dedupe.Key)
@@ -249,7 +249,7 @@ func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
 			continue
 		}
 		// Payloads of different versions cannot be compared.
-		if digest := sha256.Sum256(r.Payload); known.Version == max(r.Version, 1) && len(known.Digest) > 0 && !bytes.Equal(known.Digest, digest[:]) {
+		if digest := r.KeyDigest(); known.Version == r.KeyVersion() && len(known.Digest) > 0 && !bytes.Equal(known.Digest, digest[:]) {
 			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
 		}
 		r.ID, r.Seq, r.Duplicate = known.ID, seq, true
