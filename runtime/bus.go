@@ -214,6 +214,11 @@ func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 			}
 		}
 	}
+	for _, s := range catalogue.patterns {
+		if s.Group == "" {
+			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: s.pattern(), Aliases: s.Aliases})
+		}
+	}
 	for _, g := range catalogue.groups {
 		consumers = append(consumers, g.spec())
 	}

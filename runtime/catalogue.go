@@ -113,6 +113,7 @@ type Catalogue struct {
 	types    []AnyEventType
 	named    map[string]AnyEventType // by name and by alias
 	declared map[string]declared     // by name of the subscription
+	patterns []PatternSubscription   // in the order of the catalogue file
 	groups   []*declaredGroup        // whose members are declared, in the order of their first members
 	limits   []Limit
 	outside  CloudEvents       // what the event types are called there
@@ -146,10 +147,12 @@ func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 	return nil
 }
 
-// declared is a declared subscription and the event type it is for.
+// declared is a declared subscription.
 type declared struct {
 	DeclaredSubscription
-	eventType string
+	pattern   string          // the event type that it is for or, byPattern, patterns with blanks between them
+	byPattern bool            // it is a [PatternSubscription], whose settings are those of the event types with the override
+	override  func(*Settings) // nil for none
 }
 
 // NewCatalogue returns the catalogue of the given types. It panics if two of
@@ -167,9 +170,9 @@ func NewCatalogue(types ...AnyEventType) *Catalogue {
 		}
 		for _, s := range t.Subscriptions() {
 			if other, taken := c.declared[s.Name]; taken {
-				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.eventType, t.Name(), s.Name))
+				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.pattern, t.Name(), s.Name))
 			}
-			c.declared[s.Name] = declared{s, t.Name()}
+			c.declared[s.Name] = declared{DeclaredSubscription: s, pattern: t.Name()}
 			c.addToGroup(s, t.Name())
 		}
 		for _, s := range t.Schedules() {
@@ -179,12 +182,17 @@ func NewCatalogue(types ...AnyEventType) *Catalogue {
 			schedules[s.Name] = t.Name()
 		}
 	}
+	c.checkGroups("runtime.NewCatalogue")
+	return c
+}
+
+// checkGroups panics if a group has the name of a subscription.
+func (c *Catalogue) checkGroups(function string) {
 	for _, g := range c.groups {
 		if other, taken := c.declared[g.name]; taken {
-			panic(fmt.Sprintf("runtime.NewCatalogue: %s declares a subscription %q, and there is a group of this name", other.eventType, g.name))
+			panic(fmt.Sprintf("%s: %s declares a subscription %q, and there is a group of this name", function, other.pattern, g.name))
 		}
 	}
-	return c
 }
 
 // checked returns the payload of the newest version that JSON stands for, if Check takes it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -103,7 +104,7 @@ func (b *Bus) joinEphemeral(s *Subscription) error {
 
 // watch makes the consumer begin at the end of the log.
 func (f *feed) watch() error {
-	watch, err := f.bus.log.Watch(context.Background(), engine.WatchSpec{Types: []string{(*f.members.Load())[0].pattern}, Deliverable: true})
+	watch, err := f.bus.log.Watch(context.Background(), engine.WatchSpec{Types: strings.Fields((*f.members.Load())[0].pattern), Deliverable: true})
 	if err != nil {
 		return err
 	}

@@ -42,11 +42,11 @@ type declaredGroup struct {
 	name    string
 	aliases []string
 	members []string // in the order of the catalogue, in which they handle an event
-	types   []string // that they are for
+	types   []string // that they are for, or patterns of them
 }
 
-// addToGroup makes a declared subscription of an event type a member of its group.
-func (c *Catalogue) addToGroup(s DeclaredSubscription, eventType string) {
+// addToGroup makes a declared subscription of event types a member of its group.
+func (c *Catalogue) addToGroup(s DeclaredSubscription, patterns ...string) {
 	if s.Group == "" {
 		return
 	}
@@ -56,8 +56,10 @@ func (c *Catalogue) addToGroup(s DeclaredSubscription, eventType string) {
 		c.groups = append(c.groups, g)
 	}
 	g.members = append(g.members, s.Name)
-	if !slices.Contains(g.types, eventType) {
-		g.types = append(g.types, eventType)
+	for _, pattern := range patterns {
+		if !slices.Contains(g.types, pattern) {
+			g.types = append(g.types, pattern)
+		}
 	}
 	for _, alias := range s.GroupAliases {
 		if !slices.Contains(g.aliases, alias) {
@@ -181,7 +183,7 @@ func (s *Subscription) overrides(base Settings) *subscribeConfig {
 	if !known {
 		return &s.config
 	}
-	own, all := s.bus.tuning.ofDeclared(d.DeclaredSubscription), s.config
+	own, all := s.bus.tuning.ofDeclared(d, base), s.config
 	all.retry = append(retryOverrides(base.Retry, own.Retry), all.retry...)
 	overridden(&all.expiresAfter, base.ExpiresAfter, own.ExpiresAfter)
 	overridden(&all.maxSnoozes, base.MaxSnoozes, own.MaxSnoozes)

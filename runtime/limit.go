@@ -238,6 +238,14 @@ func (c *Catalogue) checkLimits(limits map[string]Limit) error {
 				return fmt.Errorf("subscription %q: %w", s.Name, err)
 			}
 		}
+		for _, s := range c.patterns {
+			if !s.Covers(t) {
+				continue
+			}
+			if err := checkUses(t, s.For(t).Limits, limits); err != nil {
+				return fmt.Errorf("subscription %q: %w", s.Name, err)
+			}
+		}
 	}
 	return nil
 }

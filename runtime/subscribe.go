@@ -26,7 +26,7 @@ type Subscription struct {
 	bus       *Bus
 	name      string
 	pattern   string
-	glob      glob.Pattern           // over event types of the catalogue
+	globs     glob.Set               // over event types of the catalogue
 	dead      bool                   // it is for the dead letters of the event type
 	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig
@@ -85,7 +85,7 @@ func (t *eventType) payloadFor(s *Subscription, a *dispatch.Attempt) (payload an
 }
 
 // SubscribeNamespace calls handler for every event of the catalogue whose type
-// matches pattern, such as order.*. I is an interface that the payloads of all
+// matches pattern, such as order.*, or one of several with blanks between them. I is an interface that the payloads of all
 // those types implement; generated code has a sealed one for each namespace, so
 // that a handler can switch over exactly its events. A pattern that matches another
 // type is refused.
@@ -120,7 +120,7 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 // SubscribePattern calls handler with the stored JSON of every event whose type
 // matches pattern: segments separated by dots, where * alone stands for
 // everything, a * at the end for one or more segments and any other * for
-// exactly one.
+// exactly one. Several patterns have blanks between them.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
 	takes := anyHandler(handler)
@@ -188,8 +188,11 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	if s.dead {
 		over = over[len(engine.DeadType("")):]
 	}
-	if s.glob, err = glob.Parse(over); err != nil {
+	if s.globs, err = glob.ParseSet(over); err != nil {
 		return nil, s.refuse(err.Error())
+	}
+	if !s.dead {
+		s.pattern = s.globs.String()
 	}
 
 	b := s.bus
@@ -275,7 +278,7 @@ func nameProblem(name string) string {
 // Name returns the durable name, or the label of an [Ephemeral] subscription.
 func (s *Subscription) Name() string { return s.name }
 
-// Pattern returns the event type, or the pattern of event types, it is for.
+// Pattern returns the event type, or the pattern of event types, it is for. Several have blanks between them.
 func (s *Subscription) Pattern() string { return s.pattern }
 
 // Group returns the name of the group it is a member of, or "".

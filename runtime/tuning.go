@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -31,12 +30,12 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 	c := s.bus.catalogue
 	declared, known := c.declared[s.name]
 	known = known && !s.config.ephemeral // whose name is a label
-	if known && declared.eventType != s.pattern {
-		return nil, s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.eventType, s.pattern))
+	if known && declared.pattern != s.pattern {
+		return nil, s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.pattern, s.pattern))
 	}
 	f := &inForce{types: map[string]Settings{}, compile: map[string]*dispatch.Settings{}}
 	for _, t := range c.types {
-		if !s.covers(t.Name()) {
+		if !s.isFor(t) {
 			continue
 		}
 		if s.fits != nil && !s.fits(t.definition().zero()) {
@@ -45,7 +44,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		settings := tuning.of(t)
 		if known {
 			base := max(settings.Concurrency, 1)
-			settings = tuning.ofDeclared(declared.DeclaredSubscription)
+			settings = tuning.ofDeclared(declared, settings)
 			if own := max(settings.Concurrency, 1); declared.Group != "" && own != base {
 				f.asked = own
 			}
@@ -71,7 +70,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		if len(f.types) == 0 {
 			f.breaker = settings.Breaker
 		} else if f.breaker != settings.Breaker {
-			f.breaker = breaker.Default().With(s.config.breaker...)
+			f.breaker = s.mixedBreaker(tuning, declared)
 		}
 		name := t.Name()
 		if s.dead {
@@ -83,14 +82,34 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 	if len(f.types) > 0 {
 		return f, nil
 	}
-	if p, err := glob.Parse(s.pattern); err != nil || p.Literal() {
+	if s.globs.Literal() {
 		return nil, &UnknownTypeError{EventType: s.pattern}
 	}
 	return nil, s.refuse(fmt.Sprintf("no event type of the catalogue matches %s", s.pattern))
 }
 
-// covers tells whether the subscription is for an event type of the catalogue.
-func (s *Subscription) covers(eventType string) bool { return s.glob.Match(eventType) }
+// covers tells whether the subscription is for an event type, which the catalogue may not have.
+func (s *Subscription) covers(eventType string) bool {
+	if t := s.bus.catalogue.Lookup(eventType); t != nil {
+		return s.isFor(t)
+	}
+	return s.globs.Match(eventType)
+}
+
+// isFor tells whether the subscription is for an event type: the log matches it by all its names. One that had a
+// matching name before may have a payload that the handler does not take.
+func (s *Subscription) isFor(t AnyEventType) bool {
+	return s.globs.Match(t.Name()) || slices.ContainsFunc(t.Aliases(), s.globs.Match) && (s.fits == nil || s.fits(t.definition().zero()))
+}
+
+// mixedBreaker returns the settings of the breaker of a subscription whose event types have different ones.
+func (s *Subscription) mixedBreaker(tuning Tuning, d declared) breaker.Policy {
+	settings := Settings{Breaker: breaker.Default()}
+	if d.override != nil && !s.config.ephemeral {
+		settings = tuning.ofDeclared(d, DefaultSettings())
+	}
+	return settings.Breaker.With(s.config.breaker...)
+}
 
 // over returns the settings with the overrides of a subscription.
 func (c *subscribeConfig) over(s Settings) Settings {
@@ -172,6 +191,9 @@ func (s *Subscription) put(f *inForce) {
 type Tuning struct {
 	Types         map[string]Settings
 	Subscriptions map[string]Settings
+	// Patterns are those of [PatternSubscription], by name: each changes the settings of an event type to those
+	// of the subscription, instead of its Override. Nil changes nothing. They must give the same result each time.
+	Patterns map[string]func(*Settings)
 	// Limits are limits of the catalogue, by name, with other numbers: AtOnce, Rate, Per, Burst, Wait
 	// and Lax. An AtOnce or a Rate cannot be added or removed, and Hold and the name not
 	// changed. A limit from [WithLimit] stays as it is.
@@ -185,7 +207,18 @@ func (t Tuning) of(eventType AnyEventType) Settings {
 	return eventType.Settings()
 }
 
-func (t Tuning) ofDeclared(d DeclaredSubscription) Settings {
+// ofDeclared returns the settings of a declared subscription for an event type that has the settings base.
+func (t Tuning) ofDeclared(d declared, base Settings) Settings {
+	if d.byPattern {
+		override := d.override
+		if tuned, ok := t.Patterns[d.Name]; ok {
+			override = tuned
+		}
+		if override != nil {
+			override(&base)
+		}
+		return base
+	}
 	if settings, ok := t.Subscriptions[d.Name]; ok {
 		return settings
 	}
@@ -220,18 +253,23 @@ func (b *Bus) Tune(t Tuning) error {
 		}
 	}
 	for name, settings := range t.Subscriptions {
-		if _, known := b.catalogue.declared[name]; !known {
+		if d, known := b.catalogue.declared[name]; !known || d.byPattern {
 			return fmt.Errorf("the catalogue of this bus declares no subscription %q", name)
 		}
 		if err := settings.Validate(); err != nil {
 			return fmt.Errorf("the settings of subscription %q: %w", name, err)
 		}
 	}
+	for name := range t.Patterns {
+		if d, known := b.catalogue.declared[name]; !known || !d.byPattern {
+			return fmt.Errorf("the catalogue of this bus declares no subscription %q for patterns", name)
+		}
+	}
 	limits, err := b.tunedLimits(t.Limits)
 	if err != nil {
 		return err
 	}
-	t = Tuning{Types: types, Subscriptions: maps.Clone(t.Subscriptions), Limits: maps.Clone(t.Limits)}
+	t = Tuning{Types: types, Subscriptions: maps.Clone(t.Subscriptions), Patterns: maps.Clone(t.Patterns), Limits: maps.Clone(t.Limits)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {

@@ -24,7 +24,8 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 	if c.Part != nil {
 		return constructs
 	}
-	return append(constructs, subscribeAll())
+	constructs = append(constructs, subscribeAll())
+	return append(constructs, patternSubscriptions(c)...)
 }
 
 // subscriptionNames emits

@@ -278,6 +278,42 @@ events:
   a.c: {}`,
 			want: []string{"note backward: expires_after is 1h0m0s and was 2h0m0s [expires-sooner]"},
 		},
+		"subscriptions for patterns that change": {
+			before: `
+events:
+  a.b: {}
+  a.c: { subscriptions: { y: {}, z: {} } }
+  b.b: {}
+subscriptions:
+  gone: { pattern: "*" }
+  kept: { aliases: [old, older], pattern: [a.*, b.b], expires_after: 2h }
+  typed: { pattern: a.*, group: g }
+  same: { pattern: a.* }
+groups: { g: {} }`,
+			after: `
+events:
+  a.b: {}
+  a.c: { subscriptions: { typed: { group: g } } }
+  c.b: { aliases: [b.b] }
+  a.new: {}
+subscriptions:
+  kept: { aliases: [old], pattern: [a.c, a.new, c.b], expires_after: 1h }
+  y: { pattern: "*" }
+  z: { pattern: a.b }
+  same: { pattern: [a.*] }
+groups: { g: {} }`,
+			want: []string{
+				"note forward: event a.new is new [event-added]",
+				"warning backward: subscription gone for * is gone [subscription-removed]",
+				"error backward: subscription typed is now of event a.c, and was also for a.b [subscription-moved]",
+				"warning backward: alias older of subscription kept is gone [alias-removed]",
+				"warning backward: subscription kept for a.c a.new c.b is no longer for a.b [subscription-narrowed]",
+				"note backward: expires_after is 1h0m0s and was 2h0m0s [expires-sooner]",
+				"note backward: subscription y for * is also for a.b, c.b, which it was not before [subscription-widened]",
+				"warning backward: subscription z for a.b is no longer for a.c [subscription-narrowed]",
+				"note backward: subscription z for a.b is also for a.b, which it was not before [subscription-widened]",
+			},
+		},
 		"a subscription of an event that is gone": {
 			before: `
 events:

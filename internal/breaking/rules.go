@@ -21,7 +21,7 @@ func Rules() []Rule {
 		fieldAdded, fieldRemoved, fieldRenamed, fieldRequired, fieldOptional, wasRemoved, wasMoved, reservedRemoved,
 		typeChanged, customChanged, enumValueRemoved, enumValueAdded, enumRenumbered, variantRemoved, variantAdded, discriminatorChanged,
 		constraintTightened, defaultChanged, partitionChanged, dedupeChanged, expiresSooner,
-		subscriptionRemoved, subscriptionMoved, subscriptionRegrouped,
+		subscriptionRemoved, subscriptionMoved, subscriptionNarrowed, subscriptionWidened, subscriptionRegrouped,
 		scheduleRemoved, scheduleMoved,
 		StoredRows,
 	}

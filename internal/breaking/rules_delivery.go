@@ -74,6 +74,51 @@ events:
   order.paid: { subscriptions: { send-invoice: {} } }`,
 }
 
+var subscriptionNarrowed = Rule{
+	Rule: rules.SubscriptionNarrowed, Direction: diag.Backward,
+	Before: `
+events:
+  order.placed: {}
+  order.line.added: {}
+subscriptions:
+  to-erp: { pattern: order.* }`,
+	Bad: `
+events:
+  order.placed: {}
+  order.line.added: {}
+subscriptions:
+  to-erp: { pattern: order.placed }`,
+	Good: `
+events:
+  order.placed: {}
+  line.added: { aliases: [order.line.added] }
+subscriptions:
+  copy-to-erp: { aliases: [to-erp], pattern: [order.placed, line.*] }`,
+}
+
+var subscriptionWidened = Rule{
+	Rule: rules.SubscriptionWidened, Direction: diag.Backward,
+	Before: `
+events:
+  order.placed: {}
+  order.paid: {}
+subscriptions:
+  to-erp: { pattern: order.placed }`,
+	Bad: `
+events:
+  order.placed: {}
+  order.paid: {}
+subscriptions:
+  to-erp: { pattern: order.* }`,
+	Good: `
+events:
+  order.placed: {}
+  order.paid: {}
+  order.sent: {}
+subscriptions:
+  to-erp: { pattern: [order.placed, order.sent] }`,
+}
+
 var scheduleRemoved = Rule{
 	Rule: rules.ScheduleRemoved, Direction: diag.Backward,
 	Before: `

@@ -8,18 +8,46 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// A declared is a subscription with its event.
+// A declared is a subscription with its event or its patterns.
 type declared struct {
 	*catalog.Subscription
-	event *catalog.Event
+	event   *catalog.Event               // nil for one with patterns
+	pattern *catalog.PatternSubscription // nil for that of an event
+}
+
+// of says for which events the subscription is.
+func (d declared) of() string {
+	if d.event == nil {
+		return "for " + d.pattern.Pattern()
+	}
+	return "of event " + d.event.Name.V
+}
+
+// subject is the event that findings are about, or else the patterns.
+func (d declared) subject() string {
+	if d.event == nil {
+		return d.pattern.Pattern()
+	}
+	return d.event.Name.V
+}
+
+// place is the first part of the keys of findings about the subscription.
+func (d declared) place() string {
+	if d.event == nil {
+		return "*"
+	}
+	return d.event.Name.V
 }
 
 func subscriptionsOf(c *catalog.Catalogue) []declared {
 	var all []declared
 	for _, e := range c.Events {
 		for _, s := range e.Subscriptions {
-			all = append(all, declared{s, e})
+			all = append(all, declared{s, e, nil})
 		}
+	}
+	for _, s := range c.Subscriptions {
+		all = append(all, declared{&s.Subscription, nil, s})
 	}
 	return all
 }
@@ -39,14 +67,19 @@ func byName(all []declared) map[string]*declared {
 func (c *comparison) allSubscriptions() {
 	after := byName(subscriptionsOf(c.after))
 	for _, old := range subscriptionsOf(c.before) {
-		c.current = c.is[old.event.Name.V]
+		c.current = nil
+		if old.event != nil {
+			c.current = c.is[old.event.Name.V]
+		}
 		now := after[old.Name.V]
 		switch {
 		case now == nil:
-			c.report(draft{rule: subscriptionRemoved, direction: diag.Backward, at: c.formerEvent(), was: old.Name.Pos, subject: old.event.Name.V,
-				key: old.event.Name.V + " " + old.Name.V, message: "subscription " + old.Name.V + " of event " + old.event.Name.V + " is gone",
+			c.report(draft{rule: subscriptionRemoved, direction: diag.Backward, at: c.formerEvent(), was: old.Name.Pos, subject: old.subject(),
+				key: old.place() + " " + old.Name.V, message: "subscription " + old.Name.V + " " + old.of() + " is gone",
 				hint: "if it was renamed, add aliases: [" + old.Name.V + "] to its new name; if not, " + c.withoutIt(old)})
 			continue
+		case old.pattern != nil || now.pattern != nil:
+			c.otherPatterns(old, *now)
 		case now.event != c.current:
 			c.report(draft{rule: subscriptionMoved, direction: diag.Both, at: now.Name.Pos, was: old.Name.Pos, subject: now.event.Name.V,
 				key: now.Name.V + " " + old.event.Name.V + "->" + now.event.Name.V, message: fmt.Sprintf("subscription %s is for event %s, and was for event %s", now.Name.V, now.event.Name.V, old.event.Name.V),
@@ -55,12 +88,11 @@ func (c *comparison) allSubscriptions() {
 		c.regrouped(old, *now)
 		for _, alias := range old.Aliases {
 			if after[alias.V] == nil {
-				c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: now.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
-					key: now.event.Name.V + " " + now.Name.V + " " + alias.V, message: "alias " + alias.V + " of subscription " + now.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
+				c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: now.Name.Pos, was: alias.Pos, subject: now.subject(),
+					key: now.place() + " " + now.Name.V + " " + alias.V, message: "alias " + alias.V + " of subscription " + now.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
 			}
 		}
-		c.current = now.event
-		c.expiry(old.Settings, now.Settings)
+		c.expiries(old, *now)
 	}
 }
 
@@ -100,8 +132,8 @@ func (c *comparison) regrouped(old, now declared) {
 		c.groupAliases(old, now)
 		return
 	}
-	c.report(draft{rule: subscriptionRegrouped, direction: diag.Backward, at: at, was: old.Name.Pos, subject: now.event.Name.V,
-		key: now.event.Name.V + " " + now.Name.V + " " + place + "->" + to, message: fmt.Sprintf("subscription %s of event %s is %s, and was %s", now.Name.V, now.event.Name.V, is, former),
+	c.report(draft{rule: subscriptionRegrouped, direction: diag.Backward, at: at, was: old.Name.Pos, subject: now.subject(),
+		key: now.place() + " " + now.Name.V + " " + place + "->" + to, message: fmt.Sprintf("subscription %s %s is %s, and was %s", now.Name.V, now.of(), is, former),
 		hint: hint})
 }
 
@@ -112,8 +144,8 @@ func (c *comparison) groupAliases(old, now declared) {
 	}
 	for _, alias := range old.Group.Aliases {
 		if !takesPlace(now.Group.Name, now.Group.Aliases, alias.V) {
-			c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: now.Group.Name.Pos, was: alias.Pos, subject: now.event.Name.V,
-				key: now.event.Name.V + " " + now.Group.Name.V + " " + alias.V, message: "alias " + alias.V + " of group " + now.Group.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
+			c.report(draft{rule: aliasRemoved, direction: diag.Backward, at: now.Group.Name.Pos, was: alias.Pos, subject: now.subject(),
+				key: now.place() + " " + now.Group.Name.V + " " + alias.V, message: "alias " + alias.V + " of group " + now.Group.Name.V + " is gone", hint: "keep it until every file was opened with the new name"})
 		}
 	}
 }

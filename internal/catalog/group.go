@@ -7,22 +7,3 @@ type Group struct {
 	Doc     string
 	Aliases []Value[string] // the durable names it had before
 }
-
-// Member is a subscription with its event.
-type Member struct {
-	*Subscription
-	Event *Event
-}
-
-// Members returns the members of a group, in the order in which they handle an event.
-func (c *Catalogue) Members(g *Group) []Member {
-	var all []Member
-	for _, e := range c.Events {
-		for _, s := range e.Subscriptions {
-			if s.Group != nil && s.Group.Name.V == g.Name.V {
-				all = append(all, Member{s, e})
-			}
-		}
-	}
-	return all
-}

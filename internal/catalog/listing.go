@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/busgen/busgen/internal/diag"
@@ -133,4 +135,23 @@ func (s Settings) PolicyFor(rule *ErrorRule) retry.Policy {
 		p.MaxAttempts = 1
 	}
 	return p
+}
+
+// Own returns the settings of s that are written, for settings that inherit nothing: those of a [PatternSubscription].
+func (s Settings) Own() []Setting {
+	var own []Setting
+	for _, setting := range s.List() {
+		if setting.Pos.IsKnown() {
+			own = append(own, setting)
+		}
+	}
+	switchedOn := func(key string, off Value[bool]) {
+		within := func(setting Setting) bool { return strings.HasPrefix(setting.Key, key) }
+		if off.Written() && !slices.ContainsFunc(own, within) {
+			own = append(own, Setting{key, struct{}{}, off.Pos})
+		}
+	}
+	switchedOn("breaker", s.Breaker.Off)
+	switchedOn("redrive", s.Redrive.Off)
+	return own
 }

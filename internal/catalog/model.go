@@ -33,13 +33,15 @@ type Catalogue struct {
 	TestKit    bool          // a package for tests is generated, too
 	Types      []*Type       // those of `types:` in the order of Files, then those in place
 	Events     []*Event      // in the order of Files
-	Groups     []*Group      // of subscriptions, in the order of their first members
-	Schedules  []*Schedule   // in the order of Files
-	Limits     []*Limit      // in the order of Files
-	Namespaces []*Namespace  // sorted by name
-	Packages   []*Package    // those below that of the root, in the order of Files
-	Imports    []*Package    // the catalogues whose types it can use, in file order
-	Imported   []*Type       // the types of other catalogues that its own are made of, sorted by name
+	// Subscriptions are those of `subscriptions:` at the top level, in the order of Files.
+	Subscriptions []*PatternSubscription
+	Groups        []*Group     // of subscriptions, in the order of their first members
+	Schedules     []*Schedule  // in the order of Files
+	Limits        []*Limit     // in the order of Files
+	Namespaces    []*Namespace // sorted by name
+	Packages      []*Package   // those below that of the root, in the order of Files
+	Imports       []*Package   // the catalogues whose types it can use, in file order
+	Imported      []*Type      // the types of other catalogues that its own are made of, sorted by name
 	// ErrorClasses are the classes for which some `errors:` has a rule, in the
 	// order in which the file names them first.
 	ErrorClasses []*ErrorClass
@@ -284,7 +286,8 @@ type Event struct {
 	// Subscriptions are the durable names that exist from the moment a bus is
 	// opened, in file order.
 	Subscriptions []*Subscription
-	Schedules     []*Schedule // that publish it, in the order of the files
+	Patterns      []*PatternSubscription // those at the top level that are for it
+	Schedules     []*Schedule            // that publish it, in the order of the files
 	// PartitionBy names the payload field whose value orders deliveries;
 	// nil without one. It is a required field of a scalar kind.
 	PartitionBy *Field
@@ -323,7 +326,8 @@ type Example struct {
 	Pos  diag.Position
 }
 
-// Subscription is an entry of an event's `subscriptions:`. Its name is unique in the catalogue.
+// Subscription is an entry of an event's `subscriptions:`, or a part of a [PatternSubscription]. Its name is unique in
+// the catalogue.
 type Subscription struct {
 	Name    Value[string] // send-receipt; the durable name
 	GoName  string        // of the constant, including the event: OnOrderPlacedSendReceipt

@@ -105,6 +105,11 @@ type Redrive struct {
 	Max     Value[int]
 }
 
+// BuiltinRedrive is switched off. Its other values apply when a catalogue switches it on.
+func BuiltinRedrive() Redrive {
+	return Redrive{Off: Value[bool]{V: true}, Every: Value[time.Duration]{V: time.Hour}, Max: Value[int]{V: 3}}
+}
+
 // ErrorRule says what errors of one class mean. Either Permanent is true or Retry
 // holds what is different for them; fields of it without a position are those
 // of the event.

@@ -32,7 +32,7 @@ func (c *Catalogue) In(p *Package, importPath string) *Catalogue {
 		}
 	}
 	if p != nil {
-		view.Package = p.Name
+		view.Package, view.Subscriptions = p.Name, nil
 		view.ErrorClasses = classesOf(c.ErrorClasses, view.Events)
 		view.Limits = limitsOf(c.Limits, view.Events)
 	}
@@ -77,7 +77,7 @@ func classesOf(all []*ErrorClass, events []*Event) []*ErrorClass {
 	}
 	for _, e := range events {
 		note(e.Settings)
-		for _, s := range e.Subscriptions {
+		for _, s := range e.Declared() {
 			note(s.Settings)
 		}
 	}
@@ -94,7 +94,7 @@ func limitsOf(all []*Limit, events []*Event) []*Limit {
 	}
 	for _, e := range events {
 		note(e.Settings)
-		for _, s := range e.Subscriptions {
+		for _, s := range e.Declared() {
 			note(s.Settings)
 		}
 	}

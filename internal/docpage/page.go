@@ -20,6 +20,8 @@ type view struct {
 	Types   []typeView
 	Flow    *flow // nil if no subscription is declared
 	Without int   // events for which none is
+	// Patterns are the subscriptions for patterns.
+	Patterns []patternView
 }
 
 type count struct {
@@ -73,11 +75,23 @@ type oldView struct {
 
 type subscriptionView struct {
 	Name, ID, GoName string
+	Of               string    // the ID of the entry of one for patterns, in the list of an event
+	Patterns         []string  // likewise
 	Group            *memberOf // nil for one that is in none
 	Formerly         []string
 	Doc              []paragraph
 	Delivery         delivery
 	Same             bool // delivered as the event is
+}
+
+// A patternView is the entry of a subscription for patterns. What its deliveries are like is with each event.
+type patternView struct {
+	Name, ID, GoName string
+	Patterns         []string
+	Events           []typePart
+	Group            *memberOf
+	Formerly         []string
+	Doc              []paragraph
 }
 
 // memberOf is the group of a subscription.
@@ -134,9 +148,13 @@ func viewOf(c *catalog.Catalogue, title string) view {
 		v.add(eventViewOf(c, e))
 		subscriptions += len(e.Subscriptions)
 		schedules += len(e.Schedules)
-		if len(e.Subscriptions) == 0 {
+		if len(e.Declared()) == 0 {
 			v.Without++
 		}
+	}
+	for _, s := range c.Subscriptions {
+		v.Patterns = append(v.Patterns, patternViewOf(s))
+		subscriptions++
 	}
 	users := usersOf(c)
 	types := typesOf(c)
@@ -214,9 +232,13 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 			Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: e.InGo(s.GoName), Doc: paragraphs(s.Doc), Formerly: texts(s.Aliases),
 			Delivery: own, Same: own.equal(v.Delivery),
 		})
-		if s.Group != nil {
-			v.Subscriptions[len(v.Subscriptions)-1].Group = &memberOf{s.Group.Name.V, texts(s.Group.Aliases), paragraphs(s.Group.Doc)}
-		}
+		v.Subscriptions[len(v.Subscriptions)-1].Group = memberOfGroup(s)
+	}
+	for _, s := range e.Patterns {
+		own := deliveryOf(s.For(e))
+		v.Subscriptions = append(v.Subscriptions, subscriptionView{
+			Name: s.Name.V, GoName: s.GoName, Of: "subscription-" + s.Name.V, Patterns: s.Texts(), Delivery: own, Same: own.equal(v.Delivery),
+		})
 	}
 	for _, s := range e.Schedules {
 		one := scheduleView{Name: s.Name.V, When: s.When(), Missed: missed[s.Missed.V], Doc: paragraphs(s.Doc)}
@@ -226,6 +248,24 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 		v.Schedules = append(v.Schedules, one)
 	}
 	return v
+}
+
+func patternViewOf(s *catalog.PatternSubscription) patternView {
+	v := patternView{
+		Name: s.Name.V, ID: "subscription-" + s.Name.V, GoName: s.GoName, Patterns: s.Texts(), Group: memberOfGroup(&s.Subscription),
+		Formerly: texts(s.Aliases), Doc: paragraphs(s.Doc),
+	}
+	for _, e := range s.Events {
+		v.Events = append(v.Events, typePart{Text: e.Name.V, ID: "event-" + e.Label()})
+	}
+	return v
+}
+
+func memberOfGroup(s *catalog.Subscription) *memberOf {
+	if s.Group == nil {
+		return nil
+	}
+	return &memberOf{s.Group.Name.V, texts(s.Group.Aliases), paragraphs(s.Group.Doc)}
 }
 
 // missed says what becomes of times at which no process could publish.

@@ -33,7 +33,7 @@ func (e *editor) inLimits(c *catalog.Catalogue, key *yaml.Node, to string) {
 			}
 		}
 		note(event.Settings)
-		for _, s := range event.Subscriptions {
+		for _, s := range event.Declared() {
 			note(s.Settings)
 		}
 	}

@@ -40,6 +40,7 @@ var (
 	}
 	// A subscription has no priority.
 	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "group"}, settingOrder[1:]), below: settingBelow}
+	patternKeys      = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "pattern", "group"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
 			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
@@ -52,14 +53,15 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "json_names", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "groups", "schedules"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "json_names", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"},
 		below: map[string]*context{
 			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
 			"limits":  {each: limitKeys},
 			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
-			"groups":    {each: groupKeys},
-			"schedules": {each: &context{keys: []string{"doc", "event", "cron", "every", "time_zone", "missed", "payload"}}},
+			"subscriptions": {each: patternKeys},
+			"groups":        {each: groupKeys},
+			"schedules":     {each: &context{keys: []string{"doc", "event", "cron", "every", "time_zone", "missed", "payload"}}},
 		},
 	}
 )

@@ -26,7 +26,7 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// RenameEvent renames an event type, also in its schedules, and in policies and lint exceptions that match
+// RenameEvent renames an event type, also in its schedules, and in policies, patterns of subscriptions and lint exceptions that match
 // it alone. If that changes its name on the wire, it keeps the old one as an alias.
 func RenameEvent(c *Catalogue, from, to string) (*Change, error) {
 	return renameEvent(c, from, to, false)
@@ -69,8 +69,26 @@ func renameEvent(c *Catalogue, from, to string, keep bool) (*Change, error) {
 			e.scalar(event, from, to)
 		}
 	})
+	if wire := below(about.home.at(about.path...), "wire"); wire == nil && !keep {
+		e.patterns(from, to)
+	}
 	e.exceptions(from, to)
 	return e.change()
+}
+
+// patterns renames an event in the patterns of subscriptions that are its name on the wire.
+func (e *editor) patterns(from, to string) {
+	e.each("subscriptions", func(_, body *yaml.Node) {
+		pattern := below(body, "pattern")
+		if pattern == nil {
+			return
+		}
+		for _, one := range append([]*yaml.Node{pattern}, pattern.Content...) {
+			if one.Kind == yaml.ScalarNode && one.Value == from {
+				e.scalar(one, from, to)
+			}
+		}
+	})
 }
 
 // RenameType renames a type wherever it is used.

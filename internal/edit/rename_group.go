@@ -48,13 +48,13 @@ func RenameGroup(c *Catalogue, from, to string) (*Change, error) {
 
 // members returns the values of `group:` of all subscriptions.
 func (e *editor) members() (all []*yaml.Node) {
-	e.each("events", func(_, event *yaml.Node) {
-		eachPair(below(event, "subscriptions"), func(_, s *yaml.Node) {
-			if group := below(s, "group"); group != nil {
-				all = append(all, group)
-			}
-		})
-	})
+	add := func(_, subscription *yaml.Node) {
+		if group := below(subscription, "group"); group != nil {
+			all = append(all, group)
+		}
+	}
+	e.each("events", func(_, event *yaml.Node) { eachPair(below(event, "subscriptions"), add) })
+	e.each("subscriptions", add)
 	return all
 }
 

@@ -20,6 +20,13 @@ func RenameSubscription(c *Catalogue, from, to string) (*Change, error) {
 			}
 		})
 	})
+	e.each("subscriptions", func(key, _ *yaml.Node) {
+		all = append(all, key.Value)
+		if key.Value == from {
+			found = key
+			e.keepName(former{e.home[key], []string{"subscriptions", from}, patternKeys}, from, to)
+		}
+	})
 	if found == nil {
 		return nil, &NotFoundError{What: "declared subscription", Name: from, Names: all}
 	}

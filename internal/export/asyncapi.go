@@ -18,7 +18,7 @@ type Info struct {
 }
 
 // AsyncAPI returns an AsyncAPI 3.0 document: a channel for each event type, an
-// operation that publishes each, and one for each declared subscription. What
+// operation that publishes each, and one for each subscription that an event declares. What
 // AsyncAPI cannot express is under x-busgen. Keys are what the catalogue calls an event, because those of AsyncAPI
 // are restricted; the address of a channel and the name of a message are the name on the wire.
 func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
@@ -55,8 +55,15 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 		{"operations", operations},
 		{"components", components},
 	}
+	own := object{}
 	if len(c.Limits) > 0 {
-		document.set("x-busgen", object{{"limits", limits(c)}})
+		own.set("limits", limits(c))
+	}
+	if len(c.Subscriptions) > 0 {
+		own.set("subscriptions", patternSubscriptions(c))
+	}
+	if len(own) > 0 {
+		document.set("x-busgen", own)
 	}
 	return plainjson.Document(document)
 }

@@ -68,3 +68,45 @@ func Compare(a, b Pattern) int {
 		cmp.Compare(b.wildcards, a.wildcards),
 	)
 }
+
+// Set is a set of patterns. It stands for the names that at least one of them stands for.
+type Set []Pattern
+
+// ParseSet reads patterns with blanks between them. An error is a *[SyntaxError], also about a text without patterns.
+func ParseSet(text string) (Set, error) {
+	var set Set
+	for one := range strings.FieldsSeq(text) {
+		p, err := Parse(one)
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, p)
+	}
+	if set == nil {
+		_, err := Parse("")
+		return nil, err
+	}
+	return set, nil
+}
+
+// Match reports whether name is one of those that s stands for. It does not allocate.
+func (s Set) Match(name string) bool {
+	for _, p := range s {
+		if p.Match(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// String returns the patterns with blanks between them.
+func (s Set) String() string {
+	texts := make([]string, len(s))
+	for i, p := range s {
+		texts[i] = p.text
+	}
+	return strings.Join(texts, " ")
+}
+
+// Literal reports whether s has no wildcard and one pattern, and so matches one name only.
+func (s Set) Literal() bool { return len(s) == 1 && s[0].Literal() }

@@ -42,6 +42,7 @@ func (im *importer) asyncAPI() {
 	for _, m := range components.get("messages").properties() {
 		r.message(m, m.name)
 	}
+	im.patterns = r.patternSubscriptions()
 	im.declareAll(components.get("schemas").properties())
 	r.rest(components)
 }

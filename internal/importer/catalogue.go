@@ -61,7 +61,10 @@ func (im *importer) document() *yaml.Node {
 		set(root, "limits", im.limits)
 	}
 	set(root, "events", im.events)
-	if groups := lonelyGroups(im.events); len(groups.Content) > 0 {
+	if im.patterns != nil {
+		set(root, "subscriptions", im.patterns)
+	}
+	if groups := lonelyGroups(im.events, im.patterns); len(groups.Content) > 0 {
 		set(root, "groups", groups)
 	}
 	if len(im.schedules.Content) > 0 {

@@ -3,15 +3,10 @@ package importer
 import "gopkg.in/yaml.v3"
 
 // lonelyGroups returns an entry for each group of one subscription, which a catalogue needs to have one.
-func lonelyGroups(events *yaml.Node) *yaml.Node {
+func lonelyGroups(events, patterns *yaml.Node) *yaml.Node {
 	var names []string
 	members := map[string]int{}
-	for i := 1; i < len(events.Content); i += 2 {
-		at := find(events.Content[i], "subscriptions")
-		if at < 0 {
-			continue
-		}
-		subscriptions := events.Content[i].Content[at]
+	count := func(subscriptions *yaml.Node) {
 		for j := 1; j < len(subscriptions.Content); j += 2 {
 			if at := find(subscriptions.Content[j], "group"); at >= 0 {
 				name := subscriptions.Content[j].Content[at].Value
@@ -19,6 +14,14 @@ func lonelyGroups(events *yaml.Node) *yaml.Node {
 				members[name]++
 			}
 		}
+	}
+	for i := 1; i < len(events.Content); i += 2 {
+		if at := find(events.Content[i], "subscriptions"); at >= 0 {
+			count(events.Content[i].Content[at])
+		}
+	}
+	if patterns != nil {
+		count(patterns)
 	}
 	groups := mapping()
 	for _, name := range names {

@@ -55,6 +55,7 @@ type importer struct {
 	resources  resources
 	events     *yaml.Node // name → event
 	limits     *yaml.Node // name → limit; nil for none
+	patterns   *yaml.Node // name → subscription for patterns; nil for none
 	eventNames names
 	schedules  *yaml.Node // name → schedule
 	types      []*typeDraft

@@ -24,7 +24,7 @@ events:
 		}
 		for _, e := range p.Events {
 			note(e.Settings)
-			for _, s := range e.Subscriptions {
+			for _, s := range e.Declared() {
 				note(s.Settings)
 			}
 		}

@@ -136,7 +136,7 @@ events:
 			top, _, _ := strings.Cut(e.Label(), ".")
 			tops[top] = true
 			budgets[e.Settings.Policy()] = true
-			for _, s := range e.Subscriptions {
+			for _, s := range e.Declared() {
 				budgets[s.Settings.Policy()] = true
 			}
 		}

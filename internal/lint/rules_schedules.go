@@ -16,7 +16,7 @@ schedules:
   nightly-report: { event: report.requested, cron: "0 3 * * *" }`,
 	check: func(p *pass) {
 		for _, s := range p.Schedules {
-			if len(s.Event.Subscriptions) > 0 {
+			if len(s.Event.Declared()) > 0 {
 				continue
 			}
 			f := p.report(s.Event.Label(), s.Name.Pos, "declare the subscription that handles it under event "+s.Event.Label(),

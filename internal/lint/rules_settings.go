@@ -266,7 +266,7 @@ func (p *pass) eachOwner(judge func(*catalog.Event, *catalog.Subscription, catal
 	}
 	for _, e := range p.Events {
 		add(e.Label(), "event "+e.Label(), judge(e, nil, e.Settings))
-		for _, s := range e.Subscriptions {
+		for _, s := range e.Declared() {
 			add(e.Label(), "subscription "+s.Name.V+" of event "+e.Label(), judge(e, s, s.Settings))
 		}
 	}

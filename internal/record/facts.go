@@ -28,6 +28,7 @@ import (
 //	event NAME expires_after: "48h0m0s"
 //	event NAME 1 FIELD: "string?"          a field of a version; its parts follow behind it, if it is a struct in place
 //	subscription NAME event: "EVENT"
+//	subscription NAME pattern: "PATTERN PATTERN"   of one at the top level
 //	subscription NAME alias OTHER
 //	subscription NAME group: "GROUP"
 //	group NAME alias OTHER
@@ -144,6 +145,9 @@ func FactsOf(c *catalog.Catalogue) []Fact {
 	for _, e := range c.Events {
 		w.event(e)
 	}
+	for _, s := range c.Subscriptions {
+		w.patternSubscription(s)
+	}
 	for _, g := range c.Groups {
 		for _, alias := range g.Aliases {
 			w.add(nil, "group", g.Name.V, "alias", alias.V)
@@ -201,15 +205,28 @@ func (w *factWriter) event(e *catalog.Event) {
 	}
 	for _, s := range e.Subscriptions {
 		w.add(name, "subscription", s.Name.V, "event")
-		for _, alias := range s.Aliases {
-			w.add(nil, "subscription", s.Name.V, "alias", alias.V)
-		}
-		if s.Group != nil {
-			w.add(s.Group.Name.V, "subscription", s.Name.V, "group")
-		}
+		w.subscription(s)
 		if own := s.Settings.ExpiresAfter.V; own != e.Settings.ExpiresAfter.V {
 			w.add(own.String(), "subscription", s.Name.V, "expires_after")
 		}
+	}
+}
+
+// subscription adds what those of events and those for patterns have.
+func (w *factWriter) subscription(s *catalog.Subscription) {
+	for _, alias := range s.Aliases {
+		w.add(nil, "subscription", s.Name.V, "alias", alias.V)
+	}
+	if s.Group != nil {
+		w.add(s.Group.Name.V, "subscription", s.Name.V, "group")
+	}
+}
+
+func (w *factWriter) patternSubscription(s *catalog.PatternSubscription) {
+	w.add(s.Pattern(), "subscription", s.Name.V, "pattern")
+	w.subscription(&s.Subscription)
+	if own := s.Settings.ExpiresAfter; own.Written() {
+		w.add(own.V.String(), "subscription", s.Name.V, "expires_after")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/payload/schema"
 )
 
@@ -53,8 +54,10 @@ type factReader struct {
 
 type factSubscription struct {
 	*catalog.Subscription
-	event string
-	own   bool // its expiry is not that of the event
+	event    string
+	patterns glob.Set // of one at the top level
+	at       diag.Position
+	own      bool // its expiry is not that of the event
 }
 
 // removedShape is a version of an event that was removed.
@@ -292,6 +295,14 @@ func (r *factReader) subscriptionFact(f Fact, s *factSubscription) bool {
 		return true
 	case len(f.Words) == 3 && f.Words[2] == "event":
 		return schema.Unmarshal([]byte(f.Value), &s.event) == nil
+	case len(f.Words) == 3 && f.Words[2] == "pattern":
+		var text string
+		err := schema.Unmarshal([]byte(f.Value), &text)
+		if err == nil {
+			s.patterns, err = glob.ParseSet(text)
+		}
+		s.at = f.ValueAt
+		return err == nil
 	case len(f.Words) == 3 && f.Words[2] == "group":
 		s.Group = &catalog.Group{}
 		s.Group.Name.Pos = f.ValueAt
@@ -373,10 +384,10 @@ func (r *factReader) catalogue() *catalog.Catalogue {
 	c.Removed = r.removedEvents()
 	for _, s := range r.subscribed {
 		e := r.events[s.event]
-		if e == nil {
+		if e == nil && s.patterns == nil {
 			continue
 		}
-		if !s.own {
+		if !s.own && e != nil {
 			s.Settings.ExpiresAfter = e.Settings.ExpiresAfter
 		}
 		if s.Group != nil {
@@ -387,7 +398,16 @@ func (r *factReader) catalogue() *catalog.Catalogue {
 			}
 			s.Group = c.Groups[i]
 		}
-		e.Subscriptions = append(e.Subscriptions, s.Subscription)
+		if e != nil {
+			e.Subscriptions = append(e.Subscriptions, s.Subscription)
+			continue
+		}
+		one := &catalog.PatternSubscription{Subscription: *s.Subscription}
+		for _, p := range s.patterns {
+			one.Patterns = append(one.Patterns, catalog.Value[glob.Pattern]{V: p, Pos: s.at})
+		}
+		one.FindEvents(c.Events)
+		c.Subscriptions = append(c.Subscriptions, one)
 	}
 	return c
 }

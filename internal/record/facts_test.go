@@ -76,6 +76,8 @@ events:
     history: { 1: dropped, 2: { payload: { id: string } } }
     subscriptions: { send: { aliases: [mail], group: chain }, archive: { expires_after: off, group: chain } }
   ping: {}
+subscriptions:
+  watch: { aliases: [see], pattern: [order.*, "*"], group: chain, expires_after: 1h }
 `)
 	want := []string{
 		`custom Host: {"custom":"string","go":"net/netip.Addr"}`,
@@ -116,6 +118,10 @@ events:
 		`subscription send alias mail`,
 		`subscription send event: "order.placed"`,
 		`subscription send group: "chain"`,
+		`subscription watch alias see`,
+		`subscription watch expires_after: "1h0m0s"`,
+		`subscription watch group: "chain"`,
+		`subscription watch pattern: "order.* *"`,
 		`union Payment card`,
 		`union Payment card number: "string"`,
 		`union Payment money: "Money"`,

@@ -24,7 +24,7 @@ type comparison struct {
 // compare returns the settings of the file that can be applied to the program, and a report of all differences.
 func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning, Report) {
 	c := comparison{
-		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}, Limits: map[string]runtime.Limit{}},
+		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}, Limits: map[string]runtime.Limit{}, Patterns: map[string]func(*runtime.Settings){}},
 		file:    file.File,
 		classes: map[string]bool{},
 		limits:  map[string]bool{},
@@ -35,7 +35,7 @@ func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning,
 		events[e.Name.V] = e
 	}
 	for _, t := range built.Types() {
-		c.eventType(t, events[t.Name()])
+		c.eventType(built, t, events[t.Name()])
 		delete(events, t.Name())
 	}
 	for _, e := range file.Events {
@@ -43,6 +43,7 @@ func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning,
 			c.needsBuild(e.Name.Pos, "event type %s is new", e.Name.V)
 		}
 	}
+	c.patterns(built, file)
 	for _, class := range file.ErrorClasses {
 		if !c.classes[class.Name.V] {
 			c.needsBuild(class.Name.Pos, "error class %s is new: no error is of this class before the program registers it", class.Name.V)
@@ -61,7 +62,7 @@ func (c *comparison) needsBuild(pos diag.Position, format string, args ...any) {
 
 // eventType compares an event type of the program with e, which has the same name in the file.
 // e is nil if the file has no such event.
-func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
+func (c *comparison) eventType(built *runtime.Catalogue, t runtime.AnyEventType, e *catalog.Event) {
 	c.learn(t.Settings())
 	for _, s := range t.Subscriptions() {
 		c.learn(s.Settings)
@@ -70,7 +71,7 @@ func (c *comparison) eventType(t runtime.AnyEventType, e *catalog.Event) {
 		c.needsBuild(diag.Position{}, "event type %s is gone", t.Name())
 		return
 	}
-	keys := keysOf(t)
+	keys := keysOf(built, t)
 	c.tuning.Types[t.Name()] = c.tuned("event type "+t.Name(), t.Name(), t.Settings(), e.Settings, keys)
 	if t.Shape() != "" && t.Shape() != e.Shape() {
 		c.needsBuild(e.Name.Pos, "event type %s has another payload, partition key or dedupe key", t.Name())

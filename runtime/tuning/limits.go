@@ -69,7 +69,7 @@ func builtIn(built, file runtime.Limit) string {
 }
 
 // keysOf returns the paths by which limits of an event type can count: generated code has those that it uses.
-func keysOf(t runtime.AnyEventType) map[string]bool {
+func keysOf(built *runtime.Catalogue, t runtime.AnyEventType) map[string]bool {
 	keys := map[string]bool{}
 	note := func(s runtime.Settings) {
 		for _, use := range s.Limits {
@@ -79,6 +79,11 @@ func keysOf(t runtime.AnyEventType) map[string]bool {
 	note(t.Settings())
 	for _, s := range t.Subscriptions() {
 		note(s.Settings)
+	}
+	for _, s := range built.PatternSubscriptions() {
+		if s.Covers(t) {
+			note(s.For(t))
+		}
 	}
 	return keys
 }

@@ -34,10 +34,15 @@ func settingsOf(s catalog.Settings) runtime.Settings {
 			Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options(),
 		})
 	}
-	if !s.Redrive.Off.V {
-		settings.Redrive = runtime.Redrive{Reasons: s.Redrive.Reasons.V, Every: s.Redrive.Every.V, Max: s.Redrive.Max.V}
-	}
+	settings.Redrive = redriveOf(s.Redrive)
 	return settings
+}
+
+func redriveOf(d catalog.Redrive) runtime.Redrive {
+	if d.Off.V {
+		return runtime.Redrive{}
+	}
+	return runtime.Redrive{Reasons: d.Reasons.V, Every: d.Every.V, Max: d.Max.V}
 }
 
 // concurrency is 0 for one handler at a time, which generated code leaves out.

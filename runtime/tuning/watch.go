@@ -248,5 +248,17 @@ func changes(c *runtime.Catalogue, from, to runtime.Tuning) []string {
 			note(s.Name, s.Settings, from.Subscriptions, to.Subscriptions)
 		}
 	}
+	for _, s := range c.PatternSubscriptions() {
+		in := func(t runtime.AnyEventType, of runtime.Tuning) runtime.Settings {
+			override, tuned := of.Patterns[s.Name]
+			if !tuned {
+				override = s.Override
+			}
+			return overridden(t.Settings(), override)
+		}
+		if slices.ContainsFunc(typesOf(c, s), func(t runtime.AnyEventType) bool { return !reflect.DeepEqual(in(t, from), in(t, to)) }) {
+			changed = append(changed, s.Name)
+		}
+	}
 	return changed
 }

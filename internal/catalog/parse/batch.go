@@ -19,12 +19,6 @@ func builtinBatch() catalog.Batch {
 	return catalog.Batch{Size: catalog.Value[int]{V: 100}, Wait: catalog.Value[time.Duration]{V: 100 * time.Millisecond}}
 }
 
-func overlayBatch(b, over catalog.Batch) catalog.Batch {
-	replace(&b.Size, over.Size)
-	replace(&b.Wait, over.Wait)
-	return b
-}
-
 // batch reads the size of batches and their wait.
 func (r *reader) batch(settings object) (b catalog.Batch) {
 	e, ok := settings.entries["batch"]

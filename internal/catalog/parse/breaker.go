@@ -28,15 +28,6 @@ func builtinBreaker() catalog.Breaker {
 	}
 }
 
-func overlayBreaker(b, over catalog.Breaker) catalog.Breaker {
-	replace(&b.Off, over.Off)
-	replace(&b.Threshold, over.Threshold)
-	replace(&b.MinSamples, over.MinSamples)
-	replace(&b.Window, over.Window)
-	replace(&b.OpenFor, over.OpenFor)
-	return b
-}
-
 // breaker reads the thresholds, or the word that switches it off. Thresholds
 // switch it on, should it be off where they are inherited.
 func (r *reader) breaker(settings object) catalog.Breaker {

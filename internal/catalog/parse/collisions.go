@@ -63,6 +63,9 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 			add("subscription "+s.Name.V+" of event "+e.Label(), s.Name, s.GoName)
 		}
 	}
+	for _, s := range c.Subscriptions {
+		add("subscription "+s.Name.V, s.Name, s.GoName, s.FunctionName())
+	}
 	for _, class := range c.ErrorClasses {
 		add("error class "+class.Name.V, class.Name, class.GoName)
 	}

@@ -37,8 +37,10 @@ type object struct {
 // elsewhere says where a key belongs that people look for in other places too.
 var elsewhere = map[string]string{
 	"priority":      "priority belongs to an event, a policy or the defaults",
-	"subscriptions": "subscriptions are declared under their event",
+	"subscriptions": "subscriptions are declared under their event, or at the top of a file for patterns",
 	"schedules":     "schedules are declared at the top of a file, beside the events",
+	"pattern":       "a pattern belongs to a subscription at the top of a file; under an event it is for the event",
+	"batch":         "a batch has events of one type, so it belongs to an event, a policy, the defaults or a subscription of an event",
 	"at_once":       ofALimit,
 	"rate":          ofALimit,
 	"burst":         ofALimit,

@@ -24,7 +24,7 @@
 //	annotations.go    deprecated, owner, tags
 //	lint.go           settings of busgen lint; accepted.go: findings of busgen breaking that are accepted
 //	examples.go       examples, from YAML to JSON; samples.go: payloads for events without one
-//	subscriptions.go  subscriptions that an event declares
+//	subscriptions.go  subscriptions that an event declares; patterns.go: those for patterns
 //	settings.go       how events are delivered, as written in one place
 //	retries.go        the key retry; likewise breaker.go, errorrules.go and redrive.go
 //	off.go            settings that can be off; durations.go: 1h30m

@@ -75,33 +75,3 @@ func (r *reader) errorClasses() []*catalog.ErrorClass {
 	slices.SortFunc(r.classes, func(a, b *catalog.ErrorClass) int { return r.compare(a.Name.Pos, b.Name.Pos) })
 	return r.classes
 }
-
-// overlayErrors puts the rules of a more specific place in front of those that
-// are inherited. A class that both have is one rule, retried by the fields of
-// both, unless the more specific one is permanent.
-func overlayErrors(inherited, own []*catalog.ErrorRule) []*catalog.ErrorRule {
-	if len(own) == 0 {
-		return inherited
-	}
-	var rules []*catalog.ErrorRule
-	for _, rule := range own {
-		merged := *rule
-		if before := ruleFor(inherited, rule.Class.V); before != nil && !rule.Permanent.V {
-			merged.Retry = overlayRetry(before.Retry, rule.Retry)
-		}
-		rules = append(rules, &merged)
-	}
-	for _, rule := range inherited {
-		if ruleFor(own, rule.Class.V) == nil {
-			rules = append(rules, rule)
-		}
-	}
-	return rules
-}
-
-func ruleFor(rules []*catalog.ErrorRule, class string) *catalog.ErrorRule {
-	if i := slices.IndexFunc(rules, func(rule *catalog.ErrorRule) bool { return rule.Class.V == class }); i >= 0 {
-		return rules[i]
-	}
-	return nil
-}

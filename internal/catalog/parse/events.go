@@ -13,7 +13,8 @@ import (
 func (r *reader) eventSection(parts []*part) []*catalog.Event {
 	entries := r.sections(parts, "events", "event")
 	r.checkSomeEvents(parts)
-	r.eventsIncomplete = len(entries) == 0 || r.incomplete
+	r.noEvents = len(entries) == 0
+	r.eventsIncomplete = r.noEvents || r.incomplete
 	var events []*catalog.Event
 	for _, e := range entries {
 		if ev := r.event(e); ev != nil {

@@ -37,7 +37,7 @@ func (r *reader) limitKeys(events []*catalog.Event) {
 			}
 		}
 		note(e.Settings)
-		for _, s := range e.Subscriptions {
+		for _, s := range e.Declared() {
 			note(s.Settings)
 		}
 	}

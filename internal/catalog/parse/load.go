@@ -77,6 +77,7 @@ type reader struct {
 	// eventsIncomplete is set if the name of an event was refused: it may be
 	// the one that a policy is for.
 	eventsIncomplete bool
+	noEvents         bool                         // no file has one
 	brokenPayloads   map[*catalog.Event]bool      // events with findings about their payloads
 	brokenKeys       map[*catalog.Event]bool      // events with findings about their partition_by
 	inlines          []*catalog.Type              // the structs in place so far
@@ -120,7 +121,8 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.typesOK = len(r.findings) == before && !r.incomplete
 	c.Limits = r.limitSection(parts)
 	c.Events = r.eventSection(parts)
-	c.Groups = r.groupSection(parts, c.Events)
+	c.Subscriptions = r.patternSubscriptions(parts, c.Events)
+	c.Groups = r.groupSection(parts, c.Events, c.Subscriptions)
 	c.Schedules = r.scheduleSection(parts, c.Events)
 	c.Types = append(c.Types, r.inlines...)
 	r.checkEventNames(c.Events)

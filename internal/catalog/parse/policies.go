@@ -132,6 +132,9 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Label(), append(layers, own), orders)
 			r.checkStrictBatches(e, s, own)
 		}
+		for _, s := range e.Patterns {
+			r.effective("subscription "+s.Name.V+" for event "+e.Label(), append(layers, s.Settings), orders) // for its findings
+		}
 	}
 }
 
@@ -163,7 +166,7 @@ func (r *reader) effective(what string, layers []catalog.Settings, reported map[
 	s := builtin()
 	var retries []catalog.Retry
 	for _, layer := range layers {
-		s = overlay(s, layer)
+		s = s.With(layer)
 		retries = append(retries, layer.Retry)
 	}
 	r.checkDelays(what, retries, reported)
@@ -179,7 +182,7 @@ func (r *reader) checkDelays(what string, layers []catalog.Retry, reported map[[
 	s := builtinRetry()
 	baseLayer, capLayer := -1, -1
 	for i, layer := range layers {
-		s = overlayRetry(s, layer)
+		s = s.With(layer)
 		if layer.BaseDelay.Written() {
 			baseLayer = i
 		}

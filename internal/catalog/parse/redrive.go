@@ -30,23 +30,6 @@ func RedriveReasons() []string {
 	}
 }
 
-// builtinRedrive is switched off. Its other values apply when a catalogue switches it on.
-func builtinRedrive() catalog.Redrive {
-	return catalog.Redrive{
-		Off:   catalog.Value[bool]{V: true},
-		Every: catalog.Value[time.Duration]{V: time.Hour},
-		Max:   catalog.Value[int]{V: 3},
-	}
-}
-
-func overlayRedrive(d, over catalog.Redrive) catalog.Redrive {
-	replace(&d.Off, over.Off)
-	replace(&d.Reasons, over.Reasons)
-	replace(&d.Every, over.Every)
-	replace(&d.Max, over.Max)
-	return d
-}
-
 // redrive reads a mapping, which switches it on, or the word that switches it off.
 func (r *reader) redrive(settings object) catalog.Redrive {
 	o, off := r.switchable(settings, "redrive", redriveKeys...)

@@ -27,16 +27,6 @@ func builtinRetry() catalog.Retry {
 	}
 }
 
-func overlayRetry(r, over catalog.Retry) catalog.Retry {
-	replace(&r.MaxAttempts, over.MaxAttempts)
-	replace(&r.Backoff, over.Backoff)
-	replace(&r.BaseDelay, over.BaseDelay)
-	replace(&r.MaxDelay, over.MaxDelay)
-	replace(&r.Multiplier, over.Multiplier)
-	replace(&r.Jitter, over.Jitter)
-	return r
-}
-
 // retry reads what is written under a key `retry`.
 func (r *reader) retry(e entry, what string) catalog.Retry {
 	o, _ := r.object(e.value, what, retryKeys...)

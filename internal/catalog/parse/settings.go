@@ -36,35 +36,8 @@ func builtin() catalog.Settings {
 		Breaker:        builtinBreaker(),
 		Concurrency:    catalog.Value[int]{V: 1},
 		Batch:          builtinBatch(),
-		Redrive:        builtinRedrive(),
+		Redrive:        catalog.BuiltinRedrive(),
 		Priority:       catalog.Value[catalog.Priority]{V: catalog.Normal},
-	}
-}
-
-// overlay returns s with everything replaced that is written in over.
-func overlay(s, over catalog.Settings) catalog.Settings {
-	s.Retry = overlayRetry(s.Retry, over.Retry)
-	replace(&s.Timeout, over.Timeout)
-	replace(&s.SlowAfter, over.SlowAfter)
-	replace(&s.SlowEventAfter, over.SlowEventAfter)
-	replace(&s.ExpiresAfter, over.ExpiresAfter)
-	replace(&s.MaxSnoozes, over.MaxSnoozes)
-	s.Breaker = overlayBreaker(s.Breaker, over.Breaker)
-	replace(&s.FailureThrottle, over.FailureThrottle)
-	replace(&s.Concurrency, over.Concurrency)
-	replace(&s.StrictOrder, over.StrictOrder)
-	s.Batch = overlayBatch(s.Batch, over.Batch)
-	replace(&s.Limits, over.Limits)
-	s.Errors = overlayErrors(s.Errors, over.Errors)
-	s.Redrive = overlayRedrive(s.Redrive, over.Redrive)
-	replace(&s.Priority, over.Priority)
-	return s
-}
-
-// replace replaces dst if v is written, also by zero: a jitter of 0 is a choice.
-func replace[T any](dst *catalog.Value[T], v catalog.Value[T]) {
-	if v.Written() {
-		*dst = v
 	}
 }
 

@@ -19,7 +19,8 @@ func newDescribe() *cobra.Command {
 		Use:   "describe [events.yaml] [type | pattern]",
 		Short: "List the events of a catalogue, or show one in full",
 		Long: `Describe lists the events of a catalogue: how many fields each has, how it is
-retried, its owner, and the subscriptions that are declared for it. A pattern
+retried, its owner, and the subscriptions that are declared for it; and then the
+subscriptions that are declared for patterns. A pattern
 such as order.* chooses some. The name of one event shows it in full; "busgen
 policy" has its settings in detail.
 
@@ -32,9 +33,10 @@ With --json the output is a list with an object for each event: name, wire, doc,
 deprecated, owner, tags, at (file and line), version, aliases, partition_by,
 dedupe_by, result (type, optional, doc), mixins, payload (name, json, mixin,
 type, optional, doc, deprecated, was, default of each field), reserved, history
-(version, doc, mixins, payload), subscriptions (name, doc, aliases), schedules
-(name, doc, cron or every, time_zone, missed, payload), settings (by name, each
-with value and from) and examples.
+(version, doc, mixins, payload), subscriptions (name, doc, aliases, group, and
+pattern of one that is for patterns), schedules (name, doc, cron or every,
+time_zone, missed, payload), settings (by name, each with value and from) and
+examples.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,
@@ -70,7 +72,11 @@ func describe(args []string, asJSON bool, screen terminal.Screen) (report string
 	case len(args) > 0 && (events[0].Label() == args[0] || events[0].Name.V == args[0]):
 		return describeOne(events[0], screen), nil
 	}
-	return eventTable(events).Render(screen), nil
+	text := eventTable(events).Render(screen)
+	if len(args) == 0 && len(c.Subscriptions) > 0 {
+		text += "\n" + patternTable(c.Subscriptions).Render(screen)
+	}
+	return text, nil
 }
 
 // eventsMatching returns the events that a pattern matches.
@@ -148,7 +154,7 @@ func limitNames(s catalog.Settings) []string {
 
 func declaredNames(e *catalog.Event) string {
 	var names []string
-	for _, s := range e.Subscriptions {
+	for _, s := range e.Declared() {
 		names = append(names, s.Name.V)
 	}
 	return strings.Join(names, ", ")

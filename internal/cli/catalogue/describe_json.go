@@ -68,6 +68,7 @@ type (
 		Doc     string   `json:"doc,omitempty"`
 		Aliases []string `json:"aliases,omitempty"`
 		Group   string   `json:"group,omitempty"`
+		Pattern []string `json:"pattern,omitempty"` // of one that is for patterns
 	}
 )
 
@@ -101,6 +102,13 @@ func eventObjectOf(e *catalog.Event) eventObject {
 	}
 	for _, s := range e.Subscriptions {
 		one := declaredObject{Name: s.Name.V, Doc: s.Doc, Aliases: texts(s.Aliases)}
+		if s.Group != nil {
+			one.Group = s.Group.Name.V
+		}
+		o.Subscriptions = append(o.Subscriptions, one)
+	}
+	for _, s := range e.Patterns {
+		one := declaredObject{Name: s.Name.V, Doc: s.Doc, Aliases: texts(s.Aliases), Pattern: s.Texts()}
 		if s.Group != nil {
 			one.Group = s.Group.Name.V
 		}

@@ -25,8 +25,8 @@ func describeOne(e *catalog.Event, screen terminal.Screen) string {
 	for _, old := range slices.Backward(e.History) {
 		b.WriteString("\n" + oldVersion(old, screen))
 	}
-	if len(e.Subscriptions) > 0 {
-		b.WriteString("\n" + subscriptionTable(e.Subscriptions).Render(screen))
+	if len(e.Declared()) > 0 {
+		b.WriteString("\n" + subscriptionTable(e).Render(screen))
 	}
 	if len(e.Schedules) > 0 {
 		b.WriteString("\n" + timesTable(e.Schedules).Render(screen))
@@ -138,19 +138,38 @@ func fieldTable(fields []*catalog.Field) *terminal.Table {
 	return table
 }
 
-func subscriptionTable(subscriptions []*catalog.Subscription) *terminal.Table {
+func subscriptionTable(e *catalog.Event) *terminal.Table {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SUBSCRIPTION", Least: 12}, {Title: "POLICY", Least: 16}, {Title: "DOC", Least: 20},
 	}}
+	for _, s := range e.Subscriptions {
+		table.Row(s.Name.V, deliveryInShort(s.Settings), subscriptionDoc(s))
+	}
+	for _, s := range e.Patterns {
+		table.Row(s.Name.V, deliveryInShort(s.For(e)), strings.TrimSpace("For "+s.Pattern()+". "+subscriptionDoc(&s.Subscription)))
+	}
+	return table
+}
+
+// subscriptionDoc is what a subscription is for, with its group and former names.
+func subscriptionDoc(s *catalog.Subscription) string {
+	doc := s.Doc
+	if s.Group != nil {
+		doc = strings.TrimSpace("In group " + s.Group.Name.V + ". " + doc)
+	}
+	if len(s.Aliases) > 0 {
+		doc = strings.TrimSpace("Formerly " + strings.Join(texts(s.Aliases), ", ") + ". " + doc)
+	}
+	return doc
+}
+
+// patternTable lists the subscriptions that are for patterns.
+func patternTable(subscriptions []*catalog.PatternSubscription) *terminal.Table {
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SUBSCRIPTION", Least: 12}, {Title: "PATTERN", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "DOC", Least: 20},
+	}}
 	for _, s := range subscriptions {
-		doc := s.Doc
-		if s.Group != nil {
-			doc = strings.TrimSpace("In group " + s.Group.Name.V + ". " + doc)
-		}
-		if len(s.Aliases) > 0 {
-			doc = strings.TrimSpace("Formerly " + strings.Join(texts(s.Aliases), ", ") + ". " + doc)
-		}
-		table.Row(s.Name.V, deliveryInShort(s.Settings), doc)
+		table.Row(s.Name.V, s.Pattern(), strconv.Itoa(len(s.Events)), subscriptionDoc(&s.Subscription))
 	}
 	return table
 }

@@ -77,6 +77,9 @@ func declaredSubscriptions(c *catalog.Catalogue) []string {
 			names = append(names, s.Name.V)
 		}
 	}
+	for _, s := range c.Subscriptions {
+		names = append(names, s.Name.V)
+	}
 	return names
 }
 

@@ -116,7 +116,7 @@ func subjects(c *catalog.Catalogue) []subject {
 	var all []subject
 	for _, e := range c.Events {
 		all = append(all, subject{event: e.Label(), wire: e.Name.V, settings: e.Settings})
-		for _, s := range e.Subscriptions {
+		for _, s := range e.Declared() {
 			one := subject{event: e.Label(), wire: e.Name.V, subscription: s.Name.V, settings: s.Settings}
 			if s.Group != nil {
 				one.group = s.Group.Name.V

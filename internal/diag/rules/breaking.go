@@ -36,6 +36,8 @@ var (
 	ExpiresSooner        = breaking(diag.Note, "expires-sooner", "Pending events that are older become dead letters at the first start.")
 	SubscriptionRemoved  = breaking(diag.Warning, "subscription-removed", "A file does not forget a subscription: its deliveries stay pending forever, unless the program still handles them.")
 	SubscriptionMoved    = breaking(diag.Error, "subscription-moved", "Pending events of the former type become dead letters of the subscription.")
+	SubscriptionNarrowed = breaking(diag.Warning, "subscription-narrowed", "The subscription does not get these events any more. Pending ones become dead letters if its handler takes the payloads of a namespace only.")
+	SubscriptionWidened  = breaking(diag.Note, "subscription-widened", "The subscription also gets these events, from the oldest one on that it has not settled.")
 	SubscriptionGrouped  = breaking(diag.Warning, "subscription-regrouped", "Pending events stay with the former group, or with the subscription's own name: this subscription does not get them.")
 	ScheduleRemoved      = breaking(diag.Note, "schedule-removed", "The event is not published any more, and times that were missed are forgotten. A renamed schedule begins anew.")
 	ScheduleMoved        = breaking(diag.Note, "schedule-moved", "Times that were missed are published as the other event.")

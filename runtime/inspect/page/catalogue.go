@@ -101,11 +101,16 @@ func fillType(q *request) (any, error) {
 		for _, s := range built.Subscriptions() {
 			data.Subs = append(data.Subs, declaredRow{Name: s.Name, Group: s.Group})
 		}
+		for _, s := range q.page.built.PatternSubscriptions() {
+			if s.Covers(built) {
+				data.Subs = append(data.Subs, declaredRow{Name: s.Name, Group: s.Group})
+			}
+		}
 	}
 	if e := known.Source; e != nil {
 		data.Settings, data.Subs = sourceSettings(e.Settings), nil
 		data.Owner, data.Deprecated, data.Tags, data.Aliases = e.Owner.V, e.Deprecated.V, written(e.Tags), written(e.Aliases)
-		for _, s := range e.Subscriptions {
+		for _, s := range e.Declared() {
 			row := declaredRow{Name: s.Name.V, Doc: s.Doc, From: place(s.Name.Pos)}
 			if s.Group != nil {
 				row.Group = s.Group.Name.V

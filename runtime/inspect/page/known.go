@@ -63,6 +63,11 @@ func (q *request) typeOf(name string) (knownType, error) {
 			for _, s := range t.Subscriptions() {
 				k.policies[cmp.Or(s.Group, s.Name)] = s.Settings.Retry
 			}
+			for _, s := range built.PatternSubscriptions() {
+				if s.Covers(t) {
+					k.policies[cmp.Or(s.Group, s.Name)] = s.For(t).Retry
+				}
+			}
 			k.describe(t.Schema())
 		}
 	}
@@ -71,7 +76,7 @@ func (q *request) typeOf(name string) (knownType, error) {
 			k.Doc, k.Source, k.From, k.history = e.Doc, e, place(e.Name.Pos), e
 			k.Version, k.Fields = e.Version.V, e.Fields
 			k.policies[""] = e.Settings.Policy()
-			for _, s := range e.Subscriptions {
+			for _, s := range e.Declared() {
 				if s.Group == nil {
 					k.policies[s.Name.V] = s.Settings.Policy()
 				}

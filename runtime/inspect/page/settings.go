@@ -73,6 +73,11 @@ func (p *Page) settingsOf(subscription, pattern string) (rows []settingRow, what
 				}
 			}
 		}
+		for _, s := range p.source.Subscriptions {
+			if s.Name.V == subscription && len(s.Events) == 1 {
+				return sourceSettings(s.For(s.Events[0])), "declared for " + s.Pattern()
+			}
+		}
 		if types := matching(pattern, p.source.EventNames()); len(types) == 1 {
 			return sourceSettings(p.source.EventNamed(types[0]).Settings), "those of " + types[0]
 		}
@@ -88,6 +93,12 @@ func (p *Page) settingsOf(subscription, pattern string) (rows []settingRow, what
 			}
 		}
 		if types := matching(pattern, names); len(types) == 1 {
+			t := p.built.Lookup(types[0])
+			for _, s := range p.built.PatternSubscriptions() {
+				if s.Name == subscription && s.Covers(t) {
+					return programSettings(s.For(t)), "declared for " + pattern
+				}
+			}
 			return programSettings(p.built.Lookup(types[0]).Settings()), "those of " + types[0]
 		}
 	}

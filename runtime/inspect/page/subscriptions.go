@@ -44,7 +44,7 @@ func fillSubscriptions(q *request) (any, error) {
 		item.Settings, item.Of = q.page.settingsOf(s.Name, s.Pattern)
 		if source := q.page.source; source != nil {
 			for _, e := range source.Events {
-				for _, declared := range e.Subscriptions {
+				for _, declared := range e.Declared() {
 					if declared.Name.V == s.Name {
 						item.Doc = declared.Doc
 					}

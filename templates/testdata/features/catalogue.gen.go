@@ -529,6 +529,47 @@ var Catalogue = runtime.NewCatalogue(
 	runtime.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3, Hold: runtime.HoldEvent, Wait: 30 * time.Second, Lax: true},
 	runtime.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute, Burst: 10},
 	runtime.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond, Wait: 24 * time.Hour},
+).WithSubscriptions(
+	runtime.PatternSubscription{
+		Name:     OnKeepEverything,
+		Patterns: []string{"*"},
+		Override: func(s *runtime.Settings) {
+			s.Timeout = time.Minute
+			s.OverrideErrors([]runtime.ErrorRule{
+				{Class: ErrorOutOfStock, Permanent: true},
+			}...)
+		},
+	},
+	runtime.PatternSubscription{
+		Name:     OnShapes,
+		Patterns: []string{"shape.*", "hostile.*"},
+		Override: func(s *runtime.Settings) {
+			s.Retry.MaxAttempts = 9
+			s.Retry.Backoff = retry.Linear
+			s.Retry.BaseDelay = 2 * time.Second
+			s.Retry.MaxDelay = time.Minute
+			s.Retry.Multiplier = 3
+			s.Retry.Jitter = 0
+			s.SlowAfter = 0
+			s.SlowEventAfter = runtime.Forever
+			s.Breaker.Off = false
+			s.Breaker.OpenFor = time.Minute
+			s.Redrive = runtime.Redrive{Reasons: []string{"crash"}, Every: time.Hour, Max: 3}
+		},
+		Aliases:      []string{"shape-watcher"},
+		Group:        "drawing",
+		GroupAliases: []string{"painting"},
+	},
+	runtime.PatternSubscription{
+		Name:     OnOrderLines,
+		Patterns: []string{"order.line.*"},
+		Override: func(s *runtime.Settings) {
+			s.Concurrency = 4
+			s.StrictOrder = true
+			s.Limits = nil
+			s.Redrive = runtime.Redrive{}
+		},
+	},
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

@@ -811,3 +811,47 @@ func SubscribeShape(bus *runtime.Bus, name string, handler runtime.Handler[Shape
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
 }
+
+// The subscriptions for patterns that the catalogue declares. They exist from
+// Open on: each keeps its events until its function, or
+// runtime.SubscribePattern with its pattern, is called.
+const (
+	// OnKeepEverything is the subscription keep-everything for *.
+	//
+	// */ Writes it down. /*
+	OnKeepEverything string = "keep-everything"
+
+	// OnShapes is the subscription watch-shapes for shape.* and hostile.*.
+	//
+	// It is a member of group drawing, which has one delivery of each event for all
+	// of its members.
+	OnShapes string = "watch-shapes"
+
+	// OnOrderLines is the subscription order-lines for order.line.*.
+	OnOrderLines string = "order-lines"
+)
+
+// SubscribeKeepEverything calls handler for every event that matches *, as the
+// subscription keep-everything. Distinguish the events with a type switch over
+// the payload. Each is retried by the settings of its own type, with what the
+// catalogue says of this subscription. See [runtime.SubscribeNamespace].
+func SubscribeKeepEverything(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "*", OnKeepEverything, handler, opts...)
+}
+
+// SubscribeShapes calls handler for every event that matches shape.* or
+// hostile.*, as the subscription watch-shapes. Distinguish the events with a
+// type switch over the payload. Each is retried by the settings of its own
+// type, with what the catalogue says of this subscription. See
+// [runtime.SubscribeNamespace].
+func SubscribeShapes(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "shape.* hostile.*", OnShapes, handler, opts...)
+}
+
+// SubscribeOrderLines calls handler for every event that matches order.line.*,
+// as the subscription order-lines. Distinguish the events with a type switch
+// over the payload. Each is retried by the settings of its own type, with what
+// the catalogue says of this subscription. See [runtime.SubscribeNamespace].
+func SubscribeOrderLines(bus *runtime.Bus, handler runtime.Handler[OrderLineEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "order.line.*", OnOrderLines, handler, opts...)
+}

@@ -82,6 +82,17 @@ func main() {
 	fmt.Println("order.line.added is in order.*, order.line.*, hostile.*:", inOrder, inLine, inHostile)
 
 	fmt.Println("subscriptions:", features.OnOrderPlacedSendReceipt, features.OnOrderPlacedChargeCardV2, features.OnHostileTextRead)
+	for _, s := range features.Catalogue.PatternSubscriptions() {
+		for _, eventType := range features.Catalogue.Types() {
+			if name := eventType.Name(); s.Covers(eventType) && (name == "order.line.added" || name == "shape.changed") {
+				in := s.For(eventType)
+				fmt.Printf("  %s for %v: %s: %d attempts, up to %v each, %d at once, %d rules for errors, redriven %d times\n",
+					s.Name, s.Patterns, name, in.Retry.MaxAttempts, in.Timeout, in.Concurrency, len(in.Errors), in.Redrive.Max)
+			}
+		}
+	}
+	var _ func(*runtime.Bus, runtime.Handler[features.OrderLineEvent], ...runtime.SubscribeOption) (*runtime.Subscription, error) = features.SubscribeOrderLines
+	var _ func(*runtime.Bus, runtime.Handler[features.AnyEvent], ...runtime.SubscribeOption) (*runtime.Subscription, error) = features.SubscribeShapes
 	fmt.Println("error classes:", features.ErrorOutOfStock, features.ErrorCardDeclined, features.ErrorHTTP503)
 	for _, eventType := range features.Catalogue.Types() {
 		for _, s := range eventType.Subscriptions() {

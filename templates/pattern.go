@@ -1,0 +1,192 @@
+package templates
+
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/busgen/busgen/internal/catalog"
+)
+
+// patternSubscriptions lists the constructs of subscribe.gen.go about the subscriptions at the top level.
+func patternSubscriptions(c *catalog.Catalogue) []jen.Code {
+	if len(c.Subscriptions) == 0 {
+		return nil
+	}
+	constructs := []jen.Code{patternNames(c)}
+	for _, s := range c.Subscriptions {
+		constructs = append(constructs, subscribeDeclared(c, s))
+	}
+	return constructs
+}
+
+// patternNames emits
+//
+//	// The subscriptions for patterns that the catalogue declares. …
+//	const (
+//		// On<Subscription> is the subscription <subscription> for <patterns>.
+//		//
+//		// <doc>
+//		On<Subscription> string = "<subscription>"
+//	)
+func patternNames(c *catalog.Catalogue) *jen.Statement {
+	var names []jen.Code
+	for i, s := range c.Subscriptions {
+		if i > 0 {
+			names = append(names, jen.Line())
+		}
+		group := ""
+		if s.Group != nil {
+			group = "It is a member of group " + s.Group.Name.V + ", which has one delivery of each event for all of its members."
+		}
+		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" for "+listing(s.Texts(), "and")+".", s.Doc, group).
+			Id(s.GoName).String().Op("=").Lit(s.Name.V))
+	}
+	return comment("The subscriptions for patterns that the catalogue declares. They exist from Open on: " +
+		"each keeps its events until its function, or runtime.SubscribePattern with its pattern, is called.").
+		Const().Defs(names...)
+}
+
+// subscribeDeclared emits
+//
+//	// Subscribe<Subscription> calls handler for every event that matches <patterns>, as the subscription <subscription>. …
+//	func Subscribe<Subscription>(bus *runtime.Bus, handler runtime.Handler[<Namespace>Event], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.SubscribeNamespace(bus, "<patterns>", On<Subscription>, handler, opts...)
+//	}
+func subscribeDeclared(c *catalog.Catalogue, s *catalog.PatternSubscription) *jen.Statement {
+	payload := patternPayload(c, s)
+	return comment(s.FunctionName()+" calls handler for every event that matches "+listing(s.Texts(), "or")+", as the subscription "+s.Name.V+
+		". Distinguish the events with a type switch over the payload. Each is retried by the settings of its own type"+
+		overrideWords(s)+". See [runtime.SubscribeNamespace].").
+		Func().Id(s.FunctionName()).
+		Params(
+			jen.Id("bus").Op("*").Add(inRuntime("Bus")),
+			jen.Id("handler").Add(inRuntime("Handler")).Types(jen.Id(payload)),
+			jen.Id("opts").Op("...").Add(inRuntime("SubscribeOption")),
+		).
+		Params(subscribeResults()...).
+		Block(jen.Return(inRuntime("SubscribeNamespace").Call(
+			jen.Id("bus"), jen.Lit(s.Pattern()), jen.Id(s.GoName), jen.Id("handler"), jen.Id("opts").Op("..."),
+		)))
+}
+
+func overrideWords(s *catalog.PatternSubscription) string {
+	if overrides(s.Settings) == nil {
+		return ""
+	}
+	return ", with what the catalogue says of this subscription"
+}
+
+// patternPayload returns the interface of the narrowest namespace that all patterns begin with, if this package has it
+// and all events are in it, or else AnyEvent.
+func patternPayload(c *catalog.Catalogue, s *catalog.PatternSubscription) string {
+	texts := s.Texts()
+	payload, longest := "AnyEvent", 0
+	for _, ns := range c.Namespaces {
+		fits := !ns.Spread && len(ns.Name) > longest
+		for _, text := range texts {
+			fits = fits && strings.HasPrefix(text, ns.Name+".")
+		}
+		for _, e := range s.Events { // one with a matching former name may be elsewhere
+			fits = fits && strings.HasPrefix(e.Name.V, ns.Name+".")
+		}
+		if fits {
+			payload, longest = interfaceName(ns), len(ns.Name)
+		}
+	}
+	return payload
+}
+
+// withSubscriptions emits
+//
+//	.WithSubscriptions(
+//		runtime.PatternSubscription{
+//			Name:         On<Subscription>,
+//			Patterns:     []string{"<pattern>"},
+//			Override:     <function>,
+//			Aliases:      []string{"<name>"},
+//			Group:        "<name>",
+//			GroupAliases: []string{"<name>"},
+//		},
+//	)
+//
+// without what a subscription does not have, or nothing if the catalogue has none.
+func withSubscriptions(c *catalog.Catalogue) *jen.Statement {
+	if len(c.Subscriptions) == 0 {
+		return jen.Null()
+	}
+	var items []jen.Code
+	for _, s := range c.Subscriptions {
+		var patterns []jen.Code
+		for _, text := range s.Texts() {
+			patterns = append(patterns, jen.Lit(text))
+		}
+		fields := []jen.Code{pair("Name", jen.Id(s.GoName)), pair("Patterns", jen.Index().String().Values(patterns...))}
+		if changes := overrides(s.Settings); changes != nil {
+			fields = append(fields, pair("Override", jen.Func().Params(jen.Id("s").Op("*").Add(inRuntime("Settings"))).Block(changes...)))
+		}
+		if len(s.Aliases) > 0 {
+			fields = append(fields, pair("Aliases", names(s.Aliases)))
+		}
+		if s.Group != nil {
+			fields = append(fields, pair("Group", jen.Lit(s.Group.Name.V)))
+		}
+		if s.Group != nil && len(s.Group.Aliases) > 0 {
+			fields = append(fields, pair("GroupAliases", names(s.Group.Aliases)))
+		}
+		items = append(items, inRuntime("PatternSubscription").Custom(linesInBraces, fields...))
+	}
+	return jen.Dot("WithSubscriptions").Custom(linesInParens, items...)
+}
+
+// overrides emits an assignment for each setting that is written:
+//
+//	s.Retry.MaxAttempts = <n>
+//	s.Timeout = <duration>
+func overrides(s catalog.Settings) []jen.Code {
+	var all []jen.Code
+	set := func(written bool, value jen.Code, path ...string) {
+		if !written {
+			return
+		}
+		field := jen.Id("s")
+		for _, name := range path {
+			field.Dot(name)
+		}
+		all = append(all, field.Op("=").Add(value))
+	}
+	set(s.MaxAttempts.Written(), jen.Lit(s.MaxAttempts.V), "Retry", "MaxAttempts")
+	set(s.Backoff.Written(), backoff(s.Backoff.V), "Retry", "Backoff")
+	set(s.BaseDelay.Written(), duration(s.BaseDelay.V), "Retry", "BaseDelay")
+	set(s.MaxDelay.Written(), duration(s.MaxDelay.V), "Retry", "MaxDelay")
+	set(s.Multiplier.Written(), number(s.Multiplier.V), "Retry", "Multiplier")
+	set(s.Jitter.Written(), number(s.Jitter.V), "Retry", "Jitter")
+	set(s.Timeout.Written(), duration(s.Timeout.V), "Timeout")
+	set(s.SlowAfter.Written(), duration(s.SlowAfter.V), "SlowAfter")
+	set(s.SlowEventAfter.Written(), orForever(s.SlowEventAfter.V), "SlowEventAfter")
+	set(s.ExpiresAfter.Written(), duration(s.ExpiresAfter.V), "ExpiresAfter")
+	set(s.MaxSnoozes.Written(), jen.Lit(s.MaxSnoozes.V), "MaxSnoozes")
+	set(s.Breaker.Off.Written(), jen.Lit(s.Breaker.Off.V), "Breaker", "Off")
+	set(s.Breaker.Threshold.Written(), number(s.Breaker.Threshold.V), "Breaker", "Threshold")
+	set(s.Breaker.MinSamples.Written(), jen.Lit(s.Breaker.MinSamples.V), "Breaker", "MinSamples")
+	set(s.Breaker.Window.Written(), duration(s.Breaker.Window.V), "Breaker", "Window")
+	set(s.Breaker.OpenFor.Written(), duration(s.Breaker.OpenFor.V), "Breaker", "OpenFor")
+	set(s.FailureThrottle.Written(), jen.Lit(s.FailureThrottle.V), "FailureThrottle")
+	set(s.Concurrency.Written(), jen.Lit(s.Concurrency.V), "Concurrency")
+	set(s.StrictOrder.Written(), jen.Lit(s.StrictOrder.V), "StrictOrder")
+	if len(s.Limits.V) > 0 {
+		set(true, limitUses(s.Limits.V), "Limits")
+	} else {
+		set(s.Limits.Written(), jen.Nil(), "Limits")
+	}
+	if len(s.Errors) > 0 {
+		all = append(all, jen.Id("s").Dot("OverrideErrors").Call(errorRules(s.Errors).Op("...")))
+	}
+	switch {
+	case s.Redrive.Off.V:
+		set(true, inRuntime("Redrive").Values(), "Redrive")
+	case s.Redrive.Off.Written():
+		set(true, redrive(catalog.BuiltinRedrive().With(s.Redrive)), "Redrive")
+	}
+	return all
+}
