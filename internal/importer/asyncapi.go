@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 )
 
-// AsyncAPI makes a catalogue of an AsyncAPI document of version 3 or 2, in JSON or YAML; file is
+// AsyncAPI makes a catalogue of an AsyncAPI document of version 3, 2 or 1, in JSON or YAML; file is
 // only its name in findings. A message becomes an event, what the program receives a
 // subscription of it, and components/schemas become types.
 func AsyncAPI(file string, source []byte, o Options) *Result {
@@ -21,8 +21,8 @@ func AsyncAPI(file string, source []byte, o Options) *Result {
 func (im *importer) asyncAPI() {
 	version := im.root.str("asyncapi")
 	major, _, _ := strings.Cut(version, ".")
-	if version == "" || major != "2" && major != "3" {
-		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is not an AsyncAPI document of version 2 or 3").Hint = "it needs a key asyncapi with the version, such as 3.0.0"
+	if version == "" || major != "1" && major != "2" && major != "3" {
+		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is not an AsyncAPI document of version 1, 2 or 3").Hint = "it needs a key asyncapi with the version, such as 3.0.0"
 		return
 	}
 	if im.Event != "" {
@@ -32,9 +32,12 @@ func (im *importer) asyncAPI() {
 	r := &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, subscriptions: names{}}
 	r.reserveNames()
 	im.limits = r.yamlOfLimits()
-	if major == "2" {
+	switch major {
+	case "1":
+		r.topics1()
+	case "2":
 		r.channels2()
-	} else {
+	default:
 		r.channels3()
 		r.operations3()
 	}
@@ -148,7 +151,7 @@ func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, descrip
 func (r *asyncReader) rest(components *node) {
 	for _, m := range r.root.members {
 		switch m.name {
-		case "asyncapi", "info", "channels", "operations", "components", "x-busgen":
+		case "asyncapi", "info", "channels", "topics", "operations", "components", "x-busgen":
 		case "defaultContentType":
 			if !strings.Contains(m.value.text, "json") {
 				r.report(m.at, rules.ImportPayload, "the content is %s; that of an event is JSON", quoted(m.value.text))

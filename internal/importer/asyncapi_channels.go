@@ -84,6 +84,23 @@ func (r *asyncReader) channels2() {
 	}
 }
 
+// topics1 reads version 1, in which what is published or subscribed to under a topic is a message.
+func (r *asyncReader) topics1() {
+	for _, t := range r.root.get("topics").properties() {
+		topic, _ := r.followed(t)
+		for _, o := range topic.properties() {
+			switch o.name {
+			case "publish", "subscribe":
+				op := &node{kind: object, place: o.value.place, members: []member{{"message", o.at, o.value}}}
+				r.operation2(t.name, member{o.name, o.at, op})
+			case "$ref":
+			default:
+				r.note(o.at, "a catalogue has no place for %s of a topic", o.name)
+			}
+		}
+	}
+}
+
 func (r *asyncReader) operation2(channel string, o member) {
 	messages := []member{{channel, o.at, o.value.get("message")}}
 	if several := o.value.get("message").get("oneOf"); several.is(list) {

@@ -68,7 +68,7 @@ func (im *importer) mayBeStruct(s *node, conditions []*node) bool {
 	if kind := s.str("type"); kind != "" && kind != "object" || s.get("type").is(list) {
 		return false
 	}
-	if s.get("properties") != nil || s.get("required") != nil {
+	if s.get("properties") != nil || s.get("required") != nil || im.areStructs(s) {
 		return true
 	}
 	return slices.ContainsFunc(conditions, func(c *node) bool {
@@ -79,6 +79,27 @@ func (im *importer) mayBeStruct(s *node, conditions []*node) bool {
 		}
 		return false
 	})
+}
+
+// areStructs tells whether the alternatives of a schema are structs that nothing tells apart: one struct can have the
+// properties of all.
+func (im *importer) areStructs(s *node) bool {
+	key := "oneOf"
+	if s.get(key) == nil {
+		key = "anyOf"
+	}
+	branches := s.get(key).elements()
+	if len(branches) < 2 {
+		return false
+	}
+	for _, b := range branches {
+		u := im.look(b)
+		if !u.schema.is(object) || u.nullable || !slices.Equal(kindsOf(u.schema), []string{"object"}) || len(u.schema.get("properties").properties()) == 0 {
+			return false
+		}
+	}
+	v, _ := im.findVariants(s)
+	return v == nil
 }
 
 // takeProperties takes the properties of the schemas of a conditional keyword that are not

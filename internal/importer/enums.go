@@ -46,6 +46,10 @@ func (im *importer) valuesOf(s *node) ([]value, string) {
 	case key == "enum" && len(values) == 2 && values[0].json.kind == boolean && values[1].json.kind == boolean:
 		im.refused[s.get(key)] = true // it is bool
 		return nil, ""
+	case len(values) == 1 && values[0].json.kind == boolean:
+		im.refused[s.get(key)] = true
+		im.report(s.at(key), rules.ImportEnum, "the only value is %s; the field takes true and false", values[0].json.text)
+		return nil, ""
 	}
 	im.refused[s.get(key)] = true
 	im.report(s.at(key), rules.ImportEnum, "an enum has strings only, or whole numbers of 32 bits only; the field takes all values of its type")

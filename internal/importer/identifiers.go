@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"io/fs"
 	"net/url"
 	"path"
@@ -260,15 +261,24 @@ func fileName(address string) string {
 	return name
 }
 
-var identifier = regexp.MustCompile(`(?m)^[\s{,]*["']?\$?id["']?\s*:\s*["']?([^\s"',]+)`)
+var identifier = regexp.MustCompile(`^["']?\s*:\s*["']?([^\s"',}]+)`)
 
-// identifierOf finds the identifier of a file: the first in its text. What it finds is checked when the file is read.
+// identifierOf finds the identifier of a file: the first in its text that is a URL.
 func identifierOf(source []byte) string {
-	found := identifier.FindSubmatch(source)
-	if found == nil {
-		return ""
+	for _, key := range []string{"$id", `"id"`, "'id'", "\nid"} {
+		rest := source
+		for range 5 {
+			at := bytes.Index(rest, []byte(key))
+			if at < 0 {
+				break
+			}
+			rest = rest[at+len(key):]
+			if found := identifier.FindSubmatch(rest[:min(len(rest), 500)]); found != nil && bytes.Contains(found[1], []byte(":")) {
+				return strings.TrimSuffix(string(found[1]), "#")
+			}
+		}
 	}
-	return strings.TrimSuffix(string(found[1]), "#")
+	return ""
 }
 
 // pointedTo follows a JSON pointer.

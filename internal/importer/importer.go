@@ -78,6 +78,9 @@ type importer struct {
 	inPlace     int                  // structs in place around the current field
 	nested      int                  // lists and maps around it
 
+	observed *evidence // what examples show, in the first run; nil in the second
+	evidence *evidence // that in the second run; nil in the first
+
 	findings diag.Findings
 }
 
@@ -88,18 +91,42 @@ type typeDraft struct {
 	body *yaml.Node
 }
 
-// run reads a document, and makes a catalogue with the function that finds its events.
+// run reads a document, and makes a catalogue with the function that finds its events. If examples do not keep to their
+// schemas it is done once more, with what they show.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
-	im := &importer{
+	im := newImporter(file, o)
+	if result := im.load(source); result != nil {
+		return result
+	}
+	read := slices.Clone(im.findings)
+	im.observed = newEvidence(im.maxSchemas())
+	events(im)
+	if len(im.observed.all) == 0 {
+		return im.result(im.catalogue())
+	}
+	again := newImporter(file, o)
+	again.documents, again.resources, again.root, again.counted, again.references = im.documents, im.resources, im.root, im.counted, im.references
+	again.findings, again.evidence = read, im.observed
+	again.reportEvidence()
+	events(again)
+	return again.result(again.catalogue())
+}
+
+func newImporter(file string, o Options) *importer {
+	return &importer{
 		Options: o, file: file, resources: newResources(), documents: newDocuments(o),
 		places: map[*yaml.Node]diag.Place{}, events: mapping(), schedules: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
 		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, wires: map[string]bool{},
 	}
-	doc := &document{path: im.documents.path(file)}
+}
+
+// load reads the document and what it refers to. It returns a result if there is nothing to import.
+func (im *importer) load(source []byte) *Result {
+	doc := &document{path: im.documents.path(im.file)}
 	im.documents.byPath[doc.path] = doc
 	im.documents.size = int64(len(source))
-	if im.read(doc, file, source); doc.root == nil {
+	if im.read(doc, im.file, source); doc.root == nil {
 		im.report(doc.at, rules.ImportSyntax, "%s", doc.why)
 		return im.result(nil)
 	}
@@ -109,8 +136,7 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 		return im.result(nil)
 	}
 	im.countReferences()
-	events(im)
-	return im.result(im.catalogue())
+	return nil
 }
 
 // result is the catalogue or, without one, the reason why there is none.

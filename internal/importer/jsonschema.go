@@ -176,6 +176,11 @@ func (im *importer) event(name, wire string, at diag.Place, payload *node, more 
 	if more != nil {
 		more(body, &u)
 	}
+	for _, e := range u.examples {
+		if im.observed != nil && e.is(object) {
+			im.observeFields(u, e, "")
+		}
+	}
 	im.goName(body, &u, free)
 	im.say(body, u, saying{name: free, examples: true})
 	if fields := im.fields(u.schema, catalog.GoName(free)); fields.Content != nil {

@@ -28,7 +28,7 @@ var keywordHints = map[string]string{
 }
 
 // ignored are keywords that change nothing, besides those that only say something.
-var ignored = []string{"readOnly", "writeOnly", "externalDocs", "xml", "additionalItems", "$dynamicAnchor", "$recursiveAnchor"}
+var ignored = []string{"readOnly", "writeOnly", "externalDocs", "xml", "contentMediaType", "contentSchema", "additionalItems", "minContains", "maxContains", "$dynamicAnchor", "$recursiveAnchor"}
 
 // aboutKind is the type that a keyword is about; empty for one about any.
 func aboutKind(keyword string) string {

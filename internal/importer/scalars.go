@@ -27,19 +27,13 @@ const (
 
 // textType is the type of a text.
 func (im *importer) textType(s *node) typing {
-	t := typing{text: "string", scalar: true}
-	format := s.str("format")
-	switch pattern := s.str("pattern"); {
-	case s.str("contentEncoding") == "base64" || textFormats[format] == "bytes":
+	t := typing{scalar: true}
+	var format string
+	switch t.text, format = textKind(s); {
+	case t.text == "bytes":
 		return im.bytesType(s)
-	case textFormats[format] != "":
-		t.text, format = textFormats[format], ""
-	case format == "uri" && pattern == export.URLPattern:
-		format, s = "url", without(s, "pattern")
-	case pattern == export.DurationPattern:
-		t.text, s = "duration", without(s, "pattern")
-	case pattern == export.DecimalPattern:
-		t.text, s = "decimal", without(s, "pattern")
+	case s.str("pattern") == export.URLPattern && format == "url", t.text == "duration", t.text == "decimal" && s.str("format") != "decimal":
+		s = without(s, "pattern")
 	}
 	if isEither(s, "ipv4", "ipv6") {
 		format, s = "ip", without(s, "anyOf")

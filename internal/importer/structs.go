@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -65,7 +66,7 @@ func (im *importer) mapType(s *node, at spot) typing {
 func (im *importer) fields(s *node, goName string) *yaml.Node {
 	fields := mapping()
 	called := newFieldNames(s)
-	required := im.required(s)
+	required, of := im.required(s), im.shownOf(s)
 	for _, p := range s.get("properties").properties() {
 		name := im.fieldName(p.name, p.at, called)
 		if name == "" {
@@ -81,6 +82,13 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 				im.addField(fields, name, r.text, textNode("json"), r.place)
 			}
 			delete(required, r.text)
+		}
+	}
+	for _, m := range of.extra {
+		if catalog.CheckJSONName(m.name) != "" || called.json[catalog.FoldJSONName(m.name)] {
+			im.report(m.at, rules.ImportExample, "the example has %s, which cannot be the name of a field; it gets lost", quoted(m.name))
+		} else {
+			im.addField(fields, im.fieldName(m.name, m.at, called), m.name, notation("json?"), m.at)
 		}
 	}
 	switch rest := s.get("additionalProperties"); {

@@ -52,6 +52,11 @@ func (im *importer) typeOf(s *node, at spot) typing {
 		}
 		return typing{text: "json", use: u}
 	}
+	if im.observed != nil {
+		for _, e := range u.examples {
+			im.observe(s, e)
+		}
+	}
 	t := im.shape(u, at)
 	t.use = u
 	return t
@@ -72,6 +77,13 @@ func (im *importer) shape(u use, at spot) typing {
 		}
 		im.expanding[u.def] = true
 		defer delete(im.expanding, u.def)
+	}
+	switch of := im.shownOf(s); {
+	case of.large:
+		return typing{text: "json"}
+	case of.loose:
+		s = loosened(s)
+		u.schema = s
 	}
 	if custom, ok := im.custom(u, at); ok {
 		return custom
@@ -145,16 +157,20 @@ func kindsOf(s *node) []string {
 
 // kindsOfValues is the type of texts or numbers; none for others.
 func kindsOfValues(values []*node) []string {
-	texts, numbers := 0, 0
+	texts, numbers, truths := 0, 0, 0
 	for _, v := range values {
 		switch v.kind {
 		case text, null:
 			texts++
 		case number:
 			numbers++
+		case boolean:
+			truths++
 		}
 	}
 	switch {
+	case truths > 0 && truths == len(values):
+		return []string{"boolean"}
 	case texts > 0 && texts == len(values):
 		return []string{"string"}
 	case numbers > 0 && numbers == len(values):
@@ -216,7 +232,8 @@ func (im *importer) element(prefix string, s *node, at spot) typing {
 	inner := im.typeOf(s, at)
 	more := im.each(prefix, inner.more)
 	if inner.use.nullable && !inner.hasNil() {
-		im.report(inner.use.schema.place, rules.ImportNull, "the items of a list or map cannot be null in a catalogue")
+		im.report(inner.use.schema.place, rules.ImportNull, "the items of a list or map cannot be null in a catalogue; they take any JSON")
+		return typing{text: prefix + "json"}
 	}
 	if inner.use.def == nil {
 		im.unsaid(inner.use, "an item of a list or map")

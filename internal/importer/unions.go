@@ -84,16 +84,25 @@ func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *
 		return nil, &noUnion{branches, v.at, "no property tells the variants of " + key + " apart",
 			"give each a required property with a const of its own, or name one with discriminator"}
 	}
-	taken := names{}
-	for i := range v.all {
-		one := &v.all[i]
-		one.tag, one.tagged = im.tag(s, one, branches.items[i], v.key)
-		if !catalog.VariantName.MatchString(one.tag) || taken[one.tag] {
-			return nil, &noUnion{branches, one.at, quoted(one.tag) + " cannot be the name of a variant",
-				"each variant needs a name of its own, of letters and digits with single -, _ or . between them"}
-		}
-		taken[one.tag] = true
+	if !im.mustHave(s, v) {
+		return nil, &noUnion{branches, v.at, quoted(v.key) + " tells the variants of " + key + " apart, but is not required", "require it"}
 	}
+	taken := names{}
+	var all []variant
+	for i, one := range v.all {
+		var tags []string
+		tags, one.tagged = im.tags(s, &one, branches.items[i], v.key)
+		for _, tag := range tags {
+			one.tag = tag
+			if !catalog.VariantName.MatchString(one.tag) || taken[one.tag] {
+				return nil, &noUnion{branches, one.at, quoted(one.tag) + " cannot be the name of a variant",
+					"each variant needs a name of its own, of letters and digits with single -, _ or . between them"}
+			}
+			taken[one.tag] = true
+			all = append(all, one)
+		}
+	}
+	v.all = all
 	if beside := im.beside(s, v.key); beside != nil {
 		for i := range v.all {
 			im.addBeside(&v.all[i], beside)
@@ -188,24 +197,49 @@ func (im *importer) only(s *node, property string) string {
 	return values[0].json.text
 }
 
-// tag is the value by which a variant is told, and whether the variant has the key
-// among its own properties.
-func (im *importer) tag(s *node, v *variant, branch *node, key string) (string, bool) {
-	tagged := v.struc.schema.get("properties").get(key) != nil
+// mustHave tells whether all values of a union have the key that tells them apart.
+func (im *importer) mustHave(s *node, v *variants) bool {
+	if s.get("discriminator") != nil || requires(s, v.key) {
+		return true
+	}
+	return !slices.ContainsFunc(v.all, func(one variant) bool { return !requires(one.struc.schema, v.key) })
+}
+
+func requires(s *node, property string) bool {
+	return slices.ContainsFunc(s.get("required").elements(), func(r *node) bool { return r.is(text) && r.text == property })
+}
+
+// tags are the values by which a variant is told, and whether the variant has the key among its own properties.
+func (im *importer) tags(s *node, v *variant, branch *node, key string) (tags []string, tagged bool) {
+	tagged = v.struc.schema.get("properties").get(key) != nil
 	for _, part := range append(branch.get("allOf").elements(), v.struc.schema, branch) {
 		if !part.is(object) {
 			continue
 		}
 		if tag := im.only(part, key); tag != "" {
-			return tag, tagged
+			return []string{tag}, tagged
 		}
 	}
 	for _, m := range s.get("discriminator").get("mapping").properties() {
 		if def := im.lookUp(m.value).schema; def != nil && def == v.struc.def || m.value.text == v.struc.name {
-			return m.name, tagged
+			tags = append(tags, m.name)
 		}
 	}
-	return v.struc.name, tagged
+	if tags != nil {
+		return tags, tagged
+	}
+	if p := v.struc.schema.get("properties").get(key); p != nil {
+		values, _ := listed(im.look(p).schema)
+		for _, one := range values {
+			if one.json.is(text) {
+				tags = append(tags, one.json.text)
+			}
+		}
+	}
+	if tags != nil {
+		return tags, tagged
+	}
+	return []string{v.struc.name}, tagged
 }
 
 // withoutText is a list without a text.

@@ -18,6 +18,7 @@ var (
 	ImportFormat     = importing(diag.Warning, "import-format", "A catalogue has the format.")
 	ImportConstraint = importing(diag.Warning, "import-constraint", "A catalogue has the constraint.")
 	ImportDefault    = importing(diag.Warning, "import-default", "Defaults are scalars.")
+	ImportExample    = importing(diag.Warning, "import-example", "Examples come back as they are: they have no more properties than the schema names, and keep to formats.")
 	ImportRefused    = importing(diag.Warning, "import-refused", "The reader of catalogues accepts what is imported, such as examples.")
 	ImportDetail     = importing(diag.Note, "import-detail", "A description has no counterpart and is left out; payloads stay the same.")
 )

@@ -1,0 +1,226 @@
+package importer
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/export"
+	"github.com/busgen/busgen/internal/format"
+)
+
+// evidence is what the examples of a document have that its schemas allow, but a catalogue that was made of the schemas
+// alone would lose or refuse: properties that an open object does not name, and texts that are not in the format, which
+// JSON Schema takes for a comment. An import that finds evidence is done once more, with it. A schema is known by where
+// it is written.
+type evidence struct {
+	of   map[diag.Position]*shown
+	all  []contradiction // in the order in which they were found
+	left int             // values that may still be looked at
+}
+
+// shown is what examples show of the values of one schema.
+type shown struct {
+	loose bool     // they do not keep to the format
+	large bool     // integers have more than 64 bits
+	extra []member // properties that the schema does not have, with a value
+}
+
+// A contradiction is a finding about an example.
+type contradiction struct {
+	at   diag.Place
+	text string
+}
+
+// maxExtra is how many properties an example may add to one schema.
+const maxExtra = 200
+
+func newEvidence(left int) *evidence { return &evidence{of: map[diag.Position]*shown{}, left: left} }
+
+// shownOf is what examples show of a schema. What it returns is not to be changed.
+func (im *importer) shownOf(s *node) *shown {
+	if im.evidence != nil {
+		if of := im.evidence.of[s.place.Pos]; of != nil {
+			return of
+		}
+	}
+	return &shown{}
+}
+
+// observe compares an example with a schema.
+func (im *importer) observe(s, v *node) {
+	if im.observed == nil { // the evidence is there already
+		return
+	}
+	if im.observed.left--; im.observed.left < 0 {
+		return
+	}
+	u := im.look(s)
+	n := u.schema
+	if !n.is(object) {
+		return
+	}
+	kinds := kindsOf(n)
+	variants, _ := im.findVariants(n)
+	switch values, _ := listed(n); {
+	case values != nil:
+	case variants != nil:
+		im.observeVariant(v, variants)
+	case len(kinds) != 1:
+	case kinds[0] == "object" && v.is(object):
+		im.observeObject(u, v)
+	case kinds[0] == "array" && v.is(list) && n.get("items").is(object):
+		for _, item := range v.items {
+			im.observe(n.get("items"), item)
+		}
+	case kinds[0] == "string" && v.is(text):
+		if why := unlike(n, v.text); why != "" {
+			im.contradict(n, v, why+"; the field takes any string", func(of *shown) *bool { return &of.loose })
+		}
+	case kinds[0] == "integer" && v.is(number):
+		_, err := strconv.ParseInt(v.text, 10, 64)
+		_, unsigned := strconv.ParseUint(v.text, 10, 64)
+		if err != nil && (unsigned != nil || s.str("format") != "uint64") {
+			im.contradict(n, v, v.text+", for which an int64 has no room; the field takes any JSON", func(of *shown) *bool { return &of.large })
+		}
+	}
+}
+
+// shows returns what is known of a schema, to be changed.
+func (e *evidence) shows(s *node) *shown {
+	of := e.of[s.place.Pos]
+	if of == nil {
+		of = &shown{}
+		e.of[s.place.Pos] = of
+	}
+	return of
+}
+
+// contradict remembers what an example shows, once for each schema.
+func (im *importer) contradict(s, v *node, what string, flag func(*shown) *bool) {
+	if set := flag(im.observed.shows(s)); !*set {
+		*set = true
+		im.observed.all = append(im.observed.all, contradiction{v.place, "the example is " + what})
+	}
+}
+
+func (im *importer) observeVariant(v *node, variants *variants) {
+	tag := v.get(variants.key)
+	for _, one := range variants.all {
+		if tag.is(text) && one.tag == tag.text {
+			im.observeFields(one.struc, v, variants.key)
+		}
+	}
+}
+
+func (im *importer) observeObject(u use, v *node) {
+	s := u.schema
+	if !onlySays(s, "type") && isStruct(u) {
+		im.observeFields(u, v, "")
+		return
+	}
+	if rest := s.get("additionalProperties"); rest.is(object) {
+		for _, m := range v.members {
+			im.observe(rest, m.value)
+		}
+	}
+}
+
+// observeFields compares an object with a struct, which has one more property.
+func (im *importer) observeFields(u use, v *node, besides string) {
+	s := u.schema
+	rest := s.get("additionalProperties")
+	closed := rest.is(boolean) && rest.text == "false"
+	for _, m := range v.members {
+		p := s.get("properties").get(m.name)
+		switch {
+		case p != nil:
+			im.observe(p, m.value)
+		case m.name == besides, closed:
+		default:
+			im.observeExtra(s, m)
+		}
+	}
+}
+
+func (im *importer) observeExtra(s *node, m member) {
+	of := im.observed.shows(s)
+	if len(of.extra) >= maxExtra || slices.ContainsFunc(of.extra, func(other member) bool { return other.name == m.name }) {
+		return
+	}
+	of.extra = append(of.extra, m)
+	im.observed.all = append(im.observed.all, contradiction{m.at, "the example has " + quoted(m.name) + ", which the schema does not name; it becomes an optional field of any JSON"})
+}
+
+// unlike says what is wrong with a text for the type that textType makes of a schema, or that it would not come back as
+// it is; empty if nothing is.
+func unlike(s *node, value string) string {
+	kind, formatName := textKind(s)
+	quotedValue := quoted(value)
+	switch kind {
+	case "bytes":
+		if decoded, err := base64.StdEncoding.DecodeString(value); err != nil || base64.StdEncoding.EncodeToString(decoded) != value {
+			return quotedValue + ", which is not base64 with padding"
+		}
+	case "uuid":
+		if id, err := uuid.Parse(value); err != nil || id.String() != value {
+			return quotedValue + ", which is not a UUID in small letters"
+		}
+	case "time":
+		if t, err := time.Parse(time.RFC3339Nano, value); err != nil || t.Format(time.RFC3339Nano) != value {
+			return quotedValue + ", which is not RFC 3339 as Go writes it"
+		}
+	case "date":
+		if _, err := time.Parse(time.DateOnly, value); err != nil {
+			return quotedValue + ", which is not a date"
+		}
+	case "decimal":
+		if !format.IsDecimal(value) {
+			return quotedValue + ", which is not a decimal"
+		}
+	case "duration":
+		if d, err := time.ParseDuration(value); err != nil || d.String() != value {
+			return quotedValue + ", which is not a duration as Go writes it"
+		}
+	default:
+		if slices.Contains(format.Names(), formatName) {
+			if _, ok := format.Check(formatName, value); !ok {
+				return quotedValue + ", which is not in the format " + formatName
+			}
+		}
+	}
+	return ""
+}
+
+// textKind is the type that textType makes of a schema, with what is left of its format.
+func textKind(s *node) (kind, formatName string) {
+	formatName = s.str("format")
+	switch pattern := s.str("pattern"); {
+	case s.str("contentEncoding") == "base64" || textFormats[formatName] == "bytes":
+		return "bytes", ""
+	case textFormats[formatName] != "":
+		return textFormats[formatName], ""
+	case formatName == "uri" && pattern == export.URLPattern:
+		return "string", "url"
+	case pattern == export.DurationPattern:
+		return "duration", ""
+	case pattern == export.DecimalPattern:
+		return "decimal", ""
+	}
+	return "string", formatName
+}
+
+// reportEvidence reports what examples have shown.
+func (im *importer) reportEvidence() {
+	for _, c := range im.evidence.all {
+		im.report(c.at, rules.ImportExample, "%s", c.text)
+	}
+}
+
+// loosened is the schema of a text that is in no format.
+func loosened(s *node) *node { return without(s, "format", "contentEncoding", "contentMediaType") }
