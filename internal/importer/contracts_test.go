@@ -55,7 +55,7 @@ func TestContracts(t *testing.T) {
 	}
 	defer folder.Close()
 	for _, c := range all {
-		c.importIt(t, base)
+		t.Run(c.path, func(t *testing.T) { c.importIt(t, base) })
 	}
 	if *onlyImport {
 		for _, c := range all {

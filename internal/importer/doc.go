@@ -7,6 +7,7 @@
 //	jsonschema.go  which parts of a JSON Schema are events, and which are types
 //	asyncapi.go    the document; asyncapi_messages.go, asyncapi_channels.go: who sends and receives;
 //	               asyncapi_settings.go: the keys under x-busgen
+//	evidence.go    what examples show beyond the schemas
 //	openapi.go     webhooks and callbacks, which are read as messages of AsyncAPI
 //	files.go       the files that references lead to
 //	alternatives.go  oneOf, anyOf and if at the top: an event for each payload that a schema describes

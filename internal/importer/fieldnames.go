@@ -45,10 +45,11 @@ func (im *importer) fieldName(name string, at diag.Place, n fieldNames) string {
 		return ""
 	}
 	n.json[key] = true
-	if catalog.FieldName.MatchString(name) {
+	if catalog.FieldName.MatchString(name) && len(name) <= maxMade {
 		return name
 	}
 	field := snake(signed(name))
+	field = strings.TrimRight(field[:min(len(field), maxMade)], "_")
 	if !catalog.FieldName.MatchString(field) {
 		field = "field" // of 日本, for example
 	}

@@ -28,7 +28,7 @@ const (
 	maxFiles = 10_000
 	maxBytes = 64 << 20
 	// maxSearched bounds the files that are searched for an identifier.
-	maxSearched = 20_000
+	maxSearched = 5_000
 )
 
 // folderScheme begins the base of a file: what a reference in it is relative to.

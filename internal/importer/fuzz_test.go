@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,8 +44,8 @@ func requireLoads(t testing.TB, r *importer.Result) {
 	}
 }
 
-// FuzzImport reads any text as both kinds of documents. What comes of it, if anything does, is
-// a catalogue that is formatted and free of findings, and the same every time.
+// FuzzImport reads any text as all kinds of documents, which can refer to another one, common/other.json. What comes of
+// it, if anything does, is a catalogue that is formatted and free of findings, and the same every time.
 func FuzzImport(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/cases/*/*.[jy]*")
 	for _, path := range paths {
@@ -52,22 +53,30 @@ func FuzzImport(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(string(text))
+		f.Add(string(text), string(text))
+	}
+	for _, name := range []string{"common/other.json", "common/other.json#/$defs/a", "./common/other.json#a", "https://example.org/other.json", "../other.json"} {
+		f.Add(`{"title":"a","type":"object","properties":{"x":{"$ref":"`+name+`"}}}`,
+			`{"$id":"https://example.org/other.json","$anchor":"a","type":"object","properties":{"y":{"$ref":"../file.json"},"z":{"$ref":"#/$defs/a"}},"$defs":{"a":{"allOf":[{"$ref":"#"}]}}}`)
+		f.Add(`{"asyncapi":"3.0.0","channels":{"a":{"messages":{"m":{"$ref":"`+name+`"}}}}}`, `{"$id":"https://example.org/other.json","$anchor":"a","payload":{"$ref":"../file.json#/channels"},"$defs":{"a":{"payload":{"type":"object"}}}}`)
+		f.Add(`{"openapi":"3.1.0","webhooks":{"a":{"$ref":"`+name+`"}}}`, `{"post":{"requestBody":{"content":{"application/json":{"schema":{"$ref":"../file.json"},"example":{"a":1}}}}},"$defs":{"a":{"$ref":"#"}}}`)
 	}
 	for _, c := range catalogues(f) {
 		for _, export := range []func(*catalog.Catalogue) ([]byte, error){
 			export.JSONSchema, func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, export.Info{Version: "1"}) },
 		} {
 			if text, err := export(c); err == nil && len(text) < 20_000 {
-				f.Add(string(text))
+				f.Add(string(text), "{}")
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, read := range []func(string, []byte, importer.Options) *importer.Result{importer.JSONSchema, importer.AsyncAPI} {
-			first := read("file.json", []byte(text), importer.Options{RenameKeys: len(text)%2 == 0})
+	f.Fuzz(func(t *testing.T, text, other string) {
+		files := fstest.MapFS{"file.json": {Data: []byte(text)}, "common/other.json": {Data: []byte(other)}}
+		o := importer.Options{RenameKeys: len(text)%2 == 0, Files: &importer.Files{FS: files, Path: "file.json"}}
+		for _, read := range []func(string, []byte, importer.Options) *importer.Result{importer.JSONSchema, importer.AsyncAPI, importer.OpenAPI} {
+			first := read("file.json", []byte(text), o)
 			requireLoads(t, first)
-			again := read("file.json", []byte(text), importer.Options{RenameKeys: len(text)%2 == 0})
+			again := read("file.json", []byte(text), o)
 			if diff := cmp.Diff(string(first.Catalogue), string(again.Catalogue)); diff != "" || rendered(first) != rendered(again) {
 				t.Fatalf("the second time it is something else:\n%s", diff)
 			}

@@ -65,7 +65,7 @@ func joined(name, separator string) string {
 
 // eventName makes the name of an event; empty if there is nothing to make it of.
 func eventName(name string) string {
-	if glob.ValidName(name) == nil {
+	if glob.ValidName(name) == nil && len(name) <= maxMade {
 		return name
 	}
 	var segments []string
@@ -74,22 +74,27 @@ func eventName(name string) string {
 			segments = append(segments, s)
 		}
 	}
-	return strings.Join(segments, ".")
+	made := strings.Join(segments, ".")
+	return strings.TrimRight(made[:min(len(made), maxMade)], "._")
 }
 
 // isWire tells whether a name can be that of an event on the wire.
 func isWire(name string) bool { return glob.ValidWire(name) == nil }
 
+// maxMade is how long a name that is made up may be. Names of types in place grow with each struct around them, and a
+// key of YAML that is longer than 128 characters has a form of its own.
+const maxMade = 100
+
 // typeName makes the name of a type.
 func typeName(name string) string {
-	if catalog.TypeName.MatchString(name) {
+	if catalog.TypeName.MatchString(name) && len(name) <= maxMade {
 		return name
 	}
 	goName := catalog.GoName(strings.Join(words(name), "_"))
 	if !catalog.TypeName.MatchString(goName) {
-		return "Type" + goName
+		goName = "Type" + goName
 	}
-	return goName
+	return goName[:min(len(goName), maxMade)]
 }
 
 // sameName tells whether a title only repeats a name.

@@ -298,7 +298,7 @@ func (im *importer) nameFor(u use, at spot) string {
 	switch {
 	case u.def != nil && u.name != "":
 		return typeName(u.name)
-	case u.def == nil && u.title != nil && catalog.TypeName.MatchString(u.title.text):
+	case u.def == nil && u.title != nil && catalog.TypeName.MatchString(u.title.text) && len(u.title.text) <= maxMade:
 		return u.title.text
 	case at.name() == "":
 		return typeName(im.baseName())

@@ -87,7 +87,7 @@ func newImportAsyncAPI() *cobra.Command {
 	return importing(&cobra.Command{
 		Use:   "asyncapi FILE",
 		Short: "Make a catalogue from an AsyncAPI document",
-		Long: `Asyncapi reads an AsyncAPI document of version 3 or 2, in JSON or YAML. A
+		Long: `Asyncapi reads an AsyncAPI document of version 3, 2 or 1, in JSON or YAML. A
 message becomes an event, an operation that receives it becomes a subscription,
 and what is under components/schemas becomes types.
 ` + importHelp,

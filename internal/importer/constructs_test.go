@@ -1,0 +1,97 @@
+package importer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/busgen/busgen/internal/importer"
+)
+
+// Each construct of JSON Schema, alone in the property x of a payload: what the catalogue has for it, and the rules of
+// the findings.
+func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
+	for _, c := range []struct{ schema, want, rules string }{
+		// types
+		{`{"type":"string"}`, `x: "string?"`, ""},
+		{`{}`, `x: "json?"`, ""},
+		{`true`, `x: "json?"`, ""},
+		{`{"type":["string","null"]}`, `x: "string?"`, ""},
+		{`{"type":"string","nullable":true}`, `x: "string?"`, ""},
+		{`{"type":["string","integer"]}`, `x: "json?"`, "import-type"},
+		{`{"type":["integer","number"]}`, `x: "float64?"`, ""},
+		{`{"type":"array"}`, `x: "[]json?"`, ""},
+		{`{"type":"array","items":{"type":"string"}}`, `x: "[]string?"`, ""},
+		{`{"type":"array","items":{"type":["string","null"]}}`, `x: "[]json?"`, "import-null"},
+		{`{"type":"array","items":[{"type":"string"},{"type":"integer"}]}`, `x: "[]json?"`, "import-type"},
+		{`{"type":"array","prefixItems":[{"type":"string"}]}`, `x: "[]json?"`, "import-type"},
+		{`{"type":"object"}`, `x: "map[string]json?"`, ""},
+		{`{"type":"object","additionalProperties":{"type":"integer"}}`, `x: "map[string]int64?"`, ""},
+		{`{"type":"object","additionalProperties":{"type":["integer","null"]}}`, `x: "map[string]json?"`, "import-null"},
+		{`{"type":"object","patternProperties":{"^a":{"type":"integer"}}}`, `x: "map[string]int64?"`, "import-constraint"},
+		{`{"type":"object","patternProperties":{"^a":{"type":"integer"},"^b":{"type":"string"}}}`, `x: "map[string]json?"`, "import-keyword"},
+		// values
+		{`{"enum":["a","b"]}`, `enum: [a, b]`, ""},
+		{`{"enum":["a",null]}`, `enum: [a]`, ""},
+		{`{"enum":[1,2]}`, `enum: { "1": 1, "2": 2 }`, ""},
+		{`{"enum":["a",1]}`, `x: "json?"`, "import-enum"},
+		{`{"const":"a"}`, `enum: [a]`, ""},
+		{`{"const":true}`, `x: "bool?"`, "import-enum"},
+		{`{"enum":[true,false]}`, `x: "bool?"`, ""},
+		// together
+		{`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`, `fields: { a: "string?", b: int64 }`, ""},
+		{`{"$ref":"#/$defs/Text","maxLength":5}`, `max_length: 5`, ""},
+		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, `x: "string?"`, ""},
+		{`{"oneOf":[{"type":"string","maxLength":3},{"type":"string","minLength":9}]}`, `x: "string?"`, "import-keyword"},
+		{`{"oneOf":[{"type":"string"},{"type":"object","properties":{"a":{}}}]}`, `x: "json?"`, "import-union"},
+		{`{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}},{"type":"object","required":["k"],"properties":{"k":{"const":"b"}}}]}`, `one_of: { a: { fields: {} }, b: { fields: {} } }`, ""},
+		{`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}}},{"type":"object","properties":{"k":{"const":"b"}}}]}`, `fields: { k: "OnceXK?" }`, "import-keyword"},
+		{`{"oneOf":[{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}},{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}}}]}`, `fields: { a: "json?", b: "string?" }`, "import-keyword import-keyword"},
+		{`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"string"}}}]}`, `fields: { a: "string?", b: "string?" }`, "import-keyword"},
+		{`{"discriminator":{"propertyName":"k","mapping":{"a":"#/$defs/One","b":"#/$defs/One","c":"#/$defs/Two"}},"oneOf":[{"$ref":"#/$defs/One"},{"$ref":"#/$defs/Two"}]}`, `one_of: { a: One, b: { fields: { o: "string?" } }, c: Two }`, ""},
+		{`{"type":"object","properties":{"a":{"type":"string"}},"if":{"properties":{"a":{"const":"b"}}},"then":{"properties":{"c":{"type":"string"}}}}`, `fields: { a: "string?", c: "string?" }`, "import-keyword"},
+		{`{"not":{"type":"string"}}`, `x: "json?"`, "import-keyword"},
+		{`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `fields: { a: "string?" }`, "import-keyword"},
+		// references
+		{`{"$ref":"#/$defs/Text"}`, `x: "string?"`, ""},
+		{`{"$ref":"#/definitions/Old"}`, `x: "bool?"`, ""},
+		{`{"$ref":"#anchored"}`, `x: "int64?"`, ""},
+		{`{"$ref":"other.json"}`, `x: "float64?"`, ""},
+		{`{"$ref":"#/$defs/Nope"}`, `x: "json?"`, "import-reference"},
+		{`{"$recursiveRef":"#"}`, `x: "json?"`, "import-keyword"},
+		// texts
+		{`{"type":"string","format":"uuid"}`, `x: "uuid?"`, ""},
+		{`{"type":"string","format":"uuid","examples":["ABCDEF00-0000-4000-8000-000000000000"]}`, `x: "string?"`, "import-example"},
+		{`{"type":"string","format":"date-time"}`, `x: "time?"`, ""},
+		{`{"type":"string","format":"date-time","example":"2024-02-29 12:30:00"}`, `x: "string?"`, "import-example"},
+		{`{"type":"string","format":"date-time","example":"2024-02-29T12:30:00.000Z"}`, `x: "string?"`, "import-example"},
+		{`{"type":"string","contentEncoding":"base64"}`, `x: "bytes?"`, ""},
+		{`{"type":"string","format":"uri"}`, `x: "string?"`, "import-format"},
+		{`{"type":"string","pattern":"^(?=a)"}`, `x: "string?"`, "import-constraint"},
+		// numbers
+		{`{"type":"integer","examples":[123456789012345678901]}`, `x: "json?"`, "import-example"},
+		{`{"type":"integer","exclusiveMinimum":0}`, `min: 1`, ""},
+		{`{"type":"integer","minimum":0,"exclusiveMinimum":true}`, `min: 1`, ""},
+	} {
+		t.Run(c.schema, func(t *testing.T) {
+			document := fmt.Sprintf(`{"title":"once","type":"object","properties":{"x":%s},
+"$defs":{"Text":{"type":"string"},"Whole":{"$anchor":"anchored","type":"integer"},"other":{"$id":"other.json","type":"number"},
+"One":{"type":"object","properties":{"o":{"type":"string"}}},"Two":{"type":"object","properties":{"w":{"type":"string"}}}},
+"definitions":{"Old":{"type":"boolean"}}}`, c.schema)
+			result := importer.JSONSchema("once.json", []byte(document), importer.Options{})
+			requireLoads(t, result)
+			if !strings.Contains(strings.Join(strings.Fields(string(result.Catalogue)), " "), c.want) {
+				t.Errorf("%s is not in\n%s", c.want, result.Catalogue)
+			}
+			var rules []string
+			for _, f := range result.Findings {
+				if f.Rule.ID != "import-detail" {
+					rules = append(rules, f.Rule.ID)
+				}
+			}
+			if got := strings.Join(rules, " "); got != c.rules {
+				t.Errorf("found %q, want %q\n%s", got, c.rules, rendered(result))
+			}
+		})
+	}
+}
