@@ -30,6 +30,15 @@ var keywordHints = map[string]string{
 // ignored are keywords that change nothing, besides those that only say something.
 var ignored = []string{"readOnly", "writeOnly", "externalDocs", "xml", "contentMediaType", "contentSchema", "additionalItems", "minContains", "maxContains", "$dynamicAnchor", "$recursiveAnchor"}
 
+// isAssertion tells whether a keyword says which values there are. Others, such as x-order, may have any name.
+func isAssertion(keyword string) bool {
+	switch keyword {
+	case "$ref", "type", "enum", "const", "allOf":
+		return true
+	}
+	return keywordHints[keyword] != "" || aboutKind(keyword) != ""
+}
+
 // aboutKind is the type that a keyword is about; empty for one about any.
 func aboutKind(keyword string) string {
 	for _, i := range implied {
@@ -57,6 +66,8 @@ func (im *importer) leftovers(s *node, known ...string) {
 			im.note(m.at, "a catalogue has no place for %s", m.name)
 		case strings.HasPrefix(m.name, "x-"):
 			im.note(m.at, "a catalogue has no place for the extension %s", quoted(m.name))
+		case !isAssertion(m.name):
+			im.note(m.at, "a catalogue has no place for %s, which is no keyword of JSON Schema", quoted(m.name))
 		case about != "":
 			im.note(m.at, "%s applies to values of another type and has no effect here", m.name)
 		default:

@@ -64,13 +64,13 @@ func (im *importer) follow(s *node) use {
 			case def == nil:
 				u.schema = anything(s.place)
 				return u
-			case !onlySays(s, "$ref"):
+			case !im.saysNoMore(s, "$ref", def):
 				u.schema = im.flattened(inParts(s))
 			default:
 				u.schema, u.def, u.name = def, def, name
 			}
 		case s.get("allOf").is(list):
-			if parts := s.get("allOf").items; len(parts) == 1 && onlySays(s, "allOf") {
+			if parts := s.get("allOf").items; len(parts) == 1 && im.saysNoMore(s, "allOf", parts[0]) {
 				u.schema = parts[0]
 			} else {
 				u.schema = im.flattened(s)
@@ -139,6 +139,22 @@ var sayingKeywords = []string{
 // onlySays tells whether a schema says nothing about values besides with one keyword.
 func onlySays(s *node, besides string) bool {
 	return !slices.ContainsFunc(s.members, func(m member) bool { return m.name != besides && !slices.Contains(sayingKeywords, m.name) })
+}
+
+// saysNoMore tells whether a schema says nothing about values that what it refers to with a keyword does not say: it is
+// that schema then, and not another one, which would be made again wherever it is used.
+func (im *importer) saysNoMore(s *node, keyword string, to *node) bool {
+	return !slices.ContainsFunc(s.members, func(m member) bool {
+		switch {
+		case m.name == keyword, slices.Contains(sayingKeywords, m.name), !isAssertion(m.name):
+			return false
+		case m.name == "type":
+			return !m.value.is(text) || to.str("type") != m.value.text
+		case m.name == "additionalProperties":
+			return !(m.value.is(boolean) && m.value.text == "true" || m.value.is(object) && len(m.value.members) == 0)
+		}
+		return true
+	})
 }
 
 // inParts makes one part of a reference, and another of what is beside it.

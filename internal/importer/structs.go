@@ -47,7 +47,7 @@ func isStruct(u use) bool {
 func (im *importer) mapType(s *node, at spot) typing {
 	t := typing{text: "map[string]json"}
 	rest := s.get("additionalProperties")
-	if patterns := s.get("patternProperties"); rest == nil && len(patterns.properties()) == 1 {
+	if patterns := s.get("patternProperties"); (rest == nil || rest.is(boolean) && rest.text == "false") && len(patterns.properties()) == 1 {
 		im.report(s.at("patternProperties"), rules.ImportConstraint, "the keys of a map have no constraints in a catalogue")
 		rest = patterns.members[0].value
 		s = without(s, "patternProperties")

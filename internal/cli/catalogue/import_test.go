@@ -119,7 +119,7 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 	}{
 		"import jsonschema broken.json -o events.yaml": {cli.StatusNotFound, "broken.json:1:1: error: it is not JSON: unexpected end of JSON input [import-syntax]"},
 		"import jsonschema list.json":                  {cli.StatusNotFound, "busgen: nothing was imported: 1 error in list.json\n"},
-		"import asyncapi order.yaml":                   {cli.StatusNotFound, "error: this is not an AsyncAPI document of version 2 or 3"},
+		"import asyncapi order.yaml":                   {cli.StatusNotFound, "error: this is not an AsyncAPI document of version 1, 2 or 3"},
 		"import jsonschema async.yaml":                 {cli.StatusNotFound, "async.yaml:1:1: error: this is an AsyncAPI document"},
 		"import asyncapi async.yaml":                   {cli.StatusNotFound, "error: nothing in the document can become an event"},
 		"import jsonschema nope.json":                  {cli.StatusTrouble, "nope.json"},
