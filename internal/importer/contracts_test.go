@@ -339,7 +339,10 @@ func (c *contract) findExamples(t *testing.T, base string, source []byte) {
 			var payload any
 			decoder := json.NewDecoder(bytes.NewReader(text))
 			decoder.UseNumber()
-			if decoder.Decode(&payload) == nil {
+			if strings.HasPrefix(filepath.Ext(path), ".y") {
+				yaml.Unmarshal(text, &payload)
+				add(filepath.Base(path), payload)
+			} else if decoder.Decode(&payload) == nil {
 				add(filepath.Base(path), payload)
 			}
 		}
