@@ -77,7 +77,7 @@ func contractCheck() *jen.Statement {
 //		<Event>Type,
 //	)
 //
-// followed by the limits and the subscriptions for patterns, if there are some.
+// followed by the limits, the subscriptions for patterns and the names of CloudEvents, if there are some.
 func catalogueVar(c *catalog.Catalogue) *jen.Statement {
 	var types []jen.Code
 	for _, e := range everyEvent(c) {
@@ -88,7 +88,7 @@ func catalogueVar(c *catalog.Catalogue) *jen.Statement {
 		}
 	}
 	return comment("Catalogue holds every event type of "+oneLine(filepath.Base(c.File))+".").
-		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens, types...).Add(withLimits(c)).Add(withSubscriptions(c))
+		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens, types...).Add(withLimits(c)).Add(withSubscriptions(c)).Add(withCloudEvents(c))
 }
 
 // open emits

@@ -33,6 +33,7 @@ func Compare(before, after State) (diag.Findings, error) {
 	c.newEvents()
 	c.allSubscriptions()
 	c.allSchedules()
+	c.outside()
 	return c.findings(before, after)
 }
 

@@ -22,7 +22,7 @@ func Rules() []Rule {
 		typeChanged, customChanged, enumValueRemoved, enumValueAdded, enumRenumbered, variantRemoved, variantAdded, discriminatorChanged,
 		constraintTightened, defaultChanged, partitionChanged, dedupeChanged, expiresSooner,
 		subscriptionRemoved, subscriptionMoved, subscriptionNarrowed, subscriptionWidened, subscriptionRegrouped,
-		scheduleRemoved, scheduleMoved,
+		scheduleRemoved, scheduleMoved, cloudEventsChanged,
 		StoredRows,
 	}
 }

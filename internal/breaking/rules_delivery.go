@@ -161,6 +161,23 @@ schedules:
   nightly-cache: { event: cache.expired, cron: "0 3 * * *" }`,
 }
 
+var cloudEventsChanged = Rule{
+	Rule: rules.CloudEventsChanged, Direction: diag.Forward,
+	Before: `
+cloudevents: { source: https://shop.example, type_prefix: com.example. }
+events:
+  order.placed: {}`,
+	Bad: `
+cloudevents: { source: https://shop.example/orders, type_prefix: com.example. }
+events:
+  order.placed: {}`,
+	Good: `
+cloudevents: { type_prefix: com.example., source: https://shop.example }
+events:
+  order.placed: {}
+  order.paid: {}`,
+}
+
 var subscriptionRegrouped = Rule{
 	Rule: rules.SubscriptionGrouped, Direction: diag.Backward,
 	Before: `

@@ -45,9 +45,11 @@ type Catalogue struct {
 	// ErrorClasses are the classes for which some `errors:` has a rule, in the
 	// order in which the file names them first.
 	ErrorClasses []*ErrorClass
-	Lint         []*LintSetting // what it says of the rules of busgen lint
-	Accepted     []*Accepted    // findings of busgen breaking that it takes as they are, in file order
-	FormerKeys   []*FormerKey   // keys that are written by their former names
+	// CloudEvents says what the events are called outside; nil if nothing does.
+	CloudEvents *CloudEvents
+	Lint        []*LintSetting // what it says of the rules of busgen lint
+	Accepted    []*Accepted    // findings of busgen breaking that it takes as they are, in file order
+	FormerKeys  []*FormerKey   // keys that are written by their former names
 	// Removed are versions of events that are gone, with their events or without: each event has them as its
 	// History. Only catalogues that are made of a record have them, as with [Field.Removed].
 	Removed []*Event
@@ -270,6 +272,8 @@ type Event struct {
 
 	Home    *Package // where its code goes; nil in the root's package
 	Package *Package // see Catalogue.In
+	// CloudEvents is that of the catalogue: what the event is called outside; nil if nothing says it.
+	CloudEvents *CloudEvents
 	// Version numbers what the payload means to its readers; 1 if nobody has
 	// written one.
 	Version Value[int]

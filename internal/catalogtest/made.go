@@ -42,6 +42,13 @@ func Made(t *rapid.T) string {
 	if m.seldom() {
 		root.set("test_kit", true)
 	}
+	if m.seldom() {
+		outside := object{"source": m.one("source", []string{"/", "urn:a:b", "https://a.example/%20?q#f"})}
+		if m.seldom() {
+			outside.set("type_prefix", m.one("prefix", []string{"com.example.", "größe/", "$"})).set("dataschema", "x:{type}/{version}/{type}")
+		}
+		root.set("cloudevents", outside)
+	}
 	if m.limited {
 		root.set("limits", object{
 			"bank":    object{"doc": m.one("doc", texts), "at_once": 3, "hold": m.one("hold", []string{"attempt", "event"})},

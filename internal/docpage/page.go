@@ -53,6 +53,7 @@ type eventView struct {
 	Example       string
 	Delivery      delivery
 	PartitionBy   string
+	CloudEvent    string // what it is called outside; empty if nothing says it
 	DedupeBy      string
 	Result        *fieldView
 	Subscriptions []subscriptionView
@@ -216,6 +217,9 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	}
 	if e.Settings.Priority.V != catalog.Normal {
 		v.Priority = e.Settings.Priority.V.String()
+	}
+	if e.CloudEvents != nil {
+		v.CloudEvent = strings.Join(e.CloudEvents.Lines(e), ", ")
 	}
 	if e.PartitionBy != nil {
 		v.PartitionBy = e.PartitionBy.Name.V

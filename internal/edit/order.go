@@ -53,11 +53,12 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "json_names", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "json_names", "cloudevents", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"},
 		below: map[string]*context{
-			"imports": {each: &context{keys: []string{"catalogue", "import_path"}}},
-			"limits":  {each: limitKeys},
-			"lint":    {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
+			"cloudevents": {keys: []string{"source", "type_prefix", "dataschema"}},
+			"imports":     {each: &context{keys: []string{"catalogue", "import_path"}}},
+			"limits":      {each: limitKeys},
+			"lint":        {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
 			"subscriptions": {each: patternKeys},
 			"groups":        {each: groupKeys},

@@ -62,6 +62,7 @@ var elsewhere = map[string]string{
 	"test_kit":      ofTheWhole,
 	"initialisms":   ofTheWhole,
 	"imports":       ofTheWhole,
+	"cloudevents":   ofTheWhole,
 	"lint":          ofTheWhole,
 	"accepted":      ofTheWhole,
 	"defaults":      ofTheWhole,

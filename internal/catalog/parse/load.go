@@ -109,6 +109,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	c.Package = r.packageName(root)
 	c.ImportPath = r.ownImportPath(root)
 	c.TestKit = r.testKit(root)
+	c.CloudEvents = r.cloudEvents(root)
 	c.Lint = r.lint(root)
 	c.Accepted = r.accepted(root)
 	r.readInitialisms(root)
@@ -125,6 +126,9 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	c.Groups = r.groupSection(parts, c.Events, c.Subscriptions)
 	c.Schedules = r.scheduleSection(parts, c.Events)
 	c.Types = append(c.Types, r.inlines...)
+	for _, e := range c.Events {
+		e.CloudEvents = c.CloudEvents
+	}
 	r.checkEventNames(c.Events)
 	c.Imported = foreign(c)
 	r.setHomes(c)

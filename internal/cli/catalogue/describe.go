@@ -29,14 +29,14 @@ timeout of each; then the priority, the expiry, the limits and the redrive, if
 they are set, and the concurrency and the batches of declared subscriptions.
 REMARKS says if a schedule publishes the event.
 
-With --json the output is a list with an object for each event: name, wire, doc,
-deprecated, owner, tags, at (file and line), version, aliases, partition_by,
-dedupe_by, result (type, optional, doc), mixins, payload (name, json, mixin,
-type, optional, doc, deprecated, was, default of each field), reserved, history
-(version, doc, mixins, payload), subscriptions (name, doc, aliases, group, and
-pattern of one that is for patterns), schedules (name, doc, cron or every,
-time_zone, missed, payload), settings (by name, each with value and from) and
-examples.
+With --json the output is a list with an object for each event: name, wire,
+cloudevent (type, source, dataschema), doc, deprecated, owner, tags, at (file
+and line), version, aliases, partition_by, dedupe_by, result (type, optional,
+doc), mixins, payload (name, json, mixin, type, optional, doc, deprecated, was,
+default of each field), reserved, history (version, doc, mixins, payload),
+subscriptions (name, doc, aliases, group, and pattern of one that is for
+patterns), schedules (name, doc, cron or every, time_zone, missed, payload),
+settings (by name, each with value and from) and examples.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble with the command
 line or with files, 3 nothing matches.`,

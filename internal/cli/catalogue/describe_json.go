@@ -12,6 +12,7 @@ type (
 	eventObject struct {
 		Name          string                   `json:"name"`
 		Wire          string                   `json:"wire,omitempty"` // its name on the wire, if that is another
+		CloudEvent    *cloudEventObject        `json:"cloudevent,omitempty"`
 		Doc           string                   `json:"doc,omitempty"`
 		Deprecated    string                   `json:"deprecated,omitempty"`
 		Owner         string                   `json:"owner,omitempty"`
@@ -30,6 +31,11 @@ type (
 		Schedules     []scheduleObject         `json:"schedules,omitempty"`
 		Settings      map[string]settingObject `json:"settings"`
 		Examples      []json.RawMessage        `json:"examples,omitempty"`
+	}
+	cloudEventObject struct {
+		Type       string `json:"type"`
+		Source     string `json:"source"`
+		DataSchema string `json:"dataschema,omitempty"`
 	}
 	fieldObject struct {
 		Name       string `json:"name"`
@@ -93,6 +99,9 @@ func eventObjectOf(e *catalog.Event) eventObject {
 	}
 	if e.DedupeBy != nil {
 		o.DedupeBy = e.DedupeBy.Label()
+	}
+	if c := e.CloudEvents; c != nil {
+		o.CloudEvent = &cloudEventObject{c.TypeOf(e), c.Source.V, c.DataSchemaOf(e)}
 	}
 	if e.Result != nil {
 		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Doc}

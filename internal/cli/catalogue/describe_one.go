@@ -62,6 +62,9 @@ func facts(e *catalog.Event) *terminal.Table {
 	if e.Name.V != e.Label() {
 		row("on the wire", e.Name.V)
 	}
+	if e.CloudEvents != nil {
+		row("CloudEvent", strings.Join(e.CloudEvents.Lines(e), ", "))
+	}
 	if e.Version.V > 1 {
 		row("version", strconv.Itoa(e.Version.V))
 	}

@@ -71,6 +71,11 @@ var places = map[string]place{
 		values:    map[string]string{"doc": "Both of them.", "aliases": "[pair]"},
 		silent:    map[string]string{"doc": "code describe", "aliases": "describe"},
 	},
+	"cloudevents": {
+		catalogue: around + "cloudevents: { source: https://a.example, KEY }\nevents:\n  a.done: {}\n",
+		values:    map[string]string{"type_prefix": "com.example.", "dataschema": `"https://a.example/{type}"`},
+		silent:    map[string]string{"source": "*"}, // it has it
+	},
 	"schedule": {
 		catalogue: around + "events:\n  a.done: { payload: { n: { type: int, default: 1 } } }\nschedules: { nightly: { event: a.done, cron: \"0 3 * * *\", KEY } }\n",
 		values:    map[string]string{"doc": "Each night.", "time_zone": "Europe/Berlin", "missed": "all", "payload": "{ n: 2 }"},

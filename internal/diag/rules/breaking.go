@@ -41,6 +41,7 @@ var (
 	SubscriptionGrouped  = breaking(diag.Warning, "subscription-regrouped", "Pending events stay with the former group, or with the subscription's own name: this subscription does not get them.")
 	ScheduleRemoved      = breaking(diag.Note, "schedule-removed", "The event is not published any more, and times that were missed are forgotten. A renamed schedule begins anew.")
 	ScheduleMoved        = breaking(diag.Note, "schedule-moved", "Times that were missed are published as the other event.")
+	CloudEventsChanged   = breaking(diag.Warning, "cloudevents-changed", "Others know the events by their source, types and schemas outside of the program.")
 	StoredRows           = breaking(diag.Error, "stored-rows", "The file has open events or dead letters that code of this catalogue cannot decode (--db).")
 )
 
