@@ -167,6 +167,9 @@ func keyOf(e *catalog.Event, path ...*catalog.Field) *jen.Statement {
 
 // asText emits the conversion of a scalar to a key, a string. Equal values have equal keys.
 func asText(t *catalog.TypeRef, value *jen.Statement) jen.Code {
+	if t.Scalar != nil {
+		return asText(t.Scalar.Scalar, bareType(t.Scalar.Scalar).Call(value))
+	}
 	switch t.Kind {
 	case catalog.String:
 		return value

@@ -21,6 +21,8 @@ func codec(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, writeEnum(t), readEnum(t))
 		case t.IsUnion():
 			constructs = append(constructs, unionJSON(t))
+		case t.IsScalar():
+			constructs = append(constructs, writeScalar(t), readScalar(t))
 		case t.IsStruct():
 			constructs = append(constructs, structCodec(typeShape(t))...)
 		}
@@ -143,7 +145,7 @@ func readEnum(t *catalog.Type) *jen.Statement {
 func writeField(receiver string, f *catalog.Field) []jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	value := field
-	if f.Type.Optional && !hasNil(f.Type) && f.Type.Kind != catalog.Named {
+	if f.Type.Optional && !hasNil(f.Type) && !hasJSONMethods(f.Type) {
 		value = jen.Op("*").Add(field)
 	}
 	written := []jen.Code{jen.Id("w").Dot("Key").Call(wireKey(f.Name.V)), writeValue(f.Type, value)}
@@ -203,6 +205,9 @@ var codecMethods = map[catalog.Kind]string{
 //	wire.Write<List>(w, <value>, <write function of its elements>)
 //	<value>.WriteJSON(w)
 func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
+	if hasJSONMethods(t) {
+		return value.Clone().Dot("WriteJSON").Call(jen.Id("w"))
+	}
 	switch t.Kind {
 	case catalog.Date, catalog.Duration:
 		return inWire("WriteText").Call(jen.Id("w"), value)
@@ -212,8 +217,6 @@ func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 		return inWire("WriteList").Call(jen.Id("w"), value, writeFunc(t.Elem))
 	case catalog.Map:
 		return inWire("WriteMap").Call(jen.Id("w"), value, writeFunc(t.Elem))
-	case catalog.Named:
-		return value.Clone().Dot("WriteJSON").Call(jen.Id("w"))
 	}
 	return jen.Id("w").Dot(codecMethod(t)).Call(value)
 }
@@ -223,7 +226,7 @@ func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 //	w.<String>
 //	func(item <Type>) { <write of item> }
 func writeFunc(t *catalog.TypeRef) jen.Code {
-	if codecMethods[t.Kind] != "" {
+	if codecMethods[t.Kind] != "" && !hasJSONMethods(t) {
 		return jen.Id("w").Dot(codecMethod(t))
 	}
 	return jen.Func().Params(jen.Id("item").Add(bareType(t))).Custom(oneLineBody, writeValue(t, jen.Id("item")))
@@ -236,9 +239,10 @@ func writeFunc(t *catalog.TypeRef) jen.Code {
 //	<target>.ReadJSON(r)
 //	r.Check(<target>.UnmarshalText(r.Text()))
 func readInto(t *catalog.TypeRef, target *jen.Statement) *jen.Statement {
-	switch t.Kind {
-	case catalog.Named:
+	if hasJSONMethods(t) {
 		return target.Clone().Dot("ReadJSON").Call(jen.Id("r"))
+	}
+	switch t.Kind {
 	case catalog.Date, catalog.Duration:
 		text := jen.Id("r").Dot("Text").Call()
 		return jen.Id("r").Dot("Check").Call(target.Clone().Dot("UnmarshalText").Call(text))
@@ -268,12 +272,12 @@ func readCall(t *catalog.TypeRef) *jen.Statement {
 //		return item
 //	}
 func readFunc(t *catalog.TypeRef) jen.Code {
-	switch t.Kind {
-	case catalog.List, catalog.Map, catalog.Decimal:
-		return jen.Func().Params().Add(bareType(t)).Custom(oneLineBody, jen.Return(readCall(t)))
-	case catalog.Named, catalog.Date, catalog.Duration:
+	switch {
+	case hasJSONMethods(t), t.Kind == catalog.Date, t.Kind == catalog.Duration:
 		return jen.Func().Params().Params(jen.Id("item").Add(bareType(t))).
 			Block(readInto(t, jen.Id("item")), jen.Return(jen.Id("item")))
+	case t.Kind == catalog.List, t.Kind == catalog.Map, t.Kind == catalog.Decimal:
+		return jen.Func().Params().Add(bareType(t)).Custom(oneLineBody, jen.Return(readCall(t)))
 	}
 	return jen.Id("r").Dot(codecMethod(t))
 }

@@ -28,6 +28,9 @@ func hasNil(t *catalog.TypeRef) bool {
 }
 
 func bareType(t *catalog.TypeRef) *jen.Statement {
+	if t.Scalar != nil {
+		return typeName(t.Scalar)
+	}
 	switch t.Kind {
 	case catalog.String:
 		return jen.String()

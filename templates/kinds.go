@@ -14,6 +14,9 @@ func isUnion(t *catalog.TypeRef) bool  { return t.Kind == catalog.Named && t.Nam
 func isCustom(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsCustom() }
 func isStruct(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsStruct() }
 
+// hasJSONMethods reports whether the Go type has the methods WriteJSON and ReadJSON itself.
+func hasJSONMethods(t *catalog.TypeRef) bool { return t.Kind == catalog.Named || t.Scalar != nil }
+
 // structRef is the type of a field that has a declared type.
 func structRef(t *catalog.Type) *catalog.TypeRef {
 	return &catalog.TypeRef{Kind: catalog.Named, Named: t, Text: t.GoName}

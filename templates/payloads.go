@@ -21,6 +21,8 @@ func payloads(c *catalog.Catalogue) []jen.Code {
 			constructs = append(constructs, enum(t)...)
 		case t.IsUnion():
 			constructs = append(constructs, union(t)...)
+		case t.IsScalar():
+			constructs = append(constructs, namedScalar(t)...)
 		case t.IsStruct():
 			constructs = append(constructs, structType(t))
 			constructs = append(constructs, structMethods(typeShape(t))...)
@@ -88,6 +90,8 @@ func typeDoc(t *catalog.Type) string {
 		return t.GoName + " is one of a fixed set of strings."
 	case t.IsUnion():
 		return t.GoName + " is one of several structs."
+	case t.IsScalar():
+		return t.GoName + " stands for " + t.Scalar.Text + " in event payloads."
 	}
 	return t.GoName + " is a part of event payloads."
 }

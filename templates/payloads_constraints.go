@@ -23,8 +23,8 @@ import (
 func patterns(s shape) jen.Code {
 	var fields, values []jen.Code
 	for _, f := range s.fields {
-		c := f.Constraints
-		for depth := 0; ; depth++ {
+		t, c := f.Type, f.Constraints
+		for depth := 0; t.Scalar == nil; depth++ {
 			if c.Pattern.Written() {
 				name := patternOf(f, depth)
 				fields = append(fields, jen.Id(name).Op("*").Qual("regexp", "Regexp"))
@@ -33,7 +33,7 @@ func patterns(s shape) jen.Code {
 			if c.Each == nil {
 				break
 			}
-			c = *c.Each
+			t, c = t.Elem, *c.Each
 		}
 	}
 	if fields == nil {
@@ -72,6 +72,9 @@ func rawText(text string) *jen.Statement {
 //
 // and a loop for those of what is in a list or a map; see [checkEach].
 func checkConstraints(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at place) []jen.Code {
+	if t.Scalar != nil {
+		return nil // its method Validate checks them
+	}
 	var checks []jen.Code
 	method := func(wanted bool, name string, args ...jen.Code) {
 		if wanted {

@@ -37,6 +37,9 @@ func defaults(s shape) []jen.Code {
 
 // constant emits the Go value of a scalar, from its JSON.
 func constant(t *catalog.TypeRef, raw json.RawMessage) *jen.Statement {
+	if t.Scalar != nil {
+		return bareType(t).Call(constant(t.Scalar.Scalar, raw))
+	}
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw) // a number, true or false

@@ -60,6 +60,9 @@ func validateStruct(s shape) *jen.Statement {
 // checkable reports whether some Go values of a type are invalid, or some of what is in a list or a map is against
 // its constraints.
 func checkable(t *catalog.TypeRef, c catalog.Constraints) bool {
+	if t.Scalar != nil {
+		return checkableScalar(t.Scalar)
+	}
 	switch t.Kind {
 	case catalog.String, catalog.Float64, catalog.Date, catalog.Decimal, catalog.Named, catalog.Map:
 		return true
@@ -147,12 +150,14 @@ func (at place) report(method string, arg jen.Code) *jen.Statement {
 
 // check emits the check of a value of type t, and of the constraints of what is in it. It must be checkable.
 func check(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at place) jen.Code {
-	switch t.Kind {
-	case catalog.String:
+	switch {
+	case t.Scalar != nil:
+		return at.report("Nested", validity(t, value, at.within))
+	case t.Kind == catalog.String:
 		return at.report("Text", value)
-	case catalog.Float64:
+	case t.Kind == catalog.Float64:
 		return at.report("Finite", value)
-	case catalog.List, catalog.Map:
+	case t.IsCollection():
 		return checkCollection(t, c, value, at)
 	}
 	return at.report("Nested", validity(t, value, at.within))
@@ -182,7 +187,7 @@ func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statem
 // hasValidate reports whether a type has a method Validate, which can be called through
 // a pointer too.
 func hasValidate(t *catalog.TypeRef) bool {
-	return t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date || t.Kind == catalog.Decimal
+	return t.Scalar != nil || t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date || t.Kind == catalog.Decimal
 }
 
 // checkCollection emits the loop over a list or a map. One inside another
@@ -239,7 +244,7 @@ func loop(t *catalog.TypeRef, c catalog.Constraints, collection *jen.Statement, 
 //	<check of item, as if it were a field without a name>
 //	problems.Item("<field>", <i>, inner.Err())
 func checkEach(t *catalog.TypeRef, c *catalog.Constraints, value *jen.Statement, at place) []jen.Code {
-	if c == nil {
+	if c == nil || t.Scalar != nil {
 		return []jen.Code{check(t, catalog.Constraints{}, value, at)}
 	}
 	inner := at.inner()

@@ -257,6 +257,18 @@ events: { a.b: { payload: { a: { type: duration, min: 500ms, max: 90m }, b: { ty
 				"note backward: items.values.format of field d of event a.b is ipv4 and was ip [constraint-tightened]",
 			},
 		},
+		"a scalar that is given a name": {
+			before: "\nevents: { a.b: { partition_by: id, payload: { id: uuid, mails: { type: \"[]string\", items: { format: email } }, cents: { type: \"int64?\", default: 3 } } } }",
+			after:  "\ntypes: { ID: uuid, Mail: { type: string, format: email }, Cents: int64 }\nevents: { a.b: { partition_by: id, payload: { id: ID, mails: \"[]Mail\", cents: { type: \"Cents?\", default: 3 } } } }",
+		},
+		"a named scalar that changes": {
+			before: "\ntypes: { ID: uuid, Mail: { type: string, max_length: 9 } }\nevents: { a.b: { payload: { id: ID, mails: \"[]Mail\" } } }",
+			after:  "\ntypes: { ID: int64, Mail: { type: string, max_length: 8 } }\nevents: { a.b: { payload: { id: ID, mails: \"[]Mail\" } } }",
+			want: []string{
+				"error both: field id of event a.b is int64 and was uuid: neither program can decode the rows of the other [type-changed]",
+				"note backward: items.max_length of field mails of event a.b is 8 and was 9 [constraint-tightened]",
+			},
+		},
 		"items of a smaller type that their constraints allow": {
 			before: "\nevents: { a.b: { payload: { a: { type: \"[]int64\", items: { min: 0, max: 9 } }, b: \"[]int64\" } } }",
 			after:  "\nevents: { a.b: { payload: { a: { type: \"[]int32\", items: { min: 0, max: 9 } }, b: \"[]int32\" } } }",

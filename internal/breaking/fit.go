@@ -256,7 +256,7 @@ func isText(t *catalog.TypeRef) bool {
 }
 
 // bare returns the text of a type without the ? of an optional field.
-func bare(t *catalog.TypeRef) string { return strings.TrimSuffix(t.Text, "?") }
+func bare(t *catalog.TypeRef) string { return strings.TrimSuffix(t.WireText(), "?") }
 
 // custom returns the Go type of a custom type, and "" for others.
 func custom(t *catalog.TypeRef) string {

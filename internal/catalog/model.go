@@ -79,7 +79,7 @@ func (p *Package) ImportPath() string {
 }
 
 // Type is an entry of `types:`, or a struct that is written in place. It is one
-// of a struct, an enum, a union and a custom Go type.
+// of a struct, an enum, a union, a custom Go type and a named scalar.
 type Type struct {
 	Name       Value[string] // as written; of a struct in place, its Go name at the place of the field or variant
 	GoName     string
@@ -99,6 +99,8 @@ type Type struct {
 	RemovedVariants []*Variant      // of a union: those that are gone; see [Field.Removed]
 	Discriminator   Value[string]   // of a union: the key that tells its variants apart; "type" if it is not written
 	Custom          *Custom         // of a custom Go type
+	Scalar          *TypeRef        // of a named scalar: the built-in type that it stands for
+	Constraints     Constraints     // of a named scalar
 
 	// Recursive says that a value can contain another of the same type.
 	Recursive bool
@@ -123,7 +125,7 @@ func (t *Type) IsUnion() bool { return t.Variants != nil }
 func (t *Type) IsCustom() bool { return t.Custom != nil }
 
 // IsStruct tells a struct from the others.
-func (t *Type) IsStruct() bool { return !t.IsEnum() && !t.IsUnion() && !t.IsCustom() }
+func (t *Type) IsStruct() bool { return !t.IsEnum() && !t.IsUnion() && !t.IsCustom() && !t.IsScalar() }
 
 // EnumValue is one value of an enum.
 type EnumValue struct {
@@ -246,6 +248,7 @@ type TypeRef struct {
 	Kind     Kind
 	Elem     *TypeRef // of a List or Map
 	Named    *Type    // of a Named
+	Scalar   *Type    // the named scalar, whose built-in type Kind is; nil for that type itself
 	Optional bool
 	Text     string // as written
 	Pos      diag.Position

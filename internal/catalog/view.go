@@ -173,10 +173,11 @@ func (v *viewer) fields(fields []*Field) []*Field {
 }
 
 func (v *viewer) ref(t *TypeRef) *TypeRef {
-	if t.Declared() == nil {
+	if t.Uses() == nil {
 		return t
 	}
 	one := *t
+	one.Scalar = v.typ(t.Scalar)
 	if one.Named = v.typ(t.Named); t.Elem != nil {
 		one.Elem = v.ref(t.Elem)
 	}

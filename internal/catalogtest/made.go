@@ -4,6 +4,7 @@ package catalogtest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,11 +56,20 @@ func Made(t *rapid.T) string {
 			"mail.id": object{"rate": "100 per 1m", "wait": "30s", "lax": m.seldom()},
 		})
 	}
-	typeSection.set(mixin, object{"reserved": []string{"mixed_gone"}, "fields": object{
+	m.share(typeSection)
+	return root.set("types", typeSection).set("events", events).String()
+}
+
+// share adds the types that every catalogue has, and returns their names.
+func (m *maker) share(types object) []string {
+	types.set(mixin, object{"reserved": []string{"mixed_gone"}, "fields": object{
 		"mixed":       "string?",
 		"mixed_other": object{"type": m.one("mixed", []string{"{}", "[]{}?", "map[string]{}"}), "fields": object{"at": "time"}, "was": "mixed_former"},
 	}})
-	return root.set("types", typeSection).set("events", events).String()
+	for name, body := range namedScalars {
+		types.set(name, body)
+	}
+	return append(slices.Sorted(maps.Keys(namedScalars)), mixin)
 }
 
 // object is a mapping in YAML, which takes JSON.
@@ -85,7 +95,8 @@ var (
 	fieldNames   = []string{"id", "type", "p", "v", "w", "r", "d", "json", "time", "value", "other", "a_b", "n1", "wire", "deep"}
 	valueNames   = []string{"a", "b", "D", "1", "日本", "a-b", "`", "\"x", "x y", "*/x", "nil"}
 	texts        = []string{"", "Plain.", "*/ }", "`", "//go:build x", "a\n\nb", "\u202e", "Deprecated: no", "\t code", "%s ${x}", "x\u2028y"}
-	scalars      = []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "decimal", "json"}
+	namedScalars = map[string]any{"ID": "uuid", "Mail": map[string]any{"type": "string", "max_length": 300}, "Cents": "int64", "Day": "date", "Wait": "duration", "Price": map[string]any{"type": "decimal", "min": 1}}
+	scalars      = []string{"string", "ID", "Mail", "Cents", "Day", "Wait", "Price", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "decimal", "json"}
 )
 
 func (m *maker) one(label string, from []string) string {

@@ -30,6 +30,9 @@ func MadePackages(t *rapid.T, otherPath string) map[string][]byte {
 		of[name] = m.one("place", places)
 	}
 	all := m.types
+	for _, name := range m.share(types["other.yaml"]) {
+		of[name] = "other.yaml"
+	}
 	for i, place := range places {
 		m.types = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(places[:i+1], of[name]) })
 		for _, name := range all {
@@ -79,6 +82,12 @@ func renamed(value any, name func(string) string) any {
 		all := object{}
 		for key, inside := range value {
 			all[key] = renamed(inside, name)
+		}
+		return all
+	case []string: // of mixins, among others
+		var all []string
+		for _, inside := range value {
+			all = append(all, renamed(inside, name).(string))
 		}
 		return all
 	case string:

@@ -127,6 +127,8 @@ type typeView struct {
 	Discriminator  string
 	Custom         string
 	JSON           []typePart
+	Scalar         []typePart // that a named scalar stands for
+	Rules          []string   // which of its values are allowed
 	UsedBy         []typePart
 }
 
@@ -301,7 +303,7 @@ func fieldViews(fields []*catalog.Field) []fieldView {
 // is a link.
 func typeParts(t *catalog.TypeRef) []typePart {
 	text := strings.TrimSuffix(t.Text, "?")
-	named := bottom(t)
+	named := t.Uses()
 	if named == nil {
 		return []typePart{{Text: text}}
 	}
@@ -316,14 +318,6 @@ func typeParts(t *catalog.TypeRef) []typePart {
 }
 
 func link(t *catalog.Type) typePart { return typePart{t.Name.V, "type-" + t.Name.V} }
-
-// bottom is the declared type that a type is made of; nil if there is none.
-func bottom(t *catalog.TypeRef) *catalog.Type {
-	for t.Elem != nil {
-		t = t.Elem
-	}
-	return t.Named
-}
 
 func typeViewOf(t *catalog.Type) typeView {
 	v := typeView{
@@ -347,6 +341,8 @@ func typeViewOf(t *catalog.Type) typeView {
 		for _, variant := range t.Variants {
 			v.Variants = append(v.Variants, variantView{variant.Name.V, []typePart{link(variant.Type)}})
 		}
+	case t.IsScalar():
+		v.Kind, v.Scalar, v.Rules = "scalar", typeParts(t.Scalar), constraintWords(t.Scalar, t.Constraints)
 	case t.IsCustom():
 		v.Kind, v.Custom, v.JSON = "Go type", t.Custom.Import.V+"."+t.Custom.Name.V, typeParts(t.Custom.JSON)
 	}
@@ -368,7 +364,7 @@ func usersOf(c *catalog.Catalogue) map[*catalog.Type][]typePart {
 			uses(m.Type)
 		}
 		for _, f := range fields {
-			uses(bottom(f.Type))
+			uses(f.Type.Uses())
 		}
 	}
 	for _, e := range c.Events {

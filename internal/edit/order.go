@@ -31,7 +31,7 @@ var (
 	eachKeys   = &context{keys: []string{"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique", "items", "values"}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{
-		keys: []string{"doc", "deprecated", "go_name", "json_names", "go", "type", "discriminator", "one_of", "reserved", "mixins", "fields", "enum"},
+		keys: []string{"doc", "deprecated", "go_name", "json_names", "go", "type", "min", "max", "min_length", "max_length", "pattern", "format", "discriminator", "one_of", "reserved", "mixins", "fields", "enum"},
 		below: map[string]*context{
 			"fields": fieldNames, "go": {keys: []string{"import", "type"}},
 			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "reserved", "mixins", "fields"}, below: map[string]*context{"fields": fieldNames}}},

@@ -64,7 +64,7 @@ var beyondASchema = []struct {
 	{rules.Default, "", "values by types that are declared elsewhere"},
 	{rules.Group, "has only one member|has no members", "names in different places"},
 	{rules.Constraint, "", "values by types that are declared elsewhere"},
-	{rules.Mixin, "is a mixin of itself", "what is declared elsewhere"},
+	{rules.Mixin, "is a mixin of itself|is not a struct", "what is declared elsewhere"},
 	{rules.DuplicateName, "has the JSON name|on the wire, and so is|and so has its mixin|both have a field", "names that are made of others, or are in different places"},
 	{rules.Accepted, "there is no rule", "the words are those of another verb"},
 	{rules.Enum, "has the number of", "values in different places"},

@@ -66,7 +66,7 @@ func typesOf(fields []*catalog.Field) []*catalog.Type {
 	}
 	visit = func(fields []*catalog.Field) {
 		for _, f := range fields {
-			named := bottom(f.Type)
+			named := f.Type.Uses()
 			add(named)
 			if named != nil {
 				for _, v := range named.Variants {
@@ -77,12 +77,4 @@ func typesOf(fields []*catalog.Field) []*catalog.Type {
 	}
 	visit(fields)
 	return all
-}
-
-// bottom is the declared type that a type is made of; nil if there is none.
-func bottom(t *catalog.TypeRef) *catalog.Type {
-	for t.Elem != nil {
-		t = t.Elem
-	}
-	return t.Named
 }

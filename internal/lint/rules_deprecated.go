@@ -57,7 +57,7 @@ events:
 			old[t.Name.V] = t.Deprecated.Written()
 		}
 		p.eachField(func(owner, subject string, f *catalog.Field) {
-			t := bottom(f.Type).Named
+			t := f.Type.Uses()
 			if t == nil || !t.Deprecated.Written() || f.Deprecated.Written() || old[subject] {
 				return
 			}

@@ -118,7 +118,7 @@ events:
 
 func markFields(used map[*catalog.Type]bool, fields []*catalog.Field) {
 	for _, f := range fields {
-		if t := bottom(f.Type).Named; t != nil {
+		if t := f.Type.Uses(); t != nil {
 			markType(used, t)
 		}
 	}

@@ -90,7 +90,7 @@ func (c *checker) strictObject(fields []*catalog.Field) {
 	for _, f := range fields {
 		_, there := seen[f]
 		if !there && !f.Type.Optional && !(c.stored && f.Default.Written()) {
-			c.within("."+f.Name.V, func() { c.report("is missing (%s)", f.Type.Text) })
+			c.within("."+f.Name.V, func() { c.report("is missing (%s)", f.Type.WireText()) })
 		}
 	}
 }
@@ -182,11 +182,11 @@ func (c *checker) value(t *catalog.TypeRef) {
 	case t.Kind == catalog.JSON:
 		c.scan.Value()
 	case t.Kind == catalog.List:
-		if c.expects("a list", t.Text) {
+		if c.expects("a list", t.WireText()) {
 			c.scan.Items(func(i int) { c.within("["+strconv.Itoa(i)+"]", func() { c.value(t.Elem) }) })
 		}
 	case t.Kind == catalog.Map:
-		if c.expects("an object", t.Text) {
+		if c.expects("an object", t.WireText()) {
 			c.scan.Entries(func(key json.RawMessage) {
 				c.within(fmt.Sprintf("[%q]", plainjson.Unquote(key)), func() { c.value(t.Elem) })
 			})
@@ -220,7 +220,7 @@ func (c *checker) scalar(t *catalog.TypeRef) {
 	case isNumeric(t):
 		want = "a number"
 	}
-	if !c.expects(want, t.Text) {
+	if !c.expects(want, t.WireText()) {
 		return
 	}
 	raw := c.scan.Value()

@@ -82,7 +82,7 @@ func wrongNumber(t *catalog.TypeRef, number string, lenient bool) string {
 	if err == nil {
 		return ""
 	}
-	return "a value of " + strings.TrimSuffix(t.Text, "?")
+	return "a value of " + strings.TrimSuffix(t.WireText(), "?")
 }
 
 func wrongEnum(t *catalog.Type, text string) string {

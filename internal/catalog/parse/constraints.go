@@ -74,6 +74,12 @@ func (r *reader) constraints(o object, t *catalog.TypeRef) catalog.Constraints {
 		if !ok {
 			continue
 		}
+		if t.Scalar != nil {
+			r.report(r.place(e.key), rules.Constraint, "%s of %s cannot be used with its type %s, which says itself which values it has", key, o.what, t.Text).
+				See(r.typeAt(t), "the type is here").
+				Hint = "give it to type " + t.Scalar.Name.V + ", or declare another one"
+			continue
+		}
 		if fit := constrained[key]; !fit.takes(t) {
 			r.report(r.place(e.key), rules.Constraint, "%s of %s cannot be used with its type %s", key, o.what, t.Text).
 				See(r.typeAt(t), "the type is here").

@@ -159,7 +159,7 @@ func (r *reader) adopt(c *catalog.Catalogue, p *catalog.Package) []*catalog.Pack
 
 // qualify writes a prefix in front of the declared type in t.
 func qualify(t *catalog.TypeRef, prefix string) {
-	if t.Declared() == nil || strings.HasSuffix(strings.TrimSuffix(t.Text, "?"), catalog.InPlace) {
+	if t.Uses() == nil || strings.HasSuffix(strings.TrimSuffix(t.Text, "?"), catalog.InPlace) {
 		return
 	}
 	for ; t != nil; t = t.Elem {
@@ -213,7 +213,15 @@ func foreign(c *catalog.Catalogue) []*catalog.Type {
 	for _, t := range c.Types {
 		all.Fields = append(all.Fields, t.Fields...)
 	}
-	types := slices.DeleteFunc(catalog.Reachable(all.Fields), func(t *catalog.Type) bool { return t.Package == nil })
+	used := catalog.Reachable(all.Fields)
+	for _, t := range append(slices.Clone(used), all) {
+		for _, f := range t.Fields {
+			if one := f.Type.Uses(); one != nil && one.IsScalar() && !slices.Contains(used, one) {
+				used = append(used, one)
+			}
+		}
+	}
+	types := slices.DeleteFunc(used, func(t *catalog.Type) bool { return t.Package == nil })
 	slices.SortFunc(types, func(a, b *catalog.Type) int { return strings.Compare(a.Name.V, b.Name.V) })
 	return types
 }

@@ -82,7 +82,7 @@ func (r *reader) checkPackages(c *catalog.Catalogue) {
 	var needs []need
 	note := func(home *catalog.Package, fields []*catalog.Field) {
 		for _, f := range fields {
-			if t := f.Type.Declared(); t != nil && t.Package == nil && t.Home != home && !t.IsCustom() {
+			if t := f.Type.Uses(); t != nil && t.Package == nil && t.Home != home && !t.IsCustom() {
 				needs = append(needs, need{home, t.Home, t, r.typeAt(f.Type)})
 			}
 		}

@@ -52,6 +52,11 @@ func (r *reader) field(e entry, of owner) *catalog.Field {
 	}
 	if e.value.Kind != yaml.MappingNode {
 		f.Type, f.Doc = r.typeRef(e.value, here, nil), r.commentAbove(e.key)
+		r.later = append(r.later, func() {
+			if f.Type != nil {
+				f.Constraints = f.Constraints.WithScalars(f.Type)
+			}
+		})
 	} else {
 		r.longField(e, f, here, of)
 	}
@@ -79,7 +84,7 @@ func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
 	}
 	r.later = append(r.later, func() {
 		if f.Type != nil {
-			f.Constraints = r.constraints(o, f.Type)
+			f.Constraints = r.constraints(o, f.Type).WithScalars(f.Type)
 			f.Default = r.defaultOf(o, f)
 		}
 	})

@@ -72,11 +72,13 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 	}
 	if t.Named = r.types[text]; t.Named != nil {
 		t.Kind = catalog.Named
+		r.later = append(r.later, t.Settle)
 		return t
 	}
 	at := r.placeIn(n, offset, len(text))
 	if isImportedName(text) {
 		if t.Kind, t.Named = catalog.Named, r.importedType(at, text, what); t.Named != nil {
+			r.later = append(r.later, t.Settle)
 			return t
 		}
 		return nil

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
@@ -38,16 +40,26 @@ func (r *reader) typeSection(parts []*part) []*catalog.Type {
 // typeForms lists the keys that say what a type is. A type has exactly one of them.
 var typeForms = []string{"fields", "enum", "one_of", "go"}
 
-const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of) or a custom Go type (go)"
+const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of), a custom Go type (go) or a named scalar (type)"
 
 func (r *reader) typeBody(e entry, t *catalog.Type) {
-	o, ok := r.object(e.value, "type "+label(e.name), append([]string{"doc", "deprecated", "go_name", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms...)...)
+	if e.value.Kind == yaml.ScalarNode && !isNull(e.value) {
+		r.shortScalar(e, t)
+		return
+	}
+	o, ok := r.object(e.value, "type "+label(e.name), slices.Concat([]string{"doc", "deprecated", "go_name", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms, constraintKeys)...)
 	if !ok {
 		return
 	}
 	t.Doc, t.Deprecated, t.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName)
 	names := r.jsonNames(o, r.namesIn(e.key))
-	switch form := r.typeForm(e, o); form {
+	form := r.typeForm(e, o)
+	if form != "" && form != "type" {
+		r.checkScalarKeys(o, form)
+	}
+	switch form {
+	case "type":
+		r.scalar(o.entries[form].value, o, t)
 	case "fields":
 		t.Reserved = r.reserved(o)
 		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName, json: names}, t.Reserved)
@@ -77,16 +89,19 @@ func (r *reader) typeForm(e entry, o object) string {
 			return ""
 		}
 	}
+	if _, written := o.entries["type"]; written && form == "" {
+		form = "type"
+	}
 	if form == "" {
-		r.report(r.place(e.key), rules.MissingKey, "%s has none of the keys %s", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
+		r.report(r.place(e.key), rules.MissingKey, "%s has none of the keys %s and type", o.what, strings.Join(typeForms, ", ")).Hint = typeFormsHint
 	}
 	for key, of := range map[string]string{"discriminator": "one_of", "type": "go", "reserved": "fields", "mixins": "fields"} {
-		if extra, written := o.entries[key]; written && form != "" && form != of {
+		if extra, written := o.entries[key]; written && form != "" && form != of && form != key {
 			r.report(r.place(extra.key), rules.Conflict, "%s has %s and %s", o.what, form, key).
 				Hint = key + " belongs to a type with " + of
 		}
 	}
-	if extra, written := o.entries["json_names"]; written && (form == "enum" || form == "go") {
+	if extra, written := o.entries["json_names"]; written && (form == "enum" || form == "go" || form == "type") {
 		r.report(r.place(extra.key), rules.Conflict, "%s has %s and json_names", o.what, form).
 			Hint = "json_names is for fields: it belongs to a type with fields or one_of"
 	}

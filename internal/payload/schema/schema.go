@@ -137,7 +137,7 @@ func fieldSchemas(fields []*catalog.Field) ordered[Field] {
 
 // FieldOf returns the form of a field. An optional field has no default there.
 func FieldOf(f *catalog.Field) Field {
-	s := Field{Type: f.Type.Text, Constraints: constraintsOf(f.Type, f.Constraints), Sensitive: f.Sensitive.V, Personal: f.Personal.V}
+	s := Field{Type: f.Type.WireText(), Constraints: constraintsOf(f.Type, f.Constraints), Sensitive: f.Sensitive.V, Personal: f.Personal.V}
 	for _, was := range f.Was {
 		s.Was = append(s.Was, was.V)
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	netip "net/netip"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/gen/wire"
@@ -279,6 +281,8 @@ func (p OrderLimited) WriteJSON(w *wire.Writer) {
 	p.Defaults.WriteJSON(w)
 	w.Key("shade")
 	p.Shade.WriteJSON(w)
+	w.Key("scalars")
+	p.Scalars.WriteJSON(w)
 	w.EndObject()
 }
 
@@ -293,6 +297,9 @@ func (p *OrderLimited) ReadJSON(r *wire.Reader) {
 	}
 	if r.Key("shade") {
 		p.Shade.ReadJSON(r)
+	}
+	if r.Key("scalars") {
+		p.Scalars.ReadJSON(r)
 	}
 	r.EndObject()
 }
@@ -592,6 +599,241 @@ func (ReportRequested) UpgradeJSON(data []byte) []byte {
 func (p *ReportRequested) UnmarshalJSON(data []byte) error {
 	type plain ReportRequested
 	return json.Unmarshal(p.UpgradeJSON(data), (*plain)(p))
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v OrderID) WriteJSON(w *wire.Writer) {
+	w.UUID(uuid.UUID(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *OrderID) ReadJSON(r *wire.Reader) {
+	*v = OrderID(r.UUID())
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Email) WriteJSON(w *wire.Writer) {
+	w.String(string(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Email) ReadJSON(r *wire.Reader) {
+	*v = Email(r.String())
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Cents) WriteJSON(w *wire.Writer) {
+	w.Int64(int64(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Cents) ReadJSON(r *wire.Reader) {
+	*v = Cents(r.Int64())
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Price) WriteJSON(w *wire.Writer) {
+	w.String(string(runtime.Decimal(v)))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Price) ReadJSON(r *wire.Reader) {
+	*v = Price(runtime.Decimal(r.String()))
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Share) WriteJSON(w *wire.Writer) {
+	w.Float64(float64(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Share) ReadJSON(r *wire.Reader) {
+	*v = Share(r.Float64())
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Birthday) WriteJSON(w *wire.Writer) {
+	wire.WriteText(w, runtime.Date(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Birthday) ReadJSON(r *wire.Reader) {
+	r.Check(v.UnmarshalText(r.Text()))
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Patience) WriteJSON(w *wire.Writer) {
+	wire.WriteText(w, runtime.Duration(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Patience) ReadJSON(r *wire.Reader) {
+	r.Check(v.UnmarshalText(r.Text()))
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Flag) WriteJSON(w *wire.Writer) {
+	w.Bool(bool(v))
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Flag) ReadJSON(r *wire.Reader) {
+	*v = Flag(r.Bool())
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Scalars) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("order_id")
+	v.OrderID.WriteJSON(w)
+	w.Key("email")
+	v.Email.WriteJSON(w)
+	w.Key("cents")
+	v.Cents.WriteJSON(w)
+	w.Key("price")
+	v.Price.WriteJSON(w)
+	w.Key("share")
+	v.Share.WriteJSON(w)
+	w.Key("birthday")
+	v.Birthday.WriteJSON(w)
+	w.Key("patience")
+	v.Patience.WriteJSON(w)
+	w.Key("flag")
+	v.Flag.WriteJSON(w)
+	w.Key("orders")
+	wire.WriteList(w, v.Orders, func(item OrderID) { item.WriteJSON(w) })
+	w.Key("emails")
+	wire.WriteMap(w, v.Emails, func(item []Email) { wire.WriteList(w, item, func(item Email) { item.WriteJSON(w) }) })
+	if v.Birthdays != nil {
+		w.Key("birthdays")
+		wire.WriteList(w, v.Birthdays, func(item Birthday) { item.WriteJSON(w) })
+	}
+	if v.OptionalOrder != nil {
+		w.Key("optional_order")
+		v.OptionalOrder.WriteJSON(w)
+	}
+	if v.OptionalEmail != nil {
+		w.Key("optional_email")
+		v.OptionalEmail.WriteJSON(w)
+	}
+	if v.OptionalBirthday != nil {
+		w.Key("optional_birthday")
+		v.OptionalBirthday.WriteJSON(w)
+	}
+	if v.OptionalPatience != nil {
+		w.Key("optional_patience")
+		v.OptionalPatience.WriteJSON(w)
+	}
+	if v.OptionalCents != nil {
+		w.Key("optional_cents")
+		v.OptionalCents.WriteJSON(w)
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Scalars) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("order_id") {
+		v.OrderID.ReadJSON(r)
+	}
+	if r.Key("email") {
+		v.Email.ReadJSON(r)
+	} else {
+		v.Email = Email("ada@example.org")
+	}
+	if r.Key("cents") {
+		v.Cents.ReadJSON(r)
+	}
+	if r.Key("price") {
+		v.Price.ReadJSON(r)
+	} else {
+		v.Price = Price("0.50")
+	}
+	if r.Key("share") {
+		v.Share.ReadJSON(r)
+	}
+	if r.Key("birthday") {
+		v.Birthday.ReadJSON(r)
+	} else {
+		v.Birthday = Birthday(runtime.Date{Year: 2024, Month: 2, Day: 29})
+	}
+	if r.Key("patience") {
+		v.Patience.ReadJSON(r)
+	}
+	if r.Key("flag") {
+		v.Flag.ReadJSON(r)
+	}
+	if r.Key("orders") {
+		v.Orders = wire.ReadList(r, func() (item OrderID) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("emails") {
+		v.Emails = wire.ReadMap(r, func() []Email {
+			return wire.ReadList(r, func() (item Email) {
+				item.ReadJSON(r)
+				return item
+			})
+		})
+	}
+	if r.Key("birthdays") {
+		v.Birthdays = wire.ReadList(r, func() (item Birthday) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("optional_order") {
+		v.OptionalOrder = wire.ReadOptional(r, func() (item OrderID) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("optional_email") {
+		v.OptionalEmail = wire.ReadOptional(r, func() (item Email) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("optional_birthday") {
+		v.OptionalBirthday = wire.ReadOptional(r, func() (item Birthday) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("optional_patience") {
+		v.OptionalPatience = wire.ReadOptional(r, func() (item Patience) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("optional_cents") {
+		v.OptionalCents = wire.ReadOptional(r, func() (item Cents) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	r.EndObject()
+}
+
+// UpgradeJSON returns the JSON of a stored Scalars with present names for
+// renamed fields, and with the defaults of missing fields.
+func (Scalars) UpgradeJSON(data []byte) []byte {
+	return wire.Upgrade(
+		data,
+		wire.OlderField{Name: "email", Default: "\"ada@example.org\""},
+		wire.OlderField{Name: "price", Default: "\"0.50\""},
+		wire.OlderField{Name: "birthday", Default: "\"2024-02-29\""},
+	)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Scalars) UnmarshalJSON(data []byte) error {
+	type plain Scalars
+	return json.Unmarshal(v.UpgradeJSON(data), (*plain)(v))
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].

@@ -125,6 +125,7 @@ func (p OrderComputed) Equal(other OrderComputed) bool {
 func (p OrderLimited) Clone() OrderLimited {
 	p.Constrained = p.Constrained.Clone()
 	p.Defaults = p.Defaults.Clone()
+	p.Scalars = p.Scalars.Clone()
 	return p
 }
 
@@ -133,7 +134,8 @@ func (p OrderLimited) Clone() OrderLimited {
 func (p OrderLimited) Equal(other OrderLimited) bool {
 	return p.Constrained.Equal(other.Constrained) &&
 		p.Defaults.Equal(other.Defaults) &&
-		p.Shade == other.Shade
+		p.Shade == other.Shade &&
+		p.Scalars.Equal(other.Scalars)
 }
 
 // Clone returns a deep copy of p.
@@ -260,6 +262,40 @@ func (p ReportRequested) Equal(other ReportRequested) bool {
 	return p.Kind == other.Kind &&
 		p.Pages == other.Pages &&
 		deep.EqualPointers(p.Note, other.Note)
+}
+
+// Clone returns a deep copy of v.
+func (v Scalars) Clone() Scalars {
+	v.Orders = slices.Clone(v.Orders)
+	v.Emails = deep.Map(v.Emails, func(item []Email) []Email { return slices.Clone(item) })
+	v.Birthdays = slices.Clone(v.Birthdays)
+	v.OptionalOrder = deep.Pointer(v.OptionalOrder)
+	v.OptionalEmail = deep.Pointer(v.OptionalEmail)
+	v.OptionalBirthday = deep.Pointer(v.OptionalBirthday)
+	v.OptionalPatience = deep.Pointer(v.OptionalPatience)
+	v.OptionalCents = deep.Pointer(v.OptionalCents)
+	return v
+}
+
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
+func (v Scalars) Equal(other Scalars) bool {
+	return v.OrderID == other.OrderID &&
+		v.Email == other.Email &&
+		v.Cents == other.Cents &&
+		v.Price == other.Price &&
+		v.Share == other.Share &&
+		v.Birthday == other.Birthday &&
+		v.Patience == other.Patience &&
+		v.Flag == other.Flag &&
+		slices.Equal(v.Orders, other.Orders) &&
+		maps.EqualFunc(v.Emails, other.Emails, func(a, b []Email) bool { return slices.Equal(a, b) }) &&
+		slices.Equal(v.Birthdays, other.Birthdays) &&
+		deep.EqualPointers(v.OptionalOrder, other.OptionalOrder) &&
+		deep.EqualPointers(v.OptionalEmail, other.OptionalEmail) &&
+		deep.EqualPointers(v.OptionalBirthday, other.OptionalBirthday) &&
+		deep.EqualPointers(v.OptionalPatience, other.OptionalPatience) &&
+		deep.EqualPointers(v.OptionalCents, other.OptionalCents)
 }
 
 // Clone returns a deep copy of v.

@@ -174,6 +174,7 @@ type OrderLimited struct {
 	Constrained Narrow   `json:"constrained"`
 	Defaults    Defaults `json:"defaults"`
 	Shade       Shade    `json:"shade"`
+	Scalars     Scalars  `json:"scalars"`
 }
 
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
@@ -182,6 +183,7 @@ func (p OrderLimited) Validate() error {
 	problems.Nested("constrained", p.Constrained.Validate())
 	problems.Nested("defaults", p.Defaults.Validate())
 	problems.Nested("shade", p.Shade.Validate())
+	problems.Nested("scalars", p.Scalars.Validate())
 	return problems.Err()
 }
 
@@ -350,6 +352,200 @@ func (p ReportRequested) Validate() error {
 		problems.Text("note", *p.Note)
 	}
 	return problems.Err()
+}
+
+// OrderID numbers orders. */
+type OrderID uuid.UUID
+
+// Validate returns nil: every value of OrderID is valid.
+func (OrderID) Validate() error { return nil }
+
+// String returns v as a text.
+func (v OrderID) String() string { return uuid.UUID(v).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v OrderID) MarshalText() ([]byte, error) { return uuid.UUID(v).MarshalText() }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (v *OrderID) UnmarshalText(text []byte) error { return (*uuid.UUID)(v).UnmarshalText(text) }
+
+// Email is the address of a person.
+type Email string
+
+var patternsOfEmail = struct {
+	Value *regexp.Regexp
+}{
+	Value: regexp.MustCompile("^[^`]*$"),
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem of v.
+func (v Email) Validate() error {
+	var problems checks.Problems
+	problems.Text("", string(v))
+	problems.MaxLength("", string(v), 40)
+	problems.Pattern("", string(v), patternsOfEmail.Value)
+	problems.Format("", string(v), "email")
+	return problems.Err()
+}
+
+// String returns v as a text.
+func (v Email) String() string { return string(v) }
+
+// Cents stands for int64 in event payloads.
+type Cents int64
+
+// Validate returns nil: every value of Cents is valid.
+func (Cents) Validate() error { return nil }
+
+// Price stands for decimal in event payloads.
+type Price runtime.Decimal
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem of v.
+func (v Price) Validate() error {
+	var problems checks.Problems
+	problems.Nested("", runtime.Decimal(v).Validate())
+	checks.DecimalAtLeast(&problems, "", runtime.Decimal(v), "0.01")
+	return problems.Err()
+}
+
+// String returns v as a text.
+func (v Price) String() string { return string(v) }
+
+// Share stands for float64 in event payloads.
+type Share float64
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem of v.
+func (v Share) Validate() error {
+	var problems checks.Problems
+	problems.Finite("", float64(v))
+	return problems.Err()
+}
+
+// Birthday stands for date in event payloads.
+type Birthday runtime.Date
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem of v.
+func (v Birthday) Validate() error {
+	var problems checks.Problems
+	problems.Nested("", runtime.Date(v).Validate())
+	return problems.Err()
+}
+
+// String returns v as a text.
+func (v Birthday) String() string { return runtime.Date(v).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Birthday) MarshalText() ([]byte, error) { return runtime.Date(v).MarshalText() }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (v *Birthday) UnmarshalText(text []byte) error { return (*runtime.Date)(v).UnmarshalText(text) }
+
+// Patience stands for duration in event payloads.
+//
+// Deprecated: Be patient.
+type Patience runtime.Duration
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem of v.
+func (v Patience) Validate() error {
+	var problems checks.Problems
+	checks.AtMost(&problems, "", runtime.Duration(v), runtime.Duration(time.Hour))
+	return problems.Err()
+}
+
+// String returns v as a text.
+func (v Patience) String() string { return runtime.Duration(v).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Patience) MarshalText() ([]byte, error) { return runtime.Duration(v).MarshalText() }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (v *Patience) UnmarshalText(text []byte) error {
+	return (*runtime.Duration)(v).UnmarshalText(text)
+}
+
+// Flag stands for bool in event payloads.
+type Flag bool
+
+// Validate returns nil: every value of Flag is valid.
+func (Flag) Validate() error { return nil }
+
+// Scalars is a part of event payloads.
+type Scalars struct {
+	OrderID          OrderID            `json:"order_id"`
+	Email            Email              `json:"email"`
+	Cents            Cents              `json:"cents"`
+	Price            Price              `json:"price"`
+	Share            Share              `json:"share"`
+	Birthday         Birthday           `json:"birthday"`
+	Patience         Patience           `json:"patience"`
+	Flag             Flag               `json:"flag"`
+	Orders           []OrderID          `json:"orders"`
+	Emails           map[string][]Email `json:"emails"`
+	Birthdays        []Birthday         `json:"birthdays,omitzero"`
+	OptionalOrder    *OrderID           `json:"optional_order,omitempty"`
+	OptionalEmail    *Email             `json:"optional_email,omitempty"`
+	OptionalBirthday *Birthday          `json:"optional_birthday,omitempty"`
+	OptionalPatience *Patience          `json:"optional_patience,omitempty"`
+	OptionalCents    *Cents             `json:"optional_cents,omitempty"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Scalars) Validate() error {
+	var problems checks.Problems
+	problems.Nested("email", v.Email.Validate())
+	problems.Nested("price", v.Price.Validate())
+	problems.Nested("share", v.Share.Validate())
+	problems.Nested("birthday", v.Birthday.Validate())
+	problems.Nested("patience", v.Patience.Validate())
+	problems.Hide("patience")
+	problems.MaxItems("orders", len(v.Orders), 3)
+	checks.Unique(&problems, "orders", v.Orders)
+	for key, value := range v.Emails {
+		problems.Key("emails", key)
+		var inner checks.Problems
+		for j, item := range value {
+			inner.Item("", j, item.Validate())
+		}
+		problems.Entry("emails", key, inner.Err())
+	}
+	for i, item := range v.Birthdays {
+		problems.Item("birthdays", i, item.Validate())
+	}
+	if v.OptionalEmail != nil {
+		problems.Nested("optional_email", v.OptionalEmail.Validate())
+	}
+	if v.OptionalBirthday != nil {
+		problems.Nested("optional_birthday", v.OptionalBirthday.Validate())
+	}
+	if v.OptionalPatience != nil {
+		problems.Nested("optional_patience", v.OptionalPatience.Validate())
+	}
+	return problems.Err()
+}
+
+// OptionalOrderOrDefault returns OptionalOrder, or
+// "018f4f2e-0000-7000-8000-000000000001" if it is absent.
+func (v Scalars) OptionalOrderOrDefault() OrderID {
+	if v.OptionalOrder == nil {
+		return OrderID(uuid.UUID{1, 143, 79, 46, 0, 0, 112, 0, 128, 0, 0, 0, 0, 0, 0, 1})
+	}
+	return *v.OptionalOrder
+}
+
+// OptionalPatienceOrDefault returns OptionalPatience, or "30s" if it is absent.
+func (v Scalars) OptionalPatienceOrDefault() Patience {
+	if v.OptionalPatience == nil {
+		return Patience(runtime.Duration(30 * time.Second))
+	}
+	return *v.OptionalPatience
+}
+
+// OptionalCentsOrDefault returns OptionalCents, or 5 if it is absent.
+func (v Scalars) OptionalCentsOrDefault() Cents {
+	if v.OptionalCents == nil {
+		return Cents(5)
+	}
+	return *v.OptionalCents
 }
 
 // Everything has a field of every type.

@@ -326,7 +326,33 @@ func SampleOrderLimited() OrderLimited {
 			"a_color": "red",
 			"a_level": 1
 		},
-		"shade": "light"
+		"shade": "light",
+		"scalars": {
+			"order_id": "018f4f2e-0000-7000-8000-000000000001",
+			"email": "ada@example.org",
+			"cents": 1,
+			"price": "1.50",
+			"share": 0.5,
+			"birthday": "2024-02-29",
+			"patience": "1h0m0s",
+			"flag": true,
+			"orders": [
+				"018f4f2e-0000-7000-8000-000000000001"
+			],
+			"emails": {
+				"key": [
+					"ada@example.org"
+				]
+			},
+			"birthdays": [
+				"2024-02-29"
+			],
+			"optional_order": "018f4f2e-0000-7000-8000-000000000001",
+			"optional_email": "ada@example.org",
+			"optional_birthday": "2024-02-29",
+			"optional_patience": "1h0m0s",
+			"optional_cents": 1
+		}
 	}`)
 }
 
