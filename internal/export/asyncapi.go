@@ -1,7 +1,6 @@
 package export
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -25,7 +24,7 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	if info.Title == "" {
 		info.Title = c.Package.V
 	}
-	types := slices.Concat(c.Types, c.Imported)
+	types := structured(c)
 	d := asyncSchema.naming(c.Events, types)
 	channels, operations, messages, schemas := object{}, object{}, object{}, object{}
 	for _, e := range c.Events {

@@ -19,7 +19,7 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 	if len(c.Events) > 0 {
 		s.set("description", "The payload of an event is described by $defs under its name, as in #/$defs/"+c.Events[0].Name.V+".")
 	}
-	types := slices.Concat(c.Types, c.Imported)
+	types := structured(c)
 	d := schema2020.naming(c.Events, types)
 	defs := object{}
 	for _, e := range c.Events {
@@ -52,6 +52,12 @@ func EventSchema(e *catalog.Event) ([]byte, error) {
 	return plainjson.Document(s)
 }
 
+// structured lists the types that have a schema of their own. A named scalar has none: it is a Go type for values of a
+// built-in type, which is what a schema describes.
+func structured(c *catalog.Catalogue) []*catalog.Type {
+	return slices.DeleteFunc(slices.Concat(c.Types, c.Imported), (*catalog.Type).IsScalar)
+}
+
 // typesOf lists the types that fields are made of, each of them once.
 func typesOf(fields []*catalog.Field) []*catalog.Type {
 	var all []*catalog.Type
@@ -66,7 +72,7 @@ func typesOf(fields []*catalog.Field) []*catalog.Type {
 	}
 	visit = func(fields []*catalog.Field) {
 		for _, f := range fields {
-			named := f.Type.Uses()
+			named := f.Type.Declared()
 			add(named)
 			if named != nil {
 				for _, v := range named.Variants {

@@ -91,8 +91,6 @@ func (d dialect) named(t *catalog.Type) object {
 		s.set("title", t.Custom.Import.V+"."+t.Custom.Name.V)
 		s.set("x-go-type", path.Base(t.Custom.Import.V)+"."+t.Custom.Name.V)
 		s.set("x-go-type-import", object{{"path", t.Custom.Import.V}})
-	case t.IsScalar():
-		s = d.typeOf(t.Scalar, t.Constraints)
 	case t.IsUnion():
 		d.union(&s, t)
 	case t.IsEnum():

@@ -10,13 +10,6 @@ import (
 // typeOf is the schema of a value of a type.
 func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 	s := object{}
-	if t.Scalar != nil {
-		s.set("$ref", d.refs+d.name(t.Scalar))
-		if t.Optional {
-			return nullable(s)
-		}
-		return s
-	}
 	switch t.Kind {
 	case catalog.JSON: // anything
 	case catalog.Bool:
