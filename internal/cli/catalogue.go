@@ -18,14 +18,14 @@ import (
 // defaultCatalogue is read if the command line names none.
 const defaultCatalogue = "events.yaml"
 
-// LoadCatalogue reads the catalogue that the arguments name, or ./events.yaml.
+// LoadCatalogue reads the catalogue that the arguments name, or ./events.yaml, with overlays.
 // If it has findings the error is a [FindingsError].
-func LoadCatalogue(args []string) (*catalog.Catalogue, error) {
+func LoadCatalogue(args []string, overlays ...string) (*catalog.Catalogue, error) {
 	path := CataloguePath(args)
 	if err := output.Resume(path); err != nil {
 		return nil, err
 	}
-	c, findings, err := parse.Load(path)
+	c, findings, err := parse.Load(path, overlays...)
 	if err != nil {
 		return nil, Unread(args, err)
 	}

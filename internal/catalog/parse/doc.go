@@ -29,7 +29,7 @@
 //	retries.go        the key retry; likewise breaker.go, errorrules.go and redrive.go
 //	off.go            settings that can be off; durations.go: 1h30m
 //	limits.go         limits, and the settings that name them; limitkeys.go: the fields by which they count
-//	policies.go       policies, and how an event inherits its settings
+//	policies.go       policies, and how an event inherits its settings; overlays.go: settings of an environment
 //	names.go          Go names, package names and import paths
 //	collisions.go     Go names that two things would share
 //	namespaces.go     the prefixes of event names

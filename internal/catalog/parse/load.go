@@ -13,10 +13,10 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// Load reads the catalogue at path, with the files that it includes. The error is
-// about the file itself, such as one that does not exist. Everything wrong inside it is in
+// Load reads the catalogue at path, with the files that it includes and the overlays at
+// other paths. The error is about one of these files itself, such as one that does not exist. Everything wrong inside it is in
 // the findings, and then the catalogue is nil.
-func Load(path string) (*catalog.Catalogue, diag.Findings, error) {
+func Load(path string, overlays ...string) (*catalog.Catalogue, diag.Findings, error) {
 	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("there is no catalogue at %s: name another file, or write a first one with \"busgen init\": %w", path, err)
@@ -27,7 +27,15 @@ func Load(path string) (*catalog.Catalogue, diag.Findings, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read the catalogue: %w", err)
 	}
-	c, findings := TextWith(Disk{}, path, text)
+	var over []Overlay
+	for _, file := range overlays {
+		text, err := Disk{}.ReadFile(file)
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot read the overlay: %v", err) // which is not about the catalogue
+		}
+		over = append(over, Overlay{file, text})
+	}
+	c, findings := TextWith(Disk{}, path, text, over...)
 	return c, findings, nil
 }
 
@@ -38,11 +46,12 @@ func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 }
 
 // TextWith is [Text] for a catalogue that includes or imports some of files. Their names begin in the
-// folder of file.
-func TextWith(files Files, file string, text []byte) (*catalog.Catalogue, diag.Findings) {
+// folder of file. Of two overlays that set the same, the later one counts.
+func TextWith(files Files, file string, text []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
 	r := newReader(files, &sources{}, file)
 	var c *catalog.Catalogue
 	if root := r.document(file, text); root != nil {
+		r.readOverlays(overlays)
 		c = r.catalogue(root)
 	}
 	if len(r.findings) > 0 {
@@ -64,6 +73,7 @@ type reader struct {
 
 	files    Files
 	root     string                      // the name of the file that was asked for
+	overlays []object                    // the overlays so far
 	included map[string]*part            // the parts of the catalogue so far, by identity
 	imported map[string]*imported        // the imported catalogues so far, by what they are called
 	homes    map[string]*catalog.Package // the packages of files; nil is that of the root
@@ -121,6 +131,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	c.Types = r.typeSection(parts)
 	r.typesOK = len(r.findings) == before && !r.incomplete
 	c.Limits = r.limitSection(parts)
+	r.overlayLimits(c.Limits)
 	c.Events = r.eventSection(parts)
 	c.Subscriptions = r.patternSubscriptions(parts, c.Events)
 	c.Groups = r.groupSection(parts, c.Events, c.Subscriptions)
@@ -134,7 +145,8 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.setHomes(c)
 	r.checkPackages(c)
 	catalog.Mark(c.Types)
-	r.inherit(c.Events, r.defaults(root), r.policies(parts, c.Events))
+	r.overlaySettings(c.Events, c.Subscriptions)
+	r.inherit(c.Events, r.overlayDefaults(r.defaults(root)), r.overlayPolicies(r.policies(parts, c.Events), c.Events))
 	r.limitKeys(c.Events)
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()

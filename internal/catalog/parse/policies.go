@@ -33,11 +33,7 @@ func (r *reader) defaults(root object) catalog.Settings {
 // policies reads the policies of all files, in file order, and checks that each matches an event.
 func (r *reader) policies(parts []*part, events []*catalog.Event) []policy {
 	var all []policy
-	byFirst := map[string][]*catalog.Event{}
-	for _, e := range events {
-		first := firstSegment(e.Label())
-		byFirst[first] = append(byFirst[first], e)
-	}
+	byFirst := byFirstSegment(events)
 	for _, e := range r.sections(parts, "policies", "policy") {
 		o, _ := r.object(e.value, "policy "+label(e.name), settingKeys...)
 		p := policy{key: e.key, settings: r.settings(o)}
@@ -48,6 +44,16 @@ func (r *reader) policies(parts []*part, events []*catalog.Event) []policy {
 		}
 		r.checkUsed(p, events, byFirst)
 		all = append(all, p)
+	}
+	return all
+}
+
+// byFirstSegment finds the events whose names begin with a segment.
+func byFirstSegment(events []*catalog.Event) map[string][]*catalog.Event {
+	all := map[string][]*catalog.Event{}
+	for _, e := range events {
+		first := firstSegment(e.Label())
+		all[first] = append(all[first], e)
 	}
 	return all
 }

@@ -38,7 +38,8 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 					inFolder(t, nil)
 				} else {
 					catalogue := string(source)
-					inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": catalogue, "events/events.yaml": catalogue, "api/events.yaml": catalogue})
+					inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": catalogue, "events/events.yaml": catalogue, "api/events.yaml": catalogue,
+						"production.yaml": "version: 1\ndefaults: { timeout: 1m }\n"})
 				}
 				if cmd.Name() == "breaking" {
 					amidReleases(t, string(source))
