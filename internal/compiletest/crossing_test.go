@@ -119,9 +119,9 @@ func (c crossing) fields(fields *yaml.Node, file string) {
 	if *c.lists++; *c.lists%2 == 0 {
 		places = places[:3] // those without maps have other methods
 	}
-	for i, place := range places {
-		*c.next++
-		set(fields, fmt.Sprint("xq_", i), fmt.Sprintf(place, customName(*c.next%len(customTypes), file)))
+	for _, place := range places {
+		*c.next++ // names of their own, as a struct can be a mixin of another
+		set(fields, fmt.Sprint("xq_", *c.next), fmt.Sprintf(place, customName(*c.next%len(customTypes), file)))
 	}
 }
 

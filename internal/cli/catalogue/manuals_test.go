@@ -77,6 +77,11 @@ func amidReleases(t *testing.T, catalogue string) {
 	must(t, bus.Shutdown(t.Context()))
 }
 
+// webhooks is an OpenAPI document.
+const webhooks = `{openapi: 3.1.0, info: {title: Shop, version: "1"}, webhooks: {order.placed: {post: {description: A customer placed an order.,
+requestBody: {content: {application/json: {schema: {type: object, required: [number], properties: {number: {type: integer, format: int64,
+description: As on the receipt.}}}}}}}}}}`
+
 // The guide's commands are run one after the other, beside the catalogue of the
 // examples under both of its names, with code that is up to date.
 func TestTheCommandsInTheGuideWork(t *testing.T) {
@@ -92,7 +97,7 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": string(catalogue), "events/events.yaml": string(catalogue)})
+	inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": string(catalogue), "events/events.yaml": string(catalogue), "contracts/openapi.yaml": webhooks})
 	busgen(t, "-q events/events.yaml").Wants(t, 0, "", "")
 	amidReleases(t, string(catalogue))
 	ran := 0
