@@ -164,7 +164,9 @@ func checkAnswer(eventType string, value any) error {
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
 	var answer R
-	said, err := t.of.ask(ctx, bus, stay(&payload), reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
+	p := t.of.take()
+	*p.(*T) = payload
+	said, err := t.of.ask(ctx, bus, p, reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
 	if said != nil && len(said.answers) > 0 {
 		answer, _ = said.answers[0].value.(R) // a nil interface is the zero value
 		return answer, nil
@@ -200,7 +202,9 @@ func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 	if c.problem != nil {
 		return nil, c.problem
 	}
-	said, err := t.of.ask(ctx, bus, stay(&payload), reflect.TypeFor[R](), &c)
+	p := t.of.take()
+	*p.(*T) = payload
+	said, err := t.of.ask(ctx, bus, p, reflect.TypeFor[R](), &c)
 	if said == nil {
 		return nil, err
 	}
@@ -308,9 +312,10 @@ func (t *eventType) ask(ctx context.Context, bus *Bus, payload any, wants reflec
 	if batch.config.dedupeKey != "" {
 		return nil, batch.over(&OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"})
 	}
-	if err := encode(ctx, batch, t, 0, t.lasting(payload)); err != nil {
+	if err := encode(ctx, batch, t, 0, payload); err != nil {
 		return nil, batch.over(err)
 	}
+	t.give(payload)
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
 	if err := bus.open(x, wants); err != nil {
 		return nil, batch.over(err)

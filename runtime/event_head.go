@@ -55,11 +55,3 @@ func typed[T any](h head, payload any) (e Event[T]) {
 	e.Payload = *payload.(*T)
 	return e
 }
-
-// stay returns value, a pointer in an interface, without that the compiler moves to the heap
-// what it points to. Whoever gets the result must not keep it, and must not give it to code that
-// may.
-func stay(value any) any {
-	words := *(*[2]uintptr)(unsafe.Pointer(&value))
-	return *(*any)(unsafe.Pointer(&words))
-}

@@ -46,19 +46,22 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. With
 // [Immediately] it is stored at once, whatever becomes of the handler.
 func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	return t.of.publishOne(ctx, to, stay(&payload), opts)
+	p := t.of.take()
+	*p.(*T) = payload
+	return t.of.publishOne(ctx, to, p, opts)
 }
 
-// publishOne publishes a payload that may be on the stack of a caller.
+// publishOne publishes a payload, and takes it back.
 func (t *eventType) publishOne(ctx context.Context, to Publisher, payload any, opts []PublishOption) (*Receipt, error) {
 	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer batch.free()
-	if err := encode(ctx, batch, t, 0, t.lasting(payload)); err != nil {
+	if err := encode(ctx, batch, t, 0, payload); err != nil {
 		return nil, batch.over(err)
 	}
+	t.give(payload)
 	if err := batch.append(ctx); err != nil {
 		return nil, batch.over(err)
 	}
