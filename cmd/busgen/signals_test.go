@@ -37,10 +37,10 @@ var killed = []string{
 	"generate", "generate --watch", "check", "check --format sarif", "lint", "breaking --against before.yaml", "breaking --db shop.db",
 	"describe", "policy *", "docs --out page.html", "schema --out schema.json", "fmt --write", "init started",
 	"export jsonschema --out schemas/events.json", "export asyncapi --out asyncapi.json",
-	"import jsonschema schemas/old.json --out imported.yaml", "import asyncapi old.json --out imported.yaml",
+	"import jsonschema schemas/old.json --out imported.yaml", "import asyncapi old.json --out imported.yaml", "import openapi hooks.json --out imported.yaml",
 	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename group pair twins", "rename type Money Amount",
 	"rename limit bank bank-api", "rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",
-	"status shop.db", "status shop.db --watch", "inspect shop.db", "events list shop.db", "events tail shop.db", "events show shop.db ID", "events tree shop.db ID", "events discard shop.db ID --because test --yes",
+	"status shop.db", "status shop.db --watch", "inspect shop.db", "events list shop.db", "events tail shop.db", "events show shop.db ID", "events tree shop.db ID", "events export shop.db --source urn:shop --out events.jsonl", "events discard shop.db ID --because test --yes",
 	"events cancel shop.db ID --yes",
 	"events undiscard shop.db ID", "events replay shop.db --subscription send-receipt ID --yes",
 	"dlq list shop.db", "dlq groups shop.db", "dlq show shop.db ID", "dlq retry shop.db --all", "dlq edit shop.db ID", "dlq discard shop.db --all --because test --yes",
@@ -260,6 +260,8 @@ func killFolder(t *testing.T) folderToKill {
 			t.Fatalf("%s: %+v", line, got)
 		}
 	}
+	must(t, os.WriteFile("hooks.json", []byte(`{"openapi":"3.1.0","info":{"title":"hooks","version":"1"},"webhooks":{"paid":{"post":{"requestBody":{"content":`+
+		`{"application/json":{"schema":{"type":"object","properties":{"id":{"type":"string"}}}}}}}}}}`), 0o666))
 	must(t, os.WriteFile("before.yaml", []byte(root), 0o666))
 	return folderToKill{at, deadLetters(t, min(*killEvents, 1000), 0)}
 }

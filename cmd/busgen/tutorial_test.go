@@ -101,7 +101,7 @@ func (r *tutorial) run(command string) []string {
 
 var (
 	ids     = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}(-[0-9a-f]{4}-[0-9a-f]{12})?\b`)
-	ages    = regexp.MustCompile(`\d+ (s|ms|min)( ago)?`)
+	ages    = regexp.MustCompile(`\d+ (s|ms|min)( ago)?|\bnow\b`)
 	numbers = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d|delay_ms=[1-9]\d+|was \d+|[\d.]+ KiB`)
 	people  = regexp.MustCompile(`\S+@\S+ +edit`)
 	blanks  = regexp.MustCompile(` +`)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -33,6 +34,7 @@ type variant struct {
 var (
 	variants = map[reflect.Type][]variant{} // by union
 	samples  = map[reflect.Type][]reflect.Value{}
+	sampled  []reflect.Type // those of samples, as they were added
 	failures int
 	checked  int
 )
@@ -45,6 +47,9 @@ func addVariant[Union, Struct any](discriminator, name string) {
 func addSamples(all ...any) {
 	for _, sample := range all {
 		v := reflect.ValueOf(sample)
+		if samples[v.Type()] == nil {
+			sampled = append(sampled, v.Type())
+		}
 		samples[v.Type()] = append(samples[v.Type()], v)
 	}
 }
@@ -61,11 +66,35 @@ func init() {
 		url.URL{}, url.URL{Scheme: "https", Host: "example.org", RawQuery: "a=b&c"})
 }
 
+// generated reports whether busgen has made a type.
+func generated(t reflect.Type) bool {
+	return strings.HasPrefix(t.PkgPath(), "example.com/cases/") && t.PkgPath() != "example.com/cases/custom"
+}
+
+// baseOf returns the type that a named scalar is made of, or nil for another type.
+func baseOf(t reflect.Type) reflect.Type {
+	text := reflect.TypeFor[encoding.TextMarshaler]()
+	for _, base := range sampled {
+		if !generated(t) || strings.HasPrefix(base.PkgPath(), "example.com/") {
+			continue
+		}
+		if t.Kind() == base.Kind() && base.ConvertibleTo(t) && t.Implements(text) == base.Implements(text) {
+			return base
+		}
+	}
+	return nil
+}
+
 // fill gives v something to hold.
 func fill(v reflect.Value, r *rand.Rand, depth int) {
 	t := v.Type()
 	if known := samples[t]; known != nil {
 		v.Set(known[r.IntN(len(known))])
+		return
+	}
+	if base := baseOf(t); base != nil {
+		known := samples[base]
+		v.Set(known[r.IntN(len(known))].Convert(t))
 		return
 	}
 	empty := depth > 5 || r.IntN(4) == 0
@@ -123,9 +152,8 @@ func fill(v reflect.Value, r *rand.Rand, depth int) {
 // everything has an address.
 func equivalent(v reflect.Value) any {
 	t := v.Type()
-	generated := strings.HasPrefix(t.PkgPath(), "example.com/cases/") && t.PkgPath() != "example.com/cases/custom"
 	switch {
-	case generated && t.Kind() == reflect.Interface:
+	case generated(t) && t.Kind() == reflect.Interface:
 		if v.IsNil() {
 			return nil
 		}
@@ -135,7 +163,9 @@ func equivalent(v reflect.Value) any {
 			}
 		}
 		panic(fmt.Sprintf("%v is no variant of %v", v.Elem().Type(), t))
-	case generated && t.Kind() == reflect.Struct:
+	case baseOf(t) != nil:
+		return equivalent(v.Convert(baseOf(t)))
+	case generated(t) && t.Kind() == reflect.Struct:
 		return structOf(v, variant{})
 	case t.Kind() == reflect.Pointer:
 		return equivalent(v.Elem())
