@@ -95,3 +95,18 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		})
 	}
 }
+
+// The namespace message.* makes Go names, as the event message does.
+func TestAnEventCanBeCalledAsANamespaceIs(t *testing.T) {
+	document := `{"asyncapi": "1.2.0", "topics": {
+		"message": {"subscribe": {"payload": {"type": "object", "properties": {"event": {"type": "object", "properties": {"text": {"type": "string"}}}}}}},
+		"message.im": {"subscribe": {"payload": {"type": "object", "properties": {"text": {"type": "string"}}}}},
+		"message.mpim": {"publish": {"payload": {"type": "object", "properties": {"text": {"type": "string"}}}}}}}`
+	result := importer.AsyncAPI("events.json", []byte(document), importer.Options{})
+	requireLoads(t, result)
+	for _, want := range []string{"message:", "message.im:", "message.mpim:", "event:", "subscriptions: { message.mpim: {} }"} {
+		if !strings.Contains(string(result.Catalogue), want) {
+			t.Errorf("%s is not in\n%s", want, result.Catalogue)
+		}
+	}
+}

@@ -81,6 +81,12 @@ func (m *repairer) repair(f *diag.Finding) {
 		m.take(path[min(1, len(path)-1)], f, "is left out")
 		return
 	}
+	if f.Rule == rules.Collision && strings.HasPrefix(f.Message, "namespace ") && len(f.Related) > 0 {
+		// A namespace has the name that its events give it, so the other thing needs another one.
+		if path := m.at(f.Related[0].Pos); !slices.ContainsFunc(path, func(s step) bool { return m.gone[s.value] }) && m.rename(path) {
+			return
+		}
+	}
 	if (f.Rule == rules.Collision || f.Rule == rules.Reserved) && m.rename(path) {
 		return
 	}
