@@ -64,46 +64,56 @@ func TestALogThatIsReplacedIsNoticed(t *testing.T) {
 			line.To(servertest.Start(t, older))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				dir, older := t.TempDir(), t.TempDir()
-				s := servertest.Start(t, dir)
-				line, log := s.Line(), &textLog{}
-				through := jetstream.Through(func(string) (*nats.Conn, error) {
-					return line.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
-				})
-				bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.NewTextHandler(log, nil))),
-					jetstream.Engine(through, jetstream.Silent()))
-				conformance.Must(t, err)
-				defer bus.Shutdown(context.Background())
-				_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil })
-				conformance.Must(t, err)
-				conformance.Must(t, bus.Start(context.Background()))
-				publish := func() error {
-					_, err := runtime.Publish(context.Background(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "A"})
-					return err
-				}
-				conformance.Must(t, publish())
-				time.Sleep(time.Minute) // the server writes to the disk
-				conformance.Must(t, os.CopyFS(older, os.DirFS(dir)))
-				for range 100 {
-					conformance.Must(t, publish())
-				}
-				time.Sleep(time.Minute)
-				replace(t, s, line, older)
-				publish() // it may be stored, in the other stream
-				time.Sleep(time.Minute)
-				var storage *runtime.StorageError
-				for range 3 {
-					if err := publish(); !errors.As(err, &storage) || storage.Fault != runtime.Replaced || !strings.Contains(storage.Hint, "start the program again") {
-						t.Errorf("Publish returns %v, want a StorageError that says that the stream was replaced", err)
+		for _, starts := range []bool{true, false} { // or it only publishes
+			if !starts && name == "purged" {
+				continue // what it publishes is stored; it does not look at the records until it needs them
+			}
+			if !starts {
+				name += ", to a program that only publishes"
+			}
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					dir, older := t.TempDir(), t.TempDir()
+					s := servertest.Start(t, dir)
+					line, log := s.Line(), &textLog{}
+					through := jetstream.Through(func(string) (*nats.Conn, error) {
+						return line.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+					})
+					bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.NewTextHandler(log, nil))),
+						jetstream.Engine(through, jetstream.Silent()))
+					conformance.Must(t, err)
+					defer bus.Shutdown(context.Background())
+					_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil })
+					conformance.Must(t, err)
+					if starts {
+						conformance.Must(t, bus.Start(context.Background()))
 					}
-				}
-				if n := log.count("the bus has stopped"); n != 1 {
-					t.Errorf("it logs %d times that the bus has stopped, want once:\n%s", n, log.text.String())
-				}
+					publish := func() error {
+						_, err := runtime.Publish(context.Background(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "A"})
+						return err
+					}
+					conformance.Must(t, publish())
+					time.Sleep(time.Minute) // the server writes to the disk
+					conformance.Must(t, os.CopyFS(older, os.DirFS(dir)))
+					for range 100 {
+						conformance.Must(t, publish())
+					}
+					time.Sleep(time.Minute)
+					replace(t, s, line, older)
+					publish() // it may be stored, in the other stream
+					time.Sleep(time.Minute)
+					var storage *runtime.StorageError
+					for range 3 {
+						if err := publish(); !errors.As(err, &storage) || storage.Fault != runtime.Replaced || !strings.Contains(storage.Hint, "start the program again") {
+							t.Errorf("Publish returns %v, want a StorageError that says that the stream was replaced", err)
+						}
+					}
+					if n := log.count("the bus has stopped"); n != 1 {
+						t.Errorf("it logs %d times that the bus has stopped, want once:\n%s", n, log.text.String())
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

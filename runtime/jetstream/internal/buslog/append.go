@@ -127,6 +127,7 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	for i, r := range stored {
 		r.Seq = first + int64(at[i])
 	}
+	l.noteStored(first + int64(len(msgs)) - 1)
 	return nil
 }
 
@@ -135,7 +136,7 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 // again. Their outcome is in doubt if patience ends before the server has answered. They may be
 // stored as soon as they are sent, so no context of the caller ends that.
 func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
-	until := time.Now().Add(patience)
+	until, before := time.Now().Add(patience), max(l.come.Load(), l.stored.Load())
 	first, _, err = l.stream.AppendWithin(tryTime, msgs...)
 	if err == nil {
 		return first, nil
@@ -148,7 +149,7 @@ func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
 			return first, nil
 		case errors.Is(err, stream.ErrStored), doubt != nil && errors.Is(err, stream.ErrConflict):
 			// This was stored by a former try, or somebody else has used a key.
-			first, found, wrong := l.findStored(ctx, msgs)
+			first, found, wrong := l.findStored(ctx, msgs, before)
 			switch {
 			case found:
 				return first, nil
@@ -175,21 +176,28 @@ func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
 // retryPause is how long to wait while the servers have no leader.
 const retryPause = 100 * time.Millisecond
 
-// findStored finds a batch that a former try has stored. If there is no error and it is not
-// found, it is not stored.
-func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg) (first int64, found bool, err error) {
+// findStored finds a batch that a former try has stored, behind a message that was there
+// before. If there is no error and it is not found, it is not stored.
+func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg, before int64) (first int64, found bool, err error) {
 	if err := l.sync(ctx); err != nil {
 		return 0, false, err
 	}
 	event := msgs[len(msgs)-1] // the last message of a batch is an event
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := len(l.ring.events) - 1; i >= 0; i-- {
-		if r := l.ring.events[i]; r.ID.String() == event.ID {
-			return r.Seq - int64(len(msgs)) + 1, true, nil
+	err = l.each(before+1, func(r *engine.Record) bool {
+		if found = r.ID.String() == event.ID; found {
+			first = r.Seq - int64(len(msgs)) + 1
 		}
+		return !found
+	})
+	return first, found, err
+}
+
+// noteStored notes that the servers have stored a message.
+func (l *Log) noteStored(seq int64) {
+	for known := l.stored.Load(); known < seq && !l.stored.CompareAndSwap(known, seq); known = l.stored.Load() {
 	}
-	return 0, false, nil
 }
 
 // keySubject returns the subject of an idempotency key.

@@ -9,10 +9,14 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// arrived takes the next messages of the stream. Those of a batch become part of the view
-// together.
-func (l *Log) arrived(all []stream.Stored) {
+// arrived takes the next messages of the stream, unless their reader has ended. Those of a
+// batch become part of the view together.
+func (l *Log) arrived(reader int, all []stream.Stored) {
 	l.mu.Lock()
+	if reader != l.following.reader {
+		l.mu.Unlock()
+		return
+	}
 	for _, m := range all {
 		if !l.closed && m.Seq > l.received {
 			l.receive(m)

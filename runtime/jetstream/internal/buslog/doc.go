@@ -23,6 +23,7 @@
 // # The rooms
 //
 //	log.go, reached.go, view.go  an open log. It follows the stream, and keeps a view of it: everything but the events, up to one message
+//	following.go      what it follows: a process that only publishes is not sent the events
 //	ring.go, meter.go the newest events, which are in memory; older ones are read in pages
 //	foreign.go        messages under the subjects that are none of the bus
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it

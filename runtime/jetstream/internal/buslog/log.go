@@ -20,19 +20,19 @@ import (
 
 // Log is an open log. It implements [engine.Log].
 type Log struct {
-	stream   *stream.Stream
-	target   string
-	options  engine.Options
-	logger   *slog.Logger
-	instance string // the name of this process, as an owner
-	host     string
-	stopped  chan struct{} // closed by Close, or when the log is broken
-	broken   atomic.Pointer[engine.StorageError]
-	missing  chan struct{} // there may be subscriptions to take over
-	stop     func()        // ends following
-	claiming chan struct{} // holds a token while subscriptions are taken over
-	changing chan struct{} // holds a token while records are changed, see turns.go
-	foreign  atomic.Int64  // the last message among the events that is none, and of which the logger knows
+	stream    *stream.Stream
+	target    string
+	options   engine.Options
+	logger    *slog.Logger
+	instance  string // the name of this process, as an owner
+	host      string
+	stopped   chan struct{} // closed by Close, or when the log is broken
+	broken    atomic.Pointer[engine.StorageError]
+	missing   chan struct{} // there may be subscriptions to take over
+	beginning chan struct{} // holds a token while the log begins to follow events
+	claiming  chan struct{} // holds a token while subscriptions are taken over
+	changing  chan struct{} // holds a token while records are changed, see turns.go
+	foreign   atomic.Int64  // the last message among the events that is none, and of which the logger knows
 
 	telling  sync.Mutex // held while watchers are called; taken before mu
 	paused   []engine.Pause
@@ -46,8 +46,12 @@ type Log struct {
 	limited atomic.Bool                            // the size of the stream is
 	terse   atomic.Bool                            // events lack headers that other headers make needless
 	come    atomic.Int64                           // as received, for who waits for it
+	stored  atomic.Int64                           // the newest message that this process knows to be stored
+	// followsAll says that the log follows events, see following.go.
+	followsAll atomic.Bool
 
 	mu          sync.Mutex
+	following   following
 	mute        func() // this process does not say any more that it is alive
 	clock       clock
 	whole       wholeRows
@@ -91,7 +95,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	l.types.Store(&map[typenames.Key]bool{})
 	l.newClock(options.Wall)
@@ -116,7 +120,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	}
 	mute, err := s.Answer(l.pingSubject(l.instance))
 	if err != nil {
-		l.stop()
+		l.stopFollowing()
 		return nil, l.storage("open", err)
 	}
 	l.mu.Lock()
@@ -130,7 +134,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 			return nil
 		})
 		if err != nil {
-			l.stop()
+			l.stopFollowing()
 			return nil, err
 		}
 	}
@@ -156,7 +160,7 @@ const closeTime = 5 * time.Second
 // Close implements [engine.Log]. The subscriptions of this process are free for others.
 func (l *Log) Close() error {
 	if l.enter() != nil { // a second time, or it is broken
-		l.stop()
+		l.stopFollowing()
 		l.stream.Close()
 		return nil
 	}
@@ -195,7 +199,7 @@ func (l *Log) Close() error {
 	close(l.stopped)
 	l.wakeAll()
 	l.mu.Unlock()
-	l.stop()
+	l.stopFollowing()
 	l.stream.Close()
 	return l.storage("close", errors.Join(all...))
 }

@@ -41,7 +41,7 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err e
 	if seq >= l.ring.from {
 		return l.ring.after(seq), l.applied, nil
 	}
-	end, known := l.ring.from-1, l.received // behind end they are in memory
+	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), pageEvents, pageBytes)

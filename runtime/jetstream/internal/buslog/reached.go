@@ -95,6 +95,9 @@ func (l *Log) sync(ctx context.Context) error {
 		return err
 	}
 	l.mu.Unlock()
+	if !l.followsAll.Load() {
+		return l.followAll(ctx)
+	}
 	last, err := l.newest(ctx)
 	if err != nil {
 		return l.storage("read", err)

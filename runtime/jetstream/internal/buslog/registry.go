@@ -32,9 +32,9 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		return err
 	}
 	defer done()
-	tries := 0
-	for began := time.Now(); ; {
-		if err := l.sync(ctx); err != nil {
+	tries, look := 0, l.syncRegistry
+	for began := time.Now(); ; look = l.sync {
+		if err := look(ctx); err != nil {
 			if l.waits(ctx, began, err) {
 				continue
 			}

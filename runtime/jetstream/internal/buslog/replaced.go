@@ -63,7 +63,7 @@ func replaced(what, hint string) *engine.StorageError {
 // state asks the leader about the stream, and compares.
 func (l *Log) state(ctx context.Context) (stream.State, error) {
 	l.mu.Lock()
-	seen := l.received
+	seen := max(l.received, l.stored.Load())
 	l.mu.Unlock()
 	now, err := l.stream.State(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (l *Log) verify() {
 func (l *Log) wrong() (*engine.StorageError, error) {
 	ctx := context.Background()
 	l.mu.Lock()
-	seen, id := l.received, l.registry.Log
+	seen, id := max(l.received, l.stored.Load()), l.registry.Log
 	l.mu.Unlock()
 	now, err := l.state(ctx)
 	switch {
@@ -132,7 +132,7 @@ func (l *Log) wrong() (*engine.StorageError, error) {
 	case err != nil:
 		return nil, err
 	case now.Last < seen:
-		return replaced(fmt.Sprintf("the servers have messages up to number %d only, and this process has read number %d: "+
+		return replaced(fmt.Sprintf("the servers have messages up to number %d only, and this process knows of number %d: "+
 			"they have lost what they had acknowledged, or an older copy of the stream was restored", now.Last, seen),
 			"start the program again to go on with what is there; with sync_interval: always in their jetstream settings the servers lose nothing"), nil
 	}

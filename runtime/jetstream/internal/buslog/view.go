@@ -126,13 +126,7 @@ func (l *Log) load(ctx context.Context) error {
 			return err
 		}
 	}
-	var filters []string
-	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, schemaToken, limitToken} {
-		filters = append(filters, l.subject(kind, ">"))
-	}
-	for _, kind := range []string{registryToken, memberToken, limitToken, timeToken, activityToken, requestToken} {
-		filters = append(filters, l.subject(kind))
-	}
+	filters := l.recordFilters()
 	newest, err := l.loadRecords(ctx, filters)
 	if err != nil {
 		return err
@@ -157,13 +151,12 @@ func (l *Log) load(ctx context.Context) error {
 		return err
 	}
 	// What came while the records were read comes again: they are replaced by the same.
-	l.loaded = last
-	l.applied, l.received, l.lastEvent, l.ring.from = last, last, last, last+1
-	if l.stop, err = l.stream.Follow(context.WithoutCancel(ctx), last+1, l.arrived); err != nil {
+	// Where the size is limited, this process has to know what others publish.
+	if err := l.follow(ctx, last, l.allRows || l.limited.Load()); err != nil {
 		return err
 	}
 	if err := l.reach(ctx, newest); err != nil {
-		l.stop()
+		l.stopFollowing()
 		return err
 	}
 	return nil

@@ -11,6 +11,9 @@ import (
 
 // Outcome implements [engine.Waiter].
 func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settlement, err error) {
+	if err := l.followAll(ctx); err != nil {
+		return nil, err
+	}
 	if err := l.reach(ctx, seq); err != nil {
 		return nil, err
 	}

@@ -18,11 +18,12 @@ const shortBeat = 100 * time.Millisecond
 
 func (s *Stream) beat() time.Duration { return cmp.Or(s.heartbeat, defaultHeartbeat) }
 
-// Follow calls each with all messages from a sequence number on, in order and once, from
-// one goroutine, until stop is called: with those that have come meanwhile, at most burst
-// together. stop waits for nobody, so each may be called once more. The slice is used again.
-func (s *Stream) Follow(ctx context.Context, from int64, each func([]Stored)) (stop func(), err error) {
-	r := &reader{stream: s, next: max(from, 1), each: each, stopped: make(chan struct{})}
+// Follow calls each with the messages from a sequence number on, all or those that a filter
+// matches, in order and once, from one goroutine, until stop is called: with those that have
+// come meanwhile, at most burst together. stop waits for nobody, so each may be called once
+// more. The slice is used again.
+func (s *Stream) Follow(ctx context.Context, from int64, filters []string, each func([]Stored)) (stop func(), err error) {
+	r := &reader{stream: s, next: max(from, 1), filters: filters, each: each, stopped: make(chan struct{})}
 	f, err := r.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -34,6 +35,7 @@ func (s *Stream) Follow(ctx context.Context, from int64, each func([]Stored)) (s
 // reader follows a stream, with one feed after another.
 type reader struct {
 	stream  *Stream
+	filters []string // nil for all messages
 	each    func([]Stored)
 	come    []Stored // that are to be passed on
 	next    int64    // the first message that has not come
@@ -41,7 +43,7 @@ type reader struct {
 }
 
 func (r *reader) begin(ctx context.Context) (*feed, error) {
-	return r.stream.feed(ctx, feedConfig{Deliver: "by_start_sequence", Start: r.next})
+	return r.stream.feed(ctx, feedConfig{Deliver: "by_start_sequence", Start: r.next, Filters: r.filters})
 }
 
 // run passes messages on. It begins again when some are missing, when the connection was

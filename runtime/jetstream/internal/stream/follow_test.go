@@ -52,7 +52,7 @@ func follow(t *testing.T) *followed {
 }
 
 func (f *followed) begin() (stop func()) {
-	stop, err := f.reader.Follow(f.t.Context(), 1, func(all []stream.Stored) {
+	stop, err := f.reader.Follow(f.t.Context(), 1, nil, func(all []stream.Stored) {
 		for _, m := range all {
 			if f.hold != nil {
 				<-f.hold

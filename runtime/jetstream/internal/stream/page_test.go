@@ -63,7 +63,7 @@ func TestAMessageWithTheHeadersOfAServerIsAMessage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		stop, err := f.reader.Follow(t.Context(), 1, func(all []stream.Stored) {
+		stop, err := f.reader.Follow(t.Context(), 1, nil, func(all []stream.Stored) {
 			for _, m := range all {
 				followed <- m.Seq
 			}
