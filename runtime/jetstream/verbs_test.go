@@ -98,6 +98,7 @@ busgen events list TO → order.placed
 busgen events show TO OPEN → ledger
 busgen events tree TO OPEN → order.placed
 busgen events tail TO → {"number":7
+busgen events export TO --source urn:shop → "source":"urn:shop"
 busgen events cancel TO OPEN/ledger --yes → cancelled
 busgen events undiscard TO OPEN/ledger → undone
 busgen events discard TO OPEN/ledger --because test --yes → discarded

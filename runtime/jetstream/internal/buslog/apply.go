@@ -47,7 +47,8 @@ func (l *Log) receive(m stream.Stored) {
 	if l.space.limit > 0 {
 		l.space.arrived += sizeOf(m)
 	}
-	if l.batch = append(l.batch, m); batch == "" || first(m.Header, "Nats-Batch-Commit") != "" {
+	complete := batch == "" || first(m.Header, "Nats-Batch-Commit") != ""
+	if l.batch = append(l.batch, m); complete || !l.followsAll.Load() { // which is not sent the others
 		l.applyBatch()
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"math"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// A process that only publishes follows the records, so that it knows types, subscriptions and
-// pauses. It does not follow the events: the servers would send it everything that it has just
-// sent to them. It begins to follow all messages when it first needs more than that: when it
-// dispatches, waits for an outcome, counts, or looks. Then it goes on so until it is closed.
+// A process that only publishes follows the registry and the schemas: it knows types, subscriptions and
+// pauses. The servers do not send it the events, of which it has just sent most to them, nor what becomes
+// of them. When it first needs more than that (it dispatches, waits for an outcome, counts, or looks) it
+// reads all records anew, and follows all messages from then on, until it is closed.
 
 // following is which messages a log follows. It is guarded by the log's mu.
 type following struct {
@@ -20,13 +21,9 @@ type following struct {
 	stop   func() // ends it
 }
 
-// follow makes the log follow the stream behind a message, up to which the view has everything.
-// all says that events are followed, too; otherwise the view has none that come later.
-func (l *Log) follow(ctx context.Context, behind int64, all bool) error {
-	var filters []string
-	if !all {
-		filters = append(l.recordFilters(), l.subject(pruneToken))
-	}
+// follow makes the log follow the stream behind a message, up to which the view has what the filters
+// match; nil for everything.
+func (l *Log) follow(ctx context.Context, behind int64, filters []string) error {
 	l.mu.Lock()
 	number := l.following.reader + 1
 	l.mu.Unlock()
@@ -44,11 +41,11 @@ func (l *Log) follow(ctx context.Context, behind int64, all bool) error {
 	l.following = following{number, stop}
 	l.loaded, l.seen = behind, map[string]int64{}
 	l.applied, l.received, l.lastEvent, l.ring = behind, behind, behind, ring{from: behind + 1}
-	if !all {
-		l.ring.from = math.MaxInt64
+	if filters != nil {
+		l.ring.from = math.MaxInt64 // it has no event
 	}
 	l.come.Store(behind)
-	l.followsAll.Store(all)
+	l.followsAll.Store(filters == nil)
 	closed := l.closed
 	l.mu.Unlock()
 	if before != nil {
@@ -69,18 +66,23 @@ func (l *Log) stopFollowing() {
 	stop()
 }
 
-// recordFilters returns the subjects of the records of which the view has the last ones.
-func (l *Log) recordFilters() (filters []string) {
-	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, schemaToken, limitToken} {
+// recordFilters returns the subjects of the records of which the view has the last ones: all of them, or
+// those that a process needs that only publishes.
+func (l *Log) recordFilters(all bool) []string {
+	filters := []string{l.subject(registryToken), l.subject(schemaToken, ">")}
+	if !all {
+		return filters
+	}
+	for _, kind := range []string{cursorToken, rowToken, askToken, auditToken, limitToken} {
 		filters = append(filters, l.subject(kind, ">"))
 	}
-	for _, kind := range []string{registryToken, memberToken, limitToken, timeToken, activityToken, requestToken} {
+	for _, kind := range []string{memberToken, limitToken, timeToken, activityToken, requestToken} {
 		filters = append(filters, l.subject(kind))
 	}
 	return filters
 }
 
-// followAll makes the log follow events, too, if it does not yet.
+// followAll makes the log follow everything, if it does not yet.
 func (l *Log) followAll(ctx context.Context) error {
 	if l.followsAll.Load() {
 		return nil
@@ -93,22 +95,39 @@ func (l *Log) followAll(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if l.followsAll.Load() { // somebody else has just done it
-		return nil
-	}
-	last, err := l.newest(ctx)
-	if err != nil {
-		return l.storage("read", err)
-	}
-	for _, filter := range l.recordFilters() {
-		if l.come.Load() >= last {
-			break
-		}
-		if err := l.reachLast(ctx, filter); err != nil {
-			return err
+	for began := time.Now(); !l.followsAll.Load(); { // or somebody else has just done it
+		l.mu.Lock()
+		l.startOver()
+		l.mu.Unlock()
+		if err := l.load(ctx, true); err != nil && !l.waits(ctx, began, err) {
+			return l.storage("read", err)
 		}
 	}
-	return l.storage("read", l.follow(ctx, last, true))
+	l.mu.Lock()
+	tell := l.pausesNew || l.requestsNew
+	l.mu.Unlock()
+	if tell {
+		l.tell()
+	}
+	return nil
+}
+
+// startOver makes the view what it is for a process that only publishes: a try to read all records may have
+// read some of them. The caller holds mu.
+func (l *Log) startOver() {
+	known := l.view
+	l.view = view{
+		space: known.space, created: known.created, applied: known.applied, received: known.received, batch: known.batch,
+		lastEvent: known.lastEvent, loaded: known.loaded, seen: known.seen, ring: known.ring, schemas: known.schemas,
+		registry: known.registry, registryRev: known.registryRev,
+		subs: map[string]*sub{}, audit: map[int64]engine.AuditEntry{},
+	}
+	for _, entry := range l.registry.Subs {
+		s := known.subs[entry.ID] // units have pointers to it
+		*s = sub{subscription: s.subscription, routes: s.routes, rows: map[int64]*row{}, gone: map[int64]int64{}, asks: map[int64]*ask{}}
+		l.subs[entry.ID] = s
+	}
+	l.bare = nil
 }
 
 // syncRegistry waits until the view has the registry that the leader has now.

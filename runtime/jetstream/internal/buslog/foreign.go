@@ -20,14 +20,16 @@ import (
 // passedAgain is when to look again whether a message that hides a cursor is deleted.
 const passedAgain = 10 * time.Second
 
-// pass notes that a message is none of the bus. The caller holds mu, or nobody else knows the
-// log yet.
+// pass notes that a message is none of the bus. The caller holds mu.
 func (l *Log) pass(m stream.Stored, why error) {
 	switch kind, _ := split(m.Subject); kind {
 	case registryToken, cursorToken, memberToken, rowToken, auditToken, schemaToken, limitToken, timeToken, activityToken, requestToken, askToken:
 	default:
 		l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", why)
 		return
+	}
+	if l.hiding[m.Subject] == m.Seq {
+		return // it is known
 	}
 	if l.hiding == nil {
 		l.hiding = map[string]int64{}
@@ -44,11 +46,15 @@ func (l *Log) removal(seq int64) string {
 
 // applyRecord applies a record, or, if the message is none of the bus, the record that it hides.
 func (l *Log) applyRecord(ctx context.Context, m stream.Stored) error {
+	l.mu.Lock()
 	why := l.apply(m)
+	if why != nil {
+		l.pass(m, why)
+	}
+	l.mu.Unlock()
 	if why == nil {
 		return nil
 	}
-	l.pass(m, why)
 	return l.applyHidden(ctx, m)
 }
 
@@ -63,7 +69,9 @@ func (l *Log) applyHidden(ctx context.Context, hiding stream.Stored) error {
 		if err != nil {
 			return err
 		}
+		l.mu.Lock()
 		l.apply(m) // or it is another one
+		l.mu.Unlock()
 		from = m.Seq + 1
 	}
 }

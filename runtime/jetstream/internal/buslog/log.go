@@ -110,7 +110,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	l.view.audit = map[int64]engine.AuditEntry{}
 	l.view.schemas = map[string]schema{}
 	for began := time.Now(); ; {
-		err := l.load(ctx)
+		err := l.load(ctx, false)
 		if err == nil {
 			break
 		}

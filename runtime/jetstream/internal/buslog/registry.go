@@ -54,6 +54,9 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		if err != nil {
 			return err
 		}
+		if len(besides) > 0 && !l.followsAll.Load() { // they depend on other records
+			continue
+		}
 		if r.Format == 0 {
 			r.Format = format
 		}

@@ -110,14 +110,17 @@ func (l *Log) checkFormat(ctx context.Context) error {
 	return nil
 }
 
-// load reads the records, and begins to follow the stream.
-func (l *Log) load(ctx context.Context) error {
+// load reads the records, and begins to follow the stream: everything, or what a process needs that only
+// publishes.
+func (l *Log) load(ctx context.Context, all bool) error {
 	now, err := l.stream.State(ctx)
 	if err != nil {
 		return err
 	}
 	last := now.Last
+	l.mu.Lock()
 	l.created = now.Created
+	l.mu.Unlock()
 	if err := l.lookForSpace(ctx); err != nil {
 		return err
 	}
@@ -126,7 +129,9 @@ func (l *Log) load(ctx context.Context) error {
 			return err
 		}
 	}
-	filters := l.recordFilters()
+	// Where the size is limited, this process has to know what others publish.
+	all = all || l.allRows || l.limited.Load()
+	filters := l.recordFilters(all)
 	newest, err := l.loadRecords(ctx, filters)
 	if err != nil {
 		return err
@@ -147,12 +152,17 @@ func (l *Log) load(ctx context.Context) error {
 			from = m.Seq + 1
 		}
 	}
-	if err := l.registry.refuseArriving(l.target); err != nil {
-		return err
+	l.mu.Lock()
+	arriving := l.registry.refuseArriving(l.target)
+	l.mu.Unlock()
+	if arriving != nil {
+		return arriving
+	}
+	if all {
+		filters = nil
 	}
 	// What came while the records were read comes again: they are replaced by the same.
-	// Where the size is limited, this process has to know what others publish.
-	if err := l.follow(ctx, last, l.allRows || l.limited.Load()); err != nil {
+	if err := l.follow(ctx, last, filters); err != nil {
 		return err
 	}
 	if err := l.reach(ctx, newest); err != nil {
@@ -180,6 +190,8 @@ func (l *Log) loadRecords(ctx context.Context, filters []string) (newest int64, 
 		var foreign []stream.Stored
 		err := l.stream.LastOfEach(ctx, filters, want, func(m stream.Stored) {
 			found = max(found, m.Seq)
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			if err := l.apply(m); err != nil {
 				foreign = append(foreign, m)
 			}
