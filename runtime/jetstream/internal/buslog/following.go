@@ -130,7 +130,7 @@ func (l *Log) startOver() {
 	l.bare = nil
 }
 
-// syncRegistry waits until the view has the registry that the leader has now.
+// syncRegistry makes the view have the registry that the leader has now.
 func (l *Log) syncRegistry(ctx context.Context) error {
 	if l.followsAll.Load() {
 		return l.sync(ctx)
@@ -139,28 +139,12 @@ func (l *Log) syncRegistry(ctx context.Context) error {
 		return err
 	}
 	l.mu.Unlock()
-	return l.reachLast(ctx, l.subject(registryToken))
-}
-
-// reachLast waits until the view has the last record that matches a filter.
-func (l *Log) reachLast(ctx context.Context, filter string) error {
-	for {
-		m, err := l.stream.LastOf(ctx, filter)
-		if errors.Is(err, stream.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return l.storage("read", err)
-		}
-		brief, cancel := context.WithTimeout(ctx, lastAgain)
-		err = l.reach(brief, m.Seq)
-		late := brief.Err() != nil && ctx.Err() == nil
-		cancel()
-		if err == nil || !late {
-			return err
-		}
+	m, err := l.stream.LastOf(ctx, l.subject(registryToken))
+	if errors.Is(err, stream.ErrNotFound) {
+		return nil
 	}
+	if err == nil {
+		err = l.applyRecord(ctx, m)
+	}
+	return l.storage("read", err)
 }
-
-// lastAgain is after how long to look whether a record that does not come is still there.
-const lastAgain = time.Second

@@ -81,6 +81,9 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		if err != nil {
 			return l.storage("change", err)
 		}
+		if !l.followsAll.Load() {
+			return l.syncRegistry(ctx)
+		}
 		return l.reach(ctx, seq+int64(len(msgs))-1)
 	}
 }
@@ -184,17 +187,17 @@ func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 		if same {
 			continue
 		}
-		data, err := json.Marshal(schema{spec.Name, engine.Schema{Version: version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: l.options.Program}})
+		fresh := schema{spec.Name, engine.Schema{Version: version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: l.options.Program}}
+		data, err := json.Marshal(fresh)
 		if err != nil {
 			return err
 		}
-		seq, _, err := l.stream.Append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true})
-		if err != nil {
+		if _, _, err := l.stream.Append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true}); err != nil {
 			return l.storage("declare types in", err)
 		}
-		if err := l.reach(ctx, seq); err != nil {
-			return err
-		}
+		l.mu.Lock()
+		l.schemas[subject] = fresh
+		l.mu.Unlock()
 	}
 	return nil
 }
