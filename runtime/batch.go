@@ -85,7 +85,7 @@ func WithBatch(size int, wait time.Duration) SubscribeOption {
 		if err := b.validate(); err != nil {
 			return fmt.Errorf("WithBatch: %w", err)
 		}
-		c.batch = &b
+		c.own.BatchSize, c.own.BatchWait = &b.Size, &b.Wait
 		return nil
 	}
 }
@@ -219,7 +219,7 @@ func (l *eventList) giveAll() {
 // batchProblem says why the options do not go with batches, or without.
 func (s *Subscription) batchProblem() string {
 	switch {
-	case s.batched == nil && s.config.batch != nil:
+	case s.batched == nil && s.config.own.BatchSize != nil:
 		return "WithBatch is for subscriptions with batches: use SubscribeBatch, or leave it out"
 	case s.batched == nil:
 	case s.config.ephemeral:

@@ -31,7 +31,7 @@ const (
 	PriorityCritical = Priority(dispatch.Critical)
 )
 
-// Spec describes an event type. Generated code makes one for each.
+// Spec describes an event type, for [Define]. Code that busgen generates has a [Description].
 type Spec[T Payload] struct {
 	Name     string   // the wire name: order.placed
 	Doc      string   // from the catalogue
@@ -150,9 +150,9 @@ func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 // declared is a declared subscription.
 type declared struct {
 	DeclaredSubscription
-	pattern   string          // the event type that it is for or, byPattern, patterns with blanks between them
-	byPattern bool            // it is a [PatternSubscription], whose settings are those of the event types with the override
-	override  func(*Settings) // nil for none
+	pattern   string   // the event type that it is for or, byPattern, patterns with blanks between them
+	byPattern bool     // it is a [PatternSubscription], whose settings are those of the event types with its own
+	own       Override // byPattern
 }
 
 // NewCatalogue returns the catalogue of the given types. It panics if two of
@@ -221,9 +221,10 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //	1  packages runtime/wire and runtime/deep; Problems and its like in package runtime
 //	2  packages below runtime/gen: checks, deep and wire
 //	3  SubscribeAnswer, Request and Collect
+//	4  Describe, with settings that events share
 const (
 	OldestContract = 2
-	NewestContract = 3
+	NewestContract = 4
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

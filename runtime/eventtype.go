@@ -13,7 +13,7 @@ import (
 
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
-type EventType[T Payload] struct{ of eventType }
+type EventType[T Payload] struct{ of *eventType }
 
 // eventType is an [EventType] without its type parameter. The compiler makes the code of a
 // generic type again for each type of payload, in each build of the generated package, so what
@@ -36,20 +36,42 @@ type eventType struct {
 // Define returns the event type that spec describes. It panics if spec could
 // not have come from busgen: a name or a policy that is not valid.
 func Define[T Payload](spec Spec[T]) *EventType[T] {
-	typed := &EventType[T]{eventType{spec: Spec[Payload]{
+	t := &eventType{spec: Spec[Payload]{
 		Name: spec.Name, Doc: spec.Doc, Settings: spec.Settings, Priority: spec.Priority, Version: spec.Version, Upcasts: spec.Upcasts,
 		Aliases: spec.Aliases, Shape: spec.Shape, Schema: spec.Schema, Subscriptions: spec.Subscriptions, Schedules: spec.Schedules,
-	}}}
-	t := &typed.of
+	}}
 	t.partition, t.dedupe = keyed(spec.PartitionBy), keyed(spec.DedupeBy)
 	for path, key := range spec.LimitKeys {
 		t.limit(path, keyed(key))
 	}
-	if _, clones := any((*T)(nil)).(interface{ Clone() T }); clones {
-		t.clone = func(to, from any) { *to.(*T) = from.(interface{ Clone() T }).Clone() }
-	}
+	t.clone = cloner[T]()
 	t.define(reflect.TypeFor[T]())
-	return typed
+	return &EventType[T]{t}
+}
+
+// Describe returns the event type with payloads of T that d describes. It is for generated code, and
+// panics if d could not have come from busgen.
+func Describe[T Payload](d *Description) *EventType[T] {
+	return &EventType[T]{d.eventType(reflect.TypeFor[T](), cloner[T]())}
+}
+
+// eventType returns the event type with payloads of a type, which is all that an [EventType] has.
+func (d *Description) eventType(of reflect.Type, clone func(to, from any)) *eventType {
+	t := &eventType{spec: d.spec(), partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
+	for path, field := range d.LimitKeys {
+		t.limit(path, keyOfField(of, field))
+	}
+	t.clone = clone
+	t.define(of)
+	return t
+}
+
+// cloner returns a function that makes a deep copy by the generated method of T; nil without one.
+func cloner[T Payload]() func(to, from any) {
+	if _, clones := any((*T)(nil)).(interface{ Clone() T }); !clones {
+		return nil
+	}
+	return func(to, from any) { *to.(*T) = from.(interface{ Clone() T }).Clone() }
 }
 
 // keyed returns a function of a pointer to a T, or nil for nil.
@@ -118,9 +140,9 @@ func (t *eventType) define(of reflect.Type) {
 }
 
 // Any returns the type as one of any payload.
-func (t *EventType[T]) Any() AnyEventType { return &t.of }
+func (t *EventType[T]) Any() AnyEventType { return t.of }
 
-func (t *EventType[T]) definition() *eventType { return &t.of }
+func (t *EventType[T]) definition() *eventType { return t.of }
 
 func (t *eventType) definition() *eventType { return t }
 

@@ -139,7 +139,10 @@ func concurrencyOf(members []*Subscription) int {
 	option, asked, smallest := 0, 0, 0
 	for _, m := range members {
 		in := m.inForce.Load()
-		option, asked = max(option, m.config.concurrency), max(asked, in.asked)
+		if own := m.config.own.Concurrency; own != nil {
+			option = max(option, *own)
+		}
+		asked = max(asked, in.asked)
 		if smallest == 0 || in.concurrency < smallest {
 			smallest = in.concurrency
 		}
@@ -182,10 +185,10 @@ func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *disp
 	retries := make([][]retry.Option, len(members))
 	for i, m := range members {
 		own := m.overrides(base)
-		loosen(&merged.ExpiresAfter, own.expiresAfter, &expires)
-		loosen(&merged.MaxSnoozes, own.maxSnoozes, &snoozes)
-		loosen(&merged.FailureThrottle, own.failureThrottle, &throttle)
-		retries[i] = own.retry
+		loosen(&merged.ExpiresAfter, own.ExpiresAfter, &expires)
+		loosen(&merged.MaxSnoozes, own.MaxSnoozes, &snoozes)
+		loosen(&merged.FailureThrottle, own.FailureThrottle, &throttle)
+		retries[i] = own.Retry
 	}
 	merged.Retry = base.Retry.MostPermissive(retries...)
 	for _, m := range members {

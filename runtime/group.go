@@ -178,17 +178,18 @@ func (b *Bus) completeGroups(ctx context.Context) error {
 
 // overrides returns what a member of a group overrides of the settings of an event type: what its options say and,
 // if the catalogue declares it, what its settings there differ in from those of the type.
-func (s *Subscription) overrides(base Settings) *subscribeConfig {
+func (s *Subscription) overrides(base Settings) Override {
+	all := s.config.own
 	d, known := s.bus.catalogue.declared[s.name]
 	if !known {
-		return &s.config
+		return all
 	}
-	own, all := s.bus.tuning.ofDeclared(d, base), s.config
-	all.retry = append(retryOverrides(base.Retry, own.Retry), all.retry...)
-	overridden(&all.expiresAfter, base.ExpiresAfter, own.ExpiresAfter)
-	overridden(&all.maxSnoozes, base.MaxSnoozes, own.MaxSnoozes)
-	overridden(&all.failureThrottle, base.FailureThrottle, own.FailureThrottle)
-	return &all
+	own := s.bus.tuning.ofDeclared(d, base)
+	all.Retry = append(retryOverrides(base.Retry, own.Retry), all.Retry...)
+	overridden(&all.ExpiresAfter, base.ExpiresAfter, own.ExpiresAfter)
+	overridden(&all.MaxSnoozes, base.MaxSnoozes, own.MaxSnoozes)
+	overridden(&all.FailureThrottle, base.FailureThrottle, own.FailureThrottle)
+	return all
 }
 
 func overridden[T int | time.Duration](option **T, base, own T) {

@@ -316,7 +316,7 @@ func WithLimits(uses ...LimitUse) SubscribeOption {
 		if problem := usesProblem(uses); problem != "" {
 			return fmt.Errorf("WithLimits: %s", problem)
 		}
-		c.limits, c.limitsSet = slices.Clone(uses), true
+		c.own.Limits = append([]LimitUse{}, uses...)
 		return nil
 	}
 }

@@ -150,16 +150,3 @@ func (t *eventType) unboxed(handler typedHandler) Next {
 		return err
 	}
 }
-
-// anyHandler returns a handler of an interface as a Next; nil for nil.
-func anyHandler[I any](handler Handler[I]) Next {
-	if handler == nil {
-		return nil
-	}
-	return func(ctx context.Context, e Event[any]) error {
-		var typed Event[I]
-		*headOf(&typed) = *headOf(&e)
-		typed.Payload = e.Payload.(I)
-		return handler(ctx, typed)
-	}
-}

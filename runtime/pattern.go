@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/glob"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // PatternSubscription is a durable name that the catalogue declares for all event types that match a pattern. It
@@ -14,9 +13,7 @@ import (
 type PatternSubscription struct {
 	Name     string
 	Patterns []string // of event types, as those of [SubscribePattern]; at least one
-	// Override changes the settings of an event type to those of the subscription, unless the call that subscribes
-	// overrides them. Nil changes nothing. It must give the same result each time, and replace slices as a whole.
-	Override func(*Settings)
+	Own      Override // over the settings of each event type, unless the call that subscribes overrides them
 	Aliases  []string // names it had before
 	// Group and GroupAliases are as those of [DeclaredSubscription]. The member comes after those that event types
 	// declare.
@@ -35,12 +32,7 @@ func (s PatternSubscription) Covers(t AnyEventType) bool {
 
 // For returns the settings of the subscription for an event type that it matches.
 func (s PatternSubscription) For(t AnyEventType) Settings {
-	settings := t.Settings()
-	if s.Override != nil {
-		settings.Errors, settings.Limits = slices.Clip(settings.Errors), slices.Clip(settings.Limits)
-		s.Override(&settings)
-	}
-	return settings
+	return t.Settings().With(s.Own)
 }
 
 // WithSubscriptions adds subscriptions for patterns to a catalogue, and returns it. It panics if one is not valid, if
@@ -53,7 +45,7 @@ func (c *Catalogue) WithSubscriptions(subscriptions ...PatternSubscription) *Cat
 			panic(fmt.Sprintf("%s: subscription %q: %s", function, s.Name, problem))
 		}
 		d := DeclaredSubscription{Name: s.Name, Aliases: s.Aliases, Group: s.Group, GroupAliases: s.GroupAliases}
-		c.declared[s.Name] = declared{DeclaredSubscription: d, pattern: s.pattern(), byPattern: true, override: s.Override}
+		c.declared[s.Name] = declared{DeclaredSubscription: d, pattern: s.pattern(), byPattern: true, own: s.Own}
 		c.addToGroup(d, s.Patterns...)
 		c.patterns = append(c.patterns, s)
 	}
@@ -96,23 +88,4 @@ func (c *Catalogue) patternProblem(s PatternSubscription) string {
 		return "no event type of the catalogue matches " + s.pattern()
 	}
 	return ""
-}
-
-// OverrideErrors puts rules in front of the Errors of s. A class for which s has a rule keeps its retry options, if the
-// new rule is not permanent, with the new ones after them. Generated code calls it.
-func (s *Settings) OverrideErrors(rules ...ErrorRule) {
-	var all []ErrorRule
-	for _, rule := range rules {
-		i := slices.IndexFunc(s.Errors, func(before ErrorRule) bool { return before.Class == rule.Class })
-		if i >= 0 && !rule.Permanent {
-			rule.Retry = append(append([]retry.Option{}, s.Errors[i].Retry...), rule.Retry...)
-		}
-		all = append(all, rule)
-	}
-	for _, before := range s.Errors {
-		if !slices.ContainsFunc(rules, func(rule ErrorRule) bool { return rule.Class == before.Class }) {
-			all = append(all, before)
-		}
-	}
-	s.Errors = all
 }

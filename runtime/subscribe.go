@@ -90,11 +90,28 @@ func (t *eventType) payloadFor(s *Subscription, a *dispatch.Attempt) (payload an
 // that a handler can switch over exactly its events. A pattern that matches another
 // type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
+	return subscribeNamespace(bus, pattern, name, handler == nil, reflect.TypeFor[I](), func(ctx context.Context, h head, payload any) (bool, error) {
+		var e Event[I]
+		var ok bool
+		if e.Payload, ok = payload.(I); !ok || ctx == nil {
+			return ok, nil
+		}
+		*headOf(&e) = h
+		return true, handler(ctx, e)
+	}, opts)
+}
+
+// subscribeNamespace calls handler, which takes values of the interface takes and says whether payload is
+// one. Without a context it does nothing else.
+func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h head, payload any) (bool, error), opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	takes := anyHandler(handler)
 	s.fits = func(payload any) bool {
-		_, ok := payload.(I)
+		ok, _ := handler(nil, head{}, payload)
 		return ok
+	}
+	next := func(ctx context.Context, e Event[any]) error {
+		_, err := handler(ctx, *headOf(&e), e.Payload)
+		return err
 	}
 	handle := func(a *dispatch.Attempt) error {
 		t := bus.catalogue.Lookup(a.Type)
@@ -109,12 +126,12 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 		if !s.fits(value) {
 			return s.mismatch(a.Type)
 		}
-		return call(a, s, value, takes)
+		return call(a, s, value, next)
 	}
-	if handler == nil {
+	if none {
 		handle = nil
 	}
-	return s.subscribe(handle, innermost(s, reflect.TypeFor[I](), takes), opts)
+	return s.subscribe(handle, innermost(s, takes, next), opts)
 }
 
 // SubscribePattern calls handler with the stored JSON of every event whose type
@@ -123,7 +140,11 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 // exactly one. Several patterns have blanks between them.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: pattern}
-	takes := anyHandler(handler)
+	takes := func(ctx context.Context, e Event[any]) error {
+		raw := Event[Raw]{Payload: e.Payload.(Raw)}
+		*headOf(&raw) = *headOf(&e)
+		return handler(ctx, raw)
+	}
 	handle := func(a *dispatch.Attempt) error {
 		// A copy: the bytes are shared with other subscriptions.
 		return call(a, s, slices.Clone(Raw(a.Payload)), takes)

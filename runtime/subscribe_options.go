@@ -13,32 +13,21 @@ import (
 type SubscribeOption func(*subscribeConfig) error
 
 type subscribeConfig struct {
-	retry           []retry.Option
-	timeout         *time.Duration // nil: the event type's
-	slowAfter       *time.Duration // nil: the event type's
-	expiresAfter    *time.Duration // nil: the event type's
-	breaker         []breaker.Option
-	maxSnoozes      *int // nil: the event type's
-	failureThrottle *int // nil: the event type's
-	rules           []errorRule
-	middleware      []Middleware
-	group           string
-	groupAliases    []string
-	aliases         []string
-	concurrency     int // 0: the event type's
-	fromBeginning   bool
-	ephemeral       bool
-	strict          *bool  // nil: the event type's
-	batch           *Batch // nil: the catalogue's
-	limits          []LimitUse
-	limitsSet       bool // else they are the catalogue's
+	own           Override // over what the catalogue says
+	rules         []errorRule
+	middleware    []Middleware
+	group         string
+	groupAliases  []string
+	aliases       []string
+	fromBeginning bool
+	ephemeral     bool
 }
 
 // WithRetry overrides single fields of the retry policy for this
 // subscription; the others keep what the catalogue says for the event type.
 func WithRetry(overrides ...retry.Option) SubscribeOption {
 	return func(c *subscribeConfig) error {
-		c.retry = append(c.retry, overrides...)
+		c.own.Retry = append(c.own.Retry, overrides...)
 		return nil
 	}
 }
@@ -50,7 +39,7 @@ func WithTimeout(d time.Duration) SubscribeOption {
 		if d <= 0 {
 			return fmt.Errorf("the timeout %v is not positive", d)
 		}
-		c.timeout = &d
+		c.own.Timeout = &d
 		return nil
 	}
 }
@@ -65,7 +54,7 @@ func WithTimeout(d time.Duration) SubscribeOption {
 // and is worth a [WithSlowAfter]. ExpiresAfter still ends it, if the event type has that.
 func WithoutTimeout() SubscribeOption {
 	return func(c *subscribeConfig) error {
-		c.timeout = new(time.Duration)
+		c.own.Timeout = new(time.Duration)
 		return nil
 	}
 }
@@ -78,7 +67,7 @@ func WithSlowAfter(d time.Duration) SubscribeOption {
 		if d < 0 {
 			return fmt.Errorf("the time %v after which a handler is slow is negative", d)
 		}
-		c.slowAfter = &d
+		c.own.SlowAfter = &d
 		return nil
 	}
 }
@@ -90,7 +79,7 @@ func WithExpiresAfter(d time.Duration) SubscribeOption {
 		if d < 0 {
 			return fmt.Errorf("the time %v after which events expire is negative", d)
 		}
-		c.expiresAfter = &d
+		c.own.ExpiresAfter = &d
 		return nil
 	}
 }
@@ -102,7 +91,7 @@ func WithMaxSnoozes(n int) SubscribeOption {
 		if n < 0 {
 			return fmt.Errorf("the limit of %d snoozes is negative", n)
 		}
-		c.maxSnoozes = &n
+		c.own.MaxSnoozes = &n
 		return nil
 	}
 }
@@ -112,7 +101,7 @@ func WithMaxSnoozes(n int) SubscribeOption {
 // breakers starts from the default one.
 func WithBreaker(overrides ...breaker.Option) SubscribeOption {
 	return func(c *subscribeConfig) error {
-		c.breaker = append(c.breaker, overrides...)
+		c.own.Breaker = append(c.own.Breaker, overrides...)
 		return nil
 	}
 }
@@ -125,7 +114,7 @@ func WithFailureThrottle(n int) SubscribeOption {
 		if n < 0 {
 			return fmt.Errorf("a failure throttle after %d failures is negative", n)
 		}
-		c.failureThrottle = &n
+		c.own.FailureThrottle = &n
 		return nil
 	}
 }
@@ -146,7 +135,7 @@ func WithConcurrency(n int) SubscribeOption {
 		if n < 1 || n > maxConcurrency {
 			return fmt.Errorf("a concurrency of %d is not within 1 to %d", n, maxConcurrency)
 		}
-		c.concurrency = n
+		c.own.Concurrency = &n
 		return nil
 	}
 }
@@ -163,8 +152,7 @@ func WithConcurrency(n int) SubscribeOption {
 // [WithoutStrictOrder].
 func WithStrictOrder() SubscribeOption {
 	return func(c *subscribeConfig) error {
-		strict := true
-		c.strict = &strict
+		c.own.StrictOrder = new(true)
 		return nil
 	}
 }
@@ -175,7 +163,7 @@ func WithStrictOrder() SubscribeOption {
 // all the same.
 func WithoutStrictOrder() SubscribeOption {
 	return func(c *subscribeConfig) error {
-		c.strict = new(bool)
+		c.own.StrictOrder = new(bool)
 		return nil
 	}
 }

@@ -30,6 +30,7 @@ func init() {
 		}
 		return receipt, err
 	}
+	testhook.PayloadType = func(eventType any) reflect.Type { return eventType.(AnyEventType).definition().of }
 	testhook.WithSchedules = func() any {
 		return Option(func(c *config) error {
 			c.unscheduled = false

@@ -52,7 +52,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		if s.dead {
 			settings.Limits, settings.StrictOrder = nil, false // they are for its events
 		}
-		settings = s.config.over(settings)
+		settings = settings.With(s.config.own)
 		settings.Concurrency = max(settings.Concurrency, 1)
 		if err := settings.Validate(); err != nil {
 			return nil, s.refuse(fmt.Sprintf("its settings for %s: %v", t.Name(), err))
@@ -105,44 +105,10 @@ func (s *Subscription) isFor(t AnyEventType) bool {
 // mixedBreaker returns the settings of the breaker of a subscription whose event types have different ones.
 func (s *Subscription) mixedBreaker(tuning Tuning, d declared) breaker.Policy {
 	settings := Settings{Breaker: breaker.Default()}
-	if d.override != nil && !s.config.ephemeral {
+	if d.byPattern && !s.config.ephemeral {
 		settings = tuning.ofDeclared(d, DefaultSettings())
 	}
-	return settings.Breaker.With(s.config.breaker...)
-}
-
-// over returns the settings with the overrides of a subscription.
-func (c *subscribeConfig) over(s Settings) Settings {
-	s.Retry = s.Retry.With(c.retry...)
-	s.Breaker = s.Breaker.With(c.breaker...)
-	if c.timeout != nil {
-		s.Timeout = *c.timeout
-	}
-	if c.slowAfter != nil {
-		s.SlowAfter = *c.slowAfter
-	}
-	if c.expiresAfter != nil {
-		s.ExpiresAfter = *c.expiresAfter
-	}
-	if c.maxSnoozes != nil {
-		s.MaxSnoozes = *c.maxSnoozes
-	}
-	if c.failureThrottle != nil {
-		s.FailureThrottle = *c.failureThrottle
-	}
-	if c.concurrency > 0 {
-		s.Concurrency = c.concurrency
-	}
-	if c.limitsSet {
-		s.Limits = c.limits
-	}
-	if c.strict != nil {
-		s.StrictOrder = *c.strict
-	}
-	if c.batch != nil {
-		s.Batch = *c.batch
-	}
-	return s
+	return settings.With(s.config.own).Breaker
 }
 
 // compile makes of the settings what the dispatcher needs.
@@ -175,7 +141,7 @@ func (s *Subscription) settingsOf(eventType string) *dispatch.Settings {
 	if settings, ok := s.inForce.Load().compile[eventType]; ok {
 		return settings
 	}
-	return s.compile(s.config.over(DefaultSettings()), PriorityNormal)
+	return s.compile(DefaultSettings().With(s.config.own), PriorityNormal)
 }
 
 // put makes new settings apply.
@@ -191,9 +157,8 @@ func (s *Subscription) put(f *inForce) {
 type Tuning struct {
 	Types         map[string]Settings
 	Subscriptions map[string]Settings
-	// Patterns are those of [PatternSubscription], by name: each changes the settings of an event type to those
-	// of the subscription, instead of its Override. Nil changes nothing. They must give the same result each time.
-	Patterns map[string]func(*Settings)
+	// Patterns are those of [PatternSubscription], by name: each replaces its Own.
+	Patterns map[string]Override
 	// Limits are limits of the catalogue, by name, with other numbers: AtOnce, Rate, Per, Burst, Wait
 	// and Lax. An AtOnce or a Rate cannot be added or removed, and Hold and the name not
 	// changed. A limit from [WithLimit] stays as it is.
@@ -210,14 +175,11 @@ func (t Tuning) of(eventType AnyEventType) Settings {
 // ofDeclared returns the settings of a declared subscription for an event type that has the settings base.
 func (t Tuning) ofDeclared(d declared, base Settings) Settings {
 	if d.byPattern {
-		override := d.override
+		own := d.own
 		if tuned, ok := t.Patterns[d.Name]; ok {
-			override = tuned
+			own = tuned
 		}
-		if override != nil {
-			override(&base)
-		}
-		return base
+		return base.With(own)
 	}
 	if settings, ok := t.Subscriptions[d.Name]; ok {
 		return settings

@@ -22,8 +22,6 @@ func answers(c *catalog.Catalogue) []jen.Code {
 //	// Answer<Event> calls handler for every <event.name> … and hands its results to those who ask …
 //	//
 //	// <doc of the result>
-//	//
-//	// <policy in words>
 //	func Answer<Event>(bus *runtime.Bus, name string, handler runtime.AnswerHandler[<Event>, <Result>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.SubscribeAnswer(bus, <Event>Type, name, handler, opts...)
 //	}
@@ -32,7 +30,7 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 	params := subscribeParamsOf(jen.Id(e.GoName))
 	params[2] = jen.Id("handler").Add(inRuntime("AnswerHandler")).Types(jen.Id(e.GoName), goType(e.Result.Type))
 	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name, and hands its results to the callers of "+
-		"Request"+e.GoName+" and Collect"+e.GoName+". See [runtime.SubscribeAnswer].", e.Result.Doc, policyWords(e), deprecated(e.Deprecated)).
+		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeAnswer").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }

@@ -17,13 +17,10 @@ events:
 	emits(t, `
 // AnswerQuoteRequested calls handler for every quote.requested, as the
 // subscription called name, and hands its results to the callers of
-// RequestQuoteRequested and CollectQuoteRequested. See
-// [runtime.SubscribeAnswer].
+// RequestQuoteRequested and CollectQuoteRequested. [QuoteRequestedType] has its
+// settings. See [runtime.SubscribeAnswer].
 //
 // The price.
-//
-// An attempt may take 1s. An event that fails is not tried again but kept as a
-// dead letter.
 func AnswerQuoteRequested(bus *runtime.Bus, name string, handler runtime.AnswerHandler[QuoteRequested, *Money], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeAnswer(bus, QuoteRequestedType, name, handler, opts...)
 }

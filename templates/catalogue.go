@@ -12,7 +12,7 @@ import (
 // Every change of what generated code needs of runtime raises it, together with
 // runtime.NewestContract. It is a constant here, because importing runtime would compile
 // a database into the command.
-const Contract = 3
+const Contract = 4
 
 // catalogue lists the constructs of catalogue.gen.go.
 func catalogue(c *catalog.Catalogue) []jen.Code {
@@ -22,6 +22,9 @@ func catalogue(c *catalog.Catalogue) []jen.Code {
 	}
 	if len(c.Limits) > 0 {
 		constructs = append(constructs, limitNames(c))
+	}
+	if common := shared(c); common != nil {
+		constructs = append(constructs, common)
 	}
 	for _, e := range c.Events {
 		constructs = append(constructs, descriptor(e))
@@ -74,7 +77,7 @@ func contractCheck() *jen.Statement {
 //
 //	// Catalogue holds every event type of <events.yaml>.
 //	var Catalogue = runtime.NewCatalogue(
-//		<Event>Type,
+//		<Event>Type.Any(),
 //	)
 //
 // followed by the limits, the subscriptions for patterns and the names of CloudEvents, if there are some.
@@ -82,9 +85,9 @@ func catalogueVar(c *catalog.Catalogue) *jen.Statement {
 	var types []jen.Code
 	for _, e := range everyEvent(c) {
 		if e.Package != nil {
-			types = append(types, jen.Qual(e.Package.ImportPath(), descriptorName(e)))
+			types = append(types, jen.Qual(e.Package.ImportPath(), descriptorName(e)).Dot("Any").Call())
 		} else {
-			types = append(types, jen.Id(descriptorName(e)))
+			types = append(types, jen.Id(descriptorName(e)).Dot("Any").Call())
 		}
 	}
 	return comment("Catalogue holds every event type of "+oneLine(filepath.Base(c.File))+".").

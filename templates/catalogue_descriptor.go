@@ -1,7 +1,7 @@
 package templates
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -16,14 +16,15 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 // descriptor emits
 //
 //	// <Event>Type describes <event.name> to the runtime.
-//	var <Event>Type = runtime.Define(runtime.Spec[<Event>]{
-//		Name:          "<event.name>",
+//	var <Event>Type = runtime.Describe[<Event>](&runtime.Description{
+//		Name:          "<name on the wire>",
+//		Label:         "<event.name>",
 //		Doc:           "<doc>",
-//		Settings:      <settings>,
-//		Priority:      runtime.Priority<…>,
-//		PartitionBy:   <function>,
-//		DedupeBy:      <function>,
-//		LimitKeys:     <functions>,
+//		Shared:        &catalogueSettings,
+//		Own:           <override>,
+//		PartitionBy:   "<Field>",
+//		DedupeBy:      "<Field>",
+//		LimitKeys:     <fields>,
 //		Version:       <n>,
 //		Upcasts:       <steps>,
 //		Aliases:       []string{"<name>"},
@@ -36,54 +37,44 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 // without the fields that are empty.
 func descriptor(e *catalog.Event) *jen.Statement {
 	fields := []jen.Code{pair("Name", jen.Lit(e.Name.V))}
-	if e.Doc != "" {
-		fields = append(fields, pair("Doc", jen.Lit(e.Doc)))
+	add := func(has bool, field string, value func() *jen.Statement) {
+		if has {
+			fields = append(fields, pair(field, value()))
+		}
 	}
-	fields = append(fields, pair("Settings", settings(e.Settings)))
-	switch e.Settings.Priority.V {
-	case catalog.Critical:
-		fields = append(fields, pair("Priority", inRuntime("PriorityCritical")))
-	case catalog.High:
-		fields = append(fields, pair("Priority", inRuntime("PriorityHigh")))
-	case catalog.Low:
-		fields = append(fields, pair("Priority", inRuntime("PriorityLow")))
-	}
-	if e.PartitionBy != nil {
-		fields = append(fields, pair("PartitionBy", keyOf(e, e.PartitionBy)))
-	}
-	if e.DedupeBy != nil {
-		fields = append(fields, pair("DedupeBy", keyOf(e, e.DedupeBy)))
-	}
-	if len(e.LimitKeys) > 0 {
-		fields = append(fields, pair("LimitKeys", limitKeys(e)))
-	}
-	if e.Version.V > 1 {
-		fields = append(fields, pair("Version", version(e)))
-	}
-	if len(e.History) > 0 {
-		fields = append(fields, pair("Upcasts", upcasts(e)))
-	}
-	if len(e.Aliases) > 0 {
-		fields = append(fields, pair("Aliases", names(e.Aliases)))
-	}
+	add(e.Label() != e.Name.V, "Label", func() *jen.Statement { return jen.Lit(e.Label()) })
+	add(e.Doc != "", "Doc", func() *jen.Statement { return jen.Lit(e.Doc) })
+	add(true, "Shared", func() *jen.Statement { return jen.Op("&").Id(sharedName) })
+	add(len(overrideFields(e.Own)) > 0, "Own", func() *jen.Statement { return override(e.Own) })
+	add(e.PartitionBy != nil, "PartitionBy", func() *jen.Statement { return jen.Lit(fieldPath(e.PartitionBy)) })
+	add(e.DedupeBy != nil, "DedupeBy", func() *jen.Statement { return jen.Lit(fieldPath(e.DedupeBy)) })
+	add(len(e.LimitKeys) > 0, "LimitKeys", func() *jen.Statement { return limitKeys(e) })
+	add(e.Version.V > 1, "Version", func() *jen.Statement { return version(e) })
+	add(len(e.History) > 0, "Upcasts", func() *jen.Statement { return upcasts(e) })
+	add(len(e.Aliases) > 0, "Aliases", func() *jen.Statement { return names(e.Aliases) })
 	fields = append(fields, pair("Shape", jen.Lit(e.Shape())), pair("Schema", jen.Id("`"+escapeInJSON(schema.Of(e))+"`")))
-	if len(e.Subscriptions) > 0 {
-		fields = append(fields, pair("Subscriptions", declared(e)))
-	}
-	if len(e.Schedules) > 0 {
-		fields = append(fields, pair("Schedules", schedules(e)))
-	}
+	add(len(e.Subscriptions) > 0, "Subscriptions", func() *jen.Statement { return declared(e) })
+	add(len(e.Schedules) > 0, "Schedules", func() *jen.Statement { return schedules(e) })
 	return comment(descriptorName(e)+" describes "+e.Name.V+" to the runtime.", upcastsWanted(e)).
-		Var().Id(descriptorName(e)).Op("=").Add(inRuntime("Define")).
-		Call(inRuntime("Spec").Types(jen.Id(e.GoName)).Custom(linesInBraces, fields...))
+		Var().Id(descriptorName(e)).Op("=").Add(inRuntime("Describe")).Types(jen.Id(e.GoName)).
+		Call(jen.Op("&").Add(inRuntime("Description")).Custom(linesInBraces, fields...))
+}
+
+// fieldPath returns the Go names of fields, with dots between them.
+func fieldPath(path ...*catalog.Field) string {
+	var names []string
+	for _, f := range path {
+		names = append(names, f.GoName)
+	}
+	return strings.Join(names, ".")
 }
 
 // declared emits
 //
-//	[]runtime.DeclaredSubscription{
+//	[]runtime.Declaration{
 //		{
 //			Name:     On<Event><Subscription>,
-//			Settings: <settings>,
+//			Own:      <override>,
 //			Aliases:  []string{"<name>"},
 //			Group:    "<name>",
 //			GroupAliases: []string{"<name>"},
@@ -94,7 +85,10 @@ func descriptor(e *catalog.Event) *jen.Statement {
 func declared(e *catalog.Event) *jen.Statement {
 	var items []jen.Code
 	for _, s := range e.Subscriptions {
-		fields := []jen.Code{pair("Name", jen.Id(s.GoName)), pair("Settings", settings(s.Settings))}
+		fields := []jen.Code{pair("Name", jen.Id(s.GoName))}
+		if len(overrideFields(s.Own)) > 0 {
+			fields = append(fields, pair("Own", override(s.Own)))
+		}
 		if len(s.Aliases) > 0 {
 			fields = append(fields, pair("Aliases", names(s.Aliases)))
 		}
@@ -104,9 +98,13 @@ func declared(e *catalog.Event) *jen.Statement {
 		if s.Group != nil && len(s.Group.Aliases) > 0 {
 			fields = append(fields, pair("GroupAliases", names(s.Group.Aliases)))
 		}
+		if len(fields) == 1 {
+			items = append(items, jen.Values(fields...))
+			continue
+		}
 		items = append(items, jen.Custom(linesInBraces, fields...))
 	}
-	return jen.Index().Add(inRuntime("DeclaredSubscription")).Custom(linesInBraces, items...)
+	return jen.Index().Add(inRuntime("Declaration")).Custom(linesInBraces, items...)
 }
 
 // schedules emits
@@ -149,47 +147,4 @@ func schedules(e *catalog.Event) *jen.Statement {
 		items = append(items, jen.Custom(linesInBraces, fields...))
 	}
 	return jen.Index().Add(inRuntime("Schedule")).Custom(linesInBraces, items...)
-}
-
-// keyOf emits
-//
-//	func(p <Event>) string { return <p.Field.Field as text> }
-//
-// for the fields of a path.
-func keyOf(e *catalog.Event, path ...*catalog.Field) *jen.Statement {
-	value := jen.Id(payloadReceiver)
-	for _, f := range path {
-		value.Dot(f.GoName)
-	}
-	return jen.Func().Params(jen.Id(payloadReceiver).Id(e.GoName)).String().
-		Custom(oneLineBody, jen.Return(asText(path[len(path)-1].Type, value)))
-}
-
-// asText emits the conversion of a scalar to a key, a string. Equal values have equal keys.
-func asText(t *catalog.TypeRef, value *jen.Statement) jen.Code {
-	if t.Scalar != nil {
-		return asText(t.Scalar.Scalar, bareType(t.Scalar.Scalar).Call(value))
-	}
-	switch t.Kind {
-	case catalog.String:
-		return value
-	case catalog.Bool:
-		return jen.Qual("strconv", "FormatBool").Call(value)
-	case catalog.Int:
-		return jen.Qual("strconv", "Itoa").Call(value)
-	case catalog.Int32:
-		return jen.Qual("strconv", "Itoa").Call(jen.Int().Call(value))
-	case catalog.Int64:
-		return jen.Qual("strconv", "FormatInt").Call(value, jen.Lit(10))
-	case catalog.Uint64:
-		return jen.Qual("strconv", "FormatUint").Call(value, jen.Lit(10))
-	case catalog.UUID:
-		return value.Dot("String").Call()
-	case catalog.Named: // an enum
-		if t.Named.Integer {
-			return jen.Qual("strconv", "Itoa").Call(jen.Int().Call(value))
-		}
-		return jen.String().Call(value)
-	}
-	panic(fmt.Sprintf("templates: a field of type %s cannot be a key", t.Text))
 }

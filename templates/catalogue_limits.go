@@ -70,11 +70,11 @@ func limit(l *catalog.Limit) *jen.Statement {
 
 // limitUses emits
 //
-//	[]runtime.LimitUse{{Limit: Limit<Name>}, {Limit: Limit<Name>, By: "<path>"}}
+//	[]runtime.LimitUse{{Limit: "<name>"}, {Limit: "<name>", By: "<path>"}}
 func limitUses(uses []*catalog.LimitUse) *jen.Statement {
 	var items []jen.Code
 	for _, use := range uses {
-		fields := []jen.Code{pair("Limit", jen.Id(use.Limit.GoName))}
+		fields := []jen.Code{pair("Limit", jen.Lit(use.Limit.Name.V))}
 		if use.By.Written() {
 			fields = append(fields, pair("By", jen.Lit(use.By.V)))
 		}
@@ -85,13 +85,13 @@ func limitUses(uses []*catalog.LimitUse) *jen.Statement {
 
 // limitKeys emits
 //
-//	map[string]func(<Event>) string{
-//		"<path>": <function>,
+//	map[string]string{
+//		"<path>": "<Field.Field>",
 //	}
 func limitKeys(e *catalog.Event) *jen.Statement {
 	var items []jen.Code
 	for _, key := range e.LimitKeys {
-		items = append(items, jen.Lit(key.Path).Op(":").Add(keyOf(e, key.Fields...)))
+		items = append(items, jen.Lit(key.Path).Op(":").Lit(fieldPath(key.Fields...)))
 	}
-	return jen.Map(jen.String()).Func().Params(jen.Id(e.GoName)).String().Custom(linesInBraces, items...)
+	return jen.Map(jen.String()).String().Custom(linesInBraces, items...)
 }

@@ -25,19 +25,19 @@ const (
 
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType,
+	OrderPlacedType.Any(),
 ).WithLimits(
 	runtime.Limit{Name: LimitBank, Doc: "The bank is slow.", AtOnce: 3, Hold: runtime.HoldEvent, Wait: 30 * time.Second, Lax: true},
 	runtime.Limit{Name: LimitMail, Rate: 100, Per: time.Minute, Burst: 10},
 )
 `, limitNames(c), catalogueVar(c))
 	emits(t, `
-[]runtime.LimitUse{{Limit: LimitBank}, {Limit: LimitMail, By: "id"}}
+[]runtime.LimitUse{{Limit: "bank"}, {Limit: "mail-api", By: "id"}}
 `, limitUses(c.Events[0].Settings.Limits.V))
 	emits(t, `
-map[string]func(OrderPlaced) string{
-	"id":             func(p OrderPlaced) string { return strconv.FormatInt(p.ID, 10) },
-	"customer.level": func(p OrderPlaced) string { return strconv.Itoa(int(p.Customer.Level)) },
+map[string]string{
+	"id":             "ID",
+	"customer.level": "Customer.Level",
 }
 `, limitKeys(c.Events[0]))
 }

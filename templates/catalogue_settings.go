@@ -1,61 +1,131 @@
 package templates
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// settings emits
+// sharedName is the variable that has the settings of several events.
+const sharedName = "catalogueSettings"
+
+// shared emits
 //
-//	runtime.Settings{
-//		Retry:        <policy>,
-//		Timeout:      <duration>,
-//		SlowAfter:    <duration>,
-//		SlowEventAfter: <duration>, // or runtime.Forever
-//		ExpiresAfter: <duration>,
-//		MaxSnoozes:   <n>,
-//		Breaker:      <breaker>,
-//		FailureThrottle: <n>,
-//		Concurrency:  <n>,
-//		StrictOrder:  true,
-//		Batch:        runtime.Batch{Size: <n>, Wait: <duration>},
-//		Limits:       <uses of limits>,
-//		Errors:       <error rules>,
-//		Redrive:      <redrive>,
+//	// catalogueSettings are the settings that events share: …
+//	var catalogueSettings = runtime.CatalogueSettings{
+//		Defaults: <override>,
+//		Policies: []runtime.Policy{
+//			{
+//				Pattern: "<pattern>",
+//				Settings: <override>,
+//			},
+//		},
 //	}
 //
-// without settings that are off. All others are written out, also inherited ones, so that
-// the numbers can be read without the catalogue. A SlowEventAfter is there if the catalogue has one, and
-// runtime.Forever if that is off: without it, an option of the bus decides.
-func settings(s catalog.Settings) *jen.Statement {
-	fields := []jen.Code{
-		pair("Retry", policy(s.Policy())),
+// with the policies that match an event of the package. It is there also if it is empty, so that the first
+// setting that events share changes only this variable. It is nil if the package has no events.
+func shared(c *catalog.Catalogue) *jen.Statement {
+	if len(c.Events) == 0 {
+		return nil
 	}
-	add := func(on bool, field string, value jen.Code) {
-		if on {
+	var fields, policies []jen.Code
+	if own := overrideFields(c.Defaults); len(own) > 0 {
+		fields = append(fields, pair("Defaults", inRuntime("Override").Custom(linesInBraces, own...)))
+	}
+	for _, p := range c.Policies {
+		if !slices.ContainsFunc(c.Events, func(e *catalog.Event) bool { return p.Pattern.Match(e.Label()) }) {
+			continue
+		}
+		policies = append(policies, jen.Custom(linesInBraces,
+			pair("Pattern", jen.Lit(p.Pattern.String())),
+			pair("Settings", override(p.Settings))))
+	}
+	if policies != nil {
+		fields = append(fields, pair("Policies", jen.Index().Add(inRuntime("Policy")).Custom(linesInBraces, policies...)))
+	}
+	return comment(sharedName+" are the settings that events share: the defaults, and those of policies. A policy overrides the defaults, "+
+		"a more specific policy a less specific one, and an event overrides all of them, field by field.").
+		Var().Id(sharedName).Op("=").Add(inRuntime("CatalogueSettings")).Custom(linesInBraces, fields...)
+}
+
+// override emits
+//
+//	runtime.Override{
+//		Retry:           []retry.Option{retry.<Field>(<value>)},
+//		Timeout:         new(<duration>),
+//		SlowAfter:       new(<duration>),
+//		SlowEventAfter:  new(<duration>), // or new(runtime.Forever)
+//		ExpiresAfter:    new(<duration>),
+//		MaxSnoozes:      new(<n>),
+//		Breaker:         []breaker.Option{breaker.<Field>(<value>)},
+//		FailureThrottle: new(<n>),
+//		Concurrency:     new(<n>),
+//		StrictOrder:     new(<bool>),
+//		BatchSize:       new(<n>),
+//		BatchWait:       new(<duration>),
+//		Limits:          <uses of limits>,
+//		Errors:          <error rules>,
+//		Redrive:         <redrive>,
+//		Priority:        new(runtime.Priority<…>),
+//	}
+//
+// with what is written. The runtime inherits the rest.
+func override(s catalog.Settings) *jen.Statement {
+	return inRuntime("Override").Custom(linesInBraces, overrideFields(s)...)
+}
+
+func overrideFields(s catalog.Settings) []jen.Code {
+	var fields []jen.Code
+	add := func(written bool, field string, value jen.Code) {
+		if written {
 			fields = append(fields, pair(field, value))
 		}
 	}
-	add(s.Timeout.V > 0, "Timeout", duration(s.Timeout.V))
-	add(s.SlowAfter.V > 0, "SlowAfter", duration(s.SlowAfter.V))
-	add(s.SlowEventAfter.Written(), "SlowEventAfter", orForever(s.SlowEventAfter.V))
-	add(s.ExpiresAfter.V > 0, "ExpiresAfter", duration(s.ExpiresAfter.V))
-	add(s.MaxSnoozes.V > 0, "MaxSnoozes", jen.Lit(s.MaxSnoozes.V))
-	add(true, "Breaker", breakerPolicy(s.Breaker.Policy()))
-	add(s.FailureThrottle.V > 0, "FailureThrottle", jen.Lit(s.FailureThrottle.V))
-	add(s.Concurrency.V > 1, "Concurrency", jen.Lit(s.Concurrency.V))
-	add(s.StrictOrder.V, "StrictOrder", jen.True())
-	add(s.Batch.Written(), "Batch", batch(s.Batch))
-	add(len(s.Limits.V) > 0, "Limits", limitUses(s.Limits.V))
+	if opts := retryOptions(s.Retry); len(opts) > 0 {
+		fields = append(fields, pair("Retry", jen.Index().Qual(retryPath, "Option").Values(opts...)))
+	}
+	add(s.Timeout.Written(), "Timeout", newOf(span(s.Timeout.V)))
+	add(s.SlowAfter.Written(), "SlowAfter", newOf(span(s.SlowAfter.V)))
+	add(s.SlowEventAfter.Written(), "SlowEventAfter", newOf(orForever(s.SlowEventAfter.V)))
+	add(s.ExpiresAfter.Written(), "ExpiresAfter", newOf(span(s.ExpiresAfter.V)))
+	add(s.MaxSnoozes.Written(), "MaxSnoozes", newOf(jen.Lit(s.MaxSnoozes.V)))
+	if opts := breakerOptions(s.Breaker); len(opts) > 0 {
+		fields = append(fields, pair("Breaker", jen.Index().Qual(breakerPath, "Option").Values(opts...)))
+	}
+	add(s.FailureThrottle.Written(), "FailureThrottle", newOf(jen.Lit(s.FailureThrottle.V)))
+	add(s.Concurrency.Written(), "Concurrency", newOf(jen.Lit(s.Concurrency.V)))
+	add(s.StrictOrder.Written(), "StrictOrder", newOf(jen.Lit(s.StrictOrder.V)))
+	add(s.Batch.Size.Written(), "BatchSize", newOf(jen.Lit(s.Batch.Size.V)))
+	add(s.Batch.Wait.Written(), "BatchWait", newOf(span(s.Batch.Wait.V)))
+	add(s.Limits.Written(), "Limits", limitUses(s.Limits.V))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
-	add(!s.Redrive.Off.V, "Redrive", redrive(s.Redrive))
-	return inRuntime("Settings").Custom(linesInBraces, fields...)
+	if again := redriveFields(s.Redrive); len(again) > 0 {
+		fields = append(fields, pair("Redrive", inRuntime("RedriveOverride").Values(again...)))
+	}
+	add(s.Priority.Written(), "Priority", newOf(inRuntime(priorityNames[s.Priority.V])))
+	return fields
+}
+
+var priorityNames = map[catalog.Priority]string{
+	catalog.Critical: "PriorityCritical", catalog.High: "PriorityHigh", catalog.Normal: "PriorityNormal", catalog.Low: "PriorityLow",
+}
+
+// newOf emits
+//
+//	new(<value>)
+func newOf(value jen.Code) *jen.Statement { return jen.New(value) }
+
+// span emits a duration, of which 0 has its type too.
+func span(d time.Duration) *jen.Statement {
+	if d == 0 {
+		return jen.Qual("time", "Duration").Call(jen.Lit(0))
+	}
+	return duration(d)
 }
 
 func orForever(d time.Duration) *jen.Statement {
@@ -63,27 +133,6 @@ func orForever(d time.Duration) *jen.Statement {
 		return inRuntime("Forever")
 	}
 	return duration(d)
-}
-
-// batch emits
-//
-//	runtime.Batch{Size: <n>, Wait: <duration>}
-func batch(b catalog.Batch) *jen.Statement {
-	return inRuntime("Batch").Values(pair("Size", jen.Lit(b.Size.V)), pair("Wait", duration(b.Wait.V)))
-}
-
-// policy emits
-//
-//	retry.Policy{MaxAttempts: <n>, Backoff: retry.<Shape>, BaseDelay: <duration>, MaxDelay: <duration>, Multiplier: <m>, Jitter: <j>}
-func policy(p retry.Policy) *jen.Statement {
-	return jen.Qual(retryPath, "Policy").Values(
-		pair("MaxAttempts", jen.Lit(p.MaxAttempts)),
-		pair("Backoff", backoff(p.Backoff)),
-		pair("BaseDelay", duration(p.BaseDelay)),
-		pair("MaxDelay", duration(p.MaxDelay)),
-		pair("Multiplier", number(p.Multiplier)),
-		pair("Jitter", number(p.Jitter)),
-	)
 }
 
 // backoff emits
@@ -98,34 +147,33 @@ func backoff(b retry.Backoff) *jen.Statement {
 	}[b])
 }
 
-// breakerPolicy emits
-//
-//	breaker.Policy{Threshold: <share>, MinSamples: <n>, Window: <duration>, OpenFor: <duration>}
-//
-// with Off: true in front for a breaker that is off.
-func breakerPolicy(p breaker.Policy) *jen.Statement {
-	var fields []jen.Code
-	if p.Off {
-		fields = append(fields, pair("Off", jen.True()))
+// breakerOptions emits one option for each field that is written.
+func breakerOptions(b catalog.Breaker) []jen.Code {
+	var opts []jen.Code
+	add := func(written bool, option string, value ...jen.Code) {
+		if written {
+			opts = append(opts, jen.Qual(breakerPath, option).Call(value...))
+		}
 	}
-	return jen.Qual(breakerPath, "Policy").Values(append(fields,
-		pair("Threshold", number(p.Threshold)),
-		pair("MinSamples", jen.Lit(p.MinSamples)),
-		pair("Window", duration(p.Window)),
-		pair("OpenFor", duration(p.OpenFor)),
-	)...)
+	add(b.Off.Written() && b.Off.V, "Off")
+	add(b.Off.Written() && !b.Off.V, "On")
+	add(b.Threshold.Written(), "Threshold", number(b.Threshold.V))
+	add(b.MinSamples.Written(), "MinSamples", jen.Lit(b.MinSamples.V))
+	add(b.Window.Written(), "Window", duration(b.Window.V))
+	add(b.OpenFor.Written(), "OpenFor", duration(b.OpenFor.V))
+	return opts
 }
 
 // errorRules emits
 //
 //	[]runtime.ErrorRule{
-//		{Class: Error<Class>, Permanent: true},
-//		{Class: Error<Class>, Retry: []retry.Option{retry.<Field>(<value>)}},
+//		{Class: "<class>", Permanent: true},
+//		{Class: "<class>", Retry: []retry.Option{retry.<Field>(<value>)}},
 //	}
 func errorRules(rules []*catalog.ErrorRule) *jen.Statement {
 	var items []jen.Code
 	for _, rule := range rules {
-		fields := []jen.Code{pair("Class", jen.Id(rule.GoName))}
+		fields := []jen.Code{pair("Class", jen.Lit(rule.Class.V))}
 		if rule.Permanent.V {
 			fields = append(fields, pair("Permanent", jen.True()))
 		}
@@ -154,20 +202,29 @@ func retryOptions(r catalog.Retry) []jen.Code {
 	return opts
 }
 
-// redrive emits
+// redriveFields emits the fields of
 //
-//	runtime.Redrive{Reasons: []string{"<reason>"}, Every: <duration>, Max: <n>}
+//	runtime.RedriveOverride{Off: new(<bool>), Reasons: []string{"<reason>"}, Every: new(<duration>), Max: new(<n>)}
 //
-// without reasons if it is for all reasons.
-func redrive(d catalog.Redrive) *jen.Statement {
+// that are written.
+func redriveFields(d catalog.Redrive) []jen.Code {
 	var fields, reasons []jen.Code
+	if d.Off.Written() {
+		fields = append(fields, pair("Off", newOf(jen.Lit(d.Off.V))))
+	}
 	for _, reason := range d.Reasons.V {
 		reasons = append(reasons, jen.Lit(reason))
 	}
 	if reasons != nil {
 		fields = append(fields, pair("Reasons", jen.Index().String().Values(reasons...)))
 	}
-	return inRuntime("Redrive").Values(append(fields, pair("Every", duration(d.Every.V)), pair("Max", jen.Lit(d.Max.V)))...)
+	if d.Every.Written() {
+		fields = append(fields, pair("Every", newOf(span(d.Every.V))))
+	}
+	if d.Max.Written() {
+		fields = append(fields, pair("Max", newOf(jen.Lit(d.Max.V))))
+	}
+	return fields
 }
 
 // errorClasses emits

@@ -5,55 +5,117 @@ import (
 	"time"
 )
 
-func TestSettingsLeaveOutWhatIsOff(t *testing.T) {
+func TestAnOverrideHasWhatIsWritten(t *testing.T) {
 	c := parsed(t, `
+limits: { bank: { at_once: 3 } }
 events:
   order.placed:
+    timeout: 1m
     slow_after: 5s
     slow_event_after: 10m
     expires_after: 2d
     max_snoozes: 60
     breaker: { threshold: 0.25, min_samples: 20, window: 5m, open_for: 1m30s }
     failure_throttle: 10
+    concurrency: 4
+    strict_order: true
+    batch: { size: 7, wait: off }
+    limits: [bank]
+    priority: normal
     errors:
       card_declined: permanent
       unreachable: { retry: { max_retries: 8, backoff: linear, base_delay: 10s, max_delay: 5m, multiplier: 1.5, jitter: 0 } }
       like_any_other: { retry: {} }
     redrive: { reasons: [timeout, crash], every: 1h, max: 3 }
+    partition_by: id
+    payload: { id: uuid }
   ping:
+    timeout: off
     slow_after: off
     slow_event_after: off
     max_snoozes: off
     breaker: off
     redrive: {}
+    limits: off
 `)
 	emits(t, `
-runtime.Settings{
-	Retry:           retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-	Timeout:         30 * time.Second,
-	SlowAfter:       5 * time.Second,
-	SlowEventAfter:  10 * time.Minute,
-	ExpiresAfter:    48 * time.Hour,
-	MaxSnoozes:      60,
-	Breaker:         breaker.Policy{Threshold: 0.25, MinSamples: 20, Window: 5 * time.Minute, OpenFor: 90 * time.Second},
-	FailureThrottle: 10,
+runtime.Override{
+	Timeout:         new(time.Minute),
+	SlowAfter:       new(5 * time.Second),
+	SlowEventAfter:  new(10 * time.Minute),
+	ExpiresAfter:    new(48 * time.Hour),
+	MaxSnoozes:      new(60),
+	Breaker:         []breaker.Option{breaker.On(), breaker.Threshold(0.25), breaker.MinSamples(20), breaker.Window(5 * time.Minute), breaker.OpenFor(90 * time.Second)},
+	FailureThrottle: new(10),
+	Concurrency:     new(4),
+	StrictOrder:     new(true),
+	BatchSize:       new(7),
+	BatchWait:       new(time.Duration(0)),
+	Limits:          []runtime.LimitUse{{Limit: "bank"}},
 	Errors: []runtime.ErrorRule{
-		{Class: ErrorCardDeclined, Permanent: true},
-		{Class: ErrorUnreachable, Retry: []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(1.5), retry.Jitter(0)}},
-		{Class: ErrorLikeAnyOther},
+		{Class: "card_declined", Permanent: true},
+		{Class: "unreachable", Retry: []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(1.5), retry.Jitter(0)}},
+		{Class: "like_any_other"},
 	},
-	Redrive: runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 3},
+	Redrive:  runtime.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(3)},
+	Priority: new(runtime.PriorityNormal),
 }
-`, settings(c.Events[0].Settings))
+`, override(c.Events[0].Own))
 	emits(t, `
-runtime.Settings{
-	Retry:          retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-	Timeout:        30 * time.Second,
-	SlowEventAfter: runtime.Forever,
-	Breaker:        breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	Redrive:        runtime.Redrive{Every: time.Hour, Max: 3},
+runtime.Override{
+	Timeout:        new(time.Duration(0)),
+	SlowAfter:      new(time.Duration(0)),
+	SlowEventAfter: new(runtime.Forever),
+	MaxSnoozes:     new(0),
+	Breaker:        []breaker.Option{breaker.Off()},
+	Limits:         []runtime.LimitUse{},
+	Redrive:        runtime.RedriveOverride{Off: new(false)},
 }
-`, settings(c.Events[1].Settings))
+`, override(c.Events[1].Own))
+}
+
+func TestDefaultsAndPoliciesAreWrittenOnce(t *testing.T) {
+	c := parsed(t, `
+defaults: { timeout: 20s }
+policies:
+  order.*: { retry: { max_attempts: 6 } }
+  "*": { priority: low }
+events:
+  order.placed: {}
+`)
+	emits(t, `
+// catalogueSettings are the settings that events share: the defaults, and those
+// of policies. A policy overrides the defaults, a more specific policy a less
+// specific one, and an event overrides all of them, field by field.
+var catalogueSettings = runtime.CatalogueSettings{
+	Defaults: runtime.Override{
+		Timeout: new(20 * time.Second),
+	},
+	Policies: []runtime.Policy{
+		{
+			Pattern: "order.*",
+			Settings: runtime.Override{
+				Retry: []retry.Option{retry.MaxAttempts(6)},
+			},
+		},
+		{
+			Pattern: "*",
+			Settings: runtime.Override{
+				Priority: new(runtime.PriorityLow),
+			},
+		},
+	},
+}
+`, shared(c))
+	emits(t, `
+// catalogueSettings are the settings that events share: the defaults, and those
+// of policies. A policy overrides the defaults, a more specific policy a less
+// specific one, and an event overrides all of them, field by field.
+var catalogueSettings = runtime.CatalogueSettings{}
+`, shared(parsed(t, "events: { e: { timeout: 1s } }\n")))
+	if got := shared(parsed(t, "types: { T: { enum: [a] } }\n")); got != nil {
+		t.Error("a package without events has settings that they share")
+	}
 }
 
 func TestErrorClassesAreConstants(t *testing.T) {

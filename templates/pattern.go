@@ -71,7 +71,7 @@ func subscribeDeclared(c *catalog.Catalogue, s *catalog.PatternSubscription) *je
 }
 
 func overrideWords(s *catalog.PatternSubscription) string {
-	if overrides(s.Settings) == nil {
+	if len(overrideFields(s.Settings)) == 0 {
 		return ""
 	}
 	return ", with what the catalogue says of this subscription"
@@ -103,7 +103,7 @@ func patternPayload(c *catalog.Catalogue, s *catalog.PatternSubscription) string
 //		runtime.PatternSubscription{
 //			Name:         On<Subscription>,
 //			Patterns:     []string{"<pattern>"},
-//			Override:     <function>,
+//			Own:          <override>,
 //			Aliases:      []string{"<name>"},
 //			Group:        "<name>",
 //			GroupAliases: []string{"<name>"},
@@ -122,8 +122,8 @@ func withSubscriptions(c *catalog.Catalogue) *jen.Statement {
 			patterns = append(patterns, jen.Lit(text))
 		}
 		fields := []jen.Code{pair("Name", jen.Id(s.GoName)), pair("Patterns", jen.Index().String().Values(patterns...))}
-		if changes := overrides(s.Settings); changes != nil {
-			fields = append(fields, pair("Override", jen.Func().Params(jen.Id("s").Op("*").Add(inRuntime("Settings"))).Block(changes...)))
+		if len(overrideFields(s.Settings)) > 0 {
+			fields = append(fields, pair("Own", override(s.Settings)))
 		}
 		if len(s.Aliases) > 0 {
 			fields = append(fields, pair("Aliases", names(s.Aliases)))
@@ -137,56 +137,4 @@ func withSubscriptions(c *catalog.Catalogue) *jen.Statement {
 		items = append(items, inRuntime("PatternSubscription").Custom(linesInBraces, fields...))
 	}
 	return jen.Dot("WithSubscriptions").Custom(linesInParens, items...)
-}
-
-// overrides emits an assignment for each setting that is written:
-//
-//	s.Retry.MaxAttempts = <n>
-//	s.Timeout = <duration>
-func overrides(s catalog.Settings) []jen.Code {
-	var all []jen.Code
-	set := func(written bool, value jen.Code, path ...string) {
-		if !written {
-			return
-		}
-		field := jen.Id("s")
-		for _, name := range path {
-			field.Dot(name)
-		}
-		all = append(all, field.Op("=").Add(value))
-	}
-	set(s.MaxAttempts.Written(), jen.Lit(s.MaxAttempts.V), "Retry", "MaxAttempts")
-	set(s.Backoff.Written(), backoff(s.Backoff.V), "Retry", "Backoff")
-	set(s.BaseDelay.Written(), duration(s.BaseDelay.V), "Retry", "BaseDelay")
-	set(s.MaxDelay.Written(), duration(s.MaxDelay.V), "Retry", "MaxDelay")
-	set(s.Multiplier.Written(), number(s.Multiplier.V), "Retry", "Multiplier")
-	set(s.Jitter.Written(), number(s.Jitter.V), "Retry", "Jitter")
-	set(s.Timeout.Written(), duration(s.Timeout.V), "Timeout")
-	set(s.SlowAfter.Written(), duration(s.SlowAfter.V), "SlowAfter")
-	set(s.SlowEventAfter.Written(), orForever(s.SlowEventAfter.V), "SlowEventAfter")
-	set(s.ExpiresAfter.Written(), duration(s.ExpiresAfter.V), "ExpiresAfter")
-	set(s.MaxSnoozes.Written(), jen.Lit(s.MaxSnoozes.V), "MaxSnoozes")
-	set(s.Breaker.Off.Written(), jen.Lit(s.Breaker.Off.V), "Breaker", "Off")
-	set(s.Breaker.Threshold.Written(), number(s.Breaker.Threshold.V), "Breaker", "Threshold")
-	set(s.Breaker.MinSamples.Written(), jen.Lit(s.Breaker.MinSamples.V), "Breaker", "MinSamples")
-	set(s.Breaker.Window.Written(), duration(s.Breaker.Window.V), "Breaker", "Window")
-	set(s.Breaker.OpenFor.Written(), duration(s.Breaker.OpenFor.V), "Breaker", "OpenFor")
-	set(s.FailureThrottle.Written(), jen.Lit(s.FailureThrottle.V), "FailureThrottle")
-	set(s.Concurrency.Written(), jen.Lit(s.Concurrency.V), "Concurrency")
-	set(s.StrictOrder.Written(), jen.Lit(s.StrictOrder.V), "StrictOrder")
-	if len(s.Limits.V) > 0 {
-		set(true, limitUses(s.Limits.V), "Limits")
-	} else {
-		set(s.Limits.Written(), jen.Nil(), "Limits")
-	}
-	if len(s.Errors) > 0 {
-		all = append(all, jen.Id("s").Dot("OverrideErrors").Call(errorRules(s.Errors).Op("...")))
-	}
-	switch {
-	case s.Redrive.Off.V:
-		set(true, inRuntime("Redrive").Values(), "Redrive")
-	case s.Redrive.Off.Written():
-		set(true, redrive(catalog.BuiltinRedrive().With(s.Redrive)), "Redrive")
-	}
-	return all
 }

@@ -50,15 +50,15 @@ func SubscribeToErp(bus *runtime.Bus, handler runtime.Handler[OrderEvent], opts 
 	emits(t, `
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType,
-	OrderLineAddedType,
-	PaymentDueType,
+	OrderPlacedType.Any(),
+	OrderLineAddedType.Any(),
+	PaymentDueType.Any(),
 ).WithSubscriptions(
 	runtime.PatternSubscription{
 		Name:     OnAudit,
 		Patterns: []string{"*"},
-		Override: func(s *runtime.Settings) {
-			s.Timeout = time.Minute
+		Own: runtime.Override{
+			Timeout: new(time.Minute),
 		},
 	},
 	runtime.PatternSubscription{

@@ -1,8 +1,6 @@
 package templates
 
 import (
-	"strings"
-
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -35,12 +33,10 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 //		// On<Event><Subscription> is the subscription <subscription> of <event.name>.
 //		//
 //		// <doc>
-//		//
-//		// <policy in words>
 //		On<Event><Subscription> string = "<subscription>"
 //	)
 //
-// without the policy if it is that of the event, which stands at the function below.
+// and says of which group it is a member.
 func subscriptionNames(e *catalog.Event) *jen.Statement {
 	var names []jen.Code
 	for i, s := range e.Subscriptions {
@@ -48,11 +44,8 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 			names = append(names, jen.Line())
 		}
 		words := ""
-		if own := settingWords(s.Settings); own != settingWords(e.Settings) {
-			words = own
-		}
 		if s.Group != nil {
-			words = strings.TrimSpace("It is a member of group " + s.Group.Name.V + ", which has one delivery of each event for all of its members. " + words)
+			words = "It is a member of group " + s.Group.Name.V + ", which has one delivery of each event for all of its members."
 		}
 		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" of "+e.Name.V+".", s.Doc, words).
 			Id(s.GoName).String().Op("=").Lit(s.Name.V))
@@ -65,18 +58,19 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 // subscribeEvent emits
 //
 //	// Subscribe<Event> calls handler for every <event.name>. …
-//	//
-//	// <policy in words>
 //	func Subscribe<Event>(bus *runtime.Bus, name string, handler runtime.Handler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.Subscribe(bus, <Event>Type, name, handler, opts...)
 //	}
 func subscribeEvent(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName
 	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name. "+
-		"See [runtime.Subscribe].", policyWords(e), deprecated(e.Deprecated)).
+		settingsPlace(e)+"See [runtime.Subscribe].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
+
+// settingsPlace says where the settings of an event are. They are not repeated in comments, so that each is in one place.
+func settingsPlace(e *catalog.Event) string { return "[" + descriptorName(e) + "] has its settings. " }
 
 // subscribeTx emits
 //

@@ -11,10 +11,8 @@ events:
 `)
 	emits(t, `
 // SubscribeMLRunStarted calls handler for every ml.run.started, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 5m. An event that fails is not tried again but kept as a
-// dead letter.
+// subscription called name. [MLRunStartedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
@@ -84,15 +82,9 @@ const (
 	// OnOrderPlacedChargeCard is the subscription charge-card of order.placed.
 	//
 	// Takes the money.
-	//
-	// An attempt may take 1m. An event that fails is tried up to 4 times in all,
-	// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 	OnOrderPlacedChargeCard string = "charge-card"
 
 	// OnOrderPlacedCountSKUs is the subscription count.skus of order.placed.
-	//
-	// An attempt may take 30s. An event that fails is not tried again but kept as a
-	// dead letter.
 	OnOrderPlacedCountSKUs string = "count.skus"
 
 	// OnOrderPlacedPrint is the subscription print of order.placed.
@@ -100,10 +92,8 @@ const (
 )
 
 // SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// subscription called name. [OrderPlacedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }

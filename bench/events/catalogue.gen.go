@@ -4,16 +4,13 @@ package events
 
 import (
 	"context"
-	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 3
+const contract = 4
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -24,23 +21,22 @@ const (
 	_ = runtime.FitsGenerated(runtime.NewestContract - contract)
 )
 
+// catalogueSettings are the settings that events share: the defaults, and those
+// of policies. A policy overrides the defaults, a more specific policy a less
+// specific one, and an event overrides all of them, field by field.
+var catalogueSettings = runtime.CatalogueSettings{}
+
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
-	Name: "order.placed",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
+	Name:   "order.placed",
+	Shared: &catalogueSettings,
 	Shape:  "af065ad643a0",
 	Schema: `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","customer":"string","currency":"Currency","total":"int64","lines":"[]Line","placed_at":"time"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Line":{"fields":{"sku":"string","quantity":"int"}}}}`,
 })
 
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType,
+	OrderPlacedType.Any(),
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

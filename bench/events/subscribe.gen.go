@@ -5,10 +5,8 @@ package events
 import "github.com/busgen/busgen/runtime"
 
 // SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// subscription called name. [OrderPlacedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }

@@ -10,12 +10,10 @@ import (
 
 // AnswerParcelPickup calls handler for every parcel.pickup_requested, as the
 // subscription called name, and hands its results to the callers of
-// RequestParcelPickup and CollectParcelPickup. See [runtime.SubscribeAnswer].
+// RequestParcelPickup and CollectParcelPickup. [ParcelPickupType] has its
+// settings. See [runtime.SubscribeAnswer].
 //
 // The answer is what the carrier promises.
-//
-// An attempt may take 2s. An event that fails is tried up to 3 times in all, 1s
-// and 2s apart (give or take 20 %), and then kept as a dead letter.
 func AnswerParcelPickup(bus *runtime.Bus, name string, handler runtime.AnswerHandler[ParcelPickup, Pickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeAnswer(bus, ParcelPickupType, name, handler, opts...)
 }

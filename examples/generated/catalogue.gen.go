@@ -13,7 +13,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 3
+const contract = 4
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -41,54 +41,93 @@ const (
 	LimitMail string = "mail"
 )
 
-// OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
-	Name: "order.placed",
-	Doc:  "A customer placed an order. Nothing is paid yet.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+// catalogueSettings are the settings that events share: the defaults, and those
+// of policies. A policy overrides the defaults, a more specific policy a less
+// specific one, and an event overrides all of them, field by field.
+var catalogueSettings = runtime.CatalogueSettings{
+	Defaults: runtime.Override{
+		Retry:     []retry.Option{retry.MaxAttempts(3), retry.WithBackoff(retry.Exponential), retry.BaseDelay(time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(2), retry.Jitter(0.2)},
+		Timeout:   new(30 * time.Second),
+		SlowAfter: new(5 * time.Second),
+		Breaker:   []breaker.Option{breaker.On(), breaker.Threshold(0.5), breaker.MinSamples(10), breaker.Window(time.Minute), breaker.OpenFor(30 * time.Second)},
 	},
-	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
+	Policies: []runtime.Policy{
+		{
+			Pattern: "payment.*",
+			Settings: runtime.Override{
+				Retry:   []retry.Option{retry.MaxAttempts(5), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(time.Minute)},
+				Timeout: new(10 * time.Second),
+				Errors: []runtime.ErrorRule{
+					{Class: "rate_limited", Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
+				},
+			},
+		},
+		{
+			Pattern: "ml.run.*",
+			Settings: runtime.Override{
+				Retry:     []retry.Option{retry.MaxAttempts(5)},
+				Timeout:   new(5 * time.Minute),
+				SlowAfter: new(4 * time.Minute),
+				Redrive:   runtime.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(24)},
+			},
+		},
+		{
+			Pattern: "ml.trial.*",
+			Settings: runtime.Override{
+				Retry:    []retry.Option{retry.MaxAttempts(3)},
+				Priority: new(runtime.PriorityLow),
+			},
+		},
+		{
+			Pattern: "ui.command.*",
+			Settings: runtime.Override{
+				Retry:        []retry.Option{retry.MaxAttempts(2), retry.WithBackoff(retry.None)},
+				Timeout:      new(2 * time.Second),
+				SlowAfter:    new(500 * time.Millisecond),
+				ExpiresAfter: new(10 * time.Second),
+				Breaker:      []breaker.Option{breaker.Off()},
+				Priority:     new(runtime.PriorityHigh),
+			},
+		},
+		{
+			Pattern: "system.*",
+			Settings: runtime.Override{
+				Retry:     []retry.Option{retry.MaxAttempts(3)},
+				SlowAfter: new(time.Duration(0)),
+				Priority:  new(runtime.PriorityLow),
+			},
+		},
+	},
+}
+
+// OrderPlacedType describes order.placed to the runtime.
+var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
+	Name:        "order.placed",
+	Doc:         "A customer placed an order. Nothing is paid yet.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "OrderID",
 	Shape:       "c45fc058dac0",
 	Schema:      `{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","number":"int64","customer":"Customer","ship_to":"Address","lines":{"type":"[]OrderLine","min_items":1},"total":"Money","method":"PaymentMethod","gift":"Gift?"},"types":{"Address":{"fields":{"street":"string","postcode":{"type":"string","max_length":12},"city":"string","country":{"type":"string","pattern":"^[A-Z]{2}$"}}},"Currency":{"enum":["EUR","USD","JPY"]},"Customer":{"fields":{"user_id":"uuid?","name":{"type":"string","min_length":1},"email":{"type":"string","format":"email"}}},"Gift":{"fields":{"paper":"string","message":"string?"}},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"OrderLine":{"fields":{"article":"string","quantity":{"type":"int32","min":"1"},"unit_price":"Money","options":"map[string]string?"}},"PaymentMethod":{"enum":["card","paypal","invoice"]}}}`,
-	Subscriptions: []runtime.DeclaredSubscription{
+	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnOrderPlacedChargeCard,
-			Settings: runtime.Settings{
-				Retry:           retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:         30 * time.Second,
-				SlowAfter:       5 * time.Second,
-				MaxSnoozes:      10000,
-				Breaker:         breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-				FailureThrottle: 5,
-				Limits:          []runtime.LimitUse{{Limit: LimitBank}},
+			Own: runtime.Override{
+				Retry:           []retry.Option{retry.MaxAttempts(5)},
+				FailureThrottle: new(5),
+				Limits:          []runtime.LimitUse{{Limit: "bank"}},
 			},
 		},
 		{
 			Name: OnOrderPlacedSendReceipt,
-			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:    30 * time.Second,
-				SlowAfter:  5 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-				Limits:     []runtime.LimitUse{{Limit: LimitMail}},
+			Own: runtime.Override{
+				Limits: []runtime.LimitUse{{Limit: "mail"}},
 			},
 		},
 		{
 			Name: OnOrderPlacedPrintGiftCard,
-			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:    30 * time.Second,
-				SlowAfter:  5 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+			Own: runtime.Override{
 				Errors: []runtime.ErrorRule{
-					{Class: ErrorTextTooLong, Permanent: true},
+					{Class: "text_too_long", Permanent: true},
 				},
 			},
 		},
@@ -96,31 +135,23 @@ var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
 })
 
 // OrderShippedType describes order.shipped to the runtime.
-var OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{
-	Name: "order.shipped",
-	Doc:  "The parcel of an order has left the warehouse.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p OrderShipped) string { return p.OrderID.String() },
+var OrderShippedType = runtime.Describe[OrderShipped](&runtime.Description{
+	Name:        "order.shipped",
+	Doc:         "The parcel of an order has left the warehouse.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "OrderID",
 	Shape:       "f38b414582bd",
 	Schema:      `{"event":"order.shipped","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","carrier":"Carrier","tracking_code":"string","expected_on":"date"},"types":{"Carrier":{"enum":["DHL","UPS","PostNL"]}}}`,
 })
 
 // ParcelPickupType describes parcel.pickup_requested to the runtime.
-var ParcelPickupType = runtime.Define(runtime.Spec[ParcelPickup]{
-	Name: "parcel.pickup_requested",
-	Doc:  "The shop looks for a carrier to fetch the parcel of an order.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    2 * time.Second,
-		SlowAfter:  time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+var ParcelPickupType = runtime.Describe[ParcelPickup](&runtime.Description{
+	Name:   "parcel.pickup_requested",
+	Doc:    "The shop looks for a carrier to fetch the parcel of an order.",
+	Shared: &catalogueSettings,
+	Own: runtime.Override{
+		Timeout:   new(2 * time.Second),
+		SlowAfter: new(time.Second),
 	},
 	Shape:  "fca872b73625",
 	Schema: `{"event":"parcel.pickup_requested","version":1,"payload":{"order_id":"uuid"}}`,
@@ -132,17 +163,11 @@ var ParcelPickupType = runtime.Define(runtime.Spec[ParcelPickup]{
 // into a file of your own in this package:
 //
 //	func UpcastOrderCancelledV1(old OrderCancelledV1) (OrderCancelled, error)
-var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
-	Name: "order.cancelled",
-	Doc:  "An order will not be carried out.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p OrderCancelled) string { return p.OrderID.String() },
+var OrderCancelledType = runtime.Describe[OrderCancelled](&runtime.Description{
+	Name:        "order.cancelled",
+	Doc:         "An order will not be carried out.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "OrderID",
 	Version:     2,
 	Upcasts: []runtime.Upcast{
 		runtime.UpcastFrom[OrderCancelledV1, OrderCancelled](1, UpcastOrderCancelledV1),
@@ -152,105 +177,55 @@ var OrderCancelledType = runtime.Define(runtime.Spec[OrderCancelled]{
 })
 
 // PaymentCapturedType describes payment.captured to the runtime.
-var PaymentCapturedType = runtime.Define(runtime.Spec[PaymentCaptured]{
-	Name: "payment.captured",
-	Doc:  "The money for an order is on its way to the shop.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    10 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Errors: []runtime.ErrorRule{
-			{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
-		},
-	},
-	PartitionBy: func(p PaymentCaptured) string { return p.OrderID.String() },
-	DedupeBy:    func(p PaymentCaptured) string { return p.Reference },
+var PaymentCapturedType = runtime.Describe[PaymentCaptured](&runtime.Description{
+	Name:        "payment.captured",
+	Doc:         "The money for an order is on its way to the shop.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "OrderID",
+	DedupeBy:    "Reference",
 	Shape:       "5019c44f15c1",
 	Schema:      `{"event":"payment.captured","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","amount":"Money","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}}}}`,
-	Subscriptions: []runtime.DeclaredSubscription{
+	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnPaymentCapturedKeepBooks,
-			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:    10 * time.Second,
-				SlowAfter:  5 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-				Batch:      runtime.Batch{Size: 100, Wait: 200 * time.Millisecond},
-				Errors: []runtime.ErrorRule{
-					{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
-				},
+			Own: runtime.Override{
+				BatchSize: new(100),
+				BatchWait: new(200 * time.Millisecond),
 			},
 		},
 	},
 })
 
 // PaymentDeclinedType describes payment.declined to the runtime.
-var PaymentDeclinedType = runtime.Define(runtime.Spec[PaymentDeclined]{
-	Name: "payment.declined",
-	Doc:  "The bank refused to pay for an order.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    10 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Errors: []runtime.ErrorRule{
-			{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
-		},
-	},
-	PartitionBy: func(p PaymentDeclined) string { return p.OrderID.String() },
+var PaymentDeclinedType = runtime.Describe[PaymentDeclined](&runtime.Description{
+	Name:        "payment.declined",
+	Doc:         "The bank refused to pay for an order.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "OrderID",
 	Shape:       "e8ea7c301dc7",
 	Schema:      `{"event":"payment.declined","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"DeclineReason"},"types":{"DeclineReason":{"enum":["insufficient_funds","expired_card","suspected_fraud"]}}}`,
 })
 
 // PaymentRefundedType describes payment.refunded to the runtime.
-var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
-	Name: "payment.refunded",
-	Doc:  "The shop gave money back.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    10 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Errors: []runtime.ErrorRule{
-			{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
-		},
-	},
-	PartitionBy: func(p PaymentRefunded) string { return p.OrderID.String() },
+var PaymentRefundedType = runtime.Describe[PaymentRefunded](&runtime.Description{
+	Name:        "payment.refunded",
+	Doc:         "The shop gave money back.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "OrderID",
 	Shape:       "2cc01b714cdf",
 	Schema:      `{"event":"payment.refunded","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","amount":"Money","refund":"Refund","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"Refund":{"discriminator":"to","one_of":{"card":{"fields":{"last_four":{"type":"string","pattern":"^[0-9]{4}$"}}},"voucher":{"fields":{"code":"string","expires_on":"date?"}}}}}}`,
-	Subscriptions: []runtime.DeclaredSubscription{
+	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnPaymentRefundedWriteCreditNote,
-			Settings: runtime.Settings{
-				Retry:       retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:     10 * time.Second,
-				SlowAfter:   5 * time.Second,
-				MaxSnoozes:  10000,
-				Breaker:     breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-				StrictOrder: true,
-				Errors: []runtime.ErrorRule{
-					{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
-				},
+			Own: runtime.Override{
+				StrictOrder: new(true),
 			},
 			Group: "credit-notes",
 		},
 		{
 			Name: OnPaymentRefundedSendCreditNote,
-			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Linear, BaseDelay: 10 * time.Second, MaxDelay: time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:    10 * time.Second,
-				SlowAfter:  5 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-				Limits:     []runtime.LimitUse{{Limit: LimitMail}},
-				Errors: []runtime.ErrorRule{
-					{Class: ErrorRateLimited, Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
-				},
+			Own: runtime.Override{
+				Limits: []runtime.LimitUse{{Limit: "mail"}},
 			},
 			Group: "credit-notes",
 		},
@@ -258,200 +233,119 @@ var PaymentRefundedType = runtime.Define(runtime.Spec[PaymentRefunded]{
 })
 
 // UserRegisteredType describes user.registered to the runtime.
-var UserRegisteredType = runtime.Define(runtime.Spec[UserRegistered]{
-	Name: "user.registered",
-	Doc:  "Someone opened an account.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p UserRegistered) string { return p.UserID.String() },
+var UserRegisteredType = runtime.Describe[UserRegistered](&runtime.Description{
+	Name:        "user.registered",
+	Doc:         "Someone opened an account.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "UserID",
 	Aliases:     []string{"user.signed_up"},
 	Shape:       "180423357b2e",
 	Schema:      `{"event":"user.registered","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","email":{"type":"string","format":"email"},"newsletter":"bool","language":{"type":"string?","pattern":"^[a-z]{2}$"},"preferences":"map[string]string"}}`,
 })
 
 // UserEmailChangedType describes user.email_changed to the runtime.
-var UserEmailChangedType = runtime.Define(runtime.Spec[UserEmailChanged]{
-	Name: "user.email_changed",
-	Doc:  "Someone moved an account to another address.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p UserEmailChanged) string { return p.UserID.String() },
+var UserEmailChangedType = runtime.Describe[UserEmailChanged](&runtime.Description{
+	Name:        "user.email_changed",
+	Doc:         "Someone moved an account to another address.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "UserID",
 	Shape:       "52dbacf9d303",
 	Schema:      `{"event":"user.email_changed","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","old_email":{"type":"string","format":"email"},"new_email":{"type":"string","format":"email"}}}`,
 })
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
-var UserDeletionRequestedType = runtime.Define(runtime.Spec[UserDeletionRequested]{
-	Name: "user.deletion_requested",
-	Doc:  "Someone wants all personal data to be erased.",
-	Settings: runtime.Settings{
-		Retry:          retry.Policy{MaxAttempts: 10, Backoff: retry.Exponential, BaseDelay: time.Minute, MaxDelay: 12 * time.Hour, Multiplier: 2, Jitter: 0.2},
-		Timeout:        30 * time.Second,
-		SlowAfter:      5 * time.Second,
-		SlowEventAfter: 2 * time.Hour,
-		MaxSnoozes:     10000,
-		Breaker:        breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Redrive:        runtime.Redrive{Every: 24 * time.Hour, Max: 30},
+var UserDeletionRequestedType = runtime.Describe[UserDeletionRequested](&runtime.Description{
+	Name:   "user.deletion_requested",
+	Doc:    "Someone wants all personal data to be erased.",
+	Shared: &catalogueSettings,
+	Own: runtime.Override{
+		Retry:          []retry.Option{retry.MaxAttempts(10), retry.BaseDelay(time.Minute), retry.MaxDelay(12 * time.Hour)},
+		SlowEventAfter: new(2 * time.Hour),
+		Redrive:        runtime.RedriveOverride{Off: new(false), Every: new(24 * time.Hour), Max: new(30)},
 	},
-	PartitionBy: func(p UserDeletionRequested) string { return p.UserID.String() },
+	PartitionBy: "UserID",
 	Shape:       "c34ef81d7618",
 	Schema:      `{"event":"user.deletion_requested","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","due_on":"date"}}`,
 })
 
 // MLRunStartedType describes ml.run.started to the runtime.
-var MLRunStartedType = runtime.Define(runtime.Spec[MLRunStarted]{
-	Name: "ml.run.started",
-	Doc:  "A model that recommends articles is being trained.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    5 * time.Minute,
-		SlowAfter:  4 * time.Minute,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Redrive:    runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
-	},
-	PartitionBy: func(p MLRunStarted) string { return p.RunID.String() },
+var MLRunStartedType = runtime.Describe[MLRunStarted](&runtime.Description{
+	Name:        "ml.run.started",
+	Doc:         "A model that recommends articles is being trained.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "RunID",
 	Shape:       "963f59bb1c48",
 	Schema:      `{"event":"ml.run.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","model":"string","devices":{"type":"[]string","min_items":1,"unique":true},"budget":{"type":"decimal?","min":"0"},"parameters":"json"}}`,
 })
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
-var MLRunFinishedType = runtime.Define(runtime.Spec[MLRunFinished]{
-	Name: "ml.run.finished",
-	Doc:  "A training run has produced a model.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    5 * time.Minute,
-		SlowAfter:  4 * time.Minute,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Redrive:    runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
-	},
-	PartitionBy: func(p MLRunFinished) string { return p.RunID.String() },
+var MLRunFinishedType = runtime.Describe[MLRunFinished](&runtime.Description{
+	Name:        "ml.run.finished",
+	Doc:         "A training run has produced a model.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "RunID",
 	Shape:       "bc31a82425d3",
 	Schema:      `{"event":"ml.run.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","took":"duration","metrics":"map[string]float64","checksum":{"type":"bytes","min_length":32,"max_length":32}}}`,
 })
 
 // MLRunFailedType describes ml.run.failed to the runtime.
-var MLRunFailedType = runtime.Define(runtime.Spec[MLRunFailed]{
-	Name: "ml.run.failed",
-	Doc:  "A training run has ended without a model.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 5, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    5 * time.Minute,
-		SlowAfter:  4 * time.Minute,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-		Redrive:    runtime.Redrive{Reasons: []string{"timeout", "crash"}, Every: time.Hour, Max: 24},
-	},
-	PartitionBy: func(p MLRunFailed) string { return p.RunID.String() },
+var MLRunFailedType = runtime.Describe[MLRunFailed](&runtime.Description{
+	Name:        "ml.run.failed",
+	Doc:         "A training run has ended without a model.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "RunID",
 	Shape:       "a1f5f089ee67",
 	Schema:      `{"event":"ml.run.failed","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","error":"string","retryable":"bool"}}`,
 })
 
 // MLTrialStartedType describes ml.trial.started to the runtime.
-var MLTrialStartedType = runtime.Define(runtime.Spec[MLTrialStarted]{
-	Name: "ml.trial.started",
-	Doc:  "One combination of hyperparameters is being tried.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	Priority:    runtime.PriorityLow,
-	PartitionBy: func(p MLTrialStarted) string { return p.RunID.String() },
+var MLTrialStartedType = runtime.Describe[MLTrialStarted](&runtime.Description{
+	Name:        "ml.trial.started",
+	Doc:         "One combination of hyperparameters is being tried.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "RunID",
 	Shape:       "1768e6baf5e8",
 	Schema:      `{"event":"ml.trial.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"parameters":"map[string]float64"}}`,
 })
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
-var MLTrialFinishedType = runtime.Define(runtime.Spec[MLTrialFinished]{
-	Name: "ml.trial.finished",
-	Doc:  "A trial has ended.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	Priority:    runtime.PriorityLow,
-	PartitionBy: func(p MLTrialFinished) string { return p.RunID.String() },
+var MLTrialFinishedType = runtime.Describe[MLTrialFinished](&runtime.Description{
+	Name:        "ml.trial.finished",
+	Doc:         "A trial has ended.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "RunID",
 	Shape:       "f7623cab93d0",
 	Schema:      `{"event":"ml.trial.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"state":"TrialState","losses":"[][]float64"},"types":{"TrialState":{"enum":["completed","pruned","failed"]}}}`,
 })
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.
-var UICommandCartChangedType = runtime.Define(runtime.Spec[UICommandCartChanged]{
-	Name: "ui.command.cart_changed",
-	Doc:  "A customer put articles into the cart or took some out.",
-	Settings: runtime.Settings{
-		Retry:        retry.Policy{MaxAttempts: 2, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:      2 * time.Second,
-		SlowAfter:    500 * time.Millisecond,
-		ExpiresAfter: 10 * time.Second,
-		MaxSnoozes:   10000,
-		Breaker:      breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	Priority: runtime.PriorityHigh,
-	Shape:    "b360b37becd7",
-	Schema:   `{"event":"ui.command.cart_changed","version":1,"payload":{"session":"string","article":"string","change":"int32"}}`,
+var UICommandCartChangedType = runtime.Describe[UICommandCartChanged](&runtime.Description{
+	Name:   "ui.command.cart_changed",
+	Doc:    "A customer put articles into the cart or took some out.",
+	Shared: &catalogueSettings,
+	Shape:  "b360b37becd7",
+	Schema: `{"event":"ui.command.cart_changed","version":1,"payload":{"session":"string","article":"string","change":"int32"}}`,
 })
 
 // UICommandCheckoutSubmittedType describes ui.command.checkout_submitted to the
 // runtime.
-var UICommandCheckoutSubmittedType = runtime.Define(runtime.Spec[UICommandCheckoutSubmitted]{
-	Name: "ui.command.checkout_submitted",
-	Doc:  "A customer pressed the button that buys.",
-	Settings: runtime.Settings{
-		Retry:        retry.Policy{MaxAttempts: 2, Backoff: retry.None, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:      2 * time.Second,
-		SlowAfter:    500 * time.Millisecond,
-		ExpiresAfter: 10 * time.Second,
-		MaxSnoozes:   10000,
-		Breaker:      breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	Priority: runtime.PriorityHigh,
-	Shape:    "38ab1792cf9b",
-	Schema:   `{"event":"ui.command.checkout_submitted","version":1,"payload":{"session":"string","order_id":"uuid"}}`,
+var UICommandCheckoutSubmittedType = runtime.Describe[UICommandCheckoutSubmitted](&runtime.Description{
+	Name:   "ui.command.checkout_submitted",
+	Doc:    "A customer pressed the button that buys.",
+	Shared: &catalogueSettings,
+	Shape:  "38ab1792cf9b",
+	Schema: `{"event":"ui.command.checkout_submitted","version":1,"payload":{"session":"string","order_id":"uuid"}}`,
 })
 
 // ReportRequestedType describes report.requested to the runtime.
-var ReportRequestedType = runtime.Define(runtime.Spec[ReportRequested]{
-	Name: "report.requested",
-	Doc:  "It is time to add up what was sold.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var ReportRequestedType = runtime.Describe[ReportRequested](&runtime.Description{
+	Name:   "report.requested",
+	Doc:    "It is time to add up what was sold.",
+	Shared: &catalogueSettings,
 	Shape:  "cfff63c03857",
 	Schema: `{"event":"report.requested","version":1,"payload":{"days":{"type":"int","min":"1"}}}`,
-	Subscriptions: []runtime.DeclaredSubscription{
-		{
-			Name: OnReportRequestedWriteReport,
-			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-				Timeout:    30 * time.Second,
-				SlowAfter:  5 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-			},
-		},
+	Subscriptions: []runtime.Declaration{
+		{Name: OnReportRequestedWriteReport},
 	},
 	Schedules: []runtime.Schedule{
 		{
@@ -465,73 +359,58 @@ var ReportRequestedType = runtime.Define(runtime.Spec[ReportRequested]{
 })
 
 // ReportWrittenType describes report.written to the runtime.
-var ReportWrittenType = runtime.Define(runtime.Spec[ReportWritten]{
-	Name: "report.written",
-	Doc:  "The sales of some days are added up.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		SlowAfter:  5 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var ReportWrittenType = runtime.Describe[ReportWritten](&runtime.Description{
+	Name:   "report.written",
+	Doc:    "The sales of some days are added up.",
+	Shared: &catalogueSettings,
 	Shape:  "eeb36aadf00e",
 	Schema: `{"event":"report.written","version":1,"payload":{"since":"time","until":"time","payments":"int","sums":"map[string]int64"}}`,
 })
 
 // SystemBackupFinishedType describes system.backup_finished to the runtime.
-var SystemBackupFinishedType = runtime.Define(runtime.Spec[SystemBackupFinished]{
-	Name: "system.backup_finished",
-	Doc:  "A backup is complete.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	Priority: runtime.PriorityLow,
-	Shape:    "cf5442cc1674",
-	Schema:   `{"event":"system.backup_finished","version":1,"payload":{"finished_at":"time","size":"uint64","tables":"map[string]uint64","stored":{"type":"{}","fields":{"bucket":"string","key":"string"}}}}`,
+var SystemBackupFinishedType = runtime.Describe[SystemBackupFinished](&runtime.Description{
+	Name:   "system.backup_finished",
+	Doc:    "A backup is complete.",
+	Shared: &catalogueSettings,
+	Shape:  "cf5442cc1674",
+	Schema: `{"event":"system.backup_finished","version":1,"payload":{"finished_at":"time","size":"uint64","tables":"map[string]uint64","stored":{"type":"{}","fields":{"bucket":"string","key":"string"}}}}`,
 })
 
 // SystemDiskFilledType describes system.disk_filled to the runtime.
-var SystemDiskFilledType = runtime.Define(runtime.Spec[SystemDiskFilled]{
-	Name: "system.disk_filled",
-	Doc:  "A machine is running out of space.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 3, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 5 * time.Minute, Multiplier: 2, Jitter: 0.2},
-		Timeout:    30 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 10, Window: time.Minute, OpenFor: 30 * time.Second},
+var SystemDiskFilledType = runtime.Describe[SystemDiskFilled](&runtime.Description{
+	Name:   "system.disk_filled",
+	Doc:    "A machine is running out of space.",
+	Shared: &catalogueSettings,
+	Own: runtime.Override{
+		Priority: new(runtime.PriorityHigh),
 	},
-	Priority: runtime.PriorityHigh,
-	Shape:    "9bd949efa03a",
-	Schema:   `{"event":"system.disk_filled","version":1,"payload":{"host":{"type":"string","format":"hostname"},"address":"IP?","mount":"string","bytes_free":"uint64","severity":"Severity"},"types":{"IP":{"custom":"string"},"Severity":{"numbers":{"notice":10,"warning":20,"critical":30}}}}`,
+	Shape:  "9bd949efa03a",
+	Schema: `{"event":"system.disk_filled","version":1,"payload":{"host":{"type":"string","format":"hostname"},"address":"IP?","mount":"string","bytes_free":"uint64","severity":"Severity"},"types":{"IP":{"custom":"string"},"Severity":{"numbers":{"notice":10,"warning":20,"critical":30}}}}`,
 })
 
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType,
-	OrderShippedType,
-	ParcelPickupType,
-	OrderCancelledType,
-	PaymentCapturedType,
-	PaymentDeclinedType,
-	PaymentRefundedType,
-	UserRegisteredType,
-	UserEmailChangedType,
-	UserDeletionRequestedType,
-	MLRunStartedType,
-	MLRunFinishedType,
-	MLRunFailedType,
-	MLTrialStartedType,
-	MLTrialFinishedType,
-	UICommandCartChangedType,
-	UICommandCheckoutSubmittedType,
-	ReportRequestedType,
-	ReportWrittenType,
-	SystemBackupFinishedType,
-	SystemDiskFilledType,
+	OrderPlacedType.Any(),
+	OrderShippedType.Any(),
+	ParcelPickupType.Any(),
+	OrderCancelledType.Any(),
+	PaymentCapturedType.Any(),
+	PaymentDeclinedType.Any(),
+	PaymentRefundedType.Any(),
+	UserRegisteredType.Any(),
+	UserEmailChangedType.Any(),
+	UserDeletionRequestedType.Any(),
+	MLRunStartedType.Any(),
+	MLRunFinishedType.Any(),
+	MLRunFailedType.Any(),
+	MLTrialStartedType.Any(),
+	MLTrialFinishedType.Any(),
+	UICommandCartChangedType.Any(),
+	UICommandCheckoutSubmittedType.Any(),
+	ReportRequestedType.Any(),
+	ReportWrittenType.Any(),
+	SystemBackupFinishedType.Any(),
+	SystemDiskFilledType.Any(),
 ).WithLimits(
 	runtime.Limit{Name: LimitBank, Doc: "The bank answers four calls at once and refuses others.", AtOnce: 4},
 	runtime.Limit{Name: LimitMail, Doc: "The mail provider refuses more than 6000 letters in any minute.", Rate: 3000, Per: time.Minute},

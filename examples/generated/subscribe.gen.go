@@ -11,38 +11,23 @@ const (
 	// OnOrderPlacedChargeCard is the subscription charge-card of order.placed.
 	//
 	// Asks the bank for the money.
-	//
-	// An attempt may take 30s. An event that fails is tried up to 5 times in all,
-	// 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-	// An attempt waits for its turn in limit bank.
 	OnOrderPlacedChargeCard string = "charge-card"
 
 	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
 	//
 	// Writes to the customer.
-	//
-	// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-	// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. An
-	// attempt waits for its turn in limit mail.
 	OnOrderPlacedSendReceipt string = "send-receipt"
 
 	// OnOrderPlacedPrintGiftCard is the subscription print-gift-card of
 	// order.placed.
 	//
 	// Prints what the giver wrote.
-	//
-	// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-	// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. It is
-	// not tried again if the error is text_too_long.
 	OnOrderPlacedPrintGiftCard string = "print-gift-card"
 )
 
 // SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. Its
-// partition key is order_id.
+// subscription called name. [OrderPlacedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
@@ -67,11 +52,8 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 }
 
 // SubscribeOrderShipped calls handler for every order.shipped, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. Its
-// partition key is order_id.
+// subscription called name. [OrderShippedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
 }
@@ -97,10 +79,8 @@ func SubscribeOrderShippedDead(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeParcelPickup calls handler for every parcel.pickup_requested, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 2s. An event that fails is tried up to 3 times in all, 1s
-// and 2s apart (give or take 20 %), and then kept as a dead letter.
+// subscription called name. [ParcelPickupType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ParcelPickupType, name, handler, opts...)
 }
@@ -127,11 +107,8 @@ func SubscribeParcelPickupDead(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeOrderCancelled calls handler for every order.cancelled, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. Its
-// partition key is order_id.
+// subscription called name. [OrderCancelledType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
 }
@@ -169,12 +146,8 @@ const (
 )
 
 // SubscribePaymentCaptured calls handler for every payment.captured, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 10s. An event that fails is tried up to 5 times in all,
-// 10s, 20s, 30s and 40s apart (give or take 20 %), and then kept as a dead
-// letter. If the error is rate_limited: tried up to 20 times in all, 1m apart
-// (give or take 20 %). Its partition key is order_id.
+// subscription called name. [PaymentCapturedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
 }
@@ -201,12 +174,8 @@ func SubscribePaymentCapturedDead(bus *runtime.Bus, name string, handler runtime
 }
 
 // SubscribePaymentDeclined calls handler for every payment.declined, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 10s. An event that fails is tried up to 5 times in all,
-// 10s, 20s, 30s and 40s apart (give or take 20 %), and then kept as a dead
-// letter. If the error is rate_limited: tried up to 20 times in all, 1m apart
-// (give or take 20 %). Its partition key is order_id.
+// subscription called name. [PaymentDeclinedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
 }
@@ -251,21 +220,13 @@ const (
 	// Sends it to the customer.
 	//
 	// It is a member of group credit-notes, which has one delivery of each event
-	// for all of its members. An attempt may take 10s. An event that fails is tried
-	// up to 5 times in all, 10s, 20s, 30s and 40s apart (give or take 20 %), and
-	// then kept as a dead letter. An attempt waits for its turn in limit mail. If
-	// the error is rate_limited: tried up to 20 times in all, 1m apart (give or
-	// take 20 %).
+	// for all of its members.
 	OnPaymentRefundedSendCreditNote string = "send-credit-note"
 )
 
 // SubscribePaymentRefunded calls handler for every payment.refunded, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 10s. An event that fails is tried up to 5 times in all,
-// 10s, 20s, 30s and 40s apart (give or take 20 %), and then kept as a dead
-// letter. If the error is rate_limited: tried up to 20 times in all, 1m apart
-// (give or take 20 %). Its partition key is order_id.
+// subscription called name. [PaymentRefundedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
 }
@@ -292,11 +253,8 @@ func SubscribePaymentRefundedDead(bus *runtime.Bus, name string, handler runtime
 }
 
 // SubscribeUserRegistered calls handler for every user.registered, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. Its
-// partition key is user_id.
+// subscription called name. [UserRegisteredType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Handler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
 }
@@ -323,11 +281,8 @@ func SubscribeUserRegisteredDead(bus *runtime.Bus, name string, handler runtime.
 }
 
 // SubscribeUserEmailChanged calls handler for every user.email_changed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. Its
-// partition key is user_id.
+// subscription called name. [UserEmailChangedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserEmailChangedType, name, handler, opts...)
 }
@@ -354,13 +309,8 @@ func SubscribeUserEmailChangedDead(bus *runtime.Bus, name string, handler runtim
 }
 
 // SubscribeUserDeletionRequested calls handler for every
-// user.deletion_requested, as the subscription called name. See
-// [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 10 times in all,
-// 1m, 2m, 4m, 8m, 16m and so on up to 4h16m apart (give or take 20 %), and then
-// kept as a dead letter. Dead letters are redriven after 24h, up to 30 times.
-// Its partition key is user_id.
+// user.deletion_requested, as the subscription called name.
+// [UserDeletionRequestedType] has its settings. See [runtime.Subscribe].
 func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runtime.Handler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
 }
@@ -388,12 +338,8 @@ func SubscribeUserDeletionRequestedDead(bus *runtime.Bus, name string, handler r
 }
 
 // SubscribeMLRunStarted calls handler for every ml.run.started, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 5m. An event that fails is tried up to 5 times in all,
-// 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Dead letters whose reason is timeout or crash are redriven after 1h, up to 24
-// times. Its partition key is run_id.
+// subscription called name. [MLRunStartedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
@@ -419,12 +365,8 @@ func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeMLRunFinished calls handler for every ml.run.finished, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 5m. An event that fails is tried up to 5 times in all,
-// 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Dead letters whose reason is timeout or crash are redriven after 1h, up to 24
-// times. Its partition key is run_id.
+// subscription called name. [MLRunFinishedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
 }
@@ -451,12 +393,8 @@ func SubscribeMLRunFinishedDead(bus *runtime.Bus, name string, handler runtime.H
 }
 
 // SubscribeMLRunFailed calls handler for every ml.run.failed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 5m. An event that fails is tried up to 5 times in all,
-// 1s, 2s, 4s and 8s apart (give or take 20 %), and then kept as a dead letter.
-// Dead letters whose reason is timeout or crash are redriven after 1h, up to 24
-// times. Its partition key is run_id.
+// subscription called name. [MLRunFailedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
 }
@@ -481,11 +419,8 @@ func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Han
 }
 
 // SubscribeMLTrialStarted calls handler for every ml.trial.started, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. It waits
-// behind events of normal priority. Its partition key is run_id.
+// subscription called name. [MLTrialStartedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
 }
@@ -512,11 +447,8 @@ func SubscribeMLTrialStartedDead(bus *runtime.Bus, name string, handler runtime.
 }
 
 // SubscribeMLTrialFinished calls handler for every ml.trial.finished, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. It waits
-// behind events of normal priority. Its partition key is run_id.
+// subscription called name. [MLTrialFinishedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
 }
@@ -543,12 +475,8 @@ func SubscribeMLTrialFinishedDead(bus *runtime.Bus, name string, handler runtime
 }
 
 // SubscribeUICommandCartChanged calls handler for every
-// ui.command.cart_changed, as the subscription called name. See
-// [runtime.Subscribe].
-//
-// An attempt may take 2s. An event that fails is tried up to 2 times in all,
-// without a wait, and then kept as a dead letter. One that is not handled
-// within 10s is a dead letter too. It goes ahead of events of normal priority.
+// ui.command.cart_changed, as the subscription called name.
+// [UICommandCartChangedType] has its settings. See [runtime.Subscribe].
 func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCartChangedType, name, handler, opts...)
 }
@@ -576,12 +504,8 @@ func SubscribeUICommandCartChangedDead(bus *runtime.Bus, name string, handler ru
 }
 
 // SubscribeUICommandCheckoutSubmitted calls handler for every
-// ui.command.checkout_submitted, as the subscription called name. See
-// [runtime.Subscribe].
-//
-// An attempt may take 2s. An event that fails is tried up to 2 times in all,
-// without a wait, and then kept as a dead letter. One that is not handled
-// within 10s is a dead letter too. It goes ahead of events of normal priority.
+// ui.command.checkout_submitted, as the subscription called name.
+// [UICommandCheckoutSubmittedType] has its settings. See [runtime.Subscribe].
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
@@ -620,10 +544,8 @@ const (
 )
 
 // SubscribeReportRequested calls handler for every report.requested, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter.
+// subscription called name. [ReportRequestedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
 }
@@ -650,10 +572,8 @@ func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime
 }
 
 // SubscribeReportWritten calls handler for every report.written, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter.
+// subscription called name. [ReportWrittenType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportWrittenType, name, handler, opts...)
 }
@@ -680,11 +600,8 @@ func SubscribeReportWrittenDead(bus *runtime.Bus, name string, handler runtime.H
 }
 
 // SubscribeSystemBackupFinished calls handler for every system.backup_finished,
-// as the subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. It waits
-// behind events of normal priority.
+// as the subscription called name. [SystemBackupFinishedType] has its settings.
+// See [runtime.Subscribe].
 func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtime.Handler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemBackupFinishedType, name, handler, opts...)
 }
@@ -712,11 +629,8 @@ func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler ru
 }
 
 // SubscribeSystemDiskFilled calls handler for every system.disk_filled, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 3 times in all,
-// 1s and 2s apart (give or take 20 %), and then kept as a dead letter. It goes
-// ahead of events of normal priority.
+// subscription called name. [SystemDiskFilledType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemDiskFilledType, name, handler, opts...)
 }

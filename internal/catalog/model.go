@@ -47,6 +47,8 @@ type Catalogue struct {
 	ErrorClasses []*ErrorClass
 	// CloudEvents says what the events are called outside; nil if nothing does.
 	CloudEvents *CloudEvents
+	Defaults    Settings       // of every event, where no policy and no event sets others
+	Policies    []*Policy      // in the order of Files
 	Lint        []*LintSetting // what it says of the rules of busgen lint
 	Accepted    []*Accepted    // findings of busgen breaking that it takes as they are, in file order
 	FormerKeys  []*FormerKey   // keys that are written by their former names
@@ -57,6 +59,12 @@ type Catalogue struct {
 	// As one of several packages sees it; see In.
 	Part *Package // the package below that of the root; nil in that
 	All  []*Event // those of all packages
+}
+
+// Policy has settings of the events that match a pattern. A more specific one goes before a less specific one.
+type Policy struct {
+	Pattern  glob.Pattern // over what the catalogue calls events
+	Settings Settings     // as written here, not inherited
 }
 
 // Package is a Go package that is generated from another catalogue, or one below that of
@@ -289,7 +297,8 @@ type Event struct {
 	Examples   []*Example      // in file order
 	MadeUp     json.RawMessage // a payload, if there are no examples
 
-	Settings Settings
+	Settings Settings // those in force
+	Own      Settings // those that the event sets itself
 	// Subscriptions are the durable names that exist from the moment a bus is
 	// opened, in file order.
 	Subscriptions []*Subscription
@@ -342,7 +351,8 @@ type Subscription struct {
 	Aliases []Value[string] // the durable names it had before
 	Group   *Group          // whose member it is; nil for one by itself
 
-	Settings Settings // those of the event, where it has none of its own
+	Settings Settings // those in force: of the event, where it has none of its own
+	Own      Settings // those that it sets itself
 }
 
 // Schedule is an entry of `schedules:`: when the bus itself publishes an event. It belongs to the package of

@@ -87,6 +87,23 @@ func (b Breaker) Policy() breaker.Policy {
 	}
 }
 
+// Options returns the fields of b that are written.
+func (b Breaker) Options() []breaker.Option {
+	var opts []breaker.Option
+	add := func(written bool, opt breaker.Option) {
+		if written {
+			opts = append(opts, opt)
+		}
+	}
+	add(b.Off.Written() && b.Off.V, breaker.Off())
+	add(b.Off.Written() && !b.Off.V, breaker.On())
+	add(b.Threshold.Written(), breaker.Threshold(b.Threshold.V))
+	add(b.MinSamples.Written(), breaker.MinSamples(b.MinSamples.V))
+	add(b.Window.Written(), breaker.Window(b.Window.V))
+	add(b.OpenFor.Written(), breaker.OpenFor(b.OpenFor.V))
+	return opts
+}
+
 // Batch says how large the batches are of subscriptions that have them.
 type Batch struct {
 	Size Value[int]           // events at most

@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/busgen/busgen/runtime"
@@ -65,7 +66,7 @@ func (k *Kit) AllDeadLetters() []inspect.DeadLetter {
 func typeOf[T runtime.Payload](k *Kit) string {
 	k.t.Helper()
 	for _, t := range k.catalogue.Types() {
-		if _, ok := t.(*runtime.EventType[T]); ok {
+		if testhook.PayloadType(t) == reflect.TypeFor[T]() {
 			return t.Name()
 		}
 	}

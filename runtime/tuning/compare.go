@@ -24,7 +24,7 @@ type comparison struct {
 // compare returns the settings of the file that can be applied to the program, and a report of all differences.
 func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning, Report) {
 	c := comparison{
-		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}, Limits: map[string]runtime.Limit{}, Patterns: map[string]func(*runtime.Settings){}},
+		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}, Limits: map[string]runtime.Limit{}, Patterns: map[string]runtime.Override{}},
 		file:    file.File,
 		classes: map[string]bool{},
 		limits:  map[string]bool{},

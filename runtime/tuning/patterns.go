@@ -44,26 +44,16 @@ func (c *comparison) patterns(built *runtime.Catalogue, file *catalog.Catalogue)
 // pattern tunes a subscription for patterns by the file. Its limits stay those of the program if an event type of that
 // has no code for them.
 func (c *comparison) pattern(built *runtime.Catalogue, s runtime.PatternSubscription, inFile *catalog.PatternSubscription) {
-	override := overrideOf(inFile)
-	types := typesOf(built, s)
+	own, types := overrideOf(inFile.Settings), typesOf(built, s)
 	for _, t := range types {
-		if c.knowsLimits("subscription "+s.Name+" for "+t.Name(), inFile.Settings.Limits.V, keysOf(built, t)) {
-			continue
+		if !c.knowsLimits("subscription "+s.Name+" for "+t.Name(), inFile.Settings.Limits.V, keysOf(built, t)) {
+			own.Limits = s.Own.Limits
+			break
 		}
-		wanted := override
-		override = func(settings *runtime.Settings) {
-			own := *settings
-			if s.Override != nil {
-				s.Override(&own)
-			}
-			wanted(settings)
-			settings.Limits = own.Limits
-		}
-		break
 	}
-	c.tuning.Patterns[s.Name] = override
+	c.tuning.Patterns[s.Name] = own
 	for _, t := range types {
-		if before, after := s.For(t), t.Settings(); !reflect.DeepEqual(before, overridden(after, override)) {
+		if !reflect.DeepEqual(s.For(t), t.Settings().With(own)) {
 			c.report.Tuned = append(c.report.Tuned, s.Name)
 			return
 		}
@@ -73,47 +63,4 @@ func (c *comparison) pattern(built *runtime.Catalogue, s runtime.PatternSubscrip
 // typesOf lists the event types of the program that a subscription is for.
 func typesOf(c *runtime.Catalogue, s runtime.PatternSubscription) []runtime.AnyEventType {
 	return slices.DeleteFunc(c.Types(), func(t runtime.AnyEventType) bool { return !s.Covers(t) })
-}
-
-func overridden(s runtime.Settings, override func(*runtime.Settings)) runtime.Settings {
-	if override != nil {
-		override(&s)
-	}
-	return s
-}
-
-// overrideOf returns what the file says of a subscription, as generated code does it.
-func overrideOf(inFile *catalog.PatternSubscription) func(*runtime.Settings) {
-	return func(s *runtime.Settings) {
-		own := inFile.Settings
-		replace := settingsOf(own) // of which only what is written counts
-		s.Retry = s.Retry.With(own.Retry.Options()...)
-		set(&s.Timeout, own.Timeout, replace.Timeout)
-		set(&s.SlowAfter, own.SlowAfter, replace.SlowAfter)
-		set(&s.SlowEventAfter, own.SlowEventAfter, replace.SlowEventAfter)
-		set(&s.ExpiresAfter, own.ExpiresAfter, replace.ExpiresAfter)
-		set(&s.MaxSnoozes, own.MaxSnoozes, replace.MaxSnoozes)
-		set(&s.Breaker.Off, own.Breaker.Off, replace.Breaker.Off)
-		set(&s.Breaker.Threshold, own.Breaker.Threshold, replace.Breaker.Threshold)
-		set(&s.Breaker.MinSamples, own.Breaker.MinSamples, replace.Breaker.MinSamples)
-		set(&s.Breaker.Window, own.Breaker.Window, replace.Breaker.Window)
-		set(&s.Breaker.OpenFor, own.Breaker.OpenFor, replace.Breaker.OpenFor)
-		set(&s.FailureThrottle, own.FailureThrottle, replace.FailureThrottle)
-		set(&s.Concurrency, own.Concurrency, own.Concurrency.V)
-		set(&s.StrictOrder, own.StrictOrder, replace.StrictOrder)
-		set(&s.Limits, own.Limits, replace.Limits)
-		if replace.Errors != nil {
-			s.OverrideErrors(replace.Errors...)
-		}
-		if own.Redrive.Off.Written() {
-			s.Redrive = redriveOf(catalog.BuiltinRedrive().With(own.Redrive))
-		}
-	}
-}
-
-// set replaces a setting by value if it is written.
-func set[T, V any](to *T, written catalog.Value[V], value T) {
-	if written.Written() {
-		*to = value
-	}
 }

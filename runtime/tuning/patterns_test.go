@@ -21,10 +21,10 @@ func withPattern(t *testing.T) (*runtime.Bus, string) {
 	t.Helper()
 	const name = "run-watcher"
 	catalogue := runtime.NewCatalogue(events.Catalogue.Types()...).WithLimits(events.Catalogue.Limits()...).
-		WithSubscriptions(runtime.PatternSubscription{Name: name, Patterns: []string{"ml.run.*"}, Override: func(s *runtime.Settings) {
-			s.Retry.MaxAttempts = 7
-			s.Timeout = time.Minute
-			s.OverrideErrors([]runtime.ErrorRule{{Class: "rate_limited", Retry: []retry.Option{retry.BaseDelay(time.Minute)}}}...)
+		WithSubscriptions(runtime.PatternSubscription{Name: name, Patterns: []string{"ml.run.*"}, Own: runtime.Override{
+			Retry:   []retry.Option{retry.MaxAttempts(7)},
+			Timeout: new(time.Minute),
+			Errors:  []runtime.ErrorRule{{Class: "rate_limited", Retry: []retry.Option{retry.BaseDelay(time.Minute)}}},
 		}})
 	bus, err := runtime.Open(t.Context(), filepath.Join(t.TempDir(), "bus.db"), catalogue)
 	if err != nil {

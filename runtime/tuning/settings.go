@@ -7,50 +7,51 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// settingsOf returns settings of the catalogue as generated code writes them.
+// settingsOf returns settings that are in force by the catalogue.
 func settingsOf(s catalog.Settings) runtime.Settings {
-	settings := runtime.Settings{
-		Retry:           s.Policy(),
-		Timeout:         s.Timeout.V,
-		SlowAfter:       s.SlowAfter.V,
-		ExpiresAfter:    s.ExpiresAfter.V,
-		MaxSnoozes:      s.MaxSnoozes.V,
-		Breaker:         s.Breaker.Policy(),
-		FailureThrottle: s.FailureThrottle.V,
-		Concurrency:     concurrency(s.Concurrency.V),
-		StrictOrder:     s.StrictOrder.V,
+	return runtime.DefaultSettings().With(overrideOf(s))
+}
+
+// overrideOf returns settings of the catalogue as generated code writes them: those that are written.
+func overrideOf(s catalog.Settings) runtime.Override {
+	o := runtime.Override{
+		Retry:           s.Retry.Options(),
+		Timeout:         written(s.Timeout),
+		SlowAfter:       written(s.SlowAfter),
+		SlowEventAfter:  written(s.SlowEventAfter),
+		ExpiresAfter:    written(s.ExpiresAfter),
+		MaxSnoozes:      written(s.MaxSnoozes),
+		Breaker:         s.Breaker.Options(),
+		FailureThrottle: written(s.FailureThrottle),
+		Concurrency:     written(s.Concurrency),
+		StrictOrder:     written(s.StrictOrder),
+		BatchSize:       written(s.Batch.Size),
+		BatchWait:       written(s.Batch.Wait),
+		Redrive: runtime.RedriveOverride{
+			Off: written(s.Redrive.Off), Reasons: s.Redrive.Reasons.V, Every: written(s.Redrive.Every), Max: written(s.Redrive.Max),
+		},
 	}
-	if s.Batch.Written() { // generated code leaves out what is built in
-		settings.Batch = runtime.Batch{Size: s.Batch.Size.V, Wait: s.Batch.Wait.V}
+	if o.SlowEventAfter != nil {
+		o.SlowEventAfter = new(cmp.Or(*o.SlowEventAfter, runtime.Forever))
 	}
-	if s.SlowEventAfter.Written() { // else the bus decides
-		settings.SlowEventAfter = cmp.Or(s.SlowEventAfter.V, runtime.Forever)
+	if s.Limits.Written() {
+		o.Limits = []runtime.LimitUse{}
 	}
 	for _, use := range s.Limits.V {
-		settings.Limits = append(settings.Limits, runtime.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})
+		o.Limits = append(o.Limits, runtime.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})
 	}
 	for _, rule := range s.Errors {
-		settings.Errors = append(settings.Errors, runtime.ErrorRule{
-			Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options(),
-		})
+		o.Errors = append(o.Errors, runtime.ErrorRule{Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options()})
 	}
-	settings.Redrive = redriveOf(s.Redrive)
-	return settings
+	return o
 }
 
-func redriveOf(d catalog.Redrive) runtime.Redrive {
-	if d.Off.V {
-		return runtime.Redrive{}
+// written returns the value, or nil if the catalogue does not say it.
+func written[T any](v catalog.Value[T]) *T {
+	if !v.Written() {
+		return nil
 	}
-	return runtime.Redrive{Reasons: d.Reasons.V, Every: d.Every.V, Max: d.Max.V}
-}
-
-// concurrency is 0 for one handler at a time, which generated code leaves out.
-func concurrency(n int) int {
-	if n == 1 {
-		return 0
-	}
-	return n
+	return &v.V
 }
 
 var priorities = map[catalog.Priority]runtime.Priority{

@@ -271,11 +271,11 @@ func changes(c *runtime.Catalogue, from, to runtime.Tuning) []string {
 	}
 	for _, s := range c.PatternSubscriptions() {
 		in := func(t runtime.AnyEventType, of runtime.Tuning) runtime.Settings {
-			override, tuned := of.Patterns[s.Name]
+			own, tuned := of.Patterns[s.Name]
 			if !tuned {
-				override = s.Override
+				own = s.Own
 			}
-			return overridden(t.Settings(), override)
+			return t.Settings().With(own)
 		}
 		if slices.ContainsFunc(typesOf(c, s), func(t runtime.AnyEventType) bool { return !reflect.DeepEqual(in(t, from), in(t, to)) }) {
 			changed = append(changed, s.Name)

@@ -146,7 +146,12 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.checkPackages(c)
 	catalog.Mark(c.Types)
 	r.overlaySettings(c.Events, c.Subscriptions)
-	r.inherit(c.Events, r.overlayDefaults(r.defaults(root)), r.overlayPolicies(r.policies(parts, c.Events), c.Events))
+	c.Defaults = r.overlayDefaults(r.defaults(root))
+	policies := r.overlayPolicies(r.policies(parts, c.Events), c.Events)
+	for _, p := range policies {
+		c.Policies = append(c.Policies, &catalog.Policy{Pattern: p.pattern, Settings: p.settings})
+	}
+	r.inherit(c.Events, c.Defaults, policies)
 	r.limitKeys(c.Events)
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()

@@ -132,9 +132,11 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 			layers = append(layers, p.settings)
 		}
 		layers = append(layers, e.Settings)
+		e.Own = e.Settings
 		e.Settings = r.effective("event "+e.Label(), layers, orders)
 		for _, s := range e.Subscriptions {
 			own := s.Settings
+			s.Own = own
 			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Label(), append(layers, own), orders)
 			r.checkStrictBatches(e, s, own)
 		}

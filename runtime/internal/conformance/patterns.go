@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -79,10 +80,8 @@ func (env *Env) TestASubscriptionForSeveralPatternsGetsWhatOneOfThemMatches(t *t
 
 func (env *Env) TestTheCatalogueSettingsOfASubscriptionForAPatternOverrideThoseOfEachType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := patternCatalogue(runtime.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}, Override: func(s *runtime.Settings) {
-			s.Retry.MaxAttempts = 2
-			s.Concurrency = 3
-			s.Breaker.Off = true
+		c := patternCatalogue(runtime.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}, Own: runtime.Override{
+			Retry: []retry.Option{retry.MaxAttempts(2)}, Concurrency: new(3), Breaker: []breaker.Option{breaker.Off()},
 		}})
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
 		var attempts Journal[string]
@@ -100,13 +99,13 @@ func (env *Env) TestTheCatalogueSettingsOfASubscriptionForAPatternOverrideThoseO
 		if s := f.Stats().Subscriptions[0]; s.Concurrency != 3 || s.Pattern != "order.*" {
 			t.Errorf("concurrency %d of %s", s.Concurrency, s.Pattern)
 		}
-		Must(t, f.Bus.Tune(runtime.Tuning{Patterns: map[string]func(*runtime.Settings){"archive": func(s *runtime.Settings) { s.Retry.MaxAttempts = 1 }}}))
+		Must(t, f.Bus.Tune(runtime.Tuning{Patterns: map[string]runtime.Override{"archive": {Retry: []retry.Option{retry.MaxAttempts(1)}}}}))
 		c.publish(f, 2)
 		f.Idle()
 		if got := len(attempts.All()); got != 3 {
 			t.Errorf("%d attempts after it was tuned to one", got)
 		}
-		if err := f.Bus.Tune(runtime.Tuning{Patterns: map[string]func(*runtime.Settings){"archive-2": nil}}); err == nil {
+		if err := f.Bus.Tune(runtime.Tuning{Patterns: map[string]runtime.Override{"archive-2": {}}}); err == nil {
 			t.Error("an unknown subscription was tuned")
 		}
 		if err := f.Bus.Tune(runtime.Tuning{Subscriptions: map[string]runtime.Settings{"archive": BillSettings}}); err == nil {
@@ -119,7 +118,7 @@ func (env *Env) TestASubscriptionForAPatternIsAMemberOfADeclaredGroup(t *testing
 	synctest.Test(t, func(t *testing.T) {
 		c := chainOf(members("chain", "A"), nil)
 		c.catalogue = runtime.NewCatalogue(c.placed, c.paid).WithSubscriptions(runtime.PatternSubscription{
-			Name: "archive", Patterns: []string{"order.*"}, Group: "chain", Override: func(s *runtime.Settings) { s.Retry.MaxAttempts = 5 },
+			Name: "archive", Patterns: []string{"order.*"}, Group: "chain", Own: runtime.Override{Retry: []retry.Option{retry.MaxAttempts(5)}},
 		})
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
 		c.publish(f, 1)

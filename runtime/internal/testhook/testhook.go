@@ -5,6 +5,7 @@ package testhook
 
 import (
 	"context"
+	"reflect"
 	"time"
 )
 
@@ -19,6 +20,8 @@ var (
 	// WithWallClock returns a runtime.Option that gives the bus a wall clock that a
 	// test can set.
 	WithWallClock func(now func() time.Time) any
+	// PayloadType returns the Go type of the payloads of a runtime.AnyEventType.
+	PayloadType func(eventType any) reflect.Type
 	// Decode returns the payload of a stored event of the named type, for a
 	// *runtime.Catalogue. It is a value of the type's Go type.
 	Decode func(catalogue any, eventType string, version int, payload []byte) (any, error)

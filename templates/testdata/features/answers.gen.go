@@ -10,11 +10,8 @@ import (
 
 // AnswerAnsweredPlainly calls handler for every answered.plainly, as the
 // subscription called name, and hands its results to the callers of
-// RequestAnsweredPlainly and CollectAnsweredPlainly. See
-// [runtime.SubscribeAnswer].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// RequestAnsweredPlainly and CollectAnsweredPlainly. [AnsweredPlainlyType] has
+// its settings. See [runtime.SubscribeAnswer].
 func AnswerAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredPlainly, string], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeAnswer(bus, AnsweredPlainlyType, name, handler, opts...)
 }
@@ -33,13 +30,10 @@ func CollectAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload Answe
 
 // AnswerAnsweredWithAList calls handler for every answered.with_a_list, as the
 // subscription called name, and hands its results to the callers of
-// RequestAnsweredWithAList and CollectAnsweredWithAList. See
-// [runtime.SubscribeAnswer].
+// RequestAnsweredWithAList and CollectAnsweredWithAList.
+// [AnsweredWithAListType] has its settings. See [runtime.SubscribeAnswer].
 //
 // */ func init() { panic(1) } /*
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func AnswerAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithAList, []Point], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeAnswer(bus, AnsweredWithAListType, name, handler, opts...)
 }
@@ -60,11 +54,8 @@ func CollectAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload Ans
 
 // AnswerAnsweredWithAUnion calls handler for every answered.with_a_union, as
 // the subscription called name, and hands its results to the callers of
-// RequestAnsweredWithAUnion and CollectAnsweredWithAUnion. See
-// [runtime.SubscribeAnswer].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// RequestAnsweredWithAUnion and CollectAnsweredWithAUnion.
+// [AnsweredWithAUnionType] has its settings. See [runtime.SubscribeAnswer].
 //
 // Deprecated: ask somebody else
 func AnswerAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithAUnion, Payment], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -89,13 +80,10 @@ func CollectAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload An
 
 // AnswerAnsweredWithMuch calls handler for every answered.with_much, as the
 // subscription called name, and hands its results to the callers of
-// RequestAnsweredWithMuch and CollectAnsweredWithMuch. See
-// [runtime.SubscribeAnswer].
+// RequestAnsweredWithMuch and CollectAnsweredWithMuch. [AnsweredWithMuchType]
+// has its settings. See [runtime.SubscribeAnswer].
 //
 // How many there are.
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 func AnswerAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithMuch, map[string]int], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeAnswer(bus, AnsweredWithMuchType, name, handler, opts...)
 }

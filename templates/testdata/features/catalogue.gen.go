@@ -4,7 +4,6 @@ package features
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/busgen/busgen/runtime"
@@ -14,7 +13,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 3
+const contract = 4
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -43,313 +42,222 @@ const (
 	LimitBoth     string = "both"
 )
 
-// PingType describes ping to the runtime.
-var PingType = runtime.Define(runtime.Spec[Ping]{
-	Name: "ping",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+// catalogueSettings are the settings that events share: the defaults, and those
+// of policies. A policy overrides the defaults, a more specific policy a less
+// specific one, and an event overrides all of them, field by field.
+var catalogueSettings = runtime.CatalogueSettings{
+	Policies: []runtime.Policy{
+		{
+			Pattern: "order.*",
+			Settings: runtime.Override{
+				Retry: []retry.Option{retry.MaxAttempts(6), retry.WithBackoff(retry.Linear), retry.BaseDelay(1500 * time.Millisecond), retry.Jitter(0)},
+			},
+		},
+		{
+			Pattern: "order.line.*",
+			Settings: runtime.Override{
+				Timeout: new(90 * time.Minute),
+				Breaker: []breaker.Option{breaker.Off()},
+				Errors: []runtime.ErrorRule{
+					{Class: "out_of_stock", Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
+				},
+			},
+		},
 	},
+}
+
+// PingType describes ping to the runtime.
+var PingType = runtime.Describe[Ping](&runtime.Description{
+	Name:   "ping",
+	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"ping","version":1,"payload":{}}`,
 })
 
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = runtime.Define(runtime.Spec[OrderPlaced]{
-	Name: "order.placed",
-	Doc:  "A customer placed an order. This sentence runs on for long enough that the comment has to be wrapped somewhere before its end.\n\nA second paragraph, with a list:\n  - first\n  - second",
-	Settings: runtime.Settings{
-		Retry:           retry.Policy{MaxAttempts: 10, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:         250 * time.Millisecond,
-		SlowAfter:       100 * time.Millisecond,
-		ExpiresAfter:    720 * time.Hour,
-		MaxSnoozes:      10000,
-		Breaker:         breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
-		FailureThrottle: 3,
-		Limits:          []runtime.LimitUse{{Limit: LimitBank}, {Limit: LimitMailGTIN, By: "order_id"}},
+var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
+	Name:   "order.placed",
+	Doc:    "A customer placed an order. This sentence runs on for long enough that the comment has to be wrapped somewhere before its end.\n\nA second paragraph, with a list:\n  - first\n  - second",
+	Shared: &catalogueSettings,
+	Own: runtime.Override{
+		Retry:           []retry.Option{retry.MaxAttempts(10)},
+		Timeout:         new(250 * time.Millisecond),
+		SlowAfter:       new(100 * time.Millisecond),
+		ExpiresAfter:    new(720 * time.Hour),
+		Breaker:         []breaker.Option{breaker.On(), breaker.Threshold(0), breaker.MinSamples(1), breaker.Window(time.Second), breaker.OpenFor(time.Millisecond)},
+		FailureThrottle: new(3),
+		Limits:          []runtime.LimitUse{{Limit: "bank"}, {Limit: "mail.gtin", By: "order_id"}},
 		Errors: []runtime.ErrorRule{
-			{Class: ErrorCardDeclined, Permanent: true},
-			{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
+			{Class: "card_declined", Permanent: true},
+			{Class: "http_503", Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
 		},
-		Redrive: runtime.Redrive{Reasons: []string{"timeout"}, Every: 90 * time.Minute, Max: 5},
+		Redrive:  runtime.RedriveOverride{Off: new(false), Reasons: []string{"timeout"}, Every: new(90 * time.Minute), Max: new(5)},
+		Priority: new(runtime.PriorityHigh),
 	},
-	Priority:    runtime.PriorityHigh,
-	PartitionBy: func(p OrderPlaced) string { return p.OrderID.String() },
-	DedupeBy:    func(p OrderPlaced) string { return p.OrderID.String() },
-	LimitKeys: map[string]func(OrderPlaced) string{
-		"order_id": func(p OrderPlaced) string { return p.OrderID.String() },
+	PartitionBy: "OrderID",
+	DedupeBy:    "OrderID",
+	LimitKeys: map[string]string{
+		"order_id": "OrderID",
 	},
 	Shape:  "e003acfa0c55",
 	Schema: `{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","note":"string?"}}`,
-	Subscriptions: []runtime.DeclaredSubscription{
-		{
-			Name: OnOrderPlacedSendReceipt,
-			Settings: runtime.Settings{
-				Retry:           retry.Policy{MaxAttempts: 10, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-				Timeout:         250 * time.Millisecond,
-				SlowAfter:       100 * time.Millisecond,
-				ExpiresAfter:    720 * time.Hour,
-				MaxSnoozes:      10000,
-				Breaker:         breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
-				FailureThrottle: 3,
-				Limits:          []runtime.LimitUse{{Limit: LimitBank}, {Limit: LimitMailGTIN, By: "order_id"}},
-				Errors: []runtime.ErrorRule{
-					{Class: ErrorCardDeclined, Permanent: true},
-					{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
-				},
-				Redrive: runtime.Redrive{Reasons: []string{"timeout"}, Every: 90 * time.Minute, Max: 5},
-			},
-		},
+	Subscriptions: []runtime.Declaration{
+		{Name: OnOrderPlacedSendReceipt},
 		{
 			Name: OnOrderPlacedChargeCardV2,
-			Settings: runtime.Settings{
-				Retry:           retry.Policy{MaxAttempts: 2, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.5},
-				Timeout:         time.Minute,
-				ExpiresAfter:    720 * time.Hour,
-				MaxSnoozes:      10000,
-				Breaker:         breaker.Policy{Threshold: 0, MinSamples: 1, Window: time.Second, OpenFor: time.Millisecond},
-				FailureThrottle: 3,
-				Limits:          []runtime.LimitUse{{Limit: LimitBoth}},
+			Own: runtime.Override{
+				Retry:     []retry.Option{retry.MaxAttempts(2), retry.Jitter(0.5)},
+				Timeout:   new(time.Minute),
+				SlowAfter: new(time.Duration(0)),
+				Limits:    []runtime.LimitUse{{Limit: "both"}},
 				Errors: []runtime.ErrorRule{
-					{Class: ErrorCardDeclined},
-					{Class: ErrorHTTP503, Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
+					{Class: "card_declined"},
 				},
+				Redrive: runtime.RedriveOverride{Off: new(true)},
 			},
 		},
 	},
 })
 
 // OrderMovedType describes order.moved to the runtime.
-var OrderMovedType = runtime.Define(runtime.Spec[OrderMoved]{
-	Name: "order.moved",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var OrderMovedType = runtime.Describe[OrderMoved](&runtime.Description{
+	Name:   "order.moved",
+	Shared: &catalogueSettings,
 	Shape:  "112ba258f1c5",
 	Schema: `{"event":"order.moved","version":1,"payload":{"to":{"type":"Point","was":["home","address"]},"floor":{"type":"int","was":["level"],"default":1},"stops":{"type":"[]{}?","fields":{"at":{"type":"date","default":"2024-02-29"},"by":{"type":"Color","was":["how"],"default":"red"}},"was":["steps"]},"label":{"type":"string?","was":["name"]}},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
 })
 
 // OrderLineAddedType describes order.line.added to the runtime.
-var OrderLineAddedType = runtime.Define(runtime.Spec[OrderLineAdded]{
-	Name: "order.line.added",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 1, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:    90 * time.Minute,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-		Errors: []runtime.ErrorRule{
-			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
-		},
+var OrderLineAddedType = runtime.Describe[OrderLineAdded](&runtime.Description{
+	Name:   "order.line.added",
+	Shared: &catalogueSettings,
+	Own: runtime.Override{
+		Retry:    []retry.Option{retry.MaxAttempts(1)},
+		Priority: new(runtime.PriorityLow),
 	},
-	Priority:    runtime.PriorityLow,
-	PartitionBy: func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
-	DedupeBy:    func(p OrderLineAdded) string { return strconv.FormatInt(p.Line, 10) },
+	PartitionBy: "Line",
+	DedupeBy:    "Line",
 	Shape:       "29f234095e9d",
 	Schema:      `{"event":"order.line.added","version":1,"partition_by":"line","payload":{"line":"int64","everything":"Everything","optional":"Optional","collections":"Collections","runtime":"string","time":"time","problems":"[]string","p":"float64","i":"[]float64"},"types":{"Collections":{"fields":{"strings":"[]string","floats":"[]float64","ints":"[]int","dates":"[]date","blobs":"[]bytes","points":"[]Point","texts_by_name":"map[string]string","floats_by_name":"map[string]float64","ints_by_name":"map[string]int","colors_by_name":"map[string]Color","matrix":"[][]float64","cube":"[][][]float64","lists_by_name":"map[string][]string","maps":"[]map[string]int","maps_by_name":"map[string]map[string]date","times":"[]time","uuids":"[]uuid","durations_by_name":"map[string]duration","bools_by_name":"map[string]bool","documents":"[]json","documents_by_name":"map[string]json","decimals":"[]decimal","levels_by_name":"map[string]Level"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Everything":{"fields":{"a_string":"string","a_bool":"bool","an_int":"int","an_int32":"int32","an_int64":"int64","a_uint64":"uint64","a_float64":"float64","some_bytes":"bytes","a_time":"time","a_date":"date","a_duration":"duration","a_uuid":"uuid","some_json":"json","a_decimal":"decimal","an_enum":"Color","an_integer_enum":"Level","a_struct":"Point"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Optional":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","an_int32":"int32?","an_int64":"int64?","a_uint64":"uint64?","a_float64":"float64?","some_bytes":"bytes?","a_time":"time?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","some_json":"json?","a_decimal":"decimal?","an_enum":"Color?","an_integer_enum":"Level?","a_struct":"Point?","a_list":"[]string?","a_map":"map[string]Point?"}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
 })
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
-var OrderLineRemovedType = runtime.Define(runtime.Spec[OrderLineRemoved]{
-	Name: "order.line.removed",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:    90 * time.Minute,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Off: true, Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-		Limits:     []runtime.LimitUse{{Limit: LimitBoth, By: "counter.count"}, {Limit: LimitBank, By: "counter.seen"}, {Limit: LimitMailGTIN, By: "weekday"}},
-		Errors: []runtime.ErrorRule{
-			{Class: ErrorOutOfStock, Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
-		},
+var OrderLineRemovedType = runtime.Describe[OrderLineRemoved](&runtime.Description{
+	Name:   "order.line.removed",
+	Shared: &catalogueSettings,
+	Own: runtime.Override{
+		Limits: []runtime.LimitUse{{Limit: "both", By: "counter.count"}, {Limit: "bank", By: "counter.seen"}, {Limit: "mail.gtin", By: "weekday"}},
 	},
-	LimitKeys: map[string]func(OrderLineRemoved) string{
-		"counter.count": func(p OrderLineRemoved) string { return strconv.Itoa(p.Counter.Count) },
-		"counter.seen":  func(p OrderLineRemoved) string { return strconv.FormatBool(p.Counter.Seen) },
-		"weekday":       func(p OrderLineRemoved) string { return string(p.Weekday) },
+	LimitKeys: map[string]string{
+		"counter.count": "Counter.Count",
+		"counter.seen":  "Counter.Seen",
+		"weekday":       "Weekday",
 	},
 	Shape:  "afc58021ce1b",
 	Schema: `{"event":"order.line.removed","version":1,"payload":{"reason":"Odd","tree":"Tree","weekday":"Weekday","counter":"Counter"},"types":{"Counter":{"fields":{"count":"int","seen":"bool"}},"Odd":{"enum":["with \"quotes\"","back\u0060tick","per%cent","日本"]},"Tree":{"fields":{"label":"string","parent":"Tree?","children":"[]Tree","by_name":"map[string]Tree?"}},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
 })
 
 // OrderSettledType describes order.paid to the runtime.
-var OrderSettledType = runtime.Define(runtime.Spec[OrderSettled]{
-	Name: "order.paid",
-	Doc:  "An order was paid.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var OrderSettledType = runtime.Describe[OrderSettled](&runtime.Description{
+	Name:   "order.paid",
+	Doc:    "An order was paid.",
+	Shared: &catalogueSettings,
 	Shape:  "a60aeee898b0",
 	Schema: `{"event":"order.paid","version":1,"payload":{"payment":"Payment","second":"Payment?","more":"[]Payment","by_name":"map[string][]Payment?","address":{"type":"{}","fields":{"street":"string","floor":"int?"}},"lines":{"type":"[]{}?","fields":{"gtin":"string","part":{"type":"{}","fields":{"number":"int"}}}}},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Invoice":{"fields":{"due_on":"date"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}}}}`,
 })
 
 // OrderComputedType describes order.computed to the runtime.
-var OrderComputedType = runtime.Define(runtime.Spec[OrderComputed]{
-	Name: "order.computed",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var OrderComputedType = runtime.Describe[OrderComputed](&runtime.Description{
+	Name:   "order.computed",
+	Shared: &catalogueSettings,
 	Shape:  "b080e1599453",
 	Schema: `{"event":"order.computed","version":1,"payload":{"expression":"Expression"},"types":{"Expression":{"discriminator":"type","one_of":{"sum":{"type":"Sum"},"product":{"fields":{"factors":"[]Expression"}},"number":{"fields":{"value":"float64"}}}},"Sum":{"fields":{"left":"Expression","right":"Expression"}}}}`,
 })
 
 // OrderLimitedType describes order.limited to the runtime.
-var OrderLimitedType = runtime.Define(runtime.Spec[OrderLimited]{
-	Name: "order.limited",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 6, Backoff: retry.Linear, BaseDelay: 1500 * time.Millisecond, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var OrderLimitedType = runtime.Describe[OrderLimited](&runtime.Description{
+	Name:   "order.limited",
+	Shared: &catalogueSettings,
 	Shape:  "581cceddc03b",
 	Schema: `{"event":"order.limited","version":1,"payload":{"constrained":"Constrained","defaults":"Defaults","shade":"Shade","scalars":"Scalars"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Constrained":{"fields":{"int":{"type":"int","min":"1","max":"10"},"int32":{"type":"int32","min":"-5"},"uint64":{"type":"uint64","max":"18446744073709551615"},"float64":{"type":"float64","min":"0.5","max":"1e21"},"decimal":{"type":"decimal","min":"0.01","max":"1000"},"duration":{"type":"duration","min":"1s","max":"9600h0m0s"},"text":{"type":"string","min_length":2,"max_length":4},"bytes":{"type":"bytes","min_length":1,"max_length":3},"gtin":{"type":"string","pattern":"^[0-9]{8}(\u0060|$)"},"word":{"type":"string","pattern":"^\\w+$"},"email":{"type":"string","format":"email"},"list":{"type":"[]string","min_items":1,"max_items":2,"unique":true},"map":{"type":"map[string]int","min_items":1,"max_items":2},"each":{"type":"[]string","items":{"min_length":1,"max_length":3,"pattern":"^\\w+$"}},"each_inside":{"type":"map[string][]decimal","values":{"max_items":2,"items":{"min":"1"}}},"optional_text":{"type":"string?","max_length":4},"optional_list":{"type":"[]Weekday?","min_items":1,"unique":true},"optional_number":{"type":"int?","min":"1"}}},"Defaults":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","a_uint64":"uint64?","a_float64":"float64?","a_decimal":"decimal?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","a_color":"Color?","a_level":"Level?"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Scalars":{"fields":{"order_id":"uuid","email":{"type":"string","max_length":40,"pattern":"^[^\u0060]*$","format":"email","default":"ada@example.org"},"cents":"int64","price":{"type":"decimal","min":"0.01","default":"0.50"},"share":"float64","birthday":{"type":"date","default":"2024-02-29"},"patience":{"type":"duration","max":"1h0m0s","sensitive":true},"flag":"bool","orders":{"type":"[]uuid","max_items":3,"unique":true},"emails":{"type":"map[string][]string","values":{"items":{"max_length":40,"pattern":"^[^\u0060]*$","format":"email"}}},"birthdays":"[]date?","optional_order":"uuid?","optional_email":{"type":"string?","max_length":40,"pattern":"^[^\u0060]*$","format":"email"},"optional_birthday":"date?","optional_patience":{"type":"duration?","max":"1h0m0s"},"optional_cents":"int64?"}},"Shade":{"enum":["light","DARK"]},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
 })
 
 // HostSeenType describes host.seen to the runtime.
-var HostSeenType = runtime.Define(runtime.Spec[HostSeen]{
-	Name: "host.seen",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var HostSeenType = runtime.Describe[HostSeen](&runtime.Description{
+	Name:   "host.seen",
+	Shared: &catalogueSettings,
 	Shape:  "4bcc8eefc418",
 	Schema: `{"event":"host.seen","version":1,"payload":{"host":"Host","others":"[]Host","maybe":"Host?","by_name":"map[string]Host"},"types":{"Host":{"custom":"string"}}}`,
 })
 
 // HostileTextType describes hostile.text to the runtime.
-var HostileTextType = runtime.Define(runtime.Spec[HostileText]{
-	Name: "hostile.text",
-	Doc:  "*/ func init() { panic(1) } /*\n//go:build ignore\n//nolint\n+build ignore\n`backticks` ``and'' \"quotes\" %s %!d(MISSING)\n/* open\n// Code generated by someone else. DO NOT EDIT.\n\u202eright to left\u202c \a \ufeff \u2028 end\n# heading\npackage evil\n\n\tindented {",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p HostileText) string { return p.Text },
+var HostileTextType = runtime.Describe[HostileText](&runtime.Description{
+	Name:        "hostile.text",
+	Doc:         "*/ func init() { panic(1) } /*\n//go:build ignore\n//nolint\n+build ignore\n`backticks` ``and'' \"quotes\" %s %!d(MISSING)\n/* open\n// Code generated by someone else. DO NOT EDIT.\n\u202eright to left\u202c \a \ufeff \u2028 end\n# heading\npackage evil\n\n\tindented {",
+	Shared:      &catalogueSettings,
+	PartitionBy: "Text",
 	Shape:       "dd9bc32934f2",
 	Schema:      `{"event":"hostile.text","version":1,"partition_by":"text","payload":{"text":"string"}}`,
-	Subscriptions: []runtime.DeclaredSubscription{
+	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnHostileTextRead,
-			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-				Timeout:    31 * time.Second,
-				SlowAfter:  10 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
+			Own: runtime.Override{
+				Timeout: new(31 * time.Second),
 			},
 		},
 	},
 })
 
 // PartitionByBoolType describes partition.by.bool to the runtime.
-var PartitionByBoolType = runtime.Define(runtime.Spec[PartitionByBool]{
-	Name: "partition.by.bool",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p PartitionByBool) string { return strconv.FormatBool(p.Key) },
+var PartitionByBoolType = runtime.Describe[PartitionByBool](&runtime.Description{
+	Name:        "partition.by.bool",
+	Shared:      &catalogueSettings,
+	PartitionBy: "Key",
 	Shape:       "014d54d6ef34",
 	Schema:      `{"event":"partition.by.bool","version":1,"partition_by":"key","payload":{"key":"bool"}}`,
 })
 
 // PartitionByIntType describes partition.by.int to the runtime.
-var PartitionByIntType = runtime.Define(runtime.Spec[PartitionByInt]{
-	Name: "partition.by.int",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p PartitionByInt) string { return strconv.Itoa(p.Key) },
+var PartitionByIntType = runtime.Describe[PartitionByInt](&runtime.Description{
+	Name:        "partition.by.int",
+	Shared:      &catalogueSettings,
+	PartitionBy: "Key",
 	Shape:       "7a91ec7649cd",
 	Schema:      `{"event":"partition.by.int","version":1,"partition_by":"key","payload":{"key":"int"}}`,
 })
 
 // PartitionByInt32Type describes partition.by.int32 to the runtime.
-var PartitionByInt32Type = runtime.Define(runtime.Spec[PartitionByInt32]{
-	Name: "partition.by.int32",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p PartitionByInt32) string { return strconv.Itoa(int(p.Key)) },
+var PartitionByInt32Type = runtime.Describe[PartitionByInt32](&runtime.Description{
+	Name:        "partition.by.int32",
+	Shared:      &catalogueSettings,
+	PartitionBy: "Key",
 	Shape:       "30df15f3a666",
 	Schema:      `{"event":"partition.by.int32","version":1,"partition_by":"key","payload":{"key":"int32"}}`,
 })
 
 // PartitionByUint64Type describes partition.by.uint64 to the runtime.
-var PartitionByUint64Type = runtime.Define(runtime.Spec[PartitionByUint64]{
-	Name: "partition.by.uint64",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p PartitionByUint64) string { return strconv.FormatUint(p.Key, 10) },
+var PartitionByUint64Type = runtime.Describe[PartitionByUint64](&runtime.Description{
+	Name:        "partition.by.uint64",
+	Shared:      &catalogueSettings,
+	PartitionBy: "Key",
 	Shape:       "d8ba8318d5d4",
 	Schema:      `{"event":"partition.by.uint64","version":1,"partition_by":"key","payload":{"key":"uint64"}}`,
 })
 
 // PartitionByLevelType describes partition.by.level to the runtime.
-var PartitionByLevelType = runtime.Define(runtime.Spec[PartitionByLevel]{
-	Name: "partition.by.level",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p PartitionByLevel) string { return strconv.Itoa(int(p.Key)) },
+var PartitionByLevelType = runtime.Describe[PartitionByLevel](&runtime.Description{
+	Name:        "partition.by.level",
+	Shared:      &catalogueSettings,
+	PartitionBy: "Key",
 	Shape:       "8b58f37dd5f0",
 	Schema:      `{"event":"partition.by.level","version":1,"partition_by":"key","payload":{"key":"Level"},"types":{"Level":{"numbers":{"low":1,"normal":5,"high":-9}}}}`,
 })
 
 // PartitionByEnumType describes partition.by.enum to the runtime.
-var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
-	Name: "partition.by.enum",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
-	PartitionBy: func(p PartitionByEnum) string { return string(p.Key) },
+var PartitionByEnumType = runtime.Describe[PartitionByEnum](&runtime.Description{
+	Name:        "partition.by.enum",
+	Shared:      &catalogueSettings,
+	PartitionBy: "Key",
 	Shape:       "8a91678f08a4",
 	Schema:      `{"event":"partition.by.enum","version":1,"partition_by":"key","payload":{"key":"Color"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]}}}`,
 })
@@ -361,16 +269,10 @@ var PartitionByEnumType = runtime.Define(runtime.Spec[PartitionByEnum]{
 //
 //	func UpcastShapeChangedV1(old ShapeChangedV1) (ShapeChangedV2, error)
 //	func UpcastShapeChangedV2(old ShapeChangedV2) (ShapeChanged, error)
-var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
-	Name: "shape.changed",
-	Doc:  "Something whose shape has changed twice.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var ShapeChangedType = runtime.Describe[ShapeChanged](&runtime.Description{
+	Name:    "shape.changed",
+	Doc:     "Something whose shape has changed twice.",
+	Shared:  &catalogueSettings,
 	Version: 3,
 	Upcasts: []runtime.Upcast{
 		runtime.UpcastFrom[ShapeChangedV1, ShapeChangedV2](1, UpcastShapeChangedV1),
@@ -379,30 +281,18 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 	Aliases: []string{"shape.moved", "geometry.changed"},
 	Shape:   "26d6c6e962cc",
 	Schema:  `{"event":"shape.changed","version":3,"payload":{"corners":"[]Point","label":"string?"},"history":{"1":{"x":"float64","y":"float64"},"2":{"corner":{"type":"{}","fields":{"x":"float64","y":"float64"}},"label":"string"}},"types":{"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
-	Subscriptions: []runtime.DeclaredSubscription{
+	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnShapeChangedDraw,
-			Settings: runtime.Settings{
-				Retry:       retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-				Timeout:     30 * time.Second,
-				SlowAfter:   10 * time.Second,
-				MaxSnoozes:  10000,
-				Breaker:     breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-				StrictOrder: true,
+			Own: runtime.Override{
+				StrictOrder: new(true),
 			},
 			Aliases:      []string{"paint"},
 			Group:        "drawing",
 			GroupAliases: []string{"painting"},
 		},
 		{
-			Name: OnShapeChangedFrame,
-			Settings: runtime.Settings{
-				Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-				Timeout:    30 * time.Second,
-				SlowAfter:  10 * time.Second,
-				MaxSnoozes: 10000,
-				Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-			},
+			Name:         OnShapeChangedFrame,
 			Group:        "drawing",
 			GroupAliases: []string{"painting"},
 		},
@@ -410,72 +300,42 @@ var ShapeChangedType = runtime.Define(runtime.Spec[ShapeChanged]{
 })
 
 // AnsweredPlainlyType describes answered.plainly to the runtime.
-var AnsweredPlainlyType = runtime.Define(runtime.Spec[AnsweredPlainly]{
-	Name: "answered.plainly",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var AnsweredPlainlyType = runtime.Describe[AnsweredPlainly](&runtime.Description{
+	Name:   "answered.plainly",
+	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.plainly","version":1,"payload":{}}`,
 })
 
 // AnsweredWithAListType describes answered.with_a_list to the runtime.
-var AnsweredWithAListType = runtime.Define(runtime.Spec[AnsweredWithAList]{
-	Name: "answered.with_a_list",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var AnsweredWithAListType = runtime.Describe[AnsweredWithAList](&runtime.Description{
+	Name:   "answered.with_a_list",
+	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.with_a_list","version":1,"payload":{}}`,
 })
 
 // AnsweredWithAUnionType describes answered.with_a_union to the runtime.
-var AnsweredWithAUnionType = runtime.Define(runtime.Spec[AnsweredWithAUnion]{
-	Name: "answered.with_a_union",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var AnsweredWithAUnionType = runtime.Describe[AnsweredWithAUnion](&runtime.Description{
+	Name:   "answered.with_a_union",
+	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.with_a_union","version":1,"payload":{}}`,
 })
 
 // AnsweredWithMuchType describes answered.with_much to the runtime.
-var AnsweredWithMuchType = runtime.Define(runtime.Spec[AnsweredWithMuch]{
-	Name: "answered.with_much",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var AnsweredWithMuchType = runtime.Describe[AnsweredWithMuch](&runtime.Description{
+	Name:   "answered.with_much",
+	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.with_much","version":1,"payload":{}}`,
 })
 
 // ReportRequestedType describes report.requested to the runtime.
-var ReportRequestedType = runtime.Define(runtime.Spec[ReportRequested]{
-	Name: "report.requested",
-	Doc:  "Something that only schedules publish.",
-	Settings: runtime.Settings{
-		Retry:      retry.Policy{MaxAttempts: 4, Backoff: retry.Exponential, BaseDelay: time.Second, MaxDelay: 30 * time.Second, Multiplier: 2, Jitter: 0.1},
-		Timeout:    30 * time.Second,
-		SlowAfter:  10 * time.Second,
-		MaxSnoozes: 10000,
-		Breaker:    breaker.Policy{Threshold: 0.5, MinSamples: 4, Window: time.Minute, OpenFor: 30 * time.Second},
-	},
+var ReportRequestedType = runtime.Describe[ReportRequested](&runtime.Description{
+	Name:   "report.requested",
+	Doc:    "Something that only schedules publish.",
+	Shared: &catalogueSettings,
 	Shape:  "bc6fd12240c3",
 	Schema: `{"event":"report.requested","version":1,"payload":{"kind":"string","pages":{"type":"int","default":10},"note":"string?"}}`,
 	Schedules: []runtime.Schedule{
@@ -503,28 +363,28 @@ var ReportRequestedType = runtime.Define(runtime.Spec[ReportRequested]{
 
 // Catalogue holds every event type of features.yaml.
 var Catalogue = runtime.NewCatalogue(
-	PingType,
-	OrderPlacedType,
-	OrderMovedType,
-	OrderLineAddedType,
-	OrderLineRemovedType,
-	OrderSettledType,
-	OrderComputedType,
-	OrderLimitedType,
-	HostSeenType,
-	HostileTextType,
-	PartitionByBoolType,
-	PartitionByIntType,
-	PartitionByInt32Type,
-	PartitionByUint64Type,
-	PartitionByLevelType,
-	PartitionByEnumType,
-	ShapeChangedType,
-	AnsweredPlainlyType,
-	AnsweredWithAListType,
-	AnsweredWithAUnionType,
-	AnsweredWithMuchType,
-	ReportRequestedType,
+	PingType.Any(),
+	OrderPlacedType.Any(),
+	OrderMovedType.Any(),
+	OrderLineAddedType.Any(),
+	OrderLineRemovedType.Any(),
+	OrderSettledType.Any(),
+	OrderComputedType.Any(),
+	OrderLimitedType.Any(),
+	HostSeenType.Any(),
+	HostileTextType.Any(),
+	PartitionByBoolType.Any(),
+	PartitionByIntType.Any(),
+	PartitionByInt32Type.Any(),
+	PartitionByUint64Type.Any(),
+	PartitionByLevelType.Any(),
+	PartitionByEnumType.Any(),
+	ShapeChangedType.Any(),
+	AnsweredPlainlyType.Any(),
+	AnsweredWithAListType.Any(),
+	AnsweredWithAUnionType.Any(),
+	AnsweredWithMuchType.Any(),
+	ReportRequestedType.Any(),
 ).WithLimits(
 	runtime.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3, Hold: runtime.HoldEvent, Wait: 30 * time.Second, Lax: true},
 	runtime.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute, Burst: 10},
@@ -533,28 +393,22 @@ var Catalogue = runtime.NewCatalogue(
 	runtime.PatternSubscription{
 		Name:     OnKeepEverything,
 		Patterns: []string{"*"},
-		Override: func(s *runtime.Settings) {
-			s.Timeout = time.Minute
-			s.OverrideErrors([]runtime.ErrorRule{
-				{Class: ErrorOutOfStock, Permanent: true},
-			}...)
+		Own: runtime.Override{
+			Timeout: new(time.Minute),
+			Errors: []runtime.ErrorRule{
+				{Class: "out_of_stock", Permanent: true},
+			},
 		},
 	},
 	runtime.PatternSubscription{
 		Name:     OnShapes,
 		Patterns: []string{"shape.*", "hostile.*"},
-		Override: func(s *runtime.Settings) {
-			s.Retry.MaxAttempts = 9
-			s.Retry.Backoff = retry.Linear
-			s.Retry.BaseDelay = 2 * time.Second
-			s.Retry.MaxDelay = time.Minute
-			s.Retry.Multiplier = 3
-			s.Retry.Jitter = 0
-			s.SlowAfter = 0
-			s.SlowEventAfter = runtime.Forever
-			s.Breaker.Off = false
-			s.Breaker.OpenFor = time.Minute
-			s.Redrive = runtime.Redrive{Reasons: []string{"crash"}, Every: time.Hour, Max: 3}
+		Own: runtime.Override{
+			Retry:          []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(2 * time.Second), retry.MaxDelay(time.Minute), retry.Multiplier(3), retry.Jitter(0)},
+			SlowAfter:      new(time.Duration(0)),
+			SlowEventAfter: new(runtime.Forever),
+			Breaker:        []breaker.Option{breaker.On(), breaker.OpenFor(time.Minute)},
+			Redrive:        runtime.RedriveOverride{Off: new(false), Reasons: []string{"crash"}},
 		},
 		Aliases:      []string{"shape-watcher"},
 		Group:        "drawing",
@@ -563,11 +417,11 @@ var Catalogue = runtime.NewCatalogue(
 	runtime.PatternSubscription{
 		Name:     OnOrderLines,
 		Patterns: []string{"order.line.*"},
-		Override: func(s *runtime.Settings) {
-			s.Concurrency = 4
-			s.StrictOrder = true
-			s.Limits = nil
-			s.Redrive = runtime.Redrive{}
+		Own: runtime.Override{
+			Concurrency: new(4),
+			StrictOrder: new(true),
+			Limits:      []runtime.LimitUse{},
+			Redrive:     runtime.RedriveOverride{Off: new(true)},
 		},
 	},
 )

@@ -5,10 +5,7 @@ package features
 import "github.com/busgen/busgen/runtime"
 
 // SubscribePing calls handler for every ping, as the subscription called name.
-// See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// [PingType] has its settings. See [runtime.Subscribe].
 func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
@@ -44,27 +41,12 @@ const (
 	// Takes the money.
 	//
 	// Twice, if it must.
-	//
-	// An attempt may take 1m. An event that fails is tried up to 2 times in all,
-	// 1.5s apart (give or take 50 %), and then kept as a dead letter. One that is
-	// not handled within 30d is a dead letter too. An attempt waits for its turn in
-	// limit both. If the error is http_503: tried up to 21 times in all, 1.5s, 3s,
-	// 4.5s, 6s, 7.5s and so on up to 30s apart (give or take 25 %).
 	OnOrderPlacedChargeCardV2 string = "charge_card.v2"
 )
 
 // SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 250ms. An event that fails is tried up to 10 times in
-// all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 13.5s apart, and then kept as a
-// dead letter. One that is not handled within 30d is a dead letter too. An
-// attempt waits for its turn in limits bank and mail.gtin by order_id. It is
-// not tried again if the error is card_declined. If the error is http_503:
-// tried up to 21 times in all, 1.5s, 3s, 4.5s, 6s, 7.5s and so on up to 30s
-// apart (give or take 25 %). Dead letters whose reason is timeout are redriven
-// after 1h30m, up to 5 times. It goes ahead of events of normal priority. Its
-// partition key is order_id.
+// subscription called name. [OrderPlacedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
@@ -89,10 +71,7 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 }
 
 // SubscribeOrderMoved calls handler for every order.moved, as the subscription
-// called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 6 times in all,
-// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+// called name. [OrderMovedType] has its settings. See [runtime.Subscribe].
 func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
 }
@@ -117,11 +96,8 @@ func SubscribeOrderMovedDead(bus *runtime.Bus, name string, handler runtime.Hand
 }
 
 // SubscribeOrderLineAdded calls handler for every order.line.added, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 1h30m. An event that fails is not tried again but kept as
-// a dead letter. It waits behind events of normal priority. Its partition key
-// is line.
+// subscription called name. [OrderLineAddedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
 }
@@ -148,13 +124,8 @@ func SubscribeOrderLineAddedDead(bus *runtime.Bus, name string, handler runtime.
 }
 
 // SubscribeOrderLineRemoved calls handler for every order.line.removed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 1h30m. An event that fails is tried up to 6 times in all,
-// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter. An attempt
-// waits for its turn in limits both by counter.count, bank by counter.seen and
-// mail.gtin by weekday. If the error is out_of_stock: tried up to 6 times in
-// all, 1h apart.
+// subscription called name. [OrderLineRemovedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
 }
@@ -181,10 +152,7 @@ func SubscribeOrderLineRemovedDead(bus *runtime.Bus, name string, handler runtim
 }
 
 // SubscribeOrderSettled calls handler for every order.paid, as the subscription
-// called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 6 times in all,
-// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+// called name. [OrderSettledType] has its settings. See [runtime.Subscribe].
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -217,10 +185,8 @@ func SubscribeOrderSettledDead(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeOrderComputed calls handler for every order.computed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 6 times in all,
-// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+// subscription called name. [OrderComputedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
 }
@@ -247,10 +213,8 @@ func SubscribeOrderComputedDead(bus *runtime.Bus, name string, handler runtime.H
 }
 
 // SubscribeOrderLimited calls handler for every order.limited, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 6 times in all,
-// 1.5s, 3s, 4.5s, 6s and 7.5s apart, and then kept as a dead letter.
+// subscription called name. [OrderLimitedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
 }
@@ -276,10 +240,7 @@ func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeHostSeen calls handler for every host.seen, as the subscription
-// called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// called name. [HostSeenType] has its settings. See [runtime.Subscribe].
 func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
 }
@@ -310,18 +271,12 @@ const (
 	// OnHostileTextRead is the subscription read of hostile.text.
 	//
 	// */ = 1 /* //go:build ignore )
-	//
-	// An attempt may take 31s. An event that fails is tried up to 4 times in all,
-	// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
 	OnHostileTextRead string = "read"
 )
 
 // SubscribeHostileText calls handler for every hostile.text, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
-// partition key is text.
+// subscription called name. [HostileTextType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
 }
@@ -346,11 +301,8 @@ func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Han
 }
 
 // SubscribePartitionByBool calls handler for every partition.by.bool, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
-// partition key is key.
+// subscription called name. [PartitionByBoolType] has its settings. See
+// [runtime.Subscribe].
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
 }
@@ -377,11 +329,8 @@ func SubscribePartitionByBoolDead(bus *runtime.Bus, name string, handler runtime
 }
 
 // SubscribePartitionByInt calls handler for every partition.by.int, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
-// partition key is key.
+// subscription called name. [PartitionByIntType] has its settings. See
+// [runtime.Subscribe].
 func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
 }
@@ -408,11 +357,8 @@ func SubscribePartitionByIntDead(bus *runtime.Bus, name string, handler runtime.
 }
 
 // SubscribePartitionByInt32 calls handler for every partition.by.int32, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
-// partition key is key.
+// subscription called name. [PartitionByInt32Type] has its settings. See
+// [runtime.Subscribe].
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByInt32Type, name, handler, opts...)
 }
@@ -439,11 +385,8 @@ func SubscribePartitionByInt32Dead(bus *runtime.Bus, name string, handler runtim
 }
 
 // SubscribePartitionByUint64 calls handler for every partition.by.uint64, as
-// the subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
-// partition key is key.
+// the subscription called name. [PartitionByUint64Type] has its settings. See
+// [runtime.Subscribe].
 func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByUint64Type, name, handler, opts...)
 }
@@ -470,11 +413,8 @@ func SubscribePartitionByUint64Dead(bus *runtime.Bus, name string, handler runti
 }
 
 // SubscribePartitionByLevel calls handler for every partition.by.level, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
-// partition key is key.
+// subscription called name. [PartitionByLevelType] has its settings. See
+// [runtime.Subscribe].
 func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByLevelType, name, handler, opts...)
 }
@@ -501,11 +441,8 @@ func SubscribePartitionByLevelDead(bus *runtime.Bus, name string, handler runtim
 }
 
 // SubscribePartitionByEnum calls handler for every partition.by.enum, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter. Its
-// partition key is key.
+// subscription called name. [PartitionByEnumType] has its settings. See
+// [runtime.Subscribe].
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
 }
@@ -549,10 +486,8 @@ const (
 )
 
 // SubscribeShapeChanged calls handler for every shape.changed, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// subscription called name. [ShapeChangedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
 }
@@ -578,10 +513,8 @@ func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Ha
 }
 
 // SubscribeAnsweredPlainly calls handler for every answered.plainly, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// subscription called name. [AnsweredPlainlyType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredPlainlyType, name, handler, opts...)
 }
@@ -608,10 +541,8 @@ func SubscribeAnsweredPlainlyDead(bus *runtime.Bus, name string, handler runtime
 }
 
 // SubscribeAnsweredWithAList calls handler for every answered.with_a_list, as
-// the subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// the subscription called name. [AnsweredWithAListType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithAListType, name, handler, opts...)
 }
@@ -638,10 +569,8 @@ func SubscribeAnsweredWithAListDead(bus *runtime.Bus, name string, handler runti
 }
 
 // SubscribeAnsweredWithAUnion calls handler for every answered.with_a_union, as
-// the subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// the subscription called name. [AnsweredWithAUnionType] has its settings. See
+// [runtime.Subscribe].
 //
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -676,10 +605,8 @@ func SubscribeAnsweredWithAUnionDead(bus *runtime.Bus, name string, handler runt
 }
 
 // SubscribeAnsweredWithMuch calls handler for every answered.with_much, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// subscription called name. [AnsweredWithMuchType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithMuchType, name, handler, opts...)
 }
@@ -706,10 +633,8 @@ func SubscribeAnsweredWithMuchDead(bus *runtime.Bus, name string, handler runtim
 }
 
 // SubscribeReportRequested calls handler for every report.requested, as the
-// subscription called name. See [runtime.Subscribe].
-//
-// An attempt may take 30s. An event that fails is tried up to 4 times in all,
-// 1s, 2s and 4s apart (give or take 10 %), and then kept as a dead letter.
+// subscription called name. [ReportRequestedType] has its settings. See
+// [runtime.Subscribe].
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
 }

@@ -1,0 +1,64 @@
+package runtime
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+type keyed1 struct {
+	keyedPart
+	Text   string
+	Flag   bool
+	N      int
+	N32    int32
+	Big    int64
+	Size   uint64
+	ID     uuid.UUID
+	Level  keyLevel
+	Name   keyName
+	Order  keyID
+	Deeper struct{ Part keyedPart }
+	Lines  []string
+}
+
+type (
+	keyedPart struct{ Code string }
+	keyLevel  int
+	keyName   string
+	keyID     uuid.UUID
+)
+
+func TestKeysAreTexts(t *testing.T) {
+	id := uuid.MustParse("018f4f2e-0000-7000-8000-000000000001")
+	p := keyed1{keyedPart{"c"}, "a", true, -1, -2, -3, 4, id, 7, "n", keyID(id), struct{ Part keyedPart }{keyedPart{"d"}}, nil}
+	for path, want := range map[string]string{
+		"Text": "a", "Flag": "true", "N": "-1", "N32": "-2", "Big": "-3", "Size": "4", "ID": id.String(), "Level": "7", "Name": "n",
+		"Order": id.String(), "Deeper.Part.Code": "d", "Code": "c",
+	} {
+		if got := keyOfField(reflect.TypeFor[keyed1](), path)(&p); got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+	if keyOfField(reflect.TypeFor[keyed1](), "") != nil {
+		t.Error("no field has a key")
+	}
+	for _, path := range []string{"Lines", "Deeper", "None", "Text.Code"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s is accepted", path)
+				}
+			}()
+			keyOfField(reflect.TypeFor[keyed1](), path)
+		}()
+	}
+}
+
+func TestReadingAKeyAllocatesNothingButItsText(t *testing.T) {
+	key, p := keyOfField(reflect.TypeFor[keyed1](), "Text"), &keyed1{Text: "a"}
+	if n := testing.AllocsPerRun(100, func() { key(p) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
