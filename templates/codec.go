@@ -139,20 +139,24 @@ func readEnum(t *catalog.Type) *jen.Statement {
 //	w.Key("<field>")
 //	<write of p.<Field>>
 //
-// or for an optional field:
+// or for an optional field, and with the else for a nullable one:
 //
-//	if p.<Field> != nil { … }
+//	if p.<Field> != nil { … } else { w.Null() }
 func writeField(receiver string, f *catalog.Field) []jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	value := field
-	if f.Type.Optional && !hasNil(f.Type) && !hasJSONMethods(f.Type) {
+	if f.Type.MayBeNil() && !hasNil(f.Type) && !hasJSONMethods(f.Type) {
 		value = jen.Op("*").Add(field)
 	}
-	written := []jen.Code{jen.Id("w").Dot("Key").Call(wireKey(f.Name.V)), writeValue(f.Type, value)}
-	if !f.Type.Optional {
-		return written
+	key, write := jen.Id("w").Dot("Key").Call(wireKey(f.Name.V)), writeValue(f.Type, value)
+	there := jen.If(field.Clone().Op("!=").Nil())
+	switch {
+	case f.Type.Optional:
+		return []jen.Code{there.Block(key, write)}
+	case f.Type.Nullable && !hasNil(f.Type): // of others, nil is null anyway
+		return []jen.Code{key, there.Block(write).Else().Block(jen.Id("w").Dot("Null").Call())}
 	}
-	return []jen.Code{jen.If(field.Clone().Op("!=").Nil()).Block(written...)}
+	return []jen.Code{key, write}
 }
 
 // wireKey emits a JSON name as encoding/json writes it between the quotes: with escapes for <, > and &.
@@ -176,7 +180,7 @@ func wireKey(name string) *jen.Statement {
 func readField(receiver string, f *catalog.Field) jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	read := readInto(f.Type, field)
-	if f.Type.Optional && !hasNil(f.Type) {
+	if f.Type.MayBeNil() && !hasNil(f.Type) {
 		read = field.Clone().Op("=").Add(inWire("ReadOptional")).Call(jen.Id("r"), readFunc(f.Type))
 	}
 	found := jen.Id("r").Dot("Key").Call(wireKey(f.Name.V))

@@ -14,7 +14,7 @@ import (
 func isOlder(f *catalog.Field) bool { return f.Was != nil || hasStandIn(f) }
 
 // hasStandIn reports whether a missing field is decoded as its default.
-func hasStandIn(f *catalog.Field) bool { return f.Default.Written() && !f.Type.Optional }
+func hasStandIn(f *catalog.Field) bool { return f.Default.Written() && !f.Type.MayBeNil() }
 
 // hasOlder reports whether isOlder is true for a field of the struct.
 func (s shape) hasOlder() bool {

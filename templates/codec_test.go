@@ -131,6 +131,7 @@ func TestEveryTypeHasAWayToWriteAndReadIt(t *testing.T) {
 			item.ReadJSON(r)
 			return item
 		})`},
+		{"a nullable text", `string|null`, `w.String(*p.F)`, `p.F = wire.ReadOptional(r, r.String)`},
 		{"a map", `map[string]float64`, `wire.WriteMap(w, p.F, w.Float64)`, `p.F = wire.ReadMap(r, r.Float64)`},
 		{"lists of lists", `"[][]int"`, `wire.WriteList(w, p.F, func(item []int) { wire.WriteList(w, item, w.Int) })`,
 			`p.F = wire.ReadList(r, func() []int { return wire.ReadList(r, r.Int) })`},
@@ -149,6 +150,9 @@ events:
 `)
 			f := c.Events[0].Fields[0]
 			write := "w.Key(\"f\")\n\t" + test.write
+			if f.Type.Nullable {
+				write = "w.Key(\"f\")\n\tif p.F != nil {\n\t\t" + test.write + "\n\t} else {\n\t\tw.Null()\n\t}"
+			}
 			if f.Type.Optional {
 				write = "if p.F != nil {\n\t\tw.Key(\"f\")\n\t\t" + test.write + "\n\t}"
 			}

@@ -26,7 +26,7 @@ func asItStands(t *catalog.TypeRef) bool {
 
 // needsAddress reports whether encoding/json may have to call methods with pointer
 // receivers of t, and t is not addressable anyway as items of lists and pointers are.
-func needsAddress(t *catalog.TypeRef) bool { return isCustom(t) && !t.Optional }
+func needsAddress(t *catalog.TypeRef) bool { return isCustom(t) && !t.MayBeNil() }
 
 // marshalAddressed emits
 //

@@ -79,20 +79,19 @@ func descend() []jen.Code {
 	return []jen.Code{jen.Id("d").Dot("MustEnter").Call(), jen.Defer().Id("d").Dot("Leave").Call()}
 }
 
-// cloneField emits the copy of a field, for an optional one as one of
+// cloneField emits the copy of a field, for one that is a pointer as one of
 //
 //	deep.Pointer(<value>)
 //	deep.PointerFunc(<value>, <clone function>)
 func cloneField(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statement {
-	if !t.Optional || hasNil(t) {
+	if !t.MayBeNil() || hasNil(t) {
 		return clone(t, value, within)
 	}
-	bare := *t
-	bare.Optional = false
-	if !needsClone(&bare) {
+	bare := t.Bare()
+	if !needsClone(bare) {
 		return inDeep("Pointer").Call(value)
 	}
-	return inDeep("PointerFunc").Call(value, cloneFunc(&bare, within))
+	return inDeep("PointerFunc").Call(value, cloneFunc(bare, within))
 }
 
 // clone emits one of
@@ -221,20 +220,19 @@ func equalStruct(s shape) *jen.Statement {
 		Add(method("equal", descentParam())).Block(append(descend(), jen.Return(result))...)
 }
 
-// equalField emits the comparison of a field, for an optional one as one of
+// equalField emits the comparison of a field, for one that is a pointer as one of
 //
 //	deep.EqualPointers(<a>, <b>)
 //	deep.EqualPointersFunc(<a>, <b>, <comparison function>)
 func equalField(t *catalog.TypeRef, a, b *jen.Statement, within bool) *jen.Statement {
-	if !t.Optional || hasNil(t) {
+	if !t.MayBeNil() || hasNil(t) {
 		return equal(t, a, b, within)
 	}
-	bare := *t
-	bare.Optional = false
-	if isComparable(&bare) {
+	bare := t.Bare()
+	if isComparable(bare) {
 		return inDeep("EqualPointers").Call(a, b)
 	}
-	return inDeep("EqualPointersFunc").Call(a, b, equalFunc(&bare, within))
+	return inDeep("EqualPointersFunc").Call(a, b, equalFunc(bare, within))
 }
 
 // equal emits one of

@@ -8,17 +8,17 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// goType returns the Go type of a field. An optional field is a pointer where
+// goType returns the Go type of a field. An optional or nullable field is a pointer where
 // its type has no nil of its own.
 func goType(t *catalog.TypeRef) *jen.Statement {
-	if t.Optional && !hasNil(t) {
+	if t.MayBeNil() && !hasNil(t) {
 		return jen.Op("*").Add(bareType(t))
 	}
 	return bareType(t)
 }
 
-// hasNil reports whether the Go type has a nil of its own, so that an optional field
-// needs no pointer.
+// hasNil reports whether the Go type has a nil of its own, so that a field that may
+// have no value needs no pointer.
 func hasNil(t *catalog.TypeRef) bool {
 	switch t.Kind {
 	case catalog.Bytes, catalog.JSON, catalog.List, catalog.Map:

@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// defaults emits, for each optional field with a default,
+// defaults emits, for each optional or nullable field with a default,
 //
 //	// <Field>OrDefault returns <Field>, or <default> if it is absent.
 //	func (<p> <Type>) <Field>OrDefault() <type> {
@@ -26,7 +26,7 @@ func defaults(s shape) []jen.Code {
 			continue
 		}
 		field := jen.Id(s.receiver).Dot(f.GoName)
-		methods = append(methods, comment(catalog.DefaultName(f)+" returns "+f.GoName+", or "+oneLine(string(f.Default.V))+" if it is absent.", deprecated(f.Deprecated)).
+		methods = append(methods, comment(catalog.DefaultName(f)+" returns "+f.GoName+", or "+oneLine(string(f.Default.V))+" if it is "+without(f.Type)+".", deprecated(f.Deprecated)).
 			Func().Params(jen.Id(s.receiver).Id(s.goName)).Id(catalog.DefaultName(f)).Params().Add(bareType(f.Type)).Block(
 			jen.If(field.Clone().Op("==").Nil()).Block(jen.Return(constant(f.Type, f.Default.V))),
 			jen.Return(jen.Op("*").Add(field)),
@@ -70,4 +70,12 @@ func byteList(text string) []jen.Code {
 		bytes = append(bytes, jen.Lit(int(b)))
 	}
 	return bytes
+}
+
+// without is the word for a field without a value.
+func without(t *catalog.TypeRef) string {
+	if t.Nullable {
+		return "null"
+	}
+	return "absent"
 }

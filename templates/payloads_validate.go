@@ -72,7 +72,7 @@ func checkable(t *catalog.TypeRef, c catalog.Constraints) bool {
 	return false
 }
 
-// checkField emits the checks of one field, for an optional scalar as
+// checkField emits the checks of one field, for an optional or nullable scalar as
 //
 //	if <p>.<Field> != nil {
 //		<checks of *<p>.<Field>>
@@ -81,7 +81,7 @@ func checkField(s shape, f *catalog.Field) []jen.Code {
 	field := jen.Id(s.receiver).Dot(f.GoName)
 	at := place{depth: 0, path: jen.Lit(f.Name.V), within: s.recursive, patterns: patternsName(s), field: f}
 	value, named := field, field
-	if f.Type.Optional && !hasNil(f.Type) {
+	if f.Type.MayBeNil() && !hasNil(f.Type) {
 		value = jen.Op("*").Add(field)
 		if named = value; hasValidate(f.Type) {
 			named = field // methods are called through the pointer
@@ -92,7 +92,7 @@ func checkField(s shape, f *catalog.Field) []jen.Code {
 		checks = append(checks, check(f.Type, f.Constraints, named, at))
 	}
 	constraints := checkConstraints(f.Type, f.Constraints, value, at)
-	if !f.Type.Optional {
+	if !f.Type.MayBeNil() {
 		return append(checks, constraints...)
 	}
 	present := func(checks []jen.Code) []jen.Code {

@@ -75,7 +75,7 @@ func (c *comparison) defaults(p part, old, now *catalog.Field) {
 	at := placeOr(now.Default.Pos, now.Name.Pos)
 	r := draft{rule: defaultChanged, severity: diag.Note, direction: diag.Backward, at: at, was: placeOr(old.Default.Pos, old.Name.Pos), subject: c.current.Name.V,
 		key: p.key, message: fmt.Sprintf("the default of %s is %s and was %s", p.what, orNothing(is), orNothing(was))}
-	if !old.Type.Optional && !now.Type.Optional && !now.Default.Written() {
+	if !old.Type.MayBeNil() && !now.Type.MayBeNil() && !now.Default.Written() {
 		r.severity, r.effect, r.hint, r.versioned, r.ofType = diag.Warning, zeroValue, "keep it", true, p.ofType
 	}
 	c.report(r)

@@ -146,7 +146,7 @@ func (f *fieldComparison) added(now *catalog.Field) {
 			hint:    f.renameHint(open[0], now)}, namesOf(open, ",")+"->"+now.Name.V)
 		return
 	}
-	if f.direction&diag.Backward != 0 && !now.Type.Optional && !now.Default.Written() {
+	if f.direction&diag.Backward != 0 && !now.Type.MayBeNil() && !now.Default.Written() {
 		f.report(draft{rule: fieldAdded, direction: diag.Backward, at: now.Name.Pos, effect: zeroValue,
 			message: fmt.Sprintf("field %s of %s is new, and is required", now.Name.V, f.in.what), hint: orDefault("make it optional", now)}, now.Name.V)
 	}
@@ -190,7 +190,7 @@ func orDefault(hint string, f *catalog.Field) string {
 	return hint
 }
 
-// gone reports a field that new events no longer have. For an optional field this is only a note.
+// gone reports a field that new events no longer have. For a field that may have no value this is only a note.
 func (f *fieldComparison) gone(old *catalog.Field) {
 	if f.direction&diag.Forward == 0 || f.asked[old] {
 		return
@@ -201,7 +201,7 @@ func (f *fieldComparison) gone(old *catalog.Field) {
 	removed := draft{rule: fieldRemoved, direction: diag.Forward, at: f.at, was: old.Name.Pos, effect: zeroValue,
 		message: fmt.Sprintf("field %s of %s is gone", old.Name.V, f.in.what),
 		hint:    "make it optional first, and remove it when no program needs it any more"}
-	if old.Type.Optional {
+	if old.Type.MayBeNil() {
 		if f.after.reserves[old.Name.V] {
 			return
 		}
@@ -258,10 +258,10 @@ func (c *comparison) field(p part, old, now *catalog.Field, d diag.Direction) {
 		c.report(r)
 	}
 	switch {
-	case old.Type.Optional && !now.Type.Optional && !now.Default.Written() && d&diag.Backward != 0:
-		report(draft{rule: fieldRequired, direction: diag.Backward, effect: zeroValue, message: p.what + " is no longer optional", hint: orDefault("leave it optional", now)})
-	case !old.Type.Optional && now.Type.Optional && d&diag.Forward != 0:
-		report(draft{rule: fieldOptional, direction: diag.Forward, effect: zeroValue, message: p.what + " has become optional",
+	case old.Type.MayBeNil() && !now.Type.MayBeNil() && !now.Default.Written() && d&diag.Backward != 0:
+		report(draft{rule: fieldRequired, direction: diag.Backward, effect: zeroValue, message: p.what + " is no longer " + mark(old), hint: orDefault("leave it "+mark(old), now)})
+	case !old.Type.MayBeNil() && now.Type.MayBeNil() && d&diag.Forward != 0:
+		report(draft{rule: fieldOptional, direction: diag.Forward, effect: zeroValue, message: p.what + " has become " + mark(now),
 			hint: "keep filling it in until no old program is left"})
 	}
 	c.types(p, operand{old.Type, old.Constraints}, operand{now.Type, now.Constraints}, d)
@@ -269,4 +269,12 @@ func (c *comparison) field(p part, old, now *catalog.Field, d diag.Direction) {
 		c.constraints(p, old, now)
 		c.defaults(p, old, now)
 	}
+}
+
+// mark is the word for a field that may have no value.
+func mark(f *catalog.Field) string {
+	if f.Type.Nullable {
+		return "nullable"
+	}
+	return "optional"
 }

@@ -3,7 +3,6 @@ package breaking
 import (
 	"math"
 	"math/big"
-	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
@@ -110,8 +109,8 @@ func (f *fitting) object(t *catalog.Type, fields []*catalog.Field, reader operan
 	}
 	for _, want := range r.Named.Fields {
 		have := writerOf(fields, want)
-		if have == nil || have.Type.Optional {
-			if !want.Type.Optional && !want.Default.Written() {
+		if have == nil || have.Type.MayBeNil() {
+			if !want.Type.MayBeNil() && !want.Default.Written() {
 				worst = max(worst, loose)
 			}
 		}
@@ -255,8 +254,11 @@ func isText(t *catalog.TypeRef) bool {
 	return t.Kind == catalog.Named && t.Named.IsEnum() && !t.Named.Integer
 }
 
-// bare returns the text of a type without the ? of an optional field.
-func bare(t *catalog.TypeRef) string { return strings.TrimSuffix(t.WireText(), "?") }
+// bare returns the text of a type without its mark.
+func bare(t *catalog.TypeRef) string {
+	text, _ := catalog.CutMark(t.WireText())
+	return text
+}
 
 // custom returns the Go type of a custom type, and "" for others.
 func custom(t *catalog.TypeRef) string {

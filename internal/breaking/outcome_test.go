@@ -131,8 +131,12 @@ func drawCatalogue(t *rapid.T) string {
 			return "[]" + text
 		case 1:
 			return "map[string]" + text
-		case 2, 3:
+		case 2:
 			return text + "?"
+		case 3:
+			if text != "json" {
+				return text + "|null"
+			}
 		}
 		return text
 	}
@@ -179,7 +183,9 @@ func (w writer) object(fields []*catalog.Field, depth int, first ...string) stri
 			continue
 		}
 		value := w.value(f.Type, depth)
-		if f.Constraints.Max.Written() {
+		if f.Type.Nullable && (depth > 3 || rapid.Bool().Draw(w.t, "null")) {
+			value = "null"
+		} else if f.Constraints.Max.Written() {
 			value = fmt.Sprint(rapid.IntRange(0, 1000).Draw(w.t, "bounded"))
 		}
 		parts = append(parts, fmt.Sprintf("%q:%s", f.Name.V, value))

@@ -13,7 +13,7 @@ func sameFields(a, b []*catalog.Field, seen map[pair]bool) bool {
 	}
 	for _, f := range a {
 		g := fieldNamed(b, f.Name.V)
-		if g == nil || f.Type.Optional != g.Type.Optional || !sameType(f.Type, g.Type, seen) {
+		if g == nil || f.Type.Optional != g.Type.Optional || f.Type.Nullable != g.Type.Nullable || !sameType(f.Type, g.Type, seen) {
 			return false
 		}
 	}

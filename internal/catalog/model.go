@@ -186,18 +186,18 @@ type Field struct {
 	Sensitive Value[bool]
 	// Personal says that the value is about a person: erasing a person looks for it there, and takes it away.
 	Personal Value[bool]
-	// Default stands in for a field that is absent, in its JSON form. An optional field is absent all the
-	// same, and has a method that returns the default: see [Field.HasDefaultMethod]. A required field of
+	// Default stands in for a field that is absent, in its JSON form. An optional or nullable field has no value all
+	// the same, and has a method that returns the default: see [Field.HasDefaultMethod]. A required field of
 	// a stored event that lacks it, or has null there, is decoded as the default.
 	Default Value[json.RawMessage]
 }
 
 // HasDefaultMethod reports whether generated code has a method that returns the default in place
 // of nil: see [DefaultName].
-func (f *Field) HasDefaultMethod() bool { return f.Default.Written() && f.Type.Optional }
+func (f *Field) HasDefaultMethod() bool { return f.Default.Written() && f.Type.MayBeNil() }
 
 // Constraints narrow down the values of a field. A constraint that is not written does not apply. An optional
-// field may be absent in spite of them.
+// field may be absent in spite of them, and a nullable field may be null.
 type Constraints struct {
 	Min, Max             Value[Bound]   // of a number, a decimal or a duration
 	MinLength, MaxLength Value[int]     // characters of a string, bytes of bytes
@@ -249,16 +249,16 @@ const (
 	Named // Type
 )
 
-// TypeRef is a field's type. `T?` marks a field as optional: it is allowed
-// only at the end, so it is always the whole field that may be absent, never
-// a list's element.
+// TypeRef is a field's type. `T?` marks a field as optional, and `T|null` as nullable. Marks are allowed only at the
+// end, so it is always the whole field that has no value, never a list's element.
 type TypeRef struct {
 	Kind     Kind
 	Elem     *TypeRef // of a List or Map
 	Named    *Type    // of a Named
 	Scalar   *Type    // the named scalar, whose built-in type Kind is; nil for that type itself
-	Optional bool
-	Text     string // as written
+	Optional bool     // the field may be absent
+	Nullable bool     // the field is always there, and may be null; never with Optional
+	Text     string   // as written
 	Pos      diag.Position
 }
 

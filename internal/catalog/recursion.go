@@ -2,11 +2,11 @@ package catalog
 
 import "slices"
 
-// Needs returns the declared type of which every value of f contains one, or nil. Optional fields may be
-// absent; lists and maps may be empty, unless they must have items.
+// Needs returns the declared type of which every value of f contains one, or nil. Optional and nullable fields may
+// have no value; lists and maps may be empty, unless they must have items.
 func (f *Field) Needs() *Type {
 	t, c := f.Type, f.Constraints
-	if t.Optional {
+	if t.MayBeNil() {
 		return nil
 	}
 	for t.IsCollection() {
@@ -149,7 +149,7 @@ func (t *TypeRef) ownTraits() Traits {
 	switch {
 	case t.Kind == Named && t.Named.IsUnion(): // which has a nil of its own
 		return Traits{}
-	case t.Optional, t.Elem != nil, t.Kind == Bytes, t.Kind == JSON:
+	case t.MayBeNil(), t.Elem != nil, t.Kind == Bytes, t.Kind == JSON:
 		return Traits{Shares: true, Incomparable: true}
 	}
 	return Traits{Incomparable: t.Kind == Time}

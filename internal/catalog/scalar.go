@@ -49,9 +49,6 @@ func (t *TypeRef) WireText() string {
 	if bottom.Scalar == nil {
 		return t.Text
 	}
-	text := t.Text[:strings.LastIndexByte(t.Text, ']')+1] + bottom.Scalar.Scalar.Text
-	if t.Optional {
-		text += "?"
-	}
-	return text
+	_, mark := CutMark(t.Text)
+	return t.Text[:strings.LastIndexByte(t.Text, ']')+1] + bottom.Scalar.Scalar.Text + mark
 }

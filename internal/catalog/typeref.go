@@ -11,6 +11,32 @@ var Scalars = map[string]Kind{
 	"bytes": Bytes, "time": Time, "date": Date, "duration": Duration, "uuid": UUID, "decimal": Decimal, "json": JSON,
 }
 
+// Marks at the end of the text of a type.
+const (
+	OptionalMark = "?"     // the field may be absent
+	NullMark     = "|null" // the field is always there, and may be null
+)
+
+// CutMark cuts the mark off the text of a type. There may be none.
+func CutMark(text string) (bare, mark string) {
+	for _, mark := range []string{OptionalMark, NullMark} {
+		if bare, found := strings.CutSuffix(text, mark); found {
+			return bare, mark
+		}
+	}
+	return text, ""
+}
+
+// MayBeNil reports whether a field of type t may have no value: it is nil in Go, and absent or null in JSON.
+func (t *TypeRef) MayBeNil() bool { return t.Optional || t.Nullable }
+
+// Bare returns t for a field that has a value.
+func (t *TypeRef) Bare() *TypeRef {
+	bare := *t
+	bare.Optional, bare.Nullable = false, false
+	return &bare
+}
+
 // InPlace stands in the text of a type for the struct that is written beside it.
 const InPlace = "{}"
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/format"
 	"pgregory.net/rapid"
 )
@@ -239,7 +240,7 @@ func (m *maker) field() any {
 	o := m.noted(object{})
 	if m.depth < 3 && m.seldom() {
 		m.mixing(m.reserving(o)).set("fields", m.fields())
-		bare = m.one("shape", []string{"{}", "[]{}", "map[string]{}", "{}?", "[]{}?"})
+		bare = m.one("shape", []string{"{}", "[]{}", "map[string]{}", "{}?", "[]{}?", "{}|null"})
 	}
 	o.set("type", bare)
 	if m.seldom() {
@@ -265,7 +266,7 @@ func (m *maker) fieldType() string {
 	for range m.upTo(2) {
 		of = m.one("shape", []string{"", "[]", "map[string]"}) + of
 	}
-	return of + m.one("optional", []string{"", "", "?"})
+	return of + m.one("mark", []string{"", "", "?", "|null"})
 }
 
 // each adds constraints of what is in a list or map of texts or numbers.
@@ -294,7 +295,7 @@ func (m *maker) constrained(o object, of string) object {
 	if m.seldom() {
 		o.set("sensitive", m.seldom()).set("personal", true)
 	}
-	bare := strings.TrimSuffix(of, "?")
+	bare, _ := catalog.CutMark(of)
 	switch {
 	case strings.HasPrefix(bare, "[]"), strings.HasPrefix(bare, "map"):
 		o.set("min_items", m.upTo(2)).set("max_items", 2+m.upTo(1))

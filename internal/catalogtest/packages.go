@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"pgregory.net/rapid"
 )
 
@@ -91,12 +92,9 @@ func renamed(value any, name func(string) string) any {
 		}
 		return all
 	case string:
-		bare, optional := strings.CutSuffix(value, "?")
+		bare, mark := catalog.CutMark(value)
 		i := strings.LastIndexByte(bare, ']') + 1
-		if optional {
-			return bare[:i] + name(bare[i:]) + "?"
-		}
-		return bare[:i] + name(bare[i:])
+		return bare[:i] + name(bare[i:]) + mark
 	}
 	return value
 }

@@ -93,7 +93,11 @@ var wireSpecimens = map[catalog.Kind]string{
 func (m *wireMaker) object(fields []*catalog.Field) string {
 	var parts []string
 	for _, f := range fields {
-		if !f.Type.Optional || !m.sparse && !m.tooDeep(f.Type) {
+		switch without := m.sparse || m.tooDeep(f.Type); {
+		case without && f.Type.Optional:
+		case without && f.Type.Nullable:
+			parts = append(parts, m.take(`"`+f.Name.V+`":null`))
+		default:
 			parts = append(parts, m.take(`"`+f.Name.V+`":`)+m.value(f.Type))
 		}
 	}

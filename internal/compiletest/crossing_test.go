@@ -34,7 +34,7 @@ var customTypes = []string{
 }
 
 // customPlaces are the places in which a type can be.
-var customPlaces = []string{"%s", "%s?", "[]%s", "map[string]%s", "map[string][]%s?", "[]map[string]%s"}
+var customPlaces = []string{"%s", "%s?", "%s|null", "[]%s", "map[string]%s", "[]%s|null", "map[string][]%s?", "[]map[string]%s"}
 
 func (c crossing) Glob(folder, pattern string) []string { return c.below.Glob(folder, pattern) }
 
@@ -117,7 +117,7 @@ func (c crossing) fields(fields *yaml.Node, file string) {
 	}
 	places := customPlaces
 	if *c.lists++; *c.lists%2 == 0 {
-		places = places[:3] // those without maps have other methods
+		places = places[:4] // those without maps have other methods
 	}
 	for _, place := range places {
 		*c.next++ // names of their own, as a struct can be a mixin of another

@@ -106,6 +106,7 @@ type fieldView struct {
 	Name         string
 	Type         []typePart
 	Optional     bool
+	Nullable     bool
 	Doc          []paragraph
 	Rules        []string // constraints, default and former names, in words
 	Deprecated   string
@@ -230,7 +231,7 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 		v.DedupeBy = e.DedupeBy.Name.V
 	}
 	if e.Result != nil {
-		v.Result = &fieldView{Type: typeParts(e.Result.Type), Optional: e.Result.Type.Optional, Doc: paragraphs(e.Result.Doc)}
+		v.Result = &fieldView{Type: typeParts(e.Result.Type), Optional: e.Result.Type.Optional, Nullable: e.Result.Type.Nullable, Doc: paragraphs(e.Result.Doc)}
 	}
 	for _, s := range e.Subscriptions {
 		own := deliveryOf(s.Settings)
@@ -292,7 +293,7 @@ func fieldViews(fields []*catalog.Field) []fieldView {
 	var all []fieldView
 	for _, f := range fields {
 		all = append(all, fieldView{
-			Name: f.Name.V, Type: typeParts(f.Type), Optional: f.Type.Optional, Doc: paragraphs(f.Doc),
+			Name: f.Name.V, Type: typeParts(f.Type), Optional: f.Type.Optional, Nullable: f.Type.Nullable, Doc: paragraphs(f.Doc),
 			Rules: rules(f), Deprecated: f.Deprecated.V, IsDeprecated: f.Deprecated.Written(),
 		})
 	}
@@ -302,7 +303,7 @@ func fieldViews(fields []*catalog.Field) []fieldView {
 // typeParts splits the text of a type before the name of a declared type, which
 // is a link.
 func typeParts(t *catalog.TypeRef) []typePart {
-	text := strings.TrimSuffix(t.Text, "?")
+	text, _ := catalog.CutMark(t.Text)
 	named := t.Uses()
 	if named == nil {
 		return []typePart{{Text: text}}

@@ -58,6 +58,8 @@ func rules(f *catalog.Field) []string {
 	switch {
 	case f.Default.Written() && f.Type.Optional:
 		all = append(all, "if absent: "+string(f.Default.V))
+	case f.Default.Written() && f.Type.Nullable:
+		all = append(all, "if null: "+string(f.Default.V))
 	case f.Default.Written():
 		all = append(all, "if a stored event lacks it: "+string(f.Default.V))
 	}

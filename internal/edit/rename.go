@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
@@ -169,6 +170,6 @@ func (e *editor) typesOf(fields *yaml.Node, from, to string) {
 
 // typeIn returns the name at the end of the text of a type: Money for []Money?.
 func typeIn(text string) string {
-	text = strings.TrimSuffix(text, "?")
+	text, _ = catalog.CutMark(text)
 	return text[strings.LastIndexByte(text, ']')+1:]
 }

@@ -23,7 +23,7 @@ policies:
 types:
   # Money is counted in cents.
   Money:
-    fields: { amount: int64, tax: "Money?", by_month: "map[string][]Money" }
+    fields: { amount: int64, tax: "Money?", tip: Money|null, by_month: "map[string][]Money" }
   Moneybag: { fields: { all: '[]Money' } }
 
 events:
@@ -53,8 +53,8 @@ func TestRename(t *testing.T) {
 			strings.NewReplacer("[order.placed,", "[order.accepted,", "  order.placed: {", "  order.accepted: {", "  order.placed:\n", "  order.accepted:\n    aliases: [order.placed]\n"),
 		},
 		"a type, and the fields that are of it": {
-			func() (*edit.Change, error) { return edit.RenameType(one(shop), "Money", "Amount") }, 7,
-			strings.NewReplacer(`"Money"`, `"Amount"`, "  Money:\n", "  Amount:\n", `"Money?"`, `"Amount?"`, "[]Money", "[]Amount", "Money?\n", "Amount?\n"),
+			func() (*edit.Change, error) { return edit.RenameType(one(shop), "Money", "Amount") }, 8,
+			strings.NewReplacer(`"Money"`, `"Amount"`, "  Money:\n", "  Amount:\n", `"Money?"`, `"Amount?"`, "[]Money", "[]Amount", "Money|null", "Amount|null", "Money?\n", "Amount?\n"),
 		},
 		"a field of a payload": {
 			func() (*edit.Change, error) { return edit.RenameField(one(shop), "order.placed.order_id", "id") }, 3,

@@ -204,6 +204,9 @@ events:
       c5: { type: string, format: ipv4 }
       c6: { type: float64, max: 0.5 }
       c7: { type: string, format: ip }
+      n_min: { type: int|null, min: 1 }
+      n_items: { type: "[]int|null", min_items: 1, max_items: 2, unique: true }
+      n_text: { type: string|null, format: ip, min_length: 2 }
 KINDS
 `
 
@@ -214,6 +217,9 @@ func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 	var fields strings.Builder
 	for i, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "decimal", "Size", "Level", "Box", "Shape", "Addr", "[]int", "map[string]Box", "[][]Size"} {
 		fmt.Fprintf(&fields, "      f%d: %q\n      o%d: %q\n", i, kind, i, kind+"?")
+		if kind != "json" {
+			fmt.Fprintf(&fields, "      n%d: %q\n", i, kind+"|null")
+		}
 	}
 	c := parsed(t, strings.Replace(everyKind, "KINDS\n", fields.String(), 1))
 	document, err := export.JSONSchema(c)
@@ -269,12 +275,16 @@ func (p payloads) value(f *catalog.Field, depth int) string {
 		}
 		return rapid.SampledFrom(good).Draw(p.T, "within bounds")
 	}
+	if t.Nullable && (depth > 2 || rapid.Bool().Draw(p.T, "null")) {
+		return "null"
+	}
 	return p.plain(t, depth)
 }
 
 // withinBounds are values that the constraints of the fields of that name take.
 var withinBounds = map[string][]string{
 	"c0": {"1", "10"}, "c1": {`"ab"`, `"äöü"`}, "c2": {`"apple"`, `"jazz"`}, "c3": {"[1]", "[1,2]"}, "c4": {"{}", `{"a":1}`, "null"},
+	"n_min": {"1", "null"}, "n_items": {"[1]", "null"}, "n_text": {`"::1"`, "null"},
 	"c5": {`"127.0.0.1"`}, "c6": {"0.5", "-7"}, "c7": {`"127.0.0.1"`, `"::1"`},
 }
 

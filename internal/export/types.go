@@ -34,7 +34,7 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 	default:
 		text(&s, t.Kind, c)
 	}
-	if t.Optional || t.Kind == catalog.List || t.Kind == catalog.Map || t.Kind == catalog.Bytes {
+	if t.MayBeNil() || (t.IsCollection() || t.Kind == catalog.Bytes) && c.MinItems.V == 0 && c.MinLength.V == 0 {
 		return nullable(s)
 	}
 	return s

@@ -111,7 +111,7 @@ func (r *asyncReader) result(body *yaml.Node, s *node) {
 	}
 	kind := t.text
 	if t.use.nullable && !t.hasNil() {
-		kind += "?"
+		kind += catalog.NullMark
 	}
 	result := mapping()
 	r.say(result, t.use, saying{ofType: t.use.def != nil && r.drafts[t.use.def] != nil})

@@ -239,7 +239,7 @@ func (m *repairer) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
 		return nil
 	}
 	if n.Kind == yaml.ScalarNode {
-		name := strings.TrimSuffix(n.Value[strings.LastIndexByte(n.Value, ']')+1:], "?")
+		name, _ := catalog.CutMark(n.Value[strings.LastIndexByte(n.Value, ']')+1:])
 		if j := find(m.root.Content[i], name); j > 0 && !seen[name] {
 			seen[name] = true
 			body := m.root.Content[i].Content[j]

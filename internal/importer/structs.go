@@ -119,14 +119,12 @@ func (im *importer) required(s *node) map[string]bool {
 // and more.
 func (im *importer) field(t typing, name string, required bool) *yaml.Node {
 	u := t.use
-	optional := !required
-	if u.nullable && required && !t.hasNil() {
-		im.report(u.schema.place, rules.ImportNull, "%s is required and may be null; the field may be absent instead", name)
-		optional = true
-	}
 	kind := t.text
-	if optional {
-		kind += "?"
+	switch {
+	case !required:
+		kind += catalog.OptionalMark
+	case u.nullable && !t.takesNull():
+		kind += catalog.NullMark
 	}
 	f := mapping()
 	im.say(f, u, saying{name: name, ofType: u.def != nil && im.drafts[u.def] != nil})

@@ -31,6 +31,12 @@ func (t typing) hasNil() bool {
 	return strings.HasPrefix(t.text, "[]") || strings.HasPrefix(t.text, "map[") || t.text == "bytes" || t.text == "json"
 }
 
+// takesNull tells types of which null is a value in a catalogue, without a mark: those that can be nil in Go, unless
+// something must be in them.
+func (t typing) takesNull() bool {
+	return t.hasNil() && !slices.ContainsFunc(t.more, func(c entry) bool { return c.key == "min_items" || c.key == "min_length" })
+}
+
 // A spot is where a type is needed: it gives names to types that have none.
 type spot struct {
 	goName string // of the struct around it

@@ -50,7 +50,7 @@ func (c *checker) expects(want, typeText string) bool {
 	if got == "null" && c.lenient {
 		return false
 	}
-	if typeText = strings.TrimSuffix(typeText, "?"); typeText != "" && typeText != "string" {
+	if typeText, _ = catalog.CutMark(typeText); typeText != "" && typeText != "string" {
 		want += " (" + typeText + ")"
 	}
 	c.report("want %s, got %s", want, got)
@@ -165,15 +165,15 @@ func (c *checker) field(f *catalog.Field) {
 	raw := c.scan.Rest
 	c.value(f.Type)
 	raw = raw[:len(raw)-len(c.scan.Rest)]
-	if len(c.problems) == before && !(f.Type.Optional && string(raw) == "null") {
+	if len(c.problems) == before && !(f.Type.MayBeNil() && string(raw) == "null") {
 		c.constraints(f.Type, f.Constraints, raw)
 	}
 }
 
-// value checks one value of any type. In a strict check, null stands for an optional field that is
-// absent, and for what is nil in Go.
+// value checks one value of any type. In a strict check, null stands for an optional or nullable field without a
+// value, and for what is nil in Go.
 func (c *checker) value(t *catalog.TypeRef) {
-	mayBeNull := t.Optional || t.IsCollection() || t.Kind == catalog.Bytes
+	mayBeNull := t.MayBeNil() || t.IsCollection() || t.Kind == catalog.Bytes
 	if c.scan.Next() == "null" && mayBeNull {
 		c.scan.Value()
 		return

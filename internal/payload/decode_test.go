@@ -102,6 +102,7 @@ var codecs = map[string]codec{
 	"partition.by.level": codecOf[features.PartitionByLevel](), "partition.by.enum": codecOf[features.PartitionByEnum](),
 	"shape.changed":    codecOf[features.ShapeChanged](),
 	"order.moved":      codecOf[features.OrderMoved](),
+	"order.emptied":    codecOf[features.OrderEmptied](),
 	"answered.plainly": codecOf[features.AnsweredPlainly](), "answered.with_a_list": codecOf[features.AnsweredWithAList](),
 	"answered.with_a_union": codecOf[features.AnsweredWithAUnion](), "answered.with_much": codecOf[features.AnsweredWithMuch](),
 	"report.requested": codecOf[features.ReportRequested](),

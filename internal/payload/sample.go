@@ -58,19 +58,21 @@ func (m *maker) object(fields []*catalog.Field) json.RawMessage {
 	return m.enclosed('{', parts, '}')
 }
 
-// field makes up the value of a field. It returns false for an optional field that is better left out.
+// field makes up the value of a field. It returns false for an optional field that is better left out; a nullable one
+// is null then.
 func (m *maker) field(f *catalog.Field) (json.RawMessage, bool) {
-	if f.Type.Optional && (m.sparse || m.contains(f.Type)) {
-		return nil, false
+	without := func() (json.RawMessage, bool) { return m.take("null"), !f.Type.Optional }
+	if f.Type.MayBeNil() && (m.sparse || m.contains(f.Type)) {
+		return without()
 	}
 	before := m.wrong
 	text := m.value(f.Type, f.Label(), f.Constraints, 0)
 	var c checker
 	c.constraints(f.Type, f.Constraints, text)
 	m.wrong += len(c.problems)
-	if f.Type.Optional && m.wrong > before {
+	if f.Type.MayBeNil() && m.wrong > before {
 		m.wrong = before
-		return nil, false
+		return without()
 	}
 	return text, true
 }

@@ -82,7 +82,8 @@ func wrongNumber(t *catalog.TypeRef, number string, lenient bool) string {
 	if err == nil {
 		return ""
 	}
-	return "a value of " + strings.TrimSuffix(t.WireText(), "?")
+	text, _ := catalog.CutMark(t.WireText())
+	return "a value of " + text
 }
 
 func wrongEnum(t *catalog.Type, text string) string {

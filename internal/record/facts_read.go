@@ -210,7 +210,7 @@ func (r *factReader) field(f Fact, words []string, isGone bool) *catalog.Field {
 			inline = &catalog.Type{Inline: true, Fields: types.Fields(s.Fields)}
 			r.structs[wordsKey(words)] = inline // of which fields were removed before
 		}
-	case strings.HasSuffix(strings.TrimSuffix(s.Type, "?"), catalog.InPlace):
+	case s.IsInPlace():
 		inline = &catalog.Type{Inline: true}
 		r.structs[wordsKey(words)] = inline
 	}

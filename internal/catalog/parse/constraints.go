@@ -156,9 +156,7 @@ func (r *reader) each(e entry, what string, t *catalog.TypeRef) *catalog.Constra
 
 // bound reads a limit, which is a value of the type that it bounds.
 func (r *reader) bound(e entry, what string, t *catalog.TypeRef) catalog.Value[catalog.Bound] {
-	bare := *t
-	bare.Optional = false
-	text, ok := r.payload(e.value, e.name+" of "+what, &bare, true, rules.Constraint)
+	text, ok := r.payload(e.value, e.name+" of "+what, t.Bare(), true, rules.Constraint)
 	if !ok {
 		return catalog.Value[catalog.Bound]{}
 	}

@@ -51,7 +51,7 @@ func (r *reader) custom(o object, t *catalog.Type) {
 		return
 	}
 	t.Custom.JSON = r.typeRef(e.value, o.what, nil)
-	if ref := t.Custom.JSON; ref != nil && (ref.Optional || ref.Declared() != nil) {
+	if ref := t.Custom.JSON; ref != nil && (ref.MayBeNil() || ref.Declared() != nil) {
 		r.report(r.place(e.value), rules.BadType, "the type of %s is %s; its JSON must be that of a built-in type, or a list or map of one", o.what, ref.Text).
 			Hint = "use json if nothing else fits"
 		t.Custom.JSON = nil

@@ -159,7 +159,7 @@ func (r *reader) adopt(c *catalog.Catalogue, p *catalog.Package) []*catalog.Pack
 
 // qualify writes a prefix in front of the declared type in t.
 func qualify(t *catalog.TypeRef, prefix string) {
-	if t.Uses() == nil || strings.HasSuffix(strings.TrimSuffix(t.Text, "?"), catalog.InPlace) {
+	if t.Uses() == nil || t.Uses().Inline {
 		return
 	}
 	for ; t != nil; t = t.Elem {

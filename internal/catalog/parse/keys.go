@@ -47,8 +47,8 @@ func (k keyField) of(r *reader, o object, fields []*catalog.Field, payloadOK boo
 func (k keyField) checkType(r *reader, e entry, what string, f *catalog.Field) {
 	at := r.place(e.value)
 	switch {
-	case f.Type.Optional:
-		r.report(at, k.rule, "%s of %s names %s, which is optional", k.name, what, f.Label()).
+	case f.Type.MayBeNil():
+		r.report(at, k.rule, "%s of %s names %s, which %s", k.name, what, f.Label(), lack(f.Type)).
 			See(r.typeAt(f.Type), "the field is here").
 			Hint = "choose a required field: " + k.need
 	case !canBeKey(f.Type):
@@ -56,4 +56,12 @@ func (k keyField) checkType(r *reader, e entry, what string, f *catalog.Field) {
 			See(r.typeAt(f.Type), "the field is here").
 			Hint = keyTypes
 	}
+}
+
+// lack says why a field may have no value.
+func lack(t *catalog.TypeRef) string {
+	if t.Nullable {
+		return "can be null"
+	}
+	return "is optional"
 }

@@ -80,8 +80,8 @@ func (r *reader) fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyF
 		in = strings.Join(segments[:i+1], ".") + " of event " + e.Label()
 		last := i == len(segments)-1
 		switch {
-		case f.Type.Optional:
-			return nil, &keyFault{event: e, at: f.Type, what: "but " + in + " is optional", hint: "choose a required field: events without a value would have no key"}
+		case f.Type.MayBeNil():
+			return nil, &keyFault{event: e, at: f.Type, what: "but " + in + " " + lack(f.Type), hint: "choose a required field: events without a value would have no key"}
 		case last && !canBeKey(f.Type):
 			return nil, &keyFault{event: e, at: f.Type, what: "but " + in + " has type " + f.Type.Text, hint: keyTypes}
 		case last:

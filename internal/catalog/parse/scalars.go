@@ -17,7 +17,7 @@ func (r *reader) scalar(n *yaml.Node, o object, t *catalog.Type) {
 	switch {
 	case ref == nil:
 		return
-	case !ref.TakesDefault() || ref.Kind == catalog.Named || ref.Optional:
+	case !ref.TakesDefault() || ref.Kind == catalog.Named || ref.MayBeNil():
 		r.report(r.place(n), rules.BadType, "%s stands for %s, which is not a scalar", o.what, ref.Text).
 			Hint = "a named scalar stands for one of string, bool, int, int32, int64, uint64, float64, decimal, date, duration and uuid; where it is used, it can be optional, or be in a list"
 		return

@@ -165,7 +165,7 @@ func (r *reader) scheduledPayload(o object, event *catalog.Event) json.RawMessag
 		filled.Content = append([]*yaml.Node(nil), n.Content...)
 	}
 	for _, f := range event.Fields {
-		if !f.Default.Written() || f.Type.Optional || hasKey(n, o, f.Name.V) {
+		if !f.Default.Written() || f.Type.MayBeNil() || hasKey(n, o, f.Name.V) {
 			continue
 		}
 		var value yaml.Node

@@ -141,19 +141,18 @@ func (r *reader) defaultOf(o object, f *catalog.Field) catalog.Value[json.RawMes
 	if !ok {
 		return catalog.Value[json.RawMessage]{}
 	}
-	bare := *f.Type
-	bare.Optional = false
+	bare := f.Type.Bare()
 	if !f.Type.TakesDefault() {
 		r.report(r.place(e.key), rules.Default, "%s cannot have a default, because its type is %s", o.what, f.Type.Text).
 			See(r.typeAt(f.Type), "the type is here").
 			Hint = "only scalars have defaults: strings, numbers, booleans, dates, durations, UUIDs and enums"
 		return catalog.Value[json.RawMessage]{}
 	}
-	text, ok := r.payload(e.value, "default of "+o.what, &bare, true, rules.Default)
+	text, ok := r.payload(e.value, "default of "+o.what, bare, true, rules.Default)
 	if !ok {
 		return catalog.Value[json.RawMessage]{}
 	}
-	for _, problem := range payload.CheckField(&catalog.Field{Type: &bare, Constraints: f.Constraints}, text) {
+	for _, problem := range payload.CheckField(&catalog.Field{Type: bare, Constraints: f.Constraints}, text) {
 		r.report(r.place(e.value), rules.Default, "default of %s: %s", o.what, problem.Message)
 	}
 	return catalog.Value[json.RawMessage]{V: text, Pos: r.position(e.value)}

@@ -22,17 +22,16 @@ var otherWords = map[string]string{
 	"datetime": "time", "timestamp": "time", "guid": "uuid", "any": "json", "object": "json",
 }
 
-// typeRef reads the text of a type: a name, []T or map[string]T, and a `?` at the end. If there is a struct
+// typeRef reads the text of a type: a name, []T or map[string]T, and `?` or `|null` at the end. If there is a struct
 // in place, the text must name it. It returns nil after a finding.
 func (r *reader) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catalog.TypeRef {
 	text, ok := r.text(n, "the type of "+what)
 	if !ok {
 		return nil
 	}
-	inner, optional := strings.CutSuffix(text.V, "?")
-	if i := strings.IndexByte(inner, '?'); i >= 0 {
-		r.report(r.placeIn(n, i, 1), rules.BadType, "the type of %s has a ? that is not at its end", what).
-			Hint = "a ? at the end makes the whole field optional; elements of lists and maps are always there"
+	inner, mark := catalog.CutMark(text.V)
+	if i := strings.IndexAny(inner, "?|"); i >= 0 {
+		r.misplacedMark(n, inner[i:], mark, what)
 		return nil
 	}
 	if strings.Count(inner, "[") > maxNesting {
@@ -46,10 +45,38 @@ func (r *reader) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catal
 		return nil
 	}
 	t := r.typeExpr(n, inner, 0, what, inline)
-	if t != nil {
-		t.Optional, t.Text = optional, text.V
+	if t == nil {
+		return nil
+	}
+	t.Optional, t.Nullable, t.Text = mark == catalog.OptionalMark, mark == catalog.NullMark, text.V
+	if t.Nullable && t.Kind == catalog.JSON {
+		r.report(r.place(n), rules.BadType, "the type of %s is %s, but json can be null without it", what, text.V).Hint = "write json"
+		return nil
 	}
 	return t
+}
+
+// misplacedMark reports a ? or | in the text of a type. from is what follows there, without the mark at the end.
+func (r *reader) misplacedMark(n *yaml.Node, from, mark, what string) {
+	at := r.placeIn(n, len(n.Value)-len(mark)-len(from), 1)
+	squeezed, _ := catalog.CutMark(strings.ReplaceAll(n.Value, " ", ""))
+	switch {
+	case from == catalog.OptionalMark && mark == catalog.NullMark, from == catalog.NullMark && mark == catalog.OptionalMark:
+		r.report(at, rules.BadType, "the type of %s has both ? and |null", what).
+			Hint = "write ? if the field is absent when it has no value, and |null if it is null then; a ? field also takes null, and writes it as absent"
+	case from[0] == '?':
+		r.report(at, rules.BadType, "the type of %s has a ? that is not at its end", what).
+			Hint = "a ? at the end makes the whole field optional; elements of lists and maps are always there"
+	default:
+		f := r.report(at, rules.BadType, "the type of %s has a | that is not that of |null at its end", what)
+		f.Hint = "|null at the end makes the whole field nullable; items that can be null have type json, and other alternatives are a union: declare a type with one_of"
+		if rest, found := strings.CutPrefix(squeezed, "null|"); found {
+			squeezed = rest
+		}
+		if squeezed != "" && !strings.ContainsAny(squeezed, "?|") {
+			f.Hint = "write " + squeezed + catalog.NullMark
+		}
+	}
 }
 
 // typeExpr reads text, which begins at offset in n.

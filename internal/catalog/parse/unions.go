@@ -56,7 +56,7 @@ func (r *reader) variantType(e entry, union *catalog.Type, names catalog.JSONNam
 	switch {
 	case ref == nil:
 		return nil
-	case ref.Kind != catalog.Named || ref.Optional:
+	case ref.Kind != catalog.Named || ref.MayBeNil():
 		r.report(r.place(e.value), rules.Union, "%s is %s, which is not a struct", what, ref.Text).
 			Hint = "name a type with fields, or write fields here"
 		return nil

@@ -43,6 +43,7 @@ type (
 		Mixin      string `json:"mixin,omitempty"` // which brings it
 		Type       string `json:"type"`
 		Optional   bool   `json:"optional,omitempty"`
+		Nullable   bool   `json:"nullable,omitempty"`
 		Doc        string `json:"doc,omitempty"`
 		Deprecated string `json:"deprecated,omitempty"`
 
@@ -52,6 +53,7 @@ type (
 	resultObject struct {
 		Type     string `json:"type"`
 		Optional bool   `json:"optional,omitempty"`
+		Nullable bool   `json:"nullable,omitempty"`
 		Doc      string `json:"doc,omitempty"`
 	}
 	oldObject struct {
@@ -104,7 +106,7 @@ func eventObjectOf(e *catalog.Event) eventObject {
 		o.CloudEvent = &cloudEventObject{c.TypeOf(e), c.Source.V, c.DataSchemaOf(e)}
 	}
 	if e.Result != nil {
-		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Doc}
+		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Type.Nullable, e.Result.Doc}
 	}
 	for _, old := range e.History {
 		o.History = append(o.History, oldObject{old.Version.V, old.Doc, catalog.MixinNames(old.Type.Mixins), fieldObjects(old.Type.Fields)})
@@ -146,7 +148,7 @@ func fieldObjects(fields []*catalog.Field) []fieldObject {
 		if f.Mixin != nil {
 			mixin = f.Mixin.Name.V
 		}
-		objects = append(objects, fieldObject{f.Label(), jsonName(f), mixin, f.Type.Text, f.Type.Optional, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
+		objects = append(objects, fieldObject{f.Label(), jsonName(f), mixin, f.Type.Text, f.Type.Optional, f.Type.Nullable, f.Doc, f.Deprecated.V, texts(f.Was), f.Default.V})
 	}
 	return objects
 }

@@ -12,7 +12,7 @@ var (
 	ImportKeyword    = importing(diag.Warning, "import-keyword", "Keywords have a counterpart in a catalogue, which `not`, `if` and `anyOf`, for example, do not have.")
 	ImportType       = importing(diag.Warning, "import-type", "All values of a schema are of one type.")
 	ImportName       = importing(diag.Warning, "import-name", "Names of properties can be names of fields in JSON.")
-	ImportNull       = importing(diag.Warning, "import-null", "A property that may be null may be absent, too.")
+	ImportNull       = importing(diag.Warning, "import-null", "Items of lists and values of maps are never null.")
 	ImportEnum       = importing(diag.Warning, "import-enum", "Enums have strings only, or integers only, that can be Go constants.")
 	ImportUnion      = importing(diag.Warning, "import-union", "The alternatives of `oneOf` are objects, and one property tells them apart.")
 	ImportFormat     = importing(diag.Warning, "import-format", "A catalogue has the format.")

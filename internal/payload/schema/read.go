@@ -144,8 +144,8 @@ func (s Constraints) of(t *catalog.TypeRef) catalog.Constraints {
 
 // ref reads the text of a type.
 func (r *Reader) ref(text string, inline *catalog.Type) *catalog.TypeRef {
-	inner, optional := strings.CutSuffix(text, "?")
-	t := &catalog.TypeRef{Optional: optional, Text: text}
+	inner, mark := catalog.CutMark(text)
+	t := &catalog.TypeRef{Optional: mark == catalog.OptionalMark, Nullable: mark == catalog.NullMark, Text: text}
 	if kind, elem, ok := catalog.CutElem(inner); ok {
 		t.Kind, t.Elem = kind, r.ref(elem, inline)
 		return t

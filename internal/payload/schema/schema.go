@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/plainjson"
@@ -94,6 +95,12 @@ type Field struct {
 	Types map[string]Type `json:"types,omitempty"` // in a Fact, of a field that is gone: what it was made of
 }
 
+// IsInPlace reports whether the type is made of a struct in place.
+func (s Field) IsInPlace() bool {
+	bare, _ := catalog.CutMark(s.Type)
+	return strings.HasSuffix(bare, catalog.InPlace)
+}
+
 // TypeOf returns the form of a type, with the forms of its fields.
 func TypeOf(t *catalog.Type) Type {
 	var s Type
@@ -135,13 +142,13 @@ func fieldSchemas(fields []*catalog.Field) ordered[Field] {
 	return all
 }
 
-// FieldOf returns the form of a field. An optional field has no default there.
+// FieldOf returns the form of a field. A field that may have no value has no default there.
 func FieldOf(f *catalog.Field) Field {
 	s := Field{Type: f.Type.WireText(), Constraints: constraintsOf(f.Type, f.Constraints), Sensitive: f.Sensitive.V, Personal: f.Personal.V}
 	for _, was := range f.Was {
 		s.Was = append(s.Was, was.V)
 	}
-	if !f.Type.Optional {
+	if !f.Type.MayBeNil() {
 		s.Default = f.Default.V
 	}
 	if t := f.Type.Declared(); t != nil && t.Inline {

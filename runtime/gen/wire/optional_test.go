@@ -55,3 +55,52 @@ func setEmpty(field reflect.Value) {
 		field.Set(reflect.MakeSlice(field.Type(), 0, 0))
 	}
 }
+
+// Nil is null under every key, and comes back as nil; every other value is there, however empty it is.
+func TestNilIsNullInANullableField(t *testing.T) {
+	for _, none := range []interface {
+		MarshalJSON() ([]byte, error)
+	}{features.Nullable{}} {
+		text, err := none.MarshalJSON()
+		var keys map[string]json.RawMessage
+		if err != nil || json.Unmarshal(text, &keys) != nil || len(keys) != reflect.TypeFor[features.Nullable]().NumField() {
+			t.Fatalf("%s, %v", text, err)
+		}
+		for key, value := range keys {
+			if string(value) != "null" {
+				t.Errorf("%s is %s", key, value)
+			}
+		}
+		var back features.Nullable
+		if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, features.Nullable{}) || back.Validate() != nil || back.WithDefaultOrDefault() != 7 {
+			t.Errorf("%s comes back as %+v, %v", text, back, err)
+		}
+	}
+	codec := wire.NewCodec[features.Empty]()
+	const all = `{"text":null,"day":null,"place":null,"list":null,"flag":null}`
+	encoded, err := codec.Encode(features.Empty{})
+	if slow, slowly := json.Marshal(features.Empty{}); string(encoded) != all || string(slow) != all || err != nil || slowly != nil {
+		t.Errorf("%s, %v; by encoding/json %s, %v", encoded, err, slow, slowly)
+	}
+	for _, text := range []string{all, " " + all, "{}", ` {"text":null}`, `{"sign":null}`} {
+		if back, err := codec.Decode([]byte(text)); err != nil || !reflect.DeepEqual(back, features.Empty{}) {
+			t.Errorf("%s comes back as %+v, %v", text, back, err)
+		}
+	}
+	var full features.Empty
+	for i := range reflect.TypeFor[features.Empty]().NumField() {
+		setEmpty(reflect.ValueOf(&full).Elem().Field(i))
+	}
+	encoded, err = codec.Encode(full)
+	if slow, _ := json.Marshal(full); err != nil || string(encoded) != string(slow) || strings.Contains(string(encoded), "null") {
+		t.Errorf("%s, %v; by encoding/json %s", encoded, err, slow)
+	}
+	if back, err := codec.Decode(encoded); err != nil || !back.Equal(full) || back.Equal(features.Empty{}) {
+		t.Errorf("%s comes back as %+v, %v", encoded, back, err)
+	}
+	copied := full.Clone()
+	*copied.Text, copied.Place.X = "changed", 1
+	if copied.Equal(full) || *full.Text != "" || full.Place.X != 0 {
+		t.Error("a copy shares what is in a nullable field")
+	}
+}

@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
@@ -27,6 +26,7 @@ type fieldRow struct {
 	Doc        string
 	Deprecated string
 	Optional   bool
+	Nullable   bool
 	Sensitive  bool // its value is hidden
 	Personal   bool
 	Value      string // as JSON, and short
@@ -66,10 +66,10 @@ func (l *lister) list(path string, fields []*catalog.Field, value []byte, depth 
 		v, there := values[f.Name.V]
 		delete(values, f.Name.V)
 		row := fieldRow{
-			Path: path + f.Name.V, Type: f.Type.Text, Doc: f.Doc, Deprecated: f.Deprecated.V, Optional: f.Type.Optional, There: there,
+			Path: path + f.Name.V, Type: f.Type.Text, Doc: f.Doc, Deprecated: f.Deprecated.V, Optional: f.Type.Optional, Nullable: f.Type.Nullable, There: there,
 			Sensitive: f.Sensitive.V, Personal: f.Personal.V,
 		}
-		row.Type = strings.TrimSuffix(row.Type, "?")
+		row.Type, _ = catalog.CutMark(row.Type)
 		if row.Type == catalog.InPlace {
 			row.Type = "object"
 		}

@@ -89,6 +89,21 @@ func TestARedactedPayloadKeepsWhatIsNotPersonal(t *testing.T) {
 	}
 }
 
+// Null means nothing, and every reader takes it.
+func TestANullableFieldOfAPersonBecomesNull(t *testing.T) {
+	const schema = `{"event":"a","version":1,"payload":{"mail":{"type":"string|null","personal":true},"home":{"type":"Address|null","personal":true},` +
+		`"note":"string|null","tags":"[]string|null"},"types":{"Address":{"fields":{"street":"string","since":"date|null"}}}}`
+	const payload = `{"mail":"zeb@example.org","home":{"street":"Elm 1","since":"2020-01-02"},"note":"for Zebediah","tags":["a"]}`
+	for whole, want := range map[bool]string{
+		false: `{"mail":null,"home":null,"note":null,"tags":["a"]}`,
+		true:  `{"mail":null,"home":null,"note":null,"tags":null}`,
+	} {
+		if got := string(Read(schema).Redact(1, []byte(payload), Person{"c-17", "Zebediah"}, whole)); got != want {
+			t.Errorf("whole %v: got %s, want %s", whole, got, want)
+		}
+	}
+}
+
 func TestAPayloadIsAboutThePersonItsKeyOrAPersonalFieldNames(t *testing.T) {
 	s := Read(schema)
 	for value, want := range map[string]bool{"c-17": true, "zeb@example.org": true, "41": true, "Elm 1": true, "Ann": true, "NL12": true,

@@ -16,8 +16,8 @@ var neutrals = map[string]string{
 	"decimal": `"0"`, "json": "null",
 }
 
-// Redact returns a payload of a version without what is personal: an optional field is gone, and a required one has
-// a value that means nothing. Texts in which the person is named are erased in other fields too. Of a type without
+// Redact returns a payload of a version without what is personal: an optional field is gone, a nullable one is
+// null, and another has a value that means nothing. Texts in which the person is named are erased in other fields too. Of a type without
 // personal fields, or with whole, nothing is left but such values. Without a schema, the payload is {}.
 func (s *Shape) Redact(version int, payload []byte, p Person, whole bool) json.RawMessage {
 	if s == nil || s.unknown || !json.Valid(payload) {
@@ -108,6 +108,8 @@ func (r redaction) kept(t *ref, value json.RawMessage) json.RawMessage {
 // neutral returns a value of a type that means nothing. Of a union it has the variant of the value.
 func neutral(t *ref, value json.RawMessage) json.RawMessage {
 	switch {
+	case t.nullable:
+		return json.RawMessage("null")
 	case t.list != nil:
 		return json.RawMessage("[]")
 	case t.entries != nil:

@@ -56,6 +56,7 @@ type field struct {
 // ref is the type of a value.
 type ref struct {
 	optional bool
+	nullable bool
 	list     *ref // of these
 	entries  *ref // a map to these
 	scalar   string
@@ -246,7 +247,8 @@ func (r *reader) fields(s *structure, text json.RawMessage) error {
 // ref reads the text of a type.
 func (r *reader) ref(text string, inline *structure) (*ref, error) {
 	bare, optional := strings.CutSuffix(text, "?")
-	t := &ref{optional: optional}
+	bare, nullable := strings.CutSuffix(bare, "|null")
+	t := &ref{optional: optional, nullable: nullable}
 	var err error
 	if elem, ok := strings.CutPrefix(bare, "[]"); ok {
 		t.list, err = r.ref(elem, inline)

@@ -166,6 +166,14 @@ var OrderSettledType = runtime.Describe[OrderSettled](&runtime.Description{
 	Schema: `{"event":"order.paid","version":1,"payload":{"payment":"Payment","second":"Payment?","more":"[]Payment","by_name":"map[string][]Payment?","address":{"type":"{}","fields":{"street":"string","floor":"int?"}},"lines":{"type":"[]{}?","fields":{"gtin":"string","part":{"type":"{}","fields":{"number":"int"}}}}},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Invoice":{"fields":{"due_on":"date"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}}}}`,
 })
 
+// OrderEmptiedType describes order.emptied to the runtime.
+var OrderEmptiedType = runtime.Describe[OrderEmptied](&runtime.Description{
+	Name:   "order.emptied",
+	Shared: &catalogueSettings,
+	Shape:  "084703b485d9",
+	Schema: `{"event":"order.emptied","version":1,"payload":{"nullable":"Nullable","empty":"Empty","first":"string|null"},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Empty":{"fields":{"text":"string|null","day":"date|null","place":"Point|null","list":"[]int|null","flag":{"type":"bool|null","was":["sign"]}}},"Invoice":{"fields":{"due_on":"date"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Nullable":{"fields":{"a_string":"string|null","a_bool":"bool|null","an_int":"int|null","an_int32":"int32|null","an_int64":"int64|null","a_uint64":"uint64|null","a_float64":"float64|null","some_bytes":"bytes|null","a_time":"time|null","a_date":"date|null","a_duration":"duration|null","a_uuid":"uuid|null","a_decimal":"decimal|null","an_enum":"Color|null","an_integer_enum":"Level|null","a_struct":"Point|null","a_list":"[]string|null","a_map":"map[string]Point|null","a_scalar":"uuid|null","a_union":"Payment|null","in_place":{"type":"{}|null","fields":{"at":"date"}},"with_default":{"type":"int|null","min":"3"},"with_items":{"type":"[]string|null","min_items":1},"itself":"Nullable|null"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
+})
+
 // OrderComputedType describes order.computed to the runtime.
 var OrderComputedType = runtime.Describe[OrderComputed](&runtime.Description{
 	Name:   "order.computed",
@@ -186,8 +194,8 @@ var OrderLimitedType = runtime.Describe[OrderLimited](&runtime.Description{
 var HostSeenType = runtime.Describe[HostSeen](&runtime.Description{
 	Name:   "host.seen",
 	Shared: &catalogueSettings,
-	Shape:  "4bcc8eefc418",
-	Schema: `{"event":"host.seen","version":1,"payload":{"host":"Host","others":"[]Host","maybe":"Host?","by_name":"map[string]Host"},"types":{"Host":{"custom":"string"}}}`,
+	Shape:  "6cac2616f28a",
+	Schema: `{"event":"host.seen","version":1,"payload":{"host":"Host","others":"[]Host","maybe":"Host?","gone":"Host|null","by_name":"map[string]Host"},"types":{"Host":{"custom":"string"}}}`,
 })
 
 // HostileTextType describes hostile.text to the runtime.
@@ -369,6 +377,7 @@ var Catalogue = runtime.NewCatalogue(
 	OrderLineAddedType.Any(),
 	OrderLineRemovedType.Any(),
 	OrderSettledType.Any(),
+	OrderEmptiedType.Any(),
 	OrderComputedType.Any(),
 	OrderLimitedType.Any(),
 	HostSeenType.Any(),

@@ -5,6 +5,7 @@ package features
 import (
 	"encoding/json"
 	netip "net/netip"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -309,6 +310,7 @@ type jsonOfHostSeen struct {
 	Host   netip.Addr                         `json:"host"`
 	Others []netip.Addr                       `json:"others"`
 	Maybe  *netip.Addr                        `json:"maybe,omitempty"`
+	Gone   *netip.Addr                        `json:"gone"`
 	ByName map[string]wire.Custom[netip.Addr] `json:"by_name"`
 }
 
@@ -318,6 +320,7 @@ func (p HostSeen) MarshalJSON() ([]byte, error) {
 		Host:   p.Host,
 		Others: p.Others,
 		Maybe:  p.Maybe,
+		Gone:   p.Gone,
 		ByName: wire.EachEntry(p.ByName, wire.NewCustom),
 	})
 }
@@ -330,6 +333,7 @@ func (p *HostSeen) UnmarshalJSON(data []byte) error {
 		Host:   j.Host,
 		Others: j.Others,
 		Maybe:  j.Maybe,
+		Gone:   j.Gone,
 		ByName: wire.EachEntry(j.ByName, wire.Custom[netip.Addr].Get),
 	}
 	return err
@@ -1100,6 +1104,176 @@ func (v *Optional) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 
+// jsonOfNullable is Nullable as encoding/json writes and reads it.
+type jsonOfNullable struct {
+	AString       *string           `json:"a_string"`
+	ABool         *bool             `json:"a_bool"`
+	AnInt         *int              `json:"an_int"`
+	AnInt32       *int32            `json:"an_int32"`
+	AnInt64       *int64            `json:"an_int64"`
+	AUint64       *uint64           `json:"a_uint64"`
+	AFloat64      *float64          `json:"a_float64"`
+	SomeBytes     []byte            `json:"some_bytes"`
+	ATime         *time.Time        `json:"a_time"`
+	ADate         *runtime.Date     `json:"a_date"`
+	ADuration     *runtime.Duration `json:"a_duration"`
+	AUUID         *uuid.UUID        `json:"a_uuid"`
+	ADecimal      *runtime.Decimal  `json:"a_decimal"`
+	AnEnum        *Color            `json:"an_enum"`
+	AnIntegerEnum *Level            `json:"an_integer_enum"`
+	AStruct       *Point            `json:"a_struct"`
+	AList         []string          `json:"a_list"`
+	AMap          map[string]Point  `json:"a_map"`
+	AScalar       *OrderID          `json:"a_scalar"`
+	AUnion        jsonOfPayment     `json:"a_union"`
+	InPlace       *NullableInPlace  `json:"in_place"`
+	WithDefault   *int              `json:"with_default"`
+	WithItems     []string          `json:"with_items"`
+	Itself        *Nullable         `json:"itself"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v Nullable) MarshalJSON() ([]byte, error) {
+	return json.Marshal(&jsonOfNullable{
+		AString:       v.AString,
+		ABool:         v.ABool,
+		AnInt:         v.AnInt,
+		AnInt32:       v.AnInt32,
+		AnInt64:       v.AnInt64,
+		AUint64:       v.AUint64,
+		AFloat64:      v.AFloat64,
+		SomeBytes:     v.SomeBytes,
+		ATime:         v.ATime,
+		ADate:         v.ADate,
+		ADuration:     v.ADuration,
+		AUUID:         v.AUUID,
+		ADecimal:      v.ADecimal,
+		AnEnum:        v.AnEnum,
+		AnIntegerEnum: v.AnIntegerEnum,
+		AStruct:       v.AStruct,
+		AList:         v.AList,
+		AMap:          v.AMap,
+		AScalar:       v.AScalar,
+		AUnion:        jsonOfPayment{v.AUnion},
+		InPlace:       v.InPlace,
+		WithDefault:   v.WithDefault,
+		WithItems:     v.WithItems,
+		Itself:        v.Itself,
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Nullable) UnmarshalJSON(data []byte) error {
+	var j jsonOfNullable
+	err := json.Unmarshal(data, &j)
+	*v = Nullable{
+		AString:       j.AString,
+		ABool:         j.ABool,
+		AnInt:         j.AnInt,
+		AnInt32:       j.AnInt32,
+		AnInt64:       j.AnInt64,
+		AUint64:       j.AUint64,
+		AFloat64:      j.AFloat64,
+		SomeBytes:     j.SomeBytes,
+		ATime:         j.ATime,
+		ADate:         j.ADate,
+		ADuration:     j.ADuration,
+		AUUID:         j.AUUID,
+		ADecimal:      j.ADecimal,
+		AnEnum:        j.AnEnum,
+		AnIntegerEnum: j.AnIntegerEnum,
+		AStruct:       j.AStruct,
+		AList:         j.AList,
+		AMap:          j.AMap,
+		AScalar:       j.AScalar,
+		AUnion:        j.AUnion.value,
+		InPlace:       j.InPlace,
+		WithDefault:   j.WithDefault,
+		WithItems:     j.WithItems,
+		Itself:        j.Itself,
+	}
+	return err
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Empty) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("text")
+	if v.Text != nil {
+		w.String(*v.Text)
+	} else {
+		w.Null()
+	}
+	w.Key("day")
+	if v.Day != nil {
+		wire.WriteText(w, *v.Day)
+	} else {
+		w.Null()
+	}
+	w.Key("place")
+	if v.Place != nil {
+		v.Place.WriteJSON(w)
+	} else {
+		w.Null()
+	}
+	w.Key("list")
+	wire.WriteList(w, v.List, w.Int)
+	w.Key("flag")
+	if v.Flag != nil {
+		v.Flag.WriteJSON(w)
+	} else {
+		w.Null()
+	}
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *Empty) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("text") {
+		v.Text = wire.ReadOptional(r, r.String)
+	}
+	if r.Key("day") {
+		v.Day = wire.ReadOptional(r, func() (item runtime.Date) {
+			r.Check(item.UnmarshalText(r.Text()))
+			return item
+		})
+	}
+	if r.Key("place") {
+		v.Place = wire.ReadOptional(r, func() (item Point) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	if r.Key("list") {
+		v.List = wire.ReadList(r, r.Int)
+	}
+	if r.Key("flag") || r.Key("sign") {
+		v.Flag = wire.ReadOptional(r, func() (item Flag) {
+			item.ReadJSON(r)
+			return item
+		})
+	}
+	r.EndObject()
+}
+
+// UpgradeJSON returns the JSON of a stored Empty with present names for renamed
+// fields, and with the defaults of missing fields.
+func (Empty) UpgradeJSON(data []byte) []byte {
+	return wire.Upgrade(
+		data,
+		wire.OlderField{Name: "flag", Was: []string{"sign"}},
+	)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Empty) UnmarshalJSON(data []byte) error {
+	type plain Empty
+	return json.Unmarshal(v.UpgradeJSON(data), (*plain)(v))
+}
+
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Collections) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
@@ -1751,6 +1925,25 @@ func (v Odd) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Odd) ReadJSON(r *wire.Reader) {
 	*v = wire.ReadEnum(r, OddWithQuotes, OddBackTick, OddPerCent, Odd日本)
+}
+
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v NullableInPlace) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.Key("at")
+	wire.WriteText(w, v.At)
+	w.EndObject()
+}
+
+// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
+func (v *NullableInPlace) ReadJSON(r *wire.Reader) {
+	r.BeginObject()
+	if r.Key("at") {
+		r.Check(v.At.UnmarshalText(r.Text()))
+	}
+	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].

@@ -110,6 +110,22 @@ func (p OrderSettled) Equal(other OrderSettled) bool {
 }
 
 // Clone returns a deep copy of p.
+func (p OrderEmptied) Clone() OrderEmptied {
+	p.Nullable = p.Nullable.Clone()
+	p.Empty = p.Empty.Clone()
+	p.First = deep.Pointer(p.First)
+	return p
+}
+
+// Equal reports whether p and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
+func (p OrderEmptied) Equal(other OrderEmptied) bool {
+	return p.Nullable.Equal(other.Nullable) &&
+		p.Empty.Equal(other.Empty) &&
+		deep.EqualPointers(p.First, other.First)
+}
+
+// Clone returns a deep copy of p.
 func (p OrderComputed) Clone() OrderComputed {
 	p.Expression = cloneExpression(p.Expression, new(deep.Descent))
 	return p
@@ -143,6 +159,7 @@ func (p HostSeen) Clone() HostSeen {
 	p.Host = deep.Custom(p.Host)
 	p.Others = deep.List(p.Others, deep.Custom)
 	p.Maybe = deep.PointerFunc(p.Maybe, deep.Custom)
+	p.Gone = deep.PointerFunc(p.Gone, deep.Custom)
 	p.ByName = deep.Map(p.ByName, deep.Custom)
 	return p
 }
@@ -153,6 +170,7 @@ func (p HostSeen) Equal(other HostSeen) bool {
 	return deep.EqualCustom(p.Host, other.Host) &&
 		slices.EqualFunc(p.Others, other.Others, deep.EqualCustom) &&
 		deep.EqualPointersFunc(p.Maybe, other.Maybe, deep.EqualCustom) &&
+		deep.EqualPointersFunc(p.Gone, other.Gone, deep.EqualCustom) &&
 		maps.EqualFunc(p.ByName, other.ByName, deep.EqualCustom)
 }
 
@@ -373,6 +391,93 @@ func (v Optional) Equal(other Optional) bool {
 		deep.EqualPointers(v.AStruct, other.AStruct) &&
 		slices.Equal(v.AList, other.AList) &&
 		maps.Equal(v.AMap, other.AMap)
+}
+
+// Clone returns a deep copy of v. It panics if v contains itself.
+func (v Nullable) Clone() Nullable { return v.clone(new(deep.Descent)) }
+
+func (v Nullable) clone(d *deep.Descent) Nullable {
+	d.MustEnter()
+	defer d.Leave()
+	v.AString = deep.Pointer(v.AString)
+	v.ABool = deep.Pointer(v.ABool)
+	v.AnInt = deep.Pointer(v.AnInt)
+	v.AnInt32 = deep.Pointer(v.AnInt32)
+	v.AnInt64 = deep.Pointer(v.AnInt64)
+	v.AUint64 = deep.Pointer(v.AUint64)
+	v.AFloat64 = deep.Pointer(v.AFloat64)
+	v.SomeBytes = slices.Clone(v.SomeBytes)
+	v.ATime = deep.Pointer(v.ATime)
+	v.ADate = deep.Pointer(v.ADate)
+	v.ADuration = deep.Pointer(v.ADuration)
+	v.AUUID = deep.Pointer(v.AUUID)
+	v.ADecimal = deep.Pointer(v.ADecimal)
+	v.AnEnum = deep.Pointer(v.AnEnum)
+	v.AnIntegerEnum = deep.Pointer(v.AnIntegerEnum)
+	v.AStruct = deep.Pointer(v.AStruct)
+	v.AList = slices.Clone(v.AList)
+	v.AMap = maps.Clone(v.AMap)
+	v.AScalar = deep.Pointer(v.AScalar)
+	v.AUnion = clonePayment(v.AUnion)
+	v.InPlace = deep.Pointer(v.InPlace)
+	v.WithDefault = deep.Pointer(v.WithDefault)
+	v.WithItems = slices.Clone(v.WithItems)
+	v.Itself = deep.PointerFunc(v.Itself, func(item Nullable) Nullable { return item.clone(d) })
+	return v
+}
+
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map. It panics if v contains
+// itself.
+func (v Nullable) Equal(other Nullable) bool { return v.equal(other, new(deep.Descent)) }
+
+func (v Nullable) equal(other Nullable, d *deep.Descent) bool {
+	d.MustEnter()
+	defer d.Leave()
+	return deep.EqualPointers(v.AString, other.AString) &&
+		deep.EqualPointers(v.ABool, other.ABool) &&
+		deep.EqualPointers(v.AnInt, other.AnInt) &&
+		deep.EqualPointers(v.AnInt32, other.AnInt32) &&
+		deep.EqualPointers(v.AnInt64, other.AnInt64) &&
+		deep.EqualPointers(v.AUint64, other.AUint64) &&
+		deep.EqualPointers(v.AFloat64, other.AFloat64) &&
+		bytes.Equal(v.SomeBytes, other.SomeBytes) &&
+		deep.EqualPointersFunc(v.ATime, other.ATime, time.Time.Equal) &&
+		deep.EqualPointers(v.ADate, other.ADate) &&
+		deep.EqualPointers(v.ADuration, other.ADuration) &&
+		deep.EqualPointers(v.AUUID, other.AUUID) &&
+		deep.EqualPointers(v.ADecimal, other.ADecimal) &&
+		deep.EqualPointers(v.AnEnum, other.AnEnum) &&
+		deep.EqualPointers(v.AnIntegerEnum, other.AnIntegerEnum) &&
+		deep.EqualPointers(v.AStruct, other.AStruct) &&
+		slices.Equal(v.AList, other.AList) &&
+		maps.Equal(v.AMap, other.AMap) &&
+		deep.EqualPointers(v.AScalar, other.AScalar) &&
+		equalPayment(v.AUnion, other.AUnion) &&
+		deep.EqualPointers(v.InPlace, other.InPlace) &&
+		deep.EqualPointers(v.WithDefault, other.WithDefault) &&
+		slices.Equal(v.WithItems, other.WithItems) &&
+		deep.EqualPointersFunc(v.Itself, other.Itself, func(a, b Nullable) bool { return a.equal(b, d) })
+}
+
+// Clone returns a deep copy of v.
+func (v Empty) Clone() Empty {
+	v.Text = deep.Pointer(v.Text)
+	v.Day = deep.Pointer(v.Day)
+	v.Place = deep.Pointer(v.Place)
+	v.List = slices.Clone(v.List)
+	v.Flag = deep.Pointer(v.Flag)
+	return v
+}
+
+// Equal reports whether v and other have the same content. Times are compared
+// as moments, and nil equals an empty list or map.
+func (v Empty) Equal(other Empty) bool {
+	return deep.EqualPointers(v.Text, other.Text) &&
+		deep.EqualPointers(v.Day, other.Day) &&
+		deep.EqualPointers(v.Place, other.Place) &&
+		slices.Equal(v.List, other.List) &&
+		deep.EqualPointers(v.Flag, other.Flag)
 }
 
 // Clone returns a deep copy of v.
@@ -635,6 +740,14 @@ func (v Sum) equal(other Sum, d *deep.Descent) bool {
 	defer d.Leave()
 	return equalExpression(v.Left, other.Left, d) &&
 		equalExpression(v.Right, other.Right, d)
+}
+
+// Clone returns a deep copy of v.
+func (v NullableInPlace) Clone() NullableInPlace { return v }
+
+// Equal reports whether v and other have the same content.
+func (v NullableInPlace) Equal(other NullableInPlace) bool {
+	return v == other
 }
 
 // Clone returns a deep copy of v.

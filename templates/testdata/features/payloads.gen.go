@@ -157,6 +157,24 @@ func (p OrderSettled) Validate() error {
 	return problems.Err()
 }
 
+// OrderEmptied is the payload of order.emptied.
+type OrderEmptied struct {
+	Nullable Nullable `json:"nullable"`
+	Empty    Empty    `json:"empty"`
+	First    *string  `json:"first"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p OrderEmptied) Validate() error {
+	var problems checks.Problems
+	problems.Nested("nullable", p.Nullable.Validate())
+	problems.Nested("empty", p.Empty.Validate())
+	if p.First != nil {
+		problems.Text("first", *p.First)
+	}
+	return problems.Err()
+}
+
 // OrderComputed is the payload of order.computed.
 type OrderComputed struct {
 	Expression Expression `json:"expression"`
@@ -192,6 +210,7 @@ type HostSeen struct {
 	Host   netip.Addr            `json:"host"`
 	Others []netip.Addr          `json:"others"`
 	Maybe  *netip.Addr           `json:"maybe,omitempty"`
+	Gone   *netip.Addr           `json:"gone"`
 	ByName map[string]netip.Addr `json:"by_name"`
 }
 
@@ -204,6 +223,9 @@ func (p HostSeen) Validate() error {
 	}
 	if p.Maybe != nil {
 		problems.Nested("maybe", checks.Custom(*p.Maybe))
+	}
+	if p.Gone != nil {
+		problems.Nested("gone", checks.Custom(*p.Gone))
 	}
 	for key, value := range p.ByName {
 		problems.Key("by_name", key)
@@ -635,6 +657,124 @@ func (v Optional) Validate() error {
 	for key, value := range v.AMap {
 		problems.Key("a_map", key)
 		problems.Entry("a_map", key, value.Validate())
+	}
+	return problems.Err()
+}
+
+// Nullable has a nullable field of every type.
+type Nullable struct {
+	AString       *string           `json:"a_string"`
+	ABool         *bool             `json:"a_bool"`
+	AnInt         *int              `json:"an_int"`
+	AnInt32       *int32            `json:"an_int32"`
+	AnInt64       *int64            `json:"an_int64"`
+	AUint64       *uint64           `json:"a_uint64"`
+	AFloat64      *float64          `json:"a_float64"`
+	SomeBytes     []byte            `json:"some_bytes"`
+	ATime         *time.Time        `json:"a_time"`
+	ADate         *runtime.Date     `json:"a_date"`
+	ADuration     *runtime.Duration `json:"a_duration"`
+	AUUID         *uuid.UUID        `json:"a_uuid"`
+	ADecimal      *runtime.Decimal  `json:"a_decimal"`
+	AnEnum        *Color            `json:"an_enum"`
+	AnIntegerEnum *Level            `json:"an_integer_enum"`
+	AStruct       *Point            `json:"a_struct"`
+	AList         []string          `json:"a_list"`
+	AMap          map[string]Point  `json:"a_map"`
+	AScalar       *OrderID          `json:"a_scalar"`
+	AUnion        Payment           `json:"a_union"`
+	InPlace       *NullableInPlace  `json:"in_place"`
+	WithDefault   *int              `json:"with_default"`
+	WithItems     []string          `json:"with_items"`
+	Itself        *Nullable         `json:"itself"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Nullable) Validate() error { return v.validate(new(deep.Descent)) }
+
+func (v Nullable) validate(d *deep.Descent) error {
+	if !d.Enter() {
+		return d.Err()
+	}
+	defer d.Leave()
+	var problems checks.Problems
+	if v.AString != nil {
+		problems.Text("a_string", *v.AString)
+	}
+	if v.AFloat64 != nil {
+		problems.Finite("a_float64", *v.AFloat64)
+	}
+	if v.ADate != nil {
+		problems.Nested("a_date", v.ADate.Validate())
+	}
+	if v.ADecimal != nil {
+		problems.Nested("a_decimal", v.ADecimal.Validate())
+	}
+	if v.AnEnum != nil {
+		problems.Nested("an_enum", v.AnEnum.Validate())
+	}
+	if v.AnIntegerEnum != nil {
+		problems.Nested("an_integer_enum", v.AnIntegerEnum.Validate())
+	}
+	if v.AStruct != nil {
+		problems.Nested("a_struct", v.AStruct.Validate())
+	}
+	for i, item := range v.AList {
+		problems.TextItem("a_list", i, item)
+	}
+	for key, value := range v.AMap {
+		problems.Key("a_map", key)
+		problems.Entry("a_map", key, value.Validate())
+	}
+	if v.AUnion != nil {
+		problems.Nested("a_union", validatePayment(v.AUnion))
+	}
+	if v.InPlace != nil {
+		problems.Nested("in_place", v.InPlace.Validate())
+	}
+	if v.WithDefault != nil {
+		checks.AtLeast(&problems, "with_default", *v.WithDefault, 3)
+	}
+	if v.WithItems != nil {
+		for i, item := range v.WithItems {
+			problems.TextItem("with_items", i, item)
+		}
+		problems.MinItems("with_items", len(v.WithItems), 1)
+	}
+	if v.Itself != nil {
+		problems.Nested("itself", v.Itself.validate(d))
+	}
+	return problems.Err()
+}
+
+// WithDefaultOrDefault returns WithDefault, or 7 if it is null.
+func (v Nullable) WithDefaultOrDefault() int {
+	if v.WithDefault == nil {
+		return 7
+	}
+	return *v.WithDefault
+}
+
+// Empty has nullable fields for which there are fast methods.
+type Empty struct {
+	Text  *string       `json:"text"`
+	Day   *runtime.Date `json:"day"`
+	Place *Point        `json:"place"`
+	List  []int         `json:"list"`
+	Flag  *Flag         `json:"flag"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Empty) Validate() error {
+	var problems checks.Problems
+	if v.Text != nil {
+		problems.Text("text", *v.Text)
+	}
+	if v.Day != nil {
+		problems.Nested("day", v.Day.Validate())
+	}
+	if v.Place != nil {
+		problems.Nested("place", v.Place.Validate())
 	}
 	return problems.Err()
 }
@@ -1471,6 +1611,18 @@ func (v *Odd) UnmarshalText(text []byte) error {
 // catalogue can be read. Validate reports unknown values.
 func (v *Odd) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(v)) }
 
+// NullableInPlace is a part of event payloads.
+type NullableInPlace struct {
+	At runtime.Date `json:"at"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v NullableInPlace) Validate() error {
+	var problems checks.Problems
+	problems.Nested("at", v.At.Validate())
+	return problems.Err()
+}
+
 // Cash is paid at the door.
 type PaymentInCash struct{}
 
@@ -1616,6 +1768,7 @@ func (OrderMoved) isAnyEvent()         {}
 func (OrderLineAdded) isAnyEvent()     {}
 func (OrderLineRemoved) isAnyEvent()   {}
 func (OrderSettled) isAnyEvent()       {}
+func (OrderEmptied) isAnyEvent()       {}
 func (OrderComputed) isAnyEvent()      {}
 func (OrderLimited) isAnyEvent()       {}
 func (HostSeen) isAnyEvent()           {}
@@ -1662,8 +1815,8 @@ type HostileEvent interface {
 func (HostileText) isHostileEvent() {}
 
 // OrderEvent is the payload of an event of order.*: OrderPlaced, OrderMoved,
-// OrderLineAdded, OrderLineRemoved, OrderSettled, OrderComputed or
-// OrderLimited.
+// OrderLineAdded, OrderLineRemoved, OrderSettled, OrderEmptied, OrderComputed
+// or OrderLimited.
 type OrderEvent interface {
 	AnyEvent
 	isOrderEvent()
@@ -1674,6 +1827,7 @@ func (OrderMoved) isOrderEvent()       {}
 func (OrderLineAdded) isOrderEvent()   {}
 func (OrderLineRemoved) isOrderEvent() {}
 func (OrderSettled) isOrderEvent()     {}
+func (OrderEmptied) isOrderEvent()     {}
 func (OrderComputed) isOrderEvent()    {}
 func (OrderLimited) isOrderEvent()     {}
 

@@ -101,6 +101,18 @@ func PublishOrderSettledBatch(ctx context.Context, to runtime.Publisher, payload
 	return runtime.PublishBatch(ctx, to, OrderSettledType, payloads, opts...)
 }
 
+// PublishOrderEmptied publishes one order.emptied. If it returns nil the event
+// is on disk; if it returns an error nothing was stored. See [runtime.Publish].
+func PublishOrderEmptied(ctx context.Context, to runtime.Publisher, payload OrderEmptied, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return runtime.Publish(ctx, to, OrderEmptiedType, payload, opts...)
+}
+
+// PublishOrderEmptiedBatch publishes one order.emptied per payload in one
+// transaction: all of them or none. See [runtime.PublishBatch].
+func PublishOrderEmptiedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderEmptied, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
+	return runtime.PublishBatch(ctx, to, OrderEmptiedType, payloads, opts...)
+}
+
 // PublishOrderComputed publishes one order.computed. If it returns nil the
 // event is on disk; if it returns an error nothing was stored. See
 // [runtime.Publish].

@@ -259,6 +259,72 @@ func SampleOrderSettled() OrderSettled {
 	}`)
 }
 
+// SampleOrderEmptied returns a new, valid payload of order.emptied with made-up
+// values.
+func SampleOrderEmptied() OrderEmptied {
+	return wire.MustParse[OrderEmptied](`{
+		"nullable": {
+			"a_string": "a_string",
+			"a_bool": true,
+			"an_int": 1,
+			"an_int32": 1,
+			"an_int64": 1,
+			"a_uint64": 1,
+			"a_float64": 0.5,
+			"some_bytes": "AAECAw==",
+			"a_time": "2024-02-29T12:30:00Z",
+			"a_date": "2024-02-29",
+			"a_duration": "1h30m0s",
+			"a_uuid": "018f4f2e-0000-7000-8000-000000000001",
+			"a_decimal": "1.50",
+			"an_enum": "red",
+			"an_integer_enum": 1,
+			"a_struct": {
+				"x": 0.5,
+				"y": 0.5
+			},
+			"a_list": [
+				"a_list"
+			],
+			"a_map": {
+				"key": {
+					"x": 0.5,
+					"y": 0.5
+				}
+			},
+			"a_scalar": "018f4f2e-0000-7000-8000-000000000001",
+			"a_union": {
+				"kind": "card",
+				"last_four": "last_four",
+				"tags": [
+					"tags"
+				]
+			},
+			"in_place": {
+				"at": "2024-02-29"
+			},
+			"with_default": 3,
+			"with_items": [
+				"with_items"
+			],
+			"itself": null
+		},
+		"empty": {
+			"text": "text",
+			"day": "2024-02-29",
+			"place": {
+				"x": 0.5,
+				"y": 0.5
+			},
+			"list": [
+				1
+			],
+			"flag": true
+		},
+		"first": "first"
+	}`)
+}
+
 // SampleOrderComputed returns a new, valid payload of order.computed with
 // made-up values.
 func SampleOrderComputed() OrderComputed {
@@ -363,6 +429,7 @@ func SampleHostSeen() HostSeen {
 		"others": [
 			"::1"
 		],
+		"gone": null,
 		"by_name": {}
 	}`)
 }

@@ -184,6 +184,33 @@ func SubscribeOrderSettledDead(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.SubscribeDead(bus, OrderSettledType, name, handler, opts...)
 }
 
+// SubscribeOrderEmptied calls handler for every order.emptied, as the
+// subscription called name. [OrderEmptiedType] has its settings. See
+// [runtime.Subscribe].
+func SubscribeOrderEmptied(bus *runtime.Bus, name string, handler runtime.Handler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.Subscribe(bus, OrderEmptiedType, name, handler, opts...)
+}
+
+// SubscribeOrderEmptiedTx calls handler for every order.emptied, within a
+// transaction on the file of the bus, as the subscription called name: what it
+// writes is stored once, with its success. See [runtime.SubscribeTx].
+func SubscribeOrderEmptiedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeTx(bus, OrderEmptiedType, name, handler, opts...)
+}
+
+// SubscribeOrderEmptiedBatch calls handler for the order.emptied events,
+// several at a time, as the subscription called name. See
+// [runtime.SubscribeBatch].
+func SubscribeOrderEmptiedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeBatch(bus, OrderEmptiedType, name, handler, opts...)
+}
+
+// SubscribeOrderEmptiedDead calls handler for every order.emptied that becomes
+// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
+func SubscribeOrderEmptiedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderEmptied]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeDead(bus, OrderEmptiedType, name, handler, opts...)
+}
+
 // SubscribeOrderComputed calls handler for every order.computed, as the
 // subscription called name. [OrderComputedType] has its settings. See
 // [runtime.Subscribe].

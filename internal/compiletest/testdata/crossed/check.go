@@ -168,6 +168,9 @@ func equivalent(v reflect.Value) any {
 	case generated(t) && t.Kind() == reflect.Struct:
 		return structOf(v, variant{})
 	case t.Kind() == reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
 		return equivalent(v.Elem())
 	case t.Name() == "" && t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
 		var list []any
