@@ -55,7 +55,7 @@ func ExampleInstrument() {
 			fmt.Println(span.SpanKind, span.Name)
 		}
 	}
-	// Output:
+	// Unordered output:
 	// 3 spans, of one trace: true
 	// producer publish user.registered
 	// consumer process user.registered
