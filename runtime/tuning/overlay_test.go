@@ -72,6 +72,7 @@ func TestTheBusIsTunedAgainWhenTheCatalogueOrAnOverlayChanges(t *testing.T) {
 		step := func(do func()) {
 			do()
 			time.Sleep(5 * time.Second)
+			synctest.Wait()
 		}
 		step(func() {})
 		step(func() {
