@@ -35,11 +35,14 @@ func TestAHandlerWithMiddlewareAllocatesOneCopyOfItsPayloadMore(t *testing.T) {
 			<-done
 		})
 	}
-	least := func(opts ...runtime.SubscribeOption) float64 { // now and then a pool is emptied
-		return min(once(opts...), once(opts...), once(opts...))
+	without, with := once(), once(runtime.WithHandlerMiddleware(passOn))
+	for range 9 { // now and then a pool is emptied, more often on a machine with much to do
+		if with <= without+1 {
+			return
+		}
+		without, with = min(without, once()), min(with, once(runtime.WithHandlerMiddleware(passOn)))
 	}
-	without, with := least(), least(runtime.WithHandlerMiddleware(passOn))
-	if t.Log(without, with); with > without+1 {
+	if with > without+1 {
 		t.Errorf("with middleware an event makes %v allocations, want at most one more than the %v without", with, without)
 	}
 }

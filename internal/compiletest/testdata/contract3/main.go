@@ -29,6 +29,7 @@ func main() {
 		return events.Money{Amount: int64(len(e.Payload.SKU)), Currency: events.CurrencyUSD}, nil
 	}))
 	check(bus.Start(ctx))
+	check(bus.WaitIdle(ctx))
 	answer := must(events.RequestQuoteRequested(ctx, bus, events.QuoteRequested{SKU: "lamp"}))
 	fmt.Printf("the answer is %+v\n", answer)
 	check(bus.WaitIdle(ctx))
