@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/big"
 	"os"
 	"os/exec"
@@ -331,22 +332,42 @@ func (c *contract) findExamples(t *testing.T, base string, source []byte) {
 	for _, glob := range c.globs {
 		paths, _ := filepath.Glob(filepath.Join(base, glob))
 		for _, path := range paths {
-			text, err := os.ReadFile(path)
+			payload, err := exampleIn(path)
 			if err != nil {
 				t.Error(err)
 				continue
 			}
-			var payload any
-			decoder := json.NewDecoder(bytes.NewReader(text))
-			decoder.UseNumber()
-			if strings.HasPrefix(filepath.Ext(path), ".y") {
-				yaml.Unmarshal(text, &payload)
-				add(filepath.Base(path), payload)
-			} else if decoder.Decode(&payload) == nil {
-				add(filepath.Base(path), payload)
-			}
+			add(filepath.Base(path), payload)
 		}
 	}
+}
+
+// exampleIn reads an example. One with a $ref has what is in the other file, and what it says itself.
+func exampleIn(path string) (any, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var payload any
+	if strings.HasPrefix(filepath.Ext(path), ".y") {
+		err = yaml.Unmarshal(text, &payload)
+	} else {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+		err = decoder.Decode(&payload)
+	}
+	example, ok := payload.(map[string]any)
+	ref, extends := example["$ref"].(string)
+	if !ok || !extends || err != nil {
+		return payload, err
+	}
+	delete(example, "$ref")
+	other, err := exampleIn(filepath.Join(filepath.Dir(path), filepath.FromSlash(ref)))
+	if others, ok := other.(map[string]any); ok {
+		maps.Copy(others, example)
+		return others, err
+	}
+	return payload, err
 }
 
 func inSchema(schema map[string]any, where string, add func(string, any)) {
