@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -38,6 +39,9 @@ func keyOfField(t reflect.Type, path string) func(payload any) string {
 
 // textOf returns a function that writes a scalar of a type as a text; nil for another type.
 func textOf(t reflect.Type) func(reflect.Value) string {
+	if isGoType(t) {
+		return marshalled
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return reflect.Value.String
@@ -53,4 +57,46 @@ func textOf(t reflect.Type) func(reflect.Value) string {
 		}
 	}
 	return nil
+}
+
+// isGoType reports whether t may be one of go_types, or a named scalar made of one, whose text is not that of its kind.
+func isGoType(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String:
+		if t.Implements(reflect.TypeFor[interface{ Valid() bool }]()) {
+			return false // an enum, whose text is its value also if that is unknown
+		}
+	case reflect.Array:
+		if writesUUID(t) {
+			return false // textOf needs less memory
+		}
+	case reflect.Struct, reflect.Slice, reflect.Map:
+	default:
+		return false
+	}
+	return t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}
+
+// marshalled returns the text of a value with the method MarshalText. It panics if that returns an error, as if it had
+// panicked itself.
+func marshalled(v reflect.Value) string {
+	text, err := v.Interface().(encoding.TextMarshaler).MarshalText()
+	if err != nil {
+		panic(fmt.Errorf("the method MarshalText of %v: %w", v.Type(), err))
+	}
+	return string(text)
+}
+
+// writesUUID reports whether the text of an array is that of a UUID with the same bytes.
+func writesUUID(t reflect.Type) bool {
+	if !t.ConvertibleTo(reflect.TypeFor[uuid.UUID]()) {
+		return false
+	}
+	id := uuid.UUID{0: 1, 3: 2, 5: 3, 7: 4, 15: 5}
+	m, ok := reflect.ValueOf(id).Convert(t).Interface().(encoding.TextMarshaler)
+	if !ok {
+		return true
+	}
+	text, err := m.MarshalText()
+	return err == nil && string(text) == id.String()
 }

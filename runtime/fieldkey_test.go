@@ -1,7 +1,10 @@
 package runtime
 
 import (
+	"errors"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -61,4 +64,46 @@ func TestReadingAKeyAllocatesNothingButItsText(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { key(p) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// Go types that go_types of a catalogue can give to uuid.
+type (
+	textID   string
+	structID struct{ id uuid.UUID }
+	swapped  [16]byte
+	namedID  structID
+)
+
+func (t textID) MarshalText() ([]byte, error)   { return []byte(strings.ToLower(string(t))), nil }
+func (s structID) MarshalText() ([]byte, error) { return s.id.MarshalText() }
+func (n namedID) MarshalText() ([]byte, error)  { return structID(n).MarshalText() }
+func (s swapped) MarshalText() ([]byte, error) {
+	if s == (swapped{}) {
+		return nil, errors.New("it has no text")
+	}
+	slices.Reverse(s[:])
+	return uuid.UUID(s).MarshalText()
+}
+
+func TestKeysOfGoTypesAreTheirTexts(t *testing.T) {
+	type payload struct {
+		Text   textID
+		Struct structID
+		Named  namedID
+		Turned swapped
+	}
+	id := uuid.MustParse("018f4f2e-0000-7000-8000-00000000abcd")
+	p := &payload{textID(strings.ToUpper(id.String())), structID{id}, namedID{id}, swapped(id)}
+	slices.Reverse(p.Turned[:])
+	for _, path := range []string{"Text", "Struct", "Named", "Turned"} {
+		if got := keyOfField(reflect.TypeFor[payload](), path)(p); got != id.String() {
+			t.Errorf("%s is %q", path, got)
+		}
+	}
+	defer func() {
+		if err, _ := recover().(error); err == nil || err.Error() != "the method MarshalText of runtime.swapped: it has no text" {
+			t.Error(err)
+		}
+	}()
+	keyOfField(reflect.TypeFor[payload](), "Turned")(&payload{})
 }

@@ -206,11 +206,15 @@ var codecMethods = map[catalog.Kind]string{
 //	w.<String>(<value>)
 //	w.String(string(<value>))
 //	wire.WriteText(w, <value>)
+//	wire.WriteGoType(w, <value>)
 //	wire.Write<List>(w, <value>, <write function of its elements>)
 //	<value>.WriteJSON(w)
 func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 	if hasJSONMethods(t) {
 		return value.Clone().Dot("WriteJSON").Call(jen.Id("w"))
+	}
+	if t.Go != nil {
+		return inWire("WriteGoType").Call(jen.Id("w"), value)
 	}
 	switch t.Kind {
 	case catalog.Date, catalog.Duration:
@@ -230,7 +234,7 @@ func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 //	w.<String>
 //	func(item <Type>) { <write of item> }
 func writeFunc(t *catalog.TypeRef) jen.Code {
-	if codecMethods[t.Kind] != "" && !hasJSONMethods(t) {
+	if codecMethods[t.Kind] != "" && t.Go == nil && !hasJSONMethods(t) {
 		return jen.Id("w").Dot(codecMethod(t))
 	}
 	return jen.Func().Params(jen.Id("item").Add(bareType(t))).Custom(oneLineBody, writeValue(t, jen.Id("item")))
@@ -242,9 +246,13 @@ func writeFunc(t *catalog.TypeRef) jen.Code {
 //	<target> = wire.Read<List>(r, <read function of its elements>)
 //	<target>.ReadJSON(r)
 //	r.Check(<target>.UnmarshalText(r.Text()))
+//	wire.ReadGoType(r, &<target>)
 func readInto(t *catalog.TypeRef, target *jen.Statement) *jen.Statement {
 	if hasJSONMethods(t) {
 		return target.Clone().Dot("ReadJSON").Call(jen.Id("r"))
+	}
+	if t.Go != nil {
+		return inWire("ReadGoType").Call(jen.Id("r"), jen.Op("&").Add(target))
 	}
 	switch t.Kind {
 	case catalog.Date, catalog.Duration:
@@ -277,7 +285,7 @@ func readCall(t *catalog.TypeRef) *jen.Statement {
 //	}
 func readFunc(t *catalog.TypeRef) jen.Code {
 	switch {
-	case hasJSONMethods(t), t.Kind == catalog.Date, t.Kind == catalog.Duration:
+	case hasJSONMethods(t), t.Go != nil, t.Kind == catalog.Date, t.Kind == catalog.Duration:
 		return jen.Func().Params().Params(jen.Id("item").Add(bareType(t))).
 			Block(readInto(t, jen.Id("item")), jen.Return(jen.Id("item")))
 	case t.Kind == catalog.List, t.Kind == catalog.Map, t.Kind == catalog.Decimal:

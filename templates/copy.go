@@ -251,7 +251,7 @@ func equal(t *catalog.TypeRef, a, b *jen.Statement, within bool) *jen.Statement 
 	}
 	with := func(args ...jen.Code) []jen.Code { return append(args, descent...) }
 	switch {
-	case isCustom(t):
+	case isCustom(t), t.Go != nil:
 		return inDeep("EqualCustom").Call(a, b)
 	case isUnion(t):
 		if hasDescent(t.Named) && !within {
@@ -287,7 +287,7 @@ func equalItems(pkg string, t *catalog.TypeRef, a, b *jen.Statement, within bool
 //	func(a, b <Type>) bool { return <comparison> }
 func equalFunc(t *catalog.TypeRef, within bool) jen.Code {
 	switch {
-	case isCustom(t):
+	case isCustom(t), t.Go != nil:
 		return inDeep("EqualCustom")
 	case isUnion(t) && !hasDescent(t.Named):
 		return jen.Id(equalUnionName(t.Named))

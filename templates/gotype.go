@@ -31,6 +31,9 @@ func bareType(t *catalog.TypeRef) *jen.Statement {
 	if t.Scalar != nil {
 		return typeName(t.Scalar)
 	}
+	if t.Go != nil {
+		return jen.Qual(t.Go.Import.V, t.Go.Name.V)
+	}
 	switch t.Kind {
 	case catalog.String:
 		return jen.String()

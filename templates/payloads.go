@@ -31,6 +31,9 @@ func payloads(c *catalog.Catalogue) []jen.Code {
 	for _, t := range c.ForeignUnions() {
 		constructs = append(constructs, validateUnion(t))
 	}
+	if used := c.GoTypesUsed(); len(used) > 0 {
+		constructs = append(constructs, goTypes(used))
+	}
 	constructs = append(constructs, anyEvent(c))
 	if sealed(c) {
 		constructs = append(constructs, markers("isAnyEvent", c.Events))

@@ -85,6 +85,9 @@ func checkConstraints(t *catalog.TypeRef, c catalog.Constraints, value *jen.Stat
 	if unit == "" {
 		unit = "Length"
 	}
+	if t.Go != nil {
+		value = inChecks("Plain").Types(usualType(t)).Call(value)
+	}
 	checks = append(checks, checkBounds(t, c, value, at)...)
 	method(c.MinLength.V > 0, "Min"+unit, value, jen.Lit(c.MinLength.V))
 	method(c.MaxLength.Written(), "Max"+unit, value, jen.Lit(c.MaxLength.V))
@@ -93,7 +96,11 @@ func checkConstraints(t *catalog.TypeRef, c catalog.Constraints, value *jen.Stat
 	method(c.MinItems.V > 0, "MinItems", jen.Len(value), jen.Lit(c.MinItems.V))
 	method(c.MaxItems.Written(), "MaxItems", jen.Len(value), jen.Lit(c.MaxItems.V))
 	if c.Unique.V {
-		checks = append(checks, inChecks("Unique").Call(jen.Op("&").Id(collector(at.depth)), at.path, value))
+		unique := "Unique"
+		if t.Elem.Go != nil {
+			unique = "UniqueTexts" // == may not tell whether two are equal
+		}
+		checks = append(checks, inChecks(unique).Call(jen.Op("&").Id(collector(at.depth)), at.path, value))
 	}
 	return checks
 }

@@ -44,6 +44,9 @@ func constant(t *catalog.TypeRef, raw json.RawMessage) *jen.Statement {
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw) // a number, true or false
 	}
+	if t.Go != nil {
+		return inWire("GoTypeOf").Types(bareType(t)).Call(jen.Lit(text))
+	}
 	switch t.Kind {
 	case catalog.String, catalog.Decimal:
 		return jen.Lit(text)

@@ -16,6 +16,9 @@ func namedScalar(t *catalog.Type) []jen.Code {
 		constructs = append(constructs, compiled)
 	}
 	constructs = append(constructs, validateScalar(t))
+	if t.Scalar.Go != nil {
+		return append(constructs, scalarString(t, inWire("TextOf").Call(plainValue(t))), scalarText(t))
+	}
 	switch t.Scalar.Kind {
 	case catalog.String, catalog.Decimal:
 		return append(constructs, scalarString(t, jen.String().Call(jen.Id(valueReceiver))))
@@ -120,7 +123,11 @@ func writeScalar(t *catalog.Type) *jen.Statement {
 //
 //	*<v> = <Type>(<read>)
 //	r.Check(<v>.UnmarshalText(r.Text()))
+//	wire.ReadGoType(r, (*<Go type>)(<v>))
 func readScalar(t *catalog.Type) *jen.Statement {
+	if t.Scalar.Go != nil {
+		return readMethod(valueReceiver, t.GoName, inWire("ReadGoType").Call(jen.Id("r"), plainPointer(t)))
+	}
 	switch t.Scalar.Kind {
 	case catalog.Date, catalog.Duration:
 		return readMethod(valueReceiver, t.GoName, readInto(t.Scalar, jen.Id(valueReceiver)))

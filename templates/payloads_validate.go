@@ -63,6 +63,9 @@ func checkable(t *catalog.TypeRef, c catalog.Constraints) bool {
 	if t.Scalar != nil {
 		return checkableScalar(t.Scalar)
 	}
+	if t.Go != nil {
+		return true
+	}
 	switch t.Kind {
 	case catalog.String, catalog.Float64, catalog.Date, catalog.Decimal, catalog.Named, catalog.Map:
 		return true
@@ -153,6 +156,8 @@ func check(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at p
 	switch {
 	case t.Scalar != nil:
 		return at.report("Nested", validity(t, value, at.within))
+	case t.Go != nil:
+		return at.report("Nested", inChecks("GoType").Types(usualType(t)).Call(value))
 	case t.Kind == catalog.String:
 		return at.report("Text", value)
 	case t.Kind == catalog.Float64:
@@ -187,6 +192,9 @@ func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statem
 // hasValidate reports whether a type has a method Validate, which can be called through
 // a pointer too.
 func hasValidate(t *catalog.TypeRef) bool {
+	if t.Scalar == nil && t.Go != nil {
+		return false
+	}
 	return t.Scalar != nil || t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date || t.Kind == catalog.Decimal
 }
 

@@ -45,6 +45,11 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 			file.ImportAlias(t.Custom.Import.V, importAlias(t.Custom.Import.V))
 		}
 	}
+	for _, g := range c.GoTypesUsed() {
+		if path := g.Import.V; !slices.Contains([]string{"time", uuidPath, runtimePath}, path) { // which others refer to, too
+			file.ImportAlias(path, importAlias(path))
+		}
+	}
 	code, err := render(file, header, constructs)
 	if err != nil || !usesDeprecated(c, code) {
 		return code, err

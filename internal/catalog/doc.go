@@ -6,6 +6,7 @@
 //
 //	model.go      Catalogue, Event, Type, Field and what they consist of
 //	typeref.go    the types of fields: Kind, and what it means to JSON and to defaults
+//	scalar.go     named scalars; gotype.go: other Go types for built-in types
 //	settings.go   how events are delivered; listing.go: the same as a list of keys and values
 //	limits.go     what handlers share: limits, and their use in settings
 //	lookup.go     finds events by name and payloads by version

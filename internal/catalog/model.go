@@ -42,6 +42,7 @@ type Catalogue struct {
 	Packages      []*Package   // those below that of the root, in the order of Files
 	Imports       []*Package   // the catalogues whose types it can use, in file order
 	Imported      []*Type      // the types of other catalogues that its own are made of, sorted by name
+	GoTypes       []*GoType    // of built-in types that have others than the usual ones, in file order
 	// ErrorClasses are the classes for which some `errors:` has a rule, in the
 	// order in which the file names them first.
 	ErrorClasses []*ErrorClass
@@ -256,6 +257,7 @@ type TypeRef struct {
 	Elem     *TypeRef // of a List or Map
 	Named    *Type    // of a Named
 	Scalar   *Type    // the named scalar, whose built-in type Kind is; nil for that type itself
+	Go       *GoType  // the Go type of the built-in type, or that which the named scalar is made of; nil for the usual one
 	Optional bool     // the field may be absent
 	Nullable bool     // the field is always there, and may be null; never with Optional
 	Text     string   // as written

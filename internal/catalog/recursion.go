@@ -152,7 +152,7 @@ func (t *TypeRef) ownTraits() Traits {
 	case t.MayBeNil(), t.Elem != nil, t.Kind == Bytes, t.Kind == JSON:
 		return Traits{Shares: true, Incomparable: true}
 	}
-	return Traits{Incomparable: t.Kind == Time}
+	return Traits{Incomparable: t.Kind == Time || t.Go != nil}
 }
 
 // Traits returns the traits of a value of type t.

@@ -12,7 +12,7 @@ func (t *Type) IsScalar() bool { return t.Scalar != nil }
 // Settle makes a reference to a named scalar, which was read as one to any declared type, that of the built-in type.
 func (t *TypeRef) Settle() {
 	if t.Kind == Named && t.Named.IsScalar() {
-		t.Kind, t.Named, t.Scalar = t.Named.Scalar.Kind, nil, t.Named
+		t.Kind, t.Go, t.Named, t.Scalar = t.Named.Scalar.Kind, t.Named.Scalar.Go, nil, t.Named
 	}
 }
 

@@ -51,6 +51,9 @@ func Made(t *rapid.T) string {
 		}
 		root.set("cloudevents", outside)
 	}
+	if m.seldom() {
+		root.set("go_types", object{"uuid": uuidType, "time": "time.Time", "date": "github.com/busgen/busgen/runtime.Date", "duration": "github.com/busgen/busgen/runtime.Duration"})
+	}
 	if m.limited {
 		root.set("limits", object{
 			"bank":    object{"doc": m.one("doc", texts), "at_once": 3, "hold": m.one("hold", []string{"attempt", "event"})},
@@ -88,6 +91,8 @@ func (o object) String() string {
 	}
 	return string(text)
 }
+
+const uuidType = "github.com/google/uuid.UUID"
 
 var (
 	packageNames = []string{"events", "testing", "runtimetest", "t", "T", "kit", "events_", "événements", "catalogue"}

@@ -53,7 +53,7 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "json_names", "cloudevents", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "go_types", "json_names", "cloudevents", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"},
 		below: map[string]*context{
 			"cloudevents": {keys: []string{"source", "type_prefix", "dataschema"}},
 			"imports":     {each: &context{keys: []string{"catalogue", "import_path"}}},

@@ -61,6 +61,7 @@ var elsewhere = map[string]string{
 	"import_path":   ofTheWhole,
 	"test_kit":      ofTheWhole,
 	"initialisms":   ofTheWhole,
+	"go_types":      ofTheWhole,
 	"imports":       ofTheWhole,
 	"cloudevents":   ofTheWhole,
 	"lint":          ofTheWhole,

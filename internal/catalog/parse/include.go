@@ -34,7 +34,7 @@ const (
 
 // rootKeys are the keys of the root, and partKeys those of an included file.
 var (
-	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "json_names", "cloudevents", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"}
+	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "go_types", "json_names", "cloudevents", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"}
 	partKeys = []string{"version", "package", "include", "json_names", "limits", "policies", "types", "events", "subscriptions", "groups", "schedules"}
 )
 

@@ -87,11 +87,12 @@ type reader struct {
 	// eventsIncomplete is set if the name of an event was refused: it may be
 	// the one that a policy is for.
 	eventsIncomplete bool
-	noEvents         bool                         // no file has one
-	brokenPayloads   map[*catalog.Event]bool      // events with findings about their payloads
-	brokenKeys       map[*catalog.Event]bool      // events with findings about their partition_by
-	inlines          []*catalog.Type              // the structs in place so far
-	initialisms      []string                     // those of the catalogue
+	noEvents         bool                    // no file has one
+	brokenPayloads   map[*catalog.Event]bool // events with findings about their payloads
+	brokenKeys       map[*catalog.Event]bool // events with findings about their partition_by
+	inlines          []*catalog.Type         // the structs in place so far
+	initialisms      []string                // those of the catalogue
+	goTypes          map[catalog.Kind]*catalog.GoType
 	styles           map[string]catalog.JSONNames // the JSON names of files
 	limits           map[string]*catalog.Limit    // by name, and those with a broken body, too
 	misspelt         int                          // unknown types and unused policies so far
@@ -123,6 +124,7 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	c.Lint = r.lint(root)
 	c.Accepted = r.accepted(root)
 	r.readInitialisms(root)
+	r.readGoTypes(root, c)
 	c.Imports = r.imports(root)
 	r.checkImportPaths(c)
 	c.Packages = r.packages(parts, c.Package)

@@ -91,6 +91,7 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 		return t
 	}
 	if t.Kind = catalog.Scalars[text]; t.Kind != 0 {
+		t.Go = r.goTypes[t.Kind]
 		return t
 	}
 	if text == catalog.InPlace && inline != nil {

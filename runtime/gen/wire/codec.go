@@ -103,6 +103,9 @@ func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 // reads and writes the same without calling them. A handwritten method of the same name
 // would not compile beside a generated one.
 func generatedFor(t, custom reflect.Type) bool {
+	if isScalar(t) {
+		return custom == reflect.TypeFor[encoding.TextMarshaler]() || custom == reflect.TypeFor[encoding.TextUnmarshaler]()
+	}
 	if t.Kind() == reflect.Struct { // with former names or defaults
 		return custom == reflect.TypeFor[json.Unmarshaler]() && t.Implements(reflect.TypeFor[interface{ UpgradeJSON([]byte) []byte }]())
 	}
@@ -112,6 +115,20 @@ func generatedFor(t, custom reflect.Type) bool {
 		return enum && t.Kind() == reflect.Int
 	}
 	return enum && (t.Kind() == reflect.Int || t.Kind() == reflect.String)
+}
+
+// isScalar reports whether t is a named scalar that has generated text methods. It is an array or a struct then: a
+// UUID, a date or a Go type of go_types. The fields of generated structs have tags, and those of such a type do not.
+// Others, such as durations, look like named scalars without these methods, and use encoding/json.
+func isScalar(t reflect.Type) bool {
+	if !reflect.PointerTo(t).Implements(reflect.TypeFor[Decoder]()) {
+		return false
+	}
+	if t.Kind() == reflect.Struct && t.NumField() > 0 {
+		_, tagged := t.Field(0).Tag.Lookup("json")
+		return !tagged
+	}
+	return t.Kind() == reflect.Array
 }
 
 var customizing = []reflect.Type{

@@ -1,0 +1,98 @@
+package parse
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+)
+
+// readGoTypes reads `go_types:`, before any type of a field is read.
+func (r *reader) readGoTypes(o object, c *catalog.Catalogue) {
+	e, ok := o.entries["go_types"]
+	if !ok {
+		return
+	}
+	r.goTypes = map[catalog.Kind]*catalog.GoType{}
+	entries, _ := r.mapping(e.value, "go_types")
+	for _, e := range entries {
+		if !r.mayBeRetyped(e) {
+			continue
+		}
+		if g := r.goType(e, c); g != nil {
+			c.GoTypes = append(c.GoTypes, g)
+			r.goTypes[catalog.Scalars[e.name]] = g
+		}
+	}
+}
+
+// mayBeRetyped reports an entry for something that has no other Go type.
+func (r *reader) mayBeRetyped(e entry) bool {
+	kind, known := catalog.Scalars[e.name]
+	switch {
+	case catalog.MayBeRetyped(kind):
+		return true
+	case known:
+		r.report(r.place(e.key), rules.BadType, "go_types cannot have %s, whose Go type is always the same", e.name).
+			Hint = "declare a named scalar or a custom Go type under types, and use its name"
+	case r.declares(e.name):
+		r.report(r.place(e.key), rules.BadType, "go_types cannot have %s, which is not a built-in type", label(e.name)).
+			Hint = "a declared type has its own Go type; a named scalar has that of its built-in type"
+	default:
+		f := r.report(r.place(e.key), rules.UnknownType, "go_types has %s, which is not a built-in type", label(e.name))
+		if f.Hint = diag.DidYouMean(e.name, retyped()); f.Hint == "" {
+			f.Hint = "its keys are " + strings.Join(retyped(), ", ")
+		}
+	}
+	return false
+}
+
+// declares reports whether a name is that of a declared type and of nothing built in. Types are not read yet.
+func (r *reader) declares(name string) bool { return catalog.TypeName.MatchString(name) }
+
+// retyped lists the names of the built-in types that can have another Go type.
+func retyped() []string {
+	names := slices.Sorted(maps.Keys(catalog.Scalars))
+	return slices.DeleteFunc(names, func(name string) bool { return !catalog.MayBeRetyped(catalog.Scalars[name]) })
+}
+
+// goTypeHint says how the Go types of go_types are written.
+const goTypeHint = "write the path of its package and its name, such as github.com/shopspring/decimal.Decimal"
+
+// goType reads a Go type that is written as one text, path.Name. It returns nil after a finding.
+func (r *reader) goType(e entry, c *catalog.Catalogue) *catalog.GoType {
+	text, ok := r.text(e.value, "the Go type of "+e.name)
+	if !ok {
+		return nil
+	}
+	i := strings.LastIndexByte(text.V, '.')
+	if i < 0 || i < strings.LastIndexByte(text.V, '/') {
+		r.report(r.place(e.value), rules.BadName, "the Go type of %s is %s, which does not end in a point and a name", e.name, label(text.V)).
+			Hint = goTypeHint
+		return nil
+	}
+	path, name := text.V[:i], text.V[i+1:]
+	reason, at := importPathProblem(path), r.placeIn(e.value, 0, i)
+	if reason == "" {
+		if reason = exportedProblem(name); reason != "" {
+			at = r.placeIn(e.value, i+1, len(name))
+		}
+	}
+	switch {
+	case reason == "" && path == c.ImportPath.V:
+		r.report(at, rules.Import, "the Go type of %s is in %s, the package that is generated, which would import itself", e.name, path).
+			Hint = "move the type into another package"
+		return nil
+	case reason != "":
+		r.report(at, rules.BadName, "the Go type of %s cannot be %s: %s", e.name, label(text.V), reason).Hint = goTypeHint
+		return nil
+	}
+	return &catalog.GoType{
+		Of:     catalog.Value[string]{V: e.name, Pos: r.position(e.key)},
+		Import: catalog.Value[string]{V: path, Pos: text.Pos},
+		Name:   catalog.Value[string]{V: name, Pos: r.placeIn(e.value, i+1, len(name)).Pos},
+	}
+}
