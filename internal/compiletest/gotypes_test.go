@@ -11,9 +11,9 @@ import (
 // Package internal/compiletest/gotypes, a module of its own, has the Go types that are right.
 func TestAGoTypeWithoutTheMethodsDoesNotCompile(t *testing.T) {
 	for goType, want := range map[string]string{
-		"time.Duration":            "*new(timeDuration) (value of int64 type time.Duration) as encoding.TextMarshaler value in variable declaration: time.Duration does not implement encoding.TextMarshaler (missing method MarshalText)",
+		"time.Duration":            "does not implement encoding.TextMarshaler (missing method MarshalText)",
 		"math/big.Float":           "big.Float does not implement encoding.TextMarshaler (method MarshalText has pointer receiver)",
-		"encoding.TextMarshaler":   "new(encoding.TextMarshaler) (value of type *encoding.TextMarshaler) as encoding.TextUnmarshaler value in variable declaration: *encoding.TextMarshaler does not implement encoding.TextUnmarshaler (type *encoding.TextMarshaler is pointer to interface, not interface)",
+		"encoding.TextMarshaler":   "*encoding.TextMarshaler does not implement encoding.TextUnmarshaler (type *encoding.TextMarshaler is pointer to interface, not interface)",
 		"github.com/google/uuid.X": "undefined: uuid.X",
 	} {
 		text := "version: 1\npackage: events\ngo_types: { duration: " + goType + " }\nevents: { lamp.lit: { payload: { wait: duration, hold: \"duration?\" } } }\n"
@@ -35,7 +35,7 @@ func TestAGoTypeWithoutTheMethodsDoesNotCompile(t *testing.T) {
 			messages = append(messages, c.file+": "+c.message)
 		}
 		all := strings.Join(messages, "\n")
-		if !strings.Contains(strings.ReplaceAll(all, "*new(time.Duration)", "*new(timeDuration)"), want) || !strings.Contains(all, "payloads.gen.go: ") {
+		if !strings.Contains(all, want) || !strings.Contains(all, "payloads.gen.go: ") {
 			t.Errorf("%s: the compiler says\n%s\nwant\n%s", goType, all, want)
 		}
 	}
