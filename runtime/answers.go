@@ -42,8 +42,9 @@ type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 // got what it wants; the members after that are skipped, apart from those that are no
 // answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
-	return t.of.subscribeAnswer(bus, name, handler == nil, reflect.TypeFor[R](), func(ctx context.Context, h head, payload any) (any, error) {
-		return handler(ctx, typed[T](h, payload))
+	given := any(handler) // see eventType
+	return t.of.subscribeAnswer(bus, name, handler == nil, reflect.TypeOf((*R)(nil)).Elem(), func(ctx context.Context, h head, payload any) (any, error) {
+		return given.(AnswerHandler[T, R])(ctx, typed[T](h, payload))
 	}, opts)
 }
 

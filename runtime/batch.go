@@ -154,13 +154,14 @@ func ItemContext(ctx context.Context, i int) context.Context {
 // ran is halved, until one event has ended the process alone. Only for that one these are
 // failed attempts; the Attempt of the others rises with each execution.
 func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler BatchHandler[T], opts ...SubscribeOption) (*Subscription, error) {
-	return t.of.subscribeBatch(bus, name, handler == nil, func(ctx context.Context, given *eventList) error {
-		events := make([]Event[T], len(given.events))
-		for i, e := range given.events {
+	given := any(handler) // see eventType
+	return t.of.subscribeBatch(bus, name, handler == nil, func(ctx context.Context, list *eventList) error {
+		events := make([]Event[T], len(list.events))
+		for i, e := range list.events {
 			events[i] = typed[T](e.head, e.payload)
 		}
-		given.giveAll()
-		return handler(ctx, events)
+		list.giveAll()
+		return given.(BatchHandler[T])(ctx, events)
 	}, opts)
 }
 

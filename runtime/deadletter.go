@@ -72,15 +72,16 @@ func typedLetter[T any](of any) (l DeadLetter[T]) {
 // package inspect. The subscription is durable and retried like any other, but what
 // it dead-letters itself is not handed to anyone.
 func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
-	return t.of.subscribeDead(bus, name, handler == nil, reflect.TypeFor[DeadLetter[T]](), func(ctx context.Context, h head, of any) (any, error) {
+	given := any(handler) // see eventType
+	return t.of.subscribeDead(bus, name, handler == nil, reflect.TypeOf((*DeadLetter[T])(nil)).Elem(), func(ctx context.Context, h head, of any) (any, error) {
 		l := typedLetter[T](of)
 		if ctx == nil {
 			return l, nil
 		}
 		var e Event[DeadLetter[T]]
-		*headOf(&e) = h
+		*(*head)(unsafe.Pointer(&e)) = h
 		e.Payload = l
-		return nil, handler(ctx, e)
+		return nil, given.(Handler[DeadLetter[T]])(ctx, e)
 	}, opts)
 }
 

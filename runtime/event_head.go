@@ -51,7 +51,7 @@ func newHead(a *dispatch.Attempt, subscription string) head {
 //
 //go:noinline
 func typed[T any](h head, payload any) (e Event[T]) {
-	*headOf(&e) = h
+	*(*head)(unsafe.Pointer(&e)) = h
 	e.Payload = *payload.(*T)
 	return e
 }

@@ -17,8 +17,10 @@ type EventType[T Payload] struct{ of *eventType }
 
 // eventType is an [EventType] without its type parameter. The compiler makes the code of a
 // generic type again for each type of payload, in each build of the generated package, so what
-// can be done without knowing the type is done here. A payload here is a pointer to a T in an
-// interface, unless it is called a value.
+// can be done without knowing the type is done here. For the same reason closures hold handlers
+// in interfaces: the compiler would describe the type of a closure with a Handler[T], and so
+// that of its event, once more. A payload here is a pointer to a T in an interface, unless it is
+// called a value.
 type eventType struct {
 	spec      Spec[Payload] // without the functions, which are these:
 	partition func(payload any) string
@@ -45,14 +47,14 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 		t.limit(path, keyed(key))
 	}
 	t.clone = cloner[T]()
-	t.define(reflect.TypeFor[T]())
+	t.define(reflect.TypeOf((*T)(nil)).Elem())
 	return &EventType[T]{t}
 }
 
 // Describe returns the event type with payloads of T that d describes. It is for generated code, and
 // panics if d could not have come from busgen.
 func Describe[T Payload](d *Description) *EventType[T] {
-	return &EventType[T]{d.eventType(reflect.TypeFor[T](), cloner[T]())}
+	return &EventType[T]{d.eventType(reflect.TypeOf((*T)(nil)).Elem(), cloner[T]())}
 }
 
 // eventType returns the event type with payloads of a type, which is all that an [EventType] has.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/glob"
@@ -49,7 +50,10 @@ type Subscription struct {
 // The name must not be used twice in a bus. Errors are a *[SubscribeError] for
 // a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
-	return t.of.subscribe(bus, name, handler == nil, func(ctx context.Context, h head, payload any) error { return handler(ctx, typed[T](h, payload)) }, opts)
+	given := any(handler) // see eventType
+	return t.of.subscribe(bus, name, handler == nil, func(ctx context.Context, h head, payload any) error {
+		return given.(Handler[T])(ctx, typed[T](h, payload))
+	}, opts)
 }
 
 // typedHandler is a handler of one event type in terms that do not depend on the type of its payload:
@@ -90,14 +94,15 @@ func (t *eventType) payloadFor(s *Subscription, a *dispatch.Attempt) (payload an
 // that a handler can switch over exactly its events. A pattern that matches another
 // type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
-	return subscribeNamespace(bus, pattern, name, handler == nil, reflect.TypeFor[I](), func(ctx context.Context, h head, payload any) (bool, error) {
+	given := any(handler) // see eventType
+	return subscribeNamespace(bus, pattern, name, handler == nil, reflect.TypeOf((*I)(nil)).Elem(), func(ctx context.Context, h head, payload any) (bool, error) {
 		var e Event[I]
 		var ok bool
 		if e.Payload, ok = payload.(I); !ok || ctx == nil {
 			return ok, nil
 		}
-		*headOf(&e) = h
-		return true, handler(ctx, e)
+		*(*head)(unsafe.Pointer(&e)) = h
+		return true, given.(Handler[I])(ctx, e)
 	}, opts)
 }
 

@@ -32,8 +32,9 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // [Subscribe]. It does not go with [InGroup] and [Ephemeral], and needs a bus whose events are
 // in a file.
 func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
+	given := any(handler) // see eventType
 	return t.of.subscribeTx(bus, name, handler == nil, func(ctx context.Context, tx Tx, h head, payload any) error {
-		return handler(ctx, tx, typed[T](h, payload))
+		return given.(TxHandler[T])(ctx, tx, typed[T](h, payload))
 	}, opts)
 }
 

@@ -80,13 +80,21 @@ func readMethod(receiver, typeName string, body ...jen.Code) *jen.Statement {
 
 // writeStruct emits the method WriteJSON with the body
 //
+//	w.BeginObject()
+//	<fields>
+//	w.EndObject()
+//
+// and for a struct that may contain itself with the beginning
+//
 //	if !w.BeginObject() {
 //		return
 //	}
-//	<fields>
-//	w.EndObject()
 func writeStruct(s shape) *jen.Statement {
-	body := []jen.Code{jen.If(jen.Op("!").Id("w").Dot("BeginObject").Call()).Block(jen.Return())}
+	begin := jen.Id("w").Dot("BeginObject").Call()
+	if s.recursive {
+		begin = jen.If(jen.Op("!").Add(begin)).Block(jen.Return())
+	}
+	body := []jen.Code{begin}
 	for _, f := range s.fields {
 		body = append(body, writeField(s.receiver, f)...)
 	}
@@ -134,30 +142,75 @@ func readEnum(t *catalog.Type) *jen.Statement {
 	return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Add(inWire("ReadEnum")).Call(args...))
 }
 
-// writeField emits
+// writeField emits the statements of writeKeyed. For an optional field that is
+//
+//	if p.<Field> != nil { <statements> }
+//
+// or, if they are but a call for a pointer,
+//
+//	wire.WriteOptionalField(w, "<field>", p.<Field>, w.<String>)
+//
+// and for a nullable one
 //
 //	w.Key("<field>")
-//	<write of p.<Field>>
-//
-// or for an optional field, and with the else for a nullable one:
-//
-//	if p.<Field> != nil { … } else { w.Null() }
+//	if p.<Field> != nil { <write of p.<Field>> } else { w.Null() }
 func writeField(receiver string, f *catalog.Field) []jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	value := field
 	if f.Type.MayBeNil() && !hasNil(f.Type) && !hasJSONMethods(f.Type) {
 		value = jen.Op("*").Add(field)
 	}
-	key, write := jen.Id("w").Dot("Key").Call(wireKey(f.Name.V)), writeValue(f.Type, value)
 	there := jen.If(field.Clone().Op("!=").Nil())
 	switch {
+	case f.Type.Optional && !hasNil(f.Type) && hasCodecMethod(f.Type):
+		return []jen.Code{inWire("WriteOptionalField").Call(jen.Id("w"), wireKey(f.Name.V), field, writeFunc(f.Type))}
 	case f.Type.Optional:
-		return []jen.Code{there.Block(key, write)}
+		return []jen.Code{there.Block(writeKeyed(f, value)...)}
 	case f.Type.Nullable && !hasNil(f.Type): // of others, nil is null anyway
-		return []jen.Code{key, there.Block(write).Else().Block(jen.Id("w").Dot("Null").Call())}
+		return []jen.Code{jen.Id("w").Dot("Key").Call(wireKey(f.Name.V)),
+			there.Block(writeValue(f.Type, value)).Else().Block(jen.Id("w").Dot("Null").Call())}
 	}
-	return []jen.Code{key, write}
+	return writeKeyed(f, value)
 }
+
+// writeKeyed emits one of
+//
+//	w.<String>Field("<field>", <value>)
+//	w.StringField("<field>", string(<value>))
+//	wire.WriteTextField(w, "<field>", <value>)
+//	wire.WriteItemsField(w, "<field>", <value>, <Type>.WriteJSON)
+//	wire.Write<List>Field(w, "<field>", <value>, <write function of its elements>)
+//
+// or for a type with methods of its own
+//
+//	w.Key("<field>")
+//	<value>.WriteJSON(w)
+func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
+	t, w, key := f.Type, jen.Id("w"), wireKey(f.Name.V)
+	switch {
+	case isTextEnum(t) && !t.MayBeNil(), t.Kind == catalog.Decimal && !hasJSONMethods(t):
+		return []jen.Code{w.Dot("StringField").Call(key, jen.String().Call(value))}
+	case hasJSONMethods(t):
+		return []jen.Code{w.Dot("Key").Call(key), writeValue(t, value)}
+	case t.Kind == catalog.Date, t.Kind == catalog.Duration:
+		return []jen.Code{inWire("WriteTextField").Call(w, key, value)}
+	case t.Kind == catalog.List && hasJSONMethods(t.Elem):
+		return []jen.Code{inWire("WriteItemsField").Call(w, key, value, bareType(t.Elem).Dot("WriteJSON"))}
+	case t.Kind == catalog.List:
+		return []jen.Code{inWire("WriteListField").Call(w, key, value, writeFunc(t.Elem))}
+	case t.Kind == catalog.Map:
+		return []jen.Code{inWire("WriteMapField").Call(w, key, value, writeFunc(t.Elem))}
+	}
+	return []jen.Code{w.Dot(codecMethod(t)+"Field").Call(key, value)}
+}
+
+// isTextEnum reports whether t is an enum whose values are strings.
+func isTextEnum(t *catalog.TypeRef) bool {
+	return t.Kind == catalog.Named && t.Named.IsEnum() && !t.Named.Integer
+}
+
+// hasCodecMethod reports whether one method of wire.Writer writes a value of t.
+func hasCodecMethod(t *catalog.TypeRef) bool { return codecMethods[t.Kind] != "" && !hasJSONMethods(t) }
 
 // wireKey emits a JSON name as encoding/json writes it between the quotes: with escapes for <, > and &.
 func wireKey(name string) *jen.Statement {
@@ -168,7 +221,48 @@ func wireKey(name string) *jen.Statement {
 	return jen.Lit(string(text[1 : len(text)-1]))
 }
 
-// readField emits
+// readField emits one of
+//
+//	r.<String>Field("<field>", &p.<Field>)
+//	r.StringField("<field>", (*string)(&p.<Field>))
+//	wire.ReadItemField(r, "<field>", &p.<Field>, (*<Type>).ReadJSON)
+//	wire.ReadItemsField(r, "<field>", &p.<Field>, (*<Type>).ReadJSON)
+//	wire.Read<List>Field(r, "<field>", &p.<Field>, <read function of its elements>)
+//
+// or what readUnlike emits.
+func readField(receiver string, f *catalog.Field) jen.Code {
+	t, r, key := f.Type, jen.Id("r"), wireKey(f.Name.V)
+	into := jen.Op("&").Id(receiver).Dot(f.GoName)
+	pointer := t.MayBeNil() && !hasNil(t)
+	switch {
+	case isOlder(f):
+	case pointer && hasJSONMethods(t):
+		return inWire("ReadItemField").Call(r, key, into, readMethodOf(t))
+	case pointer:
+		return inWire("ReadOptionalField").Call(r, key, into, readFunc(t))
+	case hasCodecMethod(t):
+		return r.Dot(codecMethod(t)+"Field").Call(key, into)
+	case hasJSONMethods(t):
+	case t.Kind == catalog.Decimal:
+		return r.Dot("StringField").Call(key, jen.Parens(jen.Op("*").String()).Call(into))
+	case t.Kind == catalog.List && hasJSONMethods(t.Elem):
+		return inWire("ReadItemsField").Call(r, key, into, readMethodOf(t.Elem))
+	case t.Kind == catalog.List:
+		return inWire("ReadListField").Call(r, key, into, readFunc(t.Elem))
+	case t.Kind == catalog.Map:
+		return inWire("ReadMapField").Call(r, key, into, readFunc(t.Elem))
+	}
+	return readUnlike(receiver, f)
+}
+
+// readMethodOf emits
+//
+//	(*<Type>).ReadJSON
+func readMethodOf(t *catalog.TypeRef) *jen.Statement {
+	return jen.Parens(jen.Op("*").Add(bareType(t))).Dot("ReadJSON")
+}
+
+// readUnlike emits
 //
 //	if r.Key("<field>") || r.Key("<former name>") {
 //		<read into p.<Field>>
@@ -177,7 +271,7 @@ func wireKey(name string) *jen.Statement {
 //	}
 //
 // without former names if there are none, and without the else if there is no default.
-func readField(receiver string, f *catalog.Field) jen.Code {
+func readUnlike(receiver string, f *catalog.Field) jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	read := readInto(f.Type, field)
 	if f.Type.MayBeNil() && !hasNil(f.Type) {

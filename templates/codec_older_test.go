@@ -22,9 +22,7 @@ func (p *A) ReadJSON(r *wire.Reader) {
 	} else {
 		p.Floor = 1
 	}
-	if r.Key("note") {
-		p.Note = wire.ReadOptional(r, r.String)
-	}
+	wire.ReadOptionalField(r, "note", &p.Note, r.String)
 	r.EndObject()
 }
 

@@ -18,28 +18,18 @@ events:
 	emits(t, `
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderPlaced) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	if p.Note != nil {
-		w.Key("note")
-		w.String(*p.Note)
-	}
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
+	wire.WriteOptionalField(w, "note", p.Note, w.String)
 	w.Key("total")
 	p.Total.WriteJSON(w)
 	if p.Paid != nil {
 		w.Key("paid")
 		p.Paid.WriteJSON(w)
 	}
-	if p.PaidAt != nil {
-		w.Key("paid_at")
-		w.Time(*p.PaidAt)
-	}
+	wire.WriteOptionalField(w, "paid_at", p.PaidAt, w.Time)
 	if p.Tags != nil {
-		w.Key("tags")
-		wire.WriteList(w, p.Tags, w.String)
+		wire.WriteListField(w, "tags", p.Tags, w.String)
 	}
 	w.EndObject()
 }
@@ -47,35 +37,20 @@ func (p OrderPlaced) WriteJSON(w *wire.Writer) {
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
-	if r.Key("note") {
-		p.Note = wire.ReadOptional(r, r.String)
-	}
+	r.UUIDField("order_id", &p.OrderID)
+	wire.ReadOptionalField(r, "note", &p.Note, r.String)
 	if r.Key("total") {
 		p.Total.ReadJSON(r)
 	}
-	if r.Key("paid") {
-		p.Paid = wire.ReadOptional(r, func() (item Money) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("paid_at") {
-		p.PaidAt = wire.ReadOptional(r, r.Time)
-	}
-	if r.Key("tags") {
-		p.Tags = wire.ReadList(r, r.String)
-	}
+	wire.ReadItemField(r, "paid", &p.Paid, (*Money).ReadJSON)
+	wire.ReadOptionalField(r, "paid_at", &p.PaidAt, r.Time)
+	wire.ReadListField(r, "tags", &p.Tags, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p Ping) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.EndObject()
 }
 
@@ -85,6 +60,27 @@ func (p *Ping) ReadJSON(r *wire.Reader) {
 	r.EndObject()
 }
 `, codec(c)[:4]...)
+}
+
+// A value that contains itself would be written without an end.
+func TestWritingAStructThatMayContainItselfStopsWhenItIsTooDeep(t *testing.T) {
+	c := parsed(t, `
+types:
+  Tree: { fields: { label: string, children: "[]Tree" } }
+events:
+  grown: { payload: { tree: Tree } }
+`)
+	emits(t, `
+// WriteJSON writes v as encoding/json does. See [wire.Writer].
+func (v Tree) WriteJSON(w *wire.Writer) {
+	if !w.BeginObject() {
+		return
+	}
+	w.StringField("label", v.Label)
+	wire.WriteItemsField(w, "children", v.Children, Tree.WriteJSON)
+	w.EndObject()
+}
+`, structCodec(typeShape(c.Types[0]))[0])
 }
 
 func TestAnEnumIsWrittenAndReadAsAText(t *testing.T) {
@@ -111,53 +107,69 @@ func TestEveryTypeHasAWayToWriteAndReadIt(t *testing.T) {
 	tests := []struct {
 		name, field, write, read string
 	}{
-		{"text", `string`, `w.String(p.F)`, `p.F = r.String()`},
-		{"a number", `uint64`, `w.Uint64(p.F)`, `p.F = r.Uint64()`},
-		{"bytes, which need no pointer", `bytes?`, `w.Bytes(p.F)`, `p.F = r.Bytes()`},
-		{"JSON, likewise", `json?`, `w.JSON(p.F)`, `p.F = r.JSON()`},
-		{"a day", `date`, `wire.WriteText(w, p.F)`, `r.Check(p.F.UnmarshalText(r.Text()))`},
-		{"an optional duration", `duration?`, `wire.WriteText(w, *p.F)`, `p.F = wire.ReadOptional(r, func() (item runtime.Duration) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})`},
-		{"a named type", `Named`, `p.F.WriteJSON(w)`, `p.F.ReadJSON(r)`},
-		{"a list of days", `"[]date"`, `wire.WriteList(w, p.F, func(item runtime.Date) { wire.WriteText(w, item) })`,
-			`p.F = wire.ReadList(r, func() (item runtime.Date) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})`},
-		{"a list of a named type", `"[]Named"`, `wire.WriteList(w, p.F, func(item Named) { item.WriteJSON(w) })`,
-			`p.F = wire.ReadList(r, func() (item Named) {
-			item.ReadJSON(r)
-			return item
-		})`},
-		{"a nullable text", `string|null`, `w.String(*p.F)`, `p.F = wire.ReadOptional(r, r.String)`},
-		{"a map", `map[string]float64`, `wire.WriteMap(w, p.F, w.Float64)`, `p.F = wire.ReadMap(r, r.Float64)`},
-		{"lists of lists", `"[][]int"`, `wire.WriteList(w, p.F, func(item []int) { wire.WriteList(w, item, w.Int) })`,
-			`p.F = wire.ReadList(r, func() []int { return wire.ReadList(r, r.Int) })`},
-		{"a map of lists", `"map[string][]bool"`, `wire.WriteMap(w, p.F, func(item []bool) { wire.WriteList(w, item, w.Bool) })`,
-			`p.F = wire.ReadMap(r, func() []bool { return wire.ReadList(r, r.Bool) })`},
+		{"text", `string`, `w.StringField("f", p.F)`, `r.StringField("f", &p.F)`},
+		{"a number", `uint64`, `w.Uint64Field("f", p.F)`, `r.Uint64Field("f", &p.F)`},
+		{"bytes, which need no pointer", `bytes?`, `if p.F != nil {
+		w.BytesField("f", p.F)
+	}`, `r.BytesField("f", &p.F)`},
+		{"JSON, likewise", `json?`, `if p.F != nil {
+		w.JSONField("f", p.F)
+	}`, `r.JSONField("f", &p.F)`},
+		{"an optional text", `string?`, `wire.WriteOptionalField(w, "f", p.F, w.String)`, `wire.ReadOptionalField(r, "f", &p.F, r.String)`},
+		{"a decimal number", `decimal`, `w.StringField("f", string(p.F))`, `r.StringField("f", (*string)(&p.F))`},
+		{"a day", `date`, `wire.WriteTextField(w, "f", p.F)`, `if r.Key("f") {
+		r.Check(p.F.UnmarshalText(r.Text()))
+	}`},
+		{"an optional duration", `duration?`, `if p.F != nil {
+		wire.WriteTextField(w, "f", *p.F)
+	}`, `wire.ReadOptionalField(r, "f", &p.F, func() (item runtime.Duration) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})`},
+		{"a named type", `Named`, `w.Key("f")
+	p.F.WriteJSON(w)`, `if r.Key("f") {
+		p.F.ReadJSON(r)
+	}`},
+		{"an optional named type", `Named?`, `if p.F != nil {
+		w.Key("f")
+		p.F.WriteJSON(w)
+	}`, `wire.ReadItemField(r, "f", &p.F, (*Named).ReadJSON)`},
+		{"an enum", `Size`, `w.StringField("f", string(p.F))`, `if r.Key("f") {
+		p.F.ReadJSON(r)
+	}`},
+		{"a list of days", `"[]date"`, `wire.WriteListField(w, "f", p.F, func(item runtime.Date) { wire.WriteText(w, item) })`,
+			`wire.ReadListField(r, "f", &p.F, func() (item runtime.Date) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})`},
+		{"a list of a named type", `"[]Named"`, `wire.WriteItemsField(w, "f", p.F, Named.WriteJSON)`,
+			`wire.ReadItemsField(r, "f", &p.F, (*Named).ReadJSON)`},
+		{"a nullable text", `string|null`, `w.Key("f")
+	if p.F != nil {
+		w.String(*p.F)
+	} else {
+		w.Null()
+	}`, `wire.ReadOptionalField(r, "f", &p.F, r.String)`},
+		{"a map", `map[string]float64`, `wire.WriteMapField(w, "f", p.F, w.Float64)`, `wire.ReadMapField(r, "f", &p.F, r.Float64)`},
+		{"lists of lists", `"[][]int"`, `wire.WriteListField(w, "f", p.F, func(item []int) { wire.WriteList(w, item, w.Int) })`,
+			`wire.ReadListField(r, "f", &p.F, func() []int { return wire.ReadList(r, r.Int) })`},
+		{"a map of lists", `"map[string][]bool"`, `wire.WriteMapField(w, "f", p.F, func(item []bool) { wire.WriteList(w, item, w.Bool) })`,
+			`wire.ReadMapField(r, "f", &p.F, func() []bool { return wire.ReadList(r, r.Bool) })`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := parsed(t, `
 types:
   Named: { fields: { x: int } }
+  Size: { enum: [S, M] }
 events:
   e:
     payload:
       f: `+test.field+`
 `)
 			f := c.Events[0].Fields[0]
-			write := "w.Key(\"f\")\n\t" + test.write
-			if f.Type.Nullable {
-				write = "w.Key(\"f\")\n\tif p.F != nil {\n\t\t" + test.write + "\n\t} else {\n\t\tw.Null()\n\t}"
-			}
-			if f.Type.Optional {
-				write = "if p.F != nil {\n\t\tw.Key(\"f\")\n\t\t" + test.write + "\n\t}"
-			}
-			emits(t, "func write() {\n\t"+write+"\n}", jen.Func().Id("write").Params().Block(writeField("p", f)...))
-			emits(t, "func read() {\n\tif r.Key(\"f\") {\n\t\t"+test.read+"\n\t}\n}", jen.Func().Id("read").Params().Block(readField("p", f)))
+			emits(t, "func write() {\n\t"+test.write+"\n}", jen.Func().Id("write").Params().Block(writeField("p", f)...))
+			emits(t, "func read() {\n\t"+test.read+"\n}", jen.Func().Id("read").Params().Block(readField("p", f)))
 		})
 	}
 }

@@ -58,7 +58,7 @@ events:
 		"}", eventPayload(c.Events[0]))
 	emits(t, "// Part is a part of event payloads.\ntype Part struct {\n	NoDash *int `json:\"-,omitempty\"`\n}", structType(c.Types[0]))
 	shape := eventShape(c.Events[0])
-	if got, want := fmt.Sprintf("%#v", readField(shape.receiver, shape.fields[2])), `if r.Key("\\u003cgröße\\u003e \\u0026 x.y")`; !strings.HasPrefix(got, want) {
+	if got, want := fmt.Sprintf("%#v", readField(shape.receiver, shape.fields[2])), `r.IntField("\\u003cgröße\\u003e \\u0026 x.y", &p.Odd)`; !strings.HasPrefix(got, want) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -6,48 +6,27 @@ import "github.com/busgen/busgen/runtime/gen/wire"
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderPlaced) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	w.Key("customer")
-	w.String(p.Customer)
-	w.Key("currency")
-	p.Currency.WriteJSON(w)
-	w.Key("total")
-	w.Int64(p.Total)
-	w.Key("lines")
-	wire.WriteList(w, p.Lines, func(item Line) { item.WriteJSON(w) })
-	w.Key("placed_at")
-	w.Time(p.PlacedAt)
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
+	w.StringField("customer", p.Customer)
+	w.StringField("currency", string(p.Currency))
+	w.Int64Field("total", p.Total)
+	wire.WriteItemsField(w, "lines", p.Lines, Line.WriteJSON)
+	w.TimeField("placed_at", p.PlacedAt)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
-	if r.Key("customer") {
-		p.Customer = r.String()
-	}
+	r.UUIDField("order_id", &p.OrderID)
+	r.StringField("customer", &p.Customer)
 	if r.Key("currency") {
 		p.Currency.ReadJSON(r)
 	}
-	if r.Key("total") {
-		p.Total = r.Int64()
-	}
-	if r.Key("lines") {
-		p.Lines = wire.ReadList(r, func() (item Line) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("placed_at") {
-		p.PlacedAt = r.Time()
-	}
+	r.Int64Field("total", &p.Total)
+	wire.ReadItemsField(r, "lines", &p.Lines, (*Line).ReadJSON)
+	r.TimeField("placed_at", &p.PlacedAt)
 	r.EndObject()
 }
 
@@ -63,24 +42,16 @@ func (v *Currency) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Line) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("sku")
-	w.String(v.SKU)
-	w.Key("quantity")
-	w.Int(v.Quantity)
+	w.BeginObject()
+	w.StringField("sku", v.SKU)
+	w.IntField("quantity", v.Quantity)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Line) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("sku") {
-		v.SKU = r.String()
-	}
-	if r.Key("quantity") {
-		v.Quantity = r.Int()
-	}
+	r.StringField("sku", &v.SKU)
+	r.IntField("quantity", &v.Quantity)
 	r.EndObject()
 }

@@ -14,23 +14,17 @@ import (
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderPlaced) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	w.Key("number")
-	w.Int64(p.Number)
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
+	w.Int64Field("number", p.Number)
 	w.Key("customer")
 	p.Customer.WriteJSON(w)
 	w.Key("ship_to")
 	p.ShipTo.WriteJSON(w)
-	w.Key("lines")
-	wire.WriteList(w, p.Lines, func(item OrderLine) { item.WriteJSON(w) })
+	wire.WriteItemsField(w, "lines", p.Lines, OrderLine.WriteJSON)
 	w.Key("total")
 	p.Total.WriteJSON(w)
-	w.Key("method")
-	p.Method.WriteJSON(w)
+	w.StringField("method", string(p.Method))
 	if p.Gift != nil {
 		w.Key("gift")
 		p.Gift.WriteJSON(w)
@@ -41,67 +35,43 @@ func (p OrderPlaced) WriteJSON(w *wire.Writer) {
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
-	if r.Key("number") {
-		p.Number = r.Int64()
-	}
+	r.UUIDField("order_id", &p.OrderID)
+	r.Int64Field("number", &p.Number)
 	if r.Key("customer") {
 		p.Customer.ReadJSON(r)
 	}
 	if r.Key("ship_to") {
 		p.ShipTo.ReadJSON(r)
 	}
-	if r.Key("lines") {
-		p.Lines = wire.ReadList(r, func() (item OrderLine) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
+	wire.ReadItemsField(r, "lines", &p.Lines, (*OrderLine).ReadJSON)
 	if r.Key("total") {
 		p.Total.ReadJSON(r)
 	}
 	if r.Key("method") {
 		p.Method.ReadJSON(r)
 	}
-	if r.Key("gift") {
-		p.Gift = wire.ReadOptional(r, func() (item Gift) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
+	wire.ReadItemField(r, "gift", &p.Gift, (*Gift).ReadJSON)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderShipped) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	w.Key("carrier")
-	p.Carrier.WriteJSON(w)
-	w.Key("tracking_code")
-	w.String(p.TrackingCode)
-	w.Key("expected_on")
-	wire.WriteText(w, p.ExpectedOn)
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
+	w.StringField("carrier", string(p.Carrier))
+	w.StringField("tracking_code", p.TrackingCode)
+	wire.WriteTextField(w, "expected_on", p.ExpectedOn)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *OrderShipped) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
+	r.UUIDField("order_id", &p.OrderID)
 	if r.Key("carrier") {
 		p.Carrier.ReadJSON(r)
 	}
-	if r.Key("tracking_code") {
-		p.TrackingCode = r.String()
-	}
+	r.StringField("tracking_code", &p.TrackingCode)
 	if r.Key("expected_on") {
 		r.Check(p.ExpectedOn.UnmarshalText(r.Text()))
 	}
@@ -110,101 +80,71 @@ func (p *OrderShipped) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p ParcelPickup) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *ParcelPickup) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
+	r.UUIDField("order_id", &p.OrderID)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderCancelled) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	w.Key("reason")
-	p.Reason.WriteJSON(w)
-	if p.Comment != nil {
-		w.Key("comment")
-		w.String(*p.Comment)
-	}
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
+	w.StringField("reason", string(p.Reason))
+	wire.WriteOptionalField(w, "comment", p.Comment, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *OrderCancelled) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
+	r.UUIDField("order_id", &p.OrderID)
 	if r.Key("reason") {
 		p.Reason.ReadJSON(r)
 	}
-	if r.Key("comment") {
-		p.Comment = wire.ReadOptional(r, r.String)
-	}
+	wire.ReadOptionalField(r, "comment", &p.Comment, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PaymentCaptured) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
 	w.Key("amount")
 	p.Amount.WriteJSON(w)
-	w.Key("reference")
-	w.String(p.Reference)
+	w.StringField("reference", p.Reference)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *PaymentCaptured) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
+	r.UUIDField("order_id", &p.OrderID)
 	if r.Key("amount") {
 		p.Amount.ReadJSON(r)
 	}
-	if r.Key("reference") {
-		p.Reference = r.String()
-	}
+	r.StringField("reference", &p.Reference)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PaymentDeclined) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	w.Key("reason")
-	p.Reason.WriteJSON(w)
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
+	w.StringField("reason", string(p.Reason))
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *PaymentDeclined) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
+	r.UUIDField("order_id", &p.OrderID)
 	if r.Key("reason") {
 		p.Reason.ReadJSON(r)
 	}
@@ -245,92 +185,56 @@ func (p *PaymentRefunded) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p UserRegistered) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("user_id")
-	w.UUID(p.UserID)
-	w.Key("email")
-	w.String(p.Email)
-	w.Key("newsletter")
-	w.Bool(p.Newsletter)
-	if p.Language != nil {
-		w.Key("language")
-		w.String(*p.Language)
-	}
-	w.Key("preferences")
-	wire.WriteMap(w, p.Preferences, w.String)
+	w.BeginObject()
+	w.UUIDField("user_id", p.UserID)
+	w.StringField("email", p.Email)
+	w.BoolField("newsletter", p.Newsletter)
+	wire.WriteOptionalField(w, "language", p.Language, w.String)
+	wire.WriteMapField(w, "preferences", p.Preferences, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *UserRegistered) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("user_id") {
-		p.UserID = r.UUID()
-	}
-	if r.Key("email") {
-		p.Email = r.String()
-	}
-	if r.Key("newsletter") {
-		p.Newsletter = r.Bool()
-	}
-	if r.Key("language") {
-		p.Language = wire.ReadOptional(r, r.String)
-	}
-	if r.Key("preferences") {
-		p.Preferences = wire.ReadMap(r, r.String)
-	}
+	r.UUIDField("user_id", &p.UserID)
+	r.StringField("email", &p.Email)
+	r.BoolField("newsletter", &p.Newsletter)
+	wire.ReadOptionalField(r, "language", &p.Language, r.String)
+	wire.ReadMapField(r, "preferences", &p.Preferences, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p UserEmailChanged) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("user_id")
-	w.UUID(p.UserID)
-	w.Key("old_email")
-	w.String(p.OldEmail)
-	w.Key("new_email")
-	w.String(p.NewEmail)
+	w.BeginObject()
+	w.UUIDField("user_id", p.UserID)
+	w.StringField("old_email", p.OldEmail)
+	w.StringField("new_email", p.NewEmail)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *UserEmailChanged) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("user_id") {
-		p.UserID = r.UUID()
-	}
-	if r.Key("old_email") {
-		p.OldEmail = r.String()
-	}
-	if r.Key("new_email") {
-		p.NewEmail = r.String()
-	}
+	r.UUIDField("user_id", &p.UserID)
+	r.StringField("old_email", &p.OldEmail)
+	r.StringField("new_email", &p.NewEmail)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p UserDeletionRequested) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("user_id")
-	w.UUID(p.UserID)
-	w.Key("due_on")
-	wire.WriteText(w, p.DueOn)
+	w.BeginObject()
+	w.UUIDField("user_id", p.UserID)
+	wire.WriteTextField(w, "due_on", p.DueOn)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *UserDeletionRequested) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("user_id") {
-		p.UserID = r.UUID()
-	}
+	r.UUIDField("user_id", &p.UserID)
 	if r.Key("due_on") {
 		r.Check(p.DueOn.UnmarshalText(r.Text()))
 	}
@@ -339,288 +243,182 @@ func (p *UserDeletionRequested) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p MLRunStarted) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("run_id")
-	w.UUID(p.RunID)
-	w.Key("model")
-	w.String(p.Model)
-	w.Key("devices")
-	wire.WriteList(w, p.Devices, w.String)
+	w.BeginObject()
+	w.UUIDField("run_id", p.RunID)
+	w.StringField("model", p.Model)
+	wire.WriteListField(w, "devices", p.Devices, w.String)
 	if p.Budget != nil {
-		w.Key("budget")
-		w.String(string(*p.Budget))
+		w.StringField("budget", string(*p.Budget))
 	}
-	w.Key("parameters")
-	w.JSON(p.Parameters)
+	w.JSONField("parameters", p.Parameters)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *MLRunStarted) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("run_id") {
-		p.RunID = r.UUID()
-	}
-	if r.Key("model") {
-		p.Model = r.String()
-	}
-	if r.Key("devices") {
-		p.Devices = wire.ReadList(r, r.String)
-	}
-	if r.Key("budget") {
-		p.Budget = wire.ReadOptional(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	}
-	if r.Key("parameters") {
-		p.Parameters = r.JSON()
-	}
+	r.UUIDField("run_id", &p.RunID)
+	r.StringField("model", &p.Model)
+	wire.ReadListField(r, "devices", &p.Devices, r.String)
+	wire.ReadOptionalField(r, "budget", &p.Budget, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	r.JSONField("parameters", &p.Parameters)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p MLRunFinished) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("run_id")
-	w.UUID(p.RunID)
-	w.Key("took")
-	wire.WriteText(w, p.Took)
-	w.Key("metrics")
-	wire.WriteMap(w, p.Metrics, w.Float64)
-	w.Key("checksum")
-	w.Bytes(p.Checksum)
+	w.BeginObject()
+	w.UUIDField("run_id", p.RunID)
+	wire.WriteTextField(w, "took", p.Took)
+	wire.WriteMapField(w, "metrics", p.Metrics, w.Float64)
+	w.BytesField("checksum", p.Checksum)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *MLRunFinished) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("run_id") {
-		p.RunID = r.UUID()
-	}
+	r.UUIDField("run_id", &p.RunID)
 	if r.Key("took") {
 		r.Check(p.Took.UnmarshalText(r.Text()))
 	}
-	if r.Key("metrics") {
-		p.Metrics = wire.ReadMap(r, r.Float64)
-	}
-	if r.Key("checksum") {
-		p.Checksum = r.Bytes()
-	}
+	wire.ReadMapField(r, "metrics", &p.Metrics, r.Float64)
+	r.BytesField("checksum", &p.Checksum)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p MLRunFailed) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("run_id")
-	w.UUID(p.RunID)
-	w.Key("error")
-	w.String(p.Error)
-	w.Key("retryable")
-	w.Bool(p.Retryable)
+	w.BeginObject()
+	w.UUIDField("run_id", p.RunID)
+	w.StringField("error", p.Error)
+	w.BoolField("retryable", p.Retryable)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *MLRunFailed) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("run_id") {
-		p.RunID = r.UUID()
-	}
-	if r.Key("error") {
-		p.Error = r.String()
-	}
-	if r.Key("retryable") {
-		p.Retryable = r.Bool()
-	}
+	r.UUIDField("run_id", &p.RunID)
+	r.StringField("error", &p.Error)
+	r.BoolField("retryable", &p.Retryable)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p MLTrialStarted) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("run_id")
-	w.UUID(p.RunID)
-	w.Key("trial")
-	w.Int(p.Trial)
-	w.Key("parameters")
-	wire.WriteMap(w, p.Parameters, w.Float64)
+	w.BeginObject()
+	w.UUIDField("run_id", p.RunID)
+	w.IntField("trial", p.Trial)
+	wire.WriteMapField(w, "parameters", p.Parameters, w.Float64)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *MLTrialStarted) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("run_id") {
-		p.RunID = r.UUID()
-	}
-	if r.Key("trial") {
-		p.Trial = r.Int()
-	}
-	if r.Key("parameters") {
-		p.Parameters = wire.ReadMap(r, r.Float64)
-	}
+	r.UUIDField("run_id", &p.RunID)
+	r.IntField("trial", &p.Trial)
+	wire.ReadMapField(r, "parameters", &p.Parameters, r.Float64)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p MLTrialFinished) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("run_id")
-	w.UUID(p.RunID)
-	w.Key("trial")
-	w.Int(p.Trial)
-	w.Key("state")
-	p.State.WriteJSON(w)
-	w.Key("losses")
-	wire.WriteList(w, p.Losses, func(item []float64) { wire.WriteList(w, item, w.Float64) })
+	w.BeginObject()
+	w.UUIDField("run_id", p.RunID)
+	w.IntField("trial", p.Trial)
+	w.StringField("state", string(p.State))
+	wire.WriteListField(w, "losses", p.Losses, func(item []float64) { wire.WriteList(w, item, w.Float64) })
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *MLTrialFinished) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("run_id") {
-		p.RunID = r.UUID()
-	}
-	if r.Key("trial") {
-		p.Trial = r.Int()
-	}
+	r.UUIDField("run_id", &p.RunID)
+	r.IntField("trial", &p.Trial)
 	if r.Key("state") {
 		p.State.ReadJSON(r)
 	}
-	if r.Key("losses") {
-		p.Losses = wire.ReadList(r, func() []float64 { return wire.ReadList(r, r.Float64) })
-	}
+	wire.ReadListField(r, "losses", &p.Losses, func() []float64 { return wire.ReadList(r, r.Float64) })
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p UICommandCartChanged) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("session")
-	w.String(p.Session)
-	w.Key("article")
-	w.String(p.Article)
-	w.Key("change")
-	w.Int32(p.Change)
+	w.BeginObject()
+	w.StringField("session", p.Session)
+	w.StringField("article", p.Article)
+	w.Int32Field("change", p.Change)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *UICommandCartChanged) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("session") {
-		p.Session = r.String()
-	}
-	if r.Key("article") {
-		p.Article = r.String()
-	}
-	if r.Key("change") {
-		p.Change = r.Int32()
-	}
+	r.StringField("session", &p.Session)
+	r.StringField("article", &p.Article)
+	r.Int32Field("change", &p.Change)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p UICommandCheckoutSubmitted) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("session")
-	w.String(p.Session)
-	w.Key("order_id")
-	w.UUID(p.OrderID)
+	w.BeginObject()
+	w.StringField("session", p.Session)
+	w.UUIDField("order_id", p.OrderID)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *UICommandCheckoutSubmitted) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("session") {
-		p.Session = r.String()
-	}
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
+	r.StringField("session", &p.Session)
+	r.UUIDField("order_id", &p.OrderID)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p ReportRequested) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("days")
-	w.Int(p.Days)
+	w.BeginObject()
+	w.IntField("days", p.Days)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *ReportRequested) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("days") {
-		p.Days = r.Int()
-	}
+	r.IntField("days", &p.Days)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p ReportWritten) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("since")
-	w.Time(p.Since)
-	w.Key("until")
-	w.Time(p.Until)
-	w.Key("payments")
-	w.Int(p.Payments)
-	w.Key("sums")
-	wire.WriteMap(w, p.Sums, w.Int64)
+	w.BeginObject()
+	w.TimeField("since", p.Since)
+	w.TimeField("until", p.Until)
+	w.IntField("payments", p.Payments)
+	wire.WriteMapField(w, "sums", p.Sums, w.Int64)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *ReportWritten) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("since") {
-		p.Since = r.Time()
-	}
-	if r.Key("until") {
-		p.Until = r.Time()
-	}
-	if r.Key("payments") {
-		p.Payments = r.Int()
-	}
-	if r.Key("sums") {
-		p.Sums = wire.ReadMap(r, r.Int64)
-	}
+	r.TimeField("since", &p.Since)
+	r.TimeField("until", &p.Until)
+	r.IntField("payments", &p.Payments)
+	wire.ReadMapField(r, "sums", &p.Sums, r.Int64)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p SystemBackupFinished) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("finished_at")
-	w.Time(p.FinishedAt)
-	w.Key("size")
-	w.Uint64(p.Size)
-	w.Key("tables")
-	wire.WriteMap(w, p.Tables, w.Uint64)
+	w.BeginObject()
+	w.TimeField("finished_at", p.FinishedAt)
+	w.Uint64Field("size", p.Size)
+	wire.WriteMapField(w, "tables", p.Tables, w.Uint64)
 	w.Key("stored")
 	p.Stored.WriteJSON(w)
 	w.EndObject()
@@ -629,15 +427,9 @@ func (p SystemBackupFinished) WriteJSON(w *wire.Writer) {
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *SystemBackupFinished) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("finished_at") {
-		p.FinishedAt = r.Time()
-	}
-	if r.Key("size") {
-		p.Size = r.Uint64()
-	}
-	if r.Key("tables") {
-		p.Tables = wire.ReadMap(r, r.Uint64)
-	}
+	r.TimeField("finished_at", &p.FinishedAt)
+	r.Uint64Field("size", &p.Size)
+	wire.ReadMapField(r, "tables", &p.Tables, r.Uint64)
 	if r.Key("stored") {
 		p.Stored.ReadJSON(r)
 	}
@@ -656,22 +448,16 @@ func (v *Currency) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Money) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("amount")
-	w.Int64(v.Amount)
-	w.Key("currency")
-	v.Currency.WriteJSON(w)
+	w.BeginObject()
+	w.Int64Field("amount", v.Amount)
+	w.StringField("currency", string(v.Currency))
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Money) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("amount") {
-		v.Amount = r.Int64()
-	}
+	r.Int64Field("amount", &v.Amount)
 	if r.Key("currency") {
 		v.Currency.ReadJSON(r)
 	}
@@ -680,83 +466,51 @@ func (v *Money) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Address) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("street")
-	w.String(v.Street)
-	w.Key("postcode")
-	w.String(v.Postcode)
-	w.Key("city")
-	w.String(v.City)
-	w.Key("country")
-	w.String(v.Country)
+	w.BeginObject()
+	w.StringField("street", v.Street)
+	w.StringField("postcode", v.Postcode)
+	w.StringField("city", v.City)
+	w.StringField("country", v.Country)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Address) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("street") {
-		v.Street = r.String()
-	}
-	if r.Key("postcode") {
-		v.Postcode = r.String()
-	}
-	if r.Key("city") {
-		v.City = r.String()
-	}
-	if r.Key("country") {
-		v.Country = r.String()
-	}
+	r.StringField("street", &v.Street)
+	r.StringField("postcode", &v.Postcode)
+	r.StringField("city", &v.City)
+	r.StringField("country", &v.Country)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Customer) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	if v.UserID != nil {
-		w.Key("user_id")
-		w.UUID(*v.UserID)
-	}
-	w.Key("name")
-	w.String(v.Name)
-	w.Key("email")
-	w.String(v.Email)
+	w.BeginObject()
+	wire.WriteOptionalField(w, "user_id", v.UserID, w.UUID)
+	w.StringField("name", v.Name)
+	w.StringField("email", v.Email)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Customer) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("user_id") {
-		v.UserID = wire.ReadOptional(r, r.UUID)
-	}
-	if r.Key("name") {
-		v.Name = r.String()
-	}
-	if r.Key("email") {
-		v.Email = r.String()
-	}
+	wire.ReadOptionalField(r, "user_id", &v.UserID, r.UUID)
+	r.StringField("name", &v.Name)
+	r.StringField("email", &v.Email)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v OrderLine) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("article")
-	w.String(v.Article)
-	w.Key("quantity")
-	w.Int32(v.Quantity)
+	w.BeginObject()
+	w.StringField("article", v.Article)
+	w.Int32Field("quantity", v.Quantity)
 	w.Key("unit_price")
 	v.UnitPrice.WriteJSON(w)
 	if v.Options != nil {
-		w.Key("options")
-		wire.WriteMap(w, v.Options, w.String)
+		wire.WriteMapField(w, "options", v.Options, w.String)
 	}
 	w.EndObject()
 }
@@ -764,44 +518,28 @@ func (v OrderLine) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *OrderLine) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("article") {
-		v.Article = r.String()
-	}
-	if r.Key("quantity") {
-		v.Quantity = r.Int32()
-	}
+	r.StringField("article", &v.Article)
+	r.Int32Field("quantity", &v.Quantity)
 	if r.Key("unit_price") {
 		v.UnitPrice.ReadJSON(r)
 	}
-	if r.Key("options") {
-		v.Options = wire.ReadMap(r, r.String)
-	}
+	wire.ReadMapField(r, "options", &v.Options, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Gift) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("paper")
-	w.String(v.Paper)
-	if v.Message != nil {
-		w.Key("message")
-		w.String(*v.Message)
-	}
+	w.BeginObject()
+	w.StringField("paper", v.Paper)
+	wire.WriteOptionalField(w, "message", v.Message, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Gift) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("paper") {
-		v.Paper = r.String()
-	}
-	if r.Key("message") {
-		v.Message = wire.ReadOptional(r, r.String)
-	}
+	r.StringField("paper", &v.Paper)
+	wire.ReadOptionalField(r, "message", &v.Message, r.String)
 	r.EndObject()
 }
 
@@ -866,15 +604,10 @@ func (v *Carrier) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Pickup) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("carrier")
-	v.Carrier.WriteJSON(w)
-	w.Key("tracking_code")
-	w.String(v.TrackingCode)
-	w.Key("expected_on")
-	wire.WriteText(w, v.ExpectedOn)
+	w.BeginObject()
+	w.StringField("carrier", string(v.Carrier))
+	w.StringField("tracking_code", v.TrackingCode)
+	wire.WriteTextField(w, "expected_on", v.ExpectedOn)
 	w.EndObject()
 }
 
@@ -884,9 +617,7 @@ func (v *Pickup) ReadJSON(r *wire.Reader) {
 	if r.Key("carrier") {
 		v.Carrier.ReadJSON(r)
 	}
-	if r.Key("tracking_code") {
-		v.TrackingCode = r.String()
-	}
+	r.StringField("tracking_code", &v.TrackingCode)
 	if r.Key("expected_on") {
 		r.Check(v.ExpectedOn.UnmarshalText(r.Text()))
 	}
@@ -925,33 +656,24 @@ func (v *Severity) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v RefundCard) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("last_four")
-	w.String(v.LastFour)
+	w.BeginObject()
+	w.StringField("last_four", v.LastFour)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *RefundCard) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("last_four") {
-		v.LastFour = r.String()
-	}
+	r.StringField("last_four", &v.LastFour)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v RefundVoucher) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("code")
-	w.String(v.Code)
+	w.BeginObject()
+	w.StringField("code", v.Code)
 	if v.ExpiresOn != nil {
-		w.Key("expires_on")
-		wire.WriteText(w, *v.ExpiresOn)
+		wire.WriteTextField(w, "expires_on", *v.ExpiresOn)
 	}
 	w.EndObject()
 }
@@ -959,64 +681,42 @@ func (v RefundVoucher) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *RefundVoucher) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("code") {
-		v.Code = r.String()
-	}
-	if r.Key("expires_on") {
-		v.ExpiresOn = wire.ReadOptional(r, func() (item runtime.Date) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	}
+	r.StringField("code", &v.Code)
+	wire.ReadOptionalField(r, "expires_on", &v.ExpiresOn, func() (item runtime.Date) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v OrderCancelledV1) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(v.OrderID)
-	if v.Reason != nil {
-		w.Key("reason")
-		w.String(*v.Reason)
-	}
+	w.BeginObject()
+	w.UUIDField("order_id", v.OrderID)
+	wire.WriteOptionalField(w, "reason", v.Reason, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *OrderCancelledV1) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		v.OrderID = r.UUID()
-	}
-	if r.Key("reason") {
-		v.Reason = wire.ReadOptional(r, r.String)
-	}
+	r.UUIDField("order_id", &v.OrderID)
+	wire.ReadOptionalField(r, "reason", &v.Reason, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v SystemBackupFinishedStored) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("bucket")
-	w.String(v.Bucket)
-	w.Key("key")
-	w.String(v.Key)
+	w.BeginObject()
+	w.StringField("bucket", v.Bucket)
+	w.StringField("key", v.Key)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *SystemBackupFinishedStored) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("bucket") {
-		v.Bucket = r.String()
-	}
-	if r.Key("key") {
-		v.Key = r.String()
-	}
+	r.StringField("bucket", &v.Bucket)
+	r.StringField("key", &v.Key)
 	r.EndObject()
 }

@@ -7,8 +7,9 @@
 // # Writing
 //
 // A [Writer] has a method for each scalar type of the catalogue language. [WriteList],
-// [WriteMap] and [WriteText] write lists, maps and types with a text form. The bytes
-// are those of json.Marshal, including the escapes and the order of the keys of maps.
+// [WriteMap] and [WriteText] write lists, maps and types with a text form. Each has a variant for
+// a field of an object, with the key, whose name ends in Field. The bytes are those of
+// json.Marshal, including the escapes and the order of the keys of maps.
 //
 // # Reading
 //

@@ -14,31 +14,18 @@ type Money struct {
 }
 
 func (m Money) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("amount")
-	w.Int64(m.Amount)
-	w.Key("currency")
-	w.String(m.Currency)
-	if m.Note != nil {
-		w.Key("note")
-		w.String(*m.Note)
-	}
+	w.BeginObject()
+	w.Int64Field("amount", m.Amount)
+	w.StringField("currency", m.Currency)
+	wire.WriteOptionalField(w, "note", m.Note, w.String)
 	w.EndObject()
 }
 
 func (m *Money) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("amount") {
-		m.Amount = r.Int64()
-	}
-	if r.Key("currency") {
-		m.Currency = r.String()
-	}
-	if r.Key("note") {
-		m.Note = wire.ReadOptional(r, r.String)
-	}
+	r.Int64Field("amount", &m.Amount)
+	r.StringField("currency", &m.Currency)
+	wire.ReadOptionalField(r, "note", &m.Note, r.String)
 	r.EndObject()
 }
 

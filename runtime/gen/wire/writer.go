@@ -51,8 +51,8 @@ func (w *Writer) end(bracket byte) {
 	w.buf = append(w.buf, bracket)
 }
 
-// BeginObject opens an object. It returns false if the object is too deep: then do not
-// write its fields and do not call EndObject.
+// BeginObject opens an object. It returns false if the object is too deep, and the Writer has
+// given up: a value that may contain itself must not go on then.
 func (w *Writer) BeginObject() bool { return w.begin('{') }
 
 // EndObject closes the object that was opened last.
@@ -60,7 +60,11 @@ func (w *Writer) EndObject() { w.end('}') }
 
 // Key begins the next field of an object. It writes name as it is between the quotes: a
 // name in which encoding/json escapes something must have these escapes.
-func (w *Writer) Key(name string) {
+//
+//go:noinline
+func (w *Writer) Key(name string) { w.key(name) }
+
+func (w *Writer) key(name string) {
 	w.separate('{')
 	w.buf = append(w.buf, '"')
 	w.buf = append(w.buf, name...)

@@ -16,9 +16,7 @@ import (
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p Ping) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.EndObject()
 }
 
@@ -30,47 +28,30 @@ func (p *Ping) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderPlaced) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("order_id")
-	w.UUID(p.OrderID)
-	if p.Note != nil {
-		w.Key("note")
-		w.String(*p.Note)
-	}
+	w.BeginObject()
+	w.UUIDField("order_id", p.OrderID)
+	wire.WriteOptionalField(w, "note", p.Note, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("order_id") {
-		p.OrderID = r.UUID()
-	}
-	if r.Key("note") {
-		p.Note = wire.ReadOptional(r, r.String)
-	}
+	r.UUIDField("order_id", &p.OrderID)
+	wire.ReadOptionalField(r, "note", &p.Note, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderMoved) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.Key("to")
 	p.To.WriteJSON(w)
-	w.Key("floor")
-	w.Int(p.Floor)
+	w.IntField("floor", p.Floor)
 	if p.Stops != nil {
-		w.Key("stops")
-		wire.WriteList(w, p.Stops, func(item OrderMovedStops) { item.WriteJSON(w) })
+		wire.WriteItemsField(w, "stops", p.Stops, OrderMovedStops.WriteJSON)
 	}
-	if p.Label != nil {
-		w.Key("label")
-		w.String(*p.Label)
-	}
+	wire.WriteOptionalField(w, "label", p.Label, w.String)
 	w.EndObject()
 }
 
@@ -117,36 +98,26 @@ func (p *OrderMoved) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderLineAdded) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("line")
-	w.Int64(p.Line)
+	w.BeginObject()
+	w.Int64Field("line", p.Line)
 	w.Key("everything")
 	p.Everything.WriteJSON(w)
 	w.Key("optional")
 	p.Optional.WriteJSON(w)
 	w.Key("collections")
 	p.Collections.WriteJSON(w)
-	w.Key("runtime")
-	w.String(p.Runtime)
-	w.Key("time")
-	w.Time(p.Time)
-	w.Key("problems")
-	wire.WriteList(w, p.Problems, w.String)
-	w.Key("p")
-	w.Float64(p.P)
-	w.Key("i")
-	wire.WriteList(w, p.I, w.Float64)
+	w.StringField("runtime", p.Runtime)
+	w.TimeField("time", p.Time)
+	wire.WriteListField(w, "problems", p.Problems, w.String)
+	w.Float64Field("p", p.P)
+	wire.WriteListField(w, "i", p.I, w.Float64)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *OrderLineAdded) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("line") {
-		p.Line = r.Int64()
-	}
+	r.Int64Field("line", &p.Line)
 	if r.Key("everything") {
 		p.Everything.ReadJSON(r)
 	}
@@ -156,35 +127,21 @@ func (p *OrderLineAdded) ReadJSON(r *wire.Reader) {
 	if r.Key("collections") {
 		p.Collections.ReadJSON(r)
 	}
-	if r.Key("runtime") {
-		p.Runtime = r.String()
-	}
-	if r.Key("time") {
-		p.Time = r.Time()
-	}
-	if r.Key("problems") {
-		p.Problems = wire.ReadList(r, r.String)
-	}
-	if r.Key("p") {
-		p.P = r.Float64()
-	}
-	if r.Key("i") {
-		p.I = wire.ReadList(r, r.Float64)
-	}
+	r.StringField("runtime", &p.Runtime)
+	r.TimeField("time", &p.Time)
+	wire.ReadListField(r, "problems", &p.Problems, r.String)
+	r.Float64Field("p", &p.P)
+	wire.ReadListField(r, "i", &p.I, r.Float64)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderLineRemoved) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("reason")
-	p.Reason.WriteJSON(w)
+	w.BeginObject()
+	w.StringField("reason", string(p.Reason))
 	w.Key("tree")
 	p.Tree.WriteJSON(w)
-	w.Key("weekday")
-	p.Weekday.WriteJSON(w)
+	w.StringField("weekday", string(p.Weekday))
 	w.Key("counter")
 	p.Counter.WriteJSON(w)
 	w.EndObject()
@@ -273,15 +230,12 @@ func (p *OrderComputed) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderLimited) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.Key("constrained")
 	p.Constrained.WriteJSON(w)
 	w.Key("defaults")
 	p.Defaults.WriteJSON(w)
-	w.Key("shade")
-	p.Shade.WriteJSON(w)
+	w.StringField("shade", string(p.Shade))
 	w.Key("scalars")
 	p.Scalars.WriteJSON(w)
 	w.EndObject()
@@ -341,104 +295,77 @@ func (p *HostSeen) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p HostileText) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("text")
-	w.String(p.Text)
+	w.BeginObject()
+	w.StringField("text", p.Text)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *HostileText) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("text") {
-		p.Text = r.String()
-	}
+	r.StringField("text", &p.Text)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PartitionByBool) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("key")
-	w.Bool(p.Key)
+	w.BeginObject()
+	w.BoolField("key", p.Key)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *PartitionByBool) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("key") {
-		p.Key = r.Bool()
-	}
+	r.BoolField("key", &p.Key)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PartitionByInt) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("key")
-	w.Int(p.Key)
+	w.BeginObject()
+	w.IntField("key", p.Key)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *PartitionByInt) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("key") {
-		p.Key = r.Int()
-	}
+	r.IntField("key", &p.Key)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PartitionByInt32) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("key")
-	w.Int32(p.Key)
+	w.BeginObject()
+	w.Int32Field("key", p.Key)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *PartitionByInt32) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("key") {
-		p.Key = r.Int32()
-	}
+	r.Int32Field("key", &p.Key)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PartitionByUint64) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("key")
-	w.Uint64(p.Key)
+	w.BeginObject()
+	w.Uint64Field("key", p.Key)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *PartitionByUint64) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("key") {
-		p.Key = r.Uint64()
-	}
+	r.Uint64Field("key", &p.Key)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PartitionByLevel) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.Key("key")
 	p.Key.WriteJSON(w)
 	w.EndObject()
@@ -455,11 +382,8 @@ func (p *PartitionByLevel) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p PartitionByEnum) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("key")
-	p.Key.WriteJSON(w)
+	w.BeginObject()
+	w.StringField("key", string(p.Key))
 	w.EndObject()
 }
 
@@ -474,38 +398,23 @@ func (p *PartitionByEnum) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p ShapeChanged) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("corners")
-	wire.WriteList(w, p.Corners, func(item Point) { item.WriteJSON(w) })
-	if p.Label != nil {
-		w.Key("label")
-		w.String(*p.Label)
-	}
+	w.BeginObject()
+	wire.WriteItemsField(w, "corners", p.Corners, Point.WriteJSON)
+	wire.WriteOptionalField(w, "label", p.Label, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *ShapeChanged) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("corners") {
-		p.Corners = wire.ReadList(r, func() (item Point) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("label") {
-		p.Label = wire.ReadOptional(r, r.String)
-	}
+	wire.ReadItemsField(r, "corners", &p.Corners, (*Point).ReadJSON)
+	wire.ReadOptionalField(r, "label", &p.Label, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p AnsweredPlainly) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.EndObject()
 }
 
@@ -517,9 +426,7 @@ func (p *AnsweredPlainly) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p AnsweredWithAList) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.EndObject()
 }
 
@@ -531,9 +438,7 @@ func (p *AnsweredWithAList) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p AnsweredWithAUnion) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.EndObject()
 }
 
@@ -545,9 +450,7 @@ func (p *AnsweredWithAUnion) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p AnsweredWithMuch) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.EndObject()
 }
 
@@ -559,34 +462,23 @@ func (p *AnsweredWithMuch) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p ReportRequested) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("kind")
-	w.String(p.Kind)
-	w.Key("pages")
-	w.Int(p.Pages)
-	if p.Note != nil {
-		w.Key("note")
-		w.String(*p.Note)
-	}
+	w.BeginObject()
+	w.StringField("kind", p.Kind)
+	w.IntField("pages", p.Pages)
+	wire.WriteOptionalField(w, "note", p.Note, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
 func (p *ReportRequested) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("kind") {
-		p.Kind = r.String()
-	}
+	r.StringField("kind", &p.Kind)
 	if r.Key("pages") {
 		p.Pages = r.Int()
 	} else {
 		p.Pages = 10
 	}
-	if r.Key("note") {
-		p.Note = wire.ReadOptional(r, r.String)
-	}
+	wire.ReadOptionalField(r, "note", &p.Note, r.String)
 	r.EndObject()
 }
 
@@ -687,9 +579,7 @@ func (v *Flag) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Scalars) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.Key("order_id")
 	v.OrderID.WriteJSON(w)
 	w.Key("email")
@@ -706,13 +596,10 @@ func (v Scalars) WriteJSON(w *wire.Writer) {
 	v.Patience.WriteJSON(w)
 	w.Key("flag")
 	v.Flag.WriteJSON(w)
-	w.Key("orders")
-	wire.WriteList(w, v.Orders, func(item OrderID) { item.WriteJSON(w) })
-	w.Key("emails")
-	wire.WriteMap(w, v.Emails, func(item []Email) { wire.WriteList(w, item, func(item Email) { item.WriteJSON(w) }) })
+	wire.WriteItemsField(w, "orders", v.Orders, OrderID.WriteJSON)
+	wire.WriteMapField(w, "emails", v.Emails, func(item []Email) { wire.WriteList(w, item, func(item Email) { item.WriteJSON(w) }) })
 	if v.Birthdays != nil {
-		w.Key("birthdays")
-		wire.WriteList(w, v.Birthdays, func(item Birthday) { item.WriteJSON(w) })
+		wire.WriteItemsField(w, "birthdays", v.Birthdays, Birthday.WriteJSON)
 	}
 	if v.OptionalOrder != nil {
 		w.Key("optional_order")
@@ -770,56 +657,19 @@ func (v *Scalars) ReadJSON(r *wire.Reader) {
 	if r.Key("flag") {
 		v.Flag.ReadJSON(r)
 	}
-	if r.Key("orders") {
-		v.Orders = wire.ReadList(r, func() (item OrderID) {
+	wire.ReadItemsField(r, "orders", &v.Orders, (*OrderID).ReadJSON)
+	wire.ReadMapField(r, "emails", &v.Emails, func() []Email {
+		return wire.ReadList(r, func() (item Email) {
 			item.ReadJSON(r)
 			return item
 		})
-	}
-	if r.Key("emails") {
-		v.Emails = wire.ReadMap(r, func() []Email {
-			return wire.ReadList(r, func() (item Email) {
-				item.ReadJSON(r)
-				return item
-			})
-		})
-	}
-	if r.Key("birthdays") {
-		v.Birthdays = wire.ReadList(r, func() (item Birthday) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("optional_order") {
-		v.OptionalOrder = wire.ReadOptional(r, func() (item OrderID) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("optional_email") {
-		v.OptionalEmail = wire.ReadOptional(r, func() (item Email) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("optional_birthday") {
-		v.OptionalBirthday = wire.ReadOptional(r, func() (item Birthday) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("optional_patience") {
-		v.OptionalPatience = wire.ReadOptional(r, func() (item Patience) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("optional_cents") {
-		v.OptionalCents = wire.ReadOptional(r, func() (item Cents) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
+	})
+	wire.ReadItemsField(r, "birthdays", &v.Birthdays, (*Birthday).ReadJSON)
+	wire.ReadItemField(r, "optional_order", &v.OptionalOrder, (*OrderID).ReadJSON)
+	wire.ReadItemField(r, "optional_email", &v.OptionalEmail, (*Email).ReadJSON)
+	wire.ReadItemField(r, "optional_birthday", &v.OptionalBirthday, (*Birthday).ReadJSON)
+	wire.ReadItemField(r, "optional_patience", &v.OptionalPatience, (*Patience).ReadJSON)
+	wire.ReadItemField(r, "optional_cents", &v.OptionalCents, (*Cents).ReadJSON)
 	r.EndObject()
 }
 
@@ -842,39 +692,22 @@ func (v *Scalars) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Everything) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("a_string")
-	w.String(v.AString)
-	w.Key("a_bool")
-	w.Bool(v.ABool)
-	w.Key("an_int")
-	w.Int(v.AnInt)
-	w.Key("an_int32")
-	w.Int32(v.AnInt32)
-	w.Key("an_int64")
-	w.Int64(v.AnInt64)
-	w.Key("a_uint64")
-	w.Uint64(v.AUint64)
-	w.Key("a_float64")
-	w.Float64(v.AFloat64)
-	w.Key("some_bytes")
-	w.Bytes(v.SomeBytes)
-	w.Key("a_time")
-	w.Time(v.ATime)
-	w.Key("a_date")
-	wire.WriteText(w, v.ADate)
-	w.Key("a_duration")
-	wire.WriteText(w, v.ADuration)
-	w.Key("a_uuid")
-	w.UUID(v.AUUID)
-	w.Key("some_json")
-	w.JSON(v.SomeJSON)
-	w.Key("a_decimal")
-	w.String(string(v.ADecimal))
-	w.Key("an_enum")
-	v.AnEnum.WriteJSON(w)
+	w.BeginObject()
+	w.StringField("a_string", v.AString)
+	w.BoolField("a_bool", v.ABool)
+	w.IntField("an_int", v.AnInt)
+	w.Int32Field("an_int32", v.AnInt32)
+	w.Int64Field("an_int64", v.AnInt64)
+	w.Uint64Field("a_uint64", v.AUint64)
+	w.Float64Field("a_float64", v.AFloat64)
+	w.BytesField("some_bytes", v.SomeBytes)
+	w.TimeField("a_time", v.ATime)
+	wire.WriteTextField(w, "a_date", v.ADate)
+	wire.WriteTextField(w, "a_duration", v.ADuration)
+	w.UUIDField("a_uuid", v.AUUID)
+	w.JSONField("some_json", v.SomeJSON)
+	w.StringField("a_decimal", string(v.ADecimal))
+	w.StringField("an_enum", string(v.AnEnum))
 	w.Key("an_integer_enum")
 	v.AnIntegerEnum.WriteJSON(w)
 	w.Key("a_struct")
@@ -885,48 +718,24 @@ func (v Everything) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Everything) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("a_string") {
-		v.AString = r.String()
-	}
-	if r.Key("a_bool") {
-		v.ABool = r.Bool()
-	}
-	if r.Key("an_int") {
-		v.AnInt = r.Int()
-	}
-	if r.Key("an_int32") {
-		v.AnInt32 = r.Int32()
-	}
-	if r.Key("an_int64") {
-		v.AnInt64 = r.Int64()
-	}
-	if r.Key("a_uint64") {
-		v.AUint64 = r.Uint64()
-	}
-	if r.Key("a_float64") {
-		v.AFloat64 = r.Float64()
-	}
-	if r.Key("some_bytes") {
-		v.SomeBytes = r.Bytes()
-	}
-	if r.Key("a_time") {
-		v.ATime = r.Time()
-	}
+	r.StringField("a_string", &v.AString)
+	r.BoolField("a_bool", &v.ABool)
+	r.IntField("an_int", &v.AnInt)
+	r.Int32Field("an_int32", &v.AnInt32)
+	r.Int64Field("an_int64", &v.AnInt64)
+	r.Uint64Field("a_uint64", &v.AUint64)
+	r.Float64Field("a_float64", &v.AFloat64)
+	r.BytesField("some_bytes", &v.SomeBytes)
+	r.TimeField("a_time", &v.ATime)
 	if r.Key("a_date") {
 		r.Check(v.ADate.UnmarshalText(r.Text()))
 	}
 	if r.Key("a_duration") {
 		r.Check(v.ADuration.UnmarshalText(r.Text()))
 	}
-	if r.Key("a_uuid") {
-		v.AUUID = r.UUID()
-	}
-	if r.Key("some_json") {
-		v.SomeJSON = r.JSON()
-	}
-	if r.Key("a_decimal") {
-		v.ADecimal = runtime.Decimal(r.String())
-	}
+	r.UUIDField("a_uuid", &v.AUUID)
+	r.JSONField("some_json", &v.SomeJSON)
+	r.StringField("a_decimal", (*string)(&v.ADecimal))
 	if r.Key("an_enum") {
 		v.AnEnum.ReadJSON(r)
 	}
@@ -941,64 +750,30 @@ func (v *Everything) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Optional) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	if v.AString != nil {
-		w.Key("a_string")
-		w.String(*v.AString)
-	}
-	if v.ABool != nil {
-		w.Key("a_bool")
-		w.Bool(*v.ABool)
-	}
-	if v.AnInt != nil {
-		w.Key("an_int")
-		w.Int(*v.AnInt)
-	}
-	if v.AnInt32 != nil {
-		w.Key("an_int32")
-		w.Int32(*v.AnInt32)
-	}
-	if v.AnInt64 != nil {
-		w.Key("an_int64")
-		w.Int64(*v.AnInt64)
-	}
-	if v.AUint64 != nil {
-		w.Key("a_uint64")
-		w.Uint64(*v.AUint64)
-	}
-	if v.AFloat64 != nil {
-		w.Key("a_float64")
-		w.Float64(*v.AFloat64)
-	}
+	w.BeginObject()
+	wire.WriteOptionalField(w, "a_string", v.AString, w.String)
+	wire.WriteOptionalField(w, "a_bool", v.ABool, w.Bool)
+	wire.WriteOptionalField(w, "an_int", v.AnInt, w.Int)
+	wire.WriteOptionalField(w, "an_int32", v.AnInt32, w.Int32)
+	wire.WriteOptionalField(w, "an_int64", v.AnInt64, w.Int64)
+	wire.WriteOptionalField(w, "a_uint64", v.AUint64, w.Uint64)
+	wire.WriteOptionalField(w, "a_float64", v.AFloat64, w.Float64)
 	if v.SomeBytes != nil {
-		w.Key("some_bytes")
-		w.Bytes(v.SomeBytes)
+		w.BytesField("some_bytes", v.SomeBytes)
 	}
-	if v.ATime != nil {
-		w.Key("a_time")
-		w.Time(*v.ATime)
-	}
+	wire.WriteOptionalField(w, "a_time", v.ATime, w.Time)
 	if v.ADate != nil {
-		w.Key("a_date")
-		wire.WriteText(w, *v.ADate)
+		wire.WriteTextField(w, "a_date", *v.ADate)
 	}
 	if v.ADuration != nil {
-		w.Key("a_duration")
-		wire.WriteText(w, *v.ADuration)
+		wire.WriteTextField(w, "a_duration", *v.ADuration)
 	}
-	if v.AUUID != nil {
-		w.Key("a_uuid")
-		w.UUID(*v.AUUID)
-	}
+	wire.WriteOptionalField(w, "a_uuid", v.AUUID, w.UUID)
 	if v.SomeJSON != nil {
-		w.Key("some_json")
-		w.JSON(v.SomeJSON)
+		w.JSONField("some_json", v.SomeJSON)
 	}
 	if v.ADecimal != nil {
-		w.Key("a_decimal")
-		w.String(string(*v.ADecimal))
+		w.StringField("a_decimal", string(*v.ADecimal))
 	}
 	if v.AnEnum != nil {
 		w.Key("an_enum")
@@ -1013,12 +788,10 @@ func (v Optional) WriteJSON(w *wire.Writer) {
 		v.AStruct.WriteJSON(w)
 	}
 	if v.AList != nil {
-		w.Key("a_list")
-		wire.WriteList(w, v.AList, w.String)
+		wire.WriteListField(w, "a_list", v.AList, w.String)
 	}
 	if v.AMap != nil {
-		w.Key("a_map")
-		wire.WriteMap(w, v.AMap, func(item Point) { item.WriteJSON(w) })
+		wire.WriteMapField(w, "a_map", v.AMap, func(item Point) { item.WriteJSON(w) })
 	}
 	w.EndObject()
 }
@@ -1026,81 +799,34 @@ func (v Optional) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Optional) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("a_string") {
-		v.AString = wire.ReadOptional(r, r.String)
-	}
-	if r.Key("a_bool") {
-		v.ABool = wire.ReadOptional(r, r.Bool)
-	}
-	if r.Key("an_int") {
-		v.AnInt = wire.ReadOptional(r, r.Int)
-	}
-	if r.Key("an_int32") {
-		v.AnInt32 = wire.ReadOptional(r, r.Int32)
-	}
-	if r.Key("an_int64") {
-		v.AnInt64 = wire.ReadOptional(r, r.Int64)
-	}
-	if r.Key("a_uint64") {
-		v.AUint64 = wire.ReadOptional(r, r.Uint64)
-	}
-	if r.Key("a_float64") {
-		v.AFloat64 = wire.ReadOptional(r, r.Float64)
-	}
-	if r.Key("some_bytes") {
-		v.SomeBytes = r.Bytes()
-	}
-	if r.Key("a_time") {
-		v.ATime = wire.ReadOptional(r, r.Time)
-	}
-	if r.Key("a_date") {
-		v.ADate = wire.ReadOptional(r, func() (item runtime.Date) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	}
-	if r.Key("a_duration") {
-		v.ADuration = wire.ReadOptional(r, func() (item runtime.Duration) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	}
-	if r.Key("a_uuid") {
-		v.AUUID = wire.ReadOptional(r, r.UUID)
-	}
-	if r.Key("some_json") {
-		v.SomeJSON = r.JSON()
-	}
-	if r.Key("a_decimal") {
-		v.ADecimal = wire.ReadOptional(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	}
-	if r.Key("an_enum") {
-		v.AnEnum = wire.ReadOptional(r, func() (item Color) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("an_integer_enum") {
-		v.AnIntegerEnum = wire.ReadOptional(r, func() (item Level) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("a_struct") {
-		v.AStruct = wire.ReadOptional(r, func() (item Point) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("a_list") {
-		v.AList = wire.ReadList(r, r.String)
-	}
-	if r.Key("a_map") {
-		v.AMap = wire.ReadMap(r, func() (item Point) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
+	wire.ReadOptionalField(r, "a_string", &v.AString, r.String)
+	wire.ReadOptionalField(r, "a_bool", &v.ABool, r.Bool)
+	wire.ReadOptionalField(r, "an_int", &v.AnInt, r.Int)
+	wire.ReadOptionalField(r, "an_int32", &v.AnInt32, r.Int32)
+	wire.ReadOptionalField(r, "an_int64", &v.AnInt64, r.Int64)
+	wire.ReadOptionalField(r, "a_uint64", &v.AUint64, r.Uint64)
+	wire.ReadOptionalField(r, "a_float64", &v.AFloat64, r.Float64)
+	r.BytesField("some_bytes", &v.SomeBytes)
+	wire.ReadOptionalField(r, "a_time", &v.ATime, r.Time)
+	wire.ReadOptionalField(r, "a_date", &v.ADate, func() (item runtime.Date) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
+	wire.ReadOptionalField(r, "a_duration", &v.ADuration, func() (item runtime.Duration) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
+	wire.ReadOptionalField(r, "a_uuid", &v.AUUID, r.UUID)
+	r.JSONField("some_json", &v.SomeJSON)
+	wire.ReadOptionalField(r, "a_decimal", &v.ADecimal, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	wire.ReadItemField(r, "an_enum", &v.AnEnum, (*Color).ReadJSON)
+	wire.ReadItemField(r, "an_integer_enum", &v.AnIntegerEnum, (*Level).ReadJSON)
+	wire.ReadItemField(r, "a_struct", &v.AStruct, (*Point).ReadJSON)
+	wire.ReadListField(r, "a_list", &v.AList, r.String)
+	wire.ReadMapField(r, "a_map", &v.AMap, func() (item Point) {
+		item.ReadJSON(r)
+		return item
+	})
 	r.EndObject()
 }
 
@@ -1197,9 +923,7 @@ func (v *Nullable) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Empty) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.Key("text")
 	if v.Text != nil {
 		w.String(*v.Text)
@@ -1218,8 +942,7 @@ func (v Empty) WriteJSON(w *wire.Writer) {
 	} else {
 		w.Null()
 	}
-	w.Key("list")
-	wire.WriteList(w, v.List, w.Int)
+	wire.WriteListField(w, "list", v.List, w.Int)
 	w.Key("flag")
 	if v.Flag != nil {
 		v.Flag.WriteJSON(w)
@@ -1232,24 +955,13 @@ func (v Empty) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Empty) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("text") {
-		v.Text = wire.ReadOptional(r, r.String)
-	}
-	if r.Key("day") {
-		v.Day = wire.ReadOptional(r, func() (item runtime.Date) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	}
-	if r.Key("place") {
-		v.Place = wire.ReadOptional(r, func() (item Point) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("list") {
-		v.List = wire.ReadList(r, r.Int)
-	}
+	wire.ReadOptionalField(r, "text", &v.Text, r.String)
+	wire.ReadOptionalField(r, "day", &v.Day, func() (item runtime.Date) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
+	wire.ReadItemField(r, "place", &v.Place, (*Point).ReadJSON)
+	wire.ReadListField(r, "list", &v.List, r.Int)
 	if r.Key("flag") || r.Key("sign") {
 		v.Flag = wire.ReadOptional(r, func() (item Flag) {
 			item.ReadJSON(r)
@@ -1276,202 +988,112 @@ func (v *Empty) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Collections) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("strings")
-	wire.WriteList(w, v.Strings, w.String)
-	w.Key("floats")
-	wire.WriteList(w, v.Floats, w.Float64)
-	w.Key("ints")
-	wire.WriteList(w, v.Ints, w.Int)
-	w.Key("dates")
-	wire.WriteList(w, v.Dates, func(item runtime.Date) { wire.WriteText(w, item) })
-	w.Key("blobs")
-	wire.WriteList(w, v.Blobs, w.Bytes)
-	w.Key("points")
-	wire.WriteList(w, v.Points, func(item Point) { item.WriteJSON(w) })
-	w.Key("texts_by_name")
-	wire.WriteMap(w, v.TextsByName, w.String)
-	w.Key("floats_by_name")
-	wire.WriteMap(w, v.FloatsByName, w.Float64)
-	w.Key("ints_by_name")
-	wire.WriteMap(w, v.IntsByName, w.Int)
-	w.Key("colors_by_name")
-	wire.WriteMap(w, v.ColorsByName, func(item Color) { item.WriteJSON(w) })
-	w.Key("matrix")
-	wire.WriteList(w, v.Matrix, func(item []float64) { wire.WriteList(w, item, w.Float64) })
-	w.Key("cube")
-	wire.WriteList(w, v.Cube, func(item [][]float64) {
+	w.BeginObject()
+	wire.WriteListField(w, "strings", v.Strings, w.String)
+	wire.WriteListField(w, "floats", v.Floats, w.Float64)
+	wire.WriteListField(w, "ints", v.Ints, w.Int)
+	wire.WriteListField(w, "dates", v.Dates, func(item runtime.Date) { wire.WriteText(w, item) })
+	wire.WriteListField(w, "blobs", v.Blobs, w.Bytes)
+	wire.WriteItemsField(w, "points", v.Points, Point.WriteJSON)
+	wire.WriteMapField(w, "texts_by_name", v.TextsByName, w.String)
+	wire.WriteMapField(w, "floats_by_name", v.FloatsByName, w.Float64)
+	wire.WriteMapField(w, "ints_by_name", v.IntsByName, w.Int)
+	wire.WriteMapField(w, "colors_by_name", v.ColorsByName, func(item Color) { item.WriteJSON(w) })
+	wire.WriteListField(w, "matrix", v.Matrix, func(item []float64) { wire.WriteList(w, item, w.Float64) })
+	wire.WriteListField(w, "cube", v.Cube, func(item [][]float64) {
 		wire.WriteList(w, item, func(item []float64) { wire.WriteList(w, item, w.Float64) })
 	})
-	w.Key("lists_by_name")
-	wire.WriteMap(w, v.ListsByName, func(item []string) { wire.WriteList(w, item, w.String) })
-	w.Key("maps")
-	wire.WriteList(w, v.Maps, func(item map[string]int) { wire.WriteMap(w, item, w.Int) })
-	w.Key("maps_by_name")
-	wire.WriteMap(w, v.MapsByName, func(item map[string]runtime.Date) {
+	wire.WriteMapField(w, "lists_by_name", v.ListsByName, func(item []string) { wire.WriteList(w, item, w.String) })
+	wire.WriteListField(w, "maps", v.Maps, func(item map[string]int) { wire.WriteMap(w, item, w.Int) })
+	wire.WriteMapField(w, "maps_by_name", v.MapsByName, func(item map[string]runtime.Date) {
 		wire.WriteMap(w, item, func(item runtime.Date) { wire.WriteText(w, item) })
 	})
-	w.Key("times")
-	wire.WriteList(w, v.Times, w.Time)
-	w.Key("uuids")
-	wire.WriteList(w, v.UUIDs, w.UUID)
-	w.Key("durations_by_name")
-	wire.WriteMap(w, v.DurationsByName, func(item runtime.Duration) { wire.WriteText(w, item) })
-	w.Key("bools_by_name")
-	wire.WriteMap(w, v.BoolsByName, w.Bool)
-	w.Key("documents")
-	wire.WriteList(w, v.Documents, w.JSON)
-	w.Key("documents_by_name")
-	wire.WriteMap(w, v.DocumentsByName, w.JSON)
-	w.Key("decimals")
-	wire.WriteList(w, v.Decimals, func(item runtime.Decimal) { w.String(string(item)) })
-	w.Key("levels_by_name")
-	wire.WriteMap(w, v.LevelsByName, func(item Level) { item.WriteJSON(w) })
+	wire.WriteListField(w, "times", v.Times, w.Time)
+	wire.WriteListField(w, "uuids", v.UUIDs, w.UUID)
+	wire.WriteMapField(w, "durations_by_name", v.DurationsByName, func(item runtime.Duration) { wire.WriteText(w, item) })
+	wire.WriteMapField(w, "bools_by_name", v.BoolsByName, w.Bool)
+	wire.WriteListField(w, "documents", v.Documents, w.JSON)
+	wire.WriteMapField(w, "documents_by_name", v.DocumentsByName, w.JSON)
+	wire.WriteListField(w, "decimals", v.Decimals, func(item runtime.Decimal) { w.String(string(item)) })
+	wire.WriteMapField(w, "levels_by_name", v.LevelsByName, func(item Level) { item.WriteJSON(w) })
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Collections) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("strings") {
-		v.Strings = wire.ReadList(r, r.String)
-	}
-	if r.Key("floats") {
-		v.Floats = wire.ReadList(r, r.Float64)
-	}
-	if r.Key("ints") {
-		v.Ints = wire.ReadList(r, r.Int)
-	}
-	if r.Key("dates") {
-		v.Dates = wire.ReadList(r, func() (item runtime.Date) {
+	wire.ReadListField(r, "strings", &v.Strings, r.String)
+	wire.ReadListField(r, "floats", &v.Floats, r.Float64)
+	wire.ReadListField(r, "ints", &v.Ints, r.Int)
+	wire.ReadListField(r, "dates", &v.Dates, func() (item runtime.Date) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
+	wire.ReadListField(r, "blobs", &v.Blobs, r.Bytes)
+	wire.ReadItemsField(r, "points", &v.Points, (*Point).ReadJSON)
+	wire.ReadMapField(r, "texts_by_name", &v.TextsByName, r.String)
+	wire.ReadMapField(r, "floats_by_name", &v.FloatsByName, r.Float64)
+	wire.ReadMapField(r, "ints_by_name", &v.IntsByName, r.Int)
+	wire.ReadMapField(r, "colors_by_name", &v.ColorsByName, func() (item Color) {
+		item.ReadJSON(r)
+		return item
+	})
+	wire.ReadListField(r, "matrix", &v.Matrix, func() []float64 { return wire.ReadList(r, r.Float64) })
+	wire.ReadListField(r, "cube", &v.Cube, func() [][]float64 { return wire.ReadList(r, func() []float64 { return wire.ReadList(r, r.Float64) }) })
+	wire.ReadMapField(r, "lists_by_name", &v.ListsByName, func() []string { return wire.ReadList(r, r.String) })
+	wire.ReadListField(r, "maps", &v.Maps, func() map[string]int { return wire.ReadMap(r, r.Int) })
+	wire.ReadMapField(r, "maps_by_name", &v.MapsByName, func() map[string]runtime.Date {
+		return wire.ReadMap(r, func() (item runtime.Date) {
 			r.Check(item.UnmarshalText(r.Text()))
 			return item
 		})
-	}
-	if r.Key("blobs") {
-		v.Blobs = wire.ReadList(r, r.Bytes)
-	}
-	if r.Key("points") {
-		v.Points = wire.ReadList(r, func() (item Point) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("texts_by_name") {
-		v.TextsByName = wire.ReadMap(r, r.String)
-	}
-	if r.Key("floats_by_name") {
-		v.FloatsByName = wire.ReadMap(r, r.Float64)
-	}
-	if r.Key("ints_by_name") {
-		v.IntsByName = wire.ReadMap(r, r.Int)
-	}
-	if r.Key("colors_by_name") {
-		v.ColorsByName = wire.ReadMap(r, func() (item Color) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("matrix") {
-		v.Matrix = wire.ReadList(r, func() []float64 { return wire.ReadList(r, r.Float64) })
-	}
-	if r.Key("cube") {
-		v.Cube = wire.ReadList(r, func() [][]float64 { return wire.ReadList(r, func() []float64 { return wire.ReadList(r, r.Float64) }) })
-	}
-	if r.Key("lists_by_name") {
-		v.ListsByName = wire.ReadMap(r, func() []string { return wire.ReadList(r, r.String) })
-	}
-	if r.Key("maps") {
-		v.Maps = wire.ReadList(r, func() map[string]int { return wire.ReadMap(r, r.Int) })
-	}
-	if r.Key("maps_by_name") {
-		v.MapsByName = wire.ReadMap(r, func() map[string]runtime.Date {
-			return wire.ReadMap(r, func() (item runtime.Date) {
-				r.Check(item.UnmarshalText(r.Text()))
-				return item
-			})
-		})
-	}
-	if r.Key("times") {
-		v.Times = wire.ReadList(r, r.Time)
-	}
-	if r.Key("uuids") {
-		v.UUIDs = wire.ReadList(r, r.UUID)
-	}
-	if r.Key("durations_by_name") {
-		v.DurationsByName = wire.ReadMap(r, func() (item runtime.Duration) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	}
-	if r.Key("bools_by_name") {
-		v.BoolsByName = wire.ReadMap(r, r.Bool)
-	}
-	if r.Key("documents") {
-		v.Documents = wire.ReadList(r, r.JSON)
-	}
-	if r.Key("documents_by_name") {
-		v.DocumentsByName = wire.ReadMap(r, r.JSON)
-	}
-	if r.Key("decimals") {
-		v.Decimals = wire.ReadList(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	}
-	if r.Key("levels_by_name") {
-		v.LevelsByName = wire.ReadMap(r, func() (item Level) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
+	})
+	wire.ReadListField(r, "times", &v.Times, r.Time)
+	wire.ReadListField(r, "uuids", &v.UUIDs, r.UUID)
+	wire.ReadMapField(r, "durations_by_name", &v.DurationsByName, func() (item runtime.Duration) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
+	wire.ReadMapField(r, "bools_by_name", &v.BoolsByName, r.Bool)
+	wire.ReadListField(r, "documents", &v.Documents, r.JSON)
+	wire.ReadMapField(r, "documents_by_name", &v.DocumentsByName, r.JSON)
+	wire.ReadListField(r, "decimals", &v.Decimals, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	wire.ReadMapField(r, "levels_by_name", &v.LevelsByName, func() (item Level) {
+		item.ReadJSON(r)
+		return item
+	})
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Point) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("x")
-	w.Float64(v.X)
-	w.Key("y")
-	w.Float64(v.Y)
+	w.BeginObject()
+	w.Float64Field("x", v.X)
+	w.Float64Field("y", v.Y)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Point) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("x") {
-		v.X = r.Float64()
-	}
-	if r.Key("y") {
-		v.Y = r.Float64()
-	}
+	r.Float64Field("x", &v.X)
+	r.Float64Field("y", &v.Y)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Counter) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("count")
-	w.Int(v.Count)
-	w.Key("seen")
-	w.Bool(v.Seen)
+	w.BeginObject()
+	w.IntField("count", v.Count)
+	w.BoolField("seen", v.Seen)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Counter) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("count") {
-		v.Count = r.Int()
-	}
-	if r.Key("seen") {
-		v.Seen = r.Bool()
-	}
+	r.IntField("count", &v.Count)
+	r.BoolField("seen", &v.Seen)
 	r.EndObject()
 }
 
@@ -1480,17 +1102,14 @@ func (v Tree) WriteJSON(w *wire.Writer) {
 	if !w.BeginObject() {
 		return
 	}
-	w.Key("label")
-	w.String(v.Label)
+	w.StringField("label", v.Label)
 	if v.Parent != nil {
 		w.Key("parent")
 		v.Parent.WriteJSON(w)
 	}
-	w.Key("children")
-	wire.WriteList(w, v.Children, func(item Tree) { item.WriteJSON(w) })
+	wire.WriteItemsField(w, "children", v.Children, Tree.WriteJSON)
 	if v.ByName != nil {
-		w.Key("by_name")
-		wire.WriteMap(w, v.ByName, func(item Tree) { item.WriteJSON(w) })
+		wire.WriteMapField(w, "by_name", v.ByName, func(item Tree) { item.WriteJSON(w) })
 	}
 	w.EndObject()
 }
@@ -1498,27 +1117,13 @@ func (v Tree) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Tree) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("label") {
-		v.Label = r.String()
-	}
-	if r.Key("parent") {
-		v.Parent = wire.ReadOptional(r, func() (item Tree) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("children") {
-		v.Children = wire.ReadList(r, func() (item Tree) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("by_name") {
-		v.ByName = wire.ReadMap(r, func() (item Tree) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
+	r.StringField("label", &v.Label)
+	wire.ReadItemField(r, "parent", &v.Parent, (*Tree).ReadJSON)
+	wire.ReadItemsField(r, "children", &v.Children, (*Tree).ReadJSON)
+	wire.ReadMapField(r, "by_name", &v.ByName, func() (item Tree) {
+		item.ReadJSON(r)
+		return item
+	})
 	r.EndObject()
 }
 
@@ -1565,162 +1170,78 @@ func (v *Weekday) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Narrow) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("int")
-	w.Int(v.Int)
-	w.Key("int32")
-	w.Int32(v.Int32)
-	w.Key("uint64")
-	w.Uint64(v.Uint64)
-	w.Key("float64")
-	w.Float64(v.Float64)
-	w.Key("decimal")
-	w.String(string(v.Decimal))
-	w.Key("duration")
-	wire.WriteText(w, v.Duration)
-	w.Key("text")
-	w.String(v.Text)
-	w.Key("bytes")
-	w.Bytes(v.Bytes)
-	w.Key("gtin")
-	w.String(v.GTIN)
-	w.Key("word")
-	w.String(v.Word)
-	w.Key("email")
-	w.String(v.Email)
-	w.Key("list")
-	wire.WriteList(w, v.List, w.String)
-	w.Key("map")
-	wire.WriteMap(w, v.Map, w.Int)
-	w.Key("each")
-	wire.WriteList(w, v.Each, w.String)
-	w.Key("each_inside")
-	wire.WriteMap(w, v.EachInside, func(item []runtime.Decimal) {
+	w.BeginObject()
+	w.IntField("int", v.Int)
+	w.Int32Field("int32", v.Int32)
+	w.Uint64Field("uint64", v.Uint64)
+	w.Float64Field("float64", v.Float64)
+	w.StringField("decimal", string(v.Decimal))
+	wire.WriteTextField(w, "duration", v.Duration)
+	w.StringField("text", v.Text)
+	w.BytesField("bytes", v.Bytes)
+	w.StringField("gtin", v.GTIN)
+	w.StringField("word", v.Word)
+	w.StringField("email", v.Email)
+	wire.WriteListField(w, "list", v.List, w.String)
+	wire.WriteMapField(w, "map", v.Map, w.Int)
+	wire.WriteListField(w, "each", v.Each, w.String)
+	wire.WriteMapField(w, "each_inside", v.EachInside, func(item []runtime.Decimal) {
 		wire.WriteList(w, item, func(item runtime.Decimal) { w.String(string(item)) })
 	})
-	if v.OptionalText != nil {
-		w.Key("optional_text")
-		w.String(*v.OptionalText)
-	}
+	wire.WriteOptionalField(w, "optional_text", v.OptionalText, w.String)
 	if v.OptionalList != nil {
-		w.Key("optional_list")
-		wire.WriteList(w, v.OptionalList, func(item Weekday) { item.WriteJSON(w) })
+		wire.WriteItemsField(w, "optional_list", v.OptionalList, Weekday.WriteJSON)
 	}
-	if v.OptionalNumber != nil {
-		w.Key("optional_number")
-		w.Int(*v.OptionalNumber)
-	}
+	wire.WriteOptionalField(w, "optional_number", v.OptionalNumber, w.Int)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Narrow) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("int") {
-		v.Int = r.Int()
-	}
-	if r.Key("int32") {
-		v.Int32 = r.Int32()
-	}
-	if r.Key("uint64") {
-		v.Uint64 = r.Uint64()
-	}
-	if r.Key("float64") {
-		v.Float64 = r.Float64()
-	}
-	if r.Key("decimal") {
-		v.Decimal = runtime.Decimal(r.String())
-	}
+	r.IntField("int", &v.Int)
+	r.Int32Field("int32", &v.Int32)
+	r.Uint64Field("uint64", &v.Uint64)
+	r.Float64Field("float64", &v.Float64)
+	r.StringField("decimal", (*string)(&v.Decimal))
 	if r.Key("duration") {
 		r.Check(v.Duration.UnmarshalText(r.Text()))
 	}
-	if r.Key("text") {
-		v.Text = r.String()
-	}
-	if r.Key("bytes") {
-		v.Bytes = r.Bytes()
-	}
-	if r.Key("gtin") {
-		v.GTIN = r.String()
-	}
-	if r.Key("word") {
-		v.Word = r.String()
-	}
-	if r.Key("email") {
-		v.Email = r.String()
-	}
-	if r.Key("list") {
-		v.List = wire.ReadList(r, r.String)
-	}
-	if r.Key("map") {
-		v.Map = wire.ReadMap(r, r.Int)
-	}
-	if r.Key("each") {
-		v.Each = wire.ReadList(r, r.String)
-	}
-	if r.Key("each_inside") {
-		v.EachInside = wire.ReadMap(r, func() []runtime.Decimal {
-			return wire.ReadList(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-		})
-	}
-	if r.Key("optional_text") {
-		v.OptionalText = wire.ReadOptional(r, r.String)
-	}
-	if r.Key("optional_list") {
-		v.OptionalList = wire.ReadList(r, func() (item Weekday) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("optional_number") {
-		v.OptionalNumber = wire.ReadOptional(r, r.Int)
-	}
+	r.StringField("text", &v.Text)
+	r.BytesField("bytes", &v.Bytes)
+	r.StringField("gtin", &v.GTIN)
+	r.StringField("word", &v.Word)
+	r.StringField("email", &v.Email)
+	wire.ReadListField(r, "list", &v.List, r.String)
+	wire.ReadMapField(r, "map", &v.Map, r.Int)
+	wire.ReadListField(r, "each", &v.Each, r.String)
+	wire.ReadMapField(r, "each_inside", &v.EachInside, func() []runtime.Decimal {
+		return wire.ReadList(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	})
+	wire.ReadOptionalField(r, "optional_text", &v.OptionalText, r.String)
+	wire.ReadItemsField(r, "optional_list", &v.OptionalList, (*Weekday).ReadJSON)
+	wire.ReadOptionalField(r, "optional_number", &v.OptionalNumber, r.Int)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Defaults) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	if v.AString != nil {
-		w.Key("a_string")
-		w.String(*v.AString)
-	}
-	if v.ABool != nil {
-		w.Key("a_bool")
-		w.Bool(*v.ABool)
-	}
-	if v.AnInt != nil {
-		w.Key("an_int")
-		w.Int(*v.AnInt)
-	}
-	if v.AUint64 != nil {
-		w.Key("a_uint64")
-		w.Uint64(*v.AUint64)
-	}
-	if v.AFloat64 != nil {
-		w.Key("a_float64")
-		w.Float64(*v.AFloat64)
-	}
+	w.BeginObject()
+	wire.WriteOptionalField(w, "a_string", v.AString, w.String)
+	wire.WriteOptionalField(w, "a_bool", v.ABool, w.Bool)
+	wire.WriteOptionalField(w, "an_int", v.AnInt, w.Int)
+	wire.WriteOptionalField(w, "a_uint64", v.AUint64, w.Uint64)
+	wire.WriteOptionalField(w, "a_float64", v.AFloat64, w.Float64)
 	if v.ADecimal != nil {
-		w.Key("a_decimal")
-		w.String(string(*v.ADecimal))
+		w.StringField("a_decimal", string(*v.ADecimal))
 	}
 	if v.ADate != nil {
-		w.Key("a_date")
-		wire.WriteText(w, *v.ADate)
+		wire.WriteTextField(w, "a_date", *v.ADate)
 	}
 	if v.ADuration != nil {
-		w.Key("a_duration")
-		wire.WriteText(w, *v.ADuration)
+		wire.WriteTextField(w, "a_duration", *v.ADuration)
 	}
-	if v.AUUID != nil {
-		w.Key("a_uuid")
-		w.UUID(*v.AUUID)
-	}
+	wire.WriteOptionalField(w, "a_uuid", v.AUUID, w.UUID)
 	if v.AColor != nil {
 		w.Key("a_color")
 		v.AColor.WriteJSON(w)
@@ -1735,85 +1256,46 @@ func (v Defaults) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Defaults) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("a_string") {
-		v.AString = wire.ReadOptional(r, r.String)
-	}
-	if r.Key("a_bool") {
-		v.ABool = wire.ReadOptional(r, r.Bool)
-	}
-	if r.Key("an_int") {
-		v.AnInt = wire.ReadOptional(r, r.Int)
-	}
-	if r.Key("a_uint64") {
-		v.AUint64 = wire.ReadOptional(r, r.Uint64)
-	}
-	if r.Key("a_float64") {
-		v.AFloat64 = wire.ReadOptional(r, r.Float64)
-	}
-	if r.Key("a_decimal") {
-		v.ADecimal = wire.ReadOptional(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	}
-	if r.Key("a_date") {
-		v.ADate = wire.ReadOptional(r, func() (item runtime.Date) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	}
-	if r.Key("a_duration") {
-		v.ADuration = wire.ReadOptional(r, func() (item runtime.Duration) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	}
-	if r.Key("a_uuid") {
-		v.AUUID = wire.ReadOptional(r, r.UUID)
-	}
-	if r.Key("a_color") {
-		v.AColor = wire.ReadOptional(r, func() (item Color) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
-	if r.Key("a_level") {
-		v.ALevel = wire.ReadOptional(r, func() (item Level) {
-			item.ReadJSON(r)
-			return item
-		})
-	}
+	wire.ReadOptionalField(r, "a_string", &v.AString, r.String)
+	wire.ReadOptionalField(r, "a_bool", &v.ABool, r.Bool)
+	wire.ReadOptionalField(r, "an_int", &v.AnInt, r.Int)
+	wire.ReadOptionalField(r, "a_uint64", &v.AUint64, r.Uint64)
+	wire.ReadOptionalField(r, "a_float64", &v.AFloat64, r.Float64)
+	wire.ReadOptionalField(r, "a_decimal", &v.ADecimal, func() runtime.Decimal { return runtime.Decimal(r.String()) })
+	wire.ReadOptionalField(r, "a_date", &v.ADate, func() (item runtime.Date) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
+	wire.ReadOptionalField(r, "a_duration", &v.ADuration, func() (item runtime.Duration) {
+		r.Check(item.UnmarshalText(r.Text()))
+		return item
+	})
+	wire.ReadOptionalField(r, "a_uuid", &v.AUUID, r.UUID)
+	wire.ReadItemField(r, "a_color", &v.AColor, (*Color).ReadJSON)
+	wire.ReadItemField(r, "a_level", &v.ALevel, (*Level).ReadJSON)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Card) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("last_four")
-	w.String(v.LastFour)
-	w.Key("tags")
-	wire.WriteList(w, v.Tags, w.String)
+	w.BeginObject()
+	w.StringField("last_four", v.LastFour)
+	wire.WriteListField(w, "tags", v.Tags, w.String)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Card) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("last_four") {
-		v.LastFour = r.String()
-	}
-	if r.Key("tags") {
-		v.Tags = wire.ReadList(r, r.String)
-	}
+	r.StringField("last_four", &v.LastFour)
+	wire.ReadListField(r, "tags", &v.Tags, r.String)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Invoice) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("due_on")
-	wire.WriteText(w, v.DueOn)
+	w.BeginObject()
+	wire.WriteTextField(w, "due_on", v.DueOn)
 	w.EndObject()
 }
 
@@ -1929,11 +1411,8 @@ func (v *Odd) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v NullableInPlace) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("at")
-	wire.WriteText(w, v.At)
+	w.BeginObject()
+	wire.WriteTextField(w, "at", v.At)
 	w.EndObject()
 }
 
@@ -1948,9 +1427,7 @@ func (v *NullableInPlace) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v PaymentInCash) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.EndObject()
 }
 
@@ -1985,32 +1462,23 @@ func (v *ExpressionProduct) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v ExpressionNumber) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("value")
-	w.Float64(v.Value)
+	w.BeginObject()
+	w.Float64Field("value", v.Value)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *ExpressionNumber) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("value") {
-		v.Value = r.Float64()
-	}
+	r.Float64Field("value", &v.Value)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v OrderMovedStops) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("at")
-	wire.WriteText(w, v.At)
-	w.Key("by")
-	v.By.WriteJSON(w)
+	w.BeginObject()
+	wire.WriteTextField(w, "at", v.At)
+	w.StringField("by", string(v.By))
 	w.EndObject()
 }
 
@@ -2048,37 +1516,24 @@ func (v *OrderMovedStops) UnmarshalJSON(data []byte) error {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v OrderSettledAddress) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("street")
-	w.String(v.Street)
-	if v.Floor != nil {
-		w.Key("floor")
-		w.Int(*v.Floor)
-	}
+	w.BeginObject()
+	w.StringField("street", v.Street)
+	wire.WriteOptionalField(w, "floor", v.Floor, w.Int)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *OrderSettledAddress) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("street") {
-		v.Street = r.String()
-	}
-	if r.Key("floor") {
-		v.Floor = wire.ReadOptional(r, r.Int)
-	}
+	r.StringField("street", &v.Street)
+	wire.ReadOptionalField(r, "floor", &v.Floor, r.Int)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v OrderSettledLines) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("gtin")
-	w.String(v.GTIN)
+	w.BeginObject()
+	w.StringField("gtin", v.GTIN)
 	w.Key("part")
 	v.Part.WriteJSON(w)
 	w.EndObject()
@@ -2087,9 +1542,7 @@ func (v OrderSettledLines) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *OrderSettledLines) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("gtin") {
-		v.GTIN = r.String()
-	}
+	r.StringField("gtin", &v.GTIN)
 	if r.Key("part") {
 		v.Part.ReadJSON(r)
 	}
@@ -2098,56 +1551,40 @@ func (v *OrderSettledLines) ReadJSON(r *wire.Reader) {
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v OrderSettledLinesPart) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("number")
-	w.Int(v.Number)
+	w.BeginObject()
+	w.IntField("number", v.Number)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *OrderSettledLinesPart) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("number") {
-		v.Number = r.Int()
-	}
+	r.IntField("number", &v.Number)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v ShapeChangedV1) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("x")
-	w.Float64(v.X)
-	w.Key("y")
-	w.Float64(v.Y)
+	w.BeginObject()
+	w.Float64Field("x", v.X)
+	w.Float64Field("y", v.Y)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *ShapeChangedV1) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("x") {
-		v.X = r.Float64()
-	}
-	if r.Key("y") {
-		v.Y = r.Float64()
-	}
+	r.Float64Field("x", &v.X)
+	r.Float64Field("y", &v.Y)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v ShapeChangedV2) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
+	w.BeginObject()
 	w.Key("corner")
 	v.Corner.WriteJSON(w)
-	w.Key("label")
-	w.String(v.Label)
+	w.StringField("label", v.Label)
 	w.EndObject()
 }
 
@@ -2157,32 +1594,22 @@ func (v *ShapeChangedV2) ReadJSON(r *wire.Reader) {
 	if r.Key("corner") {
 		v.Corner.ReadJSON(r)
 	}
-	if r.Key("label") {
-		v.Label = r.String()
-	}
+	r.StringField("label", &v.Label)
 	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v ShapeChangedV2Corner) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.Key("x")
-	w.Float64(v.X)
-	w.Key("y")
-	w.Float64(v.Y)
+	w.BeginObject()
+	w.Float64Field("x", v.X)
+	w.Float64Field("y", v.Y)
 	w.EndObject()
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *ShapeChangedV2Corner) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
-	if r.Key("x") {
-		v.X = r.Float64()
-	}
-	if r.Key("y") {
-		v.Y = r.Float64()
-	}
+	r.Float64Field("x", &v.X)
+	r.Float64Field("y", &v.Y)
 	r.EndObject()
 }
