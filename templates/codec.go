@@ -181,17 +181,19 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 //	wire.WriteItemsField(w, "<field>", <value>, <Type>.WriteJSON)
 //	wire.Write<List>Field(w, "<field>", <value>, <write function of its elements>)
 //
-// or for a type with methods of its own
+// or for a type with methods of its own, and likewise for one of go_types
 //
 //	w.Key("<field>")
 //	<value>.WriteJSON(w)
 func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	t, w, key := f.Type, jen.Id("w"), wireKey(f.Name.V)
 	switch {
-	case isTextEnum(t) && !t.MayBeNil(), t.Kind == catalog.Decimal && !hasJSONMethods(t):
+	case isTextEnum(t) && !t.MayBeNil():
 		return []jen.Code{w.Dot("StringField").Call(key, jen.String().Call(value))}
-	case hasJSONMethods(t):
+	case hasJSONMethods(t), t.Go != nil:
 		return []jen.Code{w.Dot("Key").Call(key), writeValue(t, value)}
+	case t.Kind == catalog.Decimal:
+		return []jen.Code{w.Dot("StringField").Call(key, jen.String().Call(value))}
 	case t.Kind == catalog.Date, t.Kind == catalog.Duration:
 		return []jen.Code{inWire("WriteTextField").Call(w, key, value)}
 	case t.Kind == catalog.List && hasJSONMethods(t.Elem):
@@ -210,7 +212,9 @@ func isTextEnum(t *catalog.TypeRef) bool {
 }
 
 // hasCodecMethod reports whether one method of wire.Writer writes a value of t.
-func hasCodecMethod(t *catalog.TypeRef) bool { return codecMethods[t.Kind] != "" && !hasJSONMethods(t) }
+func hasCodecMethod(t *catalog.TypeRef) bool {
+	return codecMethods[t.Kind] != "" && t.Go == nil && !hasJSONMethods(t)
+}
 
 // wireKey emits a JSON name as encoding/json writes it between the quotes: with escapes for <, > and &.
 func wireKey(name string) *jen.Statement {
@@ -242,7 +246,7 @@ func readField(receiver string, f *catalog.Field) jen.Code {
 		return inWire("ReadOptionalField").Call(r, key, into, readFunc(t))
 	case hasCodecMethod(t):
 		return r.Dot(codecMethod(t)+"Field").Call(key, into)
-	case hasJSONMethods(t):
+	case hasJSONMethods(t), t.Go != nil:
 	case t.Kind == catalog.Decimal:
 		return r.Dot("StringField").Call(key, jen.Parens(jen.Op("*").String()).Call(into))
 	case t.Kind == catalog.List && hasJSONMethods(t.Elem):
@@ -328,7 +332,7 @@ func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 //	w.<String>
 //	func(item <Type>) { <write of item> }
 func writeFunc(t *catalog.TypeRef) jen.Code {
-	if codecMethods[t.Kind] != "" && t.Go == nil && !hasJSONMethods(t) {
+	if hasCodecMethod(t) {
 		return jen.Id("w").Dot(codecMethod(t))
 	}
 	return jen.Func().Params(jen.Id("item").Add(bareType(t))).Custom(oneLineBody, writeValue(t, jen.Id("item")))
