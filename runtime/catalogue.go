@@ -74,6 +74,8 @@ type Spec[T Payload] struct {
 	Subscriptions []DeclaredSubscription
 	// Schedules say when the bus publishes events of this type.
 	Schedules []Schedule
+	// Headers are the keys of the metadata that have types. Two have no name in common.
+	Headers []Header
 }
 
 // DeclaredSubscription is a durable name that the catalogue declares, with the

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -40,7 +41,7 @@ type eventType struct {
 func Define[T Payload](spec Spec[T]) *EventType[T] {
 	t := &eventType{spec: Spec[Payload]{
 		Name: spec.Name, Doc: spec.Doc, Settings: spec.Settings, Priority: spec.Priority, Version: spec.Version, Upcasts: spec.Upcasts,
-		Aliases: spec.Aliases, Shape: spec.Shape, Schema: spec.Schema, Subscriptions: spec.Subscriptions, Schedules: spec.Schedules,
+		Aliases: spec.Aliases, Shape: spec.Shape, Schema: spec.Schema, Subscriptions: spec.Subscriptions, Schedules: spec.Schedules, Headers: slices.Clone(spec.Headers),
 	}}
 	t.partition, t.dedupe = keyed(spec.PartitionBy), keyed(spec.DedupeBy)
 	for path, key := range spec.LimitKeys {
@@ -128,6 +129,13 @@ func (t *eventType) define(of reflect.Type) {
 		if problem := s.problem(); problem != "" {
 			panic(fmt.Sprintf("runtime.Define(%s): schedule %q: %s", t.spec.Name, s.Name, problem))
 		}
+	}
+	named := map[string]bool{}
+	for _, h := range t.spec.Headers {
+		if problem := h.problem(); problem != "" || named[h.Name] {
+			panic(fmt.Sprintf("runtime.Define(%s): header %q: %s", t.spec.Name, h.Name, cmp.Or(problem, "it is there twice")))
+		}
+		named[h.Name] = true
 	}
 	for path, key := range t.limitBy {
 		if path == "" || key == nil {

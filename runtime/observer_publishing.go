@@ -88,7 +88,7 @@ func (c *publishConfig) with(added map[string]string) map[string]string {
 // encodeMetadata returns the metadata of the events of the call, as it is stored.
 func (b *batch) encodeMetadata() (metadata []byte, err error) {
 	given := b.config.own.Put(b.config.metadata)
-	metadata, err = encodeMetadata(b.bus, b.typ, given)
+	metadata, err = encodeMetadata(b.bus, b.of, given, len(b.bus.config.publishing) == 0)
 	if err == nil && b.attempt != nil {
 		metadata, err = b.bus.childMetadata(b.attempt, b.typ, given)
 	}

@@ -60,6 +60,7 @@ type RedriveOverride struct {
 type CatalogueSettings struct {
 	Defaults Override // of all events
 	Policies []Policy // in any order
+	Headers  []Header // of all events; those of a policy go before others of the same name
 }
 
 // Policy has settings of the events that match a pattern. A more specific pattern goes before a
@@ -67,6 +68,7 @@ type CatalogueSettings struct {
 type Policy struct {
 	Pattern  string // order.*
 	Settings Override
+	Headers  []Header
 }
 
 // resolve returns the settings of the event that the catalogue calls label: the built-in ones,
@@ -81,7 +83,7 @@ func (c *CatalogueSettings) resolve(label string, others ...*Override) (Settings
 			return Settings{}, 0, err
 		}
 		for _, p := range matching {
-			r.apply(p)
+			r.apply(&p.Settings)
 		}
 	}
 	for _, o := range others {
@@ -93,11 +95,24 @@ func (c *CatalogueSettings) resolve(label string, others ...*Override) (Settings
 	return settings, priority, nil
 }
 
-// matching returns the settings of the policies that match label, the least specific first.
-func (c *CatalogueSettings) matching(label string) ([]*Override, error) {
+// headers returns the headers of the event that the catalogue calls label.
+func (c *CatalogueSettings) headers(label string) ([]Header, error) {
+	if c == nil {
+		return nil, nil
+	}
+	matching, err := c.matching(label)
+	headers := c.Headers
+	for _, p := range matching {
+		headers = overlayHeaders(headers, p.Headers)
+	}
+	return headers, err
+}
+
+// matching returns the policies that match label, the least specific first.
+func (c *CatalogueSettings) matching(label string) ([]*Policy, error) {
 	type match struct {
 		pattern glob.Pattern
-		over    *Override
+		policy  *Policy
 	}
 	var matches []match
 	for i := range c.Policies {
@@ -106,15 +121,15 @@ func (c *CatalogueSettings) matching(label string) ([]*Override, error) {
 			return nil, fmt.Errorf("policy %q: %w", c.Policies[i].Pattern, err)
 		}
 		if pattern.Match(label) {
-			matches = append(matches, match{pattern, &c.Policies[i].Settings})
+			matches = append(matches, match{pattern, &c.Policies[i]})
 		}
 	}
 	slices.SortStableFunc(matches, func(a, b match) int { return glob.Compare(a.pattern, b.pattern) })
-	var overrides []*Override
+	var policies []*Policy
 	for _, m := range matches {
-		overrides = append(overrides, m.over)
+		policies = append(policies, m.policy)
 	}
-	return overrides, nil
+	return policies, nil
 }
 
 // defaultRedrive is what a redrive has where its fields are not set.
@@ -240,7 +255,10 @@ func (d *Description) spec() Spec[Payload] {
 	}
 	label := cmp.Or(d.Label, d.Name)
 	var err error
-	if spec.Settings, spec.Priority, err = d.Shared.resolve(label, &d.Own); err != nil {
+	if spec.Settings, spec.Priority, err = d.Shared.resolve(label, &d.Own); err == nil {
+		spec.Headers, err = d.Shared.headers(label)
+	}
+	if err != nil {
 		panic(fmt.Sprintf("runtime.Describe(%s): %v", d.Name, err))
 	}
 	for _, s := range d.Subscriptions {

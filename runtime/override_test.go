@@ -13,10 +13,10 @@ func TestTheMoreSpecificPlaceWinsFieldByField(t *testing.T) {
 	shared := &CatalogueSettings{
 		Defaults: Override{Timeout: new(20 * time.Second), MaxSnoozes: new(5), Retry: []retry.Option{retry.MaxAttempts(3), retry.Jitter(0)}, Concurrency: new(4)},
 		Policies: []Policy{
-			{"order.placed", Override{SlowAfter: new(time.Duration(0)), Breaker: []breaker.Option{breaker.On()}}},
-			{"order.*", Override{SlowAfter: new(time.Second), Timeout: new(7 * time.Second), Breaker: []breaker.Option{breaker.Off()}, Priority: new(PriorityLow)}},
-			{"*", Override{Timeout: new(time.Hour), MaxSnoozes: new(9), BatchSize: new(7)}},
-			{"payment.*", Override{Timeout: new(time.Millisecond)}},
+			{Pattern: "order.placed", Settings: Override{SlowAfter: new(time.Duration(0)), Breaker: []breaker.Option{breaker.On()}}},
+			{Pattern: "order.*", Settings: Override{SlowAfter: new(time.Second), Timeout: new(7 * time.Second), Breaker: []breaker.Option{breaker.Off()}, Priority: new(PriorityLow)}},
+			{Pattern: "*", Settings: Override{Timeout: new(time.Hour), MaxSnoozes: new(9), BatchSize: new(7)}},
+			{Pattern: "payment.*", Settings: Override{Timeout: new(time.Millisecond)}},
 		},
 	}
 	got, priority, err := shared.resolve("order.placed",

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ import (
 // Otherwise it is not stored, unless a *[StorageError] is InDoubt. The errors are:
 //
 //   - *[InvalidPayloadError], *[PayloadTooLargeError]: the payload is refused
+//   - *[HeaderError]: the metadata lacks a header that is required, or has one of another type ([WithHeader])
 //   - *[OptionError]: an option is not valid
 //   - *[RefusedError]: a [PublishMiddleware] has refused the event
 //   - *[ConflictError]: the dedupe key was used for another payload ([WithDedupeKey], or DedupeBy of [Spec])
@@ -123,6 +125,7 @@ type batch struct {
 	bus     *Bus
 	tx      within // that they are part of; nil for one of their own
 	typ     string
+	of      *eventType
 	records []engine.Record
 	attempt *dispatch.Attempt // whose handler publishes; nil outside of handlers
 	config  publishConfig
@@ -155,11 +158,12 @@ func newBatchTo(ctx context.Context, to Publisher, eventType string, version, si
 }
 
 func newBatch(ctx context.Context, bus *Bus, tx within, eventType string, version, size int, opts []PublishOption) (*batch, error) {
-	if bus.catalogue.Lookup(eventType) == nil {
+	t := bus.catalogue.Lookup(eventType)
+	if t == nil {
 		return nil, &UnknownTypeError{EventType: eventType}
 	}
 	b := batches.Get().(*batch)
-	b.bus, b.tx, b.typ, b.records = bus, tx, eventType, slices.Grow(b.records, size)[:size]
+	b.bus, b.tx, b.typ, b.of, b.records = bus, tx, eventType, t.definition(), slices.Grow(b.records, size)[:size]
 	c := &b.config
 	for i, opt := range opts {
 		if opt == nil {
@@ -172,6 +176,9 @@ func newBatch(ctx context.Context, bus *Bus, tx within, eventType string, versio
 		b.attempt = attempt
 	}
 	if c.problem != nil {
+		if bad, ok := errors.AsType[*HeaderError](c.problem); ok {
+			return nil, b.of.headerError(bad)
+		}
 		return nil, c.problem
 	}
 	given := c.metadata
@@ -215,7 +222,12 @@ func (b *Bus) acceptsFrom(ctx context.Context) error {
 	return b.accepts()
 }
 
-func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]byte, error) {
+// encodeMetadata checks the metadata that an event of a type is given, and encodes it. Before
+// publish middleware has seen the event, the metadata is not complete.
+func encodeMetadata(bus *Bus, of *eventType, metadata map[string]string, complete bool) ([]byte, error) {
+	if err := of.checkHeaders(metadata, complete); err != nil {
+		return nil, err
+	}
 	if len(metadata) == 0 {
 		return nil, nil
 	}
@@ -225,14 +237,14 @@ func encodeMetadata(bus *Bus, eventType string, metadata map[string]string) ([]b
 		problems.TextEntry("metadata", key, value)
 	}
 	if err := problems.Err(); err != nil {
-		return nil, &InvalidPayloadError{EventType: eventType, Err: err}
+		return nil, &InvalidPayloadError{EventType: of.spec.Name, Err: err}
 	}
 	encoded, err := json.Marshal(metadata)
 	if err != nil {
-		return nil, &InvalidPayloadError{EventType: eventType, Err: err}
+		return nil, &InvalidPayloadError{EventType: of.spec.Name, Err: err}
 	}
 	if limit := bus.config.metadataLimit; len(encoded) > limit {
-		return nil, &PayloadTooLargeError{EventType: eventType, What: "metadata", Size: len(encoded), Limit: limit}
+		return nil, &PayloadTooLargeError{EventType: of.spec.Name, What: "metadata", Size: len(encoded), Limit: limit}
 	}
 	return encoded, nil
 }

@@ -32,7 +32,8 @@ type Publication struct {
 	Payload any
 	// Metadata is what Publish was given, with [WithMetadata] and others, and never nil. What
 	// an event takes over from the event whose handler publishes it, such as its correlation
-	// id, is added later, unless Metadata has it. The bus's own keys are refused.
+	// id, is added later, unless Metadata has it. The bus's own keys are refused. A required
+	// [Header] may be missing yet: it is missed after the last middleware.
 	Metadata  map[string]string
 	Due       time.Time // of a delayed event; else zero
 	DedupeKey string    // of [WithDedupeKey], in a batch with its number; or of the event type
@@ -103,7 +104,7 @@ func (b *batch) pass(ctx context.Context, i int, payload any) error {
 		return &OptionError{"WithPublishMiddleware", fmt.Sprintf("the key %q is written by the bus itself: use another one", key)}
 	}
 	given := c.own.Put(p.Metadata)
-	metadata, err := encodeMetadata(b.bus, b.typ, given)
+	metadata, err := encodeMetadata(b.bus, b.of, given, true)
 	if err == nil && b.attempt != nil {
 		metadata, err = b.bus.childMetadata(b.attempt, b.typ, given)
 	}

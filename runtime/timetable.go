@@ -85,6 +85,9 @@ func (b *Bus) newScheduled(s Schedule, eventType AnyEventType) (*scheduled, erro
 	if err == nil {
 		one.key, err = keyOf(eventType, []byte(s.Payload))
 	}
+	if err == nil { // the bus would have no value for it
+		err = eventType.definition().checkHeaders(nil, true)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
 	}

@@ -31,6 +31,7 @@ const (
 	KindEncoding    Kind = "encoding"     // 415: the body is compressed
 	KindUnknownType Kind = "unknown-type" // 422: the catalogue has no event type for the attribute type
 	KindPayload     Kind = "payload"      // 422: the data does not fit the catalogue
+	KindHeader      Kind = "header"       // 422: a header that the catalogue requires is missing, or has a value of another type
 	KindRefused     Kind = "refused"      // 422: a publish middleware has refused it
 	KindInternal    Kind = "internal"     // 500: code of this program has failed
 	KindBusy        Kind = "busy"         // 503: too many requests are at work, or too much is pending
@@ -108,6 +109,8 @@ func refusalOf(err error) *Refusal {
 		return is(http.StatusUnprocessableEntity, KindUnknownType)
 	case errors.As(err, new(*runtime.InvalidPayloadError)):
 		return is(http.StatusUnprocessableEntity, KindPayload)
+	case errors.As(err, new(*runtime.HeaderError)):
+		return is(http.StatusUnprocessableEntity, KindHeader)
 	case errors.As(err, new(*runtime.PayloadTooLargeError)):
 		return is(http.StatusRequestEntityTooLarge, KindTooLarge)
 	case errors.As(err, new(*runtime.ConflictError)):
