@@ -105,6 +105,7 @@ type AnyEventType interface {
 	Aliases() []string
 	Subscriptions() []DeclaredSubscription
 	Schedules() []Schedule
+	Headers() []Header
 
 	definition() *eventType // what the rest of the package works with
 }
@@ -224,9 +225,10 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //	2  packages below runtime/gen: checks, deep and wire
 //	3  SubscribeAnswer, Request and Collect
 //	4  Describe, with settings that events share
+//	5  Header, WithHeader and HeaderOf
 const (
 	OldestContract = 2
-	NewestContract = 4
+	NewestContract = 5
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

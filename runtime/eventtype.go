@@ -187,6 +187,9 @@ func (t *EventType[T]) Subscriptions() []DeclaredSubscription { return t.of.Subs
 // Schedules returns the schedules that publish events of this type.
 func (t *EventType[T]) Schedules() []Schedule { return t.of.Schedules() }
 
+// Headers returns the keys of the metadata that have types.
+func (t *EventType[T]) Headers() []Header { return t.of.Headers() }
+
 // Name returns the wire name, such as order.placed.
 func (t *eventType) Name() string { return t.spec.Name }
 
@@ -219,3 +222,6 @@ func (t *eventType) Subscriptions() []DeclaredSubscription {
 
 // Schedules returns the schedules that publish events of this type.
 func (t *eventType) Schedules() []Schedule { return slices.Clone(t.spec.Schedules) }
+
+// Headers returns the keys of the metadata that have types.
+func (t *eventType) Headers() []Header { return slices.Clone(t.spec.Headers) }

@@ -18,10 +18,12 @@ const sharedName = "catalogueSettings"
 //
 //	// catalogueSettings are the settings that events share: …
 //	var catalogueSettings = runtime.CatalogueSettings{
+//		Headers: <headers>,
 //		Defaults: <override>,
 //		Policies: []runtime.Policy{
 //			{
 //				Pattern: "<pattern>",
+//				Headers: <headers>,
 //				Settings: <override>,
 //			},
 //		},
@@ -34,6 +36,9 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 		return nil
 	}
 	var fields, policies []jen.Code
+	if len(c.Headers) > 0 {
+		fields = append(fields, pair("Headers", headerList(c.Headers)))
+	}
 	if own := overrideFields(c.Defaults); len(own) > 0 {
 		fields = append(fields, pair("Defaults", inRuntime("Override").Custom(linesInBraces, own...)))
 	}
@@ -41,9 +46,14 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 		if !slices.ContainsFunc(c.Events, func(e *catalog.Event) bool { return p.Pattern.Match(e.Label()) }) {
 			continue
 		}
-		policies = append(policies, jen.Custom(linesInBraces,
-			pair("Pattern", jen.Lit(p.Pattern.String())),
-			pair("Settings", override(p.Settings))))
+		policy := []jen.Code{pair("Pattern", jen.Lit(p.Pattern.String()))}
+		if len(p.Headers) > 0 {
+			policy = append(policy, pair("Headers", headerList(p.Headers)))
+		}
+		if len(p.Headers) == 0 || len(overrideFields(p.Settings)) > 0 {
+			policy = append(policy, pair("Settings", override(p.Settings)))
+		}
+		policies = append(policies, jen.Custom(linesInBraces, policy...))
 	}
 	if policies != nil {
 		fields = append(fields, pair("Policies", jen.Index().Add(inRuntime("Policy")).Custom(linesInBraces, policies...)))

@@ -65,6 +65,7 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]output.File, e
 		{"copy.gen.go", copies},
 		{"publish.gen.go", publish},
 		{"subscribe.gen.go", subscribe},
+		{"headers.gen.go", headers},
 		{"answers.gen.go", answers},
 		{"catalogue.gen.go", catalogue},
 		{"samples.gen.go", samples},

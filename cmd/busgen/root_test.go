@@ -79,7 +79,7 @@ func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 func TestVersionNamesWhatMattersInABugReport(t *testing.T) {
 	got := busgen(t, "version")
 	if got.Status != 0 || !strings.HasPrefix(got.Stdout, "busgen ") ||
-		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 4\n") {
+		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 5\n") {
 		t.Errorf("%+v", got)
 	}
 }

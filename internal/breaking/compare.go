@@ -34,6 +34,7 @@ func Compare(before, after State) (diag.Findings, error) {
 	c.allSubscriptions()
 	c.allSchedules()
 	c.outside()
+	c.allHeaders()
 	return c.findings(before, after)
 }
 

@@ -12,7 +12,7 @@ type Rule struct {
 	Good      string
 }
 
-// Rules lists the rules: events, versions, fields, types, delivery, subscriptions, schedules, and the
+// Rules lists the rules: events, versions, fields, types, delivery, subscriptions, schedules, headers, and the
 // events stored in a file.
 func Rules() []Rule {
 	return []Rule{
@@ -23,6 +23,7 @@ func Rules() []Rule {
 		constraintTightened, defaultChanged, partitionChanged, dedupeChanged, expiresSooner,
 		subscriptionRemoved, subscriptionMoved, subscriptionNarrowed, subscriptionWidened, subscriptionRegrouped,
 		scheduleRemoved, scheduleMoved, cloudEventsChanged,
+		headerRequired, headerOptional, headerRemoved, headerChanged,
 		StoredRows,
 	}
 }

@@ -178,6 +178,73 @@ events:
   order.paid: {}`,
 }
 
+var headerRequired = Rule{
+	Rule: rules.HeaderRequired, Direction: diag.Backward,
+	Before: `
+headers: { tenant: string }
+events:
+  order.placed: {}`,
+	Bad: `
+headers: { tenant: { type: string, required: true } }
+events:
+  order.placed: {}`,
+	Good: `
+headers: { tenant: string, request_id: uuid }
+policies:
+  user.*: { headers: { tenant: { required: true } } }
+events:
+  order.placed: {}
+  user.created: {}`,
+}
+
+var headerOptional = Rule{
+	Rule: rules.HeaderOptional, Direction: diag.Forward,
+	Before: `
+headers: { tenant: { type: string, required: true } }
+events:
+  order.placed: {}`,
+	Bad: `
+headers: { tenant: string }
+events:
+  order.placed: {}`,
+	Good: `
+headers: { tenant: { type: string, required: true, doc: Whose data it is. } }
+events:
+  order.placed: {}`,
+}
+
+var headerRemoved = Rule{
+	Rule: rules.HeaderRemoved, Direction: diag.Forward,
+	Before: `
+headers: { tenant: { type: string, required: true } }
+events:
+  order.placed: {}`,
+	Bad: `
+events:
+  order.placed: {}`,
+	Good: `
+policies:
+  order.*: { headers: { tenant: { type: string, required: true } } }
+events:
+  order.placed: {}`,
+}
+
+var headerChanged = Rule{
+	Rule: rules.HeaderChanged, Direction: diag.Both,
+	Before: `
+headers: { request_id: uuid }
+events:
+  order.placed: {}`,
+	Bad: `
+headers: { request_id: string }
+events:
+  order.placed: {}`,
+	Good: `
+headers: { request_id: uuid, request_name: string }
+events:
+  order.placed: {}`,
+}
+
 var subscriptionRegrouped = Rule{
 	Rule: rules.SubscriptionGrouped, Direction: diag.Backward,
 	Before: `

@@ -48,6 +48,7 @@ type Catalogue struct {
 	ErrorClasses []*ErrorClass
 	// CloudEvents says what the events are called outside; nil if nothing does.
 	CloudEvents *CloudEvents
+	Headers     []*Header      // of every event, in the order of Files
 	Defaults    Settings       // of every event, where no policy and no event sets others
 	Policies    []*Policy      // in the order of Files
 	Lint        []*LintSetting // what it says of the rules of busgen lint
@@ -66,6 +67,7 @@ type Catalogue struct {
 type Policy struct {
 	Pattern  glob.Pattern // over what the catalogue calls events
 	Settings Settings     // as written here, not inherited
+	Headers  []*Header    // as written here
 }
 
 // Package is a Go package that is generated from another catalogue, or one below that of
@@ -299,8 +301,9 @@ type Event struct {
 	Examples   []*Example      // in file order
 	MadeUp     json.RawMessage // a payload, if there are no examples
 
-	Settings Settings // those in force
-	Own      Settings // those that the event sets itself
+	Settings Settings  // those in force
+	Own      Settings  // those that the event sets itself
+	Headers  []*Header // those in force: one of each name
 	// Subscriptions are the durable names that exist from the moment a bus is
 	// opened, in file order.
 	Subscriptions []*Subscription

@@ -60,6 +60,16 @@ func Made(t *rapid.T) string {
 			"mail.id": object{"rate": "100 per 1m", "wait": "30s", "lax": m.seldom()},
 		})
 	}
+	if m.seldom() {
+		headers := object{}
+		for range 1 + m.upTo(2) {
+			headers.set(m.one("header", []string{"tenant", "X-A.b_1", "a", "value", "metadata"}), m.one("type", catalog.HeaderTypes))
+		}
+		root.set("headers", headers)
+		if m.seldom() {
+			root.set("policies", object{"*": object{"headers": object{"own": object{"type": "int", "required": m.seldom(), "doc": m.one("doc", texts)}}}})
+		}
+	}
 	m.share(typeSection)
 	return root.set("types", typeSection).set("events", events).String()
 }

@@ -32,6 +32,14 @@ func TestAWrongProgramDoesNotCompile(t *testing.T) {
 			from: `&note,`, to: `note,`,
 			says: []string{"note", "string", "*string"},
 		},
+		"a header has a value of another type": {
+			from: `events.WithRequestID(id)`, to: `events.WithRequestID(note)`,
+			says: []string{"note", "string", "uuid.UUID", "events.WithRequestID"},
+		},
+		"a header is misspelt": {
+			from: `events.WithRequestID(id)`, to: `events.WithRequestId(id)`,
+			says: []string{"undefined: events.WithRequestId"},
+		},
 		"a payload field is unknown": {
 			from: `Note:    &note`, to: `Notes:   &note`,
 			says: []string{"unknown field Notes", "events.OrderPlaced"},

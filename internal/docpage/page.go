@@ -35,6 +35,11 @@ type group struct {
 	Events []eventView
 }
 
+// headerView is a key of the metadata that has a type.
+type headerView struct {
+	Name, Type, Doc string
+}
+
 type eventView struct {
 	Name, ID      string
 	Prefix, Last  string // of the name, up to and behind the last dot
@@ -55,6 +60,7 @@ type eventView struct {
 	PartitionBy   string
 	CloudEvent    string // what it is called outside; empty if nothing says it
 	DedupeBy      string
+	Headers       []headerView
 	Result        *fieldView
 	Subscriptions []subscriptionView
 	Schedules     []scheduleView
@@ -229,6 +235,9 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	}
 	if e.DedupeBy != nil {
 		v.DedupeBy = e.DedupeBy.Name.V
+	}
+	for _, h := range e.Headers {
+		v.Headers = append(v.Headers, headerView{h.Name.V, h.InShort(), h.Doc})
 	}
 	if e.Result != nil {
 		v.Result = &fieldView{Type: typeParts(e.Result.Type), Optional: e.Result.Type.Optional, Nullable: e.Result.Type.Nullable, Doc: paragraphs(e.Result.Doc)}

@@ -22,6 +22,14 @@ var (
 	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "limits": useKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 
+	headerKeys = &context{each: &context{keys: []string{"type", "doc", "go_name", "required"}}}
+	policyKeys = &context{
+		keys: append([]string{"headers"}, settingOrder...),
+		below: map[string]*context{
+			"headers": headerKeys, "retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "limits": settingBelow["limits"], "redrive": redriveKeys,
+		},
+	}
+
 	groupKeys = &context{keys: []string{"doc", "aliases"}}
 
 	fieldKeys = &context{keys: []string{
@@ -53,12 +61,13 @@ var (
 		},
 	}
 	rootKeys = &context{
-		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "go_types", "json_names", "cloudevents", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"},
+		keys: []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "go_types", "json_names", "cloudevents", "lint", "accepted", "limits", "headers", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"},
 		below: map[string]*context{
 			"cloudevents": {keys: []string{"source", "type_prefix", "dataschema"}},
 			"imports":     {each: &context{keys: []string{"catalogue", "import_path"}}},
 			"limits":      {each: limitKeys},
-			"lint":        {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: settingKeys},
+			"headers":     headerKeys,
+			"lint":        {each: &context{keys: []string{"severity", "except"}}}, "defaults": settingKeys, "policies": {each: policyKeys},
 			"types": {each: typeKeys}, "events": {each: eventKeys},
 			"subscriptions": {each: patternKeys},
 			"groups":        {each: groupKeys},

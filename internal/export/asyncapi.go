@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -126,6 +127,9 @@ func (d dialect) message(e *catalog.Event) object {
 		}
 		s.set("tags", tags)
 	}
+	if len(e.Headers) > 0 {
+		s.set("headers", d.headers(e))
+	}
 	s.set("payload", d.payload(e))
 	if len(e.Examples) > 0 {
 		var examples []object
@@ -152,6 +156,24 @@ func (d dialect) message(e *catalog.Event) object {
 	}
 	own.set("settings", settings(e, e.Settings))
 	s.set("x-busgen", own)
+	return s
+}
+
+// headers returns the schema of the headers of an event, sorted by name. In the metadata of the bus each is a text.
+func (d dialect) headers(e *catalog.Event) object {
+	properties, required := object{}, []string{}
+	for _, h := range slices.SortedFunc(slices.Values(e.Headers), func(a, b *catalog.Header) int { return strings.Compare(a.Name.V, b.Name.V) }) {
+		one := d.typeOf(h.Type, catalog.Constraints{})
+		one.text("description", h.Doc)
+		properties.add(h.Name.V, one)
+		if h.Required.V {
+			required = append(required, h.Name.V)
+		}
+	}
+	s := object{{"type", "object"}, {"properties", properties}}
+	if len(required) > 0 {
+		s.set("required", required)
+	}
 	return s
 }
 

@@ -62,6 +62,7 @@ var beyondASchema = []struct {
 	{rules.OutOfRange, "^rate of .* is per ", "a duration is a text"},
 	{rules.Example, "", "values by types that are declared elsewhere"},
 	{rules.Default, "", "values by types that are declared elsewhere"},
+	{rules.Header, "^schedule|has the type .*, and header|in Go, and header", "what is declared elsewhere"},
 	{rules.Group, "has only one member|has no members", "names in different places"},
 	{rules.Constraint, "", "values by types that are declared elsewhere"},
 	{rules.Mixin, "is a mixin of itself|is not a struct", "what is declared elsewhere"},

@@ -46,6 +46,7 @@ func (im *importer) asyncAPI() {
 		r.message(m, m.name)
 	}
 	im.patterns = r.patternSubscriptions()
+	im.headers, im.policies = r.yamlOfHeaders()
 	im.declareAll(components.get("schemas").properties())
 	r.rest(components)
 }
@@ -55,6 +56,7 @@ type asyncReader struct {
 	*importer
 	made          map[*node][]*asyncEvent // by message
 	subscriptions names
+	eventHeaders  []eventHeaders
 }
 
 // An asyncEvent is an event that was made of a message.

@@ -62,6 +62,7 @@ func (r *asyncReader) messageEvent(n *node, name, wire string, at diag.Place, pa
 	e.name = r.events.Content[len(r.events.Content)-2].Value
 	r.settings(e.body, e.settings, builtIn())
 	r.schedulesOf(e.name, n.get("x-busgen").get("schedules"))
+	r.headers(e.name, n)
 	return []*asyncEvent{e}
 }
 
@@ -97,7 +98,7 @@ func isJSONSchema(format string) bool {
 }
 
 // messageKeys are those that an event has a counterpart for.
-var messageKeys = []string{"name", "messageId", "title", "summary", "description", "payload", "schemaFormat", "contentType", "deprecated", "tags", "examples", "x-busgen"}
+var messageKeys = []string{"name", "messageId", "title", "summary", "description", "headers", "traits", "payload", "schemaFormat", "contentType", "deprecated", "tags", "examples", "x-busgen"}
 
 // result adds the type of the answers to an event, as busgen exports it.
 func (r *asyncReader) result(body *yaml.Node, s *node) {
@@ -152,8 +153,6 @@ func (r *asyncReader) describe(body *yaml.Node, u *use, n *node, examples []*nod
 	for _, m := range n.members {
 		switch {
 		case slices.Contains(messageKeys, m.name):
-		case m.name == "headers", m.name == "traits":
-			r.report(m.at, rules.ImportKeyword, "the %s of a message have no counterpart in a catalogue", m.name).Hint = "put what handlers need into the payload, or into the metadata of an event"
 		default:
 			r.note(m.at, "a catalogue has no place for %s of a message", m.name)
 		}

@@ -60,6 +60,12 @@ func (im *importer) document() *yaml.Node {
 	if im.limits != nil {
 		set(root, "limits", im.limits)
 	}
+	if im.headers != nil {
+		set(root, "headers", im.headers)
+	}
+	if im.policies != nil {
+		set(root, "policies", im.policies)
+	}
 	set(root, "events", im.events)
 	if im.patterns != nil {
 		set(root, "subscriptions", im.patterns)
@@ -100,6 +106,12 @@ func (im *importer) formatted(root *yaml.Node) []byte {
 
 // shorten writes { type: T } as T, which is left of a field when the rest was taken out.
 func shorten(root *yaml.Node) {
+	shortenHeaders(root)
+	if i := find(root, "policies"); i > 0 {
+		for j := 1; j < len(root.Content[i].Content); j += 2 {
+			shortenHeaders(root.Content[i].Content[j])
+		}
+	}
 	for _, section := range []string{"types", "events"} {
 		if i := find(root, section); i > 0 {
 			for j := 1; j < len(root.Content[i].Content); j += 2 {
@@ -108,6 +120,18 @@ func shorten(root *yaml.Node) {
 						fields.Content[value] = f.Content[1]
 					}
 				})
+			}
+		}
+	}
+}
+
+// shortenHeaders writes { type: T } as T in the headers of in.
+func shortenHeaders(in *yaml.Node) {
+	if i := find(in, "headers"); i > 0 {
+		all := in.Content[i].Content
+		for j := 1; j < len(all); j += 2 {
+			if len(all[j].Content) == 2 && all[j].Content[0].Value == "type" {
+				all[j] = all[j].Content[1]
 			}
 		}
 	}

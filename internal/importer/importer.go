@@ -55,6 +55,8 @@ type importer struct {
 	resources  resources
 	events     *yaml.Node // name → event
 	limits     *yaml.Node // name → limit; nil for none
+	headers    *yaml.Node // name → header; nil for none
+	policies   *yaml.Node // pattern → policy; nil for none
 	patterns   *yaml.Node // name → subscription for patterns; nil for none
 	eventNames names
 	schedules  *yaml.Node // name → schedule

@@ -153,7 +153,7 @@ func (m *repairer) remove(s step) {
 }
 
 // isName tells whether a path leads to something that has a name of its own: an event, a
-// type, a field, a value, a variant or a subscription.
+// type, a field, a value, a variant, a header or a subscription.
 func (m *repairer) isName(path []step) bool {
 	if len(path) < 2 || path[len(path)-1].key == nil || path[len(path)-2].key == nil {
 		return false
@@ -161,7 +161,11 @@ func (m *repairer) isName(path []step) bool {
 	around := path[len(path)-2].key.Value
 	switch len(path) {
 	case 2:
-		return around == "events" || around == "types" || around == "limits"
+		return around == "events" || around == "types" || around == "limits" || around == "headers"
+	case 4:
+		if path[0].key.Value == "policies" {
+			return around == "headers"
+		}
 	}
 	return !m.isName(path[:len(path)-1]) && slices.Contains([]string{"payload", "fields", "enum", "one_of", "subscriptions"}, around)
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -79,8 +81,27 @@ func (c *comparison) eventType(built *runtime.Catalogue, t runtime.AnyEventType,
 	if t.Priority() != priorities[e.Settings.Priority.V] {
 		c.needsBuild(e.Settings.Priority.Pos, "event type %s has another priority", t.Name())
 	}
+	c.headers(t, e)
 	c.subscriptions(t, e, keys)
 	c.schedules(t, e)
+}
+
+// headers reports headers that the program does not check as the file says.
+func (c *comparison) headers(t runtime.AnyEventType, e *catalog.Event) {
+	built := map[string]runtime.Header{}
+	for _, h := range t.Headers() {
+		h.Option = ""
+		built[h.Name] = h
+	}
+	for _, h := range e.Headers {
+		if built[h.Name.V] != (runtime.Header{Name: h.Name.V, Type: h.Type.Text, Required: h.Required.V}) {
+			c.needsBuild(h.Name.Pos, "event type %s has another header %s", t.Name(), h.Name.V)
+		}
+		delete(built, h.Name.V)
+	}
+	for _, name := range slices.Sorted(maps.Keys(built)) {
+		c.needsBuild(e.Name.Pos, "event type %s has no header %s any more", t.Name(), name)
+	}
 }
 
 // learn remembers the error classes that settings of the program name.

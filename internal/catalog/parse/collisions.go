@@ -72,6 +72,11 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 	for _, l := range c.Limits {
 		add("limit "+l.Name.V, l.Name, l.GoName)
 	}
+	for _, h := range c.AllHeaders() {
+		if c.Part == nil {
+			add("header "+h.Name.V, h.Name, h.Constant(), h.Option(), h.Accessor())
+		}
+	}
 	for _, ns := range c.Namespaces {
 		add("namespace "+ns.Name+".*", ns.Events[0].Name, ns.GoName+"Event", "Subscribe"+ns.GoName)
 	}

@@ -46,6 +46,7 @@ var elsewhere = map[string]string{
 	"burst":         ofALimit,
 	"hold":          ofALimit,
 	"lax":           ofALimit,
+	"headers":       "headers are declared at the top of a file, or in a policy for some events",
 	"max_attempts":  "it belongs under retry",
 	"max_retries":   "it belongs under retry",
 	"backoff":       "it belongs under retry",

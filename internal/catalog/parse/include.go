@@ -34,8 +34,8 @@ const (
 
 // rootKeys are the keys of the root, and partKeys those of an included file.
 var (
-	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "go_types", "json_names", "cloudevents", "lint", "accepted", "limits", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"}
-	partKeys = []string{"version", "package", "include", "json_names", "limits", "policies", "types", "events", "subscriptions", "groups", "schedules"}
+	rootKeys = []string{"version", "package", "import_path", "test_kit", "include", "imports", "initialisms", "go_types", "json_names", "cloudevents", "lint", "accepted", "limits", "headers", "defaults", "policies", "types", "events", "subscriptions", "groups", "schedules"}
+	partKeys = []string{"version", "package", "include", "json_names", "limits", "headers", "policies", "types", "events", "subscriptions", "groups", "schedules"}
 )
 
 // IncludedKeys lists the top-level keys of included files.

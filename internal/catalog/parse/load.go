@@ -61,7 +61,7 @@ func TextWith(files Files, file string, text []byte, overlays ...Overlay) (*cata
 }
 
 func newReader(files Files, known *sources, root string) *reader {
-	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, limits: map[string]*catalog.Limit{}, subscribed: map[string]subscribed{},
+	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, limits: map[string]*catalog.Limit{}, headers: map[string]declaredHeader{}, subscribed: map[string]subscribed{},
 		brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}, members: map[*catalog.Group]int{}}
 }
 
@@ -95,6 +95,7 @@ type reader struct {
 	goTypes          map[catalog.Kind]*catalog.GoType
 	styles           map[string]catalog.JSONNames // the JSON names of files
 	limits           map[string]*catalog.Limit    // by name, and those with a broken body, too
+	headers          map[string]declaredHeader    // by name, without broken ones
 	misspelt         int                          // unknown types and unused policies so far
 	later            []func()                     // what has to wait until all types are known
 	mixing           mixing                       // the mixins so far
@@ -147,13 +148,18 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.setHomes(c)
 	r.checkPackages(c)
 	catalog.Mark(c.Types)
+	c.Headers = r.headerSection(parts)
 	r.overlaySettings(c.Events, c.Subscriptions)
 	c.Defaults = r.overlayDefaults(r.defaults(root))
 	policies := r.overlayPolicies(r.policies(parts, c.Events), c.Events)
 	for _, p := range policies {
-		c.Policies = append(c.Policies, &catalog.Policy{Pattern: p.pattern, Settings: p.settings})
+		c.Policies = append(c.Policies, &catalog.Policy{Pattern: p.pattern, Settings: p.settings, Headers: p.headers})
+	}
+	for _, e := range c.Events {
+		e.Headers = c.Headers
 	}
 	r.inherit(c.Events, c.Defaults, policies)
+	r.checkScheduledHeaders(c.Schedules)
 	r.limitKeys(c.Events)
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()

@@ -203,7 +203,7 @@ func (r *reader) overlayPolicies(policies []policy, events []*catalog.Event) []p
 			policies[i].settings = policies[i].settings.With(settings)
 			return
 		}
-		added := policy{pattern, e.key, settings}
+		added := policy{pattern: pattern, key: e.key, settings: settings}
 		r.checkUsed(added, events, byFirst)
 		policies = append(policies, added)
 	})

@@ -19,7 +19,11 @@ type policy struct {
 	pattern  glob.Pattern
 	key      *yaml.Node
 	settings catalog.Settings // as written here, not inherited
+	headers  []*catalog.Header
 }
+
+// policyKeys are the keys of a policy.
+var policyKeys = append([]string{"headers"}, settingKeys...)
 
 func (r *reader) defaults(root object) catalog.Settings {
 	e, ok := root.entries["defaults"]
@@ -35,8 +39,8 @@ func (r *reader) policies(parts []*part, events []*catalog.Event) []policy {
 	var all []policy
 	byFirst := byFirstSegment(events)
 	for _, e := range r.sections(parts, "policies", "policy") {
-		o, _ := r.object(e.value, "policy "+label(e.name), settingKeys...)
-		p := policy{key: e.key, settings: r.settings(o)}
+		o, _ := r.object(e.value, "policy "+label(e.name), policyKeys...)
+		p := policy{key: e.key, settings: r.settings(o), headers: r.policyHeaders(o)}
 		var err error
 		if p.pattern, err = glob.Parse(e.name); err != nil {
 			r.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
@@ -130,6 +134,7 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 			}
 			matching = append(matching, p)
 			layers = append(layers, p.settings)
+			e.Headers = catalog.OverlayHeaders(e.Headers, p.headers)
 		}
 		layers = append(layers, e.Settings)
 		e.Own = e.Settings

@@ -22,6 +22,7 @@ type (
 		Aliases       []string                 `json:"aliases,omitempty"`
 		PartitionBy   string                   `json:"partition_by,omitempty"`
 		DedupeBy      string                   `json:"dedupe_by,omitempty"`
+		Headers       []headerObject           `json:"headers,omitempty"`
 		Mixins        []string                 `json:"mixins,omitempty"` // whose fields are in the payload
 		Payload       []fieldObject            `json:"payload"`
 		Result        *resultObject            `json:"result,omitempty"`
@@ -36,6 +37,12 @@ type (
 		Type       string `json:"type"`
 		Source     string `json:"source"`
 		DataSchema string `json:"dataschema,omitempty"`
+	}
+	headerObject struct {
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		Required bool   `json:"required,omitempty"`
+		Doc      string `json:"doc,omitempty"`
 	}
 	fieldObject struct {
 		Name       string `json:"name"`
@@ -104,6 +111,9 @@ func eventObjectOf(e *catalog.Event) eventObject {
 	}
 	if c := e.CloudEvents; c != nil {
 		o.CloudEvent = &cloudEventObject{c.TypeOf(e), c.Source.V, c.DataSchemaOf(e)}
+	}
+	for _, h := range e.Headers {
+		o.Headers = append(o.Headers, headerObject{h.Name.V, h.Type.Text, h.Required.V, h.Doc})
 	}
 	if e.Result != nil {
 		o.Result = &resultObject{e.Result.Type.Text, e.Result.Type.Optional, e.Result.Type.Nullable, e.Result.Doc}

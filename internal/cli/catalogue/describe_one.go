@@ -82,6 +82,9 @@ func facts(e *catalog.Event) *terminal.Table {
 	for _, use := range e.Settings.Limits.V {
 		row("limit "+use.String(), use.Meaning())
 	}
+	for _, h := range e.Headers {
+		row("header "+h.Name.V, strings.TrimSpace(h.InShort()+" "+inBrackets(h.Doc)))
+	}
 	if e.Result != nil {
 		row("answered with", strings.TrimSpace(e.Result.Type.Text+" "+inBrackets(e.Result.Doc)))
 	}

@@ -18,7 +18,7 @@ func place(ctx context.Context, bus *runtime.Bus, id uuid.UUID) error {
 		Total:   events.Money{Amount: 1999, Currency: events.CurrencyEUR},
 		Note:    &note,
 	}
-	_, err := events.PublishOrderPlaced(ctx, bus, order)
+	_, err := events.PublishOrderPlaced(ctx, bus, order, events.WithRequestID(id))
 	return err
 }
 

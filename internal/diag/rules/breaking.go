@@ -42,6 +42,10 @@ var (
 	ScheduleRemoved      = breaking(diag.Note, "schedule-removed", "The event is not published any more, and times that were missed are forgotten. A renamed schedule begins anew.")
 	ScheduleMoved        = breaking(diag.Note, "schedule-moved", "Times that were missed are published as the other event.")
 	CloudEventsChanged   = breaking(diag.Warning, "cloudevents-changed", "Others know the events by their source, types and schemas outside of the program.")
+	HeaderRequired       = breaking(diag.Warning, "header-required", "Stored events may lack a header that was not required, and who publishes without it is refused.")
+	HeaderOptional       = breaking(diag.Warning, "header-optional", "New events may lack a header that old programs rely on.")
+	HeaderRemoved        = breaking(diag.Warning, "header-removed", "New events lack a header that old programs read.")
+	HeaderChanged        = breaking(diag.Error, "header-changed", "Stored events have a text of the former type in their metadata, which handlers cannot read as another type.")
 	StoredRows           = breaking(diag.Error, "stored-rows", "The file has open events or dead letters that code of this catalogue cannot decode (--db).")
 )
 

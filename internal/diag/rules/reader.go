@@ -43,6 +43,7 @@ var (
 	Group         = reader("group", "A group has several members or an entry in groups, and no member has batches.")
 	Schedule      = reader("schedule", "A schedule names an event, says when with a cron expression or an interval, and has a payload that fits.")
 	CloudEvents   = reader("cloudevents", "The source of CloudEvents is a URI reference, the prefix of their types has no blanks, and their dataschema is an absolute URI.")
+	Header        = reader("header", "A header has one built-in type, no name that the bus itself uses, and events of schedules do not require it.")
 	Limit         = reader("limit", "A limit has at_once or a rate. Settings name limits that are declared, and fields that can be keys.")
 	Example       = reader("example", "Examples are valid payloads. An event needs one if busgen cannot generate one.")
 	Union         = reader("union", "The variants of a union are different structs, and no field has the name of the discriminator.")

@@ -13,7 +13,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 4
+const contract = 5
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -46,7 +46,27 @@ const (
 // of policies. A policy overrides the defaults, a more specific policy a less
 // specific one, and an event overrides all of them, field by field.
 var catalogueSettings = runtime.CatalogueSettings{
+	Headers: []runtime.Header{
+		{Name: "tenant", Type: "string", Option: "WithTenant"},
+		{Name: "is_test", Type: "bool", Option: "WithIsTest"},
+		{Name: "page", Type: "int", Option: "WithPage"},
+		{Name: "part", Type: "int32", Option: "WithPart"},
+		{Name: "total", Type: "int64", Option: "WithTotal"},
+		{Name: "size", Type: "uint64", Option: "WithSize"},
+		{Name: "share", Type: "float64", Option: "WithShare"},
+		{Name: "seen", Type: "time", Option: "WithSeenAt"},
+		{Name: "due", Type: "date", Option: "WithDue"},
+		{Name: "patience", Type: "duration", Option: "WithPatience"},
+		{Name: "X-Request-Id", Type: "uuid", Option: "WithXRequestID"},
+	},
 	Policies: []runtime.Policy{
+		{
+			Pattern: "*",
+			Headers: []runtime.Header{
+				{Name: "tenant", Type: "string", Option: "WithTenant"},
+				{Name: "fee", Type: "decimal", Option: "WithFee"},
+			},
+		},
 		{
 			Pattern: "order.*",
 			Settings: runtime.Override{

@@ -1,0 +1,185 @@
+package parse
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/format"
+)
+
+// headerKeys are the keys of an entry of `headers:`.
+var headerKeys = []string{"type", "required", "doc", "go_name"}
+
+// headerName matches fewer names than the metadata of an event can have: a name must make a Go name, and be a header
+// of other systems too.
+var headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([-_.][A-Za-z0-9]+)*$`)
+
+// maxHeaderName is how many characters the name of a header may have.
+const maxHeaderName = 100
+
+// declaredHeader is the first entry of a header.
+type declaredHeader struct {
+	*catalog.Header
+	what    string
+	general bool // it is no entry of a policy
+}
+
+// headerSection reads `headers:` of all files.
+func (r *reader) headerSection(parts []*part) []*catalog.Header {
+	var all []*catalog.Header
+	for _, e := range r.sections(parts, "headers", "header") {
+		if h := r.header(e, ""); h != nil {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// policyHeaders reads `headers:` of a policy.
+func (r *reader) policyHeaders(o object) []*catalog.Header {
+	section, ok := o.entries["headers"]
+	if !ok {
+		return nil
+	}
+	entries, _ := r.mapping(section.value, "headers of "+o.what)
+	var all []*catalog.Header
+	for _, e := range entries {
+		if h := r.header(e, o.what); h != nil {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// header reads an entry of `headers:`, which is that of a policy or, without one, of all events. It is nil after a
+// finding about its name or its type.
+func (r *reader) header(e entry, policy string) *catalog.Header {
+	what := "header " + label(e.name)
+	if policy != "" {
+		what += " of " + policy
+	}
+	first, known := r.headers[e.name]
+	h := &catalog.Header{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}
+	o := object{node: e.value, what: what}
+	short := e.value.Kind == yaml.ScalarNode && !isNull(e.value)
+	if short {
+		h.Doc = r.commentAbove(e.key)
+		h.Type = r.headerType(e.value, what)
+	} else {
+		var ok bool
+		if o, ok = r.object(e.value, what, headerKeys...); !ok {
+			return nil
+		}
+		h.Doc = r.doc(e.key, o)
+		h.Type = r.typeOfHeader(o, first, known && first.general && policy != "")
+		if e, ok := o.entries["required"]; ok {
+			h.Required = r.truth(e, o.what)
+		}
+	}
+	h.GoName = r.headerGoName(o, e.name, first)
+	if !r.checkHeaderName(e, what) || h.Type == nil {
+		return nil
+	}
+	if !known {
+		r.headers[e.name] = declaredHeader{h, what, policy == ""}
+		return h
+	}
+	switch {
+	case h.Type.Kind != first.Type.Kind:
+		r.report(r.place(e.key), rules.Header, "%s has the type %s, and %s has the type %s", what, h.Type.Text, first.what, first.Type.Text).
+			See(r.nameAt(first.Name), "%s is here", first.what).
+			Hint = "a header has one type in a catalogue: give one of them another name"
+	case h.GoName != first.GoName:
+		r.report(r.place(e.key), rules.Header, "%s is %s in Go, and %s is %s", what, h.GoName, first.what, first.GoName).
+			See(r.nameAt(first.Name), "%s is here", first.what).
+			Hint = "a header has one go_name in a catalogue: write it in the first place only"
+	}
+	return h
+}
+
+// headerGoName returns the Go name of a header, which is that of its first entry unless one is written.
+func (r *reader) headerGoName(o object, name string, first declaredHeader) string {
+	if first.Header != nil {
+		return r.ownGoName(o, first.GoName)
+	}
+	return r.ownGoName(o, r.goName(name))
+}
+
+// typeOfHeader reads the type of a header. A policy that only says whether a header is required need not repeat it.
+func (r *reader) typeOfHeader(o object, first declaredHeader, mayInherit bool) *catalog.TypeRef {
+	e, ok := o.entries["type"]
+	if ok {
+		return r.headerType(e.value, o.what)
+	}
+	_, required := o.entries["required"]
+	switch {
+	case mayInherit && required:
+		return first.Type
+	case mayInherit:
+		r.report(r.place(o.node), rules.MissingKey, "%s does not say whether it is required", o.what).
+			See(r.nameAt(first.Name), "that of all events is here").
+			Hint = "add required: true or required: false, or remove it: the events of the policy have it from there"
+	default:
+		r.required(o, "type", "say what it is, as in \"type: string\"")
+	}
+	return nil
+}
+
+// headerType reads the type of a header, or returns nil after a finding.
+func (r *reader) headerType(n *yaml.Node, what string) *catalog.TypeRef {
+	text, ok := r.text(n, "the type of "+what)
+	if !ok {
+		return nil
+	}
+	if slices.Contains(catalog.HeaderTypes, text.V) {
+		return &catalog.TypeRef{Kind: catalog.Scalars[text.V], Text: text.V, Pos: text.Pos}
+	}
+	f := r.report(r.place(n), rules.Header, "%s has the type %s, which is not one of headers", what, label(text.V))
+	bare, mark := catalog.CutMark(text.V)
+	switch {
+	case mark != "" && slices.Contains(catalog.HeaderTypes, bare):
+		f.Hint = "write " + bare + ": a header that is not required may be missing"
+	case r.types[text.V] != nil || isImportedName(text.V):
+		f.Hint = "its value is one text of the metadata: use a built-in type, or a field of the payload"
+	default:
+		if f.Hint = diag.DidYouMean(text.V, catalog.HeaderTypes); f.Hint == "" {
+			f.Hint = "use one of " + strings.Join(catalog.HeaderTypes, ", ")
+		}
+	}
+	return nil
+}
+
+// checkHeaderName reports a name that no header can have.
+func (r *reader) checkHeaderName(e entry, what string) bool {
+	switch reserved := format.ReservedHeader(e.name); {
+	case reserved != "":
+		r.report(r.place(e.key), rules.Header, "%s is not for a catalogue to declare", what).Hint = reserved
+	case len(e.name) > maxHeaderName:
+		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).Hint = "use at most 100"
+	case !headerName.MatchString(e.name):
+		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
+			Hint = "begin with a letter and go on with letters, digits and single -, _ or . between them, as in request_id"
+	default:
+		return true
+	}
+	return false
+}
+
+// checkScheduledHeaders reports schedules whose events need a header: the bus has no value for it.
+func (r *reader) checkScheduledHeaders(schedules []*catalog.Schedule) {
+	for _, s := range schedules {
+		for _, h := range s.Event.Headers {
+			if h.Required.V {
+				r.report(r.nameAt(s.Name), rules.Header, "schedule %s publishes event %s, which has the required header %s: the bus has no value for it", s.Name.V, s.Event.Label(), h.Name.V).
+					See(r.nameAt(h.Name), "the header is here").
+					Hint = "add a policy for " + s.Event.Label() + " with headers: { " + h.Name.V + ": { required: false } }"
+			}
+		}
+	}
+}
