@@ -27,8 +27,7 @@ func publish(c *catalog.Catalogue) []jen.Code {
 //	}
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
-		"Publish"+e.GoName+" publishes one "+e.Name.V+". If it returns nil the event is on disk; "+
-			"if it returns an error nothing was stored. See [runtime.Publish].", dedupeWords(e), e.Doc, deprecated(e.Deprecated)).
+		"Publish"+e.GoName+" publishes one "+e.Name.V+": without an error it is on disk. See [runtime.Publish].", dedupeWords(e), e.Doc, deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName).
 		Params(publishParams(toPublisher(), "payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
@@ -51,8 +50,7 @@ func dedupeWords(e *catalog.Event) string {
 //	}
 func publishBatch(e *catalog.Event) *jen.Statement {
 	return comment(
-		"Publish"+e.GoName+"Batch publishes one "+e.Name.V+" per payload in one transaction: "+
-			"all of them or none. See [runtime.PublishBatch].", deprecated(e.Deprecated)).
+		"Publish"+e.GoName+"Batch publishes one "+e.Name.V+" per payload, all or none. See [runtime.PublishBatch].", deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName+"Batch").
 		Params(publishParams(toPublisher(), "payloads", jen.Index().Id(e.GoName))...).
 		Params(jen.Index().Op("*").Add(inRuntime("Receipt")), jen.Error()).

@@ -63,8 +63,8 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 //	}
 func subscribeEvent(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName
-	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name. "+
-		settingsPlace(e)+"See [runtime.Subscribe].", deprecated(e.Deprecated)).
+	return comment(function+" calls handler for every "+e.Name.V+", with the settings of ["+descriptorName(e)+"]. "+
+		"See [runtime.Subscribe].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
@@ -74,7 +74,7 @@ func settingsPlace(e *catalog.Event) string { return "[" + descriptorName(e) + "
 
 // subscribeTx emits
 //
-//	// Subscribe<Event>Tx calls handler for every <event.name>, within a transaction on the file of the bus, …
+//	// Subscribe<Event>Tx is [Subscribe<Event>] within a transaction on the file of the bus. …
 //	func Subscribe<Event>Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.SubscribeTx(bus, <Event>Type, name, handler, opts...)
 //	}
@@ -82,15 +82,15 @@ func subscribeTx(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName + "Tx"
 	params := subscribeParams(e.GoName)
 	params[2] = jen.Id("handler").Add(inRuntime("TxHandler")).Types(jen.Id(e.GoName))
-	return comment(function+" calls handler for every "+e.Name.V+", within a transaction on the file of the bus, as the subscription called name: "+
-		"what it writes is stored once, with its success. See [runtime.SubscribeTx].", deprecated(e.Deprecated)).
+	return comment(function+" is [Subscribe"+e.GoName+"] within a transaction on the file of the bus. "+
+		"See [runtime.SubscribeTx].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeTx").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
 
 // subscribeBatch emits
 //
-//	// Subscribe<Event>Batch calls handler for the <event.name> events, several at a time, …
+//	// Subscribe<Event>Batch is [Subscribe<Event>] for several events at a time. …
 //	func Subscribe<Event>Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.SubscribeBatch(bus, <Event>Type, name, handler, opts...)
 //	}
@@ -98,7 +98,7 @@ func subscribeBatch(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName + "Batch"
 	params := subscribeParams(e.GoName)
 	params[2] = jen.Id("handler").Add(inRuntime("BatchHandler")).Types(jen.Id(e.GoName))
-	return comment(function+" calls handler for the "+e.Name.V+" events, several at a time, as the subscription called name. "+
+	return comment(function+" is [Subscribe"+e.GoName+"] for several events at a time. "+
 		"See [runtime.SubscribeBatch].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeBatch").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
@@ -106,14 +106,13 @@ func subscribeBatch(e *catalog.Event) *jen.Statement {
 
 // subscribeDead emits
 //
-//	// Subscribe<Event>Dead calls handler for every <event.name> that becomes a dead letter, …
+//	// Subscribe<Event>Dead calls handler for every dead letter of <event.name>. …
 //	func Subscribe<Event>Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[<Event>]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.SubscribeDead(bus, <Event>Type, name, handler, opts...)
 //	}
 func subscribeDead(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName + "Dead"
-	return comment(function+" calls handler for every "+e.Name.V+" that becomes a dead letter, "+
-		"as the subscription called name. See [runtime.SubscribeDead].", deprecated(e.Deprecated)).
+	return comment(function+" calls handler for every dead letter of "+e.Name.V+". See [runtime.SubscribeDead].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParamsOf(inRuntime("DeadLetter").Types(jen.Id(e.GoName)))...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeDead").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
 }
@@ -144,9 +143,7 @@ func subscribeAll() *jen.Statement {
 }
 
 func subscribePattern(function, pattern, payload, events string) *jen.Statement {
-	return comment(function + " calls handler for " + events + ", as the subscription called name. " +
-		"Distinguish the events with a type switch over the payload. Each is retried by the settings of its own type. " +
-		"See [runtime.SubscribeNamespace].").
+	return comment(function + " calls handler for " + events + ", each with the settings of its own type. See [runtime.SubscribeNamespace].").
 		Func().Id(function).Params(subscribeParams(payload)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeNamespace").Call(subscribeArgs(jen.Lit(pattern))...)))
 }

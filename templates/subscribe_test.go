@@ -10,51 +10,44 @@ events:
     retry: { max_attempts: 1 }
 `)
 	emits(t, `
-// SubscribeMLRunStarted calls handler for every ml.run.started, as the
-// subscription called name. [MLRunStartedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeMLRunStarted calls handler for every ml.run.started, with the
+// settings of [MLRunStartedType]. See [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedTx calls handler for every ml.run.started, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeMLRunStartedTx is [SubscribeMLRunStarted] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeMLRunStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedBatch calls handler for the ml.run.started events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeMLRunStartedBatch is [SubscribeMLRunStarted] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeMLRunStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedDead calls handler for every ml.run.started that becomes
-// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeMLRunStartedDead calls handler for every dead letter of
+// ml.run.started. See [runtime.SubscribeDead].
 func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeML calls handler for every event of ml.*, as the subscription called
-// name. Distinguish the events with a type switch over the payload. Each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeML calls handler for every event of ml.*, each with the settings of
+// its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.*", name, handler, opts...)
 }
 
-// SubscribeMLRun calls handler for every event of ml.run.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeMLRun calls handler for every event of ml.run.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRunEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.run.*", name, handler, opts...)
 }
 
-// SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeAll calls handler for every event of this catalogue, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
 }
@@ -91,9 +84,8 @@ const (
 	OnOrderPlacedPrint string = "print"
 )
 
-// SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. [OrderPlacedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderPlaced calls handler for every order.placed, with the settings
+// of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// PublishOrderPlaced publishes one order.placed. If it returns nil the event is
-// on disk; if it returns an error nothing was stored. See [runtime.Publish].
+// PublishOrderPlaced publishes one order.placed: without an error it is on
+// disk. See [runtime.Publish].
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
 }
 
-// PublishOrderPlacedBatch publishes one order.placed per payload in one
-// transaction: all of them or none. See [runtime.PublishBatch].
+// PublishOrderPlacedBatch publishes one order.placed per payload, all or none.
+// See [runtime.PublishBatch].
 func PublishOrderPlacedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
 	return runtime.PublishBatch(ctx, to, OrderPlacedType, payloads, opts...)
 }

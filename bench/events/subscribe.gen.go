@@ -4,43 +4,38 @@ package events
 
 import "github.com/busgen/busgen/runtime"
 
-// SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. [OrderPlacedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderPlaced calls handler for every order.placed, with the settings
+// of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedTx calls handler for every order.placed, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderPlacedTx is [SubscribeOrderPlaced] within a transaction on the
+// file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedBatch calls handler for the order.placed events, several
-// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeOrderPlacedBatch is [SubscribeOrderPlaced] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
-// dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderPlacedDead calls handler for every dead letter of order.placed.
+// See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrder calls handler for every event of order.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeOrder calls handler for every event of order.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
 }
 
-// SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeAll calls handler for every event of this catalogue, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
 }

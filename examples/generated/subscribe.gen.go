@@ -25,111 +25,98 @@ const (
 	OnOrderPlacedPrintGiftCard string = "print-gift-card"
 )
 
-// SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. [OrderPlacedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderPlaced calls handler for every order.placed, with the settings
+// of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedTx calls handler for every order.placed, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderPlacedTx is [SubscribeOrderPlaced] within a transaction on the
+// file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedBatch calls handler for the order.placed events, several
-// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeOrderPlacedBatch is [SubscribeOrderPlaced] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
-// dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderPlacedDead calls handler for every dead letter of order.placed.
+// See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderShipped calls handler for every order.shipped, as the
-// subscription called name. [OrderShippedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderShipped calls handler for every order.shipped, with the
+// settings of [OrderShippedType]. See [runtime.Subscribe].
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
 }
 
-// SubscribeOrderShippedTx calls handler for every order.shipped, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderShippedTx is [SubscribeOrderShipped] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderShippedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderShippedType, name, handler, opts...)
 }
 
-// SubscribeOrderShippedBatch calls handler for the order.shipped events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeOrderShippedBatch is [SubscribeOrderShipped] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeOrderShippedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderShippedType, name, handler, opts...)
 }
 
-// SubscribeOrderShippedDead calls handler for every order.shipped that becomes
-// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderShippedDead calls handler for every dead letter of
+// order.shipped. See [runtime.SubscribeDead].
 func SubscribeOrderShippedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderShipped]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderShippedType, name, handler, opts...)
 }
 
-// SubscribeParcelPickup calls handler for every parcel.pickup_requested, as the
-// subscription called name. [ParcelPickupType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeParcelPickup calls handler for every parcel.pickup_requested, with
+// the settings of [ParcelPickupType]. See [runtime.Subscribe].
 func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ParcelPickupType, name, handler, opts...)
 }
 
-// SubscribeParcelPickupTx calls handler for every parcel.pickup_requested,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeParcelPickupTx is [SubscribeParcelPickup] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeParcelPickupTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, ParcelPickupType, name, handler, opts...)
 }
 
-// SubscribeParcelPickupBatch calls handler for the parcel.pickup_requested
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeParcelPickupBatch is [SubscribeParcelPickup] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeParcelPickupBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, ParcelPickupType, name, handler, opts...)
 }
 
-// SubscribeParcelPickupDead calls handler for every parcel.pickup_requested
-// that becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeParcelPickupDead calls handler for every dead letter of
+// parcel.pickup_requested. See [runtime.SubscribeDead].
 func SubscribeParcelPickupDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ParcelPickup]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, ParcelPickupType, name, handler, opts...)
 }
 
-// SubscribeOrderCancelled calls handler for every order.cancelled, as the
-// subscription called name. [OrderCancelledType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderCancelled calls handler for every order.cancelled, with the
+// settings of [OrderCancelledType]. See [runtime.Subscribe].
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
 }
 
-// SubscribeOrderCancelledTx calls handler for every order.cancelled, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderCancelledTx is [SubscribeOrderCancelled] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderCancelledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderCancelledType, name, handler, opts...)
 }
 
-// SubscribeOrderCancelledBatch calls handler for the order.cancelled events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeOrderCancelledBatch is [SubscribeOrderCancelled] for several events
+// at a time. See [runtime.SubscribeBatch].
 func SubscribeOrderCancelledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderCancelledType, name, handler, opts...)
 }
 
-// SubscribeOrderCancelledDead calls handler for every order.cancelled that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderCancelledDead calls handler for every dead letter of
+// order.cancelled. See [runtime.SubscribeDead].
 func SubscribeOrderCancelledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderCancelled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderCancelledType, name, handler, opts...)
 }
@@ -145,58 +132,50 @@ const (
 	OnPaymentCapturedKeepBooks string = "keep-books"
 )
 
-// SubscribePaymentCaptured calls handler for every payment.captured, as the
-// subscription called name. [PaymentCapturedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribePaymentCaptured calls handler for every payment.captured, with the
+// settings of [PaymentCapturedType]. See [runtime.Subscribe].
 func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
 }
 
-// SubscribePaymentCapturedTx calls handler for every payment.captured, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePaymentCapturedTx is [SubscribePaymentCaptured] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePaymentCapturedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PaymentCapturedType, name, handler, opts...)
 }
 
-// SubscribePaymentCapturedBatch calls handler for the payment.captured events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePaymentCapturedBatch is [SubscribePaymentCaptured] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePaymentCapturedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PaymentCapturedType, name, handler, opts...)
 }
 
-// SubscribePaymentCapturedDead calls handler for every payment.captured that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePaymentCapturedDead calls handler for every dead letter of
+// payment.captured. See [runtime.SubscribeDead].
 func SubscribePaymentCapturedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentCaptured]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PaymentCapturedType, name, handler, opts...)
 }
 
-// SubscribePaymentDeclined calls handler for every payment.declined, as the
-// subscription called name. [PaymentDeclinedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribePaymentDeclined calls handler for every payment.declined, with the
+// settings of [PaymentDeclinedType]. See [runtime.Subscribe].
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
-// SubscribePaymentDeclinedTx calls handler for every payment.declined, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePaymentDeclinedTx is [SubscribePaymentDeclined] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePaymentDeclinedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
-// SubscribePaymentDeclinedBatch calls handler for the payment.declined events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePaymentDeclinedBatch is [SubscribePaymentDeclined] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePaymentDeclinedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
-// SubscribePaymentDeclinedDead calls handler for every payment.declined that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePaymentDeclinedDead calls handler for every dead letter of
+// payment.declined. See [runtime.SubscribeDead].
 func SubscribePaymentDeclinedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentDeclined]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PaymentDeclinedType, name, handler, opts...)
 }
@@ -224,310 +203,271 @@ const (
 	OnPaymentRefundedSendCreditNote string = "send-credit-note"
 )
 
-// SubscribePaymentRefunded calls handler for every payment.refunded, as the
-// subscription called name. [PaymentRefundedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribePaymentRefunded calls handler for every payment.refunded, with the
+// settings of [PaymentRefundedType]. See [runtime.Subscribe].
 func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
 }
 
-// SubscribePaymentRefundedTx calls handler for every payment.refunded, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePaymentRefundedTx is [SubscribePaymentRefunded] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePaymentRefundedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PaymentRefundedType, name, handler, opts...)
 }
 
-// SubscribePaymentRefundedBatch calls handler for the payment.refunded events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePaymentRefundedBatch is [SubscribePaymentRefunded] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePaymentRefundedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PaymentRefundedType, name, handler, opts...)
 }
 
-// SubscribePaymentRefundedDead calls handler for every payment.refunded that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePaymentRefundedDead calls handler for every dead letter of
+// payment.refunded. See [runtime.SubscribeDead].
 func SubscribePaymentRefundedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentRefunded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PaymentRefundedType, name, handler, opts...)
 }
 
-// SubscribeUserRegistered calls handler for every user.registered, as the
-// subscription called name. [UserRegisteredType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeUserRegistered calls handler for every user.registered, with the
+// settings of [UserRegisteredType]. See [runtime.Subscribe].
 func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Handler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
 }
 
-// SubscribeUserRegisteredTx calls handler for every user.registered, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeUserRegisteredTx is [SubscribeUserRegistered] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeUserRegisteredTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, UserRegisteredType, name, handler, opts...)
 }
 
-// SubscribeUserRegisteredBatch calls handler for the user.registered events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeUserRegisteredBatch is [SubscribeUserRegistered] for several events
+// at a time. See [runtime.SubscribeBatch].
 func SubscribeUserRegisteredBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, UserRegisteredType, name, handler, opts...)
 }
 
-// SubscribeUserRegisteredDead calls handler for every user.registered that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeUserRegisteredDead calls handler for every dead letter of
+// user.registered. See [runtime.SubscribeDead].
 func SubscribeUserRegisteredDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserRegistered]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UserRegisteredType, name, handler, opts...)
 }
 
-// SubscribeUserEmailChanged calls handler for every user.email_changed, as the
-// subscription called name. [UserEmailChangedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeUserEmailChanged calls handler for every user.email_changed, with
+// the settings of [UserEmailChangedType]. See [runtime.Subscribe].
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserEmailChangedType, name, handler, opts...)
 }
 
-// SubscribeUserEmailChangedTx calls handler for every user.email_changed,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeUserEmailChangedTx is [SubscribeUserEmailChanged] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeUserEmailChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, UserEmailChangedType, name, handler, opts...)
 }
 
-// SubscribeUserEmailChangedBatch calls handler for the user.email_changed
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeUserEmailChangedBatch is [SubscribeUserEmailChanged] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeUserEmailChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, UserEmailChangedType, name, handler, opts...)
 }
 
-// SubscribeUserEmailChangedDead calls handler for every user.email_changed that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeUserEmailChangedDead calls handler for every dead letter of
+// user.email_changed. See [runtime.SubscribeDead].
 func SubscribeUserEmailChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserEmailChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UserEmailChangedType, name, handler, opts...)
 }
 
 // SubscribeUserDeletionRequested calls handler for every
-// user.deletion_requested, as the subscription called name.
-// [UserDeletionRequestedType] has its settings. See [runtime.Subscribe].
+// user.deletion_requested, with the settings of [UserDeletionRequestedType].
+// See [runtime.Subscribe].
 func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runtime.Handler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
-// SubscribeUserDeletionRequestedTx calls handler for every
-// user.deletion_requested, within a transaction on the file of the bus, as the
-// subscription called name: what it writes is stored once, with its success.
-// See [runtime.SubscribeTx].
+// SubscribeUserDeletionRequestedTx is [SubscribeUserDeletionRequested] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeUserDeletionRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
-// SubscribeUserDeletionRequestedBatch calls handler for the
-// user.deletion_requested events, several at a time, as the subscription called
-// name. See [runtime.SubscribeBatch].
+// SubscribeUserDeletionRequestedBatch is [SubscribeUserDeletionRequested] for
+// several events at a time. See [runtime.SubscribeBatch].
 func SubscribeUserDeletionRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
-// SubscribeUserDeletionRequestedDead calls handler for every
-// user.deletion_requested that becomes a dead letter, as the subscription
-// called name. See [runtime.SubscribeDead].
+// SubscribeUserDeletionRequestedDead calls handler for every dead letter of
+// user.deletion_requested. See [runtime.SubscribeDead].
 func SubscribeUserDeletionRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserDeletionRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStarted calls handler for every ml.run.started, as the
-// subscription called name. [MLRunStartedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeMLRunStarted calls handler for every ml.run.started, with the
+// settings of [MLRunStartedType]. See [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedTx calls handler for every ml.run.started, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeMLRunStartedTx is [SubscribeMLRunStarted] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeMLRunStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedBatch calls handler for the ml.run.started events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeMLRunStartedBatch is [SubscribeMLRunStarted] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeMLRunStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedDead calls handler for every ml.run.started that becomes
-// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeMLRunStartedDead calls handler for every dead letter of
+// ml.run.started. See [runtime.SubscribeDead].
 func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFinished calls handler for every ml.run.finished, as the
-// subscription called name. [MLRunFinishedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeMLRunFinished calls handler for every ml.run.finished, with the
+// settings of [MLRunFinishedType]. See [runtime.Subscribe].
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFinishedTx calls handler for every ml.run.finished, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeMLRunFinishedTx is [SubscribeMLRunFinished] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeMLRunFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, MLRunFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFinishedBatch calls handler for the ml.run.finished events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeMLRunFinishedBatch is [SubscribeMLRunFinished] for several events at
+// a time. See [runtime.SubscribeBatch].
 func SubscribeMLRunFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, MLRunFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFinishedDead calls handler for every ml.run.finished that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeMLRunFinishedDead calls handler for every dead letter of
+// ml.run.finished. See [runtime.SubscribeDead].
 func SubscribeMLRunFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFailed calls handler for every ml.run.failed, as the
-// subscription called name. [MLRunFailedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeMLRunFailed calls handler for every ml.run.failed, with the settings
+// of [MLRunFailedType]. See [runtime.Subscribe].
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFailedTx calls handler for every ml.run.failed, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeMLRunFailedTx is [SubscribeMLRunFailed] within a transaction on the
+// file of the bus. See [runtime.SubscribeTx].
 func SubscribeMLRunFailedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, MLRunFailedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFailedBatch calls handler for the ml.run.failed events, several
-// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeMLRunFailedBatch is [SubscribeMLRunFailed] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeMLRunFailedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, MLRunFailedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFailedDead calls handler for every ml.run.failed that becomes a
-// dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeMLRunFailedDead calls handler for every dead letter of
+// ml.run.failed. See [runtime.SubscribeDead].
 func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFailed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLRunFailedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialStarted calls handler for every ml.trial.started, as the
-// subscription called name. [MLTrialStartedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeMLTrialStarted calls handler for every ml.trial.started, with the
+// settings of [MLTrialStartedType]. See [runtime.Subscribe].
 func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialStartedTx calls handler for every ml.trial.started, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeMLTrialStartedTx is [SubscribeMLTrialStarted] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeMLTrialStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, MLTrialStartedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialStartedBatch calls handler for the ml.trial.started events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeMLTrialStartedBatch is [SubscribeMLTrialStarted] for several events
+// at a time. See [runtime.SubscribeBatch].
 func SubscribeMLTrialStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, MLTrialStartedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialStartedDead calls handler for every ml.trial.started that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeMLTrialStartedDead calls handler for every dead letter of
+// ml.trial.started. See [runtime.SubscribeDead].
 func SubscribeMLTrialStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLTrialStartedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialFinished calls handler for every ml.trial.finished, as the
-// subscription called name. [MLTrialFinishedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeMLTrialFinished calls handler for every ml.trial.finished, with the
+// settings of [MLTrialFinishedType]. See [runtime.Subscribe].
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialFinishedTx calls handler for every ml.trial.finished, within
-// a transaction on the file of the bus, as the subscription called name: what
-// it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeMLTrialFinishedTx is [SubscribeMLTrialFinished] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeMLTrialFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialFinishedBatch calls handler for the ml.trial.finished events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeMLTrialFinishedBatch is [SubscribeMLTrialFinished] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeMLTrialFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialFinishedDead calls handler for every ml.trial.finished that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeMLTrialFinishedDead calls handler for every dead letter of
+// ml.trial.finished. See [runtime.SubscribeDead].
 func SubscribeMLTrialFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
 // SubscribeUICommandCartChanged calls handler for every
-// ui.command.cart_changed, as the subscription called name.
-// [UICommandCartChangedType] has its settings. See [runtime.Subscribe].
+// ui.command.cart_changed, with the settings of [UICommandCartChangedType]. See
+// [runtime.Subscribe].
 func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
-// SubscribeUICommandCartChangedTx calls handler for every
-// ui.command.cart_changed, within a transaction on the file of the bus, as the
-// subscription called name: what it writes is stored once, with its success.
-// See [runtime.SubscribeTx].
+// SubscribeUICommandCartChangedTx is [SubscribeUICommandCartChanged] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeUICommandCartChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
-// SubscribeUICommandCartChangedBatch calls handler for the
-// ui.command.cart_changed events, several at a time, as the subscription called
-// name. See [runtime.SubscribeBatch].
+// SubscribeUICommandCartChangedBatch is [SubscribeUICommandCartChanged] for
+// several events at a time. See [runtime.SubscribeBatch].
 func SubscribeUICommandCartChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
-// SubscribeUICommandCartChangedDead calls handler for every
-// ui.command.cart_changed that becomes a dead letter, as the subscription
-// called name. See [runtime.SubscribeDead].
+// SubscribeUICommandCartChangedDead calls handler for every dead letter of
+// ui.command.cart_changed. See [runtime.SubscribeDead].
 func SubscribeUICommandCartChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCartChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
 // SubscribeUICommandCheckoutSubmitted calls handler for every
-// ui.command.checkout_submitted, as the subscription called name.
-// [UICommandCheckoutSubmittedType] has its settings. See [runtime.Subscribe].
+// ui.command.checkout_submitted, with the settings of
+// [UICommandCheckoutSubmittedType]. See [runtime.Subscribe].
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
-// SubscribeUICommandCheckoutSubmittedTx calls handler for every
-// ui.command.checkout_submitted, within a transaction on the file of the bus,
-// as the subscription called name: what it writes is stored once, with its
-// success. See [runtime.SubscribeTx].
+// SubscribeUICommandCheckoutSubmittedTx is
+// [SubscribeUICommandCheckoutSubmitted] within a transaction on the file of the
+// bus. See [runtime.SubscribeTx].
 func SubscribeUICommandCheckoutSubmittedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
-// SubscribeUICommandCheckoutSubmittedBatch calls handler for the
-// ui.command.checkout_submitted events, several at a time, as the subscription
-// called name. See [runtime.SubscribeBatch].
+// SubscribeUICommandCheckoutSubmittedBatch is
+// [SubscribeUICommandCheckoutSubmitted] for several events at a time. See
+// [runtime.SubscribeBatch].
 func SubscribeUICommandCheckoutSubmittedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
-// SubscribeUICommandCheckoutSubmittedDead calls handler for every
-// ui.command.checkout_submitted that becomes a dead letter, as the subscription
-// called name. See [runtime.SubscribeDead].
+// SubscribeUICommandCheckoutSubmittedDead calls handler for every dead letter
+// of ui.command.checkout_submitted. See [runtime.SubscribeDead].
 func SubscribeUICommandCheckoutSubmittedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCheckoutSubmitted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
@@ -543,206 +483,170 @@ const (
 	OnReportRequestedWriteReport string = "write-report"
 )
 
-// SubscribeReportRequested calls handler for every report.requested, as the
-// subscription called name. [ReportRequestedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeReportRequested calls handler for every report.requested, with the
+// settings of [ReportRequestedType]. See [runtime.Subscribe].
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportRequestedTx calls handler for every report.requested, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeReportRequestedTx is [SubscribeReportRequested] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeReportRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportRequestedBatch calls handler for the report.requested events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeReportRequestedBatch is [SubscribeReportRequested] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeReportRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportRequestedDead calls handler for every report.requested that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeReportRequestedDead calls handler for every dead letter of
+// report.requested. See [runtime.SubscribeDead].
 func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportWritten calls handler for every report.written, as the
-// subscription called name. [ReportWrittenType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeReportWritten calls handler for every report.written, with the
+// settings of [ReportWrittenType]. See [runtime.Subscribe].
 func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportWrittenType, name, handler, opts...)
 }
 
-// SubscribeReportWrittenTx calls handler for every report.written, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeReportWrittenTx is [SubscribeReportWritten] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeReportWrittenTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, ReportWrittenType, name, handler, opts...)
 }
 
-// SubscribeReportWrittenBatch calls handler for the report.written events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeReportWrittenBatch is [SubscribeReportWritten] for several events at
+// a time. See [runtime.SubscribeBatch].
 func SubscribeReportWrittenBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, ReportWrittenType, name, handler, opts...)
 }
 
-// SubscribeReportWrittenDead calls handler for every report.written that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeReportWrittenDead calls handler for every dead letter of
+// report.written. See [runtime.SubscribeDead].
 func SubscribeReportWrittenDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportWritten]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, ReportWrittenType, name, handler, opts...)
 }
 
 // SubscribeSystemBackupFinished calls handler for every system.backup_finished,
-// as the subscription called name. [SystemBackupFinishedType] has its settings.
-// See [runtime.Subscribe].
+// with the settings of [SystemBackupFinishedType]. See [runtime.Subscribe].
 func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtime.Handler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
-// SubscribeSystemBackupFinishedTx calls handler for every
-// system.backup_finished, within a transaction on the file of the bus, as the
-// subscription called name: what it writes is stored once, with its success.
-// See [runtime.SubscribeTx].
+// SubscribeSystemBackupFinishedTx is [SubscribeSystemBackupFinished] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeSystemBackupFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
-// SubscribeSystemBackupFinishedBatch calls handler for the
-// system.backup_finished events, several at a time, as the subscription called
-// name. See [runtime.SubscribeBatch].
+// SubscribeSystemBackupFinishedBatch is [SubscribeSystemBackupFinished] for
+// several events at a time. See [runtime.SubscribeBatch].
 func SubscribeSystemBackupFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
-// SubscribeSystemBackupFinishedDead calls handler for every
-// system.backup_finished that becomes a dead letter, as the subscription called
-// name. See [runtime.SubscribeDead].
+// SubscribeSystemBackupFinishedDead calls handler for every dead letter of
+// system.backup_finished. See [runtime.SubscribeDead].
 func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemBackupFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
-// SubscribeSystemDiskFilled calls handler for every system.disk_filled, as the
-// subscription called name. [SystemDiskFilledType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeSystemDiskFilled calls handler for every system.disk_filled, with
+// the settings of [SystemDiskFilledType]. See [runtime.Subscribe].
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
-// SubscribeSystemDiskFilledTx calls handler for every system.disk_filled,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeSystemDiskFilledTx is [SubscribeSystemDiskFilled] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeSystemDiskFilledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
-// SubscribeSystemDiskFilledBatch calls handler for the system.disk_filled
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeSystemDiskFilledBatch is [SubscribeSystemDiskFilled] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeSystemDiskFilledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
-// SubscribeSystemDiskFilledDead calls handler for every system.disk_filled that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeSystemDiskFilledDead calls handler for every dead letter of
+// system.disk_filled. See [runtime.SubscribeDead].
 func SubscribeSystemDiskFilledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemDiskFilled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
-// SubscribeML calls handler for every event of ml.*, as the subscription called
-// name. Distinguish the events with a type switch over the payload. Each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeML calls handler for every event of ml.*, each with the settings of
+// its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.*", name, handler, opts...)
 }
 
-// SubscribeMLRun calls handler for every event of ml.run.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeMLRun calls handler for every event of ml.run.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRunEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.run.*", name, handler, opts...)
 }
 
-// SubscribeMLTrial calls handler for every event of ml.trial.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeMLTrial calls handler for every event of ml.trial.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLTrial(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ml.trial.*", name, handler, opts...)
 }
 
-// SubscribeOrder calls handler for every event of order.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeOrder calls handler for every event of order.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
 }
 
-// SubscribeParcel calls handler for every event of parcel.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeParcel calls handler for every event of parcel.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeParcel(bus *runtime.Bus, name string, handler runtime.Handler[ParcelEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "parcel.*", name, handler, opts...)
 }
 
-// SubscribePayment calls handler for every event of payment.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribePayment calls handler for every event of payment.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePayment(bus *runtime.Bus, name string, handler runtime.Handler[PaymentEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "payment.*", name, handler, opts...)
 }
 
-// SubscribeReport calls handler for every event of report.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeReport calls handler for every event of report.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[ReportEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "report.*", name, handler, opts...)
 }
 
-// SubscribeSystem calls handler for every event of system.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeSystem calls handler for every event of system.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeSystem(bus *runtime.Bus, name string, handler runtime.Handler[SystemEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "system.*", name, handler, opts...)
 }
 
-// SubscribeUI calls handler for every event of ui.*, as the subscription called
-// name. Distinguish the events with a type switch over the payload. Each is
-// retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeUI calls handler for every event of ui.*, each with the settings of
+// its own type. See [runtime.SubscribeNamespace].
 func SubscribeUI(bus *runtime.Bus, name string, handler runtime.Handler[UIEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ui.*", name, handler, opts...)
 }
 
-// SubscribeUICommand calls handler for every event of ui.command.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeUICommand calls handler for every event of ui.command.*, each with
+// the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUICommand(bus *runtime.Bus, name string, handler runtime.Handler[UICommandEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "ui.command.*", name, handler, opts...)
 }
 
-// SubscribeUser calls handler for every event of user.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeUser calls handler for every event of user.*, each with the settings
+// of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUser(bus *runtime.Bus, name string, handler runtime.Handler[UserEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "user.*", name, handler, opts...)
 }
 
-// SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeAll calls handler for every event of this catalogue, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
 }

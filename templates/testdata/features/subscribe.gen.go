@@ -4,27 +4,26 @@ package features
 
 import "github.com/busgen/busgen/runtime"
 
-// SubscribePing calls handler for every ping, as the subscription called name.
-// [PingType] has its settings. See [runtime.Subscribe].
+// SubscribePing calls handler for every ping, with the settings of [PingType].
+// See [runtime.Subscribe].
 func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
 
-// SubscribePingTx calls handler for every ping, within a transaction on the
-// file of the bus, as the subscription called name: what it writes is stored
-// once, with its success. See [runtime.SubscribeTx].
+// SubscribePingTx is [SubscribePing] within a transaction on the file of the
+// bus. See [runtime.SubscribeTx].
 func SubscribePingTx(bus *runtime.Bus, name string, handler runtime.TxHandler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PingType, name, handler, opts...)
 }
 
-// SubscribePingBatch calls handler for the ping events, several at a time, as
-// the subscription called name. See [runtime.SubscribeBatch].
+// SubscribePingBatch is [SubscribePing] for several events at a time. See
+// [runtime.SubscribeBatch].
 func SubscribePingBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PingType, name, handler, opts...)
 }
 
-// SubscribePingDead calls handler for every ping that becomes a dead letter, as
-// the subscription called name. See [runtime.SubscribeDead].
+// SubscribePingDead calls handler for every dead letter of ping. See
+// [runtime.SubscribeDead].
 func SubscribePingDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[Ping]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PingType, name, handler, opts...)
 }
@@ -44,249 +43,226 @@ const (
 	OnOrderPlacedChargeCardV2 string = "charge_card.v2"
 )
 
-// SubscribeOrderPlaced calls handler for every order.placed, as the
-// subscription called name. [OrderPlacedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderPlaced calls handler for every order.placed, with the settings
+// of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedTx calls handler for every order.placed, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderPlacedTx is [SubscribeOrderPlaced] within a transaction on the
+// file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedBatch calls handler for the order.placed events, several
-// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeOrderPlacedBatch is [SubscribeOrderPlaced] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedDead calls handler for every order.placed that becomes a
-// dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderPlacedDead calls handler for every dead letter of order.placed.
+// See [runtime.SubscribeDead].
 func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderMoved calls handler for every order.moved, as the subscription
-// called name. [OrderMovedType] has its settings. See [runtime.Subscribe].
+// SubscribeOrderMoved calls handler for every order.moved, with the settings of
+// [OrderMovedType]. See [runtime.Subscribe].
 func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
 }
 
-// SubscribeOrderMovedTx calls handler for every order.moved, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderMovedTx is [SubscribeOrderMoved] within a transaction on the
+// file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderMovedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderMovedType, name, handler, opts...)
 }
 
-// SubscribeOrderMovedBatch calls handler for the order.moved events, several at
-// a time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeOrderMovedBatch is [SubscribeOrderMoved] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeOrderMovedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderMovedType, name, handler, opts...)
 }
 
-// SubscribeOrderMovedDead calls handler for every order.moved that becomes a
-// dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderMovedDead calls handler for every dead letter of order.moved.
+// See [runtime.SubscribeDead].
 func SubscribeOrderMovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderMoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderMovedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineAdded calls handler for every order.line.added, as the
-// subscription called name. [OrderLineAddedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderLineAdded calls handler for every order.line.added, with the
+// settings of [OrderLineAddedType]. See [runtime.Subscribe].
 func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineAddedTx calls handler for every order.line.added, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderLineAddedTx is [SubscribeOrderLineAdded] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderLineAddedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderLineAddedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineAddedBatch calls handler for the order.line.added events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeOrderLineAddedBatch is [SubscribeOrderLineAdded] for several events
+// at a time. See [runtime.SubscribeBatch].
 func SubscribeOrderLineAddedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderLineAddedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineAddedDead calls handler for every order.line.added that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderLineAddedDead calls handler for every dead letter of
+// order.line.added. See [runtime.SubscribeDead].
 func SubscribeOrderLineAddedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineAdded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderLineAddedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineRemoved calls handler for every order.line.removed, as the
-// subscription called name. [OrderLineRemovedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderLineRemoved calls handler for every order.line.removed, with
+// the settings of [OrderLineRemovedType]. See [runtime.Subscribe].
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineRemovedTx calls handler for every order.line.removed,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderLineRemovedTx is [SubscribeOrderLineRemoved] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderLineRemovedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineRemovedBatch calls handler for the order.line.removed
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeOrderLineRemovedBatch is [SubscribeOrderLineRemoved] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeOrderLineRemovedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineRemovedDead calls handler for every order.line.removed that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderLineRemovedDead calls handler for every dead letter of
+// order.line.removed. See [runtime.SubscribeDead].
 func SubscribeOrderLineRemovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineRemoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
-// SubscribeOrderSettled calls handler for every order.paid, as the subscription
-// called name. [OrderSettledType] has its settings. See [runtime.Subscribe].
+// SubscribeOrderSettled calls handler for every order.paid, with the settings
+// of [OrderSettledType]. See [runtime.Subscribe].
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderSettledType, name, handler, opts...)
 }
 
-// SubscribeOrderSettledTx calls handler for every order.paid, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderSettledTx is [SubscribeOrderSettled] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderSettledType, name, handler, opts...)
 }
 
-// SubscribeOrderSettledBatch calls handler for the order.paid events, several
-// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeOrderSettledBatch is [SubscribeOrderSettled] for several events at a
+// time. See [runtime.SubscribeBatch].
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderSettledType, name, handler, opts...)
 }
 
-// SubscribeOrderSettledDead calls handler for every order.paid that becomes a
-// dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderSettledDead calls handler for every dead letter of order.paid.
+// See [runtime.SubscribeDead].
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderSettled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderSettledType, name, handler, opts...)
 }
 
-// SubscribeOrderEmptied calls handler for every order.emptied, as the
-// subscription called name. [OrderEmptiedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderEmptied calls handler for every order.emptied, with the
+// settings of [OrderEmptiedType]. See [runtime.Subscribe].
 func SubscribeOrderEmptied(bus *runtime.Bus, name string, handler runtime.Handler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderEmptiedType, name, handler, opts...)
 }
 
-// SubscribeOrderEmptiedTx calls handler for every order.emptied, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderEmptiedTx is [SubscribeOrderEmptied] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderEmptiedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderEmptiedType, name, handler, opts...)
 }
 
-// SubscribeOrderEmptiedBatch calls handler for the order.emptied events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeOrderEmptiedBatch is [SubscribeOrderEmptied] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeOrderEmptiedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderEmptiedType, name, handler, opts...)
 }
 
-// SubscribeOrderEmptiedDead calls handler for every order.emptied that becomes
-// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderEmptiedDead calls handler for every dead letter of
+// order.emptied. See [runtime.SubscribeDead].
 func SubscribeOrderEmptiedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderEmptied]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderEmptiedType, name, handler, opts...)
 }
 
-// SubscribeOrderComputed calls handler for every order.computed, as the
-// subscription called name. [OrderComputedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderComputed calls handler for every order.computed, with the
+// settings of [OrderComputedType]. See [runtime.Subscribe].
 func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
 }
 
-// SubscribeOrderComputedTx calls handler for every order.computed, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderComputedTx is [SubscribeOrderComputed] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderComputedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderComputedType, name, handler, opts...)
 }
 
-// SubscribeOrderComputedBatch calls handler for the order.computed events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeOrderComputedBatch is [SubscribeOrderComputed] for several events at
+// a time. See [runtime.SubscribeBatch].
 func SubscribeOrderComputedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderComputedType, name, handler, opts...)
 }
 
-// SubscribeOrderComputedDead calls handler for every order.computed that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeOrderComputedDead calls handler for every dead letter of
+// order.computed. See [runtime.SubscribeDead].
 func SubscribeOrderComputedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderComputed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderComputedType, name, handler, opts...)
 }
 
-// SubscribeOrderLimited calls handler for every order.limited, as the
-// subscription called name. [OrderLimitedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeOrderLimited calls handler for every order.limited, with the
+// settings of [OrderLimitedType]. See [runtime.Subscribe].
 func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
 }
 
-// SubscribeOrderLimitedTx calls handler for every order.limited, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeOrderLimitedTx is [SubscribeOrderLimited] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeOrderLimitedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, OrderLimitedType, name, handler, opts...)
 }
 
-// SubscribeOrderLimitedBatch calls handler for the order.limited events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeOrderLimitedBatch is [SubscribeOrderLimited] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeOrderLimitedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, OrderLimitedType, name, handler, opts...)
 }
 
-// SubscribeOrderLimitedDead calls handler for every order.limited that becomes
-// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeOrderLimitedDead calls handler for every dead letter of
+// order.limited. See [runtime.SubscribeDead].
 func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLimited]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, OrderLimitedType, name, handler, opts...)
 }
 
-// SubscribeHostSeen calls handler for every host.seen, as the subscription
-// called name. [HostSeenType] has its settings. See [runtime.Subscribe].
+// SubscribeHostSeen calls handler for every host.seen, with the settings of
+// [HostSeenType]. See [runtime.Subscribe].
 func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
 }
 
-// SubscribeHostSeenTx calls handler for every host.seen, within a transaction
-// on the file of the bus, as the subscription called name: what it writes is
-// stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeHostSeenTx is [SubscribeHostSeen] within a transaction on the file
+// of the bus. See [runtime.SubscribeTx].
 func SubscribeHostSeenTx(bus *runtime.Bus, name string, handler runtime.TxHandler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, HostSeenType, name, handler, opts...)
 }
 
-// SubscribeHostSeenBatch calls handler for the host.seen events, several at a
-// time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeHostSeenBatch is [SubscribeHostSeen] for several events at a time.
+// See [runtime.SubscribeBatch].
 func SubscribeHostSeenBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, HostSeenType, name, handler, opts...)
 }
 
-// SubscribeHostSeenDead calls handler for every host.seen that becomes a dead
-// letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeHostSeenDead calls handler for every dead letter of host.seen. See
+// [runtime.SubscribeDead].
 func SubscribeHostSeenDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostSeen]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, HostSeenType, name, handler, opts...)
 }
@@ -301,196 +277,170 @@ const (
 	OnHostileTextRead string = "read"
 )
 
-// SubscribeHostileText calls handler for every hostile.text, as the
-// subscription called name. [HostileTextType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeHostileText calls handler for every hostile.text, with the settings
+// of [HostileTextType]. See [runtime.Subscribe].
 func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
 }
 
-// SubscribeHostileTextTx calls handler for every hostile.text, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeHostileTextTx is [SubscribeHostileText] within a transaction on the
+// file of the bus. See [runtime.SubscribeTx].
 func SubscribeHostileTextTx(bus *runtime.Bus, name string, handler runtime.TxHandler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, HostileTextType, name, handler, opts...)
 }
 
-// SubscribeHostileTextBatch calls handler for the hostile.text events, several
-// at a time, as the subscription called name. See [runtime.SubscribeBatch].
+// SubscribeHostileTextBatch is [SubscribeHostileText] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeHostileTextBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, HostileTextType, name, handler, opts...)
 }
 
-// SubscribeHostileTextDead calls handler for every hostile.text that becomes a
-// dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeHostileTextDead calls handler for every dead letter of hostile.text.
+// See [runtime.SubscribeDead].
 func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostileText]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, HostileTextType, name, handler, opts...)
 }
 
-// SubscribePartitionByBool calls handler for every partition.by.bool, as the
-// subscription called name. [PartitionByBoolType] has its settings. See
-// [runtime.Subscribe].
+// SubscribePartitionByBool calls handler for every partition.by.bool, with the
+// settings of [PartitionByBoolType]. See [runtime.Subscribe].
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
 }
 
-// SubscribePartitionByBoolTx calls handler for every partition.by.bool, within
-// a transaction on the file of the bus, as the subscription called name: what
-// it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePartitionByBoolTx is [SubscribePartitionByBool] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePartitionByBoolTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PartitionByBoolType, name, handler, opts...)
 }
 
-// SubscribePartitionByBoolBatch calls handler for the partition.by.bool events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePartitionByBoolBatch is [SubscribePartitionByBool] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePartitionByBoolBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PartitionByBoolType, name, handler, opts...)
 }
 
-// SubscribePartitionByBoolDead calls handler for every partition.by.bool that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePartitionByBoolDead calls handler for every dead letter of
+// partition.by.bool. See [runtime.SubscribeDead].
 func SubscribePartitionByBoolDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByBool]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByBoolType, name, handler, opts...)
 }
 
-// SubscribePartitionByInt calls handler for every partition.by.int, as the
-// subscription called name. [PartitionByIntType] has its settings. See
-// [runtime.Subscribe].
+// SubscribePartitionByInt calls handler for every partition.by.int, with the
+// settings of [PartitionByIntType]. See [runtime.Subscribe].
 func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
 }
 
-// SubscribePartitionByIntTx calls handler for every partition.by.int, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePartitionByIntTx is [SubscribePartitionByInt] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePartitionByIntTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PartitionByIntType, name, handler, opts...)
 }
 
-// SubscribePartitionByIntBatch calls handler for the partition.by.int events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePartitionByIntBatch is [SubscribePartitionByInt] for several events
+// at a time. See [runtime.SubscribeBatch].
 func SubscribePartitionByIntBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PartitionByIntType, name, handler, opts...)
 }
 
-// SubscribePartitionByIntDead calls handler for every partition.by.int that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePartitionByIntDead calls handler for every dead letter of
+// partition.by.int. See [runtime.SubscribeDead].
 func SubscribePartitionByIntDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByIntType, name, handler, opts...)
 }
 
-// SubscribePartitionByInt32 calls handler for every partition.by.int32, as the
-// subscription called name. [PartitionByInt32Type] has its settings. See
-// [runtime.Subscribe].
+// SubscribePartitionByInt32 calls handler for every partition.by.int32, with
+// the settings of [PartitionByInt32Type]. See [runtime.Subscribe].
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
-// SubscribePartitionByInt32Tx calls handler for every partition.by.int32,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePartitionByInt32Tx is [SubscribePartitionByInt32] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePartitionByInt32Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
-// SubscribePartitionByInt32Batch calls handler for the partition.by.int32
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePartitionByInt32Batch is [SubscribePartitionByInt32] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePartitionByInt32Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
-// SubscribePartitionByInt32Dead calls handler for every partition.by.int32 that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePartitionByInt32Dead calls handler for every dead letter of
+// partition.by.int32. See [runtime.SubscribeDead].
 func SubscribePartitionByInt32Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt32]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
-// SubscribePartitionByUint64 calls handler for every partition.by.uint64, as
-// the subscription called name. [PartitionByUint64Type] has its settings. See
-// [runtime.Subscribe].
+// SubscribePartitionByUint64 calls handler for every partition.by.uint64, with
+// the settings of [PartitionByUint64Type]. See [runtime.Subscribe].
 func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
-// SubscribePartitionByUint64Tx calls handler for every partition.by.uint64,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePartitionByUint64Tx is [SubscribePartitionByUint64] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePartitionByUint64Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
-// SubscribePartitionByUint64Batch calls handler for the partition.by.uint64
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePartitionByUint64Batch is [SubscribePartitionByUint64] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePartitionByUint64Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
-// SubscribePartitionByUint64Dead calls handler for every partition.by.uint64
-// that becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePartitionByUint64Dead calls handler for every dead letter of
+// partition.by.uint64. See [runtime.SubscribeDead].
 func SubscribePartitionByUint64Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByUint64]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
-// SubscribePartitionByLevel calls handler for every partition.by.level, as the
-// subscription called name. [PartitionByLevelType] has its settings. See
-// [runtime.Subscribe].
+// SubscribePartitionByLevel calls handler for every partition.by.level, with
+// the settings of [PartitionByLevelType]. See [runtime.Subscribe].
 func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByLevelType, name, handler, opts...)
 }
 
-// SubscribePartitionByLevelTx calls handler for every partition.by.level,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePartitionByLevelTx is [SubscribePartitionByLevel] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePartitionByLevelTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PartitionByLevelType, name, handler, opts...)
 }
 
-// SubscribePartitionByLevelBatch calls handler for the partition.by.level
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePartitionByLevelBatch is [SubscribePartitionByLevel] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePartitionByLevelBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PartitionByLevelType, name, handler, opts...)
 }
 
-// SubscribePartitionByLevelDead calls handler for every partition.by.level that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePartitionByLevelDead calls handler for every dead letter of
+// partition.by.level. See [runtime.SubscribeDead].
 func SubscribePartitionByLevelDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByLevel]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByLevelType, name, handler, opts...)
 }
 
-// SubscribePartitionByEnum calls handler for every partition.by.enum, as the
-// subscription called name. [PartitionByEnumType] has its settings. See
-// [runtime.Subscribe].
+// SubscribePartitionByEnum calls handler for every partition.by.enum, with the
+// settings of [PartitionByEnumType]. See [runtime.Subscribe].
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
 }
 
-// SubscribePartitionByEnumTx calls handler for every partition.by.enum, within
-// a transaction on the file of the bus, as the subscription called name: what
-// it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribePartitionByEnumTx is [SubscribePartitionByEnum] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribePartitionByEnumTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, PartitionByEnumType, name, handler, opts...)
 }
 
-// SubscribePartitionByEnumBatch calls handler for the partition.by.enum events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribePartitionByEnumBatch is [SubscribePartitionByEnum] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribePartitionByEnumBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, PartitionByEnumType, name, handler, opts...)
 }
 
-// SubscribePartitionByEnumDead calls handler for every partition.by.enum that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribePartitionByEnumDead calls handler for every dead letter of
+// partition.by.enum. See [runtime.SubscribeDead].
 func SubscribePartitionByEnumDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByEnum]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, PartitionByEnumType, name, handler, opts...)
 }
@@ -512,254 +462,214 @@ const (
 	OnShapeChangedFrame string = "frame"
 )
 
-// SubscribeShapeChanged calls handler for every shape.changed, as the
-// subscription called name. [ShapeChangedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeShapeChanged calls handler for every shape.changed, with the
+// settings of [ShapeChangedType]. See [runtime.Subscribe].
 func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
 }
 
-// SubscribeShapeChangedTx calls handler for every shape.changed, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeShapeChangedTx is [SubscribeShapeChanged] within a transaction on
+// the file of the bus. See [runtime.SubscribeTx].
 func SubscribeShapeChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, ShapeChangedType, name, handler, opts...)
 }
 
-// SubscribeShapeChangedBatch calls handler for the shape.changed events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeShapeChangedBatch is [SubscribeShapeChanged] for several events at a
+// time. See [runtime.SubscribeBatch].
 func SubscribeShapeChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, ShapeChangedType, name, handler, opts...)
 }
 
-// SubscribeShapeChangedDead calls handler for every shape.changed that becomes
-// a dead letter, as the subscription called name. See [runtime.SubscribeDead].
+// SubscribeShapeChangedDead calls handler for every dead letter of
+// shape.changed. See [runtime.SubscribeDead].
 func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ShapeChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, ShapeChangedType, name, handler, opts...)
 }
 
-// SubscribeAnsweredPlainly calls handler for every answered.plainly, as the
-// subscription called name. [AnsweredPlainlyType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeAnsweredPlainly calls handler for every answered.plainly, with the
+// settings of [AnsweredPlainlyType]. See [runtime.Subscribe].
 func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredPlainlyType, name, handler, opts...)
 }
 
-// SubscribeAnsweredPlainlyTx calls handler for every answered.plainly, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeAnsweredPlainlyTx is [SubscribeAnsweredPlainly] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeAnsweredPlainlyTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, AnsweredPlainlyType, name, handler, opts...)
 }
 
-// SubscribeAnsweredPlainlyBatch calls handler for the answered.plainly events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeAnsweredPlainlyBatch is [SubscribeAnsweredPlainly] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeAnsweredPlainlyBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, AnsweredPlainlyType, name, handler, opts...)
 }
 
-// SubscribeAnsweredPlainlyDead calls handler for every answered.plainly that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeAnsweredPlainlyDead calls handler for every dead letter of
+// answered.plainly. See [runtime.SubscribeDead].
 func SubscribeAnsweredPlainlyDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredPlainly]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, AnsweredPlainlyType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAList calls handler for every answered.with_a_list, as
-// the subscription called name. [AnsweredWithAListType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeAnsweredWithAList calls handler for every answered.with_a_list, with
+// the settings of [AnsweredWithAListType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithAListType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAListTx calls handler for every answered.with_a_list,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeAnsweredWithAListTx is [SubscribeAnsweredWithAList] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeAnsweredWithAListTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, AnsweredWithAListType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAListBatch calls handler for the answered.with_a_list
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeAnsweredWithAListBatch is [SubscribeAnsweredWithAList] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeAnsweredWithAListBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, AnsweredWithAListType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAListDead calls handler for every answered.with_a_list
-// that becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeAnsweredWithAListDead calls handler for every dead letter of
+// answered.with_a_list. See [runtime.SubscribeDead].
 func SubscribeAnsweredWithAListDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithAList]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, AnsweredWithAListType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAUnion calls handler for every answered.with_a_union, as
-// the subscription called name. [AnsweredWithAUnionType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeAnsweredWithAUnion calls handler for every answered.with_a_union,
+// with the settings of [AnsweredWithAUnionType]. See [runtime.Subscribe].
 //
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithAUnionType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAUnionTx calls handler for every answered.with_a_union,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeAnsweredWithAUnionTx is [SubscribeAnsweredWithAUnion] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 //
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnionTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, AnsweredWithAUnionType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAUnionBatch calls handler for the answered.with_a_union
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeAnsweredWithAUnionBatch is [SubscribeAnsweredWithAUnion] for several
+// events at a time. See [runtime.SubscribeBatch].
 //
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnionBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, AnsweredWithAUnionType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAUnionDead calls handler for every answered.with_a_union
-// that becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeAnsweredWithAUnionDead calls handler for every dead letter of
+// answered.with_a_union. See [runtime.SubscribeDead].
 //
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnionDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithAUnion]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, AnsweredWithAUnionType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithMuch calls handler for every answered.with_much, as the
-// subscription called name. [AnsweredWithMuchType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeAnsweredWithMuch calls handler for every answered.with_much, with
+// the settings of [AnsweredWithMuchType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithMuchTx calls handler for every answered.with_much,
-// within a transaction on the file of the bus, as the subscription called name:
-// what it writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeAnsweredWithMuchTx is [SubscribeAnsweredWithMuch] within a
+// transaction on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeAnsweredWithMuchTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithMuchBatch calls handler for the answered.with_much
-// events, several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeAnsweredWithMuchBatch is [SubscribeAnsweredWithMuch] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeAnsweredWithMuchBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithMuchDead calls handler for every answered.with_much that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeAnsweredWithMuchDead calls handler for every dead letter of
+// answered.with_much. See [runtime.SubscribeDead].
 func SubscribeAnsweredWithMuchDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithMuch]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
-// SubscribeReportRequested calls handler for every report.requested, as the
-// subscription called name. [ReportRequestedType] has its settings. See
-// [runtime.Subscribe].
+// SubscribeReportRequested calls handler for every report.requested, with the
+// settings of [ReportRequestedType]. See [runtime.Subscribe].
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportRequestedTx calls handler for every report.requested, within a
-// transaction on the file of the bus, as the subscription called name: what it
-// writes is stored once, with its success. See [runtime.SubscribeTx].
+// SubscribeReportRequestedTx is [SubscribeReportRequested] within a transaction
+// on the file of the bus. See [runtime.SubscribeTx].
 func SubscribeReportRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeTx(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportRequestedBatch calls handler for the report.requested events,
-// several at a time, as the subscription called name. See
-// [runtime.SubscribeBatch].
+// SubscribeReportRequestedBatch is [SubscribeReportRequested] for several
+// events at a time. See [runtime.SubscribeBatch].
 func SubscribeReportRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeBatch(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportRequestedDead calls handler for every report.requested that
-// becomes a dead letter, as the subscription called name. See
-// [runtime.SubscribeDead].
+// SubscribeReportRequestedDead calls handler for every dead letter of
+// report.requested. See [runtime.SubscribeDead].
 func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeDead(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeAnswered calls handler for every event of answered.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeAnswered calls handler for every event of answered.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAnswered(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "answered.*", name, handler, opts...)
 }
 
-// SubscribeHost calls handler for every event of host.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeHost calls handler for every event of host.*, each with the settings
+// of its own type. See [runtime.SubscribeNamespace].
 func SubscribeHost(bus *runtime.Bus, name string, handler runtime.Handler[HostEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "host.*", name, handler, opts...)
 }
 
-// SubscribeHostile calls handler for every event of hostile.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeHostile calls handler for every event of hostile.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeHostile(bus *runtime.Bus, name string, handler runtime.Handler[HostileEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "hostile.*", name, handler, opts...)
 }
 
-// SubscribeOrder calls handler for every event of order.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeOrder calls handler for every event of order.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
 }
 
-// SubscribeOrderLine calls handler for every event of order.line.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeOrderLine calls handler for every event of order.line.*, each with
+// the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrderLine(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "order.line.*", name, handler, opts...)
 }
 
-// SubscribePartition calls handler for every event of partition.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribePartition calls handler for every event of partition.*, each with
+// the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[PartitionEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "partition.*", name, handler, opts...)
 }
 
-// SubscribePartitionBy calls handler for every event of partition.by.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribePartitionBy calls handler for every event of partition.by.*, each
+// with the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "partition.by.*", name, handler, opts...)
 }
 
-// SubscribeReport calls handler for every event of report.*, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeReport calls handler for every event of report.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[ReportEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "report.*", name, handler, opts...)
 }
 
-// SubscribeShape calls handler for every event of shape.*, as the subscription
-// called name. Distinguish the events with a type switch over the payload. Each
-// is retried by the settings of its own type. See [runtime.SubscribeNamespace].
+// SubscribeShape calls handler for every event of shape.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeShape(bus *runtime.Bus, name string, handler runtime.Handler[ShapeEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "shape.*", name, handler, opts...)
 }
 
-// SubscribeAll calls handler for every event of this catalogue, as the
-// subscription called name. Distinguish the events with a type switch over the
-// payload. Each is retried by the settings of its own type. See
-// [runtime.SubscribeNamespace].
+// SubscribeAll calls handler for every event of this catalogue, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
 }
