@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	goruntime "runtime"
 	"testing"
 
 	events "github.com/busgen/busgen/examples/generated"
@@ -29,20 +30,32 @@ func TestAHandlerWithMiddlewareAllocatesOneCopyOfItsPayloadMore(t *testing.T) {
 		}, opts...)
 		conformance.Must(t, err)
 		conformance.Must(t, bus.Start(t.Context()))
-		return testing.AllocsPerRun(200, func() {
+		turn := func() {
 			_, err := events.PublishOrderPlaced(t.Context(), bus, events.SampleOrderPlaced())
 			conformance.Must(t, err)
 			<-done
-		})
+		}
+		return allocations(200, turn)
 	}
 	without, with := once(), once(runtime.WithHandlerMiddleware(passOn))
-	for range 9 { // now and then a pool is emptied, more often on a machine with much to do
-		if with <= without+1 {
-			return
-		}
+	for range 7 { // now and then a pool is emptied, more often on a machine with much to do
 		without, with = min(without, once()), min(with, once(runtime.WithHandlerMiddleware(passOn)))
 	}
-	if with > without+1 {
-		t.Errorf("with middleware an event makes %v allocations, want at most one more than the %v without", with, without)
+	if t.Log(without, with); with > without+1.5 {
+		t.Errorf("with middleware an event makes %v allocations, want one more than the %v without", with, without)
 	}
+}
+
+// allocations is [testing.AllocsPerRun] without rounding: what the bus allocates now and then must not make a
+// difference of one look like two.
+func allocations(runs int, run func()) float64 {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
+	run()
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	for range runs {
+		run()
+	}
+	goruntime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / float64(runs)
 }
