@@ -30,14 +30,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden file in testdata")
 
 func TestAnEventIsPublishedHandledAfterACrashAndReadWithoutGoTypes(t *testing.T) {
-	text := read(t, "testdata/events.yaml")
-	module := newModule(t)
-	module.generate("events", text)
-	module.generate("plain", strings.Replace(withoutGoTypes(t, text), "package: events", "package: plain", 1))
-	module.add("team/team.go", read(t, "testdata/team.go"))
-	module.add("main.go", read(t, "testdata/main.go"))
-	module.run("vet", "./...")
-	module.run("build", "-o", "program", ".")
+	module := newProgram(t)
 	path := filepath.Join(t.TempDir(), "shop.db")
 
 	published := module.program("publish", path)
@@ -80,6 +73,29 @@ func TestAnEventIsPublishedHandledAfterACrashAndReadWithoutGoTypes(t *testing.T)
 		}
 		if diff := cmp.Diff(string(l.Payload), l.LastAttempt().Error); diff != "" {
 			t.Errorf("%s would be stored in another way without go_types:\n%s", l.Type, diff)
+		}
+	}
+}
+
+func TestWhatAGoTypeDoesNotReadBecomesADeadLetter(t *testing.T) {
+	module := newProgram(t)
+	path := filepath.Join(t.TempDir(), "shop.db")
+	module.program("foreign", path)
+	if got := module.program("unread", path); got != "2024 12.5\n" {
+		t.Error(got)
+	}
+	inspector, err := inspect.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inspector.Close()
+	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	if err != nil || len(letters) != 2 {
+		t.Fatal(err, letters)
+	}
+	for i, want := range []string{"the books of 1997 are closed", "not in an Olympic year"} { // the newest first
+		if l := letters[i]; l.Reason != "decode" || !strings.Contains(l.LastAttempt().Error, want) || !strings.Contains(string(l.Payload), `"total":"12.50"`) {
+			t.Errorf("%s: %q of %s; want %q", l.Reason, l.LastAttempt().Error, l.Payload, want)
 		}
 	}
 }
@@ -180,6 +196,20 @@ func newModule(t *testing.T) module {
 		m.add(name, read(t, name))
 	}
 	m.run("mod", "edit", "-module=example.com/cases", "-replace=github.com/busgen/busgen="+root)
+	return m
+}
+
+// newProgram returns a module with the program of testdata, built.
+func newProgram(t *testing.T) module {
+	t.Helper()
+	text := read(t, "testdata/events.yaml")
+	m := newModule(t)
+	m.generate("events", text)
+	m.generate("plain", strings.Replace(withoutGoTypes(t, text), "package: events", "package: plain", 1))
+	m.add("team/team.go", read(t, "testdata/team.go"))
+	m.add("main.go", read(t, "testdata/main.go"))
+	m.run("vet", "./...")
+	m.run("build", "-o", "program", ".")
 	return m
 }
 

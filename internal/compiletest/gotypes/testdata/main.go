@@ -24,7 +24,7 @@ var (
 )
 
 func main() {
-	map[string]func(path string){"publish": publish, "crash": crash, "handle": handle, "plain": usual}[os.Args[1]](os.Args[2])
+	map[string]func(path string){"publish": publish, "crash": crash, "handle": handle, "plain": usual, "foreign": foreign, "unread": unread}[os.Args[1]](os.Args[2])
 }
 
 func placed() events.OrderPlaced {
@@ -109,6 +109,26 @@ func usual(path string) {
 		check(plain.SubscribeOrderPaid(bus, plain.OnOrderPaidCheckBooks, func(_ context.Context, e runtime.Event[plain.OrderPaid]) error {
 			defer done()
 			return encoded(e.Payload)
+		}))
+	})
+}
+
+// foreign publishes what the program with go_types cannot read, and then what it can.
+func foreign(path string) {
+	bus := opened(plain.Open(ctx, path))
+	defer bus.Shutdown(ctx)
+	for i, day := range []runtime.Date{{Year: 1996, Month: 7, Day: 19}, {Year: 1997, Month: 1, Day: 1}, {Year: 2024, Month: 2, Day: 29}} {
+		_, err := plain.PublishOrderPlaced(ctx, bus, plain.OrderPlaced{ID: [16]byte(id), OrderID: plain.OrderID{15: byte(i)}, Total: "12.50", Day: day})
+		fmt.Println(err)
+	}
+}
+
+func unread(path string) {
+	run(opened(events.Open(ctx, path)), 1, func(bus *runtime.Bus, done func()) {
+		check(events.SubscribeOrderPlaced(bus, events.OnOrderPlacedSendReceipt, func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
+			fmt.Println(e.Payload.Day.At.Year(), e.Payload.Total)
+			done()
+			return nil
 		}))
 	})
 }
