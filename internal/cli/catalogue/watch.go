@@ -17,6 +17,7 @@ const reported = 2
 
 // whenChanged runs a verb now, and again whenever a file of the catalogue at path
 // is written, until ctx ends. It prints the report and the error of each round.
+// The error is that of a round that ctx has interrupted: its work is not done.
 func whenChanged(ctx context.Context, path string, round func() (string, error), stdout, stderr io.Writer) error {
 	file := watch.New(path)
 	file.Touches = true // generated files may have been deleted
@@ -31,6 +32,9 @@ func whenChanged(ctx context.Context, path string, round func() (string, error),
 			report, err := round()
 			if _, printErr := io.WriteString(stdout, report); printErr != nil {
 				return printErr
+			}
+			if err != nil && ctx.Err() != nil {
+				return err
 			}
 			cli.Explain(stderr, err)
 		}

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -150,5 +151,32 @@ func changedFile(t *testing.T, name, content string) {
 	at := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC).Add(versions)
 	if err := os.Chtimes(name, at, at); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// An interrupt while it waits ends it well. One while it generates does not: what it was to do is not done.
+func TestAnInterruptedRoundIsAnErrorOfTheVerb(t *testing.T) {
+	inFolder(t, map[string]string{"events.yaml": simple})
+	for name, during := range map[string]bool{"while it generates": true, "while it waits": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, interrupt := context.WithCancel(t.Context())
+				var out clitest.Output
+				done := make(chan error, 1)
+				go func() {
+					done <- whenChanged(ctx, "events.yaml", func() (string, error) {
+						if during {
+							<-ctx.Done()
+						}
+						return "", context.Cause(ctx)
+					}, &out, &out)
+				}()
+				synctest.Wait()
+				interrupt()
+				if err := <-done; errors.Is(err, context.Canceled) != during {
+					t.Errorf("the verb ended with %v", err)
+				}
+			})
+		})
 	}
 }
