@@ -143,6 +143,8 @@ type subscriptionCounts struct {
 	latency, handler histogram.Recorder
 	slowEvents       slowEvents
 	byType           map[string]*counts // its shards; never changed
+	only             string             // the one event type; empty if there are several
+	ofOnly           *counts            // its shard
 }
 
 // counter is the [dispatch.Counter] of a subscription. It counts for the
@@ -152,6 +154,9 @@ type counter Subscription
 func (c *counter) ofType(a *dispatch.Attempt) *counts { return c.ofEventType(a.Type) }
 
 func (c *counter) ofEventType(eventType string) *counts {
+	if c.counts.only == eventType { // no look-up
+		return c.counts.ofOnly
+	}
 	if counts := c.counts.byType[eventType]; counts != nil {
 		return counts
 	}
@@ -213,7 +218,7 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 // Dead implements [dispatch.Counter].
 func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAttempt) {
 	if !c.config.ephemeral {
-		c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed, last.Error)
+		c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed(), last.Error)
 	}
 	c.settled(a)
 	c.counts.died(a, reason)

@@ -240,6 +240,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s), Commits: commits}
+	s.handler.Observed = b.observers.any()
 	if b.observers.handles() {
 		s.handler.Watch = (*counter)(s).watch
 	}
@@ -258,7 +259,9 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 	s.counts.byType = map[string]*counts{} // which stay for the name
 	for eventType := range settings.types {
 		s.counts.byType[eventType] = b.counters.of(eventType).shard(s.name)
+		s.counts.ofOnly = s.counts.byType[eventType]
 	}
+	s.counts.only = settings.only
 	if s.answers != nil {
 		b.interrupts.Store(true) // those that lose
 		s.handler.Count = answerCounter{(*counter)(s)}

@@ -13,9 +13,11 @@ import (
 // inForce has the settings in force for a subscription. It is never changed,
 // only replaced.
 type inForce struct {
-	types   map[string]Settings // by event type of the catalogue
-	compile map[string]*dispatch.Settings
-	breaker breaker.Policy
+	types    map[string]Settings // by event type of the catalogue
+	compile  map[string]*dispatch.Settings
+	only     string             // the one event type; empty if there are several
+	compiled *dispatch.Settings // of the one event type
+	breaker  breaker.Policy
 	// concurrency is the smallest of the catalogue's or, if the subscription has one, that of
 	// its option. At least 1.
 	concurrency int
@@ -77,7 +79,11 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 			name = engine.DeadType(name)
 		}
 		f.types[name] = settings
-		f.compile[name] = s.compile(settings, t.Priority())
+		f.compiled = s.compile(settings, t.Priority())
+		f.only, f.compile[name] = name, f.compiled
+	}
+	if len(f.types) > 1 {
+		f.only = ""
 	}
 	if len(f.types) > 0 {
 		return f, nil
@@ -138,7 +144,11 @@ func (s *Subscription) compile(settings Settings, priority Priority) *dispatch.S
 // settingsOf returns what applies to an event type. One that is not in the
 // catalogue, which a newer program may have published, gets the defaults.
 func (s *Subscription) settingsOf(eventType string) *dispatch.Settings {
-	if settings, ok := s.inForce.Load().compile[eventType]; ok {
+	in := s.inForce.Load()
+	if in.only == eventType { // no look-up
+		return in.compiled
+	}
+	if settings, ok := in.compile[eventType]; ok {
 		return settings
 	}
 	return s.compile(DefaultSettings().With(s.config.own), PriorityNormal)

@@ -21,30 +21,23 @@ const Grace = time.Second
 // given.
 type Attempt struct {
 	*engine.Delivery
-	Number int   // 1 for the first execution
-	Failed error // what the handler has returned, once it has failed; nil if its methods panic
+	Number int // 1 for the first execution
 
 	run      *run
 	handler  *Handler
 	settings *Settings // of the handler
-	worker   int
 	started  time.Time
 	limit    time.Duration // how long the handler may take; unlimited for as long as it likes
 	permit   breaker.Permit
-	batch    *Batch // that it is part of, or stands for as a whole; nil outside of batches
-	loan     *loan  // that goes on; guarded by the subscription's loans
-	journal  atomic.Pointer[journal]
-	watched  atomic.Pointer[Watched]
-	turn     atomic.Pointer[turn] // of its transaction; nil before it waits for one
+	batch    *Batch                 // that it is part of, or stands for as a whole; nil outside of batches
+	extra    atomic.Pointer[extras] // nil for most
 
-	mu           sync.Mutex
-	real         *realContext  // made when someone asks for more than the deadline
-	stash        *stash        // nil while the handler has left nothing
-	interruption *interruption // nil unless something of it is needed
+	mu    sync.Mutex
+	stash *stash // nil while the handler has left nothing; guarded by mu
 
 	// There is one attempt for each delivery, so what is small is together.
-	max     atomic.Int32 // the Number of the last attempt that the policy allows
-	commits atomic.Bool  // the stash has functions for Commit
+	max    atomic.Int32 // the Number of the last attempt that the policy allows
+	worker int32
 
 	expires bool // the limit is because its event expires then
 	first   bool // of its run
@@ -117,10 +110,10 @@ func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Pe
 		a = new(Attempt)
 	}
 	a.Delivery, a.Number = r.Delivery, r.Failures+r.Uncounted+1
-	a.run, a.handler, a.worker, a.settings = r, h, worker, r.own.over(h.Settings(r.Type))
+	a.run, a.handler, a.worker, a.settings = r, h, int32(worker), r.settings
 	a.permit, a.started, a.first = permit, started, !r.tried
-	if s.cfg.Group {
-		a.started = time.Now()
+	if s.cfg.Group { // each member has settings of its own
+		a.started, a.settings = time.Now(), r.own().over(h.Settings(r.Type))
 	}
 	a.limit = cmp.Or(a.settings.Timeout, unlimited)
 	if after := r.settings.ExpiresAfter; after > 0 {
@@ -155,23 +148,23 @@ func (a *Attempt) late(now time.Time) bool {
 // the next member of its group; otherwise there is a disposition. It does not keep
 // its worker when that was written off meanwhile, or when the handler has ended
 // the worker's goroutine.
-func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
-	a := s.newAttempt(worker, r, h, permit)
+func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
+	a := s.newAttempt(w.number, r, h, permit)
 	r.tried = true
 	slow := a.settings.SlowAfter
 	a.warned = slow == 0 || slow >= a.limit
 	defer a.released()
-	defer a.release()
 	for {
-		ok, cancelled := s.consumer.Begin(a.Delivery, worker, a.started)
+		ok, cancelled := s.consumer.Begin(a.Delivery, w.number, a.started)
 		if ok {
 			break
 		}
 		if a.refused(cancelled) {
+			a.release()
 			return false, true
 		}
 	}
-	s.watch(a)
+	s.watch(w, a)
 
 	returned := false
 	var err error
@@ -189,17 +182,17 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 			err = errors.New("the handler ended its goroutine (runtime.Goexit)")
 			exit = true
 		}
-		keep = a.finish(err, kind, stack)
+		keep = a.finish(w, err, kind, stack)
 		handled = a.handled
 		if exit && keep {
 			s.leaveGate(r)
-			s.replace(worker, true)
+			s.replace(w.number, true)
 		}
 	}()
 	if h.Watch != nil {
 		h.Watch(a)
 	}
-	if err = r.failure; err == nil {
+	if err = r.failure(); err == nil {
 		if h.Started != nil {
 			h.Started(a)
 		}
@@ -211,7 +204,7 @@ func (s *Scheduler) attempt(worker int, r *run, h *Handler, permit breaker.Permi
 
 // finish takes what the handler did. It reports false when the worker was
 // written off.
-func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
+func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	s := a.run.scheduler
 	var f failure
 	if err != nil {
@@ -223,11 +216,16 @@ func (a *Attempt) finish(err error, kind, stack string) (keep bool) {
 	late, left := a.over, a.left
 	a.over, a.returned = true, true
 	a.recall()
+	now := time.Now()
 	if !late {
-		a.judge(f, time.Now())
+		a.judge(f, now)
 	}
+	a.end()
 	a.mu.Unlock()
-	s.unwatch(a, left)
+	s.unwatch(w, left)
+	if err == nil && !late && !a.handler.Observed { // nothing that takes time comes before the next attempt
+		w.ended = now
+	}
 	if late {
 		s.cfg.Logger.Debug("a handler returned after its attempt was over", a.logged("error", err)...)
 	}
@@ -301,7 +299,7 @@ func (a *Attempt) leave() {
 	a.mu.Lock()
 	left := !a.returned
 	if a.left = left; left {
-		s.runsOn(a.worker, 0) // before the handler can return, and the worker be another's
+		s.runsOn(int(a.worker), 0) // before the handler can return, and the worker be another's
 	}
 	a.mu.Unlock()
 	if !left {
@@ -311,7 +309,7 @@ func (a *Attempt) leave() {
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
 	s.freeLimits(a)
-	s.replace(a.worker, false)
+	s.replace(int(a.worker), false)
 }
 
 // interrupt ends an attempt whose handler has ignored for so long that a shutdown
@@ -371,7 +369,7 @@ func (a *Attempt) settle(v engine.Disposition) {
 		b.judged.add(a.run, v)
 		return
 	}
-	a.run.scheduler.settle(a.run.item, v)
+	a.run.scheduler.settle(&a.run.item, v)
 }
 
 // logged returns the attributes of a log line about the attempt.

@@ -223,8 +223,8 @@ func (b *Batch) begin(worker int, slots []int) {
 	}
 	b.claimAll()
 	for _, a := range b.begun {
-		if a.run.failure != nil {
-			b.Reject(a, a.run.failure)
+		if failure := a.run.failure(); failure != nil {
+			b.Reject(a, failure)
 		}
 	}
 	if len(b.begun) == 0 {
@@ -232,7 +232,7 @@ func (b *Batch) begin(worker int, slots []int) {
 	}
 	first := b.begun[0]
 	b.whole = Attempt{
-		Delivery: first.Delivery, Number: first.Number, run: first.run, handler: b.handler, worker: worker,
+		Delivery: first.Delivery, Number: first.Number, run: first.run, handler: b.handler, worker: int32(worker),
 		settings: first.settings, started: first.started, limit: unlimited, batch: b,
 	}
 	for _, a := range b.begun { // the shortest timeout holds for all
@@ -397,7 +397,7 @@ func (s *Scheduler) watchBatch(b *Batch) {
 	s.batches = append(s.batches, b)
 	s.alarm.set(b.whole.alarmAt())
 	for _, a := range b.begun {
-		if s.running[a.worker] = a; a.expires {
+		if s.running[a.worker].Store(a); a.expires {
 			s.alarm.set(a.deadline())
 		}
 	}
@@ -409,7 +409,7 @@ func (s *Scheduler) unwatchBatch(b *Batch, left bool) {
 	defer s.mu.Unlock()
 	s.batches = slices.DeleteFunc(s.batches, func(other *Batch) bool { return other == b })
 	for _, a := range b.begun {
-		s.running[a.worker] = nil
+		s.running[a.worker].Store(nil)
 	}
 	if left {
 		s.free = append(s.free, b.worker)

@@ -24,7 +24,7 @@ func (s *Scheduler) takeSlots(n int) []int {
 		s.slotted++
 	}
 	for len(s.running) < s.slotted {
-		s.running = append(s.running, nil)
+		s.running = append(s.running, new(slot))
 	}
 	return slots
 }
@@ -40,7 +40,7 @@ func (b *Batch) claimAll() {
 	left, kept := b.begun, b.begun[:0]
 	deliveries, slots := make([]*engine.Delivery, len(left)), make([]int, len(left))
 	for i, a := range left {
-		deliveries[i], slots[i] = a.Delivery, a.worker
+		deliveries[i], slots[i] = a.Delivery, int(a.worker)
 	}
 	for len(left) > 0 {
 		n := b.scheduler.consumer.BeginAll(deliveries, slots, left[0].started)
@@ -59,7 +59,7 @@ func (b *Batch) claimAll() {
 // claim begins an attempt, or reports false if its delivery must not be tried.
 func (b *Batch) claim(a *Attempt) bool {
 	for {
-		ok, cancelled := b.scheduler.consumer.Begin(a.Delivery, a.worker, a.started)
+		ok, cancelled := b.scheduler.consumer.Begin(a.Delivery, int(a.worker), a.started)
 		if ok || a.refused(cancelled) {
 			return ok
 		}

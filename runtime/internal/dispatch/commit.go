@@ -27,7 +27,7 @@ func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
 	}
 	stash := a.stashed()
 	stash.atomic = append(stash.atomic, f)
-	a.commits.Store(true)
+	a.extras().commits.Store(true)
 	return nil
 }
 
@@ -36,7 +36,10 @@ var ErrNotAtomic = errors.New("what this handler does cannot be stored with its 
 	"in a batch or in a group, with an answer, or nowhere, in an ephemeral subscription")
 
 // Commits tells whether the handler has left functions for [Attempt.Commit].
-func (a *Attempt) Commits() bool { return a.commits.Load() }
+func (a *Attempt) Commits() bool {
+	x := a.extra.Load()
+	return x != nil && x.commits.Load()
+}
 
 // Rewind makes the attempt forget what a call of its handler has left behind, before the
 // handler is called again within the attempt.

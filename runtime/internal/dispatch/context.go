@@ -50,10 +50,8 @@ type realContext struct {
 func (a *Attempt) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.real == nil {
-		a.real = &realContext{}
-	}
-	if real := a.real; real.ctx == nil {
+	real := &a.extras().real
+	if real.ctx == nil {
 		if limit, _ := a.bounds(); limit == unlimited {
 			real.ctx, real.cancel = context.WithCancel(a.interruptibleBase())
 		} else {
@@ -63,30 +61,36 @@ func (a *Attempt) context() context.Context {
 			a.endContext()
 		}
 	}
-	return a.real.ctx
+	return real.ctx
 }
 
-// release ends the context: its handler has returned.
+// release ends the context: its handler has returned, or is not called.
 func (a *Attempt) release() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.end()
+}
+
+// end is release for who holds mu.
+func (a *Attempt) end() {
 	a.ended = true
-	real := a.real
-	if real == nil {
+	x := a.extra.Load()
+	if x == nil {
 		return
 	}
-	if real.cancel != nil {
+	if x.real.cancel != nil {
 		a.endContext()
 	}
-	if real.former != nil {
-		real.former()
+	if x.real.former != nil {
+		x.real.former()
 	}
 }
 
 // endContext ends the context that was made. The caller holds mu.
 func (a *Attempt) endContext() {
-	a.real.cancel()
-	if a.interruption != nil && a.interruption.cut != nil {
-		a.interruption.cut(nil)
+	x := a.extra.Load()
+	x.real.cancel()
+	if i := x.interruption; i != nil && i.cut != nil {
+		i.cut(nil)
 	}
 }

@@ -1,26 +1,37 @@
 package dispatch
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Deadlines are watched for all workers of a subscription together: an attempt
 // that ends in time, as nearly all do, costs no timer. The alarm stands at the
 // earliest deadline that was known when it was set; when it goes off it ends
 // what is late and is set again.
 
-// alarm is a timer that remembers when it goes off.
+// alarm is a timer that remembers when it goes off. It is guarded by the subscription's mu, but for covers.
 type alarm struct {
 	ring  func()
 	timer *time.Timer
-	at    time.Time // zero while it is not set
+	began time.Time
+	at    atomic.Int64 // since began; unlimited while it is not set
 }
+
+// covers reports whether the alarm goes off at the given time, or before. It does for the zero time.
+func (a *alarm) covers(at time.Time) bool {
+	return at.IsZero() || int64(at.Sub(a.began)) >= a.at.Load()
+}
+
+func (a *alarm) unset() { a.at.Store(int64(unlimited)) }
 
 // set makes the alarm go off at the given time, if it would not do so before. It ignores the
 // zero time.
 func (a *alarm) set(at time.Time) {
-	if at.IsZero() || !a.at.IsZero() && !at.Before(a.at) {
+	if a.covers(at) {
 		return
 	}
-	a.at = at
+	a.at.Store(int64(at.Sub(a.began)))
 	if a.timer == nil {
 		a.timer = time.AfterFunc(time.Until(at), a.ring)
 	} else {
@@ -34,12 +45,17 @@ func (a *alarm) stop() {
 	}
 }
 
-// watch makes sure that the attempt ends at its deadline.
-func (s *Scheduler) watch(a *Attempt) {
+// watch makes sure that the attempt ends at its deadline. Nearly always the alarm goes off before: then either it
+// finds the attempt, or watch finds that it has gone off.
+func (s *Scheduler) watch(w *worker, a *Attempt) {
+	at := a.alarmAt()
+	w.slot.Store(a)
+	if s.alarm.covers(at) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running[a.worker] = a
-	s.alarm.set(a.alarmAt())
+	s.alarm.set(at)
 }
 
 // alarmAt returns when the attempt needs attention next, or the zero time. The caller holds the
@@ -57,12 +73,12 @@ func (a *Attempt) alarmAt() time.Time {
 
 // unwatch forgets the attempt; its worker is free again if it was
 // written off.
-func (s *Scheduler) unwatch(a *Attempt, left bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running[a.worker] = nil
+func (s *Scheduler) unwatch(w *worker, left bool) {
+	w.slot.Store(nil)
 	if left {
-		s.free = append(s.free, a.worker)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, w.number)
 	}
 }
 
@@ -72,7 +88,7 @@ func (s *Scheduler) expire() {
 	now := time.Now()
 	var late, slow []*Attempt
 	s.mu.Lock()
-	s.alarm.at = time.Time{}
+	s.alarm.unset() // before the slots are read
 	look := func(a *Attempt) {
 		if a.late(now) {
 			late = append(late, a)
@@ -84,8 +100,8 @@ func (s *Scheduler) expire() {
 		}
 		s.alarm.set(a.alarmAt())
 	}
-	for _, a := range s.running {
-		if a != nil && (a.batch == nil || a.expires) { // else its batch has the deadline
+	for _, slot := range s.running {
+		if a := slot.Load(); a != nil && (a.batch == nil || a.expires) { // else its batch has the deadline
 			look(a)
 		}
 	}

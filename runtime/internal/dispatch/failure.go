@@ -63,7 +63,7 @@ func (a *Attempt) lateness() error {
 		return &ExpiredError{a.run.settings.ExpiresAfter}
 	}
 	after := a.limit
-	if a.turn.Load() != nil {
+	if a.waited() != nil {
 		after = a.settings.Timeout
 	}
 	return &TimeoutError{After: after, Attempt: a.Number}
@@ -73,7 +73,9 @@ func (a *Attempt) lateness() error {
 // later, a dead letter, or what the handler has asked for.
 func (a *Attempt) fail(f failure) {
 	now := time.Now()
-	a.Failed = f.err
+	if f.err != nil {
+		a.extras().failed = f.err
+	}
 	switch asked := f.steering.(type) {
 	case *DiscardError:
 		a.discard(asked.Reason, now)
@@ -83,7 +85,7 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	if cause := a.interrupted(); cause != nil {
-		if a.interruption.lost != "" {
+		if a.extra.Load().interruption.lost != "" {
 			a.lose(f, now)
 			return
 		}
@@ -223,7 +225,7 @@ func (a *Attempt) lose(f failure, now time.Time) {
 	s := a.run.scheduler
 	s.cfg.Logger.Info("a handler has failed whose answer was not needed any more; its delivery is discarded", a.logged("error", f.text)...)
 	if !s.cfg.Group {
-		a.yield(a.interruption.lost, now)
+		a.yield(a.extra.Load().interruption.lost, now)
 		return
 	}
 	a.withdraw()

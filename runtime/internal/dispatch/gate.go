@@ -38,9 +38,10 @@ func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
 }
 
 // take removes the next delivery that may run from the queue. If all have to
-// wait for the breaker it says until when. For a guest it is an urgent one. The caller
+// wait for the breaker it says until when. For a guest it is an urgent one. The worker
 // has the turn.
-func (s *Scheduler) take(guest, extra bool) (r *run, reopens <-chan time.Time, ok bool) {
+func (s *Scheduler) take(w *worker, extra bool) (r *run, reopens <-chan time.Time, ok bool) {
+	guest := w.loan != nil
 	asks := s.asks // for a suspect, to run alone
 	full := false
 	if s.limits.tried = false; s.cfg.Limits != nil {
@@ -52,7 +53,7 @@ func (s *Scheduler) take(guest, extra bool) (r *run, reopens <-chan time.Time, o
 		guest = guest || s.onlyUrgent()
 	}
 	if !asks && !full {
-		r, reopens, ok = s.choose(&asks, guest)
+		r, reopens, ok = s.choose(w, &asks, guest)
 	}
 	if ok && guest {
 		r.guest = true
@@ -64,7 +65,7 @@ func (s *Scheduler) take(guest, extra bool) (r *run, reopens <-chan time.Time, o
 	return r, reopens, ok
 }
 
-func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.Time, ok bool) {
+func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-chan time.Time, ok bool) {
 	for !s.gate.paused.Load() {
 		i, ok := s.nextItem(guest)
 		if !ok {
@@ -72,19 +73,19 @@ func (s *Scheduler) choose(asks *bool, guest bool) (r *run, reopens <-chan time.
 			return nil, nil, false
 		}
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-			s.settle(i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true})
+			s.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true})
 			continue
 		}
 		if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {
-			s.settle(i, engine.Disposition{Kind: engine.Hold, Progress: i.Progress})
+			s.settle(&i, engine.Disposition{Kind: engine.Hold, Progress: i.Progress})
 			continue
 		}
-		settings := i.own.over(s.cfg.Settings(i.Type))
+		settings := i.own().over(s.cfg.Settings(i.Type))
 		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
 			s.putBack(i) // the one that runs will signal
 			return nil, nil, false
 		}
-		now := time.Now()
+		now := w.now()
 		if s.cfg.Limits != nil {
 			if s.outdated(i, settings.Limits) && !s.relimit(&i, settings.Limits) {
 				*asks = s.asks
@@ -137,7 +138,7 @@ func (s *Scheduler) newRun() *run {
 }
 
 // runsAtOnce is how many fit into 4 KiB, which is what the memory of more would be rounded up to.
-const runsAtOnce = 12
+const runsAtOnce = 17
 
 // reopening returns a channel that says when to try an open breaker again, or
 // nil if its state has to change first, which signals.

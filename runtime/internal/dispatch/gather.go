@@ -36,9 +36,7 @@ type gathering struct {
 // nextBatch waits for a batch that may run. It reports false when the subscription is
 // stopping.
 func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
-	select {
-	case <-s.turn:
-	case <-s.stopping:
+	if !s.turn.take() && !s.awaitTurn(&worker{}) {
 		return nil, false
 	}
 	defer func() {
@@ -47,7 +45,7 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 			s.unlisten()
 			s.leaveLine()
 		}
-		s.turn <- struct{}{}
+		s.turn.give()
 	}()
 	for {
 		if s.stopped.Load() {
@@ -60,7 +58,7 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 			}
 			s.unlisten()
 		}
-		pause := s.fill(s.extra.Load() > 0)
+		pause, _ := s.fill(s.extra.Load() > 0)
 		if s.stopped.Load() { // keys may be missing
 			return nil, false
 		}
@@ -89,7 +87,7 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 // poll has left something and there is room for it again.
 func (s *Scheduler) morePolled() bool {
 	return s.more && len(s.gathering.items) > 0 && !s.asks && s.later == nil && (s.ready || !s.cfg.Strict) &&
-		window-s.queue.len() >= window/2
+		s.hasRoom()
 }
 
 // waitForMore returns a channel that says when the batch is to begin that is gathered; nil if
@@ -187,7 +185,7 @@ func (s *Scheduler) solo(i item, begins time.Time) bool {
 	if i.Failures == 0 {
 		return false
 	}
-	settings := i.own.over(s.cfg.Settings(i.Type))
+	settings := i.own().over(s.cfg.Settings(i.Type))
 	// Which policy decides is known when the handler has failed.
 	if s.isLast(i, settings, settings.Retry, begins) {
 		return true
@@ -221,7 +219,7 @@ func (s *Scheduler) dismiss(i item) bool {
 		return false
 	}
 	s.queue.enter(&i)
-	s.settle(i, v)
+	s.settle(&i, v)
 	return true
 }
 
@@ -315,8 +313,8 @@ func (s *Scheduler) beginBatch(now time.Time, asks *bool) (b *Batch, reopens <-c
 		s.queue.enter(&g.items[at])
 		r.item, r.scheduler, r.alone = g.items[at], s, b.alone
 		r.settings, r.limits = r.inForce(), granted
-		if granted.tooLate() && r.failure == nil {
-			r.failure = granted.failure
+		if granted.tooLate() && r.failure() == nil {
+			r.fail(granted.failure)
 		}
 		r.initial.started = now
 		if len(permits) > 0 {

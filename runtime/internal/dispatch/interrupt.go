@@ -32,8 +32,8 @@ type Child struct {
 func (s *Scheduler) Interrupt(seq int64, cause error) (interrupted []*Attempt) {
 	s.mu.Lock()
 	var found []*Attempt
-	for _, a := range s.running {
-		if a != nil && a.Seq == seq {
+	for _, slot := range s.running {
+		if a := slot.Load(); a != nil && a.Seq == seq {
 			found = append(found, a)
 		}
 	}
@@ -65,8 +65,8 @@ func (a *Attempt) interruptFor(cause error, lost string) bool {
 	switch {
 	case i.cut != nil:
 		i.cut(cause)
-	case a.real != nil && a.real.cancel != nil:
-		a.real.cancel()
+	case a.extras().real.cancel != nil:
+		a.extras().real.cancel()
 	}
 	return true
 }
@@ -93,19 +93,20 @@ func (a *Attempt) Abandon(cause error) (children []Child) {
 
 // interrupted returns why the attempt was interrupted, or nil. The caller holds mu.
 func (a *Attempt) interrupted() error {
-	if a.interruption == nil {
-		return nil
+	if x := a.extra.Load(); x != nil && x.interruption != nil {
+		return x.interruption.cause
 	}
-	return a.interruption.cause
+	return nil
 }
 
 // interruptible returns the interruption of the attempt, made if need be. The caller holds
 // mu.
 func (a *Attempt) interruptible() *interruption {
-	if a.interruption == nil {
-		a.interruption = &interruption{}
+	x := a.extras()
+	if x.interruption == nil {
+		x.interruption = &interruption{}
 	}
-	return a.interruption
+	return x.interruption
 }
 
 // interruptibleBase returns the parent of the attempt's context. The caller holds mu.

@@ -23,22 +23,25 @@ const (
 // to the logger of the bus, and the end of what was logged is kept with the attempt if it
 // fails.
 func (a *Attempt) Logger() *slog.Logger {
-	if made := a.journal.Load(); made != nil {
+	own := &a.extras().journal
+	if made := own.Load(); made != nil {
 		return made.logger
 	}
 	j := &journal{}
 	kept := guard.Handler(slog.NewTextHandler(j, &slog.HandlerOptions{Level: journalLevel}))
 	j.logger = slog.New(tee{to: a.run.scheduler.cfg.Logger.With(a.logged()...).Handler(), kept: kept})
-	if !a.journal.CompareAndSwap(nil, j) {
-		return a.journal.Load().logger // of another goroutine of the handler
+	if !own.CompareAndSwap(nil, j) {
+		return own.Load().logger // of another goroutine of the handler
 	}
 	return j.logger
 }
 
 // closeJournal returns the lines that the attempt has logged. Nothing is kept after that.
 func (a *Attempt) closeJournal() string {
-	if j := a.journal.Load(); j != nil {
-		return j.close()
+	if x := a.extra.Load(); x != nil {
+		if j := x.journal.Load(); j != nil {
+			return j.close()
+		}
 	}
 	return ""
 }

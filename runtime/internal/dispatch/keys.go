@@ -122,7 +122,7 @@ func (i *item) failKey(what string, err error) {
 	if decode, _ := find[*DecodeError](err); decode == nil {
 		err = &DecodeError{Err: fmt.Errorf("the %s of this %s event cannot be computed: %w", what, i.Type, err)}
 	}
-	i.failure = err
+	i.fail(err)
 }
 
 // wait returns how many items are through.

@@ -146,7 +146,7 @@ func (s *Scheduler) askLimits(i *item, settings *Settings, now time.Time) bool {
 		}
 		i.unwait() // its event may live on by now: it needs all that others need
 	}
-	if i.failure != nil || !s.mayRun(i.Delivery) {
+	if i.failure() != nil || !s.mayRun(i.Delivery) {
 		return true
 	}
 	uses := l.uses
@@ -196,16 +196,17 @@ func (s *Scheduler) takeLimits(i *item) bool {
 	l.waiter, l.grant, l.parked = nil, grant, false
 	s.unkeep(i.Seq)
 	if late != nil {
-		l.failure, i.failure = late, late
+		l.failure = late
+		i.fail(late)
 	}
 	return true
 }
 
 // settleLimits keeps what is held until the event is settled. It is called before the
 // disposition of a delivery is settled, so before it can come again.
-func (s *Scheduler) settleLimits(i item, v engine.Disposition) {
+func (s *Scheduler) settleLimits(i *item, how engine.DispositionKind) {
 	i.unwait()
-	if v.Kind != engine.Retry && v.Kind != engine.Snooze {
+	if how != engine.Retry && how != engine.Snooze {
 		s.release(i.Seq)
 		return
 	}
@@ -254,11 +255,9 @@ func (s *Scheduler) freePaused() {
 	if s.limits.owner == nil || !s.gate.paused.Load() || s.queue.keeping() == 0 {
 		return
 	}
-	select {
-	case <-s.turn:
+	if s.turn.take() {
 		s.releaseAll()
-		s.turn <- struct{}{}
-	default:
+		s.turn.give()
 	}
 }
 
@@ -281,7 +280,7 @@ func (s *Scheduler) nextItem(guest bool) (i item, ok bool) {
 func (s *Scheduler) dismissParked() {
 	for _, i := range s.queue.takeParked(func(i item) bool { _, cancelled := s.consumer.Cancelled(i.Seq); return cancelled }) {
 		reason, _ := s.consumer.Cancelled(i.Seq)
-		s.settle(i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true})
+		s.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true})
 	}
 }
 

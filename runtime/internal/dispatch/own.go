@@ -95,21 +95,31 @@ func tighter(one, other time.Duration) time.Duration {
 	return min(one, other)
 }
 
-// item returns the item of a delivery, without its key.
-func (s *Scheduler) item(d *engine.Delivery) item {
-	i := item{Delivery: d}
-	if len(d.Metadata) > 0 {
-		i.own = ownOf(d)
+// appendItems appends the items of deliveries, without their keys.
+func (s *Scheduler) appendItems(items []item, of []*engine.Delivery) []item {
+	var settings *Settings // of the event type of the last one: many of the same come after each other
+	eventType := ""
+	for _, d := range of {
+		i := item{Delivery: d}
+		if len(d.Metadata) > 0 {
+			if own := ownOf(d); own != nil {
+				i.special = &special{own: own}
+			}
+		}
+		if settings == nil || d.Type != eventType {
+			settings, eventType = s.cfg.Settings(d.Type), d.Type
+		}
+		i.priority = i.own().over(settings).Priority
+		items = append(items, i)
 	}
-	i.priority = i.own.over(s.cfg.Settings(d.Type)).Priority
-	return i
+	return items
 }
 
 // overtakes tells whether the publisher has given the event a priority of its own.
-func (i item) overtakes() bool { return i.own != nil && i.own.Priority != nil }
+func (i item) overtakes() bool { return i.own() != nil && i.own().Priority != nil }
 
 // inForce returns what applies to the delivery of a run at this moment.
-func (r *run) inForce() *Settings { return r.own.over(r.scheduler.cfg.Settings(r.Type)) }
+func (r *run) inForce() *Settings { return r.own().over(r.scheduler.cfg.Settings(r.Type)) }
 
 // priorities are the names of the priorities.
 var priorities = [...]string{Normal: "normal", High: "high", Low: "low", Critical: "critical"}

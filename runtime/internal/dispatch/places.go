@@ -39,7 +39,7 @@ func (a *Attempt) lend() bool {
 	}
 	s.loans.mu.Lock()
 	defer s.loans.mu.Unlock()
-	if l := a.loan; l != nil {
+	if l := a.loaned(); l != nil {
 		l.waits++
 		if l.back != nil { // another goroutine goes on beside the loan
 			s.loans.withdraw(l)
@@ -50,7 +50,8 @@ func (a *Attempt) lend() bool {
 		return true
 	}
 	a.lends = true
-	a.loan = &loan{attempt: a, waits: 1, ended: make(chan struct{})}
+	l := &loan{attempt: a, waits: 1, ended: make(chan struct{})}
+	a.extras().loan = l
 	s.extra.Add(1)
 	s.consumer.SetWaiting(a.Delivery, true) // before anything can run in its place
 	s.loans.lent++
@@ -65,7 +66,7 @@ func (a *Attempt) lend() bool {
 	s.queue.lend(a.run.item)
 	a.run.granted().Lend()
 	s.leave(a.run.alone)
-	s.open(a.loan.ended)
+	s.open(l.ended)
 	s.signal()
 	return true
 }
@@ -75,7 +76,7 @@ func (a *Attempt) lend() bool {
 func (a *Attempt) takeBack(ctx context.Context) {
 	s := a.run.scheduler
 	s.loans.mu.Lock()
-	l := a.loan
+	l := a.loaned()
 	if l != nil {
 		l.waits--
 	}
@@ -108,7 +109,7 @@ func (a *Attempt) askBreaker() {
 	a.mu.Lock() // so that none begins to wait
 	defer a.mu.Unlock()
 	s.loans.mu.Lock()
-	waits := a.loan != nil
+	waits := a.loaned() != nil
 	s.loans.mu.Unlock()
 	if b := a.handler.Breaker; b != nil && !waits && !a.over && a.permit == (breaker.Permit{}) {
 		a.permit, _ = b.Acquire(time.Now(), a.Seq)
@@ -124,8 +125,8 @@ func (a *Attempt) recall() {
 	s := a.run.scheduler
 	s.loans.mu.Lock()
 	defer s.loans.mu.Unlock()
-	if a.loan != nil {
-		s.force(a.loan)
+	if l := a.loaned(); l != nil {
+		s.force(l)
 	}
 }
 
@@ -145,7 +146,7 @@ func (s *Scheduler) force(l *loan) {
 func (s *Scheduler) closeLoan(l *loan) {
 	s.queue.takeBack(l.attempt.run.item)
 	s.consumer.SetWaiting(l.attempt.Delivery, false)
-	l.attempt.loan = nil
+	l.attempt.extras().loan = nil
 	s.loans.lent--
 	if !l.attempt.run.guest {
 		s.loans.places--

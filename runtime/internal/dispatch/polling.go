@@ -16,29 +16,35 @@ const readPause = time.Second
 const movesAtOnce = 3
 
 // fill polls when there is something to poll and room for it. For a while
-// after an error it returns a channel that says when to try again.
-func (s *Scheduler) fill(extra bool) (pause <-chan time.Time) {
+// after an error it returns a channel that says when to try again. It reports whether it has
+// asked the engine.
+func (s *Scheduler) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	select {
 	case <-s.wake:
 		s.more = true
 	default:
 	}
 	s.asks = false
-	if s.later != nil && !s.enqueue(nil) {
-		return nil
+	if s.later != nil {
+		if asked = true; !s.enqueue(nil) {
+			return nil, asked
+		}
 	}
 	if s.failing {
 		if left := time.Until(s.again); left > 0 {
-			return time.After(left)
+			return time.After(left), asked
 		}
+	}
+	if !extra && (!s.more && (s.ready || !s.cfg.Strict) || !s.cfg.Strict && !s.hasRoom()) {
+		return nil, asked // nearly always
 	}
 	polled, full, due, err := s.poll(extra)
 	if errors.Is(err, engine.ErrMoved) {
 		s.giveBack(polled)
 		if s.moves++; s.moves <= movesAtOnce {
-			return nil
+			return nil, true
 		}
-		return s.pause(fmt.Errorf("%w, %d times in a row", err, s.moves))
+		return s.pause(fmt.Errorf("%w, %d times in a row", err, s.moves)), true
 	}
 	s.moves = 0
 	s.enqueue(polled)
@@ -48,9 +54,9 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time) {
 		s.polled = polled[:0]
 	}
 	if pause := s.pause(err); pause != nil {
-		return pause
+		return pause, true
 	}
-	return due
+	return due, true
 }
 
 // giveBack settles all that was polled and has not begun with Release, because this
@@ -72,22 +78,17 @@ func (s *Scheduler) giveBack(polled []*engine.Delivery) {
 // enqueue puts deliveries into the queue, with their keys. It reports false if
 // some are left for later, because suspects have to be alone.
 func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
-	if s.cfg.Key == nil {
-		for _, d := range polled {
-			s.queue.push(s.item(d))
-		}
-		return true
-	}
-	items := append(s.items[:0], s.later...)
+	items := s.appendItems(append(s.items[:0], s.later...), polled)
 	s.later = nil
-	for _, d := range polled {
-		items = append(items, s.item(d))
+	if s.cfg.Key == nil {
+		s.queue.push(items...)
+		clear(items)
+		s.items = items
+		return true
 	}
 	if s.cfg.LateKeys && !s.keyed {
 		if !slices.ContainsFunc(items, item.overtakes) && !s.mayPark(items) {
-			for _, i := range items {
-				s.queue.push(i)
-			}
+			s.queue.push(items...)
 			clear(items)
 			s.items = items
 			return true
@@ -101,9 +102,7 @@ func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
 			s.later = slices.Clone(left)
 			break
 		}
-		for _, i := range left[:n] {
-			s.queue.push(i)
-		}
+		s.queue.push(left[:n]...)
 		left = left[n:]
 	}
 	clear(items)
@@ -151,6 +150,11 @@ func (s *Scheduler) pause(err error) <-chan time.Time {
 	return nil
 }
 
+// enoughRoom is for how many deliveries there is room in the window when more are polled.
+const enoughRoom = window / 2
+
+func (s *Scheduler) hasRoom() bool { return window-s.queue.len() >= enoughRoom }
+
 // strictRetries is how many retries are polled at once when the window is full of
 // deliveries that wait for one of them. They are another window at most.
 const strictRetries = 16
@@ -177,7 +181,7 @@ func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due 
 	}
 	room, urgent := window-s.queue.len(), len(polled)
 	switch {
-	case room >= window/2 && !s.keepsTooMuch():
+	case room >= enoughRoom && !s.keepsTooMuch():
 		polled, err = s.consumer.Poll(polled, room)
 		return polled, len(polled) == urgent+room, due, err
 	case s.cfg.Strict && room > -window: // what is in memory of them goes on sooner or later
@@ -208,7 +212,7 @@ func (s *Scheduler) holdFailing() (all bool, err error) {
 		}
 		for _, i := range items {
 			// Without an attempt to come, or a key, there is nothing to wait for.
-			if !running[i.Seq] && i.failure == nil && s.mayRun(i.Delivery) {
+			if !running[i.Seq] && i.failure() == nil && s.mayRun(i.Delivery) {
 				s.queue.hold(i.key, i.Seq)
 			}
 		}

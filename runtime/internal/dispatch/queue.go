@@ -11,7 +11,7 @@ import (
 )
 
 // Priority orders the deliveries that wait in one subscription.
-type Priority int
+type Priority int8
 
 // The priorities. Normal is the zero value.
 const (
@@ -28,15 +28,39 @@ const patience = 8
 // item is a delivery that waits for a worker.
 type item struct {
 	*engine.Delivery
-	key      string // of its partition; empty for none
-	failure  error  // why the key could not be computed: the attempt fails with it
-	priority Priority
-	own      *Own     // what the publisher has said; nil for nothing
-	awaited  bool     // later deliveries of its key were held back for it
-	urgent   bool     // a handler waits for its event
-	entered  bool     // it is in a batch, and has its key
+	key      string   // of its partition; empty for none
+	special  *special // nil for most; never changed
 	limits   *limited // nil for what has not asked for any
+	priority Priority
+	awaited  bool // later deliveries of its key were held back for it
+	urgent   bool // a handler waits for its event
+	entered  bool // it is in a batch, and has its key
 }
+
+// special is what few deliveries have.
+type special struct {
+	own     *Own  // what the publisher has said; nil for nothing
+	failure error // why a key could not be computed: the attempt fails with it; nil for most
+}
+
+// own returns what the publisher has said; nil for nothing.
+func (i item) own() *Own {
+	if i.special == nil {
+		return nil
+	}
+	return i.special.own
+}
+
+// failure returns what the attempt fails with, without its handler being called; nil for nothing.
+func (i item) failure() error {
+	if i.special == nil {
+		return nil
+	}
+	return i.special.failure
+}
+
+// fail makes the attempt fail, without its handler being called.
+func (i *item) fail(err error) { i.special = &special{own: i.own(), failure: err} }
 
 // suspect tells whether nothing may run beside the delivery.
 func (i item) suspect() bool { return i.Delivery != nil && i.Suspect }
@@ -85,9 +109,16 @@ func rank(p Priority) int {
 	}
 }
 
-func (q *queue) push(i item) {
+func (q *queue) push(items ...item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for _, i := range items {
+		q.add(i)
+	}
+}
+
+// add is push for who holds mu.
+func (q *queue) add(i item) {
 	q.size++
 	if k := q.keeps[i.Seq]; k != nil {
 		k.here = true

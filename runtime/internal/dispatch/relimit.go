@@ -49,7 +49,7 @@ func (s *Scheduler) relimit(i *item, in []LimitUse) bool {
 		s.signal()
 		return false
 	}
-	if !keyed(in) || i.failure != nil {
+	if !keyed(in) || i.failure() != nil {
 		return true
 	}
 	with := []item{*i}
@@ -57,7 +57,7 @@ func (s *Scheduler) relimit(i *item, in []LimitUse) bool {
 		s.queue.putBack(*i)
 		return false
 	}
-	i.limits, i.failure = with[0].limits, with[0].failure
+	i.limits, i.special = with[0].limits, with[0].special
 	return true
 }
 

@@ -32,13 +32,13 @@ type members struct {
 
 // run takes a delivery through its handlers. It reports false when the worker was
 // written off meanwhile, or when a handler has ended the worker's goroutine.
-func (s *Scheduler) run(worker int, r *run) (keep bool) {
-	if s.refuse(worker, r) {
+func (s *Scheduler) run(w *worker, r *run) (keep bool) {
+	if s.refuse(w.number, r) {
 		return true
 	}
 	handlers := s.cfg.Handlers(r.Type)
 	if !s.cfg.Group {
-		_, keep := s.attempt(worker, r, handlers[0], r.initial.permit)
+		_, keep := s.attempt(w, r, handlers[0], r.initial.permit)
 		return keep
 	}
 	r.members = &members{done: decodeProgress(r.Progress)}
@@ -47,12 +47,12 @@ func (s *Scheduler) run(worker int, r *run) (keep bool) {
 			continue
 		}
 		if s.stopped.Load() {
-			s.settle(r.item, r.release())
+			s.settle(&r.item, r.release())
 			return true
 		}
 		now := time.Now()
 		if r.tried && r.expired(now) {
-			s.giveUp(worker, r, h, breaker.Permit{}, engine.ReasonExpired)
+			s.giveUp(w.number, r, h, breaker.Permit{}, engine.ReasonExpired)
 			return true
 		}
 		permit, ok := h.Breaker.Acquire(now, r.Seq)
@@ -60,16 +60,16 @@ func (s *Scheduler) run(worker int, r *run) (keep bool) {
 			r.passOver(h)
 			continue
 		}
-		handled, keep := s.attempt(worker, r, h, permit)
+		handled, keep := s.attempt(w, r, h, permit)
 		if !handled || !keep {
 			return keep
 		}
 		r.done = append(r.done, h.Name)
 	}
 	if r.reopens.IsZero() {
-		s.settle(r.item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
+		s.settle(&r.item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
 	} else {
-		s.settle(r.item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
+		s.settle(&r.item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
 	}
 	return true
 }
@@ -169,8 +169,8 @@ func encodeProgress(done []string, before string) string {
 
 // settle hands a disposition to the engine and frees the partition key. A strict
 // order then keeps its deliveries back until this one comes again.
-func (s *Scheduler) settle(i item, v engine.Disposition) {
-	v = s.beforeSettling(i, v)
+func (s *Scheduler) settle(i *item, v engine.Disposition) {
+	s.beforeSettling(i, &v)
 	s.consumer.Settle(i.Delivery, v)
 	if s.settled(i.key, i.Seq, v.Kind) {
 		s.signal()
@@ -183,8 +183,7 @@ func (s *Scheduler) settle(i item, v engine.Disposition) {
 // settleAll is settle for the deliveries of a batch: they are settled together.
 func (s *Scheduler) settleAll(all *judged) {
 	for i, r := range all.runs {
-		v := &all.settled[i].Disposition
-		*v = s.beforeSettling(r.item, *v)
+		s.beforeSettling(&r.item, &all.settled[i].Disposition)
 	}
 	s.consumer.SettleAll(all.settled)
 	more := false
@@ -196,20 +195,19 @@ func (s *Scheduler) settleAll(all *judged) {
 	}
 }
 
-// beforeSettling returns the disposition that is to be settled.
-func (s *Scheduler) beforeSettling(i item, v engine.Disposition) engine.Disposition {
+// beforeSettling makes of a disposition the one that is to be settled.
+func (s *Scheduler) beforeSettling(i *item, v *engine.Disposition) {
 	if v.Kind != engine.Done && v.Kind != engine.Discard {
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
 			v.Kind, v.Reason, v.Cancelled = engine.Discard, reason, true
 		}
 	}
 	if s.cfg.Limits != nil {
-		s.settleLimits(i, v)
+		s.settleLimits(i, v.Kind)
 	}
 	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
 		s.queue.hold(i.key, i.Seq) // before it can come again
 	}
-	return v
 }
 
 // settled frees the key of a delivery that is settled, and reports whether something may

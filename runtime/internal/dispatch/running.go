@@ -16,12 +16,13 @@ func (s *Scheduler) Running(all []engine.Running, now time.Time, long time.Durat
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, a := range s.running {
+	for _, slot := range s.running {
+		a := slot.Load()
 		if a == nil || a.batch != nil || now.Sub(a.started) < long {
 			continue
 		}
 		all = append(all, engine.Running{
-			Subscription: a.handler.Name, Group: group, Worker: a.worker, Event: a.ID, Type: a.Type,
+			Subscription: a.handler.Name, Group: group, Worker: int(a.worker), Event: a.ID, Type: a.Type,
 			Attempt: a.Number, Started: a.started, Deadline: a.deadline(), Abandoned: s.on[a.worker] == 0,
 		})
 	}

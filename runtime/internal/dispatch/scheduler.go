@@ -109,6 +109,9 @@ type Handler struct {
 	// Started is called before Handle, unless it is nil. It must not block.
 	Started func(a *Attempt)
 
+	// Observed says that code of the program may be called when an attempt has ended.
+	Observed bool
+
 	// Commits says that Handle does what is left for [Attempt.Commit].
 	Commits bool
 
@@ -188,7 +191,7 @@ type Scheduler struct {
 	loans    loans
 	extra    atomic.Int32 // loans, guests and awaited events; while it is 0 none of them concerns a worker
 
-	turn     chan struct{} // holds a token; whoever takes it may poll
+	turn     baton         // whoever has it may poll
 	claim    chan struct{} // a worker takes the turn over from a guest that waits with it
 	wake     chan struct{} // there may be something to poll
 	stopping chan struct{} // closed by the first Stop
@@ -216,7 +219,7 @@ type Scheduler struct {
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
-	running []*Attempt        // by worker, with batches by slot; nil for an idle one
+	running []*slot           // by worker, with batches by number of the attempt
 	batches []*Batch          // that run
 	slots   []int             // of running, that no batch has
 	slotted int               // how many slots there are
@@ -231,12 +234,12 @@ type Scheduler struct {
 func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	s := &Scheduler{
 		cfg: cfg, consumer: consumer,
-		turn: make(chan struct{}, 1), claim: make(chan struct{}), wake: make(chan struct{}, 1),
+		turn: newBaton(), claim: make(chan struct{}), wake: make(chan struct{}, 1),
 		stopping: make(chan struct{}), finished: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.base, s.cancel = context.WithCancelCause(context.Background())
-	s.alarm.ring = s.expire
-	s.turn <- struct{}{}
+	s.alarm.began, s.alarm.ring = time.Now(), s.expire
+	s.alarm.unset()
 	if cfg.Limits != nil {
 		s.limits.owner = cfg.Limits.NewOwner(s.signal)
 	}
@@ -276,22 +279,22 @@ func (s *Scheduler) open(loan <-chan struct{}) {
 	if s.stopped.Load() || isClosed(loan) {
 		return
 	}
-	var worker int
+	var number int
 	if n := len(s.free); n > 0 {
-		worker, s.free = s.free[n-1], s.free[:n-1]
+		number, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		worker = len(s.on)
-		if worker == len(s.running) { // else it has a slot of this number
-			s.running = append(s.running, nil)
+		number = len(s.on)
+		if number == len(s.running) { // else it has a slot of this number
+			s.running = append(s.running, new(slot))
 		}
 		s.on = append(s.on, 0)
 		s.guests = append(s.guests, nil)
 	}
-	if s.guests[worker] = loan; loan != nil {
+	if s.guests[number] = loan; loan != nil {
 		s.extra.Add(1)
 	}
 	s.workers.Add(1)
-	go s.work(worker, loan)
+	go s.work(&worker{number: number, slot: s.running[number], loan: loan})
 }
 
 // isClosed tells whether a channel that nothing is sent to is closed.
@@ -305,20 +308,20 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // work handles one delivery after the other.
-func (s *Scheduler) work(worker int, loan <-chan struct{}) {
-	s.runsOn(worker, goroutine.Number())
-	if s.cfg.Batch != nil && !s.workBatches(worker) {
+func (s *Scheduler) work(w *worker) {
+	s.runsOn(w.number, goroutine.Number())
+	if s.cfg.Batch != nil && !s.workBatches(w.number) {
 		return // another worker has taken over
 	}
 	for s.cfg.Batch == nil {
-		r, ok := s.next(loan)
+		r, ok := s.next(w)
 		if !ok {
 			break
 		}
 		if r == nil {
 			continue // a guest that has given its turn away
 		}
-		if !s.run(worker, r) {
+		if !s.run(w, r) {
 			return // another worker has taken over
 		}
 		s.leaveGate(r)
@@ -326,68 +329,59 @@ func (s *Scheduler) work(worker int, loan <-chan struct{}) {
 	if s.cfg.Alone.closed.Load() {
 		s.cfg.Alone.pass(s) // nothing comes after this
 	}
-	if loan != nil {
+	if w.loan != nil {
 		s.mu.Lock()
-		s.on[worker] = 0
-		s.free = append(s.free, worker)
+		s.on[w.number] = 0
+		s.free = append(s.free, w.number)
 		s.mu.Unlock()
 	}
-	s.retire(loan)
+	s.retire(w.loan)
 }
 
 // next waits for a delivery that may run. It reports false when the
 // subscription is stopping, or the loan of a guest has ended. A guest gets no run when a
 // worker wants its turn.
-func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
-	guest := loan != nil
-	select {
-	case <-s.turn: // nearly always there is no competition
-	default:
-		claim := s.claim
-		if guest {
-			claim = nil
-		}
-		select {
-		case <-s.turn:
-		case claim <- struct{}{}:
-		case <-loan:
-			return nil, false
-		case <-s.stopping:
-			return nil, false
-		}
+func (s *Scheduler) next(w *worker) (r *run, ok bool) {
+	if !s.turn.take() && !s.awaitTurn(w) { // nearly always there is no competition
+		return nil, false
 	}
 	claimed := false
 	defer func() {
 		if !claimed {
 			s.unlisten()
-			s.turn <- struct{}{}
+			s.turn.give()
 			s.freePaused()
 		}
 	}()
+	guest := w.loan != nil
 	var claims <-chan struct{}
 	if guest {
 		claims = s.claim
 	}
 	for {
-		if s.stopped.Load() || isClosed(loan) {
+		if s.stopped.Load() || isClosed(w.loan) {
 			return nil, false
 		}
 		extra := s.extra.Load() > 0
 		if s.limits.listens { // whose turn it is takes it at once
-			if r, _, ok = s.take(guest, extra); ok {
+			if r, _, ok = s.take(w, extra); ok {
 				s.unlisten()
 				return r, true
 			}
 			s.unlisten()
 		}
-		pause := s.fill(extra)
+		pause, polled := s.fill(extra)
+		if polled || extra || s.cfg.Limits != nil {
+			w.ended = time.Time{}
+		}
 		if s.stopped.Load() { // keys may be missing
 			return nil, false
 		}
-		r, reopens, ok := s.take(guest, extra)
+		r, reopens, ok := s.take(w, extra)
 		if ok {
 			return r, true
 		}
+		w.ended = time.Time{}
 		s.listen()
 		select {
 		case <-s.wake:
@@ -398,10 +392,34 @@ func (s *Scheduler) next(loan <-chan struct{}) (r *run, ok bool) {
 		case <-claims: // whoever has sent it has the turn, and leaves the line
 			claimed = true
 			return nil, true
-		case <-loan:
+		case <-w.loan:
 			return nil, false
 		case <-s.stopping:
 			return nil, false
 		}
 	}
+}
+
+// awaitTurn waits for the turn. It reports false when the subscription is stopping, or the loan of a guest has
+// ended.
+func (s *Scheduler) awaitTurn(w *worker) bool {
+	w.ended = time.Time{}
+	claim := s.claim
+	if w.loan != nil {
+		claim = nil
+	}
+	s.turn.join()
+	defer s.turn.leave()
+	for !s.turn.take() {
+		select {
+		case <-s.turn.free:
+		case claim <- struct{}{}: // a guest had it
+			return true
+		case <-w.loan:
+			return false
+		case <-s.stopping:
+			return false
+		}
+	}
+	return true
 }

@@ -38,12 +38,10 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		s.cfg.Waits.leave(s)
 		s.releaseAll()
 		left := s.queue.drain()
-		select {
-		case <-s.turn:
+		if s.turn.take() { // else a worker that did not end in time is about to poll
 			left = append(left, s.queue.drain()...) // what was gathered for a batch
 			left = append(left, s.later...)
-			s.turn <- struct{}{}
-		default: // a worker that did not end in time is about to poll
+			s.turn.give()
 		}
 		for _, i := range left {
 			s.consumer.Settle(i.Delivery, engine.Disposition{Kind: engine.Release, Progress: i.Progress})
@@ -82,8 +80,8 @@ func (s *Scheduler) await(ctx context.Context, grace time.Duration) error {
 func (s *Scheduler) interruptAll(ignored time.Duration) {
 	s.mu.Lock()
 	left := make([]*Attempt, 0, len(s.running))
-	for _, a := range s.running {
-		if a != nil {
+	for _, slot := range s.running {
+		if a := slot.Load(); a != nil {
 			left = append(left, a)
 		}
 	}

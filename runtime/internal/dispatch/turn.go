@@ -20,7 +20,7 @@ type turn struct {
 
 // bounds returns how long the attempt may take, and whether that is because its event expires then.
 func (a *Attempt) bounds() (limit time.Duration, expires bool) {
-	if t := a.turn.Load(); t != nil {
+	if t := a.waited(); t != nil {
 		return t.limit, t.expires
 	}
 	return a.limit, a.expires
@@ -28,7 +28,7 @@ func (a *Attempt) bounds() (limit time.Duration, expires bool) {
 
 // working returns since when the handler, or what it has left, is at work; the zero time while it waits.
 func (a *Attempt) working() time.Time {
-	switch t := a.turn.Load(); {
+	switch t := a.waited(); {
 	case t == nil:
 		return a.started
 	case t.begun == unlimited:
@@ -46,7 +46,7 @@ func (a *Attempt) Queue() (context.Context, error) {
 	if a.over || a.late(time.Now()) {
 		return nil, ErrOver
 	}
-	a.turn.Store(&turn{limit: unlimited, begun: unlimited})
+	a.extras().turn.Store(&turn{limit: unlimited, begun: unlimited})
 	return a.run.scheduler.base, nil
 }
 
@@ -60,7 +60,7 @@ func (a *Attempt) Turn(handled bool) error {
 	s := a.run.scheduler
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running[a.worker] == a {
+	if s.running[a.worker].Load() == a {
 		s.alarm.set(a.alarmAt())
 	}
 	return nil
@@ -79,7 +79,7 @@ func (a *Attempt) takeTurn(now time.Time, handled bool) error {
 			t.limit, t.expires = left, true
 		}
 	}
-	a.turn.Store(t)
+	a.extras().turn.Store(t)
 	a.renew()
 	switch {
 	case a.over || a.late(now):
@@ -93,14 +93,15 @@ func (a *Attempt) takeTurn(now time.Time, handled bool) error {
 // renew makes the attempt forget its context, which ended too early. What the handler has made of
 // it stays as it is until the attempt ends. The caller holds mu.
 func (a *Attempt) renew() {
-	real := a.real
-	if real == nil || real.cancel == nil {
+	x := a.extras()
+	real := &x.real
+	if real.cancel == nil {
 		return
 	}
 	before, cancel := real.former, real.cancel
 	var cut context.CancelCauseFunc
-	if a.interruption != nil {
-		cut, a.interruption.cut = a.interruption.cut, nil
+	if x.interruption != nil {
+		cut, x.interruption.cut = x.interruption.cut, nil
 	}
 	real.ctx, real.cancel = nil, nil
 	real.former = func() {

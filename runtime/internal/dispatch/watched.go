@@ -12,15 +12,23 @@ type Watched struct {
 }
 
 // Watch keeps what observers have left. It is called before the handler is.
-func (a *Attempt) Watch(w *Watched) { a.watched.Store(w) }
+func (a *Attempt) Watch(w *Watched) { a.extras().watched.Store(w) }
+
+// watchedItself returns what observers have left with the attempt itself; nil for nothing.
+func (a *Attempt) watchedItself() *Watched {
+	if x := a.extra.Load(); x != nil {
+		return x.watched.Load()
+	}
+	return nil
+}
 
 // Watched returns what observers have left with the attempt or, if it is part of a batch,
 // with the batch; nil for nothing.
 func (a *Attempt) Watched() *Watched {
-	if w := a.watched.Load(); w != nil || a.batch == nil {
+	if w := a.watchedItself(); w != nil || a.batch == nil {
 		return w
 	}
-	return a.batch.whole.watched.Load()
+	return a.batch.whole.watchedItself()
 }
 
 // Cancelled tells whether the delivery was cancelled while its handler was at work, and the
@@ -31,7 +39,7 @@ func (a *Attempt) Cancelled() (reason string, cancelled bool) {
 
 // Given returns the context that the handler is given.
 func (a *Attempt) Given() context.Context {
-	if w := a.watched.Load(); w != nil && w.Context != nil {
+	if w := a.watchedItself(); w != nil && w.Context != nil {
 		return w.Context
 	}
 	return a
@@ -39,7 +47,7 @@ func (a *Attempt) Given() context.Context {
 
 // released tells observers that the handler has returned.
 func (a *Attempt) released() {
-	if w := a.watched.Load(); w != nil {
+	if w := a.watchedItself(); w != nil {
 		w.Released()
 	}
 }

@@ -1,0 +1,30 @@
+package dispatch
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// worker is a goroutine that handles one delivery after the other. It belongs to it.
+type worker struct {
+	number int
+	slot   *slot           // of its attempts
+	loan   <-chan struct{} // closed when the loan of a guest ends; nil for those that are none
+
+	// ended is when its last attempt has ended, and zero if anything may have taken time since. So the next one begins
+	// at that time, and the clock is read once for both.
+	ended time.Time
+}
+
+// now returns the time, from the end of the last attempt if nothing has happened since.
+func (w *worker) now() time.Time {
+	now := w.ended
+	if w.ended = (time.Time{}); now.IsZero() {
+		return time.Now()
+	}
+	return now
+}
+
+// slot is where an attempt is found that runs. It changes without a lock, which the workers of a subscription would
+// share.
+type slot struct{ atomic.Pointer[Attempt] }
