@@ -58,7 +58,7 @@ has then changed all of its files, or none.`
 		return cli.AtMostOne("catalogue")(cmd, args)
 	}
 	root.Version = "see version.go" // so that there is a flag
-	root.SetVersionTemplate(version())
+	root.SetVersionTemplate(readVersion().text())
 	onBus := busfile.Verbs(on...)
 	for _, e := range on {
 		onBus = append(onBus, e.Verbs...)

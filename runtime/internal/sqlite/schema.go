@@ -44,6 +44,8 @@ const (
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
 	schemaVersion = 6
+	// FileFormat is that for others.
+	FileFormat = schemaVersion
 )
 
 // migrations are the statements that lead from each version to the next: the
