@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,7 @@ import (
 var goqiteTable = sync.OnceValues(func() (string, error) {
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "maragu.dev/goqite").Output()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the folder of the module is unknown (run the program in its own folder, bench/peers): %w", err)
 	}
 	statements, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "schema_sqlite.sql"))
 	return string(statements), err
