@@ -139,6 +139,9 @@ func Open(path string, options Options) (*Log, error) {
 	if l.writer.logger = options.Logger; l.writer.logger == nil {
 		l.writer.logger = slog.New(slog.DiscardHandler)
 	}
+	if name := network(path); name != "" && options.VFS == "" {
+		l.writer.logger.Warn("the file is on a network file system, where it can be damaged; move it to a local disk", "path", path, "file_system", name)
+	}
 	err = l.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 		l.tail.reset(last + 1)
@@ -164,6 +167,9 @@ func Open(path string, options Options) (*Log, error) {
 	go l.writer.run()
 	return l, nil
 }
+
+// network is replaced by tests.
+var network = file.Network
 
 // read runs f with the connection that reads.
 func (l *Log) read(f func(c *database.Conn) error) error {

@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package file
+
+func networkName(string) string { return "" }
