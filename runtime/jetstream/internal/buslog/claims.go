@@ -128,8 +128,8 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		return false, f != nil
 	}
 	u.begin(f, started)
-	first := u.claim(f.slot, d.Suspect, started)
-	if u.touch(f.slot, first); first {
+	first := u.claim(f.slot(), d.Suspect, started)
+	if u.touch(f.slot(), first); first {
 		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
 			return false, false
 		}
@@ -146,7 +146,7 @@ func (u *unit) begin(f *flight, started time.Time) {
 	if !f.begun {
 		u.atWork = append(u.atWork, f)
 	}
-	f.begun, f.returned, f.started = true, false, started // a member of a group may have returned before
+	f.begun, f.returned, f.started = true, false, started.UnixNano() // a member of a group may have returned before
 }
 
 // cancelled reports whether somebody has cancelled a delivery. The caller holds mu.
@@ -167,8 +167,8 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 		}
 		u.begin(f, started)
 		f.batch = len(all) > 1
-		first = u.claim(f.slot, d.Suspect, started) || first
-		u.touch(f.slot, first)
+		first = u.claim(f.slot(), d.Suspect, started) || first
+		u.touch(f.slot(), first)
 		begun++
 	}
 	l.mu.Unlock()
@@ -194,7 +194,7 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 	defer c.unit.log.mu.Unlock()
 	if f := c.flight(d); f != nil {
 		f.waits = waits
-		c.unit.touch(f.slot, false)
+		c.unit.touch(f.slot(), false)
 	}
 }
 

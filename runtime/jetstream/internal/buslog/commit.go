@@ -222,7 +222,7 @@ func (u *unit) complete(p *plan) {
 	u.doubts = nil // they build on older cursors
 	last := int64(0)
 	for _, f := range p.flights {
-		f.stored, f.known = true, false
+		f.stored, f.known, f.plan = true, false, nil // or each plan would keep the ones before in memory
 		last = max(last, f.record.Seq)
 	}
 	u.flights.sweepTo(last)
@@ -246,9 +246,11 @@ func (u *unit) complete(p *plan) {
 	}
 	u.noteWritten()
 	// What has ended with a row may be due at once.
-	for _, f := range p.flights {
-		if r := u.sub.rows[f.record.Seq]; r != nil {
-			u.log.queueRow(u.sub, r)
+	if len(u.sub.rows) > 0 {
+		for _, f := range p.flights {
+			if r := u.sub.rows[f.record.Seq]; r != nil {
+				u.log.queueRow(u.sub, r)
+			}
 		}
 	}
 	if left {
@@ -257,8 +259,5 @@ func (u *unit) complete(p *plan) {
 	u.openLane()
 	if u.consumer != nil && len(p.flights) > 0 {
 		u.consumer.wake()
-	}
-	for _, f := range p.flights { // or each would keep the ones before in memory
-		f.plan = nil
 	}
 }

@@ -97,10 +97,10 @@ func (u *unit) again(f *flight) {
 	if r := u.sub.rows[seq]; r != nil {
 		u.back++
 		u.log.queueRow(u.sub, r)
-	} else if seq < u.nextOf(f.slot) {
-		u.putBack(reopened{seq, f.slot})
+	} else if seq < u.nextOf(f.slot()) {
+		u.putBack(reopened{seq, f.slot()})
 	}
-	u.touch(f.slot, false)
+	u.touch(f.slot(), false)
 }
 
 // Notify implements [engine.Source].
@@ -174,14 +174,18 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	}
 	passed, handed := false, len(dst)
 	for len(dst) < full && u.next <= l.applied && !c.gone && u.owns() && !u.moved {
-		events, until, err := l.eventsFrom(u.next)
+		events, slots, until, err := l.eventsFrom(u.next)
 		if err != nil {
 			return dst, l.storage("read", err)
 		}
 		if !u.same(c, back) {
 			break
 		}
-		for _, r := range events {
+		var like struct { // what is known of the type of the last event: many of the same come after each other
+			name, here string
+			routed     bool
+		}
+		for i, r := range events {
 			if len(dst) == full {
 				until = 0
 				break
@@ -189,15 +193,23 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			if r.Seq < u.next {
 				continue
 			}
-			slot := slotOf(r)
+			if r.Type != like.name || i == 0 {
+				like.name, like.here, like.routed = r.Type, l.here[r.Type], u.sub.routes[r.Type]
+			}
+			slot := 0
+			if slots != nil {
+				slot = int(slots[i])
+			} else {
+				slot = slotOf(r)
+			}
 			mine := u.isNext(r, slot)
 			u.next, passed = r.Seq+1, true
 			switch {
-			case !mine || r.Seq <= u.sub.Start || !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights.of(r.Seq) != nil:
+			case !mine || r.Seq <= u.sub.Start || !(like.routed && r.Origin == nil) && !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights.of(r.Seq) != nil:
 			case !r.Due.IsZero() && dueOf(r).After(l.clock.now()):
 				u.park(r)
 			default:
-				dst = append(dst, c.handOut(r, nil, slot))
+				dst = append(dst, c.handOutAs(r, nil, slot, like.here))
 			}
 		}
 		if until >= u.next {
@@ -284,9 +296,14 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 
 // handOut notes that a delivery is polled. The caller holds mu.
 func (c *consumer) handOut(r *engine.Record, row *row, slot int) *engine.Delivery {
+	return c.handOutAs(r, row, slot, c.unit.log.here[r.Type])
+}
+
+// handOutAs is handOut for an event of a type that this process gives a name.
+func (c *consumer) handOutAs(r *engine.Record, row *row, slot int, name string) *engine.Delivery {
 	f := c.newFlight()
-	f.record, f.slot, f.consumer, f.row = r, slot, c, row
-	c.fill(&f.delivery, r, row)
+	f.record, f.in, f.consumer, f.row = r, uint8(slot), c, row
+	c.fill(&f.delivery, r, row, name)
 	f.delivery.Token = f
 	c.unit.flights.add(f)
 	return &f.delivery
@@ -295,7 +312,7 @@ func (c *consumer) handOut(r *engine.Record, row *row, slot int) *engine.Deliver
 // flightsAtOnce is how many flights are allocated together: as many as fit into 4 KiB, which is what
 // the memory of more would be rounded up to. They are never used again: a handler may keep its
 // delivery for as long as it likes.
-const flightsAtOnce = 20
+const flightsAtOnce = 23
 
 func (c *consumer) newFlight() *flight {
 	if len(c.fresh) == 0 {
@@ -309,13 +326,13 @@ func (c *consumer) newFlight() *flight {
 // deliveryOf returns a delivery as this process sees it.
 func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
 	d := &engine.Delivery{}
-	c.fill(d, r, row)
+	c.fill(d, r, row, c.unit.log.here[r.Type])
 	return d
 }
 
-func (c *consumer) fill(d *engine.Delivery, r *engine.Record, row *row) {
+func (c *consumer) fill(d *engine.Delivery, r *engine.Record, row *row, name string) {
 	here := r
-	if name := c.unit.log.here[r.Type]; name != "" && name != r.Type {
+	if name != "" && name != r.Type {
 		renamed := *r
 		renamed.Type = name
 		here = &renamed

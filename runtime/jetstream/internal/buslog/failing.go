@@ -26,7 +26,7 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 	recent := map[int64]*flight{}
 	for _, f := range c.unit.flights.all {
 		seq := f.record.Seq
-		if r := c.unit.sub.rows[seq]; seq > after && f.again() && c.unit.hands(f.slot) && (r == nil || !r.failing()) {
+		if r := c.unit.sub.rows[seq]; seq > after && f.again() && c.unit.hands(f.slot()) && (r == nil || !r.failing()) {
 			rows, recent[seq] = append(rows, &row{Seq: seq}), f
 		}
 	}

@@ -70,12 +70,8 @@ func (u *unit) shut() {
 		u.begunAt = w.last
 	}
 	u.queue = append(u.queue, w.ended...)
-	for _, f := range w.begun {
-		u.touched(f.slot)
-	}
-	for _, f := range w.ended {
-		u.touched(f.slot)
-	}
+	u.touchedAll(w.begun)
+	u.touchedAll(w.ended)
 	clear(w.begun)
 	clear(w.ended)
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
@@ -109,7 +105,7 @@ func (c *consumer) beginQuickly(d *engine.Delivery, started time.Time) bool {
 		if !f.begun {
 			w.begun = append(w.begun, f)
 		}
-		f.begun, f.returned, f.started, w.last = true, false, started, started
+		f.begun, f.returned, f.started, w.last = true, false, started.UnixNano(), started
 	}
 	first := room > 0 && len(w.begun) == 1
 	w.mu.Unlock()

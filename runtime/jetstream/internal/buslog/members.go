@@ -185,7 +185,7 @@ func (l *Log) letGo(now time.Time) (again bool) {
 func (u *unit) begunIn(at int) (n int) {
 	u.shut()
 	for _, f := range u.flights.all {
-		if f.begun && !f.ended && covers(at, f.slot) {
+		if f.begun && !f.ended && covers(at, f.slot()) {
 			n++
 		}
 	}

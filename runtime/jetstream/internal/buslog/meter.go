@@ -21,7 +21,7 @@ func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
 // eachUntil is each for the events up to another sequence number.
 func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
 	for seq <= min(end, l.applied) {
-		events, until, err := l.eventsFrom(seq)
+		events, _, until, err := l.eventsFrom(seq)
 		if err != nil {
 			return l.storage("read", err)
 		}
@@ -187,7 +187,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 		for _, f := range u.flights.all {
 			if f.begun && !f.ended {
 				runs[f.record.Seq] = true
-				if time.Since(f.started) >= runningDelay {
+				if time.Since(f.began()) >= runningDelay {
 					lag.Running++
 				}
 			}

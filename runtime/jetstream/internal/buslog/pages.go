@@ -12,7 +12,7 @@ import (
 // free while the server is asked.
 func (l *Log) event(seq int64) (*engine.Record, error) {
 	if seq >= l.ring.from {
-		if all := l.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
+		if all, _ := l.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
 			return all[0], nil
 		}
 	}
@@ -36,21 +36,22 @@ const (
 )
 
 // eventsFrom returns events from a sequence number on, and up to where there are no others.
-// The caller holds mu, which is free while the server is asked.
-func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err error) {
+// Their slots are nil if they are not known. The caller holds mu, which is free while the server is asked.
+func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
 	if seq >= l.ring.from {
-		return l.ring.after(seq), l.applied, nil
+		events, slots = l.ring.after(seq)
+		return events, slots, l.applied, nil
 	}
 	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), pageEvents, pageBytes)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	for _, m := range page {
 		if m.Seq > end {
-			return events, end, nil
+			return events, nil, end, nil
 		}
 		if r, err := eventOf(m); err == nil {
 			events = append(events, r)
@@ -60,17 +61,17 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, until int64, err e
 		until = m.Seq
 	}
 	if len(page) > 0 {
-		return events, until, nil
+		return events, nil, until, nil
 	}
 	// A replica that lags has no more: the leader knows.
 	next, err := l.stream.NextKnown(context.Background(), l.subject(eventToken, ">"), seq, known)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
-		return nil, end, nil
+		return nil, nil, end, nil
 	case err != nil:
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	return nil, min(next.Seq-1, end), nil
+	return nil, nil, min(next.Seq-1, end), nil
 }
 
 // noteForeign logs once that a message among the events is none. The caller does not hold mu.

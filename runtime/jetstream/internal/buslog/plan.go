@@ -42,7 +42,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: taken[:0]}
 	stagedKeys, parts := engine.Keys{}, map[int]bool{}
 	for _, f := range taken {
-		seq, at := f.record.Seq, u.sub.at(f.slot)
+		seq, at := f.record.Seq, u.sub.at(f.slot())
 		if !f.known { // another process has taken its part over meanwhile
 			continue
 		}

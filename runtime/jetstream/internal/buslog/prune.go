@@ -192,7 +192,7 @@ func (l *Log) applyPruned(p pruned) {
 			}
 		}
 	}
-	l.ring.events = slices.DeleteFunc(l.ring.events, func(r *engine.Record) bool { return gone[r.Seq] })
+	l.ring.remove(gone)
 }
 
 // needs reports whether an event is open for a subscription, or a dead letter.

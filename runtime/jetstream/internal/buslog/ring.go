@@ -17,11 +17,12 @@ const (
 type ring struct {
 	from   int64 // every event at or after this is here
 	events []*engine.Record
+	slots  []uint8 // of the events
 	bytes  int
 }
 
 func (r *ring) add(e *engine.Record) {
-	r.events = append(r.events, e)
+	r.events, r.slots = append(r.events, e), append(r.slots, uint8(slotOf(e)))
 	r.bytes += len(e.Payload) + len(e.Metadata)
 	drop := 0
 	for len(r.events)-drop > 1 && (len(r.events)-drop > ringEvents || r.bytes > ringBytes) {
@@ -32,12 +33,25 @@ func (r *ring) add(e *engine.Record) {
 	}
 	if drop > 0 {
 		clear(r.events[:drop])
-		r.events = r.events[drop:]
+		r.events, r.slots = r.events[drop:], r.slots[drop:]
 	}
 }
 
-// after returns the events from a sequence number on, which is not before from.
-func (r *ring) after(seq int64) []*engine.Record {
+// remove takes events out, by their sequence numbers.
+func (r *ring) remove(gone map[int64]bool) {
+	left := 0
+	for i, e := range r.events {
+		if !gone[e.Seq] {
+			r.events[left], r.slots[left] = e, r.slots[i]
+			left++
+		}
+	}
+	clear(r.events[left:])
+	r.events, r.slots = r.events[:left], r.slots[:left]
+}
+
+// after returns the events from a sequence number on, which is not before from, and their slots.
+func (r *ring) after(seq int64) ([]*engine.Record, []uint8) {
 	at, _ := slices.BinarySearchFunc(r.events, seq, func(e *engine.Record, seq int64) int { return cmp.Compare(e.Seq, seq) })
-	return r.events[at:]
+	return r.events[at:], r.slots[at:]
 }

@@ -60,6 +60,16 @@ func (u *unit) touched(slot int) {
 	u.parts[u.sub.at(slot)].touched = u.changes
 }
 
+// touchedAll is touched for several deliveries.
+func (u *unit) touchedAll(all []*flight) {
+	if !u.sub.divided() { // one of them stands for all
+		all = all[:min(len(all), 1)]
+	}
+	for _, f := range all {
+		u.touched(f.slot())
+	}
+}
+
 // acquire makes the unit hand out a part, or the whole: this process has stored its cursor.
 // After a crash of the last owner the next handlers are claimed exactly. The caller holds mu.
 func (u *unit) acquire(at int, wary int) {
@@ -125,16 +135,16 @@ func (u *unit) lose(at int) {
 	u.shut()
 	u.parts[at] = share{n: u.parts[at].n}
 	for _, f := range u.flights.all {
-		if covers(at, f.slot) {
+		if covers(at, f.slot()) {
 			f.known = false
 		}
 	}
 	u.flights.sweep()
 	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
-		if covers(at, f.slot) && f.returns() {
+		if covers(at, f.slot()) && f.returns() {
 			u.returning--
 		}
-		return covers(at, f.slot)
+		return covers(at, f.slot())
 	})
 	u.forgetLeft(at)
 	if u.moved = true; !u.owns() {
@@ -170,7 +180,7 @@ func (u *unit) leave(at int) {
 	}
 	p.leaving, p.left, p.stop = true, time.Now(), stop
 	for _, f := range u.flights.all {
-		if covers(at, f.slot) && !f.begun && !f.ended {
+		if covers(at, f.slot()) && !f.begun && !f.ended {
 			f.known = false
 			u.again(f)
 		}
@@ -212,7 +222,7 @@ func (u *unit) stay(at int) {
 // holds mu.
 func (u *unit) quiet(at int, p *plan) bool {
 	for _, f := range u.flights.all {
-		if covers(at, f.slot) && f.plan != p {
+		if covers(at, f.slot()) && f.plan != p {
 			return false
 		}
 	}

@@ -38,7 +38,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f.how, u.plan = &dead, nil; f.known { // else another process has it
-		u.touch(f.slot, true)
+		u.touch(f.slot(), true)
 	}
 	return true
 }
@@ -49,7 +49,7 @@ func (u *unit) oversized(f *flight, how engine.Disposition, refusal error) engin
 		"subscription_id", u.log.nameOfUnit(u), "event_id", f.record.ID, "events", len(how.Staged), "error", refusal)
 	failure := how.Attempt
 	if failure == nil {
-		failure = &engine.FailedAttempt{Kind: engine.KindError, Started: f.started.UTC(), Ended: time.Now().UTC(), Error: "publish: " + refusal.Error()}
+		failure = &engine.FailedAttempt{Kind: engine.KindError, Started: f.began().UTC(), Ended: time.Now().UTC(), Error: "publish: " + refusal.Error()}
 	}
 	return engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: engine.ReasonPermanent, Progress: how.Progress,

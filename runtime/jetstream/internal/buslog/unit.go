@@ -61,14 +61,14 @@ type unit struct {
 
 // flight is a delivery that was polled.
 type flight struct {
-	delivery engine.Delivery // as it was handed out, with the names of this process
-	record   *engine.Record  // under the name with which it was published
-	slot     int             // of the event
-	consumer *consumer       // that has polled it; nil if there is no more
-	row      *row            // that it had, or nil
-	started  time.Time
+	delivery engine.Delivery     // as it was handed out, with the names of this process
+	record   *engine.Record      // under the name with which it was published
+	consumer *consumer           // that has polled it; nil if there is no more
+	row      *row                // that it had, or nil
+	started  int64               // when its handler was called, in nanoseconds since 1970; 0 for never
 	how      *engine.Disposition // if it has ended; never changed
 	plan     *plan               // the last one that it is in
+	in       uint8               // the slot of the event
 	begun    bool
 	waits    bool
 	batch    bool
@@ -78,6 +78,17 @@ type flight struct {
 	park     bool // it is a delayed event that becomes a row
 	stored   bool // how it has ended
 	known    bool // it is one of the unit's; guarded as the lane says
+}
+
+// slot returns that of the event.
+func (f *flight) slot() int { return int(f.in) }
+
+// began returns when its handler was called.
+func (f *flight) began() time.Time {
+	if f.started == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, f.started)
 }
 
 // unitOf returns the unit of a subscription. The caller holds mu.

@@ -50,14 +50,14 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 func (u *unit) end(f *flight, v engine.Disposition) {
 	f.ended, f.how = true, &v
 	if f.begun && !f.returned {
-		u.left[&f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.started, slot: f.slot}
+		u.left[&f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.began(), slot: f.slot()}
 	}
 	if f.returns() {
 		u.returning++
 		u.back++
 	}
 	u.queue = append(u.queue, f)
-	u.touch(f.slot, !u.plain(f) || len(u.queue) >= mostUnstored/2)
+	u.touch(f.slot(), !u.plain(f) || len(u.queue) >= mostUnstored/2)
 }
 
 // plain reports whether a delivery has simply gone well: its cursor says all of it. The caller
@@ -74,7 +74,7 @@ func (f *flight) returns() bool {
 // park makes a delayed event a row that waits. The caller holds mu.
 func (u *unit) park(r *engine.Record) {
 	u.shut()
-	f := &flight{record: r, slot: slotOf(r), park: true}
+	f := &flight{record: r, in: uint8(slotOf(r)), park: true}
 	u.flights.add(f)
 	u.end(f, engine.Disposition{})
 }
@@ -112,7 +112,7 @@ func (u *unit) rowOf(f *flight) *row {
 		if before == nil && len(r.Attempts) == 0 && !f.ahead {
 			return nil
 		}
-		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.nextOf(f.slot) {
+		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.nextOf(f.slot()) {
 			r.State = gone
 		}
 	case engine.Discard:
@@ -244,15 +244,15 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 			all[whole].next = min(all[whole].next, seq)
 			break
 		}
-		if f.plan != p && u.sub.rows[seq] == nil && seq < u.nextOf(f.slot) {
-			add(seq, f.slot)
+		if f.plan != p && u.sub.rows[seq] == nil && seq < u.nextOf(f.slot()) {
+			add(seq, f.slot())
 		}
 	}
 	u.atWork = slices.DeleteFunc(u.atWork, func(f *flight) bool { return !f.known })
 	for _, f := range u.atWork {
 		if f.plan != p {
-			one := &all[u.sub.at(f.slot)]
-			one.ran = append(one.ran, claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.started})
+			one := &all[u.sub.at(f.slot())]
+			one.ran = append(one.ran, claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.began()})
 		}
 	}
 	return all
