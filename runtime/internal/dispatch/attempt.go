@@ -223,7 +223,8 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	a.end()
 	a.mu.Unlock()
 	s.unwatch(w, left)
-	if err == nil && !late && !a.handler.Observed { // nothing that takes time comes before the next attempt
+	// Nothing that takes time comes before the next attempt. With several workers its event may be younger than this.
+	if err == nil && !late && !a.handler.Observed && s.cfg.Concurrency <= 1 {
 		w.ended = now
 	}
 	if late {
