@@ -66,6 +66,6 @@ has then changed all of its files, or none.`
 	return cli.Root(root,
 		cli.Group{Title: "Catalogues:", Verbs: catalogue.Verbs(on...)},
 		cli.Group{Title: "The file of a bus:", Verbs: onBus},
-		cli.Group{Verbs: []*cobra.Command{cli.Completion(), newVersion()}},
+		cli.Group{Verbs: []*cobra.Command{cli.Completion(), newMan(), newVersion()}},
 	)
 }
