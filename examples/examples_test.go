@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/output"
@@ -72,7 +73,7 @@ func TestEveryFamilyOfEventsHasItsRetryBudget(t *testing.T) {
 // A crash costs an attempt as well, so the one that moves money has more of them.
 func TestTheCardIsChargedMorePatientlyThanTheReceiptIsSent(t *testing.T) {
 	attempts := map[string]int{}
-	for _, s := range events.OrderPlacedType.Subscriptions() {
+	for _, s := range events.OrderPlacedType.Any().Subscriptions() {
 		attempts[s.Name] = s.Settings.Retry.MaxAttempts
 	}
 	want := map[string]int{
@@ -91,7 +92,7 @@ func TestAnOrderWaitsForADeclaredSubscriptionThatNobodyHandlesYet(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := events.SampleOrderPlaced()
+	order := eventstest.SampleOrderPlaced()
 	order.Number = 7
 	if _, err := events.PublishOrderPlaced(ctx, publisher, order); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func TestAnAttemptHasItsWholeTimeoutWhateverComesBeforeIt(t *testing.T) {
 				conformance.Must(t, err)
 				conformance.Must(t, bus.Start(t.Context()))
 				for i := range orders {
-					orders[i] = events.SampleOrderPlaced()
+					orders[i].Currency = events.CurrencyEUR
 				}
 				_, err = events.PublishOrderPlacedBatch(t.Context(), bus, orders)
 				conformance.Must(t, err)

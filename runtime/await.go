@@ -41,11 +41,11 @@ const awaitPage = 32
 func Await[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, match func(Event[T]) bool) (Event[T], error) {
 	defer bus.keep()
 	var none Event[T]
-	if err := q.awaitable(t.Name()); err != nil {
+	if err := q.awaitable(t.of.Name()); err != nil {
 		return none, err
 	}
-	if bus.catalogue.Lookup(t.Name()) == nil {
-		return none, &UnknownTypeError{EventType: t.Name()}
+	if bus.catalogue.Lookup(t.of.Name()) == nil {
+		return none, &UnknownTypeError{EventType: t.of.Name()}
 	}
 	if err := bus.accepts(); err != nil {
 		return none, err
@@ -63,7 +63,7 @@ func Await[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, m
 		case <-waiting.Done():
 		}
 	}()
-	watch, err := bus.log.Watch(waiting, engine.WatchSpec{Types: []string{t.Name()}, Since: q.Since})
+	watch, err := bus.log.Watch(waiting, engine.WatchSpec{Types: []string{t.of.Name()}, Since: q.Since})
 	if err != nil {
 		return none, public(err)
 	}
@@ -83,7 +83,7 @@ func Await[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, m
 			}
 			event, err := stored(t, r)
 			if err != nil {
-				bus.config.logger.Warn("Await passes over an event that cannot be decoded", "event", r.ID, "type", t.Name(), "error", err)
+				bus.config.logger.Warn("Await passes over an event that cannot be decoded", "event", r.ID, "type", t.of.Name(), "error", err)
 				continue
 			}
 			if ok, err := matched(event, functions); ok || err != nil {

@@ -93,9 +93,19 @@ type DeclaredSubscription struct {
 	GroupAliases []string
 }
 
-// AnyEventType is an [EventType] of any payload.
+// Definition is what a catalogue is made of: an *[EventType], or an [AnyEventType].
+type Definition interface {
+	Name() string // the wire name, such as order.placed
+	Any() AnyEventType
+
+	definition() *eventType // what the rest of the package works with
+}
+
+// AnyEventType is an [EventType] of any payload. [EventType.Any] and [Catalogue.Lookup] return it. It is
+// immutable and safe for concurrent use.
 type AnyEventType interface {
-	Name() string
+	Definition
+
 	Doc() string
 	Settings() Settings
 	Priority() Priority
@@ -106,8 +116,6 @@ type AnyEventType interface {
 	Subscriptions() []DeclaredSubscription
 	Schedules() []Schedule
 	Headers() []Header
-
-	definition() *eventType // what the rest of the package works with
 }
 
 // Catalogue is the set of event types a bus is opened with. It is immutable
@@ -161,10 +169,12 @@ type declared struct {
 // NewCatalogue returns the catalogue of the given types. It panics if two of
 // them, two of the subscriptions and groups they declare, or two of their schedules have the
 // same name; an alias is a name too.
-func NewCatalogue(types ...AnyEventType) *Catalogue {
-	c := &Catalogue{types: slices.Clone(types), named: map[string]AnyEventType{}, declared: map[string]declared{}}
+func NewCatalogue(types ...Definition) *Catalogue {
+	c := &Catalogue{named: map[string]AnyEventType{}, declared: map[string]declared{}}
 	schedules := map[string]string{} // the event types, by name of the schedule
-	for _, t := range types {
+	for _, d := range types {
+		t := d.definition()
+		c.types = append(c.types, t)
 		for _, name := range append(t.Aliases(), t.Name()) {
 			if c.named[name] != nil {
 				panic(fmt.Sprintf("runtime.NewCatalogue: two event types are named %s", name))
@@ -226,9 +236,10 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //	3  SubscribeAnswer, Request and Collect
 //	4  Describe, with settings that events share
 //	5  Header, WithHeader and HeaderOf
+//	6  structs are written, copied and compared without code for them: wire.WriteStruct, deep.Separate, deep.Equal
 const (
 	OldestContract = 2
-	NewestContract = 5
+	NewestContract = 6
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

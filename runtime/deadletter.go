@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"time"
-	"unsafe"
 
 	"github.com/google/uuid"
 
@@ -50,17 +49,12 @@ type untypedLetter struct {
 	event untyped
 }
 
-// typedLetter returns a dead letter, of which letter is a *untypedLetter or a DeadLetter[T].
-//
-//go:noinline
-func typedLetter[T any](of any) (l DeadLetter[T]) {
-	u, ok := of.(*untypedLetter)
-	if !ok {
-		return of.(DeadLetter[T])
-	}
-	*(*letter)(unsafe.Pointer(&l)) = u.letter
-	l.Event = typed[T](u.event.head, u.event.payload)
-	return l
+// letterOf fills in a DeadLetter[T], to which to points, for a payload of type T.
+func (u *untypedLetter) letterOf(to reflect.Value) {
+	*(*letter)(to.UnsafePointer()) = u.letter
+	event := to.Elem().FieldByName("Event").Addr()
+	*(*head)(event.UnsafePointer()) = u.event.head
+	event.Elem().FieldByName("Payload").Set(reflect.ValueOf(u.event.payload).Elem())
 }
 
 // SubscribeDead calls handler for every event of one type that any subscription
@@ -72,44 +66,44 @@ func typedLetter[T any](of any) (l DeadLetter[T]) {
 // package inspect. The subscription is durable and retried like any other, but what
 // it dead-letters itself is not handed to anyone.
 func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
-	given := any(handler) // see eventType
-	return t.of.subscribeDead(bus, name, handler == nil, reflect.TypeOf((*DeadLetter[T])(nil)).Elem(), func(ctx context.Context, h head, of any) (any, error) {
-		l := typedLetter[T](of)
-		if ctx == nil {
-			return l, nil
-		}
-		var e Event[DeadLetter[T]]
-		*(*head)(unsafe.Pointer(&e)) = h
-		e.Payload = l
-		return nil, given.(Handler[DeadLetter[T]])(ctx, e)
-	}, opts)
+	return t.of.subscribeDead(bus, name, handler == nil, handler, opts)
 }
 
-// subscribeDead calls handler, which takes payloads of a type. Without a context handler only returns
-// the payload that it makes of an *untypedLetter.
-func (t *eventType) subscribeDead(bus *Bus, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h head, of any) (any, error), opts []SubscribeOption) (*Subscription, error) {
+// subscribeDead calls handler, a Handler[DeadLetter[T]], by reflection: dead letters are few, and code that knows T would be
+// made for every event type.
+func (t *eventType) subscribeDead(bus *Bus, name string, none bool, handler any, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
 	if none {
 		return s.subscribe(nil, nil, opts)
 	}
-	handle := func(a *dispatch.Attempt) error {
+	call := reflect.ValueOf(handler)
+	takes := call.Type().In(1) // Event[DeadLetter[T]]
+	payload, _ := takes.FieldByName("Payload")
+	handle := func(ctx context.Context, h head, of any) error {
+		e := reflect.New(takes)
+		*(*head)(e.UnsafePointer()) = h
+		to := e.Elem().FieldByIndex(payload.Index)
+		if u, untyped := of.(*untypedLetter); untyped {
+			u.letterOf(to.Addr())
+		} else {
+			to.Set(reflect.ValueOf(of))
+		}
+		err, _ := call.Call([]reflect.Value{reflect.ValueOf(ctx), e.Elem()})[0].Interface().(error)
+		return err
+	}
+	return s.subscribe(func(a *dispatch.Attempt) error {
 		letter, err := t.deadLetterOf(a)
 		if err != nil || a.Type != s.pattern {
 			return s.mismatch(a.Type)
 		}
 		if s.around == nil {
-			_, err = handler(a.Given(), newHead(a, name), letter)
-			return err
+			return handle(a.Given(), newHead(a, name), letter)
 		}
-		value, err := handler(nil, head{}, letter)
-		if err != nil {
-			return err
-		}
-		return s.around(a.Given(), eventOf(a, name, value))
-	}
-	return s.subscribe(handle, innermost(s, takes, func(ctx context.Context, e Event[any]) error {
-		_, err := handler(ctx, *headOf(&e), e.Payload)
-		return err
+		value := reflect.New(payload.Type)
+		letter.letterOf(value)
+		return s.around(a.Given(), eventOf(a, name, value.Elem().Interface()))
+	}, innermost(s, payload.Type, func(ctx context.Context, e Event[any]) error {
+		return handle(ctx, *headOf(&e), e.Payload)
 	}), opts)
 }
 

@@ -8,12 +8,16 @@ import (
 	"sync"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/internal/privacy"
 )
 
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
+//
+// [EventType.Any] returns all that is known about the type: the compiler would make each further method here
+// again for each type of payload.
 type EventType[T Payload] struct{ of *eventType }
 
 // eventType is an [EventType] without its type parameter. The compiler makes the code of a
@@ -31,7 +35,7 @@ type eventType struct {
 	of      reflect.Type // T
 	pointer reflect.Type // *T
 	codec   *wire.TypeCodec
-	clone   func(to, from any) // makes a deep copy; nil without generated code for it: a payload is decoded for each handler
+	clone   func(to, from any) // makes a deep copy; nil if only code of a person can: a payload is decoded for each handler
 	privacy func() *privacy.Shape
 	free    sync.Pool // of payloads, which are zero
 }
@@ -47,7 +51,6 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	for path, key := range spec.LimitKeys {
 		t.limit(path, keyed(key))
 	}
-	t.clone = cloner[T]()
 	t.define(reflect.TypeOf((*T)(nil)).Elem())
 	return &EventType[T]{t}
 }
@@ -55,26 +58,17 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 // Describe returns the event type with payloads of T that d describes. It is for generated code, and
 // panics if d could not have come from busgen.
 func Describe[T Payload](d *Description) *EventType[T] {
-	return &EventType[T]{d.eventType(reflect.TypeOf((*T)(nil)).Elem(), cloner[T]())}
+	return &EventType[T]{d.eventType(reflect.TypeOf((*T)(nil)).Elem())}
 }
 
 // eventType returns the event type with payloads of a type, which is all that an [EventType] has.
-func (d *Description) eventType(of reflect.Type, clone func(to, from any)) *eventType {
+func (d *Description) eventType(of reflect.Type) *eventType {
 	t := &eventType{spec: d.spec(), partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
 	for path, field := range d.LimitKeys {
 		t.limit(path, keyOfField(of, field))
 	}
-	t.clone = clone
 	t.define(of)
 	return t
-}
-
-// cloner returns a function that makes a deep copy by the generated method of T; nil without one.
-func cloner[T Payload]() func(to, from any) {
-	if _, clones := any((*T)(nil)).(interface{ Clone() T }); !clones {
-		return nil
-	}
-	return func(to, from any) { *to.(*T) = from.(interface{ Clone() T }).Clone() }
 }
 
 // keyed returns a function of a pointer to a T, or nil for nil.
@@ -144,8 +138,8 @@ func (t *eventType) define(of reflect.Type) {
 	}
 	t.privacy = sync.OnceValue(func() *privacy.Shape { return privacy.Read(t.spec.Schema) })
 	t.codec = wire.NewTypeCodec(of)
-	if !reflect.PointerTo(of).Implements(reflect.TypeFor[wire.Encoder]()) {
-		t.clone = nil // it is not a generated one
+	if copier := deep.CopierOf(of); copier != nil && t.codec.Generated() {
+		t.clone = copier.Into
 	}
 }
 
@@ -154,41 +148,13 @@ func (t *EventType[T]) Any() AnyEventType { return t.of }
 
 func (t *EventType[T]) definition() *eventType { return t.of }
 
+// Any returns the type itself.
+func (t *eventType) Any() AnyEventType { return t }
+
 func (t *eventType) definition() *eventType { return t }
 
 // Name returns the wire name, such as order.placed.
-func (t *EventType[T]) Name() string { return t.of.Name() }
-
-// Doc returns the catalogue's documentation.
-func (t *EventType[T]) Doc() string { return t.of.Doc() }
-
-// Settings returns the settings of the catalogue.
-func (t *EventType[T]) Settings() Settings { return t.of.Settings() }
-
-// Shape returns the digest of the payload, empty for code that has none.
-func (t *EventType[T]) Shape() string { return t.of.Shape() }
-
-// Schema returns the description of the payload that is stored in the file, empty
-// for code that has none.
-func (t *EventType[T]) Schema() string { return t.of.Schema() }
-
-// Priority returns the priority of the catalogue.
-func (t *EventType[T]) Priority() Priority { return t.of.Priority() }
-
-// Version returns the version of the payloads that are published, from 1 on.
-func (t *EventType[T]) Version() int { return t.of.Version() }
-
-// Aliases returns the names that the type had before.
-func (t *EventType[T]) Aliases() []string { return t.of.Aliases() }
-
-// Subscriptions returns the names that the catalogue declares for this type.
-func (t *EventType[T]) Subscriptions() []DeclaredSubscription { return t.of.Subscriptions() }
-
-// Schedules returns the schedules that publish events of this type.
-func (t *EventType[T]) Schedules() []Schedule { return t.of.Schedules() }
-
-// Headers returns the keys of the metadata that have types.
-func (t *EventType[T]) Headers() []Header { return t.of.Headers() }
+func (t *EventType[T]) Name() string { return t.of.spec.Name }
 
 // Name returns the wire name, such as order.placed.
 func (t *eventType) Name() string { return t.spec.Name }

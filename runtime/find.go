@@ -40,7 +40,7 @@ func Find[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, ma
 			return
 		}
 		filter := engine.Filter{
-			Types: []string{t.Name()}, Since: q.Since, Until: q.Until, Status: q.Status, CorrelationID: q.CorrelationID, ChildOf: q.ChildOf,
+			Types: []string{t.of.Name()}, Since: q.Since, Until: q.Until, Status: q.Status, CorrelationID: q.CorrelationID, ChildOf: q.ChildOf,
 		}
 		page := engine.Page{Limit: engine.DefaultLimit}
 		if q.Limit > 0 && len(match) == 0 {
@@ -88,14 +88,14 @@ func Find[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, ma
 func findable[T Payload](bus *Bus, t *EventType[T], q Query, match []func(Event[T]) bool) error {
 	for _, f := range match {
 		if f == nil {
-			return &QueryError{t.Name(), "match", "a function is nil: leave it out"}
+			return &QueryError{t.of.Name(), "match", "a function is nil: leave it out"}
 		}
 	}
-	if err := q.problem(t.Name()); err != nil {
+	if err := q.problem(t.of.Name()); err != nil {
 		return err
 	}
-	if bus.catalogue.Lookup(t.Name()) == nil {
-		return &UnknownTypeError{EventType: t.Name()}
+	if bus.catalogue.Lookup(t.of.Name()) == nil {
+		return &UnknownTypeError{EventType: t.of.Name()}
 	}
 	return bus.accepts()
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -31,7 +32,7 @@ func TestAHandlerWithMiddlewareAllocatesOneCopyOfItsPayloadMore(t *testing.T) {
 		conformance.Must(t, err)
 		conformance.Must(t, bus.Start(t.Context()))
 		turn := func() {
-			_, err := events.PublishOrderPlaced(t.Context(), bus, events.SampleOrderPlaced())
+			_, err := events.PublishOrderPlaced(t.Context(), bus, eventstest.SampleOrderPlaced())
 			conformance.Must(t, err)
 			<-done
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -59,7 +60,7 @@ func TestAPayloadIsOfOneHandlerAlone(t *testing.T) {
 				conformance.Must(t, bus.Start(t.Context()))
 				var sent []events.OrderPlaced
 				for n := range orders {
-					order := events.SampleOrderPlaced()
+					order := eventstest.SampleOrderPlaced()
 					order.Number = int64(n + 1)
 					order.OrderID = uuid.New() // its key
 					order.Lines[0].Article = fmt.Sprintf("A-%d", n+1)

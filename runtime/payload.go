@@ -62,11 +62,6 @@ func (t *eventType) zero() any { return reflect.Zero(t.of).Interface() }
 // decodeShared returns the payload for one handler. An event that several subscriptions
 // handle is decoded once, and each handler gets its own copy.
 func (t *eventType) decodeShared(r *engine.Record) (payload any, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			payload, err = nil, t.decodingPanicked("copied", cause)
-		}
-	}()
 	if r.Memo == nil || t.clone == nil {
 		return t.decode(r)
 	}
@@ -95,7 +90,7 @@ func (t *eventType) decode(r *engine.Record) (payload any, err error) {
 func (t *eventType) parse(r *engine.Record, payload any) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = t.decodingPanicked("decoded", cause)
+			err = t.decodingPanicked(cause)
 		}
 	}()
 	if version := max(r.Version, 1); version != t.spec.Version {
@@ -130,11 +125,10 @@ func (t *eventType) misfit(as reflect.Type, version int, payload []byte, err err
 	return &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event%s does not fit %v: %w", t.spec.Name, of, as, err)}
 }
 
-// decodingPanicked is the error for a payload that panics while it is decoded or
-// copied.
-func (t *eventType) decodingPanicked(step string, cause any) error {
+// decodingPanicked is the error for a payload that panics while it is decoded.
+func (t *eventType) decodingPanicked(cause any) error {
 	panicked := newPanicError(cause)
-	err := fmt.Errorf("the payload of this %s event cannot be %s as %v: %w", t.spec.Name, step, t.of, panicked)
+	err := fmt.Errorf("the payload of this %s event cannot be decoded as %v: %w", t.spec.Name, t.of, panicked)
 	return &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
 }
 

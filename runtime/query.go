@@ -69,9 +69,9 @@ func (e *EventError) Unwrap() error { return e.Err }
 // stored makes the event of a record that no handler has been given.
 func stored[T Payload](t *EventType[T], r *engine.Record) (e Event[T], err error) {
 	if err := t.of.parse(r, &e.Payload); err != nil {
-		return Event[T]{}, &EventError{r.ID, t.Name(), err}
+		return Event[T]{}, &EventError{r.ID, t.of.Name(), err}
 	}
-	h := head{ID: r.ID, Type: t.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
+	h := head{ID: r.ID, Type: t.of.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
 	setLineage(&h, r.Metadata)
 	*headOf(&e) = h
 	return e, nil

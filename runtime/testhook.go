@@ -24,13 +24,13 @@ func init() {
 		})
 	}
 	testhook.Publish = func(ctx context.Context, bus, eventType, payload any) (any, error) {
-		receipt, err := eventType.(AnyEventType).definition().publish(ctx, bus.(*Bus), payload)
+		receipt, err := eventType.(Definition).definition().publish(ctx, bus.(*Bus), payload)
 		if receipt == nil {
 			return nil, err
 		}
 		return receipt, err
 	}
-	testhook.PayloadType = func(eventType any) reflect.Type { return eventType.(AnyEventType).definition().of }
+	testhook.PayloadType = func(eventType any) reflect.Type { return eventType.(Definition).definition().of }
 	testhook.WithSchedules = func() any {
 		return Option(func(c *config) error {
 			c.unscheduled = false

@@ -47,6 +47,7 @@ func structCodec(s shape) []jen.Code {
 		older = append(older, unmarshalOlder(s))
 	}
 	switch {
+	case s.planned():
 	case s.all(hasCodec):
 		return append([]jen.Code{writeStruct(s), readStruct(s)}, older...)
 	case s.any(needsAddress):
@@ -157,7 +158,10 @@ func readEnum(t *catalog.Type) *jen.Statement {
 func writeField(receiver string, f *catalog.Field) []jen.Code {
 	field := jen.Id(receiver).Dot(f.GoName)
 	value := field
-	if f.Type.MayBeNil() && !hasNil(f.Type) && !hasJSONMethods(f.Type) {
+	if isPlanned(f.Type) && !f.Type.MayBeNil() {
+		value = jen.Op("&").Add(field)
+	}
+	if f.Type.MayBeNil() && !hasNil(f.Type) && !hasJSONMethods(f.Type) && !isPlanned(f.Type) {
 		value = jen.Op("*").Add(field)
 	}
 	there := jen.If(field.Clone().Op("!=").Nil())
@@ -190,7 +194,7 @@ func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	switch {
 	case isTextEnum(t) && !t.MayBeNil():
 		return []jen.Code{w.Dot("StringField").Call(key, jen.String().Call(value))}
-	case hasJSONMethods(t), t.Go != nil:
+	case hasJSONMethods(t), isPlanned(t), t.Go != nil:
 		return []jen.Code{w.Dot("Key").Call(key), writeValue(t, value)}
 	case t.Kind == catalog.Decimal:
 		return []jen.Code{w.Dot("StringField").Call(key, jen.String().Call(value))}
@@ -246,7 +250,7 @@ func readField(receiver string, f *catalog.Field) jen.Code {
 		return inWire("ReadOptionalField").Call(r, key, into, readFunc(t))
 	case hasCodecMethod(t):
 		return r.Dot(codecMethod(t)+"Field").Call(key, into)
-	case hasJSONMethods(t), t.Go != nil:
+	case hasJSONMethods(t), isPlanned(t), t.Go != nil:
 	case t.Kind == catalog.Decimal:
 		return r.Dot("StringField").Call(key, jen.Parens(jen.Op("*").String()).Call(into))
 	case t.Kind == catalog.List && hasJSONMethods(t.Elem):
@@ -307,9 +311,13 @@ var codecMethods = map[catalog.Kind]string{
 //	wire.WriteGoType(w, <value>)
 //	wire.Write<List>(w, <value>, <write function of its elements>)
 //	<value>.WriteJSON(w)
+//	wire.WriteStruct(w, <pointer to a value>)
 func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 	if hasJSONMethods(t) {
 		return value.Clone().Dot("WriteJSON").Call(jen.Id("w"))
+	}
+	if isPlanned(t) {
+		return inWire("WriteStruct").Call(jen.Id("w"), value)
 	}
 	if t.Go != nil {
 		return inWire("WriteGoType").Call(jen.Id("w"), value)
@@ -335,7 +343,11 @@ func writeFunc(t *catalog.TypeRef) jen.Code {
 	if hasCodecMethod(t) {
 		return jen.Id("w").Dot(codecMethod(t))
 	}
-	return jen.Func().Params(jen.Id("item").Add(bareType(t))).Custom(oneLineBody, writeValue(t, jen.Id("item")))
+	item := jen.Id("item")
+	if isPlanned(t) {
+		item = jen.Op("&").Add(item)
+	}
+	return jen.Func().Params(jen.Id("item").Add(bareType(t))).Custom(oneLineBody, writeValue(t, item))
 }
 
 // readInto emits one of
@@ -345,9 +357,13 @@ func writeFunc(t *catalog.TypeRef) jen.Code {
 //	<target>.ReadJSON(r)
 //	r.Check(<target>.UnmarshalText(r.Text()))
 //	wire.ReadGoType(r, &<target>)
+//	wire.ReadStruct(r, &<target>)
 func readInto(t *catalog.TypeRef, target *jen.Statement) *jen.Statement {
 	if hasJSONMethods(t) {
 		return target.Clone().Dot("ReadJSON").Call(jen.Id("r"))
+	}
+	if isPlanned(t) {
+		return inWire("ReadStruct").Call(jen.Id("r"), jen.Op("&").Add(target))
 	}
 	if t.Go != nil {
 		return inWire("ReadGoType").Call(jen.Id("r"), jen.Op("&").Add(target))
@@ -383,7 +399,7 @@ func readCall(t *catalog.TypeRef) *jen.Statement {
 //	}
 func readFunc(t *catalog.TypeRef) jen.Code {
 	switch {
-	case hasJSONMethods(t), t.Go != nil, t.Kind == catalog.Date, t.Kind == catalog.Duration:
+	case hasJSONMethods(t), isPlanned(t), t.Go != nil, t.Kind == catalog.Date, t.Kind == catalog.Duration:
 		return jen.Func().Params().Params(jen.Id("item").Add(bareType(t))).
 			Block(readInto(t, jen.Id("item")), jen.Return(jen.Id("item")))
 	case t.Kind == catalog.List, t.Kind == catalog.Map, t.Kind == catalog.Decimal:

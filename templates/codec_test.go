@@ -6,14 +6,27 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
+// The runtime finds out by itself how most structs are written and read.
+func TestAStructHasMethodsOnlyIfTheyKnowMoreThanItsFieldsSay(t *testing.T) {
+	c := parsed(t, `
+types:
+  Money: { fields: { amount: int64 } }
+  Tree: { fields: { label: string, children: "[]Tree" } }
+events:
+  order.placed: { payload: { order_id: uuid, note: "string?", total: Money, tree: Tree, days: "map[string][]date" } }
+`)
+	if code := codec(c); len(code) > 0 {
+		t.Errorf("it has %#v", jen.Add(code...))
+	}
+}
+
 func TestAPayloadIsWrittenAndReadFieldByField(t *testing.T) {
 	c := parsed(t, `
 types:
   Money: { fields: { amount: int64 } }
 events:
   order.placed:
-    payload: { order_id: uuid, note: "string?", total: Money, paid: "Money?", paid_at: "time?", tags: "[]string?" }
-  ping: {}
+    payload: { order_id: uuid, note: "string?", total: Money, paid: "Money?", paid_at: "time?", tags: "[]string?", count: { type: int, default: 1 } }
 `)
 	emits(t, `
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
@@ -22,15 +35,16 @@ func (p OrderPlaced) WriteJSON(w *wire.Writer) {
 	w.UUIDField("order_id", p.OrderID)
 	wire.WriteOptionalField(w, "note", p.Note, w.String)
 	w.Key("total")
-	p.Total.WriteJSON(w)
+	wire.WriteStruct(w, &p.Total)
 	if p.Paid != nil {
 		w.Key("paid")
-		p.Paid.WriteJSON(w)
+		wire.WriteStruct(w, p.Paid)
 	}
 	wire.WriteOptionalField(w, "paid_at", p.PaidAt, w.Time)
 	if p.Tags != nil {
 		wire.WriteListField(w, "tags", p.Tags, w.String)
 	}
+	w.IntField("count", p.Count)
 	w.EndObject()
 }
 
@@ -40,33 +54,29 @@ func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
 	r.UUIDField("order_id", &p.OrderID)
 	wire.ReadOptionalField(r, "note", &p.Note, r.String)
 	if r.Key("total") {
-		p.Total.ReadJSON(r)
+		wire.ReadStruct(r, &p.Total)
 	}
-	wire.ReadItemField(r, "paid", &p.Paid, (*Money).ReadJSON)
+	wire.ReadOptionalField(r, "paid", &p.Paid, func() (item Money) {
+		wire.ReadStruct(r, &item)
+		return item
+	})
 	wire.ReadOptionalField(r, "paid_at", &p.PaidAt, r.Time)
 	wire.ReadListField(r, "tags", &p.Tags, r.String)
+	if r.Key("count") {
+		p.Count = r.Int()
+	} else {
+		p.Count = 1
+	}
 	r.EndObject()
 }
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p Ping) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *Ping) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.EndObject()
-}
-`, codec(c)[:4]...)
+`, codec(c)[:2]...)
 }
 
 // A value that contains itself would be written without an end.
 func TestWritingAStructThatMayContainItselfStopsWhenItIsTooDeep(t *testing.T) {
 	c := parsed(t, `
 types:
-  Tree: { fields: { label: string, children: "[]Tree" } }
+  Tree: { fields: { label: { type: string, default: "" }, children: "[]Tree" } }
 events:
   grown: { payload: { tree: Tree } }
 `)
@@ -126,14 +136,34 @@ func TestEveryTypeHasAWayToWriteAndReadIt(t *testing.T) {
 		r.Check(item.UnmarshalText(r.Text()))
 		return item
 	})`},
-		{"a named type", `Named`, `w.Key("f")
+		{"a struct", `Named`, `w.Key("f")
+	wire.WriteStruct(w, &p.F)`, `if r.Key("f") {
+		wire.ReadStruct(r, &p.F)
+	}`},
+		{"an optional struct", `Named?`, `if p.F != nil {
+		w.Key("f")
+		wire.WriteStruct(w, p.F)
+	}`, `wire.ReadOptionalField(r, "f", &p.F, func() (item Named) {
+		wire.ReadStruct(r, &item)
+		return item
+	})`},
+		{"a nullable struct", `Named|null`, `w.Key("f")
+	if p.F != nil {
+		wire.WriteStruct(w, p.F)
+	} else {
+		w.Null()
+	}`, `wire.ReadOptionalField(r, "f", &p.F, func() (item Named) {
+		wire.ReadStruct(r, &item)
+		return item
+	})`},
+		{"a struct with methods", `Older`, `w.Key("f")
 	p.F.WriteJSON(w)`, `if r.Key("f") {
 		p.F.ReadJSON(r)
 	}`},
-		{"an optional named type", `Named?`, `if p.F != nil {
+		{"an optional struct with methods", `Older?`, `if p.F != nil {
 		w.Key("f")
 		p.F.WriteJSON(w)
-	}`, `wire.ReadItemField(r, "f", &p.F, (*Named).ReadJSON)`},
+	}`, `wire.ReadItemField(r, "f", &p.F, (*Older).ReadJSON)`},
 		{"an enum", `Size`, `w.StringField("f", string(p.F))`, `if r.Key("f") {
 		p.F.ReadJSON(r)
 	}`},
@@ -142,8 +172,13 @@ func TestEveryTypeHasAWayToWriteAndReadIt(t *testing.T) {
 		r.Check(item.UnmarshalText(r.Text()))
 		return item
 	})`},
-		{"a list of a named type", `"[]Named"`, `wire.WriteItemsField(w, "f", p.F, Named.WriteJSON)`,
-			`wire.ReadItemsField(r, "f", &p.F, (*Named).ReadJSON)`},
+		{"a list of structs", `"[]Named"`, `wire.WriteListField(w, "f", p.F, func(item Named) { wire.WriteStruct(w, &item) })`,
+			`wire.ReadListField(r, "f", &p.F, func() (item Named) {
+		wire.ReadStruct(r, &item)
+		return item
+	})`},
+		{"a list of structs with methods", `"[]Older"`, `wire.WriteItemsField(w, "f", p.F, Older.WriteJSON)`,
+			`wire.ReadItemsField(r, "f", &p.F, (*Older).ReadJSON)`},
 		{"a nullable text", `string|null`, `w.Key("f")
 	if p.F != nil {
 		w.String(*p.F)
@@ -161,6 +196,7 @@ func TestEveryTypeHasAWayToWriteAndReadIt(t *testing.T) {
 			c := parsed(t, `
 types:
   Named: { fields: { x: int } }
+  Older: { fields: { x: { type: int, default: 1 } } }
   Size: { enum: [S, M] }
 events:
   e:

@@ -30,6 +30,13 @@ func copies(c *catalog.Catalogue) []jen.Code {
 //
 //	// Clone returns a deep copy of <p>.
 //	func (<p> <Type>) Clone() <Type> {
+//		deep.Separate(&<p>)
+//		return <p>
+//	}
+//
+// and for a struct with a union or a type of a person in it
+//
+//	func (<p> <Type>) Clone() <Type> {
 //		<p>.<Field> = <copy of p.Field>
 //		return <p>
 //	}
@@ -52,6 +59,9 @@ func cloneStruct(s shape) *jen.Statement {
 		}
 	}
 	body = append(body, jen.Return(jen.Id(s.receiver)))
+	if len(body) > 1 && s.plain() {
+		body = []jen.Code{inDeep("Separate").Call(jen.Op("&").Id(s.receiver)), jen.Return(jen.Id(s.receiver))}
+	}
 	method := func(name string, params ...jen.Code) *jen.Statement {
 		return jen.Func().Params(jen.Id(s.receiver).Id(s.goName)).Id(name).Params(params...).Id(s.goName)
 	}
@@ -176,6 +186,10 @@ func cloneUnion(t *catalog.Type) jen.Code {
 // equalStruct emits
 //
 //	// Equal reports whether <p> and other have the same content. …
+//	func (<p> <Type>) Equal(other <Type>) bool { return deep.Equal(&<p>, &other) }
+//
+// with == for a struct that Go can compare, and for one with a union or a type of a person in it
+//
 //	func (<p> <Type>) Equal(other <Type>) bool {
 //		return <p>.<Field> == other.<Field> &&
 //			<comparison of the next>
@@ -198,6 +212,8 @@ func equalStruct(s shape) *jen.Statement {
 			Func().Params(jen.Id(s.goName)).Id("Equal").Params(jen.Id(s.goName)).Bool().Custom(oneLineBody, jen.Return(result))
 	case s.all(isComparable):
 		result, remark = jen.Id(s.receiver).Op("==").Id("other"), ""
+	case s.plain():
+		result = inDeep("Equal").Call(jen.Op("&").Id(s.receiver), jen.Op("&").Id("other"))
 	default:
 		for i, f := range s.fields {
 			one := equalField(f.Type, jen.Id(s.receiver).Dot(f.GoName), jen.Id("other").Dot(f.GoName), s.recursive)
@@ -213,7 +229,10 @@ func equalStruct(s shape) *jen.Statement {
 		return jen.Func().Params(jen.Id(s.receiver).Id(s.goName)).Id(name).Params(params...).Bool()
 	}
 	equal := comment("Equal reports whether " + s.receiver + " and other have the same content." + remark + panics(s)).Add(method("Equal"))
-	if !s.recursive {
+	switch {
+	case s.all(isComparable), s.plain():
+		return equal.Custom(oneLineBody, jen.Return(result))
+	case !s.recursive:
 		return equal.Block(jen.Return(result))
 	}
 	return equal.Custom(oneLineBody, jen.Return(jen.Id(s.receiver).Dot("equal").Call(jen.Id("other"), newDescent()))).Line().Line().

@@ -68,7 +68,6 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]output.File, e
 		{"headers.gen.go", headers},
 		{"answers.gen.go", answers},
 		{"catalogue.gen.go", catalogue},
-		{"samples.gen.go", samples},
 	}
 	files, failures := make([]output.File, len(emitters)), make([]error, len(emitters))
 	var running sync.WaitGroup

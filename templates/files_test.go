@@ -76,7 +76,7 @@ func TestAFileNameCannotBreakOutOfTheHeader(t *testing.T) {
 // What the golden test compares with is a package, so that it can be compiled
 // and used by a program.
 func TestTheEmittedCodeCompilesAndWorks(t *testing.T) {
-	run(t, "go", "vet", "./testdata/features", "./testdata/program")
+	run(t, "go", "vet", "./testdata/features/...", "./testdata/program")
 	got := run(t, "go", "run", "./testdata/program")
 	want, err := os.ReadFile("testdata/program/want.txt")
 	if err != nil {

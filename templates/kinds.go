@@ -15,7 +15,42 @@ func isCustom(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Nam
 func isStruct(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsStruct() }
 
 // hasJSONMethods reports whether the Go type has the methods WriteJSON and ReadJSON itself.
-func hasJSONMethods(t *catalog.TypeRef) bool { return t.Kind == catalog.Named || t.Scalar != nil }
+func hasJSONMethods(t *catalog.TypeRef) bool {
+	return t.Kind == catalog.Named && !isPlanned(t) || t.Scalar != nil
+}
+
+// isPlanned reports whether t is a struct that the runtime writes and reads without methods for it.
+func isPlanned(t *catalog.TypeRef) bool { return isStruct(t) && typeShape(t.Named).planned() }
+
+// planned reports whether the runtime finds out by itself how the struct is written and read: its fields are present
+// under their names, and of the types of the catalogue language.
+func (s shape) planned() bool {
+	return s.all(hasCodec) && !s.hasOlder() && !s.any(hasGoType)
+}
+
+// plain reports whether the runtime can copy and compare the struct itself.
+func (s shape) plain() bool { return !s.recursive && s.all(isPlain) }
+
+// hasGoType reports whether values of t, but for those of declared types inside of it, are of a type of go_types.
+func hasGoType(t *catalog.TypeRef) bool {
+	return t.Go != nil || t.Elem != nil && hasGoType(t.Elem)
+}
+
+// isPlain reports whether values of t consist of nothing but what the runtime can copy and compare itself: no unions, no types
+// of a person, and no types that can contain themselves.
+func isPlain(t *catalog.TypeRef) bool {
+	switch {
+	case hasGoType(t) || t.Traits().Reflected:
+		return false
+	case t.Elem != nil:
+		return isPlain(t.Elem)
+	case t.Kind != catalog.Named:
+		return true
+	case t.Named.IsScalar():
+		return !hasGoType(t.Named.Scalar)
+	}
+	return !t.Named.Recursive && typeShape(t.Named).all(isPlain)
+}
 
 // structRef is the type of a field that has a declared type.
 func structRef(t *catalog.Type) *catalog.TypeRef {

@@ -83,7 +83,7 @@ func patternPayload(c *catalog.Catalogue, s *catalog.PatternSubscription) string
 	texts := s.Texts()
 	payload, longest := "AnyEvent", 0
 	for _, ns := range c.Namespaces {
-		fits := !ns.Spread && len(ns.Name) > longest
+		fits := !ns.Spread && ns.Shared() && len(ns.Name) > longest
 		for _, text := range texts {
 			fits = fits && strings.HasPrefix(text, ns.Name+".")
 		}

@@ -39,8 +39,8 @@ func payloads(c *catalog.Catalogue) []jen.Code {
 		constructs = append(constructs, markers("isAnyEvent", c.Events))
 	}
 	for _, ns := range c.Namespaces {
-		if ns.Spread {
-			continue // no package could have its interface
+		if ns.Spread || !ns.Shared() {
+			continue // no package could have its interface, or nobody needs it
 		}
 		constructs = append(constructs, namespaceInterface(c, ns), markers(markerName(ns), ns.Events))
 	}

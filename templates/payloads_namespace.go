@@ -71,7 +71,7 @@ func markerName(ns *catalog.Namespace) string { return "is" + interfaceName(ns) 
 func enclosing(c *catalog.Catalogue, ns *catalog.Namespace) string {
 	dot := strings.LastIndexByte(ns.Name, '.')
 	for _, outer := range c.Namespaces {
-		if dot >= 0 && outer.Name == ns.Name[:dot] && !outer.Spread {
+		if dot >= 0 && outer.Name == ns.Name[:dot] && !outer.Spread && outer.Shared() {
 			return interfaceName(outer)
 		}
 	}

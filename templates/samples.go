@@ -7,38 +7,56 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// samples lists the constructs of samples.gen.go.
-func samples(c *catalog.Catalogue) []jen.Code {
+// samples lists the functions that return a payload of each event. They are in the test kit: what a program is built
+// of does not need them.
+func samples(c *catalog.Catalogue, importPath string) []jen.Code {
 	var constructs []jen.Code
-	for _, e := range c.Events {
-		constructs = append(constructs, sample(e))
+	for _, e := range everyEvent(c) {
+		constructs = append(constructs, sample(e, packageOf(e, importPath)))
 	}
 	return constructs
+}
+
+// packageOf returns the import path of the package that has an event. That of the root is importPath.
+func packageOf(e *catalog.Event, importPath string) string {
+	if e.Package != nil {
+		return e.Package.ImportPath()
+	}
+	return importPath
 }
 
 // sample emits
 //
 //	// Sample<Event> returns a new copy of the first example of <event.name>.
-//	func Sample<Event>() <Event> {
-//		return wire.MustParse[<Event>](`<json>`)
+//	func Sample<Event>() <events>.<Event> {
+//		return wire.MustParse[<events>.<Event>](`<json>`)
 //	}
-func sample(e *catalog.Event) *jen.Statement {
+func sample(e *catalog.Event, importPath string) *jen.Statement {
 	which := "a new, valid payload of " + e.Name.V + " with made-up values"
 	if len(e.Examples) > 0 {
 		which = "a new copy of the first example of " + e.Name.V
 	}
 	return comment(sampleName(e)+" returns "+which+".", deprecated(e.Deprecated)).
-		Func().Id(sampleName(e)).Params().Id(e.GoName).
-		Block(jen.Return(inWire("MustParse").Types(jen.Id(e.GoName)).Call(rawJSON(e.Sample()))))
+		Func().Id(sampleName(e)).Params().Qual(importPath, e.GoName).
+		Block(jen.Return(inWire("MustParse").Types(jen.Qual(importPath, e.GoName)).Call(rawJSON(e.Sample()))))
 }
 
-func sampleName(e *catalog.Event) string { return "Sample" + e.GoName }
+// sampleName returns the name of an event's function. Packages below the root can have events of the same Go names.
+func sampleName(e *catalog.Event) string {
+	name := "Sample" + e.GoName
+	if e.Package != nil {
+		first, size := utf8.DecodeRuneInString(e.Package.Name.V)
+		name += "Of" + string(unicode.ToUpper(first)) + e.Package.Name.V[size:]
+	}
+	return name
+}
 
 // rawJSON emits JSON as a raw string, with a line for each field.
 func rawJSON(text json.RawMessage) *jen.Statement {

@@ -18,19 +18,19 @@ events:
 // SampleA returns a new copy of the first example of a.
 //
 // Deprecated: use b
-func SampleA() A {
-	return wire.MustParse[A](~{
+func SampleA() shop.A {
+	return wire.MustParse[shop.A](~{
 		"note": "a\u0060\u202e😀",
 		"tags": []
 	}~)
 }
-`, "~", "`"), sample(c.Events[0]))
+`, "~", "`"), sample(c.Events[0], "example.com/shop"))
 	emits(t, strings.ReplaceAll(`
 // SampleB returns a new, valid payload of b with made-up values.
-func SampleB() B {
-	return wire.MustParse[B](~{
+func SampleB() shop.B {
+	return wire.MustParse[shop.B](~{
 		"note": "note"
 	}~)
 }
-`, "~", "`"), sample(c.Events[1]))
+`, "~", "`"), sample(c.Events[1], "example.com/shop"))
 }

@@ -17,7 +17,9 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 		constructs = append(constructs, subscribeEvent(e), subscribeTx(e), subscribeBatch(e), subscribeDead(e))
 	}
 	for _, ns := range c.Namespaces {
-		constructs = append(constructs, subscribeNamespace(ns))
+		if ns.Shared() {
+			constructs = append(constructs, subscribeNamespace(ns))
+		}
 	}
 	if c.Part != nil {
 		return constructs

@@ -1,6 +1,12 @@
 package templates
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dave/jennifer/jen"
+)
 
 func TestSubscribeFunctionsGoFromOneEventToAll(t *testing.T) {
 	c := parsed(t, `
@@ -34,6 +40,23 @@ func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Ha
 	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
 }
 
+// SubscribeAll calls handler for every event of this catalogue, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
+func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
+}
+`, subscribe(c)...)
+}
+
+func TestANamespaceOfSeveralEventsHasAFunction(t *testing.T) {
+	c := parsed(t, "events: { ml.run.started: {}, ml.run.ended: {}, ui.opened: {} }\n")
+	var code []jen.Code
+	for _, one := range subscribe(c) {
+		if text := fmt.Sprintf("%#v", one); strings.Contains(text, "SubscribeNamespace(") && !strings.Contains(text, "SubscribeAll(") {
+			code = append(code, one)
+		}
+	}
+	emits(t, `
 // SubscribeML calls handler for every event of ml.*, each with the settings of
 // its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -46,12 +69,7 @@ func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRun
 	return runtime.SubscribeNamespace(bus, "ml.run.*", name, handler, opts...)
 }
 
-// SubscribeAll calls handler for every event of this catalogue, each with the
-// settings of its own type. See [runtime.SubscribeNamespace].
-func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
-}
-`, subscribe(c)...)
+`, code...)
 }
 
 func TestDeclaredSubscriptionsAreConstantsAboveTheFunctionThatTakesThem(t *testing.T) {

@@ -32,11 +32,11 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (output.Fil
 	for _, p := range c.Imports {
 		file.ImportAlias(p.ImportPath(), goodAlias(p.Name.V))
 	}
-	content, err := render(file, header, []jen.Code{
-		kitNew(importPath), kitRun(importPath), kitSamples(c, importPath),
+	content, err := render(file, header, append([]jen.Code{
+		kitNew(importPath), kitRun(importPath), kitSamples(c),
 		kitRecorder(importPath, "Published", "Event", "the events with payloads of type T that are stored so far, in the order of the log"),
 		kitRecorder(importPath, "DeadLetters", "DeadLetter", "the dead letters of events with payloads of type T, the oldest dead letter first"),
-	})
+	}, samples(c, importPath)...))
 	if slices.ContainsFunc(everyEvent(c), func(e *catalog.Event) bool { return e.Deprecated.Written() }) {
 		content = allowDeprecated(content)
 	}
@@ -91,17 +91,13 @@ func kitOptions() *jen.Statement { return jen.Id("opts").Op("...").Add(inRuntime
 //	// Samples returns a valid payload of every event, in the order of the catalogue.
 //	func Samples() []runtime.Payload {
 //		return []runtime.Payload{
-//			<events>.Sample<Event>(),
+//			Sample<Event>(),
 //		}
 //	}
-func kitSamples(c *catalog.Catalogue, importPath string) *jen.Statement {
+func kitSamples(c *catalog.Catalogue) *jen.Statement {
 	var samples []jen.Code
 	for _, e := range everyEvent(c) {
-		of := importPath
-		if e.Package != nil {
-			of = e.Package.ImportPath()
-		}
-		samples = append(samples, jen.Qual(of, sampleName(e)).Call())
+		samples = append(samples, jen.Id(sampleName(e)).Call())
 	}
 	return comment("Samples returns a valid payload of every event, in the order of the catalogue. [runtimetest.Kit.Publish] takes them.").
 		Func().Id("Samples").Params().Index().Add(inRuntime("Payload")).

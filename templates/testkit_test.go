@@ -25,6 +25,7 @@ import (
 	"example.com/shop/events"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -46,8 +47,8 @@ func Run(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit), opts ...runti
 // catalogue. [runtimetest.Kit.Publish] takes them.
 func Samples() []runtime.Payload {
 	return []runtime.Payload{
-		events.SampleOrderPlaced(),
-		events.SampleOrderPaid(),
+		SampleOrderPlaced(),
+		SampleOrderPaid(),
 	}
 }
 
@@ -61,6 +62,18 @@ func Published[T events.AnyEvent](kit *runtimetest.Kit) []runtime.Event[T] {
 // oldest dead letter first; see [runtimetest.DeadLetters].
 func DeadLetters[T events.AnyEvent](kit *runtimetest.Kit) []runtime.DeadLetter[T] {
 	return runtimetest.DeadLetters[T](kit)
+}
+
+// SampleOrderPlaced returns a new, valid payload of order.placed with made-up
+// values.
+func SampleOrderPlaced() events.OrderPlaced {
+	return wire.MustParse[events.OrderPlaced](` + "`{}`" + `)
+}
+
+// SampleOrderPaid returns a new, valid payload of order.paid with made-up
+// values.
+func SampleOrderPaid() events.OrderPaid {
+	return wire.MustParse[events.OrderPaid](` + "`{}`" + `)
 }
 `
 	if kit.Name != "eventstest/testkit.gen.go" || string(kit.Content) != want {

@@ -4,32 +4,6 @@ package events
 
 import "github.com/busgen/busgen/runtime/gen/wire"
 
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p OrderPlaced) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.UUIDField("order_id", p.OrderID)
-	w.StringField("customer", p.Customer)
-	w.StringField("currency", string(p.Currency))
-	w.Int64Field("total", p.Total)
-	wire.WriteItemsField(w, "lines", p.Lines, Line.WriteJSON)
-	w.TimeField("placed_at", p.PlacedAt)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.UUIDField("order_id", &p.OrderID)
-	r.StringField("customer", &p.Customer)
-	if r.Key("currency") {
-		p.Currency.ReadJSON(r)
-	}
-	r.Int64Field("total", &p.Total)
-	wire.ReadItemsField(r, "lines", &p.Lines, (*Line).ReadJSON)
-	r.TimeField("placed_at", &p.PlacedAt)
-	r.EndObject()
-}
-
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
 func (v Currency) WriteJSON(w *wire.Writer) {
 	w.String(string(v))
@@ -38,20 +12,4 @@ func (v Currency) WriteJSON(w *wire.Writer) {
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Currency) ReadJSON(r *wire.Reader) {
 	*v = wire.ReadEnum(r, CurrencyEUR, CurrencyUSD, CurrencyJPY)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Line) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("sku", v.SKU)
-	w.IntField("quantity", v.Quantity)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Line) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.StringField("sku", &v.SKU)
-	r.IntField("quantity", &v.Quantity)
-	r.EndObject()
 }

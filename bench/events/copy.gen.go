@@ -2,29 +2,20 @@
 
 package events
 
-import "slices"
+import "github.com/busgen/busgen/runtime/gen/deep"
 
 // Clone returns a deep copy of p.
 func (p OrderPlaced) Clone() OrderPlaced {
-	p.Lines = slices.Clone(p.Lines)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p OrderPlaced) Equal(other OrderPlaced) bool {
-	return p.OrderID == other.OrderID &&
-		p.Customer == other.Customer &&
-		p.Currency == other.Currency &&
-		p.Total == other.Total &&
-		slices.Equal(p.Lines, other.Lines) &&
-		p.PlacedAt.Equal(other.PlacedAt)
-}
+func (p OrderPlaced) Equal(other OrderPlaced) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of v.
 func (v Line) Clone() Line { return v }
 
 // Equal reports whether v and other have the same content.
-func (v Line) Equal(other Line) bool {
-	return v == other
-}
+func (v Line) Equal(other Line) bool { return v == other }

@@ -103,11 +103,3 @@ type AnyEvent interface {
 }
 
 func (OrderPlaced) isAnyEvent() {}
-
-// OrderEvent is the payload of an event of order.*: OrderPlaced.
-type OrderEvent interface {
-	AnyEvent
-	isOrderEvent()
-}
-
-func (OrderPlaced) isOrderEvent() {}

@@ -28,12 +28,6 @@ func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrder calls handler for every event of order.*, each with the
-// settings of its own type. See [runtime.SubscribeNamespace].
-func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
-}
-
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

@@ -124,9 +124,7 @@ func (m *drillModule) takeAs(t *testing.T, d *drill, name, upcasts string) {
 	must(t, err)
 	files, code := map[string][]byte{}, ""
 	for _, path := range paths {
-		if file := filepath.Base(path); file != "samples.gen.go" { // which nothing else needs
-			files[file] = readIn(t, ".", path)
-		}
+		files[filepath.Base(path)] = readIn(t, ".", path)
 	}
 	if upcasts != "" {
 		files["upcasts.go"] = []byte(upcasts)

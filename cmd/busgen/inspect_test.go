@@ -127,7 +127,7 @@ func storeSchema(t *testing.T) {
 	if findings != nil {
 		t.Fatal(findings)
 	}
-	var types []runtime.AnyEventType
+	var types []runtime.Definition
 	for _, e := range c.Events {
 		if e.Name.V == "payment.requested" {
 			types = append(types, runtime.Define(runtime.Spec[clitest.PaymentRequested]{Name: e.Name.V, Settings: clitest.ShopSettings(), Schema: schema.Of(e)}))

@@ -2,80 +2,51 @@
 
 package events
 
-import (
-	"bytes"
-	"maps"
-	"slices"
-
-	"github.com/busgen/busgen/runtime/gen/deep"
-)
+import "github.com/busgen/busgen/runtime/gen/deep"
 
 // Clone returns a deep copy of p.
 func (p OrderPlaced) Clone() OrderPlaced {
-	p.Customer = p.Customer.Clone()
-	p.Lines = deep.List(p.Lines, OrderLine.Clone)
-	p.Gift = deep.PointerFunc(p.Gift, Gift.Clone)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p OrderPlaced) Equal(other OrderPlaced) bool {
-	return p.OrderID == other.OrderID &&
-		p.Number == other.Number &&
-		p.Customer.Equal(other.Customer) &&
-		p.ShipTo == other.ShipTo &&
-		slices.EqualFunc(p.Lines, other.Lines, OrderLine.Equal) &&
-		p.Total == other.Total &&
-		p.Method == other.Method &&
-		deep.EqualPointersFunc(p.Gift, other.Gift, Gift.Equal)
-}
+func (p OrderPlaced) Equal(other OrderPlaced) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p OrderShipped) Clone() OrderShipped { return p }
 
 // Equal reports whether p and other have the same content.
-func (p OrderShipped) Equal(other OrderShipped) bool {
-	return p == other
-}
+func (p OrderShipped) Equal(other OrderShipped) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p ParcelPickup) Clone() ParcelPickup { return p }
 
 // Equal reports whether p and other have the same content.
-func (p ParcelPickup) Equal(other ParcelPickup) bool {
-	return p == other
-}
+func (p ParcelPickup) Equal(other ParcelPickup) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p OrderCancelled) Clone() OrderCancelled {
-	p.Comment = deep.Pointer(p.Comment)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p OrderCancelled) Equal(other OrderCancelled) bool {
-	return p.OrderID == other.OrderID &&
-		p.Reason == other.Reason &&
-		deep.EqualPointers(p.Comment, other.Comment)
-}
+func (p OrderCancelled) Equal(other OrderCancelled) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p PaymentCaptured) Clone() PaymentCaptured { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PaymentCaptured) Equal(other PaymentCaptured) bool {
-	return p == other
-}
+func (p PaymentCaptured) Equal(other PaymentCaptured) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PaymentDeclined) Clone() PaymentDeclined { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PaymentDeclined) Equal(other PaymentDeclined) bool {
-	return p == other
-}
+func (p PaymentDeclined) Equal(other PaymentDeclined) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PaymentRefunded) Clone() PaymentRefunded {
@@ -94,161 +65,109 @@ func (p PaymentRefunded) Equal(other PaymentRefunded) bool {
 
 // Clone returns a deep copy of p.
 func (p UserRegistered) Clone() UserRegistered {
-	p.Language = deep.Pointer(p.Language)
-	p.Preferences = maps.Clone(p.Preferences)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p UserRegistered) Equal(other UserRegistered) bool {
-	return p.UserID == other.UserID &&
-		p.Email == other.Email &&
-		p.Newsletter == other.Newsletter &&
-		deep.EqualPointers(p.Language, other.Language) &&
-		maps.Equal(p.Preferences, other.Preferences)
-}
+func (p UserRegistered) Equal(other UserRegistered) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p UserEmailChanged) Clone() UserEmailChanged { return p }
 
 // Equal reports whether p and other have the same content.
-func (p UserEmailChanged) Equal(other UserEmailChanged) bool {
-	return p == other
-}
+func (p UserEmailChanged) Equal(other UserEmailChanged) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p UserDeletionRequested) Clone() UserDeletionRequested { return p }
 
 // Equal reports whether p and other have the same content.
-func (p UserDeletionRequested) Equal(other UserDeletionRequested) bool {
-	return p == other
-}
+func (p UserDeletionRequested) Equal(other UserDeletionRequested) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p MLRunStarted) Clone() MLRunStarted {
-	p.Devices = slices.Clone(p.Devices)
-	p.Budget = deep.Pointer(p.Budget)
-	p.Parameters = slices.Clone(p.Parameters)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p MLRunStarted) Equal(other MLRunStarted) bool {
-	return p.RunID == other.RunID &&
-		p.Model == other.Model &&
-		slices.Equal(p.Devices, other.Devices) &&
-		deep.EqualPointers(p.Budget, other.Budget) &&
-		bytes.Equal(p.Parameters, other.Parameters)
-}
+func (p MLRunStarted) Equal(other MLRunStarted) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p MLRunFinished) Clone() MLRunFinished {
-	p.Metrics = maps.Clone(p.Metrics)
-	p.Checksum = slices.Clone(p.Checksum)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p MLRunFinished) Equal(other MLRunFinished) bool {
-	return p.RunID == other.RunID &&
-		p.Took == other.Took &&
-		maps.Equal(p.Metrics, other.Metrics) &&
-		bytes.Equal(p.Checksum, other.Checksum)
-}
+func (p MLRunFinished) Equal(other MLRunFinished) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p MLRunFailed) Clone() MLRunFailed { return p }
 
 // Equal reports whether p and other have the same content.
-func (p MLRunFailed) Equal(other MLRunFailed) bool {
-	return p == other
-}
+func (p MLRunFailed) Equal(other MLRunFailed) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p MLTrialStarted) Clone() MLTrialStarted {
-	p.Parameters = maps.Clone(p.Parameters)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p MLTrialStarted) Equal(other MLTrialStarted) bool {
-	return p.RunID == other.RunID &&
-		p.Trial == other.Trial &&
-		maps.Equal(p.Parameters, other.Parameters)
-}
+func (p MLTrialStarted) Equal(other MLTrialStarted) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p MLTrialFinished) Clone() MLTrialFinished {
-	p.Losses = deep.List(p.Losses, func(item []float64) []float64 { return slices.Clone(item) })
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p MLTrialFinished) Equal(other MLTrialFinished) bool {
-	return p.RunID == other.RunID &&
-		p.Trial == other.Trial &&
-		p.State == other.State &&
-		slices.EqualFunc(p.Losses, other.Losses, func(a, b []float64) bool { return slices.Equal(a, b) })
-}
+func (p MLTrialFinished) Equal(other MLTrialFinished) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p UICommandCartChanged) Clone() UICommandCartChanged { return p }
 
 // Equal reports whether p and other have the same content.
-func (p UICommandCartChanged) Equal(other UICommandCartChanged) bool {
-	return p == other
-}
+func (p UICommandCartChanged) Equal(other UICommandCartChanged) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p UICommandCheckoutSubmitted) Clone() UICommandCheckoutSubmitted { return p }
 
 // Equal reports whether p and other have the same content.
-func (p UICommandCheckoutSubmitted) Equal(other UICommandCheckoutSubmitted) bool {
-	return p == other
-}
+func (p UICommandCheckoutSubmitted) Equal(other UICommandCheckoutSubmitted) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p ReportRequested) Clone() ReportRequested { return p }
 
 // Equal reports whether p and other have the same content.
-func (p ReportRequested) Equal(other ReportRequested) bool {
-	return p == other
-}
+func (p ReportRequested) Equal(other ReportRequested) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p ReportWritten) Clone() ReportWritten {
-	p.Sums = maps.Clone(p.Sums)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p ReportWritten) Equal(other ReportWritten) bool {
-	return p.Since.Equal(other.Since) &&
-		p.Until.Equal(other.Until) &&
-		p.Payments == other.Payments &&
-		maps.Equal(p.Sums, other.Sums)
-}
+func (p ReportWritten) Equal(other ReportWritten) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p SystemBackupFinished) Clone() SystemBackupFinished {
-	p.Tables = maps.Clone(p.Tables)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p SystemBackupFinished) Equal(other SystemBackupFinished) bool {
-	return p.FinishedAt.Equal(other.FinishedAt) &&
-		p.Size == other.Size &&
-		maps.Equal(p.Tables, other.Tables) &&
-		p.Stored == other.Stored
-}
+func (p SystemBackupFinished) Equal(other SystemBackupFinished) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p SystemDiskFilled) Clone() SystemDiskFilled {
@@ -270,59 +189,43 @@ func (p SystemDiskFilled) Equal(other SystemDiskFilled) bool {
 func (v Money) Clone() Money { return v }
 
 // Equal reports whether v and other have the same content.
-func (v Money) Equal(other Money) bool {
-	return v == other
-}
+func (v Money) Equal(other Money) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v Address) Clone() Address { return v }
 
 // Equal reports whether v and other have the same content.
-func (v Address) Equal(other Address) bool {
-	return v == other
-}
+func (v Address) Equal(other Address) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v Customer) Clone() Customer {
-	v.UserID = deep.Pointer(v.UserID)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Customer) Equal(other Customer) bool {
-	return deep.EqualPointers(v.UserID, other.UserID) &&
-		v.Name == other.Name &&
-		v.Email == other.Email
-}
+func (v Customer) Equal(other Customer) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v OrderLine) Clone() OrderLine {
-	v.Options = maps.Clone(v.Options)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v OrderLine) Equal(other OrderLine) bool {
-	return v.Article == other.Article &&
-		v.Quantity == other.Quantity &&
-		v.UnitPrice == other.UnitPrice &&
-		maps.Equal(v.Options, other.Options)
-}
+func (v OrderLine) Equal(other OrderLine) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Gift) Clone() Gift {
-	v.Message = deep.Pointer(v.Message)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Gift) Equal(other Gift) bool {
-	return v.Paper == other.Paper &&
-		deep.EqualPointers(v.Message, other.Message)
-}
+func (v Gift) Equal(other Gift) bool { return deep.Equal(&v, &other) }
 
 func cloneRefund(v Refund) Refund {
 	switch v := v.(type) {
@@ -348,48 +251,36 @@ func equalRefund(a, b Refund) bool {
 func (v Pickup) Clone() Pickup { return v }
 
 // Equal reports whether v and other have the same content.
-func (v Pickup) Equal(other Pickup) bool {
-	return v == other
-}
+func (v Pickup) Equal(other Pickup) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v RefundCard) Clone() RefundCard { return v }
 
 // Equal reports whether v and other have the same content.
-func (v RefundCard) Equal(other RefundCard) bool {
-	return v == other
-}
+func (v RefundCard) Equal(other RefundCard) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v RefundVoucher) Clone() RefundVoucher {
-	v.ExpiresOn = deep.Pointer(v.ExpiresOn)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v RefundVoucher) Equal(other RefundVoucher) bool {
-	return v.Code == other.Code &&
-		deep.EqualPointers(v.ExpiresOn, other.ExpiresOn)
-}
+func (v RefundVoucher) Equal(other RefundVoucher) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v OrderCancelledV1) Clone() OrderCancelledV1 {
-	v.Reason = deep.Pointer(v.Reason)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v OrderCancelledV1) Equal(other OrderCancelledV1) bool {
-	return v.OrderID == other.OrderID &&
-		deep.EqualPointers(v.Reason, other.Reason)
-}
+func (v OrderCancelledV1) Equal(other OrderCancelledV1) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v SystemBackupFinishedStored) Clone() SystemBackupFinishedStored { return v }
 
 // Equal reports whether v and other have the same content.
-func (v SystemBackupFinishedStored) Equal(other SystemBackupFinishedStored) bool {
-	return v == other
-}
+func (v SystemBackupFinishedStored) Equal(other SystemBackupFinishedStored) bool { return v == other }

@@ -1199,14 +1199,6 @@ func (OrderPlaced) isOrderEvent()    {}
 func (OrderShipped) isOrderEvent()   {}
 func (OrderCancelled) isOrderEvent() {}
 
-// ParcelEvent is the payload of an event of parcel.*: ParcelPickup.
-type ParcelEvent interface {
-	AnyEvent
-	isParcelEvent()
-}
-
-func (ParcelPickup) isParcelEvent() {}
-
 // PaymentEvent is the payload of an event of payment.*: PaymentCaptured,
 // PaymentDeclined or PaymentRefunded.
 type PaymentEvent interface {

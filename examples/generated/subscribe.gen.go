@@ -603,12 +603,6 @@ func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[Order
 	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
 }
 
-// SubscribeParcel calls handler for every event of parcel.*, each with the
-// settings of its own type. See [runtime.SubscribeNamespace].
-func SubscribeParcel(bus *runtime.Bus, name string, handler runtime.Handler[ParcelEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "parcel.*", name, handler, opts...)
-}
-
 // SubscribePayment calls handler for every event of payment.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePayment(bus *runtime.Bus, name string, handler runtime.Handler[PaymentEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

@@ -25,7 +25,7 @@ func inShop(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit)) {
 
 // order returns an order without trouble. What the bank says depends on its number.
 func order(number int64) events.OrderPlaced {
-	order := events.SampleOrderPlaced()
+	order := eventstest.SampleOrderPlaced()
 	order.OrderID, order.Number, order.Gift = uuid.New(), number, nil
 	return order
 }
@@ -174,7 +174,7 @@ func TestTheCarrierThatAnswersFirstGetsTheParcel(t *testing.T) {
 func TestACarrierCanBeAsked(t *testing.T) {
 	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
 		kit.Start()
-		pickup, err := events.RequestParcelPickup(t.Context(), kit.Bus, events.SampleParcelPickup())
+		pickup, err := events.RequestParcelPickup(t.Context(), kit.Bus, eventstest.SampleParcelPickup())
 		if err != nil || pickup.Carrier != events.CarrierDHL {
 			t.Errorf("the answer is %+v with error %v", pickup, err)
 		}

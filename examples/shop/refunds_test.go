@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
@@ -18,7 +17,7 @@ func TestCreditNotesOfAnOrderAreWrittenOnceAndSentInTheirOrder(t *testing.T) {
 		if err := s.subscribe(); err != nil {
 			t.Fatal(err)
 		}
-		refund, other := events.SamplePaymentRefunded(), events.SamplePaymentRefunded()
+		refund, other := eventstest.SamplePaymentRefunded(), eventstest.SamplePaymentRefunded()
 		refund.OrderID, other.OrderID = uuid.New(), uuid.New()
 		for _, reference := range []string{"1", "2", "3"} {
 			refund.Reference = reference

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -27,19 +28,25 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 	module := newModule(t)
 	var packages, checks []string
 	for name, c := range validCatalogues(t) {
+		c.TestKit = true // which has the samples
 		addPackage(t, module, name, c)
+		kit := name + "/" + strings.Map(asciiOnly, c.Package.V) + "test"
+		if len(c.Events) > 0 {
+			packages = append(packages, kit)
+		}
 		imported := map[string]bool{}
 		for _, e := range c.Events {
-			path := name
+			path, sample := name, "Sample"+e.GoName
 			if e.Home != nil {
 				path += "/" + e.Home.Name.V
+				sample += "Of" + strings.ToUpper(e.Home.Name.V[:1]) + e.Home.Name.V[1:]
 			}
-			if !imported[path] {
+			checks = append(checks, fmt.Sprintf("check(%q, %s.%s)", name+" "+e.Name.V, alias(kit), sample))
+			more := wireChecks(alias(path), e)
+			if checks = append(checks, more...); len(more) > 0 && !imported[path] {
 				imported[path] = true
 				packages = append(packages, path)
 			}
-			checks = append(checks, fmt.Sprintf("check(%q, %s.Sample%s)", name+" "+e.Name.V, alias(path), e.GoName))
-			checks = append(checks, wireChecks(alias(path), e)...)
 		}
 	}
 	module.add("main.go", samplesProgram(packages, checks))
@@ -89,6 +96,14 @@ func hasCustom(fields []*catalog.Field, seen map[*catalog.Type]bool) bool {
 		}
 	}
 	return false
+}
+
+// asciiOnly drops what a folder of a test kit does not have in its name.
+func asciiOnly(r rune) rune {
+	if r >= utf8.RuneSelf {
+		return -1
+	}
+	return r
 }
 
 func alias(path string) string { return strings.ReplaceAll(path, "/", "_") }

@@ -310,6 +310,7 @@ import (
 	"fmt"
 
 	"example.com/cases/hostile"
+	"example.com/cases/hostile/hostiletest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -341,7 +342,7 @@ func valid(payload runtime.Payload, want bool) {
 }
 
 func main() {
-	sample := hostile.SampleTextSent()
+	sample := hostiletest.SampleTextSent()
 	var old hostile.TextSent
 	if err := json.Unmarshal([]byte("{}"), &old); err != nil {
 		fmt.Println(err)

@@ -40,6 +40,7 @@ import (
 	"sync"
 
 	events "example.com/cases/shop"
+	shoptest "example.com/cases/shop/eventstest"
 	"example.com/cases/shop/payments"
 
 	"github.com/busgen/busgen/runtime"
@@ -85,7 +86,7 @@ func main() {
 	must(err)
 	must(bus.Start(ctx))
 
-	received := payments.SamplePaymentReceived()
+	received := shoptest.SamplePaymentReceivedOfPayments()
 	received.Paid.Amount = 7
 	_, err = payments.PublishPaymentReceived(ctx, bus, received)
 	must(err)

@@ -144,7 +144,7 @@ func TestAWrongTestDoesNotCompile(t *testing.T) {
 			says: []string{"Event[events.UserCreated]", "Event[events.OrderCancelled]", "requireCancelled"},
 		},
 		"something is published that is no payload": {
-			from: `kit.Publish(events.SampleOrderPlaced())`, to: `kit.Publish("order.placed")`,
+			from: `kit.Publish(eventstest.SampleOrderPlaced())`, to: `kit.Publish("order.placed")`,
 			says: []string{"string", "Payload", "missing method Validate"},
 		},
 	}

@@ -5,7 +5,7 @@
 //	func TestAnOrderIsPaidAndShipped(t *testing.T) {
 //		eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
 //			kit.Setup(shop.Subscribe)
-//			kit.Publish(events.SampleOrderPlaced())
+//			kit.Publish(eventstest.SampleOrderPlaced())
 //			kit.Drain()
 //			if shipped := eventstest.Published[events.OrderShipped](kit); len(shipped) != 1 {
 //				t.Errorf("shipped: %v", shipped)

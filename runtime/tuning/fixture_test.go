@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -104,7 +105,7 @@ func (f *fixture) failing() (times func() []time.Duration) {
 	})
 	f.must(err)
 	f.must(f.bus.Start(f.Context()))
-	_, err = events.PublishUserRegistered(f.Context(), f.bus, events.SampleUserRegistered())
+	_, err = events.PublishUserRegistered(f.Context(), f.bus, eventstest.SampleUserRegistered())
 	f.must(err)
 	return func() []time.Duration {
 		mu.Lock()

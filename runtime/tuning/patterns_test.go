@@ -20,7 +20,11 @@ import (
 func withPattern(t *testing.T) (*runtime.Bus, string) {
 	t.Helper()
 	const name = "run-watcher"
-	catalogue := runtime.NewCatalogue(events.Catalogue.Types()...).WithLimits(events.Catalogue.Limits()...).
+	var types []runtime.Definition
+	for _, t := range events.Catalogue.Types() {
+		types = append(types, t)
+	}
+	catalogue := runtime.NewCatalogue(types...).WithLimits(events.Catalogue.Limits()...).
 		WithSubscriptions(runtime.PatternSubscription{Name: name, Patterns: []string{"ml.run.*"}, Own: runtime.Override{
 			Retry:   []retry.Option{retry.MaxAttempts(7)},
 			Timeout: new(time.Minute),

@@ -10,6 +10,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -31,27 +32,27 @@ func Run(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit), opts ...runti
 // catalogue. [runtimetest.Kit.Publish] takes them.
 func Samples() []runtime.Payload {
 	return []runtime.Payload{
-		events.SampleOrderPlaced(),
-		events.SampleOrderShipped(),
-		events.SampleParcelPickup(),
-		events.SampleOrderCancelled(),
-		events.SamplePaymentCaptured(),
-		events.SamplePaymentDeclined(),
-		events.SamplePaymentRefunded(),
-		events.SampleUserRegistered(),
-		events.SampleUserEmailChanged(),
-		events.SampleUserDeletionRequested(),
-		events.SampleMLRunStarted(),
-		events.SampleMLRunFinished(),
-		events.SampleMLRunFailed(),
-		events.SampleMLTrialStarted(),
-		events.SampleMLTrialFinished(),
-		events.SampleUICommandCartChanged(),
-		events.SampleUICommandCheckoutSubmitted(),
-		events.SampleReportRequested(),
-		events.SampleReportWritten(),
-		events.SampleSystemBackupFinished(),
-		events.SampleSystemDiskFilled(),
+		SampleOrderPlaced(),
+		SampleOrderShipped(),
+		SampleParcelPickup(),
+		SampleOrderCancelled(),
+		SamplePaymentCaptured(),
+		SamplePaymentDeclined(),
+		SamplePaymentRefunded(),
+		SampleUserRegistered(),
+		SampleUserEmailChanged(),
+		SampleUserDeletionRequested(),
+		SampleMLRunStarted(),
+		SampleMLRunFinished(),
+		SampleMLRunFailed(),
+		SampleMLTrialStarted(),
+		SampleMLTrialFinished(),
+		SampleUICommandCartChanged(),
+		SampleUICommandCheckoutSubmitted(),
+		SampleReportRequested(),
+		SampleReportWritten(),
+		SampleSystemBackupFinished(),
+		SampleSystemDiskFilled(),
 	}
 }
 
@@ -65,4 +66,280 @@ func Published[T events.AnyEvent](kit *runtimetest.Kit) []runtime.Event[T] {
 // oldest dead letter first; see [runtimetest.DeadLetters].
 func DeadLetters[T events.AnyEvent](kit *runtimetest.Kit) []runtime.DeadLetter[T] {
 	return runtimetest.DeadLetters[T](kit)
+}
+
+// SampleOrderPlaced returns a new copy of the first example of order.placed.
+func SampleOrderPlaced() events.OrderPlaced {
+	return wire.MustParse[events.OrderPlaced](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001",
+		"number": 1000,
+		"customer": {
+			"name": "Ada Lovelace",
+			"email": "ada@example.org"
+		},
+		"ship_to": {
+			"street": "St James's Square 12",
+			"postcode": "SW1Y 4JH",
+			"city": "London",
+			"country": "GB"
+		},
+		"lines": [
+			{
+				"article": "A-1815",
+				"quantity": 2,
+				"unit_price": {
+					"amount": 1250,
+					"currency": "EUR"
+				},
+				"options": {
+					"color": "blue"
+				}
+			}
+		],
+		"total": {
+			"amount": 2995,
+			"currency": "EUR"
+		},
+		"method": "card",
+		"gift": {
+			"paper": "stars"
+		}
+	}`)
+}
+
+// SampleOrderShipped returns a new, valid payload of order.shipped with made-up
+// values.
+func SampleOrderShipped() events.OrderShipped {
+	return wire.MustParse[events.OrderShipped](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001",
+		"carrier": "DHL",
+		"tracking_code": "tracking_code",
+		"expected_on": "2024-02-29"
+	}`)
+}
+
+// SampleParcelPickup returns a new, valid payload of parcel.pickup_requested
+// with made-up values.
+func SampleParcelPickup() events.ParcelPickup {
+	return wire.MustParse[events.ParcelPickup](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001"
+	}`)
+}
+
+// SampleOrderCancelled returns a new, valid payload of order.cancelled with
+// made-up values.
+func SampleOrderCancelled() events.OrderCancelled {
+	return wire.MustParse[events.OrderCancelled](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001",
+		"reason": "payment_declined",
+		"comment": "comment"
+	}`)
+}
+
+// SamplePaymentCaptured returns a new, valid payload of payment.captured with
+// made-up values.
+func SamplePaymentCaptured() events.PaymentCaptured {
+	return wire.MustParse[events.PaymentCaptured](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001",
+		"amount": {
+			"amount": 1,
+			"currency": "EUR"
+		},
+		"reference": "reference"
+	}`)
+}
+
+// SamplePaymentDeclined returns a new, valid payload of payment.declined with
+// made-up values.
+func SamplePaymentDeclined() events.PaymentDeclined {
+	return wire.MustParse[events.PaymentDeclined](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001",
+		"reason": "insufficient_funds"
+	}`)
+}
+
+// SamplePaymentRefunded returns a new, valid payload of payment.refunded with
+// made-up values.
+func SamplePaymentRefunded() events.PaymentRefunded {
+	return wire.MustParse[events.PaymentRefunded](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000001",
+		"amount": {
+			"amount": 1,
+			"currency": "EUR"
+		},
+		"refund": {
+			"to": "card",
+			"last_four": "0000"
+		},
+		"reference": "reference"
+	}`)
+}
+
+// SampleUserRegistered returns a new, valid payload of user.registered with
+// made-up values.
+func SampleUserRegistered() events.UserRegistered {
+	return wire.MustParse[events.UserRegistered](`{
+		"user_id": "018f4f2e-0000-7000-8000-000000000001",
+		"email": "ada@example.org",
+		"newsletter": true,
+		"language": "aa",
+		"preferences": {
+			"key": "preferences"
+		}
+	}`)
+}
+
+// SampleUserEmailChanged returns a new, valid payload of user.email_changed
+// with made-up values.
+func SampleUserEmailChanged() events.UserEmailChanged {
+	return wire.MustParse[events.UserEmailChanged](`{
+		"user_id": "018f4f2e-0000-7000-8000-000000000001",
+		"old_email": "ada@example.org",
+		"new_email": "ada@example.org"
+	}`)
+}
+
+// SampleUserDeletionRequested returns a new, valid payload of
+// user.deletion_requested with made-up values.
+func SampleUserDeletionRequested() events.UserDeletionRequested {
+	return wire.MustParse[events.UserDeletionRequested](`{
+		"user_id": "018f4f2e-0000-7000-8000-000000000001",
+		"due_on": "2024-02-29"
+	}`)
+}
+
+// SampleMLRunStarted returns a new, valid payload of ml.run.started with
+// made-up values.
+func SampleMLRunStarted() events.MLRunStarted {
+	return wire.MustParse[events.MLRunStarted](`{
+		"run_id": "018f4f2e-0000-7000-8000-000000000001",
+		"model": "model",
+		"devices": [
+			"devices"
+		],
+		"budget": "1.50",
+		"parameters": {
+			"any": [
+				"JSON"
+			]
+		}
+	}`)
+}
+
+// SampleMLRunFinished returns a new, valid payload of ml.run.finished with
+// made-up values.
+func SampleMLRunFinished() events.MLRunFinished {
+	return wire.MustParse[events.MLRunFinished](`{
+		"run_id": "018f4f2e-0000-7000-8000-000000000001",
+		"took": "1h30m0s",
+		"metrics": {
+			"key": 0.5
+		},
+		"checksum": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	}`)
+}
+
+// SampleMLRunFailed returns a new, valid payload of ml.run.failed with made-up
+// values.
+func SampleMLRunFailed() events.MLRunFailed {
+	return wire.MustParse[events.MLRunFailed](`{
+		"run_id": "018f4f2e-0000-7000-8000-000000000001",
+		"error": "error",
+		"retryable": true
+	}`)
+}
+
+// SampleMLTrialStarted returns a new, valid payload of ml.trial.started with
+// made-up values.
+func SampleMLTrialStarted() events.MLTrialStarted {
+	return wire.MustParse[events.MLTrialStarted](`{
+		"run_id": "018f4f2e-0000-7000-8000-000000000001",
+		"trial": 1,
+		"parameters": {
+			"key": 0.5
+		}
+	}`)
+}
+
+// SampleMLTrialFinished returns a new, valid payload of ml.trial.finished with
+// made-up values.
+func SampleMLTrialFinished() events.MLTrialFinished {
+	return wire.MustParse[events.MLTrialFinished](`{
+		"run_id": "018f4f2e-0000-7000-8000-000000000001",
+		"trial": 1,
+		"state": "completed",
+		"losses": [
+			[
+				0.5
+			]
+		]
+	}`)
+}
+
+// SampleUICommandCartChanged returns a new, valid payload of
+// ui.command.cart_changed with made-up values.
+func SampleUICommandCartChanged() events.UICommandCartChanged {
+	return wire.MustParse[events.UICommandCartChanged](`{
+		"session": "session",
+		"article": "article",
+		"change": 1
+	}`)
+}
+
+// SampleUICommandCheckoutSubmitted returns a new, valid payload of
+// ui.command.checkout_submitted with made-up values.
+func SampleUICommandCheckoutSubmitted() events.UICommandCheckoutSubmitted {
+	return wire.MustParse[events.UICommandCheckoutSubmitted](`{
+		"session": "session",
+		"order_id": "018f4f2e-0000-7000-8000-000000000001"
+	}`)
+}
+
+// SampleReportRequested returns a new, valid payload of report.requested with
+// made-up values.
+func SampleReportRequested() events.ReportRequested {
+	return wire.MustParse[events.ReportRequested](`{
+		"days": 1
+	}`)
+}
+
+// SampleReportWritten returns a new, valid payload of report.written with
+// made-up values.
+func SampleReportWritten() events.ReportWritten {
+	return wire.MustParse[events.ReportWritten](`{
+		"since": "2024-02-29T12:30:00Z",
+		"until": "2024-02-29T12:30:00Z",
+		"payments": 1,
+		"sums": {
+			"key": 1
+		}
+	}`)
+}
+
+// SampleSystemBackupFinished returns a new, valid payload of
+// system.backup_finished with made-up values.
+func SampleSystemBackupFinished() events.SystemBackupFinished {
+	return wire.MustParse[events.SystemBackupFinished](`{
+		"finished_at": "2024-02-29T12:30:00Z",
+		"size": 1,
+		"tables": {
+			"key": 1
+		},
+		"stored": {
+			"bucket": "bucket",
+			"key": "key"
+		}
+	}`)
+}
+
+// SampleSystemDiskFilled returns a new copy of the first example of
+// system.disk_filled.
+func SampleSystemDiskFilled() events.SystemDiskFilled {
+	return wire.MustParse[events.SystemDiskFilled](`{
+		"host": "db1.example.org",
+		"address": "192.0.2.7",
+		"mount": "/var",
+		"bytes_free": 1048576,
+		"severity": 20
+	}`)
 }

@@ -50,7 +50,7 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 	}
 	for _, e := range c.Events {
 		n := e.GoName
-		add("event "+e.Label(), e.Local, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Tx", "Subscribe"+n+"Batch", "Subscribe"+n+"Dead", "Sample"+n)
+		add("event "+e.Label(), e.Local, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Tx", "Subscribe"+n+"Batch", "Subscribe"+n+"Dead")
 		if e.Result != nil {
 			add("result of event "+e.Label(), catalog.Value[string]{V: "result", Pos: e.Result.Pos}, "Answer"+n, "Request"+n, "Collect"+n)
 		}

@@ -17,7 +17,7 @@ type place struct {
 	silent    map[string]string // keys that a tool need not know: the tools, or * for all
 }
 
-const around = "version: 1\npackage: shop\n"
+const around = "version: 1\npackage: shop\ntest_kit: true\nimport_path: example.com/shop\n"
 
 // settings has a value for each setting, which is not the one that is built in.
 var settings = map[string]string{
@@ -133,7 +133,7 @@ func printed(t *testing.T, catalogue string) map[string]string {
 	code := ""
 	files, err := filepath.Glob("*.gen.go")
 	must(t, err)
-	for _, name := range files {
+	for _, name := range append(files, "shoptest/testkit.gen.go") {
 		code += read(t, name)
 	}
 	all := map[string]string{"code": code}

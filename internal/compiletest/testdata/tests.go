@@ -12,7 +12,7 @@ import (
 func testShop(t *testing.T) {
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
 		kit.Setup(subscribe)
-		kit.Publish(events.SampleOrderPlaced())
+		kit.Publish(eventstest.SampleOrderPlaced())
 		kit.Publish(eventstest.Samples()...)
 		kit.Drain()
 		placed := eventstest.Published[events.OrderPlaced](kit)

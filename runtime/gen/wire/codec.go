@@ -99,6 +99,37 @@ func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 	return false
 }
 
+// copies reports whether t has the method Clone of generated structs.
+func copies(t reflect.Type) bool {
+	m, found := t.MethodByName("Clone")
+	return found && m.Type.NumIn() == 1 && m.Type.NumOut() == 1 && m.Type.Out(0) == t
+}
+
+// reflected reports whether t, or a type of the same package inside of it, has a field with a union or with a type of a
+// person: generated structs have JSON methods then.
+func reflected(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	if t.Name() != "" && t.PkgPath() != pkg {
+		return known[t] == none && t.PkgPath() != scalarsPackage && overruled(t) && !generated(t)
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Slice, reflect.Pointer, reflect.Map:
+		return reflected(t.Elem(), pkg, seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if reflected(t.Field(i).Type, pkg, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // generatedFor reports whether the methods of custom are generated ones. Generated code
 // reads and writes the same without calling them. A handwritten method of the same name
 // would not compile beside a generated one.

@@ -208,7 +208,13 @@ func TestACodecServesManyGoroutines(t *testing.T) {
 // payload to it. Allocations tell who does the work.
 func TestEnumsDoNotSlowAPayloadDown(t *testing.T) {
 	plain, enums := wire.NewCodec[features.Point](), wire.NewCodec[features.PartitionByLevel]()
-	allocations := func(encode func()) float64 { return testing.AllocsPerRun(100, encode) }
+	allocations := func(encode func()) float64 {
+		fewest := testing.AllocsPerRun(100, encode)
+		for range 7 { // with the race detector, pools lose some of what they are given
+			fewest = min(fewest, testing.AllocsPerRun(100, encode))
+		}
+		return fewest
+	}
 	without := allocations(func() { plain.Encode(features.Point{}) })
 	with := allocations(func() { enums.Encode(features.PartitionByLevel{Key: features.LevelLow}) })
 	text := wire.NewCodec[features.PartitionByEnum]()

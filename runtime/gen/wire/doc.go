@@ -1,8 +1,15 @@
-// Package wire turns generated payloads into JSON and back without reflection. It is
-// several times faster than encoding/json and has the same result.
+// Package wire turns payloads into JSON and back without encoding/json. It is several times faster, and has the same
+// result.
 //
-// Most programs do not call it. The methods WriteJSON and ReadJSON in codec.gen.go do,
-// and package runtime calls those.
+// Most programs do not call it: package runtime does.
+//
+// # Plans
+//
+// For each type of struct, a codec makes a plan when it is first used: which fields are where in memory, what their keys are,
+// how their values are written. Reflection happens once, there. Nothing needs to be generated for a struct whose fields have the
+// types of the catalogue language. Other types say themselves how they are written, as an [Encoder] and a [Decoder]: enums, named
+// scalars, and structs whose fields do not say everything, because stored events have former names or lack fields with defaults.
+// Their methods are in codec.gen.go.
 //
 // # Writing
 //
@@ -37,7 +44,7 @@
 //
 // # Types that use encoding/json only
 //
-// A [Codec] uses only encoding/json for a type without generated methods. It does so
-// too if a programmer has added methods that encoding/json calls, such as MarshalJSON,
+// A [Codec] uses only encoding/json for a type with an interface, an embedded struct, or a field without a tag inside. It
+// does so too if a person has added methods that encoding/json calls, such as MarshalJSON,
 // to the type or to a type inside of it: see [NewCodec].
 package wire

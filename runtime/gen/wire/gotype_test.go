@@ -70,7 +70,7 @@ func TestGoTypesAreWrittenAndReadAsEncodingJSONDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var w wire.Writer
-		value.WriteJSON(&w)
+		writeTo(&w, &value)
 		got, ok := w.Finish()
 		if !ok || string(got) != string(want) {
 			t.Errorf("%s, %v; want %s", got, ok, want)

@@ -39,6 +39,10 @@ func ReadList[T any](r *Reader, read func() T) []T {
 // ReadMap reads an object as a map, or null as nil. It calls read for each value. If a
 // key occurs twice, the last value counts.
 func ReadMap[T any](r *Reader, read func() T) map[string]T {
+	return readMap(r, func(*Reader) T { return read() })
+}
+
+func readMap[T any](r *Reader, read func(*Reader) T) map[string]T {
 	if r.null() || !r.begin('{') {
 		return nil
 	}
@@ -46,7 +50,7 @@ func ReadMap[T any](r *Reader, read func() T) map[string]T {
 	for r.next('{', '}') {
 		key := r.String()
 		r.expect(':')
-		m[key] = read()
+		m[key] = read(r)
 	}
 	return m
 }

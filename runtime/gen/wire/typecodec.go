@@ -13,32 +13,28 @@ import (
 // TypeCodec is a [Codec] that takes pointers to values of its type. The compiler makes it
 // once for all types, and not once for each. It is safe for concurrent use.
 type TypeCodec struct {
-	of       reflect.Type
-	generate bool // it uses the generated methods
-	byHand   bool // there are handwritten JSON methods beside the generated ones
+	of     reflect.Type
+	plan   *plan // nil if only encoding/json knows the JSON
+	byHand bool  // there are handwritten JSON methods in generated types
 }
 
 // NewTypeCodec returns a codec for values of type t. It inspects t with reflection: make one
 // codec for each type and keep it.
 //
-// The codec uses the methods of t if t is an [Encoder] and the pointer to t a [Decoder], with
-// two exceptions. One is a type that embeds another struct: the promoted methods of that struct
-// would leave out the other fields. The other is a type in which a type of the same package
-// has a handwritten method of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or
-// encoding.TextUnmarshaler, which generated code would not call. In that case Encode
-// returns an error for a value that its JSON does not restore.
+// The codec does without encoding/json for structs of the types that the catalogue language has, and for a type that is an
+// [Encoder] and whose pointer is a [Decoder]. Exceptions are a type that embeds another struct, and one in which a type has a
+// handwritten method of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or encoding.TextUnmarshaler. If that
+// is in a generated type, Encode returns an error for a value that its JSON does not restore.
 func NewTypeCodec(t reflect.Type) *TypeCodec {
-	c := &TypeCodec{of: t}
-	if generated(t) {
+	c := &TypeCodec{of: t, plan: planOf(t)}
+	if c.plan == nil && (generated(t) || copies(t) && !reflected(t, t.PkgPath(), map[reflect.Type]bool{})) {
 		c.byHand = customized(t, t.PkgPath(), map[reflect.Type]bool{})
-		c.generate = !c.byHand
 	}
 	return c
 }
 
-// Generated reports whether the codec uses generated methods. If not, it uses
-// encoding/json.
-func (c *TypeCodec) Generated() bool { return c.generate }
+// Generated reports whether the codec does without encoding/json, and without methods that a person wrote.
+func (c *TypeCodec) Generated() bool { return c.plan != nil }
 
 // scratch is the memory of one Encode or Decode.
 type scratch struct {
@@ -59,8 +55,8 @@ func (s *scratch) release() {
 
 // Encode returns the JSON of the value that value points to. The caller owns the result.
 func (c *TypeCodec) Encode(value any) ([]byte, error) {
-	if c.generate {
-		if encoded := write(value.(Encoder)); encoded != nil {
+	if c.plan != nil {
+		if encoded := c.plan.encode(value); encoded != nil {
 			return encoded, nil
 		}
 	}
@@ -77,8 +73,8 @@ func (c *TypeCodec) Encode(value any) ([]byte, error) {
 // Decode reads data, the JSON of a value, into the zero value that into points to. After an
 // error it may have been filled in part.
 func (c *TypeCodec) Decode(data []byte, into any) error {
-	if c.generate {
-		if read(data, into.(Decoder)) {
+	if c.plan != nil {
+		if c.plan.decode(data, into) {
 			return nil
 		}
 		reflect.ValueOf(into).Elem().SetZero()
@@ -86,10 +82,10 @@ func (c *TypeCodec) Decode(data []byte, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// write returns nil if the generated methods give up.
-func write(value Encoder) (encoded []byte) {
+// encode returns the JSON of what value points to, or nil if the Writer gives up.
+func (p *plan) encode(value any) (encoded []byte) {
 	s := scratches.Get().(*scratch)
-	value.WriteJSON(&s.writer)
+	p.write(&s.writer, reflect.ValueOf(value).UnsafePointer())
 	if written, ok := s.writer.Finish(); ok {
 		encoded = bytes.Clone(written)
 	}
@@ -98,10 +94,11 @@ func write(value Encoder) (encoded []byte) {
 	return encoded
 }
 
-func read(data []byte, into Decoder) bool {
+// decode returns false if the Reader gives up.
+func (p *plan) decode(data []byte, into any) bool {
 	s := scratches.Get().(*scratch)
 	s.reader.data = data
-	into.ReadJSON(&s.reader)
+	p.read(&s.reader, reflect.ValueOf(into).UnsafePointer())
 	ok := s.reader.Finish()
 	s.reader = Reader{}
 	s.release()

@@ -37,6 +37,10 @@ func WriteList[T any](w *Writer, list []T, write func(T)) {
 // WriteMap writes a map as an object, in the order of its keys, or null for
 // nil. It calls write for each value.
 func WriteMap[T any](w *Writer, m map[string]T, write func(T)) {
+	writeMap(w, m, func(_ *Writer, value T) { write(value) })
+}
+
+func writeMap[T any](w *Writer, m map[string]T, write func(*Writer, T)) {
 	if m == nil {
 		w.Null()
 		return
@@ -54,7 +58,7 @@ func WriteMap[T any](w *Writer, m map[string]T, write func(T)) {
 		w.separate('{')
 		w.String(key)
 		w.buf = append(w.buf, ':')
-		write(m[key])
+		write(w, m[key])
 	}
 	clear(keys)
 	w.keys = w.keys[:first]

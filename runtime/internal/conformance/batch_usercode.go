@@ -141,7 +141,7 @@ func (env *Env) TestTheSizeOfBatchesIsTunedWhileTheBusRuns(t *testing.T) {
 			return nil
 		})
 		f.MustStart()
-		settings := PlacedType.Settings()
+		settings := PlacedType.Any().Settings()
 		settings.Batch = runtime.Batch{Size: 3, Wait: time.Minute}
 		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): settings}}))
 		f.Publish(1, 2, 3)

@@ -154,7 +154,7 @@ func (env *Env) TestTheLogSaysWhyABreakerIsOpenAndUntilWhen(t *testing.T) {
 // A subscription by pattern has one breaker. If its types have different ones, it has
 // the built-in settings.
 func (env *Env) TestAPatternOverDifferentBreakersHasTheDefaultBreaker(t *testing.T) {
-	define := func(name string, opts ...breaker.Option) runtime.AnyEventType {
+	define := func(name string, opts ...breaker.Option) runtime.Definition {
 		s := runtime.DefaultSettings()
 		s.Retry, s.Breaker = Exact(retry.MaxAttempts(1)), s.Breaker.With(opts...)
 		return runtime.Define(runtime.Spec[OrderPlaced]{Name: name, Settings: s})

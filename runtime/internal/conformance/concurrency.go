@@ -137,7 +137,7 @@ func (env *Env) TestATunedConcurrencyNeedsARestartAndSaysSo(t *testing.T) {
 		f := env.ReopenWith(t, env.Target(t), catalogue)
 		tune := func(n int) {
 			t.Helper()
-			settings := placed.Settings()
+			settings := placed.Any().Settings()
 			settings.Concurrency = n
 			Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
 		}

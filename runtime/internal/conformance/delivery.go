@@ -368,7 +368,7 @@ func (env *Env) TestWithoutConcurrencyHandlersRunOneAtATime(t *testing.T) {
 func (env *Env) TestAHighPriorityOvertakesAndALowOneIsNotStarved(t *testing.T) {
 	priorities := map[string]runtime.Priority{"job.low": runtime.PriorityLow, "job.normal": runtime.PriorityNormal, "job.high": runtime.PriorityHigh}
 	types := map[string]*runtime.EventType[UserCreated]{}
-	var all []runtime.AnyEventType
+	var all []runtime.Definition
 	for name, p := range priorities {
 		types[name] = runtime.Define(runtime.Spec[UserCreated]{Name: name, Settings: Within(time.Second, Exact()), Priority: p})
 		all = append(all, types[name])

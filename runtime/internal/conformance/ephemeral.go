@@ -244,7 +244,7 @@ func (env *Env) TestTuningAppliesToEphemeralSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		s := f.Handle("", func(context.Context, runtime.Event[OrderPlaced]) error { return nil }, runtime.Ephemeral())
-		settings := PlacedType.Settings()
+		settings := PlacedType.Any().Settings()
 		settings.Timeout = 7 * time.Second
 		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
 		if got := f.Stats().Subscriptions[0].Settings["order.placed"].Timeout; got != 7*time.Second {

@@ -53,9 +53,9 @@ func (f *Fixture) Publish(numbers ...int) (receipts []*runtime.Receipt) {
 }
 
 // PublishRaw stores an event whose payload is this text.
-func (f *Fixture) PublishRaw(eventType runtime.AnyEventType, payload string) {
+func (f *Fixture) PublishRaw(eventType runtime.Definition, payload string) {
 	f.T.Helper()
-	_, err := testhook.Append(f.T.Context(), f.Bus, eventType.Name(), eventType.Version(), []byte(payload))
+	_, err := testhook.Append(f.T.Context(), f.Bus, eventType.Name(), eventType.Any().Version(), []byte(payload))
 	Must(f.T, err)
 }
 

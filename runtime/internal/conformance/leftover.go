@@ -19,6 +19,7 @@ import (
 var (
 	drawn  = noteType("note.drawn", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
 	shaped = noteType("note.shaped", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
+	plain  = noteType("note.shaped", nil)
 )
 
 func (env *Env) TestDeliveriesLeftToASubscriptionForAnotherTypeBecomeDeadLetters(t *testing.T) {
@@ -30,9 +31,9 @@ func (env *Env) TestDeliveriesLeftToASubscriptionForAnotherTypeBecomeDeadLetters
 			reading(f, shaped, "reader", seen)
 			f.MustStart()
 		}},
-		"subscribed after the start": {runtime.NewCatalogue(noteType("note.shaped", nil)), func(f *Fixture, seen *Journal[string]) {
+		"subscribed after the start": {runtime.NewCatalogue(plain), func(f *Fixture, seen *Journal[string]) {
 			f.MustStart()
-			_, err := runtime.Subscribe(f.Bus, f.Catalogue().Lookup("note.shaped").(*runtime.EventType[note]), "reader",
+			_, err := runtime.Subscribe(f.Bus, plain, "reader",
 				func(_ context.Context, e runtime.Event[note]) error { seen.Add(e.Type); return nil })
 			Must(f.T, err)
 		}},

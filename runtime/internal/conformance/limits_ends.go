@@ -297,7 +297,7 @@ func (env *Env) TestLimitsAreTunedWhileABusRuns(t *testing.T) {
 		f.MustStart()
 		f.Publish(1, 2)
 		f.Idle()
-		settings := PlacedType.Settings()
+		settings := PlacedType.Any().Settings()
 		settings.Limits = []runtime.LimitUse{{Limit: "rate", By: "order_id"}}
 		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
 		f.Publish(3, 4)

@@ -52,7 +52,7 @@ func (env *Env) TestTheLimitKeyOfASuspectIsComputedAlone(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		watching.Store(true)
-		settings := placed.Settings()
+		settings := placed.Any().Settings()
 		settings.Limits = []runtime.LimitUse{{Limit: "one", By: "order_id"}}
 		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
 		f.idleWithin(time.Hour)

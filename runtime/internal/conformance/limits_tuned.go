@@ -23,7 +23,7 @@ func (env *Env) withLimits(t *testing.T, limits []runtime.Limit, opts ...runtime
 // tuneUses lets the deliveries of user.created need these limits.
 func (f *Fixture) tuneUses(uses ...runtime.LimitUse) {
 	f.T.Helper()
-	settings := UserType.Settings()
+	settings := UserType.Any().Settings()
 	settings.Limits = uses
 	Must(f.T, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
 }
@@ -321,7 +321,7 @@ func (env *Env) TestALowerRateGivesNoNewBurst(t *testing.T) {
 func (env *Env) TestEventsThatMayLiveLongerStillNeedTheirLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}})
-		settings := UserType.Settings()
+		settings := UserType.Any().Settings()
 		settings.ExpiresAfter, settings.Limits = time.Minute, []runtime.LimitUse{{Limit: "one"}}
 		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
 		var running, most atomic.Int32

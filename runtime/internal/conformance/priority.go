@@ -16,7 +16,7 @@ import (
 // jobs returns an event type of each priority, by its word, and a catalogue of them.
 func jobs() (map[string]*runtime.EventType[UserCreated], *runtime.Catalogue) {
 	types := map[string]*runtime.EventType[UserCreated]{}
-	var all []runtime.AnyEventType
+	var all []runtime.Definition
 	for name, priority := range map[string]runtime.Priority{
 		"low": runtime.PriorityLow, "normal": runtime.PriorityNormal, "high": runtime.PriorityHigh, "critical": runtime.PriorityCritical,
 	} {

@@ -157,7 +157,7 @@ func (env *Env) TestATunedSlowEventAppliesFromTheNextFailureOn(t *testing.T) {
 		f.MustStart()
 		f.Publish(1)
 		time.Sleep(10*time.Minute + 30*time.Second)
-		s := PlacedType.Settings()
+		s := PlacedType.Any().Settings()
 		s.SlowEventAfter = 2 * time.Minute
 		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): s}}))
 		f.Idle()

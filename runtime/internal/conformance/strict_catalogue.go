@@ -140,7 +140,7 @@ func (env *Env) TestBatchesWithAStrictOrderOfTheCatalogueNeedAPartitionKey(t *te
 	}
 	_, err := runtime.SubscribeBatch(f.Bus, paid, "batches", nothing, runtime.WithoutStrictOrder())
 	Must(t, err)
-	settings := paid.Settings()
+	settings := paid.Any().Settings()
 	Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.paid": settings}}))
 }
 
@@ -150,7 +150,7 @@ func (env *Env) TestATunedStrictOrderNeedsARestartAndSaysSo(t *testing.T) {
 		f := env.ReopenWith(t, env.Target(t), catalogue)
 		tune := func(strict bool) {
 			t.Helper()
-			settings := placed.Settings()
+			settings := placed.Any().Settings()
 			settings.StrictOrder = strict
 			Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
 		}

@@ -19,7 +19,7 @@ var wireNames = []string{"OrderPlaced", "orderplaced", "com.acme.Order-Placed", 
 func (env *Env) TestEventsOfAnyNameAreDeliveredAndFoundByIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var types []*runtime.EventType[note]
-		var all []runtime.AnyEventType
+		var all []runtime.Definition
 		for _, name := range wireNames {
 			types = append(types, noteType(name, []string{"former." + name}))
 			all = append(all, types[len(types)-1])

@@ -78,7 +78,7 @@ var relicSteps = []runtime.Upcast{
 
 // relicType is an event type of any version.
 type relicType struct {
-	runtime.AnyEventType
+	runtime.Definition
 	publish func(ctx context.Context, bus *runtime.Bus, numbers []int, opts ...runtime.PublishOption) ([]*runtime.Receipt, error)
 	handle  func(bus *runtime.Bus, name string, handler func(ctx context.Context, e relicSeen) error, opts ...runtime.SubscribeOption) error
 	bury    func(bus *runtime.Bus, name string, handler func(number int, subscription, reason string), opts ...runtime.SubscribeOption) error
@@ -92,7 +92,7 @@ type relicSeen struct {
 
 func relicOf[T runtime.Payload](spec runtime.Spec[T], of func(int) T, number func(T) int) relicType {
 	defined := runtime.Define(spec)
-	r := relicType{AnyEventType: defined}
+	r := relicType{Definition: defined}
 	r.publish = func(ctx context.Context, bus *runtime.Bus, numbers []int, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
 		var payloads []T
 		for _, n := range numbers {
@@ -151,7 +151,7 @@ type deployed struct {
 // deploy opens the file with a catalogue that is drawn, or with the newest of all.
 func (e *era) deploy(newest bool) *deployed {
 	d := &deployed{era: e, things: map[*thing]relicType{}, specs: map[*thing]nameSpec{}, names: map[*recipient]string{}, life: e.life}
-	var types []runtime.AnyEventType
+	var types []runtime.Definition
 	recipients := map[*recipient]nameSpec{}
 	for _, one := range e.things {
 		if !newest && e.IntN(6) == 0 && len(types) > 0 {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/jetstream"
 )
@@ -77,7 +78,7 @@ func tell(ctx context.Context) (err error) {
 		case orders / 2:
 			acts.Go(func() { s.killServer(ctx) })
 		}
-		order := events.SampleOrderPlaced()
+		order := eventstest.SampleOrderPlaced()
 		order.Number = n
 		began := time.Now()
 		receipt, err := events.PublishOrderPlaced(ctx, bus, order)

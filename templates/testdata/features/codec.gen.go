@@ -15,38 +15,10 @@ import (
 )
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p Ping) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *Ping) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p OrderPlaced) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.UUIDField("order_id", p.OrderID)
-	wire.WriteOptionalField(w, "note", p.Note, w.String)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *OrderPlaced) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.UUIDField("order_id", &p.OrderID)
-	wire.ReadOptionalField(r, "note", &p.Note, r.String)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
 func (p OrderMoved) WriteJSON(w *wire.Writer) {
 	w.BeginObject()
 	w.Key("to")
-	p.To.WriteJSON(w)
+	wire.WriteStruct(w, &p.To)
 	w.IntField("floor", p.Floor)
 	if p.Stops != nil {
 		wire.WriteItemsField(w, "stops", p.Stops, OrderMovedStops.WriteJSON)
@@ -59,7 +31,7 @@ func (p OrderMoved) WriteJSON(w *wire.Writer) {
 func (p *OrderMoved) ReadJSON(r *wire.Reader) {
 	r.BeginObject()
 	if r.Key("to") || r.Key("home") || r.Key("address") {
-		p.To.ReadJSON(r)
+		wire.ReadStruct(r, &p.To)
 	}
 	if r.Key("floor") || r.Key("level") {
 		p.Floor = r.Int()
@@ -94,75 +66,6 @@ func (OrderMoved) UpgradeJSON(data []byte) []byte {
 func (p *OrderMoved) UnmarshalJSON(data []byte) error {
 	type plain OrderMoved
 	return json.Unmarshal(p.UpgradeJSON(data), (*plain)(p))
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p OrderLineAdded) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Int64Field("line", p.Line)
-	w.Key("everything")
-	p.Everything.WriteJSON(w)
-	w.Key("optional")
-	p.Optional.WriteJSON(w)
-	w.Key("collections")
-	p.Collections.WriteJSON(w)
-	w.StringField("runtime", p.Runtime)
-	w.TimeField("time", p.Time)
-	wire.WriteListField(w, "problems", p.Problems, w.String)
-	w.Float64Field("p", p.P)
-	wire.WriteListField(w, "i", p.I, w.Float64)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *OrderLineAdded) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.Int64Field("line", &p.Line)
-	if r.Key("everything") {
-		p.Everything.ReadJSON(r)
-	}
-	if r.Key("optional") {
-		p.Optional.ReadJSON(r)
-	}
-	if r.Key("collections") {
-		p.Collections.ReadJSON(r)
-	}
-	r.StringField("runtime", &p.Runtime)
-	r.TimeField("time", &p.Time)
-	wire.ReadListField(r, "problems", &p.Problems, r.String)
-	r.Float64Field("p", &p.P)
-	wire.ReadListField(r, "i", &p.I, r.Float64)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p OrderLineRemoved) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("reason", string(p.Reason))
-	w.Key("tree")
-	p.Tree.WriteJSON(w)
-	w.StringField("weekday", string(p.Weekday))
-	w.Key("counter")
-	p.Counter.WriteJSON(w)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *OrderLineRemoved) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("reason") {
-		p.Reason.ReadJSON(r)
-	}
-	if r.Key("tree") {
-		p.Tree.ReadJSON(r)
-	}
-	if r.Key("weekday") {
-		p.Weekday.ReadJSON(r)
-	}
-	if r.Key("counter") {
-		p.Counter.ReadJSON(r)
-	}
-	r.EndObject()
 }
 
 // jsonOfOrderSettled is OrderSettled as encoding/json writes and reads it.
@@ -228,37 +131,6 @@ func (p *OrderComputed) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p OrderLimited) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Key("constrained")
-	p.Constrained.WriteJSON(w)
-	w.Key("defaults")
-	p.Defaults.WriteJSON(w)
-	w.StringField("shade", string(p.Shade))
-	w.Key("scalars")
-	p.Scalars.WriteJSON(w)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *OrderLimited) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("constrained") {
-		p.Constrained.ReadJSON(r)
-	}
-	if r.Key("defaults") {
-		p.Defaults.ReadJSON(r)
-	}
-	if r.Key("shade") {
-		p.Shade.ReadJSON(r)
-	}
-	if r.Key("scalars") {
-		p.Scalars.ReadJSON(r)
-	}
-	r.EndObject()
-}
-
 // jsonOfHostSeen is HostSeen as encoding/json writes and reads it.
 type jsonOfHostSeen struct {
 	Host   netip.Addr                         `json:"host"`
@@ -291,173 +163,6 @@ func (p *HostSeen) UnmarshalJSON(data []byte) error {
 		ByName: wire.EachEntry(j.ByName, wire.Custom[netip.Addr].Get),
 	}
 	return err
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p HostileText) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("text", p.Text)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *HostileText) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.StringField("text", &p.Text)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p PartitionByBool) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.BoolField("key", p.Key)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *PartitionByBool) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.BoolField("key", &p.Key)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p PartitionByInt) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.IntField("key", p.Key)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *PartitionByInt) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.IntField("key", &p.Key)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p PartitionByInt32) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Int32Field("key", p.Key)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *PartitionByInt32) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.Int32Field("key", &p.Key)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p PartitionByUint64) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Uint64Field("key", p.Key)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *PartitionByUint64) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.Uint64Field("key", &p.Key)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p PartitionByLevel) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Key("key")
-	p.Key.WriteJSON(w)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *PartitionByLevel) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("key") {
-		p.Key.ReadJSON(r)
-	}
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p PartitionByEnum) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("key", string(p.Key))
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *PartitionByEnum) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("key") {
-		p.Key.ReadJSON(r)
-	}
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p ShapeChanged) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	wire.WriteItemsField(w, "corners", p.Corners, Point.WriteJSON)
-	wire.WriteOptionalField(w, "label", p.Label, w.String)
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *ShapeChanged) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	wire.ReadItemsField(r, "corners", &p.Corners, (*Point).ReadJSON)
-	wire.ReadOptionalField(r, "label", &p.Label, r.String)
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p AnsweredPlainly) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *AnsweredPlainly) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p AnsweredWithAList) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *AnsweredWithAList) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p AnsweredWithAUnion) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *AnsweredWithAUnion) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.EndObject()
-}
-
-// WriteJSON writes p as encoding/json does. See [wire.Writer].
-func (p AnsweredWithMuch) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.EndObject()
-}
-
-// ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
-func (p *AnsweredWithMuch) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.EndObject()
 }
 
 // WriteJSON writes p as encoding/json does. See [wire.Writer].
@@ -690,146 +395,6 @@ func (v *Scalars) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(v.UpgradeJSON(data), (*plain)(v))
 }
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Everything) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("a_string", v.AString)
-	w.BoolField("a_bool", v.ABool)
-	w.IntField("an_int", v.AnInt)
-	w.Int32Field("an_int32", v.AnInt32)
-	w.Int64Field("an_int64", v.AnInt64)
-	w.Uint64Field("a_uint64", v.AUint64)
-	w.Float64Field("a_float64", v.AFloat64)
-	w.BytesField("some_bytes", v.SomeBytes)
-	w.TimeField("a_time", v.ATime)
-	wire.WriteTextField(w, "a_date", v.ADate)
-	wire.WriteTextField(w, "a_duration", v.ADuration)
-	w.UUIDField("a_uuid", v.AUUID)
-	w.JSONField("some_json", v.SomeJSON)
-	w.StringField("a_decimal", string(v.ADecimal))
-	w.StringField("an_enum", string(v.AnEnum))
-	w.Key("an_integer_enum")
-	v.AnIntegerEnum.WriteJSON(w)
-	w.Key("a_struct")
-	v.AStruct.WriteJSON(w)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Everything) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.StringField("a_string", &v.AString)
-	r.BoolField("a_bool", &v.ABool)
-	r.IntField("an_int", &v.AnInt)
-	r.Int32Field("an_int32", &v.AnInt32)
-	r.Int64Field("an_int64", &v.AnInt64)
-	r.Uint64Field("a_uint64", &v.AUint64)
-	r.Float64Field("a_float64", &v.AFloat64)
-	r.BytesField("some_bytes", &v.SomeBytes)
-	r.TimeField("a_time", &v.ATime)
-	if r.Key("a_date") {
-		r.Check(v.ADate.UnmarshalText(r.Text()))
-	}
-	if r.Key("a_duration") {
-		r.Check(v.ADuration.UnmarshalText(r.Text()))
-	}
-	r.UUIDField("a_uuid", &v.AUUID)
-	r.JSONField("some_json", &v.SomeJSON)
-	r.StringField("a_decimal", (*string)(&v.ADecimal))
-	if r.Key("an_enum") {
-		v.AnEnum.ReadJSON(r)
-	}
-	if r.Key("an_integer_enum") {
-		v.AnIntegerEnum.ReadJSON(r)
-	}
-	if r.Key("a_struct") {
-		v.AStruct.ReadJSON(r)
-	}
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Optional) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	wire.WriteOptionalField(w, "a_string", v.AString, w.String)
-	wire.WriteOptionalField(w, "a_bool", v.ABool, w.Bool)
-	wire.WriteOptionalField(w, "an_int", v.AnInt, w.Int)
-	wire.WriteOptionalField(w, "an_int32", v.AnInt32, w.Int32)
-	wire.WriteOptionalField(w, "an_int64", v.AnInt64, w.Int64)
-	wire.WriteOptionalField(w, "a_uint64", v.AUint64, w.Uint64)
-	wire.WriteOptionalField(w, "a_float64", v.AFloat64, w.Float64)
-	if v.SomeBytes != nil {
-		w.BytesField("some_bytes", v.SomeBytes)
-	}
-	wire.WriteOptionalField(w, "a_time", v.ATime, w.Time)
-	if v.ADate != nil {
-		wire.WriteTextField(w, "a_date", *v.ADate)
-	}
-	if v.ADuration != nil {
-		wire.WriteTextField(w, "a_duration", *v.ADuration)
-	}
-	wire.WriteOptionalField(w, "a_uuid", v.AUUID, w.UUID)
-	if v.SomeJSON != nil {
-		w.JSONField("some_json", v.SomeJSON)
-	}
-	if v.ADecimal != nil {
-		w.StringField("a_decimal", string(*v.ADecimal))
-	}
-	if v.AnEnum != nil {
-		w.Key("an_enum")
-		v.AnEnum.WriteJSON(w)
-	}
-	if v.AnIntegerEnum != nil {
-		w.Key("an_integer_enum")
-		v.AnIntegerEnum.WriteJSON(w)
-	}
-	if v.AStruct != nil {
-		w.Key("a_struct")
-		v.AStruct.WriteJSON(w)
-	}
-	if v.AList != nil {
-		wire.WriteListField(w, "a_list", v.AList, w.String)
-	}
-	if v.AMap != nil {
-		wire.WriteMapField(w, "a_map", v.AMap, func(item Point) { item.WriteJSON(w) })
-	}
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Optional) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	wire.ReadOptionalField(r, "a_string", &v.AString, r.String)
-	wire.ReadOptionalField(r, "a_bool", &v.ABool, r.Bool)
-	wire.ReadOptionalField(r, "an_int", &v.AnInt, r.Int)
-	wire.ReadOptionalField(r, "an_int32", &v.AnInt32, r.Int32)
-	wire.ReadOptionalField(r, "an_int64", &v.AnInt64, r.Int64)
-	wire.ReadOptionalField(r, "a_uint64", &v.AUint64, r.Uint64)
-	wire.ReadOptionalField(r, "a_float64", &v.AFloat64, r.Float64)
-	r.BytesField("some_bytes", &v.SomeBytes)
-	wire.ReadOptionalField(r, "a_time", &v.ATime, r.Time)
-	wire.ReadOptionalField(r, "a_date", &v.ADate, func() (item runtime.Date) {
-		r.Check(item.UnmarshalText(r.Text()))
-		return item
-	})
-	wire.ReadOptionalField(r, "a_duration", &v.ADuration, func() (item runtime.Duration) {
-		r.Check(item.UnmarshalText(r.Text()))
-		return item
-	})
-	wire.ReadOptionalField(r, "a_uuid", &v.AUUID, r.UUID)
-	r.JSONField("some_json", &v.SomeJSON)
-	wire.ReadOptionalField(r, "a_decimal", &v.ADecimal, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	wire.ReadItemField(r, "an_enum", &v.AnEnum, (*Color).ReadJSON)
-	wire.ReadItemField(r, "an_integer_enum", &v.AnIntegerEnum, (*Level).ReadJSON)
-	wire.ReadItemField(r, "a_struct", &v.AStruct, (*Point).ReadJSON)
-	wire.ReadListField(r, "a_list", &v.AList, r.String)
-	wire.ReadMapField(r, "a_map", &v.AMap, func() (item Point) {
-		item.ReadJSON(r)
-		return item
-	})
-	r.EndObject()
-}
-
 // jsonOfNullable is Nullable as encoding/json writes and reads it.
 type jsonOfNullable struct {
 	AString       *string           `json:"a_string"`
@@ -938,7 +503,7 @@ func (v Empty) WriteJSON(w *wire.Writer) {
 	}
 	w.Key("place")
 	if v.Place != nil {
-		v.Place.WriteJSON(w)
+		wire.WriteStruct(w, v.Place)
 	} else {
 		w.Null()
 	}
@@ -960,7 +525,10 @@ func (v *Empty) ReadJSON(r *wire.Reader) {
 		r.Check(item.UnmarshalText(r.Text()))
 		return item
 	})
-	wire.ReadItemField(r, "place", &v.Place, (*Point).ReadJSON)
+	wire.ReadOptionalField(r, "place", &v.Place, func() (item Point) {
+		wire.ReadStruct(r, &item)
+		return item
+	})
 	wire.ReadListField(r, "list", &v.List, r.Int)
 	if r.Key("flag") || r.Key("sign") {
 		v.Flag = wire.ReadOptional(r, func() (item Flag) {
@@ -984,147 +552,6 @@ func (Empty) UpgradeJSON(data []byte) []byte {
 func (v *Empty) UnmarshalJSON(data []byte) error {
 	type plain Empty
 	return json.Unmarshal(v.UpgradeJSON(data), (*plain)(v))
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Collections) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	wire.WriteListField(w, "strings", v.Strings, w.String)
-	wire.WriteListField(w, "floats", v.Floats, w.Float64)
-	wire.WriteListField(w, "ints", v.Ints, w.Int)
-	wire.WriteListField(w, "dates", v.Dates, func(item runtime.Date) { wire.WriteText(w, item) })
-	wire.WriteListField(w, "blobs", v.Blobs, w.Bytes)
-	wire.WriteItemsField(w, "points", v.Points, Point.WriteJSON)
-	wire.WriteMapField(w, "texts_by_name", v.TextsByName, w.String)
-	wire.WriteMapField(w, "floats_by_name", v.FloatsByName, w.Float64)
-	wire.WriteMapField(w, "ints_by_name", v.IntsByName, w.Int)
-	wire.WriteMapField(w, "colors_by_name", v.ColorsByName, func(item Color) { item.WriteJSON(w) })
-	wire.WriteListField(w, "matrix", v.Matrix, func(item []float64) { wire.WriteList(w, item, w.Float64) })
-	wire.WriteListField(w, "cube", v.Cube, func(item [][]float64) {
-		wire.WriteList(w, item, func(item []float64) { wire.WriteList(w, item, w.Float64) })
-	})
-	wire.WriteMapField(w, "lists_by_name", v.ListsByName, func(item []string) { wire.WriteList(w, item, w.String) })
-	wire.WriteListField(w, "maps", v.Maps, func(item map[string]int) { wire.WriteMap(w, item, w.Int) })
-	wire.WriteMapField(w, "maps_by_name", v.MapsByName, func(item map[string]runtime.Date) {
-		wire.WriteMap(w, item, func(item runtime.Date) { wire.WriteText(w, item) })
-	})
-	wire.WriteListField(w, "times", v.Times, w.Time)
-	wire.WriteListField(w, "uuids", v.UUIDs, w.UUID)
-	wire.WriteMapField(w, "durations_by_name", v.DurationsByName, func(item runtime.Duration) { wire.WriteText(w, item) })
-	wire.WriteMapField(w, "bools_by_name", v.BoolsByName, w.Bool)
-	wire.WriteListField(w, "documents", v.Documents, w.JSON)
-	wire.WriteMapField(w, "documents_by_name", v.DocumentsByName, w.JSON)
-	wire.WriteListField(w, "decimals", v.Decimals, func(item runtime.Decimal) { w.String(string(item)) })
-	wire.WriteMapField(w, "levels_by_name", v.LevelsByName, func(item Level) { item.WriteJSON(w) })
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Collections) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	wire.ReadListField(r, "strings", &v.Strings, r.String)
-	wire.ReadListField(r, "floats", &v.Floats, r.Float64)
-	wire.ReadListField(r, "ints", &v.Ints, r.Int)
-	wire.ReadListField(r, "dates", &v.Dates, func() (item runtime.Date) {
-		r.Check(item.UnmarshalText(r.Text()))
-		return item
-	})
-	wire.ReadListField(r, "blobs", &v.Blobs, r.Bytes)
-	wire.ReadItemsField(r, "points", &v.Points, (*Point).ReadJSON)
-	wire.ReadMapField(r, "texts_by_name", &v.TextsByName, r.String)
-	wire.ReadMapField(r, "floats_by_name", &v.FloatsByName, r.Float64)
-	wire.ReadMapField(r, "ints_by_name", &v.IntsByName, r.Int)
-	wire.ReadMapField(r, "colors_by_name", &v.ColorsByName, func() (item Color) {
-		item.ReadJSON(r)
-		return item
-	})
-	wire.ReadListField(r, "matrix", &v.Matrix, func() []float64 { return wire.ReadList(r, r.Float64) })
-	wire.ReadListField(r, "cube", &v.Cube, func() [][]float64 { return wire.ReadList(r, func() []float64 { return wire.ReadList(r, r.Float64) }) })
-	wire.ReadMapField(r, "lists_by_name", &v.ListsByName, func() []string { return wire.ReadList(r, r.String) })
-	wire.ReadListField(r, "maps", &v.Maps, func() map[string]int { return wire.ReadMap(r, r.Int) })
-	wire.ReadMapField(r, "maps_by_name", &v.MapsByName, func() map[string]runtime.Date {
-		return wire.ReadMap(r, func() (item runtime.Date) {
-			r.Check(item.UnmarshalText(r.Text()))
-			return item
-		})
-	})
-	wire.ReadListField(r, "times", &v.Times, r.Time)
-	wire.ReadListField(r, "uuids", &v.UUIDs, r.UUID)
-	wire.ReadMapField(r, "durations_by_name", &v.DurationsByName, func() (item runtime.Duration) {
-		r.Check(item.UnmarshalText(r.Text()))
-		return item
-	})
-	wire.ReadMapField(r, "bools_by_name", &v.BoolsByName, r.Bool)
-	wire.ReadListField(r, "documents", &v.Documents, r.JSON)
-	wire.ReadMapField(r, "documents_by_name", &v.DocumentsByName, r.JSON)
-	wire.ReadListField(r, "decimals", &v.Decimals, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	wire.ReadMapField(r, "levels_by_name", &v.LevelsByName, func() (item Level) {
-		item.ReadJSON(r)
-		return item
-	})
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Point) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Float64Field("x", v.X)
-	w.Float64Field("y", v.Y)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Point) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.Float64Field("x", &v.X)
-	r.Float64Field("y", &v.Y)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Counter) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.IntField("count", v.Count)
-	w.BoolField("seen", v.Seen)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Counter) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.IntField("count", &v.Count)
-	r.BoolField("seen", &v.Seen)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Tree) WriteJSON(w *wire.Writer) {
-	if !w.BeginObject() {
-		return
-	}
-	w.StringField("label", v.Label)
-	if v.Parent != nil {
-		w.Key("parent")
-		v.Parent.WriteJSON(w)
-	}
-	wire.WriteItemsField(w, "children", v.Children, Tree.WriteJSON)
-	if v.ByName != nil {
-		wire.WriteMapField(w, "by_name", v.ByName, func(item Tree) { item.WriteJSON(w) })
-	}
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Tree) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.StringField("label", &v.Label)
-	wire.ReadItemField(r, "parent", &v.Parent, (*Tree).ReadJSON)
-	wire.ReadItemsField(r, "children", &v.Children, (*Tree).ReadJSON)
-	wire.ReadMapField(r, "by_name", &v.ByName, func() (item Tree) {
-		item.ReadJSON(r)
-		return item
-	})
-	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
@@ -1166,146 +593,6 @@ func (v Weekday) WriteJSON(w *wire.Writer) {
 func (v *Weekday) ReadJSON(r *wire.Reader) {
 	*v = wire.ReadEnum(r, WeekdayMonday, WeekdayTuesday, WeekdayWednesday, WeekdayThursday, WeekdayFriday, WeekdaySaturday,
 		WeekdaySunday)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Narrow) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.IntField("int", v.Int)
-	w.Int32Field("int32", v.Int32)
-	w.Uint64Field("uint64", v.Uint64)
-	w.Float64Field("float64", v.Float64)
-	w.StringField("decimal", string(v.Decimal))
-	wire.WriteTextField(w, "duration", v.Duration)
-	w.StringField("text", v.Text)
-	w.BytesField("bytes", v.Bytes)
-	w.StringField("gtin", v.GTIN)
-	w.StringField("word", v.Word)
-	w.StringField("email", v.Email)
-	wire.WriteListField(w, "list", v.List, w.String)
-	wire.WriteMapField(w, "map", v.Map, w.Int)
-	wire.WriteListField(w, "each", v.Each, w.String)
-	wire.WriteMapField(w, "each_inside", v.EachInside, func(item []runtime.Decimal) {
-		wire.WriteList(w, item, func(item runtime.Decimal) { w.String(string(item)) })
-	})
-	wire.WriteOptionalField(w, "optional_text", v.OptionalText, w.String)
-	if v.OptionalList != nil {
-		wire.WriteItemsField(w, "optional_list", v.OptionalList, Weekday.WriteJSON)
-	}
-	wire.WriteOptionalField(w, "optional_number", v.OptionalNumber, w.Int)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Narrow) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.IntField("int", &v.Int)
-	r.Int32Field("int32", &v.Int32)
-	r.Uint64Field("uint64", &v.Uint64)
-	r.Float64Field("float64", &v.Float64)
-	r.StringField("decimal", (*string)(&v.Decimal))
-	if r.Key("duration") {
-		r.Check(v.Duration.UnmarshalText(r.Text()))
-	}
-	r.StringField("text", &v.Text)
-	r.BytesField("bytes", &v.Bytes)
-	r.StringField("gtin", &v.GTIN)
-	r.StringField("word", &v.Word)
-	r.StringField("email", &v.Email)
-	wire.ReadListField(r, "list", &v.List, r.String)
-	wire.ReadMapField(r, "map", &v.Map, r.Int)
-	wire.ReadListField(r, "each", &v.Each, r.String)
-	wire.ReadMapField(r, "each_inside", &v.EachInside, func() []runtime.Decimal {
-		return wire.ReadList(r, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	})
-	wire.ReadOptionalField(r, "optional_text", &v.OptionalText, r.String)
-	wire.ReadItemsField(r, "optional_list", &v.OptionalList, (*Weekday).ReadJSON)
-	wire.ReadOptionalField(r, "optional_number", &v.OptionalNumber, r.Int)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Defaults) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	wire.WriteOptionalField(w, "a_string", v.AString, w.String)
-	wire.WriteOptionalField(w, "a_bool", v.ABool, w.Bool)
-	wire.WriteOptionalField(w, "an_int", v.AnInt, w.Int)
-	wire.WriteOptionalField(w, "a_uint64", v.AUint64, w.Uint64)
-	wire.WriteOptionalField(w, "a_float64", v.AFloat64, w.Float64)
-	if v.ADecimal != nil {
-		w.StringField("a_decimal", string(*v.ADecimal))
-	}
-	if v.ADate != nil {
-		wire.WriteTextField(w, "a_date", *v.ADate)
-	}
-	if v.ADuration != nil {
-		wire.WriteTextField(w, "a_duration", *v.ADuration)
-	}
-	wire.WriteOptionalField(w, "a_uuid", v.AUUID, w.UUID)
-	if v.AColor != nil {
-		w.Key("a_color")
-		v.AColor.WriteJSON(w)
-	}
-	if v.ALevel != nil {
-		w.Key("a_level")
-		v.ALevel.WriteJSON(w)
-	}
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Defaults) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	wire.ReadOptionalField(r, "a_string", &v.AString, r.String)
-	wire.ReadOptionalField(r, "a_bool", &v.ABool, r.Bool)
-	wire.ReadOptionalField(r, "an_int", &v.AnInt, r.Int)
-	wire.ReadOptionalField(r, "a_uint64", &v.AUint64, r.Uint64)
-	wire.ReadOptionalField(r, "a_float64", &v.AFloat64, r.Float64)
-	wire.ReadOptionalField(r, "a_decimal", &v.ADecimal, func() runtime.Decimal { return runtime.Decimal(r.String()) })
-	wire.ReadOptionalField(r, "a_date", &v.ADate, func() (item runtime.Date) {
-		r.Check(item.UnmarshalText(r.Text()))
-		return item
-	})
-	wire.ReadOptionalField(r, "a_duration", &v.ADuration, func() (item runtime.Duration) {
-		r.Check(item.UnmarshalText(r.Text()))
-		return item
-	})
-	wire.ReadOptionalField(r, "a_uuid", &v.AUUID, r.UUID)
-	wire.ReadItemField(r, "a_color", &v.AColor, (*Color).ReadJSON)
-	wire.ReadItemField(r, "a_level", &v.ALevel, (*Level).ReadJSON)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Card) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("last_four", v.LastFour)
-	wire.WriteListField(w, "tags", v.Tags, w.String)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Card) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.StringField("last_four", &v.LastFour)
-	wire.ReadListField(r, "tags", &v.Tags, r.String)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Invoice) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	wire.WriteTextField(w, "due_on", v.DueOn)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *Invoice) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("due_on") {
-		r.Check(v.DueOn.UnmarshalText(r.Text()))
-	}
-	r.EndObject()
 }
 
 // jsonOfPayment is the JSON form of Payment: the name of the variant under the
@@ -1409,34 +696,6 @@ func (v *Odd) ReadJSON(r *wire.Reader) {
 	*v = wire.ReadEnum(r, OddWithQuotes, OddBackTick, OddPerCent, Odd日本)
 }
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v NullableInPlace) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	wire.WriteTextField(w, "at", v.At)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *NullableInPlace) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("at") {
-		r.Check(v.At.UnmarshalText(r.Text()))
-	}
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v PaymentInCash) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *PaymentInCash) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.EndObject()
-}
-
 // jsonOfExpressionProduct is ExpressionProduct as encoding/json writes and
 // reads it.
 type jsonOfExpressionProduct struct {
@@ -1458,20 +717,6 @@ func (v *ExpressionProduct) UnmarshalJSON(data []byte) error {
 		Factors: wire.EachItem(j.Factors, func(item jsonOfExpression) Expression { return item.value }),
 	}
 	return err
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v ExpressionNumber) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Float64Field("value", v.Value)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *ExpressionNumber) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.Float64Field("value", &v.Value)
-	r.EndObject()
 }
 
 // WriteJSON writes v as encoding/json does. See [wire.Writer].
@@ -1512,104 +757,4 @@ func (OrderMovedStops) UpgradeJSON(data []byte) []byte {
 func (v *OrderMovedStops) UnmarshalJSON(data []byte) error {
 	type plain OrderMovedStops
 	return json.Unmarshal(v.UpgradeJSON(data), (*plain)(v))
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v OrderSettledAddress) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("street", v.Street)
-	wire.WriteOptionalField(w, "floor", v.Floor, w.Int)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *OrderSettledAddress) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.StringField("street", &v.Street)
-	wire.ReadOptionalField(r, "floor", &v.Floor, r.Int)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v OrderSettledLines) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.StringField("gtin", v.GTIN)
-	w.Key("part")
-	v.Part.WriteJSON(w)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *OrderSettledLines) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.StringField("gtin", &v.GTIN)
-	if r.Key("part") {
-		v.Part.ReadJSON(r)
-	}
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v OrderSettledLinesPart) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.IntField("number", v.Number)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *OrderSettledLinesPart) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.IntField("number", &v.Number)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v ShapeChangedV1) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Float64Field("x", v.X)
-	w.Float64Field("y", v.Y)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *ShapeChangedV1) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.Float64Field("x", &v.X)
-	r.Float64Field("y", &v.Y)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v ShapeChangedV2) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Key("corner")
-	v.Corner.WriteJSON(w)
-	w.StringField("label", v.Label)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *ShapeChangedV2) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	if r.Key("corner") {
-		v.Corner.ReadJSON(r)
-	}
-	r.StringField("label", &v.Label)
-	r.EndObject()
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v ShapeChangedV2Corner) WriteJSON(w *wire.Writer) {
-	w.BeginObject()
-	w.Float64Field("x", v.X)
-	w.Float64Field("y", v.Y)
-	w.EndObject()
-}
-
-// ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
-func (v *ShapeChangedV2Corner) ReadJSON(r *wire.Reader) {
-	r.BeginObject()
-	r.Float64Field("x", &v.X)
-	r.Float64Field("y", &v.Y)
-	r.EndObject()
 }

@@ -4,12 +4,10 @@ package features
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/gen/deep"
 )
 
@@ -21,56 +19,33 @@ func (Ping) Equal(Ping) bool { return true }
 
 // Clone returns a deep copy of p.
 func (p OrderPlaced) Clone() OrderPlaced {
-	p.Note = deep.Pointer(p.Note)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p OrderPlaced) Equal(other OrderPlaced) bool {
-	return p.OrderID == other.OrderID &&
-		deep.EqualPointers(p.Note, other.Note)
-}
+func (p OrderPlaced) Equal(other OrderPlaced) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p OrderMoved) Clone() OrderMoved {
-	p.Stops = slices.Clone(p.Stops)
-	p.Label = deep.Pointer(p.Label)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p OrderMoved) Equal(other OrderMoved) bool {
-	return p.To == other.To &&
-		p.Floor == other.Floor &&
-		slices.Equal(p.Stops, other.Stops) &&
-		deep.EqualPointers(p.Label, other.Label)
-}
+func (p OrderMoved) Equal(other OrderMoved) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p OrderLineAdded) Clone() OrderLineAdded {
-	p.Everything = p.Everything.Clone()
-	p.Optional = p.Optional.Clone()
-	p.Collections = p.Collections.Clone()
-	p.Problems = slices.Clone(p.Problems)
-	p.I = slices.Clone(p.I)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p OrderLineAdded) Equal(other OrderLineAdded) bool {
-	return p.Line == other.Line &&
-		p.Everything.Equal(other.Everything) &&
-		p.Optional.Equal(other.Optional) &&
-		p.Collections.Equal(other.Collections) &&
-		p.Runtime == other.Runtime &&
-		p.Time.Equal(other.Time) &&
-		slices.Equal(p.Problems, other.Problems) &&
-		p.P == other.P &&
-		slices.Equal(p.I, other.I)
-}
+func (p OrderLineAdded) Equal(other OrderLineAdded) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p OrderLineRemoved) Clone() OrderLineRemoved {
@@ -139,20 +114,13 @@ func (p OrderComputed) Equal(other OrderComputed) bool {
 
 // Clone returns a deep copy of p.
 func (p OrderLimited) Clone() OrderLimited {
-	p.Constrained = p.Constrained.Clone()
-	p.Defaults = p.Defaults.Clone()
-	p.Scalars = p.Scalars.Clone()
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p OrderLimited) Equal(other OrderLimited) bool {
-	return p.Constrained.Equal(other.Constrained) &&
-		p.Defaults.Equal(other.Defaults) &&
-		p.Shade == other.Shade &&
-		p.Scalars.Equal(other.Scalars)
-}
+func (p OrderLimited) Equal(other OrderLimited) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p HostSeen) Clone() HostSeen {
@@ -178,71 +146,53 @@ func (p HostSeen) Equal(other HostSeen) bool {
 func (p HostileText) Clone() HostileText { return p }
 
 // Equal reports whether p and other have the same content.
-func (p HostileText) Equal(other HostileText) bool {
-	return p == other
-}
+func (p HostileText) Equal(other HostileText) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PartitionByBool) Clone() PartitionByBool { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PartitionByBool) Equal(other PartitionByBool) bool {
-	return p == other
-}
+func (p PartitionByBool) Equal(other PartitionByBool) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PartitionByInt) Clone() PartitionByInt { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PartitionByInt) Equal(other PartitionByInt) bool {
-	return p == other
-}
+func (p PartitionByInt) Equal(other PartitionByInt) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PartitionByInt32) Clone() PartitionByInt32 { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PartitionByInt32) Equal(other PartitionByInt32) bool {
-	return p == other
-}
+func (p PartitionByInt32) Equal(other PartitionByInt32) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PartitionByUint64) Clone() PartitionByUint64 { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PartitionByUint64) Equal(other PartitionByUint64) bool {
-	return p == other
-}
+func (p PartitionByUint64) Equal(other PartitionByUint64) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PartitionByLevel) Clone() PartitionByLevel { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PartitionByLevel) Equal(other PartitionByLevel) bool {
-	return p == other
-}
+func (p PartitionByLevel) Equal(other PartitionByLevel) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p PartitionByEnum) Clone() PartitionByEnum { return p }
 
 // Equal reports whether p and other have the same content.
-func (p PartitionByEnum) Equal(other PartitionByEnum) bool {
-	return p == other
-}
+func (p PartitionByEnum) Equal(other PartitionByEnum) bool { return p == other }
 
 // Clone returns a deep copy of p.
 func (p ShapeChanged) Clone() ShapeChanged {
-	p.Corners = slices.Clone(p.Corners)
-	p.Label = deep.Pointer(p.Label)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p ShapeChanged) Equal(other ShapeChanged) bool {
-	return slices.Equal(p.Corners, other.Corners) &&
-		deep.EqualPointers(p.Label, other.Label)
-}
+func (p ShapeChanged) Equal(other ShapeChanged) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of p.
 func (p AnsweredPlainly) Clone() AnsweredPlainly { return p }
@@ -270,128 +220,43 @@ func (AnsweredWithMuch) Equal(AnsweredWithMuch) bool { return true }
 
 // Clone returns a deep copy of p.
 func (p ReportRequested) Clone() ReportRequested {
-	p.Note = deep.Pointer(p.Note)
+	deep.Separate(&p)
 	return p
 }
 
 // Equal reports whether p and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (p ReportRequested) Equal(other ReportRequested) bool {
-	return p.Kind == other.Kind &&
-		p.Pages == other.Pages &&
-		deep.EqualPointers(p.Note, other.Note)
-}
+func (p ReportRequested) Equal(other ReportRequested) bool { return deep.Equal(&p, &other) }
 
 // Clone returns a deep copy of v.
 func (v Scalars) Clone() Scalars {
-	v.Orders = slices.Clone(v.Orders)
-	v.Emails = deep.Map(v.Emails, func(item []Email) []Email { return slices.Clone(item) })
-	v.Birthdays = slices.Clone(v.Birthdays)
-	v.OptionalOrder = deep.Pointer(v.OptionalOrder)
-	v.OptionalEmail = deep.Pointer(v.OptionalEmail)
-	v.OptionalBirthday = deep.Pointer(v.OptionalBirthday)
-	v.OptionalPatience = deep.Pointer(v.OptionalPatience)
-	v.OptionalCents = deep.Pointer(v.OptionalCents)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Scalars) Equal(other Scalars) bool {
-	return v.OrderID == other.OrderID &&
-		v.Email == other.Email &&
-		v.Cents == other.Cents &&
-		v.Price == other.Price &&
-		v.Share == other.Share &&
-		v.Birthday == other.Birthday &&
-		v.Patience == other.Patience &&
-		v.Flag == other.Flag &&
-		slices.Equal(v.Orders, other.Orders) &&
-		maps.EqualFunc(v.Emails, other.Emails, func(a, b []Email) bool { return slices.Equal(a, b) }) &&
-		slices.Equal(v.Birthdays, other.Birthdays) &&
-		deep.EqualPointers(v.OptionalOrder, other.OptionalOrder) &&
-		deep.EqualPointers(v.OptionalEmail, other.OptionalEmail) &&
-		deep.EqualPointers(v.OptionalBirthday, other.OptionalBirthday) &&
-		deep.EqualPointers(v.OptionalPatience, other.OptionalPatience) &&
-		deep.EqualPointers(v.OptionalCents, other.OptionalCents)
-}
+func (v Scalars) Equal(other Scalars) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Everything) Clone() Everything {
-	v.SomeBytes = slices.Clone(v.SomeBytes)
-	v.SomeJSON = slices.Clone(v.SomeJSON)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Everything) Equal(other Everything) bool {
-	return v.AString == other.AString &&
-		v.ABool == other.ABool &&
-		v.AnInt == other.AnInt &&
-		v.AnInt32 == other.AnInt32 &&
-		v.AnInt64 == other.AnInt64 &&
-		v.AUint64 == other.AUint64 &&
-		v.AFloat64 == other.AFloat64 &&
-		bytes.Equal(v.SomeBytes, other.SomeBytes) &&
-		v.ATime.Equal(other.ATime) &&
-		v.ADate == other.ADate &&
-		v.ADuration == other.ADuration &&
-		v.AUUID == other.AUUID &&
-		bytes.Equal(v.SomeJSON, other.SomeJSON) &&
-		v.ADecimal == other.ADecimal &&
-		v.AnEnum == other.AnEnum &&
-		v.AnIntegerEnum == other.AnIntegerEnum &&
-		v.AStruct == other.AStruct
-}
+func (v Everything) Equal(other Everything) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Optional) Clone() Optional {
-	v.AString = deep.Pointer(v.AString)
-	v.ABool = deep.Pointer(v.ABool)
-	v.AnInt = deep.Pointer(v.AnInt)
-	v.AnInt32 = deep.Pointer(v.AnInt32)
-	v.AnInt64 = deep.Pointer(v.AnInt64)
-	v.AUint64 = deep.Pointer(v.AUint64)
-	v.AFloat64 = deep.Pointer(v.AFloat64)
-	v.SomeBytes = slices.Clone(v.SomeBytes)
-	v.ATime = deep.Pointer(v.ATime)
-	v.ADate = deep.Pointer(v.ADate)
-	v.ADuration = deep.Pointer(v.ADuration)
-	v.AUUID = deep.Pointer(v.AUUID)
-	v.SomeJSON = slices.Clone(v.SomeJSON)
-	v.ADecimal = deep.Pointer(v.ADecimal)
-	v.AnEnum = deep.Pointer(v.AnEnum)
-	v.AnIntegerEnum = deep.Pointer(v.AnIntegerEnum)
-	v.AStruct = deep.Pointer(v.AStruct)
-	v.AList = slices.Clone(v.AList)
-	v.AMap = maps.Clone(v.AMap)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Optional) Equal(other Optional) bool {
-	return deep.EqualPointers(v.AString, other.AString) &&
-		deep.EqualPointers(v.ABool, other.ABool) &&
-		deep.EqualPointers(v.AnInt, other.AnInt) &&
-		deep.EqualPointers(v.AnInt32, other.AnInt32) &&
-		deep.EqualPointers(v.AnInt64, other.AnInt64) &&
-		deep.EqualPointers(v.AUint64, other.AUint64) &&
-		deep.EqualPointers(v.AFloat64, other.AFloat64) &&
-		bytes.Equal(v.SomeBytes, other.SomeBytes) &&
-		deep.EqualPointersFunc(v.ATime, other.ATime, time.Time.Equal) &&
-		deep.EqualPointers(v.ADate, other.ADate) &&
-		deep.EqualPointers(v.ADuration, other.ADuration) &&
-		deep.EqualPointers(v.AUUID, other.AUUID) &&
-		bytes.Equal(v.SomeJSON, other.SomeJSON) &&
-		deep.EqualPointers(v.ADecimal, other.ADecimal) &&
-		deep.EqualPointers(v.AnEnum, other.AnEnum) &&
-		deep.EqualPointers(v.AnIntegerEnum, other.AnIntegerEnum) &&
-		deep.EqualPointers(v.AStruct, other.AStruct) &&
-		slices.Equal(v.AList, other.AList) &&
-		maps.Equal(v.AMap, other.AMap)
-}
+func (v Optional) Equal(other Optional) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v. It panics if v contains itself.
 func (v Nullable) Clone() Nullable { return v.clone(new(deep.Descent)) }
@@ -462,99 +327,35 @@ func (v Nullable) equal(other Nullable, d *deep.Descent) bool {
 
 // Clone returns a deep copy of v.
 func (v Empty) Clone() Empty {
-	v.Text = deep.Pointer(v.Text)
-	v.Day = deep.Pointer(v.Day)
-	v.Place = deep.Pointer(v.Place)
-	v.List = slices.Clone(v.List)
-	v.Flag = deep.Pointer(v.Flag)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Empty) Equal(other Empty) bool {
-	return deep.EqualPointers(v.Text, other.Text) &&
-		deep.EqualPointers(v.Day, other.Day) &&
-		deep.EqualPointers(v.Place, other.Place) &&
-		slices.Equal(v.List, other.List) &&
-		deep.EqualPointers(v.Flag, other.Flag)
-}
+func (v Empty) Equal(other Empty) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Collections) Clone() Collections {
-	v.Strings = slices.Clone(v.Strings)
-	v.Floats = slices.Clone(v.Floats)
-	v.Ints = slices.Clone(v.Ints)
-	v.Dates = slices.Clone(v.Dates)
-	v.Blobs = deep.List(v.Blobs, func(item []byte) []byte { return slices.Clone(item) })
-	v.Points = slices.Clone(v.Points)
-	v.TextsByName = maps.Clone(v.TextsByName)
-	v.FloatsByName = maps.Clone(v.FloatsByName)
-	v.IntsByName = maps.Clone(v.IntsByName)
-	v.ColorsByName = maps.Clone(v.ColorsByName)
-	v.Matrix = deep.List(v.Matrix, func(item []float64) []float64 { return slices.Clone(item) })
-	v.Cube = deep.List(v.Cube, func(item [][]float64) [][]float64 {
-		return deep.List(item, func(item []float64) []float64 { return slices.Clone(item) })
-	})
-	v.ListsByName = deep.Map(v.ListsByName, func(item []string) []string { return slices.Clone(item) })
-	v.Maps = deep.List(v.Maps, func(item map[string]int) map[string]int { return maps.Clone(item) })
-	v.MapsByName = deep.Map(v.MapsByName, func(item map[string]runtime.Date) map[string]runtime.Date { return maps.Clone(item) })
-	v.Times = slices.Clone(v.Times)
-	v.UUIDs = slices.Clone(v.UUIDs)
-	v.DurationsByName = maps.Clone(v.DurationsByName)
-	v.BoolsByName = maps.Clone(v.BoolsByName)
-	v.Documents = deep.List(v.Documents, func(item json.RawMessage) json.RawMessage { return slices.Clone(item) })
-	v.DocumentsByName = deep.Map(v.DocumentsByName, func(item json.RawMessage) json.RawMessage { return slices.Clone(item) })
-	v.Decimals = slices.Clone(v.Decimals)
-	v.LevelsByName = maps.Clone(v.LevelsByName)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Collections) Equal(other Collections) bool {
-	return slices.Equal(v.Strings, other.Strings) &&
-		slices.Equal(v.Floats, other.Floats) &&
-		slices.Equal(v.Ints, other.Ints) &&
-		slices.Equal(v.Dates, other.Dates) &&
-		slices.EqualFunc(v.Blobs, other.Blobs, func(a, b []byte) bool { return bytes.Equal(a, b) }) &&
-		slices.Equal(v.Points, other.Points) &&
-		maps.Equal(v.TextsByName, other.TextsByName) &&
-		maps.Equal(v.FloatsByName, other.FloatsByName) &&
-		maps.Equal(v.IntsByName, other.IntsByName) &&
-		maps.Equal(v.ColorsByName, other.ColorsByName) &&
-		slices.EqualFunc(v.Matrix, other.Matrix, func(a, b []float64) bool { return slices.Equal(a, b) }) &&
-		slices.EqualFunc(v.Cube, other.Cube, func(a, b [][]float64) bool {
-			return slices.EqualFunc(a, b, func(a, b []float64) bool { return slices.Equal(a, b) })
-		}) &&
-		maps.EqualFunc(v.ListsByName, other.ListsByName, func(a, b []string) bool { return slices.Equal(a, b) }) &&
-		slices.EqualFunc(v.Maps, other.Maps, func(a, b map[string]int) bool { return maps.Equal(a, b) }) &&
-		maps.EqualFunc(v.MapsByName, other.MapsByName, func(a, b map[string]runtime.Date) bool { return maps.Equal(a, b) }) &&
-		slices.EqualFunc(v.Times, other.Times, time.Time.Equal) &&
-		slices.Equal(v.UUIDs, other.UUIDs) &&
-		maps.Equal(v.DurationsByName, other.DurationsByName) &&
-		maps.Equal(v.BoolsByName, other.BoolsByName) &&
-		slices.EqualFunc(v.Documents, other.Documents, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) &&
-		maps.EqualFunc(v.DocumentsByName, other.DocumentsByName, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) &&
-		slices.Equal(v.Decimals, other.Decimals) &&
-		maps.Equal(v.LevelsByName, other.LevelsByName)
-}
+func (v Collections) Equal(other Collections) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Point) Clone() Point { return v }
 
 // Equal reports whether v and other have the same content.
-func (v Point) Equal(other Point) bool {
-	return v == other
-}
+func (v Point) Equal(other Point) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v Counter) Clone() Counter { return v }
 
 // Equal reports whether v and other have the same content.
-func (v Counter) Equal(other Counter) bool {
-	return v == other
-}
+func (v Counter) Equal(other Counter) bool { return v == other }
 
 // Clone returns a deep copy of v. It panics if v contains itself.
 func (v Tree) Clone() Tree { return v.clone(new(deep.Descent)) }
@@ -584,92 +385,39 @@ func (v Tree) equal(other Tree, d *deep.Descent) bool {
 
 // Clone returns a deep copy of v.
 func (v Narrow) Clone() Narrow {
-	v.Bytes = slices.Clone(v.Bytes)
-	v.List = slices.Clone(v.List)
-	v.Map = maps.Clone(v.Map)
-	v.Each = slices.Clone(v.Each)
-	v.EachInside = deep.Map(v.EachInside, func(item []runtime.Decimal) []runtime.Decimal { return slices.Clone(item) })
-	v.OptionalText = deep.Pointer(v.OptionalText)
-	v.OptionalList = slices.Clone(v.OptionalList)
-	v.OptionalNumber = deep.Pointer(v.OptionalNumber)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Narrow) Equal(other Narrow) bool {
-	return v.Int == other.Int &&
-		v.Int32 == other.Int32 &&
-		v.Uint64 == other.Uint64 &&
-		v.Float64 == other.Float64 &&
-		v.Decimal == other.Decimal &&
-		v.Duration == other.Duration &&
-		v.Text == other.Text &&
-		bytes.Equal(v.Bytes, other.Bytes) &&
-		v.GTIN == other.GTIN &&
-		v.Word == other.Word &&
-		v.Email == other.Email &&
-		slices.Equal(v.List, other.List) &&
-		maps.Equal(v.Map, other.Map) &&
-		slices.Equal(v.Each, other.Each) &&
-		maps.EqualFunc(v.EachInside, other.EachInside, func(a, b []runtime.Decimal) bool { return slices.Equal(a, b) }) &&
-		deep.EqualPointers(v.OptionalText, other.OptionalText) &&
-		slices.Equal(v.OptionalList, other.OptionalList) &&
-		deep.EqualPointers(v.OptionalNumber, other.OptionalNumber)
-}
+func (v Narrow) Equal(other Narrow) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Defaults) Clone() Defaults {
-	v.AString = deep.Pointer(v.AString)
-	v.ABool = deep.Pointer(v.ABool)
-	v.AnInt = deep.Pointer(v.AnInt)
-	v.AUint64 = deep.Pointer(v.AUint64)
-	v.AFloat64 = deep.Pointer(v.AFloat64)
-	v.ADecimal = deep.Pointer(v.ADecimal)
-	v.ADate = deep.Pointer(v.ADate)
-	v.ADuration = deep.Pointer(v.ADuration)
-	v.AUUID = deep.Pointer(v.AUUID)
-	v.AColor = deep.Pointer(v.AColor)
-	v.ALevel = deep.Pointer(v.ALevel)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Defaults) Equal(other Defaults) bool {
-	return deep.EqualPointers(v.AString, other.AString) &&
-		deep.EqualPointers(v.ABool, other.ABool) &&
-		deep.EqualPointers(v.AnInt, other.AnInt) &&
-		deep.EqualPointers(v.AUint64, other.AUint64) &&
-		deep.EqualPointers(v.AFloat64, other.AFloat64) &&
-		deep.EqualPointers(v.ADecimal, other.ADecimal) &&
-		deep.EqualPointers(v.ADate, other.ADate) &&
-		deep.EqualPointers(v.ADuration, other.ADuration) &&
-		deep.EqualPointers(v.AUUID, other.AUUID) &&
-		deep.EqualPointers(v.AColor, other.AColor) &&
-		deep.EqualPointers(v.ALevel, other.ALevel)
-}
+func (v Defaults) Equal(other Defaults) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Card) Clone() Card {
-	v.Tags = slices.Clone(v.Tags)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v Card) Equal(other Card) bool {
-	return v.LastFour == other.LastFour &&
-		slices.Equal(v.Tags, other.Tags)
-}
+func (v Card) Equal(other Card) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v Invoice) Clone() Invoice { return v }
 
 // Equal reports whether v and other have the same content.
-func (v Invoice) Equal(other Invoice) bool {
-	return v == other
-}
+func (v Invoice) Equal(other Invoice) bool { return v == other }
 
 func clonePayment(v Payment) Payment {
 	switch v := v.(type) {
@@ -746,9 +494,7 @@ func (v Sum) equal(other Sum, d *deep.Descent) bool {
 func (v NullableInPlace) Clone() NullableInPlace { return v }
 
 // Equal reports whether v and other have the same content.
-func (v NullableInPlace) Equal(other NullableInPlace) bool {
-	return v == other
-}
+func (v NullableInPlace) Equal(other NullableInPlace) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v PaymentInCash) Clone() PaymentInCash { return v }
@@ -783,67 +529,50 @@ func (v ExpressionProduct) equal(other ExpressionProduct, d *deep.Descent) bool 
 func (v ExpressionNumber) Clone() ExpressionNumber { return v }
 
 // Equal reports whether v and other have the same content.
-func (v ExpressionNumber) Equal(other ExpressionNumber) bool {
-	return v == other
-}
+func (v ExpressionNumber) Equal(other ExpressionNumber) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v OrderMovedStops) Clone() OrderMovedStops { return v }
 
 // Equal reports whether v and other have the same content.
-func (v OrderMovedStops) Equal(other OrderMovedStops) bool {
-	return v == other
-}
+func (v OrderMovedStops) Equal(other OrderMovedStops) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v OrderSettledAddress) Clone() OrderSettledAddress {
-	v.Floor = deep.Pointer(v.Floor)
+	deep.Separate(&v)
 	return v
 }
 
 // Equal reports whether v and other have the same content. Times are compared
 // as moments, and nil equals an empty list or map.
-func (v OrderSettledAddress) Equal(other OrderSettledAddress) bool {
-	return v.Street == other.Street &&
-		deep.EqualPointers(v.Floor, other.Floor)
-}
+func (v OrderSettledAddress) Equal(other OrderSettledAddress) bool { return deep.Equal(&v, &other) }
 
 // Clone returns a deep copy of v.
 func (v OrderSettledLines) Clone() OrderSettledLines { return v }
 
 // Equal reports whether v and other have the same content.
-func (v OrderSettledLines) Equal(other OrderSettledLines) bool {
-	return v == other
-}
+func (v OrderSettledLines) Equal(other OrderSettledLines) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v OrderSettledLinesPart) Clone() OrderSettledLinesPart { return v }
 
 // Equal reports whether v and other have the same content.
-func (v OrderSettledLinesPart) Equal(other OrderSettledLinesPart) bool {
-	return v == other
-}
+func (v OrderSettledLinesPart) Equal(other OrderSettledLinesPart) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v ShapeChangedV1) Clone() ShapeChangedV1 { return v }
 
 // Equal reports whether v and other have the same content.
-func (v ShapeChangedV1) Equal(other ShapeChangedV1) bool {
-	return v == other
-}
+func (v ShapeChangedV1) Equal(other ShapeChangedV1) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v ShapeChangedV2) Clone() ShapeChangedV2 { return v }
 
 // Equal reports whether v and other have the same content.
-func (v ShapeChangedV2) Equal(other ShapeChangedV2) bool {
-	return v == other
-}
+func (v ShapeChangedV2) Equal(other ShapeChangedV2) bool { return v == other }
 
 // Clone returns a deep copy of v.
 func (v ShapeChangedV2Corner) Clone() ShapeChangedV2Corner { return v }
 
 // Equal reports whether v and other have the same content.
-func (v ShapeChangedV2Corner) Equal(other ShapeChangedV2Corner) bool {
-	return v == other
-}
+func (v ShapeChangedV2Corner) Equal(other ShapeChangedV2Corner) bool { return v == other }

@@ -1798,22 +1798,6 @@ func (AnsweredWithAList) isAnsweredEvent()  {}
 func (AnsweredWithAUnion) isAnsweredEvent() {}
 func (AnsweredWithMuch) isAnsweredEvent()   {}
 
-// HostEvent is the payload of an event of host.*: HostSeen.
-type HostEvent interface {
-	AnyEvent
-	isHostEvent()
-}
-
-func (HostSeen) isHostEvent() {}
-
-// HostileEvent is the payload of an event of hostile.*: HostileText.
-type HostileEvent interface {
-	AnyEvent
-	isHostileEvent()
-}
-
-func (HostileText) isHostileEvent() {}
-
 // OrderEvent is the payload of an event of order.*: OrderPlaced, OrderMoved,
 // OrderLineAdded, OrderLineRemoved, OrderSettled, OrderEmptied, OrderComputed
 // or OrderLimited.
@@ -1870,19 +1854,3 @@ func (PartitionByInt32) isPartitionByEvent()  {}
 func (PartitionByUint64) isPartitionByEvent() {}
 func (PartitionByLevel) isPartitionByEvent()  {}
 func (PartitionByEnum) isPartitionByEvent()   {}
-
-// ReportEvent is the payload of an event of report.*: ReportRequested.
-type ReportEvent interface {
-	AnyEvent
-	isReportEvent()
-}
-
-func (ReportRequested) isReportEvent() {}
-
-// ShapeEvent is the payload of an event of shape.*: ShapeChanged.
-type ShapeEvent interface {
-	AnyEvent
-	isShapeEvent()
-}
-
-func (ShapeChanged) isShapeEvent() {}

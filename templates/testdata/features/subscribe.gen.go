@@ -620,18 +620,6 @@ func SubscribeAnswered(bus *runtime.Bus, name string, handler runtime.Handler[An
 	return runtime.SubscribeNamespace(bus, "answered.*", name, handler, opts...)
 }
 
-// SubscribeHost calls handler for every event of host.*, each with the settings
-// of its own type. See [runtime.SubscribeNamespace].
-func SubscribeHost(bus *runtime.Bus, name string, handler runtime.Handler[HostEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "host.*", name, handler, opts...)
-}
-
-// SubscribeHostile calls handler for every event of hostile.*, each with the
-// settings of its own type. See [runtime.SubscribeNamespace].
-func SubscribeHostile(bus *runtime.Bus, name string, handler runtime.Handler[HostileEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "hostile.*", name, handler, opts...)
-}
-
 // SubscribeOrder calls handler for every event of order.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -654,18 +642,6 @@ func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[P
 // with the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeNamespace(bus, "partition.by.*", name, handler, opts...)
-}
-
-// SubscribeReport calls handler for every event of report.*, each with the
-// settings of its own type. See [runtime.SubscribeNamespace].
-func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[ReportEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "report.*", name, handler, opts...)
-}
-
-// SubscribeShape calls handler for every event of shape.*, each with the
-// settings of its own type. See [runtime.SubscribeNamespace].
-func SubscribeShape(bus *runtime.Bus, name string, handler runtime.Handler[ShapeEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "shape.*", name, handler, opts...)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, each with the

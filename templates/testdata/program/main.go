@@ -78,8 +78,8 @@ func main() {
 	var any features.AnyEvent = features.OrderLineAdded{}
 	_, inOrder := any.(features.OrderEvent)
 	_, inLine := any.(features.OrderLineEvent)
-	_, inHostile := any.(features.HostileEvent)
-	fmt.Println("order.line.added is in order.*, order.line.*, hostile.*:", inOrder, inLine, inHostile)
+
+	fmt.Println("order.line.added is in order.*, order.line.*:", inOrder, inLine)
 
 	fmt.Println("subscriptions:", features.OnOrderPlacedSendReceipt, features.OnOrderPlacedChargeCardV2, features.OnHostileTextRead)
 	for _, s := range features.Catalogue.PatternSubscriptions() {
@@ -106,7 +106,7 @@ func main() {
 }
 
 func versions() {
-	fmt.Println("versions of shape.changed:", features.ShapeChangedType.Version(), "under the names", features.ShapeChangedType.Aliases())
+	fmt.Println("versions of shape.changed:", features.ShapeChangedType.Any().Version(), "under the names", features.ShapeChangedType.Any().Aliases())
 	for version, payload := range []string{1: `{"x":1,"y":2}`, 2: `{"corner":{"x":1,"y":2},"label":""}`, 3: `{"corners":[]}`, 4: `{}`} {
 		if version > 0 {
 			fmt.Println("  version", version, "is read:", features.Catalogue.Check("geometry.changed", version, []byte(payload)))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/templates/testdata/features"
+	"github.com/busgen/busgen/templates/testdata/features/featurestest"
 )
 
 func enums() {
@@ -28,7 +29,7 @@ func enums() {
 }
 
 func constraints() {
-	narrow := features.SampleOrderLimited().Constrained
+	narrow := featurestest.SampleOrderLimited().Constrained
 	report("within all constraints", narrow)
 	report("below all constraints", features.Narrow{
 		Int: 0, Int32: -6, Float64: 0.1, Decimal: "0.009", Duration: runtime.Duration(time.Millisecond), Text: "ä", Email: "ada",
@@ -58,7 +59,7 @@ func describe(p features.Payment) string {
 }
 
 func unions() {
-	paid := features.SampleOrderSettled()
+	paid := featurestest.SampleOrderSettled()
 	roundTrip("a union", paid)
 	text, err := json.Marshal(paid)
 	fmt.Println(" ", string(text), err)
@@ -77,7 +78,7 @@ func unions() {
 }
 
 func customs() {
-	seen := features.SampleHostSeen()
+	seen := featurestest.SampleHostSeen()
 	roundTrip("a custom type", seen)
 	text, err := json.Marshal(seen)
 	fmt.Println(" ", string(text), err)
@@ -110,7 +111,7 @@ func copies() {
 	other.Children[0].Parent.Label = "x"
 	fmt.Println("changed below:", tree.Equal(other), tree.Children[0].Parent.Label == "")
 
-	paid := features.SampleOrderSettled()
+	paid := featurestest.SampleOrderSettled()
 	again := paid.Clone()
 	again.ByName["a"][0] = features.Card{Tags: []string{"x"}}
 	third := again.Clone()
@@ -140,8 +141,8 @@ func cycles() {
 func samples() {
 	ok := true
 	for _, one := range []runtime.Payload{
-		features.SamplePing(), features.SampleOrderPlaced(), features.SampleOrderLineAdded(), features.SampleOrderLineRemoved(),
-		features.SampleOrderSettled(), features.SampleOrderComputed(), features.SampleOrderLimited(), features.SampleHostSeen(), features.SampleHostileText(),
+		featurestest.SamplePing(), featurestest.SampleOrderPlaced(), featurestest.SampleOrderLineAdded(), featurestest.SampleOrderLineRemoved(),
+		featurestest.SampleOrderSettled(), featurestest.SampleOrderComputed(), featurestest.SampleOrderLimited(), featurestest.SampleHostSeen(), featurestest.SampleHostileText(),
 	} {
 		if err := one.Validate(); err != nil {
 			fmt.Printf("the sample %T is not valid: %v\n", one, err)

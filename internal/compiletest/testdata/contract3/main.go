@@ -34,7 +34,7 @@ func main() {
 	fmt.Printf("the answer is %+v\n", answer)
 	check(bus.WaitIdle(ctx))
 	check(bus.Shutdown(ctx))
-	for _, s := range events.OrderPlacedType.Subscriptions() {
+	for _, s := range events.OrderPlacedType.Any().Subscriptions() {
 		fmt.Printf("%s: timeout %v, %d attempts, limits %v, errors %d, redrive %d\n", s.Name, s.Settings.Timeout, s.Settings.Retry.MaxAttempts, s.Settings.Limits, len(s.Settings.Errors), s.Settings.Redrive.Max)
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/chromedp/chromedp"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
 )
 
 // publish publishes an event, and returns the last part of its address.
 func (s *shop) publish(t *testing.T, n int) string {
 	t.Helper()
-	order := events.SampleOrderPlaced()
+	order := eventstest.SampleOrderPlaced()
 	order.Number = int64(n)
 	receipt, err := events.PublishOrderPlaced(t.Context(), s.bus, order)
 	must(t, err)

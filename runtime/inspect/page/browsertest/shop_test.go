@@ -13,6 +13,7 @@ import (
 	"time"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -45,12 +46,12 @@ func openShop(t *testing.T) *shop {
 	t.Cleanup(func() { bus.Shutdown(context.Background()) })
 	subscribe(t, bus)
 	must(t, bus.Start(ctx))
-	_, err = events.PublishUserRegistered(ctx, bus, events.SampleUserRegistered())
+	_, err = events.PublishUserRegistered(ctx, bus, eventstest.SampleUserRegistered())
 	must(t, err)
-	_, err = events.PublishUserRegistered(ctx, bus, events.SampleUserRegistered(), runtime.WithDelay(time.Hour))
+	_, err = events.PublishUserRegistered(ctx, bus, eventstest.SampleUserRegistered(), runtime.WithDelay(time.Hour))
 	must(t, err)
 	for n := range 24 {
-		order := events.SampleOrderPlaced()
+		order := eventstest.SampleOrderPlaced()
 		order.Number = int64(1000 + n)
 		_, err := events.PublishOrderPlaced(ctx, bus, order, runtime.WithCorrelationID(fmt.Sprint("checkout-", n)))
 		must(t, err)
@@ -99,7 +100,7 @@ func subscribe(t *testing.T, bus *runtime.Bus) {
 		case n == 1003:
 			panic("negative amount <b>of money</b>")
 		}
-		_, err := events.PublishPaymentCaptured(ctx, bus, events.SamplePaymentCaptured())
+		_, err := events.PublishPaymentCaptured(ctx, bus, eventstest.SamplePaymentCaptured())
 		return err
 	})
 	must(t, err)
