@@ -187,8 +187,7 @@ func omission(options string, t reflect.Type) bool {
 	case "omitempty":
 		return k == reflect.Pointer
 	case "omitzero":
-		asks := reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ IsZero() bool }]())
-		return !asks && (k == reflect.Slice || k == reflect.Map)
+		return k == reflect.Slice || k == reflect.Map // without a name, and so without a method IsZero
 	}
 	return false
 }
