@@ -132,9 +132,7 @@ func (m planning) kindOf(t reflect.Type, p *plan) kind {
 	case reflect.Struct:
 		return m.object(t, p)
 	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 { // of which encoding/json makes base64
-			return m.holding(list, t, p)
-		}
+		return m.holding(list, t, p) // one of bytes is known, and there is no plan for bytes with a name
 	case reflect.Map:
 		if t.Key() == reflect.TypeFor[string]() {
 			p.direct = directs[t]
