@@ -104,6 +104,21 @@ func memory(v reflect.Value, path string, found func(at uintptr, path string)) {
 	}
 }
 
+// outer is still being looked into when inner is found, which has one in it.
+type (
+	outer struct{ Inner *inner }
+	inner struct{ Outer outer }
+)
+
+func TestATypeThatIsFoundInsideOfItselfIsCopied(t *testing.T) {
+	from := outer{&inner{outer{&inner{}}}}
+	var to outer
+	deep.CopierOf(reflect.TypeFor[outer]()).Into(&to, &from)
+	if !reflect.DeepEqual(to, from) || to.Inner == from.Inner || to.Inner.Outer.Inner == from.Inner.Outer.Inner {
+		t.Error("the copy shares something")
+	}
+}
+
 func TestNilAndEmptyStayWhatTheyAre(t *testing.T) {
 	from := branch{Leaves: []leaf{}, ByName: map[string]leaf{}}
 	to := from
