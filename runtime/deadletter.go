@@ -69,8 +69,8 @@ func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Ha
 	return t.of.subscribeDead(bus, name, handler == nil, handler, opts)
 }
 
-// subscribeDead calls handler, a Handler[DeadLetter[T]], by reflection: dead letters are few, and code that knows T would be
-// made for every event type.
+// subscribeDead calls handler, a Handler[DeadLetter[T]], by reflection: dead letters are few, and code that knows T
+// would be made for every event type.
 func (t *eventType) subscribeDead(bus *Bus, name string, none bool, handler any, opts []SubscribeOption) (*Subscription, error) {
 	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
 	if none {

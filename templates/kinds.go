@@ -36,8 +36,8 @@ func hasGoType(t *catalog.TypeRef) bool {
 	return t.Go != nil || t.Elem != nil && hasGoType(t.Elem)
 }
 
-// isPlain reports whether values of t consist of nothing but what the runtime can copy and compare itself: no unions, no types
-// of a person, and no types that can contain themselves.
+// isPlain reports whether values of t consist of nothing but what the runtime can copy and compare itself: no unions,
+// no types of a person, and no types that can contain themselves.
 func isPlain(t *catalog.TypeRef) bool {
 	switch {
 	case hasGoType(t) || t.Traits().Reflected:

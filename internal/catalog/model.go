@@ -398,8 +398,8 @@ type Namespace struct {
 	Spread bool // its events are in several packages; see Catalogue.In
 }
 
-// Shared reports whether the namespace has several events. Only such a one has an interface and a subscription function: for
-// a single event they would say what those of the event say.
+// Shared reports whether the namespace has several events. Only such a one has an interface and a subscription
+// function: for a single event they would say what those of the event say.
 func (ns *Namespace) Shared() bool { return len(ns.Events) > 1 }
 
 // ErrorClass is a class of errors with rules in the catalogue. The program says which errors belong to it.

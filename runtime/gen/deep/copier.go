@@ -26,8 +26,8 @@ type part struct {
 	offset uintptr
 }
 
-// CopierOf returns the copier of a type, or nil for a type with parts that only their own code can copy: interfaces, and structs
-// with fields that are not exported and refer to something.
+// CopierOf returns the copier of a type, or nil for a type with parts that only their own code can copy: interfaces,
+// and structs with fields that are not exported and refer to something.
 func CopierOf(t reflect.Type) *Copier {
 	if c, ok := copiers.Load(t); ok {
 		return c.(*Copier)
@@ -108,7 +108,8 @@ func (m copying) fields(t reflect.Type, c *Copier) bool {
 	return true
 }
 
-// separate gives the value at an address, which was assigned from another one, its own copy of everything that both share.
+// separate gives the value at an address, which was assigned from another one, its own copy of everything that both
+// share.
 func (c *Copier) separate(to, from unsafe.Pointer) {
 	if !c.shares {
 		return

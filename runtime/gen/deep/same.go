@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Equal reports whether what a and b point to has the same content. Times are compared as moments, and nil equals an empty
-// list or map. Both are pointers to values of one type without interfaces, which do not contain themselves.
+// Equal reports whether what a and b point to has the same content. Times are compared as moments, and nil equals an
+// empty list or map. Both are pointers to values of one type without interfaces, which do not contain themselves.
 func Equal(a, b any) bool { return same(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()) }
 
 func same(a, b reflect.Value) bool {

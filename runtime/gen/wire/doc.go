@@ -5,11 +5,11 @@
 //
 // # Plans
 //
-// For each type of struct, a codec makes a plan when it is first used: which fields are where in memory, what their keys are,
-// how their values are written. Reflection happens once, there. Nothing needs to be generated for a struct whose fields have the
-// types of the catalogue language. Other types say themselves how they are written, as an [Encoder] and a [Decoder]: enums, named
-// scalars, and structs whose fields do not say everything, because stored events have former names or lack fields with defaults.
-// Their methods are in codec.gen.go.
+// For each type of struct, a codec makes a plan when it is first used: which fields are where in memory, what their
+// keys are, how their values are written. Reflection happens once, there. Nothing needs to be generated for a struct
+// whose fields have the types of the catalogue language. Other types say themselves how they are written, as an
+// [Encoder] and a [Decoder]: enums, named scalars, and structs whose fields do not say everything, because stored
+// events have former names or lack fields with defaults. Their methods are in codec.gen.go.
 //
 // # Writing
 //
@@ -44,7 +44,7 @@
 //
 // # Types that use encoding/json only
 //
-// A [Codec] uses only encoding/json for a type with an interface, an embedded struct, or a field without a tag inside. It
-// does so too if a person has added methods that encoding/json calls, such as MarshalJSON,
-// to the type or to a type inside of it: see [NewCodec].
+// A [Codec] uses only encoding/json for a type with an interface, an embedded struct, or a field without a tag
+// inside. It does so too if a person has added methods that encoding/json calls, such as MarshalJSON, to the type or
+// to a type inside of it: see [NewCodec].
 package wire

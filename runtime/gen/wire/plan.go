@@ -15,8 +15,8 @@ import (
 // A plan says how values of one type are written and read: what encoding/json finds out with reflection for each
 // value, found out once. It has no code of its own for the type, so generated structs need none either.
 //
-// There is a plan only for a type whose JSON is known to be that of encoding/json: structs with tags, and the types of the
-// catalogue language. A type with other methods that encoding/json calls has none.
+// There is a plan only for a type whose JSON is known to be that of encoding/json: structs with tags, and the types
+// of the catalogue language. A type with other methods that encoding/json calls has none.
 type plan struct {
 	kind   kind
 	of     reflect.Type

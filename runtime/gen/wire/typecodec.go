@@ -21,10 +21,11 @@ type TypeCodec struct {
 // NewTypeCodec returns a codec for values of type t. It inspects t with reflection: make one
 // codec for each type and keep it.
 //
-// The codec does without encoding/json for structs of the types that the catalogue language has, and for a type that is an
-// [Encoder] and whose pointer is a [Decoder]. Exceptions are a type that embeds another struct, and one in which a type has a
-// handwritten method of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or encoding.TextUnmarshaler. If that
-// is in a generated type, Encode returns an error for a value that its JSON does not restore.
+// The codec does without encoding/json for structs of the types that the catalogue language has, and for a type that
+// is an [Encoder] and whose pointer is a [Decoder]. Exceptions are a type that embeds another struct, and one in
+// which a type has a handwritten method of json.Marshaler, json.Unmarshaler, encoding.TextMarshaler or
+// encoding.TextUnmarshaler. If that is in a generated type, Encode returns an error for a value that its JSON does
+// not restore.
 func NewTypeCodec(t reflect.Type) *TypeCodec {
 	c := &TypeCodec{of: t, plan: planOf(t)}
 	if c.plan == nil && (generated(t) || copies(t) && !reflected(t, t.PkgPath(), map[reflect.Type]bool{})) {
