@@ -157,7 +157,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				return nil
 			}, seq)
 		})
-		if err == nil && len(outcome) == 0 && l.generation.Load() > 0 {
+		if err == nil && len(outcome) == 0 {
 			err = l.knows(seq)
 		}
 		return !open, err
@@ -190,11 +190,14 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 	return fault.Wrap("read", l.path, err)
 }
 
-// knows returns ErrRestored if the event at seq is not in the log that was restored.
+// knows returns ErrRestored if the event at seq is not in the log because that was restored: it is younger than all
+// events in there, or missing after a restore. The file may have been replaced a moment ago, before the writer
+// notices.
 func (l *Log) knows(seq int64) error {
 	return l.read(func(c *database.Conn) error {
-		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_log WHERE seq = ?)", seq)
-		if err == nil && known == 0 {
+		lost, err := c.Int64(`SELECT coalesce((SELECT max(seq) FROM busgen_log), 0) < ?1
+			OR ?2 AND NOT EXISTS (SELECT 1 FROM busgen_log WHERE seq = ?1)`, seq, l.generation.Load() > 0)
+		if err == nil && lost != 0 {
 			err = engine.ErrRestored
 		}
 		return err
