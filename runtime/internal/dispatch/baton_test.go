@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// If nobody woke those who wait, they would wait for ever, and the test would be told so.
+// If give woke nobody, the waiting goroutines would never end, and synctest would report a deadlock.
 func TestWhoWaitsForTheTurnGetsItAndNobodyElseHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const goroutines, turns = 8, 2000
