@@ -22,8 +22,10 @@ const (
 	sluggish = "sluggish@example.org" // it takes its time, once
 )
 
-// die is what a handler does that ends its process.
+// die is what a handler does that ends its process. It takes longer than the 5 ms after which a
+// success is in the file: a receipt that was sent just before would be sent again.
 func (s *shop) die(ctx context.Context) error {
+	time.Sleep(10 * time.Millisecond)
 	s.dying <- struct{}{}
 	<-ctx.Done()
 	return ctx.Err()
