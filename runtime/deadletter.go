@@ -167,7 +167,7 @@ func (t *eventType) deadLetterOf(a *dispatch.Attempt) (*untypedLetter, error) {
 			head: head{
 				ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
 				Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
-				attempt: a,
+				attempt: a.Handed(),
 			},
 			payload: reflect.New(t.of).Interface(),
 		},

@@ -57,7 +57,7 @@ type Event[T any] struct {
 	// retried.
 	Replayed bool
 
-	attempt *dispatch.Attempt // nil for an event that no handler was given
+	attempt *dispatch.Handed // nil for an event that no handler was given
 
 	Payload T // the last field, so that the others are where they are in a head
 }
@@ -75,11 +75,11 @@ type Event[T any] struct {
 // come from a bus has [slog.Default].
 func (e Event[T]) Logger() *slog.Logger { return loggerOf(e.attempt) }
 
-func loggerOf(a *dispatch.Attempt) *slog.Logger {
-	if a == nil {
+func loggerOf(of *dispatch.Handed) *slog.Logger {
+	if of == nil {
 		return slog.Default()
 	}
-	return a.Logger()
+	return of.Attempt().Logger()
 }
 
 // Handler handles one event. Nil means handled: this subscription will not see

@@ -29,7 +29,7 @@ type head struct {
 	Attempt       int
 	MaxAttempts   int
 	Replayed      bool
-	attempt       *dispatch.Attempt
+	attempt       *dispatch.Handed
 }
 
 // headOf returns the fields of an event that do not depend on the type of its payload.
@@ -40,7 +40,7 @@ func newHead(a *dispatch.Attempt, subscription string) head {
 	h := head{
 		ID: a.ID, Type: a.Type, Version: a.Version, PublishedAt: a.CreatedAt,
 		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(), Replayed: a.Replayed,
-		attempt: a,
+		attempt: a.Handed(),
 	}
 	setLineage(&h, a.Metadata)
 	return h

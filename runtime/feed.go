@@ -293,11 +293,18 @@ func (f *feed) start() {
 		config.Limits, config.LimitKey = f.bus.limits, f.limitKey
 	}
 	config.Ephemeral = f.fleeting != nil
+	config.Reuse = !f.group && f.fleeting == nil && config.Limits == nil && members[0].passesOn()
 	f.scheduler = dispatch.New(f.consumer, config)
 	if !config.Ephemeral {
 		f.bus.pausing.watch(f) // before the first delivery
 	}
 	f.scheduler.Start()
+}
+
+// passesOn tells whether nothing of the bus keeps an attempt of the subscription that has succeeded: there are no
+// observers, no batches and no answers.
+func (s *Subscription) passesOn() bool {
+	return !s.handler.Observed && s.batched == nil && s.answers == nil && !s.transacts && s.bus.config.intercept == nil
 }
 
 // nextPlaces returns how many handlers run at once after the next start, if that is another

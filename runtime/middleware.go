@@ -104,7 +104,7 @@ func innermost(s *Subscription, takes reflect.Type, handler Next) Next {
 		switch {
 		case a == nil || a.Owner() != any(s.bus):
 			return &MiddlewareError{s.name, "with a context that does not come from the one that it was given"}
-		case e.attempt != a:
+		case e.attempt != a.Handed():
 			return &MiddlewareError{s.name, "with an event of another attempt: change a copy of the one that it was given"}
 		}
 		if given := reflect.TypeOf(e.Payload); given != takes && (takes.Kind() != reflect.Interface || given == nil || !given.Implements(takes)) {

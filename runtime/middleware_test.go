@@ -44,7 +44,7 @@ func TestAnEventWithAnotherPayloadHasAllOtherFields(t *testing.T) {
 		ID: uuid.New(), Type: "order.placed", Version: 2, Payload: "old", Metadata: map[string]string{"k": "v"},
 		CorrelationID: "c", ParentID: uuid.New(), PublishedBy: "p", Hops: 3, PublishedAt: time.Unix(4, 0),
 		Schedule: "nightly", ScheduledFor: time.Unix(7, 0),
-		Subscription: "s", Attempt: 5, MaxAttempts: 6, Replayed: true, attempt: new(dispatch.Attempt),
+		Subscription: "s", Attempt: 5, MaxAttempts: 6, Replayed: true, attempt: new(dispatch.Handed),
 	}
 	before, after := reflect.ValueOf(e), reflect.ValueOf(typed[int](*headOf(&e), new(7)))
 	for i := range before.NumField() {

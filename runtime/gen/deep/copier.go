@@ -16,6 +16,7 @@ type Copier struct {
 	of     reflect.Type
 	parts  []part  // of a struct: the fields that an assignment would share
 	elem   *Copier // of what a pointer, a list or a map refers to
+	list   any     // a nil pointer to a list of the type; nil for other types
 	shares bool    // an assignment is no deep copy
 	open   bool    // it is being made, so shares is not known yet
 }
@@ -78,6 +79,9 @@ func (m copying) of(t reflect.Type) *Copier {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
 		c.shares = true
 		c.elem = m.of(t.Elem())
+		if t.Kind() == reflect.Slice {
+			c.list = reflect.Zero(reflect.PointerTo(t)).Interface()
+		}
 		ok = c.elem != nil && (t.Kind() != reflect.Map || t.Key().Kind() == reflect.String)
 	case reflect.Array:
 		elem := m.of(t.Elem())
@@ -151,10 +155,10 @@ func (c *Copier) separateList(to, from *slice) {
 		return
 	}
 	*to = slice{first: unsafe.Pointer(&nothing)}
-	v := reflect.NewAt(c.of, unsafe.Pointer(to)).Elem()
+	v := c.listAt(to)
 	v.Grow(from.len)
 	v.SetLen(from.len)
-	reflect.Copy(v, reflect.NewAt(c.of, unsafe.Pointer(from)).Elem())
+	reflect.Copy(v, c.listAt(from))
 	if !c.elem.shares {
 		return
 	}
@@ -163,6 +167,16 @@ func (c *Copier) separateList(to, from *slice) {
 		c.elem.separate(unsafe.Add(to.first, at), unsafe.Add(from.first, at))
 	}
 }
+
+// listAt is reflect.NewAt(c.of, at).Elem(), which would look up the type of the pointer each time.
+func (c *Copier) listAt(at *slice) reflect.Value {
+	list := c.list
+	(*pointer)(unsafe.Pointer(&list)).to = unsafe.Pointer(at)
+	return reflect.ValueOf(list).Elem()
+}
+
+// pointer is how Go keeps a pointer in an interface.
+type pointer struct{ of, to unsafe.Pointer }
 
 // maps has functions for maps that can be copied without reflection.
 var maps = map[reflect.Type]func(at unsafe.Pointer){}

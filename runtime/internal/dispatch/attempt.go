@@ -29,6 +29,7 @@ type Attempt struct {
 	started  time.Time
 	limit    time.Duration // how long the handler may take; unlimited for as long as it likes
 	permit   breaker.Permit
+	handed   *Handed                // what the handler was given; nil as long as it was given nothing
 	batch    *Batch                 // that it is part of, or stands for as a whole; nil outside of batches
 	extra    atomic.Pointer[extras] // nil for most
 
@@ -55,6 +56,7 @@ type Attempt struct {
 	storing  bool // what was taken; its deadline does not end the attempt
 	stored   bool // what was taken: the attempt succeeds, however late
 	counted  bool // as handled
+	well     bool // it has succeeded, and is settled
 }
 
 // stash is what the handler of an attempt leaves to be done with its success. It is guarded by
@@ -109,7 +111,7 @@ func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Pe
 	if r.tried {
 		a = new(Attempt)
 	}
-	a.Delivery, a.Number = r.Delivery, r.Failures+r.Uncounted+1
+	a.Delivery, a.Number = r.Delivery, numberOf(r.Delivery)
 	a.run, a.handler, a.worker, a.settings = r, h, int32(worker), r.settings
 	a.permit, a.started, a.first = permit, started, !r.tried
 	if s.cfg.Group { // each member has settings of its own
@@ -125,6 +127,9 @@ func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Pe
 	a.allow(cmp.Or(r.MaxAttempts, r.settings.Retry.MaxAttempts))
 	return a
 }
+
+// numberOf returns the Number of the next attempt at a delivery.
+func numberOf(d *engine.Delivery) int { return d.Failures + d.Uncounted + 1 }
 
 // unlimited is the limit of an attempt that may take as long as it likes.
 const unlimited = time.Duration(math.MaxInt64)
@@ -232,6 +237,8 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	}
 	if left {
 		a.handler.Count.Abandoned(a, -1)
+	} else if a.well {
+		a.run.left = a.leaveHanded()
 	}
 	return !left
 }
@@ -273,6 +280,7 @@ func (a *Attempt) succeed(now time.Time) {
 		a.run.staged = append(a.run.staged, a.staged()...)
 	} else {
 		a.settle(engine.Disposition{Kind: engine.Done, Staged: a.staged()})
+		a.well = true
 	}
 }
 

@@ -32,7 +32,7 @@ func BenchmarkADelivery(b *testing.B) {
 		Name: "bench", Concurrency: 1, Handlers: func(string) []*dispatch.Handler { return handlers },
 		Settings: func(string) *dispatch.Settings { return settings }, Breaker: closed, BreakerChanged: func(_, _ breaker.Status) {},
 		Key: func(*engine.Delivery) (string, error) { return "", nil }, LateKeys: true,
-		Alone: &dispatch.Alone{Logger: logger}, Waits: &dispatch.Waits{}, Interrupts: new(atomic.Bool), Logger: logger,
+		Alone: &dispatch.Alone{Logger: logger}, Waits: &dispatch.Waits{}, Interrupts: new(atomic.Bool), Logger: logger, Reuse: true,
 	})
 	b.ReportAllocs()
 	b.ResetTimer()

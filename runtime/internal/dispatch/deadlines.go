@@ -85,6 +85,7 @@ func (s *Scheduler) unwatch(w *worker, left bool) {
 // expire ends the attempts whose deadline has passed, warns of those that are
 // slow, and sets the alarm to what comes next.
 func (s *Scheduler) expire() {
+	defer s.lookAtRunning()()
 	now := time.Now()
 	var late, slow []*Attempt
 	s.mu.Lock()

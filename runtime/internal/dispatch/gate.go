@@ -117,18 +117,25 @@ func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <
 			permit.Release()
 			permit = breaker.Permit{}
 		}
-		r := s.newRun()
+		r := s.newRun(w)
 		r.item, r.scheduler, r.settings, r.alone = i, s, settings, i.Suspect
 		r.initial.started, r.initial.permit = now, permit
+		if s.cfg.Reuse {
+			r.initial.handed = s.hand()
+			r.initial.handed.attempt = &r.initial
+		}
 		return r, nil, true
 	}
 	return nil, nil, false
 }
 
-// newRun returns the memory of a run. It is allocated for several at once when
-// there are several to come, and never used again: a handler may keep its
-// context for as long as it likes.
-func (s *Scheduler) newRun() *run {
+// newRun returns the memory of a run: that of the worker's last one, if nobody may know that any more. It is allocated
+// for several at once when there are several to come.
+func (s *Scheduler) newRun(w *worker) *run {
+	if r := w.spare; r != nil {
+		w.spare = nil
+		return r
+	}
 	if len(s.runs) == 0 {
 		s.runs = make([]run, min(1+s.queue.len(), runsAtOnce))
 	}
@@ -138,7 +145,7 @@ func (s *Scheduler) newRun() *run {
 }
 
 // runsAtOnce is how many fit into 4 KiB, which is what the memory of more would be rounded up to.
-const runsAtOnce = 17
+const runsAtOnce = 16
 
 // reopening returns a channel that says when to try an open breaker again, or
 // nil if its state has to change first, which signals.

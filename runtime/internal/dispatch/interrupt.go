@@ -30,6 +30,7 @@ type Child struct {
 // and does not wait for their handlers. A context that was made while [Config].Interrupts
 // was false has no cause but context.Canceled.
 func (s *Scheduler) Interrupt(seq int64, cause error) (interrupted []*Attempt) {
+	defer s.lookAtRunning()()
 	s.mu.Lock()
 	var found []*Attempt
 	for _, slot := range s.running {

@@ -19,6 +19,7 @@ type run struct {
 	tried     bool    // a handler was called
 	alone     bool    // nothing runs beside it, unless it waits; changed under the subscription's loans
 	guest     bool    // it runs in a place that was lent
+	left      bool    // its attempt is the worker's alone, who may use all of this memory again
 	initial   Attempt // the memory of the first attempt, outside of groups the only one
 	*members          // nil outside of groups
 }

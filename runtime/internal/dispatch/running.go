@@ -14,6 +14,7 @@ func (s *Scheduler) Running(all []engine.Running, now time.Time, long time.Durat
 	if s.cfg.Group {
 		group = s.cfg.Name
 	}
+	defer s.lookAtRunning()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, slot := range s.running {

@@ -90,6 +90,10 @@ type Config struct {
 	// and [Attempt.Abandon] need. Nil for never.
 	Interrupts *atomic.Bool
 
+	// Reuse says that nobody keeps an attempt whose handler has succeeded, but by what the handler is given. It is not
+	// for groups and batches, nor with limits.
+	Reuse bool
+
 	Logger *slog.Logger
 }
 
@@ -189,6 +193,7 @@ type Scheduler struct {
 	queue    queue
 	gate     gate
 	loans    loans
+	looking  atomic.Int32 // how many look at the attempts that run
 	extra    atomic.Int32 // loans, guests and awaited events; while it is 0 none of them concerns a worker
 
 	turn     baton         // whoever has it may poll
@@ -204,12 +209,13 @@ type Scheduler struct {
 	again    time.Time // when to poll after that; guarded by turn
 	moves    int       // how many polls in a row have returned ErrMoved; guarded by turn
 	polled   []*engine.Delivery
-	items    []item // memory of enqueue; guarded by turn
-	later    []item // polled, and waiting for their keys until no suspect runs, or they may run alone; guarded by turn
-	asks     bool   // the first of them, or of holdFailing, is a suspect; guarded by turn
-	keyed    bool   // what is in the queue has its keys; guarded by turn
-	held     int64  // up to here the queue knows; guarded by turn
-	runs     []run  // not yet used; guarded by turn
+	items    []item   // memory of enqueue; guarded by turn
+	later    []item   // polled, and waiting for their keys until no suspect runs, or they may run alone; guarded by turn
+	asks     bool     // the first of them, or of holdFailing, is a suspect; guarded by turn
+	keyed    bool     // what is in the queue has its keys; guarded by turn
+	held     int64    // up to here the queue knows; guarded by turn
+	runs     []run    // not yet used; guarded by turn
+	handed   []Handed // likewise
 
 	gathering gathering
 	limits    limits
@@ -325,6 +331,7 @@ func (s *Scheduler) work(w *worker) {
 			return // another worker has taken over
 		}
 		s.leaveGate(r)
+		w.keep(r)
 	}
 	if s.cfg.Alone.closed.Load() {
 		s.cfg.Alone.pass(s) // nothing comes after this

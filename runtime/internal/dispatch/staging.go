@@ -112,7 +112,7 @@ func (a *Attempt) endOf(ctx context.Context) error {
 	switch {
 	case a.run.scheduler.base.Err() != nil:
 		return context.Cause(a.run.scheduler.base)
-	case ctx == context.Context(a):
+	case ctx == context.Context(a), ctx == context.Context(a.handed):
 		return nil
 	}
 	return ctx.Err()

@@ -78,6 +78,7 @@ func (s *Scheduler) await(ctx context.Context, grace time.Duration) error {
 // their contexts are cancelled. Their limits are free: others shall not wait for handlers
 // that may never return.
 func (s *Scheduler) interruptAll(ignored time.Duration) {
+	defer s.lookAtRunning()()
 	s.mu.Lock()
 	left := make([]*Attempt, 0, len(s.running))
 	for _, slot := range s.running {

@@ -42,7 +42,7 @@ func (a *Attempt) Given() context.Context {
 	if w := a.watchedItself(); w != nil && w.Context != nil {
 		return w.Context
 	}
-	return a
+	return a.Handed()
 }
 
 // released tells observers that the handler has returned.

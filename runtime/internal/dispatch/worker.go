@@ -14,6 +14,16 @@ type worker struct {
 	// ended is when its last attempt has ended, and zero if anything may have taken time since. So the next one begins
 	// at that time, and the clock is read once for both.
 	ended time.Time
+
+	spare *run // memory for the next run; nil for none
+}
+
+// keep takes the memory of a run that is over, for the next one, if nobody else may know it.
+func (w *worker) keep(r *run) {
+	if r.left {
+		*r = run{}
+		w.spare = r
+	}
 }
 
 // now returns the time, from the end of the last attempt if nothing has happened since.
