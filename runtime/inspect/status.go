@@ -71,11 +71,12 @@ type TypeCount = engine.TypeCount
 //		Unhandled bool
 //		// Saturated says that its handlers are busy all the time while its backlog grows.
 //		Saturated bool
-//		// Backlog is how many events it has yet to settle, at most MaxBacklog. It
-//		// includes Running, Waiting and Held.
+//		// Backlog is how many events it has yet to settle, at most MaxBacklog, and fewer
+//		// than there are if BacklogAtMost is larger. It includes Running, Waiting and Held.
 //		Backlog int
-//		// BacklogAtMost is the backlog or, where counting has stopped, all events of the
-//		// log that it has yet to pass, whether or not they match its pattern.
+//		// BacklogAtMost is the backlog or, where counting has stopped, also all events of the
+//		// log that were not looked at, whether or not they match its pattern. Counting stops
+//		// at MaxBacklog, and in a file after 100,000 events of which too few match.
 //		BacklogAtMost int
 //		// Partial says that Running to Dead are no longer counted: there are 100,000.
 //		Partial bool
@@ -83,7 +84,7 @@ type TypeCount = engine.TypeCount
 //		Waiting int                // for a retry, a delay or a snooze
 //		Held    int                // because their type is paused
 //		Dead    int                // dead letters
-//		Oldest  time.Time          // when the oldest event of the backlog was published; UTC, zero without a backlog
+//		Oldest  time.Time          // when the oldest event of the backlog was published, or of what was not looked at; UTC
 //		Rates   *SubscriptionRates // only in a Status since an earlier one
 //	}
 type SubscriptionState = engine.SubscriptionState

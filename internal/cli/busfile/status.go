@@ -32,9 +32,11 @@ dispatches does not handle the subscription: it was renamed or forgotten. "no
 subscription" means that no subscription matches the events of a type.
 
 Status takes milliseconds however large the file is: it counts only the newest
-10,000 events, and a backlog up to 10,000. "≤ 523,000" means a longer one: that
-many events of the log are left to go through, whether or not they match the
-subscription. Events that a handler has snoozed a hundred times, or for more
+10,000 events, and a backlog up to 10,000, and for that it reads no more than
+100,000 events. "≤ 523,000" means that counting has stopped: that many events of
+the log are left to go through, whether or not they match the subscription, and
+where it has found none, OLDEST is the age of the first that it has not read.
+Events that a handler has snoozed a hundred times, or for more
 than a day, are listed: perhaps they wait for something that will never happen.
 
 With --watch it looks again every second (or as --interval says) until it has
@@ -222,7 +224,7 @@ func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState) stri
 	}}
 	for _, s := range subscriptions {
 		backlog := terminal.Number(s.Backlog)
-		if s.Backlog >= inspect.MaxBacklog {
+		if s.Backlog >= inspect.MaxBacklog || s.BacklogAtMost > s.Backlog {
 			backlog = "≤ " + terminal.Number(s.BacklogAtMost)
 		}
 		var notes []string

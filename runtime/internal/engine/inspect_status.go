@@ -67,11 +67,12 @@ type SubscriptionState struct {
 	Unhandled bool `json:"unhandled,omitempty"`
 	// Saturated says that its handlers are busy all the time while its backlog grows.
 	Saturated bool `json:"saturated,omitempty"`
-	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
-	// includes Running, Waiting and Held.
+	// Backlog is how many events it has yet to settle, at most [MaxBacklog], and fewer
+	// than there are if BacklogAtMost is larger. It includes Running, Waiting and Held.
 	Backlog int `json:"backlog"`
-	// BacklogAtMost is the backlog or, where counting has stopped, all events of the
-	// log that it has yet to pass, whether or not they match its pattern.
+	// BacklogAtMost is the backlog or, where counting has stopped, also all events of the
+	// log that were not looked at, whether or not they match its pattern. Counting stops
+	// at [MaxBacklog], and in a file after 100,000 events of which too few match.
 	BacklogAtMost int `json:"backlog_at_most"`
 	// Partial says that Running to Dead are no longer counted: there are 100,000.
 	Partial bool               `json:"partial,omitempty"`
@@ -79,7 +80,7 @@ type SubscriptionState struct {
 	Waiting int                `json:"waiting"`         // for a retry, a delay or a snooze
 	Held    int                `json:"held"`            // because their type is paused
 	Dead    int                `json:"dead"`            // dead letters
-	Oldest  time.Time          `json:"oldest,omitzero"` // when the oldest event of the backlog was published; UTC, zero without a backlog
+	Oldest  time.Time          `json:"oldest,omitzero"` // when the oldest event of the backlog was published, or of what was not looked at; UTC
 	Rates   *SubscriptionRates `json:"rates,omitempty"` // only in a [Status] since an earlier one
 }
 

@@ -28,7 +28,7 @@ type Lag struct {
 	Pattern string
 	Paused  bool      // by its name
 	Backlog int       // events it has yet to settle, those that run or wait included
-	AtMost  int       // no less than the backlog, where counting has stopped
+	AtMost  int       // no less than the backlog; more than Backlog where counting has stopped
 	Partial bool      // counting has stopped before all of Running, Waiting, Held and Dead were counted
 	Running int       // attempts that are known to run
 	Waiting int       // for a retry, a delay or a snooze

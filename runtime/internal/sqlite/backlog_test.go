@@ -70,6 +70,56 @@ func TestTheRowsOfASubscriptionAreCountedAsFarAsTheStatusSays(t *testing.T) {
 	}
 }
 
+// A subscription that few events are for, and that is far behind, does not make a status read the whole log.
+func TestAStatusReadsNoMoreThanItsReachOfTheLog(t *testing.T) {
+	const last, limit = 2*windowEvents + 5, 5000
+	for name, one := range map[string]struct {
+		first  int64 // what is before it was pruned
+		few    string
+		want   engine.SubscriptionState
+		oldest int64
+	}{
+		"none in reach":           {1, "x > 200000", engine.SubscriptionState{BacklogAtMost: last - windowEvents}, windowEvents + 1},
+		"some in reach":           {1, "x IN (7, 100000, 100001)", engine.SubscriptionState{Backlog: 2, BacklogAtMost: 2 + last - windowEvents}, 7},
+		"as many as are counted":  {1, "x <= 5000", engine.SubscriptionState{Backlog: limit, BacklogAtMost: last}, 1},
+		"none behind what is not": {100_010, "x = 0", engine.SubscriptionState{}, 0},
+		"some behind what is not": {100_010, "x IN (150000, 200005)", engine.SubscriptionState{Backlog: 2, BacklogAtMost: 2}, 150_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := manyRows(t, 0, 0)
+			c, err := database.Connect(i.path, "", sqlite3.OPEN_READWRITE)
+			must(t, err)
+			must(t, c.Transaction(false, func() error {
+				for _, one := range []string{
+					"DELETE FROM busgen_deliveries", "DELETE FROM busgen_log", "UPDATE busgen_subscriptions SET cursor = 0",
+					"INSERT INTO busgen_types (id, name, written, version) VALUES (2, 'order.lost', 'order.lost', 1)",
+				} {
+					must(t, c.Exec(one))
+				}
+				return c.Exec(`
+					WITH RECURSIVE n (x) AS (SELECT ?1 UNION ALL SELECT x + 1 FROM n WHERE x < ?2)
+					INSERT INTO busgen_log (seq, id, type, payload, created_at)
+					SELECT x, CAST(printf('%016d', x) AS BLOB), iif(`+one.few+`, 1, 2), '{}', 1000 * x FROM n`, one.first, last)
+			}))
+			must(t, c.Close())
+			all, err := i.Subscriptions(t.Context(), limit)
+			must(t, err)
+			one.want.Name, one.want.Pattern = "printer", "*"
+			if one.oldest > 0 {
+				one.want.Oldest = time.UnixMicro(1000 * one.oldest).UTC()
+			}
+			if !slices.Equal(all, []engine.SubscriptionState{one.want}) {
+				t.Errorf("got  %+v\nwant %+v", all[0], one.want)
+			}
+			status, err := i.Status(t.Context(), limit, engine.Status{})
+			must(t, err)
+			if !slices.Equal(status.Subscriptions, all) {
+				t.Errorf("the status says %+v, want %+v", status.Subscriptions, all)
+			}
+		})
+	}
+}
+
 // No index has the open deliveries in the order of the log, so a search that finds many of
 // them goes through the log's exceptions instead, which are dead letters among others.
 func TestASearchByStatusIsBoundedHoweverManyDeliveriesAreOpen(t *testing.T) {

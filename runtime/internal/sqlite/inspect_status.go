@@ -28,7 +28,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		if status.Snoozed, err = readSnoozed(c); err != nil {
 			return err
 		}
-		lags, err := readLags(c, limit, storedName)
+		lags, err := readLags(c, limit, storedName, notFar)
 		if err != nil {
 			return err
 		}
@@ -47,8 +47,8 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
 		for n := range status.Subscriptions {
 			one := &status.Subscriptions[n]
-			one.Unhandled = one.Backlog > 0 && slices.Contains(activity.Unhandled, one.Name)
-			one.Saturated = one.Backlog > 0 && slices.Contains(activity.Saturated, one.Name)
+			one.Unhandled = one.BacklogAtMost > 0 && slices.Contains(activity.Unhandled, one.Name)
+			one.Saturated = one.BacklogAtMost > 0 && slices.Contains(activity.Saturated, one.Name)
 			status.DeadLetters += one.Dead
 		}
 		now, err := readMark(c, lags)
@@ -75,7 +75,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 // Subscriptions implements [engine.StatusReader].
 func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []engine.SubscriptionState, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		lags, err := readLags(c, limit, storedName)
+		lags, err := readLags(c, limit, storedName, notFar)
 		all = subscriptionStates(lags)
 		return err
 	})

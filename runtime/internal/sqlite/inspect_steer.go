@@ -142,7 +142,7 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 }
 
 func removeConsumer(c *database.Conn, id int64, name string) (removed engine.Removed, err error) {
-	lags, err := readLags(c, math.MaxInt, storedName)
+	lags, err := readLags(c, math.MaxInt, storedName, toTheEnd)
 	if err != nil {
 		return removed, err
 	}

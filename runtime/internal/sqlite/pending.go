@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"math"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -23,15 +24,18 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 			if err != nil {
 				return err
 			}
-			var rows, behind int64
+			var rows int64
 			rows, err = c.Int64(`
 				SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open
 				WHERE subscription = ? AND state <> 'dead' LIMIT ?)`, one.id, limit)
 			if err != nil {
 				return err
 			}
-			behind, err = c.Int64(countBehind, one.id, one.cursor, limit)
-			most = max(most, int(rows+behind))
+			behind, err := window{one.cursor, math.MaxInt64}.count(c, one.id, limit)
+			if err != nil {
+				return err
+			}
+			most = max(most, int(rows)+behind)
 		}
 		return err
 	})
