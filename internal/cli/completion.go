@@ -18,7 +18,7 @@ func Completion() *cobra.Command {
 		Short: "Print a script that makes a shell complete busgen's commands",
 		Long: `Completion prints a script. A shell that has read it completes verbs, flags and
 files, and names that are in the file of a bus: subscriptions, events, dead
-letters.
+letters. That of bash needs the package bash-completion.
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen completion bash > /etc/bash_completion.d/busgen
