@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/bench/events"
+	"github.com/busgen/busgen/runtime"
 )
 
 // These are for profiles and for counting allocations; the command compares
@@ -33,7 +34,7 @@ func BenchmarkPublishBatch1000(b *testing.B) {
 	payloads := samples(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := events.PublishOrderPlacedBatch(b.Context(), bus.Bus, payloads); err != nil {
+		if _, err := runtime.PublishBatch(b.Context(), bus.Bus, events.OrderPlacedType, payloads); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -53,7 +53,7 @@ func (b *bus) subscribe(ctx context.Context, subscriptions int, batched bool, mo
 		}
 		var err error
 		if batched {
-			_, err = events.SubscribeOrderPlacedBatch(b.Bus, subscriptionName(i), func(_ context.Context, batch []runtime.Event[events.OrderPlaced]) error {
+			_, err = runtime.SubscribeBatch(b.Bus, events.OrderPlacedType, subscriptionName(i), func(_ context.Context, batch []runtime.Event[events.OrderPlaced]) error {
 				return handle(batch...)
 			}, runtime.WithBatch(128, time.Millisecond))
 		} else if model != nil {

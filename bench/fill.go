@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/bench/events"
+	"github.com/busgen/busgen/runtime"
 )
 
 // fill makes a file with that many events, published in large batches. They
@@ -38,7 +39,7 @@ func (b *bus) publishMany(ctx context.Context, total int, limit time.Duration) (
 	payloads := samples(1000)
 	for began := time.Now(); published < total && (limit == 0 || time.Since(began) < limit); {
 		n := min(total-published, len(payloads))
-		if _, err := events.PublishOrderPlacedBatch(ctx, b.Bus, payloads[:n]); err != nil {
+		if _, err := runtime.PublishBatch(ctx, b.Bus, events.OrderPlacedType, payloads[:n]); err != nil {
 			return published, err
 		}
 		published += n

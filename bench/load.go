@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/bench/events"
+	"github.com/busgen/busgen/runtime"
 )
 
 // A load is the work of a bus in one case.
@@ -76,7 +77,7 @@ func batches(n int) load {
 	payloads := samples(n)
 	return load{publish: func(ctx context.Context, b *bus, d time.Duration) (total int, err error) {
 		for until := time.Now().Add(d); time.Now().Before(until); total += n {
-			if _, err := events.PublishOrderPlacedBatch(ctx, b.Bus, payloads); err != nil {
+			if _, err := runtime.PublishBatch(ctx, b.Bus, events.OrderPlacedType, payloads); err != nil {
 				return total, err
 			}
 		}

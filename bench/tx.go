@@ -129,7 +129,7 @@ func (b *bus) subscribeTx(ctx context.Context) error {
 		return err
 	}
 	b.handled = make([]count, 1)
-	_, err := events.SubscribeOrderPlacedTx(b.Bus, subscriptionName(0), func(ctx context.Context, tx runtime.Tx, e runtime.Event[events.OrderPlaced]) error {
+	_, err := runtime.SubscribeTx(b.Bus, events.OrderPlacedType, subscriptionName(0), func(ctx context.Context, tx runtime.Tx, e runtime.Event[events.OrderPlaced]) error {
 		_, err := tx.ExecContext(ctx, insertEntry, 1, e.Payload.Total)
 		if err == nil {
 			b.handled[0].Add(1)

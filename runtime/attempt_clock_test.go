@@ -48,7 +48,7 @@ func TestAnAttemptHasItsWholeTimeoutWhateverComesBeforeIt(t *testing.T) {
 				for i := range orders {
 					orders[i].Currency = events.CurrencyEUR
 				}
-				_, err = events.PublishOrderPlacedBatch(t.Context(), bus, orders)
+				_, err = runtime.PublishBatch(t.Context(), bus, events.OrderPlacedType, orders)
 				conformance.Must(t, err)
 				time.Sleep(between)
 				if test.paused {

@@ -132,8 +132,8 @@ func ItemContext(ctx context.Context, i int) context.Context {
 	return a.Batch().ItemContext(ctx, i)
 }
 
-// SubscribeBatch calls handler for the events of one type, several at a time. Generated code
-// has a typed function for each event type, Subscribe<Event>Batch, which calls this one.
+// SubscribeBatch calls handler for the events of one type, several at a time. Take the event type
+// from the generated package: runtime.SubscribeBatch(bus, events.OrderPlacedType, "export", handler).
 //
 // It is a subscription like any other: durable, retried, dead-lettered, with the same
 // options and errors as [Subscribe]; each event has its own attempts, retries and dead

@@ -236,7 +236,7 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //	3  SubscribeAnswer, Request and Collect
 //	4  Describe, with settings that events share
 //	5  Header, WithHeader and HeaderOf
-//	6  structs are written, copied and compared without code for them: wire.WriteStruct, deep.Separate, deep.Equal
+//	6  structs are written, copied and compared without code for them: wire.WriteStruct
 const (
 	OldestContract = 2
 	NewestContract = 6

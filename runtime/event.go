@@ -73,7 +73,7 @@ type Event[T any] struct {
 //
 // The logger is made at the first call, and safe for concurrent use. An event that does not
 // come from a bus has [slog.Default].
-func (e Event[T]) Logger() *slog.Logger { return loggerOf(e.attempt) }
+func (e *Event[T]) Logger() *slog.Logger { return loggerOf(e.attempt) }
 
 func loggerOf(of *dispatch.Handed) *slog.Logger {
 	if of == nil {

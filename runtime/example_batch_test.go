@@ -18,7 +18,7 @@ func ExampleSubscribeBatch() {
 	bus, _ := events.Open(ctx, path, silent)
 	defer bus.Shutdown(ctx)
 
-	events.SubscribeUserRegisteredBatch(bus, "newsletter", func(ctx context.Context, batch []runtime.Event[events.UserRegistered]) error {
+	runtime.SubscribeBatch(bus, events.UserRegisteredType, "newsletter", func(ctx context.Context, batch []runtime.Event[events.UserRegistered]) error {
 		fmt.Println("a batch of", len(batch))
 		var failed runtime.BatchError
 		for i, e := range batch {
@@ -56,7 +56,7 @@ func ExampleObserver_batch() {
 	}))
 	defer bus.Shutdown(ctx)
 
-	events.SubscribeUserRegisteredBatch(bus, "newsletter", func(context.Context, []runtime.Event[events.UserRegistered]) error {
+	runtime.SubscribeBatch(bus, events.UserRegisteredType, "newsletter", func(context.Context, []runtime.Event[events.UserRegistered]) error {
 		return nil
 	}, runtime.WithBatch(2, time.Minute)) // it begins when it is full
 	for range 2 {

@@ -34,7 +34,7 @@ func ExampleSubscribeTx() {
 		return
 	}
 	// The first attempt fails after it has written its row.
-	_, err = events.SubscribePaymentCapturedTx(bus, "ledger", func(ctx context.Context, tx runtime.Tx, e runtime.Event[events.PaymentCaptured]) error {
+	_, err = runtime.SubscribeTx(bus, events.PaymentCapturedType, "ledger", func(ctx context.Context, tx runtime.Tx, e runtime.Event[events.PaymentCaptured]) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO ledger (reference, amount) VALUES (?, ?)", e.Payload.Reference, e.Payload.Amount.Amount)
 		if err == nil && e.Attempt == 1 {
 			err = errors.New("and then something fails")

@@ -7,9 +7,26 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
+
+// Clone returns a deep copy of a payload, or of another value of the types that busgen generates: the copy shares
+// nothing with value. For a type that is not generated and has a method Clone, that is called; without one, fields that
+// are not exported are copied by assignment. Clone panics if the value contains itself.
+//
+// A handler need not copy its payload: no other subscription shares it.
+func Clone[T any](value T) T {
+	deep.Separate(&value)
+	return value
+}
+
+// Equal reports whether two payloads, or two other values of the types that busgen generates, have the same content:
+// times are compared as moments, and nil equals an empty list or map. Values of types that are not generated are equal
+// if their method Equal says so or, without one, if [reflect.DeepEqual] does or both have the same JSON. Equal panics if
+// the values contain themselves.
+func Equal[T any](a, b T) bool { return deep.Equal(&a, &b) }
 
 // take returns a payload that is zero. Methods that a person wrote may keep a pointer to it, so
 // its memory is used again only where all methods are generated.

@@ -17,8 +17,8 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // SubscribeTx calls handler for every event of one type, within a transaction: what the
 // handler writes with its Tx, the events that it publishes with its Tx or its context, and the
 // record that it has handled the event are stored together, or not at all. So the rows say
-// exactly once what the event says, however the process dies. Generated code has a typed
-// function for each event type, Subscribe<Event>Tx, which calls this one.
+// exactly once what the event says, however the process dies. Take the event type from the
+// generated package: runtime.SubscribeTx(bus, events.PaymentCapturedType, "ledger", handler).
 //
 // The transaction is that of [Bus.Tx], shared with all who write at that moment, and what
 // is said there holds: the handler must be short (100 ms, [WithTxLimit]), may be called

@@ -27,7 +27,7 @@ func answers(c *catalog.Catalogue) []jen.Code {
 //	}
 func answerEvent(e *catalog.Event) *jen.Statement {
 	function := "Answer" + e.GoName
-	params := subscribeParamsOf(jen.Id(e.GoName))
+	params := subscribeParams(e.GoName)
 	params[2] = jen.Id("handler").Add(inRuntime("AnswerHandler")).Types(jen.Id(e.GoName), goType(e.Result.Type))
 	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name, and hands its results to the callers of "+
 		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc, deprecated(e.Deprecated)).

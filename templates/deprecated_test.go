@@ -40,7 +40,7 @@ events:
 		"events: { ping: {} }":                                                    "eventstest/testkit.gen.go",
 		"events: { ping: { payload: { p: Plain } } }":                             "eventstest/testkit.gen.go",
 		"events: { ping: { payload: { m: Money } } }":                             "payloads.gen.go eventstest/testkit.gen.go",
-		"events: { ping: { payload: { m: Method } } }":                            "payloads.gen.go codec.gen.go copy.gen.go eventstest/testkit.gen.go",
+		"events: { ping: { payload: { m: Method } } }":                            "payloads.gen.go codec.gen.go eventstest/testkit.gen.go",
 		`events: { ping: { payload: { u: { type: "Unit?", default: dozen } } } }`: "payloads.gen.go eventstest/testkit.gen.go",
 	} {
 		emitted := parsed(body)

@@ -5,8 +5,7 @@
 //	payloads.go   payloads.gen.go   a struct per event, the types they share, sealed interfaces; Validate
 //	codec.go      codec.gen.go      the JSON of payloads: WriteJSON and ReadJSON; what encoding/json needs for unions,
 //	                                custom types and stored events with former names
-//	copy.go       copy.gen.go       Clone and Equal
-//	publish.go    publish.gen.go    Publish<Event> and Publish<Event>Batch
+//	publish.go    publish.gen.go    Publish<Event>
 //	subscribe.go  subscribe.gen.go  On<Event><Subscription>, Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
 //	answers.go    answers.gen.go    Answer<Event>, Request<Event> and Collect<Event> of events with a result
 //	catalogue.go  catalogue.gen.go  <Event>Type descriptors, error classes, limits, the Catalogue, Open

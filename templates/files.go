@@ -62,7 +62,6 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]output.File, e
 	}{
 		{"payloads.gen.go", payloads},
 		{"codec.gen.go", codec},
-		{"copy.gen.go", copies},
 		{"publish.gen.go", publish},
 		{"subscribe.gen.go", subscribe},
 		{"headers.gen.go", headers},

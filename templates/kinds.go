@@ -5,10 +5,7 @@ import "github.com/busgen/busgen/internal/catalog"
 // hasCodec reports whether a type is written and read without encoding/json. Types with
 // a union or a custom Go type in them are not: a union is read in two steps, and a
 // custom type has its own JSON methods.
-func hasCodec(t *catalog.TypeRef) bool { return !t.Traits().Reflected }
-
-func needsClone(t *catalog.TypeRef) bool   { return t.Traits().Shares }
-func isComparable(t *catalog.TypeRef) bool { return !t.Traits().Incomparable }
+func hasCodec(t *catalog.TypeRef) bool { return !t.Reflected() }
 
 func isUnion(t *catalog.TypeRef) bool  { return t.Kind == catalog.Named && t.Named.IsUnion() }
 func isCustom(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsCustom() }
@@ -28,28 +25,9 @@ func (s shape) planned() bool {
 	return s.all(hasCodec) && !s.hasOlder() && !s.any(hasGoType)
 }
 
-// plain reports whether the runtime can copy and compare the struct itself.
-func (s shape) plain() bool { return !s.recursive && s.all(isPlain) }
-
 // hasGoType reports whether values of t, but for those of declared types inside of it, are of a type of go_types.
 func hasGoType(t *catalog.TypeRef) bool {
 	return t.Go != nil || t.Elem != nil && hasGoType(t.Elem)
-}
-
-// isPlain reports whether values of t consist of nothing but what the runtime can copy and compare itself: no unions,
-// no types of a person, and no types that can contain themselves.
-func isPlain(t *catalog.TypeRef) bool {
-	switch {
-	case hasGoType(t) || t.Traits().Reflected:
-		return false
-	case t.Elem != nil:
-		return isPlain(t.Elem)
-	case t.Kind != catalog.Named:
-		return true
-	case t.Named.IsScalar():
-		return !hasGoType(t.Named.Scalar)
-	}
-	return !t.Named.Recursive && typeShape(t.Named).all(isPlain)
 }
 
 // structRef is the type of a field that has a declared type.

@@ -90,28 +90,3 @@ func (p *E) UnmarshalJSON(data []byte) error {
 }
 `, structCodec(eventShape(c.Events[0]))...)
 }
-
-func TestAUnionIsCopiedAndComparedByItsVariants(t *testing.T) {
-	c := parsed(t, paymentUnion)
-	emits(t, `
-func clonePayment(v Payment) Payment {
-	switch v := v.(type) {
-	case Card:
-		return v.Clone()
-	}
-	return v
-}
-
-func equalPayment(a, b Payment) bool {
-	switch a := a.(type) {
-	case Card:
-		b, same := b.(Card)
-		return same && a.Equal(b)
-	case PaymentCash:
-		b, same := b.(PaymentCash)
-		return same && a == b
-	}
-	return a == b
-}
-`, cloneUnion(c.Types[1]), equalUnion(c.Types[1]))
-}

@@ -101,3 +101,29 @@ events:
 func (E) Validate() error { return nil }
 `, validateStruct(eventShape(c.Events[0])))
 }
+
+func TestATypeThatContainsItselfIsFollowedToALimit(t *testing.T) {
+	c := parsed(t, `
+types:
+  Tree: { fields: { label: string, children: "[]Tree" } }
+events:
+  ping: {}
+`)
+	emits(t, `
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (v Tree) Validate() error { return v.validate(new(deep.Descent)) }
+
+func (v Tree) validate(d *deep.Descent) error {
+	if !d.Enter() {
+		return d.Err()
+	}
+	defer d.Leave()
+	var problems checks.Problems
+	problems.Text("label", v.Label)
+	for i, item := range v.Children {
+		problems.Item("children", i, item.validate(d))
+	}
+	return problems.Err()
+}
+`, validateStruct(typeShape(c.Types[0])))
+}

@@ -10,7 +10,7 @@ import (
 func publish(c *catalog.Catalogue) []jen.Code {
 	var constructs []jen.Code
 	for _, e := range c.Events {
-		constructs = append(constructs, publishOne(e), publishBatch(e))
+		constructs = append(constructs, publishOne(e))
 	}
 	return constructs
 }
@@ -40,21 +40,6 @@ func dedupeWords(e *catalog.Event) string {
 		return ""
 	}
 	return "An event with the same " + e.DedupeBy.Label() + " as one before is not stored again: see [runtime.WithDedupeKey]."
-}
-
-// publishBatch emits
-//
-//	// Publish<Event>Batch publishes one <event.name> per payload, all of them or none. …
-//	func Publish<Event>Batch(ctx context.Context, to runtime.Publisher, payloads []<Event>, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-//		return runtime.PublishBatch(ctx, to, <Event>Type, payloads, opts...)
-//	}
-func publishBatch(e *catalog.Event) *jen.Statement {
-	return comment(
-		"Publish"+e.GoName+"Batch publishes one "+e.Name.V+" per payload, all or none. See [runtime.PublishBatch].", deprecated(e.Deprecated)).
-		Func().Id("Publish"+e.GoName+"Batch").
-		Params(publishParams(toPublisher(), "payloads", jen.Index().Id(e.GoName))...).
-		Params(jen.Index().Op("*").Add(inRuntime("Receipt")), jen.Error()).
-		Block(publishCall("PublishBatch", e, "payloads"))
 }
 
 // toPublisher is the parameter of what a function publishes to.

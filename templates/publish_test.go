@@ -16,11 +16,5 @@ events:
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
 }
-
-// PublishOrderPlacedBatch publishes one order.placed per payload, all or none.
-// See [runtime.PublishBatch].
-func PublishOrderPlacedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderPlacedType, payloads, opts...)
-}
 `, publish(c)...)
 }

@@ -6,15 +6,16 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// subscribe lists the constructs of subscribe.gen.go, from the narrowest
-// subscription to the widest.
+// subscribe lists the constructs of subscribe.gen.go, from the narrowest subscription to the widest. What few programs
+// use, as runtime.SubscribeTx, is called with the variable of the event type: a function of each type for it would
+// cost every build.
 func subscribe(c *catalog.Catalogue) []jen.Code {
 	var constructs []jen.Code
 	for _, e := range c.Events {
 		if len(e.Subscriptions) > 0 {
 			constructs = append(constructs, subscriptionNames(e))
 		}
-		constructs = append(constructs, subscribeEvent(e), subscribeTx(e), subscribeBatch(e), subscribeDead(e))
+		constructs = append(constructs, subscribeEvent(e))
 	}
 	for _, ns := range c.Namespaces {
 		if ns.Shared() {
@@ -74,51 +75,6 @@ func subscribeEvent(e *catalog.Event) *jen.Statement {
 // settingsPlace says where the settings of an event are. They are not repeated in comments, so that each is in one place.
 func settingsPlace(e *catalog.Event) string { return "[" + descriptorName(e) + "] has its settings. " }
 
-// subscribeTx emits
-//
-//	// Subscribe<Event>Tx is [Subscribe<Event>] within a transaction on the file of the bus. …
-//	func Subscribe<Event>Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeTx(bus, <Event>Type, name, handler, opts...)
-//	}
-func subscribeTx(e *catalog.Event) *jen.Statement {
-	function := "Subscribe" + e.GoName + "Tx"
-	params := subscribeParams(e.GoName)
-	params[2] = jen.Id("handler").Add(inRuntime("TxHandler")).Types(jen.Id(e.GoName))
-	return comment(function+" is [Subscribe"+e.GoName+"] within a transaction on the file of the bus. "+
-		"See [runtime.SubscribeTx].", deprecated(e.Deprecated)).
-		Func().Id(function).Params(params...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("SubscribeTx").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
-}
-
-// subscribeBatch emits
-//
-//	// Subscribe<Event>Batch is [Subscribe<Event>] for several events at a time. …
-//	func Subscribe<Event>Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeBatch(bus, <Event>Type, name, handler, opts...)
-//	}
-func subscribeBatch(e *catalog.Event) *jen.Statement {
-	function := "Subscribe" + e.GoName + "Batch"
-	params := subscribeParams(e.GoName)
-	params[2] = jen.Id("handler").Add(inRuntime("BatchHandler")).Types(jen.Id(e.GoName))
-	return comment(function+" is [Subscribe"+e.GoName+"] for several events at a time. "+
-		"See [runtime.SubscribeBatch].", deprecated(e.Deprecated)).
-		Func().Id(function).Params(params...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("SubscribeBatch").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
-}
-
-// subscribeDead emits
-//
-//	// Subscribe<Event>Dead calls handler for every dead letter of <event.name>. …
-//	func Subscribe<Event>Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[<Event>]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeDead(bus, <Event>Type, name, handler, opts...)
-//	}
-func subscribeDead(e *catalog.Event) *jen.Statement {
-	function := "Subscribe" + e.GoName + "Dead"
-	return comment(function+" calls handler for every dead letter of "+e.Name.V+". See [runtime.SubscribeDead].", deprecated(e.Deprecated)).
-		Func().Id(function).Params(subscribeParamsOf(inRuntime("DeadLetter").Types(jen.Id(e.GoName)))...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("SubscribeDead").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
-}
-
 // subscribeNamespace emits
 //
 //	// Subscribe<Namespace> calls handler for every event of <namespace>.* …
@@ -150,13 +106,11 @@ func subscribePattern(function, pattern, payload, events string) *jen.Statement 
 		Block(jen.Return(inRuntime("SubscribeNamespace").Call(subscribeArgs(jen.Lit(pattern))...)))
 }
 
-func subscribeParams(payload string) []jen.Code { return subscribeParamsOf(jen.Id(payload)) }
-
-func subscribeParamsOf(payload jen.Code) []jen.Code {
+func subscribeParams(payload string) []jen.Code {
 	return []jen.Code{
 		jen.Id("bus").Op("*").Add(inRuntime("Bus")),
 		jen.Id("name").String(),
-		jen.Id("handler").Add(inRuntime("Handler")).Types(payload),
+		jen.Id("handler").Add(inRuntime("Handler")).Types(jen.Id(payload)),
 		jen.Id("opts").Op("...").Add(inRuntime("SubscribeOption")),
 	}
 }

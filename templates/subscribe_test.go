@@ -22,24 +22,6 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
 }
 
-// SubscribeMLRunStartedTx is [SubscribeMLRunStarted] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeMLRunStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, MLRunStartedType, name, handler, opts...)
-}
-
-// SubscribeMLRunStartedBatch is [SubscribeMLRunStarted] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeMLRunStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, MLRunStartedType, name, handler, opts...)
-}
-
-// SubscribeMLRunStartedDead calls handler for every dead letter of
-// ml.run.started. See [runtime.SubscribeDead].
-func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
-}
-
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

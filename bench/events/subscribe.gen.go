@@ -10,24 +10,6 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedTx is [SubscribeOrderPlaced] within a transaction on the
-// file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
-}
-
-// SubscribeOrderPlacedBatch is [SubscribeOrderPlaced] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
-}
-
-// SubscribeOrderPlacedDead calls handler for every dead letter of order.placed.
-// See [runtime.SubscribeDead].
-func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
-}
-
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

@@ -16,24 +16,12 @@ func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload Order
 	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
 }
 
-// PublishOrderPlacedBatch publishes one order.placed per payload, all or none.
-// See [runtime.PublishBatch].
-func PublishOrderPlacedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderPlacedType, payloads, opts...)
-}
-
 // PublishOrderShipped publishes one order.shipped: without an error it is on
 // disk. See [runtime.Publish].
 //
 // The parcel of an order has left the warehouse.
 func PublishOrderShipped(ctx context.Context, to runtime.Publisher, payload OrderShipped, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderShippedType, payload, opts...)
-}
-
-// PublishOrderShippedBatch publishes one order.shipped per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishOrderShippedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderShipped, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderShippedType, payloads, opts...)
 }
 
 // PublishParcelPickup publishes one parcel.pickup_requested: without an error
@@ -44,24 +32,12 @@ func PublishParcelPickup(ctx context.Context, to runtime.Publisher, payload Parc
 	return runtime.Publish(ctx, to, ParcelPickupType, payload, opts...)
 }
 
-// PublishParcelPickupBatch publishes one parcel.pickup_requested per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishParcelPickupBatch(ctx context.Context, to runtime.Publisher, payloads []ParcelPickup, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, ParcelPickupType, payloads, opts...)
-}
-
 // PublishOrderCancelled publishes one order.cancelled: without an error it is
 // on disk. See [runtime.Publish].
 //
 // An order will not be carried out.
 func PublishOrderCancelled(ctx context.Context, to runtime.Publisher, payload OrderCancelled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderCancelledType, payload, opts...)
-}
-
-// PublishOrderCancelledBatch publishes one order.cancelled per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishOrderCancelledBatch(ctx context.Context, to runtime.Publisher, payloads []OrderCancelled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderCancelledType, payloads, opts...)
 }
 
 // PublishPaymentCaptured publishes one payment.captured: without an error it is
@@ -75,24 +51,12 @@ func PublishPaymentCaptured(ctx context.Context, to runtime.Publisher, payload P
 	return runtime.Publish(ctx, to, PaymentCapturedType, payload, opts...)
 }
 
-// PublishPaymentCapturedBatch publishes one payment.captured per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishPaymentCapturedBatch(ctx context.Context, to runtime.Publisher, payloads []PaymentCaptured, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PaymentCapturedType, payloads, opts...)
-}
-
 // PublishPaymentDeclined publishes one payment.declined: without an error it is
 // on disk. See [runtime.Publish].
 //
 // The bank refused to pay for an order.
 func PublishPaymentDeclined(ctx context.Context, to runtime.Publisher, payload PaymentDeclined, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, PaymentDeclinedType, payload, opts...)
-}
-
-// PublishPaymentDeclinedBatch publishes one payment.declined per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishPaymentDeclinedBatch(ctx context.Context, to runtime.Publisher, payloads []PaymentDeclined, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PaymentDeclinedType, payloads, opts...)
 }
 
 // PublishPaymentRefunded publishes one payment.refunded: without an error it is
@@ -103,24 +67,12 @@ func PublishPaymentRefunded(ctx context.Context, to runtime.Publisher, payload P
 	return runtime.Publish(ctx, to, PaymentRefundedType, payload, opts...)
 }
 
-// PublishPaymentRefundedBatch publishes one payment.refunded per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishPaymentRefundedBatch(ctx context.Context, to runtime.Publisher, payloads []PaymentRefunded, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PaymentRefundedType, payloads, opts...)
-}
-
 // PublishUserRegistered publishes one user.registered: without an error it is
 // on disk. See [runtime.Publish].
 //
 // Someone opened an account.
 func PublishUserRegistered(ctx context.Context, to runtime.Publisher, payload UserRegistered, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, UserRegisteredType, payload, opts...)
-}
-
-// PublishUserRegisteredBatch publishes one user.registered per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishUserRegisteredBatch(ctx context.Context, to runtime.Publisher, payloads []UserRegistered, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, UserRegisteredType, payloads, opts...)
 }
 
 // PublishUserEmailChanged publishes one user.email_changed: without an error it
@@ -131,24 +83,12 @@ func PublishUserEmailChanged(ctx context.Context, to runtime.Publisher, payload 
 	return runtime.Publish(ctx, to, UserEmailChangedType, payload, opts...)
 }
 
-// PublishUserEmailChangedBatch publishes one user.email_changed per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishUserEmailChangedBatch(ctx context.Context, to runtime.Publisher, payloads []UserEmailChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, UserEmailChangedType, payloads, opts...)
-}
-
 // PublishUserDeletionRequested publishes one user.deletion_requested: without
 // an error it is on disk. See [runtime.Publish].
 //
 // Someone wants all personal data to be erased.
 func PublishUserDeletionRequested(ctx context.Context, to runtime.Publisher, payload UserDeletionRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, UserDeletionRequestedType, payload, opts...)
-}
-
-// PublishUserDeletionRequestedBatch publishes one user.deletion_requested per
-// payload, all or none. See [runtime.PublishBatch].
-func PublishUserDeletionRequestedBatch(ctx context.Context, to runtime.Publisher, payloads []UserDeletionRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, UserDeletionRequestedType, payloads, opts...)
 }
 
 // PublishMLRunStarted publishes one ml.run.started: without an error it is on
@@ -159,24 +99,12 @@ func PublishMLRunStarted(ctx context.Context, to runtime.Publisher, payload MLRu
 	return runtime.Publish(ctx, to, MLRunStartedType, payload, opts...)
 }
 
-// PublishMLRunStartedBatch publishes one ml.run.started per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishMLRunStartedBatch(ctx context.Context, to runtime.Publisher, payloads []MLRunStarted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, MLRunStartedType, payloads, opts...)
-}
-
 // PublishMLRunFinished publishes one ml.run.finished: without an error it is on
 // disk. See [runtime.Publish].
 //
 // A training run has produced a model.
 func PublishMLRunFinished(ctx context.Context, to runtime.Publisher, payload MLRunFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, MLRunFinishedType, payload, opts...)
-}
-
-// PublishMLRunFinishedBatch publishes one ml.run.finished per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishMLRunFinishedBatch(ctx context.Context, to runtime.Publisher, payloads []MLRunFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, MLRunFinishedType, payloads, opts...)
 }
 
 // PublishMLRunFailed publishes one ml.run.failed: without an error it is on
@@ -187,24 +115,12 @@ func PublishMLRunFailed(ctx context.Context, to runtime.Publisher, payload MLRun
 	return runtime.Publish(ctx, to, MLRunFailedType, payload, opts...)
 }
 
-// PublishMLRunFailedBatch publishes one ml.run.failed per payload, all or none.
-// See [runtime.PublishBatch].
-func PublishMLRunFailedBatch(ctx context.Context, to runtime.Publisher, payloads []MLRunFailed, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, MLRunFailedType, payloads, opts...)
-}
-
 // PublishMLTrialStarted publishes one ml.trial.started: without an error it is
 // on disk. See [runtime.Publish].
 //
 // One combination of hyperparameters is being tried.
 func PublishMLTrialStarted(ctx context.Context, to runtime.Publisher, payload MLTrialStarted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, MLTrialStartedType, payload, opts...)
-}
-
-// PublishMLTrialStartedBatch publishes one ml.trial.started per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishMLTrialStartedBatch(ctx context.Context, to runtime.Publisher, payloads []MLTrialStarted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, MLTrialStartedType, payloads, opts...)
 }
 
 // PublishMLTrialFinished publishes one ml.trial.finished: without an error it
@@ -215,24 +131,12 @@ func PublishMLTrialFinished(ctx context.Context, to runtime.Publisher, payload M
 	return runtime.Publish(ctx, to, MLTrialFinishedType, payload, opts...)
 }
 
-// PublishMLTrialFinishedBatch publishes one ml.trial.finished per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishMLTrialFinishedBatch(ctx context.Context, to runtime.Publisher, payloads []MLTrialFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, MLTrialFinishedType, payloads, opts...)
-}
-
 // PublishUICommandCartChanged publishes one ui.command.cart_changed: without an
 // error it is on disk. See [runtime.Publish].
 //
 // A customer put articles into the cart or took some out.
 func PublishUICommandCartChanged(ctx context.Context, to runtime.Publisher, payload UICommandCartChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, UICommandCartChangedType, payload, opts...)
-}
-
-// PublishUICommandCartChangedBatch publishes one ui.command.cart_changed per
-// payload, all or none. See [runtime.PublishBatch].
-func PublishUICommandCartChangedBatch(ctx context.Context, to runtime.Publisher, payloads []UICommandCartChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, UICommandCartChangedType, payloads, opts...)
 }
 
 // PublishUICommandCheckoutSubmitted publishes one
@@ -244,25 +148,12 @@ func PublishUICommandCheckoutSubmitted(ctx context.Context, to runtime.Publisher
 	return runtime.Publish(ctx, to, UICommandCheckoutSubmittedType, payload, opts...)
 }
 
-// PublishUICommandCheckoutSubmittedBatch publishes one
-// ui.command.checkout_submitted per payload, all or none. See
-// [runtime.PublishBatch].
-func PublishUICommandCheckoutSubmittedBatch(ctx context.Context, to runtime.Publisher, payloads []UICommandCheckoutSubmitted, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, UICommandCheckoutSubmittedType, payloads, opts...)
-}
-
 // PublishReportRequested publishes one report.requested: without an error it is
 // on disk. See [runtime.Publish].
 //
 // It is time to add up what was sold.
 func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, ReportRequestedType, payload, opts...)
-}
-
-// PublishReportRequestedBatch publishes one report.requested per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishReportRequestedBatch(ctx context.Context, to runtime.Publisher, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, ReportRequestedType, payloads, opts...)
 }
 
 // PublishReportWritten publishes one report.written: without an error it is on
@@ -273,12 +164,6 @@ func PublishReportWritten(ctx context.Context, to runtime.Publisher, payload Rep
 	return runtime.Publish(ctx, to, ReportWrittenType, payload, opts...)
 }
 
-// PublishReportWrittenBatch publishes one report.written per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishReportWrittenBatch(ctx context.Context, to runtime.Publisher, payloads []ReportWritten, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, ReportWrittenType, payloads, opts...)
-}
-
 // PublishSystemBackupFinished publishes one system.backup_finished: without an
 // error it is on disk. See [runtime.Publish].
 //
@@ -287,22 +172,10 @@ func PublishSystemBackupFinished(ctx context.Context, to runtime.Publisher, payl
 	return runtime.Publish(ctx, to, SystemBackupFinishedType, payload, opts...)
 }
 
-// PublishSystemBackupFinishedBatch publishes one system.backup_finished per
-// payload, all or none. See [runtime.PublishBatch].
-func PublishSystemBackupFinishedBatch(ctx context.Context, to runtime.Publisher, payloads []SystemBackupFinished, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, SystemBackupFinishedType, payloads, opts...)
-}
-
 // PublishSystemDiskFilled publishes one system.disk_filled: without an error it
 // is on disk. See [runtime.Publish].
 //
 // A machine is running out of space.
 func PublishSystemDiskFilled(ctx context.Context, to runtime.Publisher, payload SystemDiskFilled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, SystemDiskFilledType, payload, opts...)
-}
-
-// PublishSystemDiskFilledBatch publishes one system.disk_filled per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishSystemDiskFilledBatch(ctx context.Context, to runtime.Publisher, payloads []SystemDiskFilled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, SystemDiskFilledType, payloads, opts...)
 }

@@ -31,46 +31,10 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedTx is [SubscribeOrderPlaced] within a transaction on the
-// file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
-}
-
-// SubscribeOrderPlacedBatch is [SubscribeOrderPlaced] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
-}
-
-// SubscribeOrderPlacedDead calls handler for every dead letter of order.placed.
-// See [runtime.SubscribeDead].
-func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
-}
-
 // SubscribeOrderShipped calls handler for every order.shipped, with the
 // settings of [OrderShippedType]. See [runtime.Subscribe].
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
-}
-
-// SubscribeOrderShippedTx is [SubscribeOrderShipped] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderShippedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderShippedType, name, handler, opts...)
-}
-
-// SubscribeOrderShippedBatch is [SubscribeOrderShipped] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeOrderShippedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderShippedType, name, handler, opts...)
-}
-
-// SubscribeOrderShippedDead calls handler for every dead letter of
-// order.shipped. See [runtime.SubscribeDead].
-func SubscribeOrderShippedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderShipped]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderShippedType, name, handler, opts...)
 }
 
 // SubscribeParcelPickup calls handler for every parcel.pickup_requested, with
@@ -79,46 +43,10 @@ func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, ParcelPickupType, name, handler, opts...)
 }
 
-// SubscribeParcelPickupTx is [SubscribeParcelPickup] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeParcelPickupTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, ParcelPickupType, name, handler, opts...)
-}
-
-// SubscribeParcelPickupBatch is [SubscribeParcelPickup] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeParcelPickupBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, ParcelPickupType, name, handler, opts...)
-}
-
-// SubscribeParcelPickupDead calls handler for every dead letter of
-// parcel.pickup_requested. See [runtime.SubscribeDead].
-func SubscribeParcelPickupDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ParcelPickup]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, ParcelPickupType, name, handler, opts...)
-}
-
 // SubscribeOrderCancelled calls handler for every order.cancelled, with the
 // settings of [OrderCancelledType]. See [runtime.Subscribe].
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
-}
-
-// SubscribeOrderCancelledTx is [SubscribeOrderCancelled] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderCancelledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderCancelledType, name, handler, opts...)
-}
-
-// SubscribeOrderCancelledBatch is [SubscribeOrderCancelled] for several events
-// at a time. See [runtime.SubscribeBatch].
-func SubscribeOrderCancelledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderCancelledType, name, handler, opts...)
-}
-
-// SubscribeOrderCancelledDead calls handler for every dead letter of
-// order.cancelled. See [runtime.SubscribeDead].
-func SubscribeOrderCancelledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderCancelled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderCancelledType, name, handler, opts...)
 }
 
 // The subscriptions of payment.captured that the catalogue declares. They exist
@@ -138,46 +66,10 @@ func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
 }
 
-// SubscribePaymentCapturedTx is [SubscribePaymentCaptured] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePaymentCapturedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PaymentCapturedType, name, handler, opts...)
-}
-
-// SubscribePaymentCapturedBatch is [SubscribePaymentCaptured] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePaymentCapturedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PaymentCapturedType, name, handler, opts...)
-}
-
-// SubscribePaymentCapturedDead calls handler for every dead letter of
-// payment.captured. See [runtime.SubscribeDead].
-func SubscribePaymentCapturedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentCaptured]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PaymentCapturedType, name, handler, opts...)
-}
-
 // SubscribePaymentDeclined calls handler for every payment.declined, with the
 // settings of [PaymentDeclinedType]. See [runtime.Subscribe].
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
-}
-
-// SubscribePaymentDeclinedTx is [SubscribePaymentDeclined] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePaymentDeclinedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PaymentDeclinedType, name, handler, opts...)
-}
-
-// SubscribePaymentDeclinedBatch is [SubscribePaymentDeclined] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePaymentDeclinedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PaymentDeclinedType, name, handler, opts...)
-}
-
-// SubscribePaymentDeclinedDead calls handler for every dead letter of
-// payment.declined. See [runtime.SubscribeDead].
-func SubscribePaymentDeclinedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentDeclined]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PaymentDeclinedType, name, handler, opts...)
 }
 
 // The subscriptions of payment.refunded that the catalogue declares. They exist
@@ -209,70 +101,16 @@ func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
 }
 
-// SubscribePaymentRefundedTx is [SubscribePaymentRefunded] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePaymentRefundedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PaymentRefundedType, name, handler, opts...)
-}
-
-// SubscribePaymentRefundedBatch is [SubscribePaymentRefunded] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePaymentRefundedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PaymentRefundedType, name, handler, opts...)
-}
-
-// SubscribePaymentRefundedDead calls handler for every dead letter of
-// payment.refunded. See [runtime.SubscribeDead].
-func SubscribePaymentRefundedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PaymentRefunded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PaymentRefundedType, name, handler, opts...)
-}
-
 // SubscribeUserRegistered calls handler for every user.registered, with the
 // settings of [UserRegisteredType]. See [runtime.Subscribe].
 func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Handler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
 }
 
-// SubscribeUserRegisteredTx is [SubscribeUserRegistered] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeUserRegisteredTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, UserRegisteredType, name, handler, opts...)
-}
-
-// SubscribeUserRegisteredBatch is [SubscribeUserRegistered] for several events
-// at a time. See [runtime.SubscribeBatch].
-func SubscribeUserRegisteredBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, UserRegisteredType, name, handler, opts...)
-}
-
-// SubscribeUserRegisteredDead calls handler for every dead letter of
-// user.registered. See [runtime.SubscribeDead].
-func SubscribeUserRegisteredDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserRegistered]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, UserRegisteredType, name, handler, opts...)
-}
-
 // SubscribeUserEmailChanged calls handler for every user.email_changed, with
 // the settings of [UserEmailChangedType]. See [runtime.Subscribe].
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UserEmailChangedType, name, handler, opts...)
-}
-
-// SubscribeUserEmailChangedTx is [SubscribeUserEmailChanged] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeUserEmailChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, UserEmailChangedType, name, handler, opts...)
-}
-
-// SubscribeUserEmailChangedBatch is [SubscribeUserEmailChanged] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeUserEmailChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, UserEmailChangedType, name, handler, opts...)
-}
-
-// SubscribeUserEmailChangedDead calls handler for every dead letter of
-// user.email_changed. See [runtime.SubscribeDead].
-func SubscribeUserEmailChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserEmailChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, UserEmailChangedType, name, handler, opts...)
 }
 
 // SubscribeUserDeletionRequested calls handler for every
@@ -282,46 +120,10 @@ func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runti
 	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
 }
 
-// SubscribeUserDeletionRequestedTx is [SubscribeUserDeletionRequested] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeUserDeletionRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, UserDeletionRequestedType, name, handler, opts...)
-}
-
-// SubscribeUserDeletionRequestedBatch is [SubscribeUserDeletionRequested] for
-// several events at a time. See [runtime.SubscribeBatch].
-func SubscribeUserDeletionRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, UserDeletionRequestedType, name, handler, opts...)
-}
-
-// SubscribeUserDeletionRequestedDead calls handler for every dead letter of
-// user.deletion_requested. See [runtime.SubscribeDead].
-func SubscribeUserDeletionRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UserDeletionRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, UserDeletionRequestedType, name, handler, opts...)
-}
-
 // SubscribeMLRunStarted calls handler for every ml.run.started, with the
 // settings of [MLRunStartedType]. See [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
-}
-
-// SubscribeMLRunStartedTx is [SubscribeMLRunStarted] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeMLRunStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, MLRunStartedType, name, handler, opts...)
-}
-
-// SubscribeMLRunStartedBatch is [SubscribeMLRunStarted] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeMLRunStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, MLRunStartedType, name, handler, opts...)
-}
-
-// SubscribeMLRunStartedDead calls handler for every dead letter of
-// ml.run.started. See [runtime.SubscribeDead].
-func SubscribeMLRunStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, MLRunStartedType, name, handler, opts...)
 }
 
 // SubscribeMLRunFinished calls handler for every ml.run.finished, with the
@@ -330,46 +132,10 @@ func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handl
 	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
 }
 
-// SubscribeMLRunFinishedTx is [SubscribeMLRunFinished] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeMLRunFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, MLRunFinishedType, name, handler, opts...)
-}
-
-// SubscribeMLRunFinishedBatch is [SubscribeMLRunFinished] for several events at
-// a time. See [runtime.SubscribeBatch].
-func SubscribeMLRunFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, MLRunFinishedType, name, handler, opts...)
-}
-
-// SubscribeMLRunFinishedDead calls handler for every dead letter of
-// ml.run.finished. See [runtime.SubscribeDead].
-func SubscribeMLRunFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, MLRunFinishedType, name, handler, opts...)
-}
-
 // SubscribeMLRunFailed calls handler for every ml.run.failed, with the settings
 // of [MLRunFailedType]. See [runtime.Subscribe].
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
-}
-
-// SubscribeMLRunFailedTx is [SubscribeMLRunFailed] within a transaction on the
-// file of the bus. See [runtime.SubscribeTx].
-func SubscribeMLRunFailedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, MLRunFailedType, name, handler, opts...)
-}
-
-// SubscribeMLRunFailedBatch is [SubscribeMLRunFailed] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeMLRunFailedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, MLRunFailedType, name, handler, opts...)
-}
-
-// SubscribeMLRunFailedDead calls handler for every dead letter of
-// ml.run.failed. See [runtime.SubscribeDead].
-func SubscribeMLRunFailedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLRunFailed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, MLRunFailedType, name, handler, opts...)
 }
 
 // SubscribeMLTrialStarted calls handler for every ml.trial.started, with the
@@ -378,46 +144,10 @@ func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
 }
 
-// SubscribeMLTrialStartedTx is [SubscribeMLTrialStarted] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeMLTrialStartedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, MLTrialStartedType, name, handler, opts...)
-}
-
-// SubscribeMLTrialStartedBatch is [SubscribeMLTrialStarted] for several events
-// at a time. See [runtime.SubscribeBatch].
-func SubscribeMLTrialStartedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, MLTrialStartedType, name, handler, opts...)
-}
-
-// SubscribeMLTrialStartedDead calls handler for every dead letter of
-// ml.trial.started. See [runtime.SubscribeDead].
-func SubscribeMLTrialStartedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialStarted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, MLTrialStartedType, name, handler, opts...)
-}
-
 // SubscribeMLTrialFinished calls handler for every ml.trial.finished, with the
 // settings of [MLTrialFinishedType]. See [runtime.Subscribe].
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
-}
-
-// SubscribeMLTrialFinishedTx is [SubscribeMLTrialFinished] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeMLTrialFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, MLTrialFinishedType, name, handler, opts...)
-}
-
-// SubscribeMLTrialFinishedBatch is [SubscribeMLTrialFinished] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeMLTrialFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, MLTrialFinishedType, name, handler, opts...)
-}
-
-// SubscribeMLTrialFinishedDead calls handler for every dead letter of
-// ml.trial.finished. See [runtime.SubscribeDead].
-func SubscribeMLTrialFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[MLTrialFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, MLTrialFinishedType, name, handler, opts...)
 }
 
 // SubscribeUICommandCartChanged calls handler for every
@@ -427,49 +157,11 @@ func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtim
 	return runtime.Subscribe(bus, UICommandCartChangedType, name, handler, opts...)
 }
 
-// SubscribeUICommandCartChangedTx is [SubscribeUICommandCartChanged] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeUICommandCartChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, UICommandCartChangedType, name, handler, opts...)
-}
-
-// SubscribeUICommandCartChangedBatch is [SubscribeUICommandCartChanged] for
-// several events at a time. See [runtime.SubscribeBatch].
-func SubscribeUICommandCartChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, UICommandCartChangedType, name, handler, opts...)
-}
-
-// SubscribeUICommandCartChangedDead calls handler for every dead letter of
-// ui.command.cart_changed. See [runtime.SubscribeDead].
-func SubscribeUICommandCartChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCartChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, UICommandCartChangedType, name, handler, opts...)
-}
-
 // SubscribeUICommandCheckoutSubmitted calls handler for every
 // ui.command.checkout_submitted, with the settings of
 // [UICommandCheckoutSubmittedType]. See [runtime.Subscribe].
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
-}
-
-// SubscribeUICommandCheckoutSubmittedTx is
-// [SubscribeUICommandCheckoutSubmitted] within a transaction on the file of the
-// bus. See [runtime.SubscribeTx].
-func SubscribeUICommandCheckoutSubmittedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
-}
-
-// SubscribeUICommandCheckoutSubmittedBatch is
-// [SubscribeUICommandCheckoutSubmitted] for several events at a time. See
-// [runtime.SubscribeBatch].
-func SubscribeUICommandCheckoutSubmittedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
-}
-
-// SubscribeUICommandCheckoutSubmittedDead calls handler for every dead letter
-// of ui.command.checkout_submitted. See [runtime.SubscribeDead].
-func SubscribeUICommandCheckoutSubmittedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[UICommandCheckoutSubmitted]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
 }
 
 // The subscriptions of report.requested that the catalogue declares. They exist
@@ -489,46 +181,10 @@ func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Han
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
 }
 
-// SubscribeReportRequestedTx is [SubscribeReportRequested] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeReportRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, ReportRequestedType, name, handler, opts...)
-}
-
-// SubscribeReportRequestedBatch is [SubscribeReportRequested] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeReportRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, ReportRequestedType, name, handler, opts...)
-}
-
-// SubscribeReportRequestedDead calls handler for every dead letter of
-// report.requested. See [runtime.SubscribeDead].
-func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, ReportRequestedType, name, handler, opts...)
-}
-
 // SubscribeReportWritten calls handler for every report.written, with the
 // settings of [ReportWrittenType]. See [runtime.Subscribe].
 func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportWrittenType, name, handler, opts...)
-}
-
-// SubscribeReportWrittenTx is [SubscribeReportWritten] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeReportWrittenTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, ReportWrittenType, name, handler, opts...)
-}
-
-// SubscribeReportWrittenBatch is [SubscribeReportWritten] for several events at
-// a time. See [runtime.SubscribeBatch].
-func SubscribeReportWrittenBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, ReportWrittenType, name, handler, opts...)
-}
-
-// SubscribeReportWrittenDead calls handler for every dead letter of
-// report.written. See [runtime.SubscribeDead].
-func SubscribeReportWrittenDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportWritten]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, ReportWrittenType, name, handler, opts...)
 }
 
 // SubscribeSystemBackupFinished calls handler for every system.backup_finished,
@@ -537,46 +193,10 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 	return runtime.Subscribe(bus, SystemBackupFinishedType, name, handler, opts...)
 }
 
-// SubscribeSystemBackupFinishedTx is [SubscribeSystemBackupFinished] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeSystemBackupFinishedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, SystemBackupFinishedType, name, handler, opts...)
-}
-
-// SubscribeSystemBackupFinishedBatch is [SubscribeSystemBackupFinished] for
-// several events at a time. See [runtime.SubscribeBatch].
-func SubscribeSystemBackupFinishedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, SystemBackupFinishedType, name, handler, opts...)
-}
-
-// SubscribeSystemBackupFinishedDead calls handler for every dead letter of
-// system.backup_finished. See [runtime.SubscribeDead].
-func SubscribeSystemBackupFinishedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemBackupFinished]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, SystemBackupFinishedType, name, handler, opts...)
-}
-
 // SubscribeSystemDiskFilled calls handler for every system.disk_filled, with
 // the settings of [SystemDiskFilledType]. See [runtime.Subscribe].
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, SystemDiskFilledType, name, handler, opts...)
-}
-
-// SubscribeSystemDiskFilledTx is [SubscribeSystemDiskFilled] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeSystemDiskFilledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, SystemDiskFilledType, name, handler, opts...)
-}
-
-// SubscribeSystemDiskFilledBatch is [SubscribeSystemDiskFilled] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeSystemDiskFilledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, SystemDiskFilledType, name, handler, opts...)
-}
-
-// SubscribeSystemDiskFilledDead calls handler for every dead letter of
-// system.disk_filled. See [runtime.SubscribeDead].
-func SubscribeSystemDiskFilledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[SystemDiskFilled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, SystemDiskFilledType, name, handler, opts...)
 }
 
 // SubscribeML calls handler for every event of ml.*, each with the settings of

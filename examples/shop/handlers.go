@@ -48,8 +48,8 @@ func (s *shop) subscribe() error {
 		_, err := events.AnswerParcelPickup(s.bus, "pickup-"+string(c.name), c.offer, soon, runtime.WithConcurrency(8))
 		carriers = append(carriers, err)
 	}
-	_, booked := events.SubscribePaymentCapturedBatch(s.bus, events.OnPaymentCapturedKeepBooks, s.books.keep, soon)
-	_, posted := events.SubscribePaymentRefundedTx(s.bus, "post-refund", s.postRefund, soon)
+	_, booked := runtime.SubscribeBatch(s.bus, events.PaymentCapturedType, events.OnPaymentCapturedKeepBooks, s.books.keep, soon)
+	_, posted := runtime.SubscribeTx(s.bus, events.PaymentRefundedType, "post-refund", s.postRefund, soon)
 	_, written := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedWriteCreditNote, s.notes.write, soon)
 	_, sent := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedSendCreditNote, s.notes.send, soon)
 	_, report := events.SubscribeReportRequested(s.bus, events.OnReportRequestedWriteReport, s.writeReport, soon)

@@ -115,15 +115,9 @@ type Type struct {
 
 	// Recursive says that a value can contain another of the same type.
 	Recursive bool
-	// Traits are those of a value with everything inside of it.
-	Traits Traits
-}
-
-// Traits tell generated code how to treat values.
-type Traits struct {
-	Shares       bool // a copy by assignment shares something that can be changed
-	Incomparable bool // == does not tell whether two are equal
-	Reflected    bool // nothing but encoding/json can write and read it
+	// Reflected says that nothing but encoding/json can write and read a value: it has a union or a custom Go type
+	// inside.
+	Reflected bool
 }
 
 // IsEnum tells an enum from the others.

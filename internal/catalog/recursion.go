@@ -71,7 +71,7 @@ func (t *Type) needs() []*Type {
 	return all
 }
 
-// Mark sets Recursive and Traits of types, which say what holds for a value and everything inside of it. A
+// Mark sets Recursive and Reflected of types, which say what holds for a value and everything inside of it. A
 // type on a cycle of references is recursive. Mark uses Tarjan's algorithm, which finds such cycles (strongly
 // connected components) after everything that they lead to.
 func Mark(types []*Type) {
@@ -111,57 +111,24 @@ func (m *marker) visit(t *Type) {
 
 // mark marks the types of one component. The types that it leads to are marked already.
 func (m *marker) mark(component []*Type) {
-	var traits Traits
+	reflected := false
 	for _, t := range component {
 		t.Recursive = len(component) > 1 || slices.Contains(t.References(), t)
-		traits = traits.or(t.ownTraits())
+		reflected = reflected || t.IsCustom() || t.IsUnion()
 		for _, next := range t.References() {
-			traits = traits.or(next.Traits)
+			reflected = reflected || next.Reflected
 		}
 		m.open[t] = false
 	}
 	for _, t := range component {
-		t.Traits = traits
+		t.Reflected = reflected
 	}
 }
 
-func (a Traits) or(b Traits) Traits {
-	return Traits{a.Shares || b.Shares, a.Incomparable || b.Incomparable, a.Reflected || b.Reflected}
-}
-
-// ownTraits returns the traits of t without the types that it consists of.
-func (t *Type) ownTraits() Traits {
-	switch {
-	case t.IsCustom():
-		return Traits{Shares: true, Incomparable: true, Reflected: true}
-	case t.IsUnion():
-		return Traits{Incomparable: true, Reflected: true}
-	}
-	var traits Traits
-	for _, f := range t.Fields {
-		traits = traits.or(f.Type.ownTraits())
-	}
-	return traits
-}
-
-// ownTraits returns the traits of a value of type t without the declared type in it.
-func (t *TypeRef) ownTraits() Traits {
-	switch {
-	case t.Kind == Named && t.Named.IsUnion(): // which has a nil of its own
-		return Traits{}
-	case t.MayBeNil(), t.Elem != nil, t.Kind == Bytes, t.Kind == JSON:
-		return Traits{Shares: true, Incomparable: true}
-	}
-	return Traits{Incomparable: t.Kind == Time || t.Go != nil}
-}
-
-// Traits returns the traits of a value of type t.
-func (t *TypeRef) Traits() Traits {
-	traits := t.ownTraits()
-	if named := t.Declared(); named != nil {
-		traits = traits.or(named.Traits)
-	}
-	return traits
+// Reflected reports whether a value of type t is.
+func (t *TypeRef) Reflected() bool {
+	named := t.Declared()
+	return named != nil && named.Reflected
 }
 
 // References lists the declared types that t consists of.

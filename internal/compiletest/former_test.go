@@ -70,10 +70,11 @@ import (
 
 	"example.com/cases/events"
 
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
-func show[T interface{ Equal(T) bool }](stored string) {
+func show[T any](stored string) {
 	codec := wire.NewCodec[T]()
 	read := func(text string, unmarshal func([]byte) (T, error)) T {
 		value, err := unmarshal([]byte(text))
@@ -90,7 +91,7 @@ func show[T interface{ Equal(T) bool }](stored string) {
 	}
 	unmarshal := func(text []byte) (value T, err error) { return value, json.Unmarshal(text, &value) }
 	for _, again := range []T{read(" "+stored, codec.Decode), read(stored, unmarshal), read(string(encoded), codec.Decode), read(string(encoded), unmarshal)} {
-		if !again.Equal(value) {
+		if !runtime.Equal(again, value) {
 			fmt.Printf("%s is also read as\n%+v\n", stored, again)
 		}
 	}

@@ -97,7 +97,7 @@ func shop(t *testing.T) (*runtime.Bus, string) {
 		return nil
 	}, runtime.WithRetry(retry.MaxAttempts(2)))
 	conformance.Must(t, err)
-	_, err = events.SubscribeUserRegisteredBatch(bus, "export", func(context.Context, []runtime.Event[events.UserRegistered]) error { return nil }, runtime.WithBatch(5, 50*time.Millisecond))
+	_, err = runtime.SubscribeBatch(bus, events.UserRegisteredType, "export", func(context.Context, []runtime.Event[events.UserRegistered]) error { return nil }, runtime.WithBatch(5, 50*time.Millisecond))
 	conformance.Must(t, err)
 	conformance.Must(t, bus.Start(t.Context()))
 	return bus, path

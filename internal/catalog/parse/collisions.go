@@ -20,7 +20,7 @@ type claim struct {
 var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
 
 // methodNames lists the methods of generated structs. In Go, a field and a method cannot share a name.
-var methodNames = set("Validate", "Clone", "Equal", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON", "UpgradeJSON")
+var methodNames = set("Validate", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON", "UpgradeJSON")
 
 // claims lists what a catalogue declares, in file order.
 func (r *reader) claims(c *catalog.Catalogue) []claim {
@@ -50,7 +50,7 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 	}
 	for _, e := range c.Events {
 		n := e.GoName
-		add("event "+e.Label(), e.Local, n, n+"Type", "Publish"+n, "Publish"+n+"Batch", "Subscribe"+n, "Subscribe"+n+"Tx", "Subscribe"+n+"Batch", "Subscribe"+n+"Dead")
+		add("event "+e.Label(), e.Local, n, n+"Type", "Publish"+n, "Subscribe"+n)
 		if e.Result != nil {
 			add("result of event "+e.Label(), catalog.Value[string]{V: "result", Pos: e.Result.Pos}, "Answer"+n, "Request"+n, "Collect"+n)
 		}

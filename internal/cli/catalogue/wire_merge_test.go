@@ -140,7 +140,7 @@ func TestAChangeThatABranchHasAcceptedIsAccepted(t *testing.T) {
 // A conflict of the headers, or anywhere else in generated files, is no reason to ask somebody.
 func TestConflictsInGeneratedFilesAreGenerated(t *testing.T) {
 	generated(t, "events.yaml", mergeCatalogue)
-	for _, name := range []string{"wire.golden", "payloads.gen.go", "copy.gen.go"} {
+	for _, name := range []string{"wire.golden", "payloads.gen.go", "publish.gen.go"} {
 		text := read(t, name)
 		must(t, os.WriteFile(name, []byte("<<<<<<< HEAD\n"+text+"=======\n"+text+">>>>>>> theirs\n"), 0o600))
 	}

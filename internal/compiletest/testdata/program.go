@@ -23,7 +23,7 @@ func place(ctx context.Context, bus *runtime.Bus, id uuid.UUID) error {
 }
 
 func cancel(ctx context.Context, bus *runtime.Bus, orders []events.OrderCancelled) error {
-	_, err := events.PublishOrderCancelledBatch(ctx, bus, orders)
+	_, err := runtime.PublishBatch(ctx, bus, events.OrderCancelledType, orders)
 	return err
 }
 

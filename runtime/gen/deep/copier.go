@@ -47,19 +47,6 @@ func (c *Copier) Into(to, from any) {
 	c.separate(v.UnsafePointer(), old.UnsafePointer())
 }
 
-// Separate makes the value that p points to a deep copy of what it was assigned from. p is a pointer to a value without
-// interfaces that does not contain itself.
-func Separate(p any) {
-	v := reflect.ValueOf(p)
-	c := CopierOf(v.Type().Elem())
-	if c == nil {
-		panic("deep: " + v.Type().Elem().String() + " has parts that cannot be copied") // generated code is not called for these
-	}
-	old := reflect.New(c.of)
-	old.Elem().Set(v.Elem())
-	c.separate(v.UnsafePointer(), old.UnsafePointer())
-}
-
 // copying has the copiers that are being made, because a type can contain itself.
 type copying map[reflect.Type]*Copier
 

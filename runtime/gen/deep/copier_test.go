@@ -3,6 +3,7 @@ package deep_test
 import (
 	"encoding/json"
 	"math/big"
+	"net/netip"
 	"reflect"
 	"testing"
 	"time"
@@ -167,5 +168,142 @@ func TestEqualComparesContent(t *testing.T) {
 		if change(&other); deep.Equal(&one, &other) || deep.Equal(&other, &one) {
 			t.Errorf("%s makes no difference", name)
 		}
+	}
+}
+
+// Things of the types of people, and unions.
+type (
+	shown  interface{ show() }
+	circle struct{ Corners []string }
+	square struct{ Sides map[string]*circle }
+	secret struct{ seen []string }
+	stored struct {
+		Shown   shown
+		ByName  map[string][]shown
+		Boxed   boxed
+		Tags    tags
+		Secret  secret
+		Pair    [2][]int
+		Number  big.Int
+		Address *netip.Addr
+		Cached  cached
+	}
+)
+
+func (circle) show() {}
+func (square) show() {}
+
+func someStored() stored {
+	address := netip.MustParseAddr("::1")
+	return stored{
+		Shown:  circle{[]string{"a"}},
+		ByName: map[string][]shown{"k": {square{map[string]*circle{"top": {[]string{"b"}}}}, nil}},
+		Boxed:  boxed{[]string{"c"}}, Tags: tags{[]string{"d"}}, Secret: secret{[]string{"e"}}, Pair: [2][]int{{1}, {2}},
+		Number: *big.NewInt(5), Address: &address, Cached: cached{"f", 1},
+	}
+}
+
+func TestSeparateCopiesUnionsAndCallsTheMethodsCloneOfOtherTypes(t *testing.T) {
+	from := someStored()
+	to := from
+	deep.Separate(&to)
+	if !deep.Equal(&to, &from) || !reflect.DeepEqual(to, from) {
+		t.Errorf("got %+v, want %+v", to, from)
+	}
+	to.Shown.(circle).Corners[0], to.Boxed.tags[0], to.Tags.all[0], to.Pair[1][0] = "x", "x", "x", 7
+	to.ByName["k"][0].(square).Sides["top"].Corners[0] = "x"
+	*to.Address = netip.Addr{}
+	want := someStored()
+	if !reflect.DeepEqual(from, want) {
+		t.Errorf("it shares something: %+v, want %+v", from, want)
+	}
+	if to.Secret.seen[0] = "x"; from.Secret.seen[0] != "x" {
+		t.Error("what nobody else sees was not copied by assignment")
+	}
+}
+
+func TestEqualCallsTheMethodsEqualOfOtherTypes(t *testing.T) {
+	one := someStored()
+	for name, test := range map[string]struct {
+		change func(s *stored)
+		want   bool
+	}{
+		"another variant":            {func(s *stored) { s.Shown = square{} }, false},
+		"no variant":                 {func(s *stored) { s.Shown = nil }, false},
+		"in a variant":               {func(s *stored) { s.Shown = circle{[]string{"x"}} }, false},
+		"in a variant far inside":    {func(s *stored) { s.ByName = map[string][]shown{"k": {square{}, nil}} }, false},
+		"what Equal does not see":    {func(s *stored) { s.Boxed.tags = []string{"x"} }, true},
+		"what Equal sees":            {func(s *stored) { s.Tags = tags{} }, false},
+		"what is not exported":       {func(s *stored) { s.Secret = secret{} }, false},
+		"another form of the number": {func(s *stored) { s.Number = *new(big.Int).Sub(big.NewInt(9), big.NewInt(4)) }, true},
+		"another number":             {func(s *stored) { s.Number = *big.NewInt(6) }, false},
+		"an item of an array":        {func(s *stored) { s.Pair = [2][]int{{1}, {3}} }, false},
+		"no address":                 {func(s *stored) { s.Address = nil }, false},
+		"what its JSON leaves out":   {func(s *stored) { s.Cached.length = 7 }, true},
+		"what its JSON has":          {func(s *stored) { s.Cached.Text = "x" }, false},
+	} {
+		other := someStored()
+		test.change(&other)
+		if deep.Equal(&one, &other) != test.want || deep.Equal(&other, &one) != test.want {
+			t.Errorf("%s: want %v", name, test.want)
+		}
+	}
+	full, empty := twin{[]*branch{}}, twin{}
+	if !deep.Equal(&full, &empty) {
+		t.Error("nil does not equal an empty list")
+	}
+}
+
+// loud has methods that panic.
+type loud struct{ N int }
+
+func (loud) Clone() loud     { panic("loud") }
+func (loud) Equal(loud) bool { panic("loud") }
+
+// other has methods of these names that do something else.
+type other struct{ N []int }
+
+func (other) Clone(int) other    { panic("it is called") }
+func (other) Equal(...any) other { panic("it is called") }
+
+func TestMethodsOfPeopleMayPanicOrDoSomethingElse(t *testing.T) {
+	for name, call := range map[string]func(){
+		"Clone": func() { deep.Separate(&[]loud{{1}}) },
+		"Equal": func() { deep.Equal(&loud{1}, &loud{1}) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != "loud" {
+					t.Errorf("%s: got %v", name, got)
+				}
+			}()
+			call()
+		}()
+	}
+	one := other{[]int{1}}
+	two := one
+	deep.Separate(&two)
+	if two.N[0] = 2; one.N[0] != 1 || deep.Equal(&one, &two) {
+		t.Error("it is not copied and compared by its fields")
+	}
+}
+
+func TestAValueThatContainsItselfPanics(t *testing.T) {
+	endless := branch{}
+	endless.Parent = &endless
+	list := []any{nil}
+	list[0] = list
+	for name, call := range map[string]func(){
+		"a copy": func() { deep.Separate(&endless) }, "a comparison": func() { deep.Equal(&endless, &endless) },
+		"a copy of a list": func() { deep.Separate(&list) }, "a comparison of lists": func() { deep.Equal(&list, &list) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s ends", name)
+				}
+			}()
+			call()
+		}()
 	}
 }

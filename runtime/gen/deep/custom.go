@@ -32,7 +32,16 @@ func EqualCustom[T any](a, b T) bool {
 	case interface{ Equal(*T) bool }:
 		return comparer.Equal(&b)
 	}
-	return reflect.DeepEqual(&a, &b) || LeftOut(&a) == "" && LeftOut(&b) == "" && SameJSON(&a, &b)
+	return reflect.DeepEqual(&a, &b) || sameComplete(&a, &b)
+}
+
+// sameComplete reports whether what a and b point to has the same JSON, and it leaves out nothing.
+func sameComplete(a, b any) bool { return LeftOut(a) == "" && LeftOut(b) == "" && SameJSON(a, b) }
+
+// writesItself reports whether t or a pointer to it has a method that encoding/json writes it with.
+func writesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
 // SameJSON reports whether two values have the same JSON, except for the order of keys

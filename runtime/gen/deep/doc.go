@@ -1,6 +1,6 @@
-// Package deep copies and compares values for generated methods.
+// Package deep copies and compares values without code that is made for their types.
 //
-// Most programs do not call it. Package runtime makes a copy of a payload for each handler with a [Copier]. The
-// methods Clone and Equal in copy.gen.go call [Separate] and [Equal], or the other functions if a value has a union
-// or a type of a person inside. Validate calls some for types that can contain themselves.
+// Most programs do not call it. Package runtime makes a copy of a payload for each handler with a [Copier]; its functions
+// Clone and Equal, which people call, are [Separate] and [Equal]. Generated methods Validate call some for types that
+// can contain themselves. [Pointer], [List] and the like are called by code that an older busgen has generated.
 package deep

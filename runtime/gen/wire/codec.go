@@ -99,12 +99,6 @@ func customized(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// copies reports whether t has the method Clone of generated structs.
-func copies(t reflect.Type) bool {
-	m, found := t.MethodByName("Clone")
-	return found && m.Type.NumIn() == 1 && m.Type.NumOut() == 1 && m.Type.Out(0) == t
-}
-
 // reflected reports whether t, or a type of the same package inside of it, has a field with a union or with a type of a
 // person: generated structs have JSON methods then.
 func reflected(t reflect.Type, pkg string, seen map[reflect.Type]bool) bool {

@@ -32,7 +32,7 @@ func TestOnlyNilIsAbsentInTheJSON(t *testing.T) {
 			t.Errorf("%s is encoded as %s, and by encoding/json as %s, %v", f.Name, quick, slow, err)
 		}
 		for _, text := range []string{string(quick), " " + string(quick)} { // the second is left to encoding/json
-			if back, err := codec.Decode([]byte(text)); err != nil || !back.Equal(value) || reflect.ValueOf(back).Field(i).IsNil() {
+			if back, err := codec.Decode([]byte(text)); err != nil || !runtime.Equal(back, value) || reflect.ValueOf(back).Field(i).IsNil() {
 				t.Errorf("%s comes back as %+v, %v", text, back, err)
 			}
 		}
@@ -95,12 +95,12 @@ func TestNilIsNullInANullableField(t *testing.T) {
 	if slow, _ := json.Marshal(full); err != nil || string(encoded) != string(slow) || strings.Contains(string(encoded), "null") {
 		t.Errorf("%s, %v; by encoding/json %s", encoded, err, slow)
 	}
-	if back, err := codec.Decode(encoded); err != nil || !back.Equal(full) || back.Equal(features.Empty{}) {
+	if back, err := codec.Decode(encoded); err != nil || !runtime.Equal(back, full) || runtime.Equal(back, features.Empty{}) {
 		t.Errorf("%s comes back as %+v, %v", encoded, back, err)
 	}
-	copied := full.Clone()
+	copied := runtime.Clone(full)
 	*copied.Text, copied.Place.X = "changed", 1
-	if copied.Equal(full) || *full.Text != "" || full.Place.X != 0 {
+	if runtime.Equal(copied, full) || *full.Text != "" || full.Place.X != 0 {
 		t.Error("a copy shares what is in a nullable field")
 	}
 }

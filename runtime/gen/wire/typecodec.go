@@ -28,7 +28,7 @@ type TypeCodec struct {
 // not restore.
 func NewTypeCodec(t reflect.Type) *TypeCodec {
 	c := &TypeCodec{of: t, plan: planOf(t)}
-	if c.plan == nil && (generated(t) || copies(t) && !reflected(t, t.PkgPath(), map[reflect.Type]bool{})) {
+	if c.plan == nil && (generated(t) || t.Implements(reflect.TypeFor[interface{ Validate() error }]()) && !reflected(t, t.PkgPath(), map[reflect.Type]bool{})) {
 		c.byHand = customized(t, t.PkgPath(), map[reflect.Type]bool{})
 	}
 	return c

@@ -312,7 +312,7 @@ func (env *Env) TestWhatAnAttemptHasLoggedIsLostWithItsProcess(t *testing.T) {
 }
 
 func (env *Env) TestAnEventThatNoBusHasDeliveredHasTheDefaultLogger(t *testing.T) {
-	if (runtime.Event[OrderPlaced]{}).Logger() != slog.Default() {
+	if e := (runtime.Event[OrderPlaced]{}); e.Logger() != slog.Default() {
 		t.Error("it has another one")
 	}
 }

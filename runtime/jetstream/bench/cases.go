@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/bench/events"
+	"github.com/busgen/busgen/runtime"
 )
 
 // benchCase is something that is measured.
@@ -43,7 +44,7 @@ func batches(ctx context.Context, s *setting) (side, error) {
 			payloads[i] = sample
 		}
 		for until := time.Now().Add(d); err == nil && time.Now().Before(until); n += len(payloads) {
-			_, err = events.PublishOrderPlacedBatch(ctx, b.Bus, payloads)
+			_, err = runtime.PublishBatch(ctx, b.Bus, events.OrderPlacedType, payloads)
 		}
 		return n, err
 	}, err

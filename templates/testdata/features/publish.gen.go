@@ -14,12 +14,6 @@ func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts .
 	return runtime.Publish(ctx, to, PingType, payload, opts...)
 }
 
-// PublishPingBatch publishes one ping per payload, all or none. See
-// [runtime.PublishBatch].
-func PublishPingBatch(ctx context.Context, to runtime.Publisher, payloads []Ping, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PingType, payloads, opts...)
-}
-
 // PublishOrderPlaced publishes one order.placed: without an error it is on
 // disk. See [runtime.Publish].
 //
@@ -36,22 +30,10 @@ func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload Order
 	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
 }
 
-// PublishOrderPlacedBatch publishes one order.placed per payload, all or none.
-// See [runtime.PublishBatch].
-func PublishOrderPlacedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderPlaced, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderPlacedType, payloads, opts...)
-}
-
 // PublishOrderMoved publishes one order.moved: without an error it is on disk.
 // See [runtime.Publish].
 func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderMoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderMovedType, payload, opts...)
-}
-
-// PublishOrderMovedBatch publishes one order.moved per payload, all or none.
-// See [runtime.PublishBatch].
-func PublishOrderMovedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderMoved, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderMovedType, payloads, opts...)
 }
 
 // PublishOrderLineAdded publishes one order.line.added: without an error it is
@@ -63,22 +45,10 @@ func PublishOrderLineAdded(ctx context.Context, to runtime.Publisher, payload Or
 	return runtime.Publish(ctx, to, OrderLineAddedType, payload, opts...)
 }
 
-// PublishOrderLineAddedBatch publishes one order.line.added per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishOrderLineAddedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderLineAdded, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderLineAddedType, payloads, opts...)
-}
-
 // PublishOrderLineRemoved publishes one order.line.removed: without an error it
 // is on disk. See [runtime.Publish].
 func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload OrderLineRemoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderLineRemovedType, payload, opts...)
-}
-
-// PublishOrderLineRemovedBatch publishes one order.line.removed per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishOrderLineRemovedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderLineRemoved, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderLineRemovedType, payloads, opts...)
 }
 
 // PublishOrderSettled publishes one order.paid: without an error it is on disk.
@@ -91,24 +61,10 @@ func PublishOrderSettled(ctx context.Context, to runtime.Publisher, payload Orde
 	return runtime.Publish(ctx, to, OrderSettledType, payload, opts...)
 }
 
-// PublishOrderSettledBatch publishes one order.paid per payload, all or none.
-// See [runtime.PublishBatch].
-//
-// Deprecated: use payment.settled
-func PublishOrderSettledBatch(ctx context.Context, to runtime.Publisher, payloads []OrderSettled, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderSettledType, payloads, opts...)
-}
-
 // PublishOrderEmptied publishes one order.emptied: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderEmptied(ctx context.Context, to runtime.Publisher, payload OrderEmptied, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderEmptiedType, payload, opts...)
-}
-
-// PublishOrderEmptiedBatch publishes one order.emptied per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishOrderEmptiedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderEmptied, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderEmptiedType, payloads, opts...)
 }
 
 // PublishOrderComputed publishes one order.computed: without an error it is on
@@ -117,34 +73,16 @@ func PublishOrderComputed(ctx context.Context, to runtime.Publisher, payload Ord
 	return runtime.Publish(ctx, to, OrderComputedType, payload, opts...)
 }
 
-// PublishOrderComputedBatch publishes one order.computed per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishOrderComputedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderComputed, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderComputedType, payloads, opts...)
-}
-
 // PublishOrderLimited publishes one order.limited: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderLimited(ctx context.Context, to runtime.Publisher, payload OrderLimited, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, OrderLimitedType, payload, opts...)
 }
 
-// PublishOrderLimitedBatch publishes one order.limited per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishOrderLimitedBatch(ctx context.Context, to runtime.Publisher, payloads []OrderLimited, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, OrderLimitedType, payloads, opts...)
-}
-
 // PublishHostSeen publishes one host.seen: without an error it is on disk. See
 // [runtime.Publish].
 func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, HostSeenType, payload, opts...)
-}
-
-// PublishHostSeenBatch publishes one host.seen per payload, all or none. See
-// [runtime.PublishBatch].
-func PublishHostSeenBatch(ctx context.Context, to runtime.Publisher, payloads []HostSeen, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, HostSeenType, payloads, opts...)
 }
 
 // PublishHostileText publishes one hostile.text: without an error it is on
@@ -161,22 +99,10 @@ func PublishHostileText(ctx context.Context, to runtime.Publisher, payload Hosti
 	return runtime.Publish(ctx, to, HostileTextType, payload, opts...)
 }
 
-// PublishHostileTextBatch publishes one hostile.text per payload, all or none.
-// See [runtime.PublishBatch].
-func PublishHostileTextBatch(ctx context.Context, to runtime.Publisher, payloads []HostileText, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, HostileTextType, payloads, opts...)
-}
-
 // PublishPartitionByBool publishes one partition.by.bool: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByBool(ctx context.Context, to runtime.Publisher, payload PartitionByBool, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, PartitionByBoolType, payload, opts...)
-}
-
-// PublishPartitionByBoolBatch publishes one partition.by.bool per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishPartitionByBoolBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByBool, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PartitionByBoolType, payloads, opts...)
 }
 
 // PublishPartitionByInt publishes one partition.by.int: without an error it is
@@ -185,22 +111,10 @@ func PublishPartitionByInt(ctx context.Context, to runtime.Publisher, payload Pa
 	return runtime.Publish(ctx, to, PartitionByIntType, payload, opts...)
 }
 
-// PublishPartitionByIntBatch publishes one partition.by.int per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishPartitionByIntBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByInt, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PartitionByIntType, payloads, opts...)
-}
-
 // PublishPartitionByInt32 publishes one partition.by.int32: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByInt32(ctx context.Context, to runtime.Publisher, payload PartitionByInt32, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, PartitionByInt32Type, payload, opts...)
-}
-
-// PublishPartitionByInt32Batch publishes one partition.by.int32 per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishPartitionByInt32Batch(ctx context.Context, to runtime.Publisher, payloads []PartitionByInt32, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PartitionByInt32Type, payloads, opts...)
 }
 
 // PublishPartitionByUint64 publishes one partition.by.uint64: without an error
@@ -209,34 +123,16 @@ func PublishPartitionByUint64(ctx context.Context, to runtime.Publisher, payload
 	return runtime.Publish(ctx, to, PartitionByUint64Type, payload, opts...)
 }
 
-// PublishPartitionByUint64Batch publishes one partition.by.uint64 per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishPartitionByUint64Batch(ctx context.Context, to runtime.Publisher, payloads []PartitionByUint64, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PartitionByUint64Type, payloads, opts...)
-}
-
 // PublishPartitionByLevel publishes one partition.by.level: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByLevel(ctx context.Context, to runtime.Publisher, payload PartitionByLevel, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, PartitionByLevelType, payload, opts...)
 }
 
-// PublishPartitionByLevelBatch publishes one partition.by.level per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishPartitionByLevelBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByLevel, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PartitionByLevelType, payloads, opts...)
-}
-
 // PublishPartitionByEnum publishes one partition.by.enum: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload PartitionByEnum, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, PartitionByEnumType, payload, opts...)
-}
-
-// PublishPartitionByEnumBatch publishes one partition.by.enum per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishPartitionByEnumBatch(ctx context.Context, to runtime.Publisher, payloads []PartitionByEnum, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, PartitionByEnumType, payloads, opts...)
 }
 
 // PublishShapeChanged publishes one shape.changed: without an error it is on
@@ -247,34 +143,16 @@ func PublishShapeChanged(ctx context.Context, to runtime.Publisher, payload Shap
 	return runtime.Publish(ctx, to, ShapeChangedType, payload, opts...)
 }
 
-// PublishShapeChangedBatch publishes one shape.changed per payload, all or
-// none. See [runtime.PublishBatch].
-func PublishShapeChangedBatch(ctx context.Context, to runtime.Publisher, payloads []ShapeChanged, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, ShapeChangedType, payloads, opts...)
-}
-
 // PublishAnsweredPlainly publishes one answered.plainly: without an error it is
 // on disk. See [runtime.Publish].
 func PublishAnsweredPlainly(ctx context.Context, to runtime.Publisher, payload AnsweredPlainly, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, AnsweredPlainlyType, payload, opts...)
 }
 
-// PublishAnsweredPlainlyBatch publishes one answered.plainly per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishAnsweredPlainlyBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredPlainly, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, AnsweredPlainlyType, payloads, opts...)
-}
-
 // PublishAnsweredWithAList publishes one answered.with_a_list: without an error
 // it is on disk. See [runtime.Publish].
 func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload AnsweredWithAList, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, AnsweredWithAListType, payload, opts...)
-}
-
-// PublishAnsweredWithAListBatch publishes one answered.with_a_list per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishAnsweredWithAListBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredWithAList, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, AnsweredWithAListType, payloads, opts...)
 }
 
 // PublishAnsweredWithAUnion publishes one answered.with_a_union: without an
@@ -285,24 +163,10 @@ func PublishAnsweredWithAUnion(ctx context.Context, to runtime.Publisher, payloa
 	return runtime.Publish(ctx, to, AnsweredWithAUnionType, payload, opts...)
 }
 
-// PublishAnsweredWithAUnionBatch publishes one answered.with_a_union per
-// payload, all or none. See [runtime.PublishBatch].
-//
-// Deprecated: ask somebody else
-func PublishAnsweredWithAUnionBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredWithAUnion, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, AnsweredWithAUnionType, payloads, opts...)
-}
-
 // PublishAnsweredWithMuch publishes one answered.with_much: without an error it
 // is on disk. See [runtime.Publish].
 func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload AnsweredWithMuch, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, AnsweredWithMuchType, payload, opts...)
-}
-
-// PublishAnsweredWithMuchBatch publishes one answered.with_much per payload,
-// all or none. See [runtime.PublishBatch].
-func PublishAnsweredWithMuchBatch(ctx context.Context, to runtime.Publisher, payloads []AnsweredWithMuch, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, AnsweredWithMuchType, payloads, opts...)
 }
 
 // PublishReportRequested publishes one report.requested: without an error it is
@@ -311,10 +175,4 @@ func PublishAnsweredWithMuchBatch(ctx context.Context, to runtime.Publisher, pay
 // Something that only schedules publish.
 func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return runtime.Publish(ctx, to, ReportRequestedType, payload, opts...)
-}
-
-// PublishReportRequestedBatch publishes one report.requested per payload, all
-// or none. See [runtime.PublishBatch].
-func PublishReportRequestedBatch(ctx context.Context, to runtime.Publisher, payloads []ReportRequested, opts ...runtime.PublishOption) ([]*runtime.Receipt, error) {
-	return runtime.PublishBatch(ctx, to, ReportRequestedType, payloads, opts...)
 }

@@ -10,24 +10,6 @@ func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping],
 	return runtime.Subscribe(bus, PingType, name, handler, opts...)
 }
 
-// SubscribePingTx is [SubscribePing] within a transaction on the file of the
-// bus. See [runtime.SubscribeTx].
-func SubscribePingTx(bus *runtime.Bus, name string, handler runtime.TxHandler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PingType, name, handler, opts...)
-}
-
-// SubscribePingBatch is [SubscribePing] for several events at a time. See
-// [runtime.SubscribeBatch].
-func SubscribePingBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PingType, name, handler, opts...)
-}
-
-// SubscribePingDead calls handler for every dead letter of ping. See
-// [runtime.SubscribeDead].
-func SubscribePingDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[Ping]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PingType, name, handler, opts...)
-}
-
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeOrderPlaced is called with
 // its name.
@@ -49,46 +31,10 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
 }
 
-// SubscribeOrderPlacedTx is [SubscribeOrderPlaced] within a transaction on the
-// file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderPlacedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderPlacedType, name, handler, opts...)
-}
-
-// SubscribeOrderPlacedBatch is [SubscribeOrderPlaced] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeOrderPlacedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderPlacedType, name, handler, opts...)
-}
-
-// SubscribeOrderPlacedDead calls handler for every dead letter of order.placed.
-// See [runtime.SubscribeDead].
-func SubscribeOrderPlacedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderPlaced]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderPlacedType, name, handler, opts...)
-}
-
 // SubscribeOrderMoved calls handler for every order.moved, with the settings of
 // [OrderMovedType]. See [runtime.Subscribe].
 func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
-}
-
-// SubscribeOrderMovedTx is [SubscribeOrderMoved] within a transaction on the
-// file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderMovedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderMovedType, name, handler, opts...)
-}
-
-// SubscribeOrderMovedBatch is [SubscribeOrderMoved] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeOrderMovedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderMovedType, name, handler, opts...)
-}
-
-// SubscribeOrderMovedDead calls handler for every dead letter of order.moved.
-// See [runtime.SubscribeDead].
-func SubscribeOrderMovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderMoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderMovedType, name, handler, opts...)
 }
 
 // SubscribeOrderLineAdded calls handler for every order.line.added, with the
@@ -97,46 +43,10 @@ func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
 }
 
-// SubscribeOrderLineAddedTx is [SubscribeOrderLineAdded] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderLineAddedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderLineAddedType, name, handler, opts...)
-}
-
-// SubscribeOrderLineAddedBatch is [SubscribeOrderLineAdded] for several events
-// at a time. See [runtime.SubscribeBatch].
-func SubscribeOrderLineAddedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderLineAddedType, name, handler, opts...)
-}
-
-// SubscribeOrderLineAddedDead calls handler for every dead letter of
-// order.line.added. See [runtime.SubscribeDead].
-func SubscribeOrderLineAddedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineAdded]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderLineAddedType, name, handler, opts...)
-}
-
 // SubscribeOrderLineRemoved calls handler for every order.line.removed, with
 // the settings of [OrderLineRemovedType]. See [runtime.Subscribe].
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
-}
-
-// SubscribeOrderLineRemovedTx is [SubscribeOrderLineRemoved] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderLineRemovedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderLineRemovedType, name, handler, opts...)
-}
-
-// SubscribeOrderLineRemovedBatch is [SubscribeOrderLineRemoved] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeOrderLineRemovedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderLineRemovedType, name, handler, opts...)
-}
-
-// SubscribeOrderLineRemovedDead calls handler for every dead letter of
-// order.line.removed. See [runtime.SubscribeDead].
-func SubscribeOrderLineRemovedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLineRemoved]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderLineRemovedType, name, handler, opts...)
 }
 
 // SubscribeOrderSettled calls handler for every order.paid, with the settings
@@ -147,52 +57,10 @@ func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, OrderSettledType, name, handler, opts...)
 }
 
-// SubscribeOrderSettledTx is [SubscribeOrderSettled] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-//
-// Deprecated: use payment.settled
-func SubscribeOrderSettledTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderSettledType, name, handler, opts...)
-}
-
-// SubscribeOrderSettledBatch is [SubscribeOrderSettled] for several events at a
-// time. See [runtime.SubscribeBatch].
-//
-// Deprecated: use payment.settled
-func SubscribeOrderSettledBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderSettledType, name, handler, opts...)
-}
-
-// SubscribeOrderSettledDead calls handler for every dead letter of order.paid.
-// See [runtime.SubscribeDead].
-//
-// Deprecated: use payment.settled
-func SubscribeOrderSettledDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderSettled]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderSettledType, name, handler, opts...)
-}
-
 // SubscribeOrderEmptied calls handler for every order.emptied, with the
 // settings of [OrderEmptiedType]. See [runtime.Subscribe].
 func SubscribeOrderEmptied(bus *runtime.Bus, name string, handler runtime.Handler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderEmptiedType, name, handler, opts...)
-}
-
-// SubscribeOrderEmptiedTx is [SubscribeOrderEmptied] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderEmptiedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderEmptiedType, name, handler, opts...)
-}
-
-// SubscribeOrderEmptiedBatch is [SubscribeOrderEmptied] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeOrderEmptiedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderEmptiedType, name, handler, opts...)
-}
-
-// SubscribeOrderEmptiedDead calls handler for every dead letter of
-// order.emptied. See [runtime.SubscribeDead].
-func SubscribeOrderEmptiedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderEmptied]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderEmptiedType, name, handler, opts...)
 }
 
 // SubscribeOrderComputed calls handler for every order.computed, with the
@@ -201,70 +69,16 @@ func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handl
 	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
 }
 
-// SubscribeOrderComputedTx is [SubscribeOrderComputed] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderComputedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderComputedType, name, handler, opts...)
-}
-
-// SubscribeOrderComputedBatch is [SubscribeOrderComputed] for several events at
-// a time. See [runtime.SubscribeBatch].
-func SubscribeOrderComputedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderComputedType, name, handler, opts...)
-}
-
-// SubscribeOrderComputedDead calls handler for every dead letter of
-// order.computed. See [runtime.SubscribeDead].
-func SubscribeOrderComputedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderComputed]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderComputedType, name, handler, opts...)
-}
-
 // SubscribeOrderLimited calls handler for every order.limited, with the
 // settings of [OrderLimitedType]. See [runtime.Subscribe].
 func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
 }
 
-// SubscribeOrderLimitedTx is [SubscribeOrderLimited] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeOrderLimitedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, OrderLimitedType, name, handler, opts...)
-}
-
-// SubscribeOrderLimitedBatch is [SubscribeOrderLimited] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeOrderLimitedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, OrderLimitedType, name, handler, opts...)
-}
-
-// SubscribeOrderLimitedDead calls handler for every dead letter of
-// order.limited. See [runtime.SubscribeDead].
-func SubscribeOrderLimitedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[OrderLimited]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, OrderLimitedType, name, handler, opts...)
-}
-
 // SubscribeHostSeen calls handler for every host.seen, with the settings of
 // [HostSeenType]. See [runtime.Subscribe].
 func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
-}
-
-// SubscribeHostSeenTx is [SubscribeHostSeen] within a transaction on the file
-// of the bus. See [runtime.SubscribeTx].
-func SubscribeHostSeenTx(bus *runtime.Bus, name string, handler runtime.TxHandler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, HostSeenType, name, handler, opts...)
-}
-
-// SubscribeHostSeenBatch is [SubscribeHostSeen] for several events at a time.
-// See [runtime.SubscribeBatch].
-func SubscribeHostSeenBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, HostSeenType, name, handler, opts...)
-}
-
-// SubscribeHostSeenDead calls handler for every dead letter of host.seen. See
-// [runtime.SubscribeDead].
-func SubscribeHostSeenDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostSeen]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, HostSeenType, name, handler, opts...)
 }
 
 // The subscriptions of hostile.text that the catalogue declares. They exist
@@ -283,46 +97,10 @@ func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler
 	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
 }
 
-// SubscribeHostileTextTx is [SubscribeHostileText] within a transaction on the
-// file of the bus. See [runtime.SubscribeTx].
-func SubscribeHostileTextTx(bus *runtime.Bus, name string, handler runtime.TxHandler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, HostileTextType, name, handler, opts...)
-}
-
-// SubscribeHostileTextBatch is [SubscribeHostileText] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeHostileTextBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, HostileTextType, name, handler, opts...)
-}
-
-// SubscribeHostileTextDead calls handler for every dead letter of hostile.text.
-// See [runtime.SubscribeDead].
-func SubscribeHostileTextDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[HostileText]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, HostileTextType, name, handler, opts...)
-}
-
 // SubscribePartitionByBool calls handler for every partition.by.bool, with the
 // settings of [PartitionByBoolType]. See [runtime.Subscribe].
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
-}
-
-// SubscribePartitionByBoolTx is [SubscribePartitionByBool] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePartitionByBoolTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PartitionByBoolType, name, handler, opts...)
-}
-
-// SubscribePartitionByBoolBatch is [SubscribePartitionByBool] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePartitionByBoolBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PartitionByBoolType, name, handler, opts...)
-}
-
-// SubscribePartitionByBoolDead calls handler for every dead letter of
-// partition.by.bool. See [runtime.SubscribeDead].
-func SubscribePartitionByBoolDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByBool]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PartitionByBoolType, name, handler, opts...)
 }
 
 // SubscribePartitionByInt calls handler for every partition.by.int, with the
@@ -331,46 +109,10 @@ func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Hand
 	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
 }
 
-// SubscribePartitionByIntTx is [SubscribePartitionByInt] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePartitionByIntTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PartitionByIntType, name, handler, opts...)
-}
-
-// SubscribePartitionByIntBatch is [SubscribePartitionByInt] for several events
-// at a time. See [runtime.SubscribeBatch].
-func SubscribePartitionByIntBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PartitionByIntType, name, handler, opts...)
-}
-
-// SubscribePartitionByIntDead calls handler for every dead letter of
-// partition.by.int. See [runtime.SubscribeDead].
-func SubscribePartitionByIntDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PartitionByIntType, name, handler, opts...)
-}
-
 // SubscribePartitionByInt32 calls handler for every partition.by.int32, with
 // the settings of [PartitionByInt32Type]. See [runtime.Subscribe].
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByInt32Type, name, handler, opts...)
-}
-
-// SubscribePartitionByInt32Tx is [SubscribePartitionByInt32] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePartitionByInt32Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PartitionByInt32Type, name, handler, opts...)
-}
-
-// SubscribePartitionByInt32Batch is [SubscribePartitionByInt32] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePartitionByInt32Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PartitionByInt32Type, name, handler, opts...)
-}
-
-// SubscribePartitionByInt32Dead calls handler for every dead letter of
-// partition.by.int32. See [runtime.SubscribeDead].
-func SubscribePartitionByInt32Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByInt32]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PartitionByInt32Type, name, handler, opts...)
 }
 
 // SubscribePartitionByUint64 calls handler for every partition.by.uint64, with
@@ -379,70 +121,16 @@ func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.H
 	return runtime.Subscribe(bus, PartitionByUint64Type, name, handler, opts...)
 }
 
-// SubscribePartitionByUint64Tx is [SubscribePartitionByUint64] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePartitionByUint64Tx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PartitionByUint64Type, name, handler, opts...)
-}
-
-// SubscribePartitionByUint64Batch is [SubscribePartitionByUint64] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePartitionByUint64Batch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PartitionByUint64Type, name, handler, opts...)
-}
-
-// SubscribePartitionByUint64Dead calls handler for every dead letter of
-// partition.by.uint64. See [runtime.SubscribeDead].
-func SubscribePartitionByUint64Dead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByUint64]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PartitionByUint64Type, name, handler, opts...)
-}
-
 // SubscribePartitionByLevel calls handler for every partition.by.level, with
 // the settings of [PartitionByLevelType]. See [runtime.Subscribe].
 func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByLevelType, name, handler, opts...)
 }
 
-// SubscribePartitionByLevelTx is [SubscribePartitionByLevel] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePartitionByLevelTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PartitionByLevelType, name, handler, opts...)
-}
-
-// SubscribePartitionByLevelBatch is [SubscribePartitionByLevel] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePartitionByLevelBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PartitionByLevelType, name, handler, opts...)
-}
-
-// SubscribePartitionByLevelDead calls handler for every dead letter of
-// partition.by.level. See [runtime.SubscribeDead].
-func SubscribePartitionByLevelDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByLevel]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PartitionByLevelType, name, handler, opts...)
-}
-
 // SubscribePartitionByEnum calls handler for every partition.by.enum, with the
 // settings of [PartitionByEnumType]. See [runtime.Subscribe].
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
-}
-
-// SubscribePartitionByEnumTx is [SubscribePartitionByEnum] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribePartitionByEnumTx(bus *runtime.Bus, name string, handler runtime.TxHandler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, PartitionByEnumType, name, handler, opts...)
-}
-
-// SubscribePartitionByEnumBatch is [SubscribePartitionByEnum] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribePartitionByEnumBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, PartitionByEnumType, name, handler, opts...)
-}
-
-// SubscribePartitionByEnumDead calls handler for every dead letter of
-// partition.by.enum. See [runtime.SubscribeDead].
-func SubscribePartitionByEnumDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[PartitionByEnum]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, PartitionByEnumType, name, handler, opts...)
 }
 
 // The subscriptions of shape.changed that the catalogue declares. They exist
@@ -468,70 +156,16 @@ func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handle
 	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
 }
 
-// SubscribeShapeChangedTx is [SubscribeShapeChanged] within a transaction on
-// the file of the bus. See [runtime.SubscribeTx].
-func SubscribeShapeChangedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, ShapeChangedType, name, handler, opts...)
-}
-
-// SubscribeShapeChangedBatch is [SubscribeShapeChanged] for several events at a
-// time. See [runtime.SubscribeBatch].
-func SubscribeShapeChangedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, ShapeChangedType, name, handler, opts...)
-}
-
-// SubscribeShapeChangedDead calls handler for every dead letter of
-// shape.changed. See [runtime.SubscribeDead].
-func SubscribeShapeChangedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ShapeChanged]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, ShapeChangedType, name, handler, opts...)
-}
-
 // SubscribeAnsweredPlainly calls handler for every answered.plainly, with the
 // settings of [AnsweredPlainlyType]. See [runtime.Subscribe].
 func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredPlainlyType, name, handler, opts...)
 }
 
-// SubscribeAnsweredPlainlyTx is [SubscribeAnsweredPlainly] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeAnsweredPlainlyTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, AnsweredPlainlyType, name, handler, opts...)
-}
-
-// SubscribeAnsweredPlainlyBatch is [SubscribeAnsweredPlainly] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeAnsweredPlainlyBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, AnsweredPlainlyType, name, handler, opts...)
-}
-
-// SubscribeAnsweredPlainlyDead calls handler for every dead letter of
-// answered.plainly. See [runtime.SubscribeDead].
-func SubscribeAnsweredPlainlyDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredPlainly]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, AnsweredPlainlyType, name, handler, opts...)
-}
-
 // SubscribeAnsweredWithAList calls handler for every answered.with_a_list, with
 // the settings of [AnsweredWithAListType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithAListType, name, handler, opts...)
-}
-
-// SubscribeAnsweredWithAListTx is [SubscribeAnsweredWithAList] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeAnsweredWithAListTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, AnsweredWithAListType, name, handler, opts...)
-}
-
-// SubscribeAnsweredWithAListBatch is [SubscribeAnsweredWithAList] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeAnsweredWithAListBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, AnsweredWithAListType, name, handler, opts...)
-}
-
-// SubscribeAnsweredWithAListDead calls handler for every dead letter of
-// answered.with_a_list. See [runtime.SubscribeDead].
-func SubscribeAnsweredWithAListDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithAList]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, AnsweredWithAListType, name, handler, opts...)
 }
 
 // SubscribeAnsweredWithAUnion calls handler for every answered.with_a_union,
@@ -542,76 +176,16 @@ func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.
 	return runtime.Subscribe(bus, AnsweredWithAUnionType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithAUnionTx is [SubscribeAnsweredWithAUnion] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-//
-// Deprecated: ask somebody else
-func SubscribeAnsweredWithAUnionTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, AnsweredWithAUnionType, name, handler, opts...)
-}
-
-// SubscribeAnsweredWithAUnionBatch is [SubscribeAnsweredWithAUnion] for several
-// events at a time. See [runtime.SubscribeBatch].
-//
-// Deprecated: ask somebody else
-func SubscribeAnsweredWithAUnionBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, AnsweredWithAUnionType, name, handler, opts...)
-}
-
-// SubscribeAnsweredWithAUnionDead calls handler for every dead letter of
-// answered.with_a_union. See [runtime.SubscribeDead].
-//
-// Deprecated: ask somebody else
-func SubscribeAnsweredWithAUnionDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithAUnion]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, AnsweredWithAUnionType, name, handler, opts...)
-}
-
 // SubscribeAnsweredWithMuch calls handler for every answered.with_much, with
 // the settings of [AnsweredWithMuchType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, AnsweredWithMuchType, name, handler, opts...)
 }
 
-// SubscribeAnsweredWithMuchTx is [SubscribeAnsweredWithMuch] within a
-// transaction on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeAnsweredWithMuchTx(bus *runtime.Bus, name string, handler runtime.TxHandler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, AnsweredWithMuchType, name, handler, opts...)
-}
-
-// SubscribeAnsweredWithMuchBatch is [SubscribeAnsweredWithMuch] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeAnsweredWithMuchBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, AnsweredWithMuchType, name, handler, opts...)
-}
-
-// SubscribeAnsweredWithMuchDead calls handler for every dead letter of
-// answered.with_much. See [runtime.SubscribeDead].
-func SubscribeAnsweredWithMuchDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[AnsweredWithMuch]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, AnsweredWithMuchType, name, handler, opts...)
-}
-
 // SubscribeReportRequested calls handler for every report.requested, with the
 // settings of [ReportRequestedType]. See [runtime.Subscribe].
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
-}
-
-// SubscribeReportRequestedTx is [SubscribeReportRequested] within a transaction
-// on the file of the bus. See [runtime.SubscribeTx].
-func SubscribeReportRequestedTx(bus *runtime.Bus, name string, handler runtime.TxHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeTx(bus, ReportRequestedType, name, handler, opts...)
-}
-
-// SubscribeReportRequestedBatch is [SubscribeReportRequested] for several
-// events at a time. See [runtime.SubscribeBatch].
-func SubscribeReportRequestedBatch(bus *runtime.Bus, name string, handler runtime.BatchHandler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeBatch(bus, ReportRequestedType, name, handler, opts...)
-}
-
-// SubscribeReportRequestedDead calls handler for every dead letter of
-// report.requested. See [runtime.SubscribeDead].
-func SubscribeReportRequestedDead(bus *runtime.Bus, name string, handler runtime.Handler[runtime.DeadLetter[ReportRequested]], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeDead(bus, ReportRequestedType, name, handler, opts...)
 }
 
 // SubscribeAnswered calls handler for every event of answered.*, each with the

@@ -82,15 +82,15 @@ func customs() {
 	roundTrip("a custom type", seen)
 	text, err := json.Marshal(seen)
 	fmt.Println(" ", string(text), err)
-	copied := seen.Clone()
+	copied := runtime.Clone(seen)
 	copied.Others[0] = netip.MustParseAddr("::2")
-	fmt.Println("  equal to a copy:", seen.Equal(seen.Clone()), "- to a changed one:", seen.Equal(copied))
+	fmt.Println("  equal to a copy:", runtime.Equal(seen, runtime.Clone(seen)), "- to a changed one:", runtime.Equal(seen, copied))
 }
 
 func copies() {
 	full := features.OrderLineAdded{Everything: everything(), Optional: present(), Collections: collections()}
-	copied := full.Clone()
-	fmt.Println("a copy is equal:", full.Equal(copied))
+	copied := runtime.Clone(full)
+	fmt.Println("a copy is equal:", runtime.Equal(full, copied))
 	*copied.Optional.AString = "changed"
 	copied.Everything.SomeBytes[0] = 7
 	copied.Everything.SomeJSON[0] = ' '
@@ -99,25 +99,25 @@ func copies() {
 	copied.Optional.AMap["new"] = features.Point{}
 	fmt.Println("and shares nothing:", *full.Optional.AString, full.Everything.SomeBytes[0], string(full.Everything.SomeJSON),
 		full.Collections.Cube[0][0][0], full.Collections.MapsByName["k"]["k"], len(full.Optional.AMap))
-	fmt.Println("changed, it is equal:", full.Equal(copied))
+	fmt.Println("changed, it is equal:", runtime.Equal(full, copied))
 
 	here := features.Everything{ATime: time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)}
 	there := features.Everything{ATime: here.ATime.In(time.FixedZone("", 3600)), SomeBytes: []byte{}}
-	fmt.Println("the same moment elsewhere:", here.Equal(there))
+	fmt.Println("the same moment elsewhere:", runtime.Equal(here, there))
 
 	tree := features.Tree{Children: []features.Tree{{Label: "a", Parent: &features.Tree{}}}, ByName: map[string]features.Tree{"b": {}}}
-	other := tree.Clone()
-	fmt.Println("trees:", tree.Equal(other))
+	other := runtime.Clone(tree)
+	fmt.Println("trees:", runtime.Equal(tree, other))
 	other.Children[0].Parent.Label = "x"
-	fmt.Println("changed below:", tree.Equal(other), tree.Children[0].Parent.Label == "")
+	fmt.Println("changed below:", runtime.Equal(tree, other), tree.Children[0].Parent.Label == "")
 
 	paid := featurestest.SampleOrderSettled()
-	again := paid.Clone()
+	again := runtime.Clone(paid)
 	again.ByName["a"][0] = features.Card{Tags: []string{"x"}}
-	third := again.Clone()
-	fmt.Println("unions:", paid.Equal(paid.Clone()), paid.Equal(again), again.Equal(third))
+	third := runtime.Clone(again)
+	fmt.Println("unions:", runtime.Equal(paid, runtime.Clone(paid)), runtime.Equal(paid, again), runtime.Equal(again, third))
 	third.ByName["a"][0].(features.Card).Tags[0] = "y"
-	fmt.Println("changed inside:", again.Equal(third))
+	fmt.Println("changed inside:", runtime.Equal(again, third))
 }
 
 // cycles are values that Go allows and that go on for ever.
@@ -130,7 +130,7 @@ func cycles() {
 		text := value.Validate().Error()
 		fmt.Println("a cycle:", strings.Count(text, ";")+1, "problem,", text[strings.LastIndex(text, ":")+2:])
 	}
-	for _, endless := range []func(){func() { tree.Clone() }, func() { tree.Equal(tree) }, func() { sum.Clone() }, func() { sum.Equal(sum) }} {
+	for _, endless := range []func(){func() { runtime.Clone(tree) }, func() { runtime.Equal(tree, tree) }, func() { runtime.Clone(sum) }, func() { runtime.Equal(sum, sum) }} {
 		func() {
 			defer func() { fmt.Println("a panic:", recover() != nil) }()
 			endless()

@@ -88,12 +88,12 @@ func handle(path string) {
 		check(events.SubscribeOrderPlaced(bus, events.OnOrderPlacedSendReceipt, func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
 			defer done()
 			p := e.Payload
-			fmt.Println("placed", e.Attempt > 1, p.Equal(placed()), p.Clone().Equal(p), p.Total.Mul(dec("2")), p.ID, p.PriceOrDefault(), p.Day.At.Weekday())
+			fmt.Println("placed", e.Attempt > 1, runtime.Equal(p, placed()), runtime.Equal(runtime.Clone(p), p), p.Total.Mul(dec("2")), p.ID, p.PriceOrDefault(), p.Day.At.Weekday())
 			return nil
 		}))
 		check(events.SubscribeOrderPaid(bus, events.OnOrderPaidKeepBooks, func(_ context.Context, e runtime.Event[events.OrderPaid]) error {
 			defer done()
-			fmt.Println("paid", e.Payload.Equal(paid()), e.Payload.Total)
+			fmt.Println("paid", runtime.Equal(e.Payload, paid()), e.Payload.Total)
 			return nil
 		}))
 	})

@@ -237,13 +237,8 @@ func difference(got, want string) string {
 	return fmt.Sprintf("…%q, want\n…%q", part(got), part(want))
 }
 
-type payload[T any] interface {
-	Clone() T
-	Equal(T) bool
-}
-
 // check compares what is made of values of T.
-func check[T payload[T]](name string) {
+func check[T any](name string) {
 	codec := wire.NewCodec[T]()
 	for seed := range uint64(valuesEach) {
 		var value T
@@ -257,7 +252,7 @@ func check[T payload[T]](name string) {
 	}
 }
 
-func problems[T payload[T]](codec *wire.Codec[T], value T) (all []string) {
+func problems[T any](codec *wire.Codec[T], value T) (all []string) {
 	report := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	wanted, err := json.Marshal(equivalent(reflect.ValueOf(&value).Elem()))
 	if err != nil {
@@ -279,7 +274,7 @@ func problems[T payload[T]](codec *wire.Codec[T], value T) (all []string) {
 	written("inside of others", `{"k":[`+want+`],"m":{"k":`+want+`}}`, text, err)
 
 	read := func(how string, back T, err error) {
-		if err != nil || !back.Equal(value) || !back.Clone().Equal(value) {
+		if err != nil || !runtime.Equal(back, value) || !runtime.Equal(runtime.Clone(back), value) {
 			again, _ := codec.Encode(back)
 			report("read %s (%v) as\n%s\n%+v\n%+v", how, err, difference(string(again), want), back, value)
 		}
@@ -293,7 +288,7 @@ func problems[T payload[T]](codec *wire.Codec[T], value T) (all []string) {
 	var again T
 	err = json.Unmarshal([]byte(want), &again)
 	read("by encoding/json", again, err)
-	if !value.Clone().Equal(value) {
+	if !runtime.Equal(runtime.Clone(value), value) {
 		report("%+v is not equal to its copy", value)
 	}
 	return all

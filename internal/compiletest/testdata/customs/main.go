@@ -24,7 +24,7 @@ func main() {
 	must(err)
 	published := numbers()
 	_, err = events.SubscribeNumberSent(bus, "look", func(_ context.Context, e runtime.Event[events.NumberSent]) error {
-		return runtime.Permanent(fmt.Errorf("it is the same: %t", e.Payload.Equal(published)))
+		return runtime.Permanent(fmt.Errorf("it is the same: %t", runtime.Equal(e.Payload, published)))
 	})
 	must(err)
 	must(bus.Start(ctx))
