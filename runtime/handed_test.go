@@ -40,7 +40,7 @@ func TestWhatAHandlerKeepsOfAnEventIsOfThatEvent(t *testing.T) {
 		for i := range orders {
 			orders[i].Currency = events.CurrencyEUR
 		}
-		_, err = events.PublishOrderPlacedBatch(t.Context(), bus, orders)
+		_, err = runtime.PublishBatch(t.Context(), bus, events.OrderPlacedType, orders)
 		conformance.Must(t, err)
 		time.Sleep(time.Second)
 		for i := range orders {
