@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,10 +16,11 @@ import (
 
 // limit measures the driver alone: one goroutine runs a prepared INSERT per row, encodes
 // nothing and waits for nobody. A bus is faster only where one statement inserts several
-// rows.
+// rows, so limit can do that as well (togetherFor).
 type limit struct {
 	conn                  *sqlite3.Conn
 	begin, insert, commit *sqlite3.Stmt
+	insertMany            []*sqlite3.Stmt // 2, 4, … rows at once, see largestInsert
 
 	id      uuid.UUID // of the row inserted last
 	typeID  int64
@@ -80,15 +82,28 @@ func (l *limit) statements() (err error) {
 		sql  string
 	}{
 		{&l.begin, "BEGIN IMMEDIATE"},
-		{&l.insert, "INSERT INTO busgen_log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, NULL, ?)"},
+		{&l.insert, insertRow},
 		{&l.commit, "COMMIT"},
 	} {
 		if *s.stmt, _, err = l.conn.PrepareFlags(s.sql, sqlite3.PREPARE_PERSISTENT); err != nil {
 			return err
 		}
 	}
+	for rows := 2; rows <= largestInsert; rows *= 2 {
+		many, _, err := l.conn.PrepareFlags(insertRow+strings.Repeat(", (?, ?, ?, NULL, ?)", rows-1), sqlite3.PREPARE_PERSISTENT)
+		if err != nil {
+			return err
+		}
+		l.insertMany = append(l.insertMany, many)
+	}
 	return nil
 }
+
+const (
+	insertRow = "INSERT INTO busgen_log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, NULL, ?)"
+	// largestInsert is how many rows one statement inserts at most: 128 and 256 are no faster.
+	largestInsert = 64
+)
 
 // requireSynced returns an error unless each commit is synced, as the bus's are.
 func (l *limit) requireSynced() error {
@@ -113,7 +128,7 @@ func (l *limit) requireSynced() error {
 
 // insertFor runs transactions of rows rows for d, and returns how many rows it inserted.
 func (l *limit) insertFor(d time.Duration, rows int) (total int, err error) {
-	for until := time.Now().Add(d); time.Now().Before(until); total += rows {
+	for until := time.Now().Add(d); total == 0 || time.Now().Before(until); total += rows {
 		if err := l.transaction(rows); err != nil {
 			return total, err
 		}
@@ -131,34 +146,77 @@ func (l *limit) insertRows(total, each int) error {
 	return nil
 }
 
+// togetherFor is insertFor with statements that insert many rows at once.
+func (l *limit) togetherFor(d time.Duration, rows int) (total int, err error) {
+	for until := time.Now().Add(d); total == 0 || time.Now().Before(until); total += rows {
+		if err := l.within(func(now int64) error { return l.insertTogether(now, rows) }); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
 func (l *limit) transaction(rows int) error {
+	return l.within(func(now int64) error {
+		for range rows {
+			if err := l.bindRow(l.insert, 0, now); err != nil {
+				return err
+			}
+			if err := l.insert.Exec(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// within runs a transaction.
+func (l *limit) within(insert func(now int64) error) error {
 	if err := l.begin.Exec(); err != nil {
 		return err
 	}
-	now := time.Now().UnixMicro()
-	for range rows {
-		if err := l.insertRow(now); err != nil {
-			return err
-		}
+	if err := insert(time.Now().UnixMicro()); err != nil {
+		return err
 	}
 	return l.commit.Exec()
 }
 
-func (l *limit) insertRow(createdAt int64) error {
+// insertTogether inserts rows with as few statements as there are.
+func (l *limit) insertTogether(now int64, rows int) error {
+	for rows > 0 {
+		n, s := 1, l.insert
+		for _, many := range l.insertMany {
+			if n*2 > rows {
+				break
+			}
+			n, s = n*2, many
+		}
+		for i := range n {
+			if err := l.bindRow(s, 4*i, now); err != nil {
+				return err
+			}
+		}
+		if err := s.Exec(); err != nil {
+			return err
+		}
+		rows -= n
+	}
+	return nil
+}
+
+// bindRow binds the next row after the given number of parameters.
+func (l *limit) bindRow(s *sqlite3.Stmt, after int, createdAt int64) error {
 	l.nextID()
-	if err := l.insert.BindBlob(1, l.id[:]); err != nil {
+	if err := s.BindBlob(after+1, l.id[:]); err != nil {
 		return err
 	}
-	if err := l.insert.BindInt64(2, l.typeID); err != nil {
+	if err := s.BindInt64(after+2, l.typeID); err != nil {
 		return err
 	}
-	if err := l.insert.BindRawText(3, l.payload); err != nil {
+	if err := s.BindRawText(after+3, l.payload); err != nil {
 		return err
 	}
-	if err := l.insert.BindInt64(4, createdAt); err != nil {
-		return err
-	}
-	return l.insert.Exec()
+	return s.BindInt64(after+4, createdAt)
 }
 
 // nextID increments the UUIDv7, so its index grows only at the end, as that of the bus
@@ -169,5 +227,9 @@ func (l *limit) nextID() {
 }
 
 func (l *limit) close() error {
-	return errors.Join(l.begin.Close(), l.insert.Close(), l.commit.Close(), l.conn.Close())
+	err := errors.Join(l.begin.Close(), l.insert.Close(), l.commit.Close())
+	for _, many := range l.insertMany {
+		err = errors.Join(err, many.Close())
+	}
+	return errors.Join(err, l.conn.Close())
 }

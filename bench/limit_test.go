@@ -27,7 +27,8 @@ func TestTheBareLoopInsertsTheRowsOfTheBus(t *testing.T) {
 	bare, err := openLimit(t.Context(), limitFile) // with one event of a bus
 	must(t, err)
 	must(t, bare.transaction(2))
-	must(t, bare.transaction(4))
+	must(t, bare.within(func(now int64) error { return bare.insertTogether(now, 3) }))
+	must(t, bare.transaction(1))
 	must(t, bare.close())
 
 	for _, query := range []string{

@@ -14,7 +14,7 @@
 // both see the same machine.
 //
 // cases.go lists what is measured. throughput.go holds the cases about events
-// per second: load.go sets a bus to work, limit.go is the bare loop, rounds.go
+// per second: load.go sets a bus to work, limit.go is the bare loop, limit_file.go a plain file, rounds.go
 // lets them take turns. tx.go has the cases about transactions that a program shares
 // with the bus, and tx_own.go the same with database/sql. latency.go, backlog.go,
 // recovery.go and deadletters.go have cases that measure times too, many.go says what those have in common that do something

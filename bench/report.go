@@ -20,6 +20,11 @@ type result struct {
 	Allocs      float64 `json:"allocs,omitempty"`
 	LimitAllocs float64 `json:"limit_allocs,omitempty"`
 
+	// Of cases whose limit is the bare loop: the ratio to a bare loop whose statements insert
+	// up to 64 rows each, and to a file to which the same bytes are appended, with as many syncs.
+	OfTogether  float64 `json:"of_rows_together,omitempty"`
+	OfPlainFile float64 `json:"of_plain_file,omitempty"`
+
 	// Of e2e-1 and e2e-10: the ratio to publishing alone.
 	OfPublish128 float64 `json:"of_publish_128,omitempty"`
 
@@ -73,7 +78,7 @@ func (l *lines) add(r result) error {
 	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.RSS, &r.Generate, &r.Again, &r.Subscribe} {
 		*number = math.Round(*number*10) / 10
 	}
-	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfPublish128, &r.OfSingle, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
+	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfTogether, &r.OfPlainFile, &r.OfPublish128, &r.OfSingle, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
 		*number = math.Round(*number*1000) / 1000
 	}
 	if r.Heap != nil {
@@ -101,7 +106,9 @@ func (t *table) end(dir string) {
 limit: what the storage does on this machine at the same time, nearly always a bare
 loop that inserts the same rows through the same SQLite driver, with the same indexes
 and as many rows per commit, taking turns with the bus; bench -h says it for each case.
-Every commit of either is synced to disk. ratio: per second ÷ limit.
+Every commit of either is synced to disk. ratio: per second ÷ limit. Of rows together:
+the ratio to a bare loop whose statements insert up to 64 rows each. Of a plain file:
+the ratio to appending the same bytes to a file, with as many syncs.
 %s/%s, %d cores, %s, files in %s
 `, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), dir)
 }
@@ -115,6 +122,7 @@ func note(r result) string {
 		}
 	}
 	add(r.LimitAllocs > 0, "%.1f allocations, the limit has %.1f", r.Allocs, r.LimitAllocs)
+	add(r.OfTogether > 0, "%.2f of rows together, %.2f of a plain file", r.OfTogether, r.OfPlainFile)
 	add(r.OfPublish128 > 0, "%.2f of publish-128", r.OfPublish128)
 	add(r.OfSingle > 0, "%.2f of handling one by one", r.OfSingle)
 	add(r.P50 > 0, "p50 %s µs, p99 %s µs, one commit %s µs", thousands(r.P50), thousands(r.P99), thousands(r.Commit))

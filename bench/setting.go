@@ -54,15 +54,6 @@ func (s *setting) bus(ctx context.Context, path string, l load) (side, error) {
 	return func(d time.Duration) (int, error) { return l.run(ctx, b, d) }, nil
 }
 
-// bare returns the side of the bare loop at that many rows per commit.
-func (s *setting) bare(ctx context.Context, rows int) (side, error) {
-	l, err := s.openLimit(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(d time.Duration) (int, error) { return l.insertFor(d, rows) }, nil
-}
-
 func (s *setting) openLimit(ctx context.Context) (*limit, error) {
 	l, err := openLimit(ctx, s.file())
 	if err == nil {

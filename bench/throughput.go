@@ -12,20 +12,50 @@ import (
 // the database every thousand pages, and an index of more than a few pages. The
 // files start empty and grow side by side.
 
-// throughput compares a load with the bare loop at that many rows per commit.
+// throughput compares a load with the bare loop at that many rows per commit, and with
+// what the storage could do at best.
 func throughput(l load, rows int, each time.Duration) runner {
 	return func(ctx context.Context, s *setting) (result, error) {
 		bus, err := s.bus(ctx, s.file(), l)
 		if err != nil {
 			return result{}, err
 		}
-		bare, err := s.bare(ctx, rows)
+		limits, err := s.limits(ctx, rows)
 		if err != nil {
 			return result{}, err
 		}
-		rounds, err := takeTurns(ctx, s.total, each, bus, bare)
-		return compare(rounds, 0, 1).result(), err
+		rounds, err := takeTurns(ctx, s.total, each, append([]side{bus}, limits...)...)
+		return compareLimits(rounds), err
 	}
+}
+
+// limits returns the sides that compareLimits expects after the first: the bare loop with a
+// statement for each row, with one for many rows, and a plain file.
+func (s *setting) limits(ctx context.Context, rows int) ([]side, error) {
+	one, err := s.openLimit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	many, err := s.openLimit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := newPlainFile(s.file())
+	if err != nil {
+		return nil, err
+	}
+	s.closing = append(s.closing, plain.Close)
+	return []side{
+		func(d time.Duration) (int, error) { return one.insertFor(d, rows) },
+		func(d time.Duration) (int, error) { return many.togetherFor(d, rows) },
+		func(d time.Duration) (int, error) { return plain.appendFor(d, rows) },
+	}, nil
+}
+
+func compareLimits(rounds []round) result {
+	r := compare(rounds, 0, 1).result()
+	r.OfTogether, r.OfPlainFile = compare(rounds, 0, 2).ratio(), compare(rounds, 0, 3).ratio()
+	return r
 }
 
 // handledSlice is longer than other slices: each ends with waiting until
@@ -40,7 +70,7 @@ func endToEnd(subscriptions int) runner {
 		if err != nil {
 			return result{}, err
 		}
-		bare, err := s.bare(ctx, 128)
+		limits, err := s.limits(ctx, 128)
 		if err != nil {
 			return result{}, err
 		}
@@ -48,9 +78,9 @@ func endToEnd(subscriptions int) runner {
 		if err != nil {
 			return result{}, err
 		}
-		rounds, err := takeTurns(ctx, s.total, handledSlice, bus, bare, publishing)
-		r := compare(rounds, 0, 1).result()
-		r.OfPublish128 = compare(rounds, 0, 2).ratio()
+		rounds, err := takeTurns(ctx, s.total, handledSlice, append(append([]side{bus}, limits...), publishing)...)
+		r := compareLimits(rounds)
+		r.OfPublish128 = compare(rounds, 0, 4).ratio()
 		return r, err
 	}
 }
