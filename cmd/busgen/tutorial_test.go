@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/handbook"
 )
 
 // TestTheTutorial does what its reader does: it saves the files of docs/tutorial.md, runs its
@@ -14,7 +16,7 @@ import (
 func TestTheTutorial(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	must(t, err)
-	r := &tutorial{t: t, root: root, folder: filepath.Join(t.TempDir(), "shop"), ids: map[string]string{}}
+	r := &tutorial{t: t, root: root, folder: filepath.Join(t.TempDir(), "shop"), ids: map[string]string{}, page: handbook.Runs(t, "docs/tutorial.md")}
 	must(t, os.Mkdir(r.folder, 0o700))
 	fence, block, subject := "", []string{}, ""
 	for line := range strings.Lines(string(readIn(t, root, "docs/tutorial.md"))) {
@@ -44,6 +46,7 @@ type tutorial struct {
 	root, folder string
 	ids          map[string]string // of this run, by those of the page
 	compared     int
+	page         *handbook.Runner
 }
 
 // savedAs finds the name of a file in the line before it.
@@ -78,6 +81,7 @@ func (r *tutorial) end(language string, block []string, subject string) {
 // use this one.
 func (r *tutorial) run(command string) []string {
 	r.t.Helper()
+	r.page.Ran(command)
 	for page, own := range r.ids {
 		command = strings.ReplaceAll(command, page, own)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/handbook"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -69,10 +70,11 @@ func TestTheOperatorsGuideShowsWhatIsPrinted(t *testing.T) {
 	must(t, err)
 	path, err := filepath.Abs(guide)
 	must(t, err)
+	page := handbook.Runs(t, "docs/operating.md")
 	var got string
 	inShop(t, func(t *testing.T, s *shop) {
 		t.Setenv("COLUMNS", "100")
-		got = (&session{t: t, shop: s, ids: map[string]string{}}).replay(string(text))
+		got = (&session{t: t, shop: s, ids: map[string]string{}, page: page}).replay(string(text))
 	})
 	if *update {
 		must(t, os.WriteFile(path, []byte(got), 0o666))
@@ -88,6 +90,7 @@ type session struct {
 	t    *testing.T
 	shop *shop
 	ids  map[string]string // as shown in the guide, by the first 18 characters of the real ones
+	page *handbook.Runner
 }
 
 var (
@@ -110,6 +113,7 @@ func (s *session) replay(text string) string {
 		}
 		var b strings.Builder
 		for _, line := range command.FindAllString(match[1], -1) {
+			s.page.Ran(strings.TrimSpace(line[2:]))
 			b.WriteString(line + s.normal(s.perform(strings.TrimSpace(line[2:]))))
 			time.Sleep(time.Second)
 		}

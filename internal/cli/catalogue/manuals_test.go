@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/edit"
+	"github.com/busgen/busgen/internal/handbook"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -85,10 +86,7 @@ description: As on the receipt.}}}}}}}}}}`
 // The guide's commands are run one after the other, beside the catalogue of the
 // examples under both of its names, with code that is up to date.
 func TestTheCommandsInTheGuideWork(t *testing.T) {
-	guide, err := os.ReadFile("../../../docs/tools.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	guide := handbook.Runs(t, "docs/tools.md")
 	source, err := os.ReadFile("../../../examples/events.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -101,13 +99,9 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 	busgen(t, "-q events/events.yaml").Wants(t, 0, "", "")
 	amidReleases(t, string(catalogue))
 	ran := 0
-	for line := range strings.Lines(string(guide)) {
-		command, ok := strings.CutPrefix(line, "    $ ")
-		if !ok || strings.Contains(command, "--watch") {
-			continue
-		}
+	for _, command := range guide.Commands() {
 		ran++
-		if got := typed(t, strings.TrimSpace(command), ""); got.Status != 0 || got.Stderr != "" {
+		if got := typed(t, command, ""); got.Status != 0 || got.Stderr != "" {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
