@@ -101,7 +101,7 @@ func (l *limit) statements() (err error) {
 
 const (
 	insertRow = "INSERT INTO busgen_log (id, type, payload, metadata, created_at) VALUES (?, ?, ?, NULL, ?)"
-	// largestInsert is how many rows one statement inserts at most: 128 and 256 are no faster.
+	// largestInsert is how many rows one statement inserts at most.
 	largestInsert = 64
 )
 

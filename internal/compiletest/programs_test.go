@@ -49,7 +49,7 @@ func TestAWrongProgramDoesNotCompile(t *testing.T) {
 			says: []string{"order", "events.OrderPlaced", "events.OrderCancelled", "events.PublishOrderCancelled"},
 		},
 		"the payloads of a batch are those of another event": {
-			from: `bus, orders)`, to: `bus, []events.UserCreated{})`,
+			from: `events.OrderCancelledType, orders)`, to: `events.OrderCancelledType, []events.UserCreated{})`,
 			says: []string{"[]events.UserCreated", "[]events.OrderCancelled", "does not match"},
 		},
 		"a published event is misspelt": {
