@@ -32,6 +32,8 @@ type eventType struct {
 	dedupe    func(payload any) string
 	limitBy   map[string]func(payload any) string
 
+	described bool // by generated code
+
 	of      reflect.Type // T
 	pointer reflect.Type // *T
 	codec   *wire.TypeCodec
@@ -63,7 +65,7 @@ func Describe[T Payload](d *Description) *EventType[T] {
 
 // eventType returns the event type with payloads of a type, which is all that an [EventType] has.
 func (d *Description) eventType(of reflect.Type) *eventType {
-	t := &eventType{spec: d.spec(), partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
+	t := &eventType{spec: d.spec(), described: true, partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
 	for path, field := range d.LimitKeys {
 		t.limit(path, keyOfField(of, field))
 	}
@@ -138,6 +140,9 @@ func (t *eventType) define(of reflect.Type) {
 	}
 	t.privacy = sync.OnceValue(func() *privacy.Shape { return privacy.Read(t.spec.Schema) })
 	t.codec = wire.NewTypeCodec(of)
+	if t.described {
+		t.codec = wire.GeneratedTypeCodec(of)
+	}
 	if copier := deep.CopierOf(of); copier != nil && t.codec.Generated() {
 		t.clone = copier.Into
 	}

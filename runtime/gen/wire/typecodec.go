@@ -27,8 +27,18 @@ type TypeCodec struct {
 // encoding.TextUnmarshaler. If that is in a generated type, Encode returns an error for a value that its JSON does
 // not restore.
 func NewTypeCodec(t reflect.Type) *TypeCodec {
+	return newTypeCodec(t, generated(t))
+}
+
+// GeneratedTypeCodec is NewTypeCodec for the payload of an event type that generated code describes. Its structs have
+// no methods that say so.
+func GeneratedTypeCodec(t reflect.Type) *TypeCodec {
+	return newTypeCodec(t, generated(t) || !reflected(t, t.PkgPath(), map[reflect.Type]bool{}))
+}
+
+func newTypeCodec(t reflect.Type, generated bool) *TypeCodec {
 	c := &TypeCodec{of: t, plan: planOf(t)}
-	if c.plan == nil && (generated(t) || t.Implements(reflect.TypeFor[interface{ Validate() error }]()) && !reflected(t, t.PkgPath(), map[reflect.Type]bool{})) {
+	if c.plan == nil && generated {
 		c.byHand = customized(t, t.PkgPath(), map[reflect.Type]bool{})
 	}
 	return c
