@@ -62,7 +62,7 @@ func multiplyBusgen(ctx context.Context, path string, n int) error {
 		batch[i] = payload(0)
 	}
 	for left := n - 1; left > 0; left -= len(batch) {
-		if _, err := events.PublishOrderPlacedBatch(ctx, s.bus, batch[:min(left, len(batch))]); err != nil {
+		if _, err := runtime.PublishBatch(ctx, s.bus, events.OrderPlacedType, batch[:min(left, len(batch))]); err != nil {
 			return err
 		}
 	}
