@@ -171,13 +171,12 @@ func TestATabHearsOfAnEventThatIsPublishedAtTheTimeOfTheOneBefore(t *testing.T) 
 			_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, part)
 			Must(t, err)
 		}
-		begin, end := false, false
+		var begin, end atomic.Bool
 		file, err := inspect.Open(t.Context(), f.Path, inspect.WithEngine(countingEngine{looks: new(atomic.Int64), do: func(ends bool) {
-			if begin && !ends {
-				begin, end = false, true
+			if !ends && begin.CompareAndSwap(true, false) {
+				end.Store(true)
 				f.Order(1)
-			} else if end && ends {
-				end = false
+			} else if ends && end.CompareAndSwap(true, false) {
 				f.Order(2)
 			}
 		}}))
@@ -188,7 +187,7 @@ func TestATabHearsOfAnEventThatIsPublishedAtTheTimeOfTheOneBefore(t *testing.T) 
 		if heard.Load() != 0 {
 			t.Errorf("when nothing changes the tab hears of %d changes", heard.Load())
 		}
-		begin = true
+		begin.Store(true)
 		time.Sleep(time.Second)
 		if heard.Load() != 1 {
 			t.Errorf("after the first event the tab has heard of %d changes", heard.Load())
