@@ -12,7 +12,7 @@ import (
 const longRunning = time.Second
 
 // activity returns what other processes may want to see.
-func (b *Bus) activity() (now engine.Activity) {
+func (b *innerBus) activity() (now engine.Activity) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.subscriptions {

@@ -43,7 +43,7 @@ type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 // answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return t.of.subscribeAnswer(bus, name, handler == nil, reflect.TypeOf((*R)(nil)).Elem(), func(ctx context.Context, h head, payload any) (any, error) {
+	return subscribeAnswer(bus, t.of, name, handler == nil, (*R)(nil), func(ctx context.Context, h head, payload any) (any, error) {
 		return given.(AnswerHandler[T, R])(ctx, typed[T](h, payload))
 	}, opts)
 }
@@ -51,8 +51,9 @@ func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, h
 // answering is an [AnswerHandler] in terms that do not depend on its types.
 type answering func(ctx context.Context, h head, payload any) (any, error)
 
-func (t *eventType) subscribeAnswer(bus *Bus, name string, none bool, answers reflect.Type, handler answering, opts []SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, answers: answers}
+func subscribeAnswer(bus *Bus, of AnyEventType, name string, none bool, answers any, handler answering, opts []SubscribeOption) (*Subscription, error) {
+	t := of.(*eventType)
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name, answers: pointedTo(answers)}
 	if none {
 		return s.subscribe(nil, nil, opts)
 	}
@@ -67,7 +68,7 @@ func (t *eventType) subscribeAnswer(bus *Bus, name string, none bool, answers re
 		if a.Type != t.spec.Name {
 			return s.mismatch(a.Type)
 		}
-		turn, err := bus.exchanges.begin(a, s)
+		turn, err := s.bus.exchanges.begin(a, s)
 		if err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ type given struct {
 type givenKey struct{}
 
 // answerAround calls the handler through its middleware.
-func answerAround(a *dispatch.Attempt, s *Subscription, payload any) (value any, err error) {
+func answerAround(a *dispatch.Attempt, s *innerSubscription, payload any) (value any, err error) {
 	var answer given
 	err = s.around(context.WithValue(a.Given(), givenKey{}, &answer), eventOf(a, s.name, payload))
 	if err == nil && !answer.ok {
@@ -165,9 +166,9 @@ func checkAnswer(eventType string, value any) error {
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
 	var answer R
-	p := t.of.take()
+	p := take(t.of)
 	*p.(*T) = payload
-	said, err := t.of.ask(ctx, bus, p, reflect.TypeFor[R](), &collectConfig{publish: opts, first: 1})
+	said, err := ask(ctx, bus, t.of, p, (*R)(nil), &collectConfig{publish: opts, first: 1})
 	if said != nil && len(said.answers) > 0 {
 		answer, _ = said.answers[0].value.(R) // a nil interface is the zero value
 		return answer, nil
@@ -203,9 +204,9 @@ func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 	if c.problem != nil {
 		return nil, c.problem
 	}
-	p := t.of.take()
+	p := take(t.of)
 	*p.(*T) = payload
-	said, err := t.of.ask(ctx, bus, p, reflect.TypeFor[R](), &c)
+	said, err := ask(ctx, bus, t.of, p, (*R)(nil), &c)
 	if said == nil {
 		return nil, err
 	}
@@ -296,7 +297,8 @@ func (c *collectConfig) refuse(option, problem string) {
 
 // ask publishes an event and waits for its answers. What was said is nil if nothing was
 // published.
-func (t *eventType) ask(ctx context.Context, bus *Bus, payload any, wants reflect.Type, c *collectConfig) (*said, error) {
+func ask(ctx context.Context, to *Bus, of AnyEventType, payload, wants any, c *collectConfig) (*said, error) {
+	t, bus := of.(*eventType), busOf(to)
 	attempt, opts := bus.attemptOf(ctx), c.publish
 	if attempt != nil && attempt.Batch() != nil {
 		return nil, ErrBatchWait
@@ -318,7 +320,7 @@ func (t *eventType) ask(ctx context.Context, bus *Bus, payload any, wants reflec
 	}
 	t.give(payload)
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
-	if err := bus.open(x, wants); err != nil {
+	if err := bus.open(x, pointedTo(wants)); err != nil {
 		return nil, batch.over(err)
 	}
 	defer bus.exchanges.leave(x)
@@ -346,7 +348,7 @@ func (t *eventType) ask(ctx context.Context, bus *Bus, payload any, wants reflec
 
 // open opens an exchange with the subscriptions of this bus that answer events of its
 // type, with the type that the caller wants.
-func (b *Bus) open(x *exchange, wants reflect.Type) error {
+func (b *innerBus) open(x *exchange, wants reflect.Type) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch b.state {

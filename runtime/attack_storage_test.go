@@ -65,11 +65,11 @@ func (s *simulated) open() {
 	s.logs = &lockedBuffer{}
 	bus, err := Open(s.Context(), filepath.Join(s.TempDir(), "other.db"), parcels, WithLogger(slog.New(slog.NewTextHandler(s.logs, nil))))
 	s.must(err)
-	log, err := sqlite.Open(s.path, sqlite.Options{VFS: s.disk.Name(), Logger: bus.config.logger})
+	log, err := sqlite.Open(s.path, sqlite.Options{VFS: s.disk.Name(), Logger: busOf(bus).config.logger})
 	s.must(err)
 	s.must(declare(s.Context(), log, parcels))
-	s.must(bus.log.Close())
-	bus.log, bus.admission.log = log, log
+	s.must(busOf(bus).log.Close())
+	busOf(bus).log, busOf(bus).admission.log = log, log
 	s.Bus = bus
 }
 

@@ -39,54 +39,64 @@ const awaitPage = 32
 // A handler that awaits keeps its worker. What it publishes with its context is stored
 // when it succeeds, so it cannot await that.
 func Await[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, match func(Event[T]) bool) (Event[T], error) {
-	defer bus.keep()
-	var none Event[T]
-	if err := q.awaitable(t.of.Name()); err != nil {
-		return none, err
+	e, err := await(ctx, bus, t.of, q, func(e untyped) (bool, error) {
+		if match == nil {
+			return true, nil
+		}
+		return matched(typed[T](e.head, e.payload), []func(Event[T]) bool{match})
+	})
+	if e.payload == nil {
+		return Event[T]{}, err
 	}
-	if bus.catalogue.Lookup(t.of.Name()) == nil {
-		return none, &UnknownTypeError{EventType: t.of.Name()}
+	return typed[T](e.head, e.payload), err
+}
+
+// await is [Await] without the type of its payload, a pointer to which match is given.
+func await(ctx context.Context, to *Bus, of AnyEventType, q Query, match func(untyped) (bool, error)) (e untyped, err error) {
+	b, t := busOf(to), of.(*eventType)
+	defer b.keep()
+	if err := q.awaitable(t.Name()); err != nil {
+		return e, err
 	}
-	if err := bus.accepts(); err != nil {
-		return none, err
+	if b.catalogue.Lookup(t.Name()) == nil {
+		return e, &UnknownTypeError{EventType: t.Name()}
 	}
-	var functions []func(Event[T]) bool
-	if match != nil {
-		functions = append(functions, match)
+	if err := b.accepts(); err != nil {
+		return e, err
 	}
 	waiting, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go func() {
 		select {
-		case <-bus.stopRequested:
+		case <-b.stopRequested:
 			end(ErrShutdown)
 		case <-waiting.Done():
 		}
 	}()
-	watch, err := bus.log.Watch(waiting, engine.WatchSpec{Types: []string{t.of.Name()}, Since: q.Since})
+	watch, err := b.log.Watch(waiting, engine.WatchSpec{Types: []string{t.Name()}, Since: q.Since})
 	if err != nil {
-		return none, public(err)
+		return e, public(err)
 	}
 	defer watch.Close()
 	for {
 		records, err := watch.Next(waiting, awaitPage)
 		switch {
 		case err != nil && waiting.Err() != nil && ctx.Err() == nil:
-			return none, ErrShutdown
+			return e, ErrShutdown
 		case err != nil:
-			return none, public(err)
+			return e, public(err)
 		}
 		for i := range records {
 			r := records[i]
 			if !q.covers(r) {
 				continue
 			}
-			event, err := stored(t, r)
+			event, err := t.stored(r)
 			if err != nil {
-				bus.config.logger.Warn("Await passes over an event that cannot be decoded", "event", r.ID, "type", t.of.Name(), "error", err)
+				b.config.logger.Warn("Await passes over an event that cannot be decoded", "event", r.ID, "type", t.Name(), "error", err)
 				continue
 			}
-			if ok, err := matched(event, functions); ok || err != nil {
+			if ok, err := match(event); ok || err != nil {
 				return event, err
 			}
 		}

@@ -155,7 +155,7 @@ func ItemContext(ctx context.Context, i int) context.Context {
 // failed attempts; the Attempt of the others rises with each execution.
 func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler BatchHandler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return t.of.subscribeBatch(bus, name, handler == nil, func(ctx context.Context, list *eventList) error {
+	return subscribeBatch(bus, t.of, name, handler == nil, func(ctx context.Context, list *eventList) error {
 		events := make([]Event[T], len(list.events))
 		for i, e := range list.events {
 			events[i] = typed[T](e.head, e.payload)
@@ -166,8 +166,9 @@ func SubscribeBatch[T Payload](bus *Bus, t *EventType[T], name string, handler B
 }
 
 // subscribeBatch calls handler with events, which are its own until it calls giveAll.
-func (t *eventType) subscribeBatch(bus *Bus, name string, none bool, handler func(context.Context, *eventList) error, opts []SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
+func subscribeBatch(bus *Bus, of AnyEventType, name string, none bool, handler func(context.Context, *eventList) error, opts []SubscribeOption) (*Subscription, error) {
+	t := of.(*eventType)
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name}
 	if !none {
 		s.batched = func(b *dispatch.Batch) error {
 			given := lists.Get().(*eventList)
@@ -197,7 +198,7 @@ func (t *eventType) subscribeBatch(bus *Bus, name string, none bool, handler fun
 var lists = sync.Pool{New: func() any { return new(eventList) }}
 
 type eventList struct {
-	of     *eventType
+	of     any // *eventType
 	events []untyped
 }
 
@@ -209,8 +210,9 @@ type untyped struct {
 
 // giveAll takes the payloads of events back, and the list itself.
 func (l *eventList) giveAll() {
+	of := l.of.(*eventType)
 	for i := range l.events {
-		l.of.give(l.events[i].payload)
+		of.give(l.events[i].payload)
 	}
 	clear(l.events)
 	l.of, l.events = nil, l.events[:0]
@@ -218,7 +220,7 @@ func (l *eventList) giveAll() {
 }
 
 // batchProblem says why the options do not go with batches, or without.
-func (s *Subscription) batchProblem() string {
+func (s *innerSubscription) batchProblem() string {
 	switch {
 	case s.batched == nil && s.config.own.BatchSize != nil:
 		return "WithBatch is for subscriptions with batches: use SubscribeBatch, or leave it out"
@@ -234,7 +236,7 @@ func (s *Subscription) batchProblem() string {
 }
 
 // batchLimits returns the size of batches and their wait, as they are in force.
-func (s *Subscription) batchLimits() (size int, wait time.Duration) {
+func (s *innerSubscription) batchLimits() (size int, wait time.Duration) {
 	b := s.inForce.Load().types[s.pattern].Batch
 	return b.size(), b.wait()
 }
@@ -253,7 +255,7 @@ type batchCounts struct {
 }
 
 // batchStats returns nil for a subscription without batches.
-func (s *Subscription) batchStats() *BatchStats {
+func (s *innerSubscription) batchStats() *BatchStats {
 	if s.batched == nil {
 		return nil
 	}
@@ -261,7 +263,7 @@ func (s *Subscription) batchStats() *BatchStats {
 }
 
 // batchEnded counts a batch, and tells the observers.
-func (s *Subscription) batchEnded(e dispatch.BatchEnd) {
+func (s *innerSubscription) batchEnded(e dispatch.BatchEnd) {
 	s.batches.batches.Add(1)
 	s.batches.events.Add(uint64(e.Size))
 	s.batches.took.Add(int64(e.Took))

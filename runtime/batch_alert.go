@@ -18,7 +18,7 @@ func (m *batchAlarm) failed(critical bool, text string) {
 }
 
 // alertBatch gives an alert if all of a batch has failed, and it had critical events.
-func (s *Subscription) alertBatch(info BatchInfo) {
+func (s *innerSubscription) alertBatch(info BatchInfo) {
 	m := &s.batches.alarm
 	if info.Done > 0 {
 		m.given.Store(false)

@@ -8,7 +8,7 @@ import (
 )
 
 // closeBreaker does what an operator has asked for.
-func (b *Bus) closeBreaker(r engine.BreakerRequest) {
+func (b *innerBus) closeBreaker(r engine.BreakerRequest) {
 	b.mu.Lock()
 	subscriptions := slices.Clone(b.subscriptions)
 	b.mu.Unlock()
@@ -24,10 +24,10 @@ func (b *Bus) closeBreaker(r engine.BreakerRequest) {
 // member was passed over for come back when the next one would have been tried. It
 // reports false if the breaker is closed already. "busgen breakers close" does it
 // from another process.
-func (s *Subscription) CloseBreaker() bool { return s.breaker.Reset() }
+func (s *Subscription) CloseBreaker() bool { return subscriptionOf(s).breaker.Reset() }
 
 // breakerChanged tells the log when a breaker opens or closes.
-func (s *Subscription) breakerChanged(old, now breaker.Status) {
+func (s *innerSubscription) breakerChanged(old, now breaker.Status) {
 	if now.State == breaker.Closed {
 		s.notClosed.Store(nil)
 	} else {

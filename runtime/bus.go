@@ -30,7 +30,10 @@ import (
 // subscriptions, goes on delivering until then, whether or not the program still refers to it. One that was not,
 // and that nothing refers to any more, is closed some time later, with a warning
 // in the log: what it has published is stored, and nothing else was going on.
-type Bus struct {
+type Bus struct{ inner any } // an *innerBus
+
+// innerBus is what is behind a [Bus].
+type innerBus struct {
 	log          engine.Log
 	past         *history // the log as an operator sees it
 	storesKeys   bool     // the log keeps partition keys, so publishers compute them
@@ -55,7 +58,7 @@ type Bus struct {
 	abandoning   abandoning
 
 	mu            sync.Mutex
-	subscriptions []*Subscription
+	subscriptions []*innerSubscription
 	feeds         []*feed // of durable names; replaced, never changed
 	ephemeral     map[*feed]struct{}
 	fleetings     uint64        // ephemeral subscriptions ever made
@@ -95,7 +98,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	if catalogue == nil {
 		return nil, errors.New("open: the catalogue is nil; use the Open function of your generated package")
 	}
-	b := &Bus{
+	b := &innerBus{
 		catalogue: catalogue,
 		config: config{
 			logger: slog.Default(), shutdownTimeout: defaultShutdownTimeout,
@@ -166,7 +169,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	defer b.mu.Unlock()
 	b.admission = admission{log: log, limit: b.config.maxPending, when: b.config.whenFull}
 	b.dropped = goruntime.AddCleanup(b, closeDropped, droppedBus{log, b.past, target, b.config.logger})
-	return b, nil
+	return &Bus{b}, nil
 }
 
 // droppedBus has what closing a bus needs that nothing refers to. The goroutines of a
@@ -190,7 +193,7 @@ func closeDropped(d droppedBus) {
 }
 
 // keep makes the bus live until a call that needs its log has returned.
-func (b *Bus) keep() { goruntime.KeepAlive(b) }
+func (b *innerBus) keep() { goruntime.KeepAlive(b) }
 
 // program names this process for operators: the name of its file and, if it was
 // built with one, the version.
@@ -229,7 +232,7 @@ func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 }
 
 // Catalogue returns the catalogue the bus was opened with.
-func (b *Bus) Catalogue() *Catalogue { return b.catalogue }
+func (b *Bus) Catalogue() *Catalogue { return busOf(b).catalogue }
 
 // WithEngine keeps the events in another place than a file. Programs do not call it:
 // the package of an engine has a function that returns this option. The default is the

@@ -15,7 +15,7 @@ func (r *Receipt) Cancel(ctx context.Context) error {
 	if r.staged {
 		return ErrStaged
 	}
-	return r.bus.Cancel(ctx, r.ID)
+	return r.bus.(*innerBus).cancel(ctx, r.ID)
 }
 
 // Cancel keeps an event from being handled: every delivery of the event that is open and
@@ -42,7 +42,9 @@ func (r *Receipt) Cancel(ctx context.Context) error {
 // file gets an entry for each subscription. "busgen events cancel" does the same from
 // outside, and "busgen events undiscard" undoes it. The bus need not be started. Cancel is
 // safe for concurrent use, and in handlers.
-func (b *Bus) Cancel(ctx context.Context, id uuid.UUID) error {
+func (b *Bus) Cancel(ctx context.Context, id uuid.UUID) error { return busOf(b).cancel(ctx, id) }
+
+func (b *innerBus) cancel(ctx context.Context, id uuid.UUID) error {
 	defer b.keep()
 	_, err := b.log.Cancel(ctx, engine.Cancellation{Event: id, Reason: engine.ReasonCancelled, Actor: thisProcess()})
 	return public(err)

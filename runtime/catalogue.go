@@ -98,7 +98,7 @@ type Definition interface {
 	Name() string // the wire name, such as order.placed
 	Any() AnyEventType
 
-	definition() *eventType // what the rest of the package works with
+	definition() any // an *eventType: what the rest of the package works with
 }
 
 // AnyEventType is an [EventType] of any payload. [EventType.Any] and [Catalogue.Lookup] return it. It is
@@ -173,7 +173,7 @@ func NewCatalogue(types ...Definition) *Catalogue {
 	c := &Catalogue{named: map[string]AnyEventType{}, declared: map[string]declared{}}
 	schedules := map[string]string{} // the event types, by name of the schedule
 	for _, d := range types {
-		t := d.definition()
+		t := typeOf(d)
 		c.types = append(c.types, t)
 		for _, name := range append(t.Aliases(), t.Name()) {
 			if c.named[name] != nil {
@@ -215,11 +215,11 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 			err = newPanicError(cause)
 		}
 	}()
-	err = exact.Check(payload, func(payload []byte) (any, error) { return t.definition().decodeAs(version, payload) })
+	err = exact.Check(payload, func(payload []byte) (any, error) { return typeOf(t).decodeAs(version, payload) })
 	if err != nil {
 		return nil, err
 	}
-	return t.definition().decode(&engine.Record{Version: version, Payload: payload})
+	return typeOf(t).decode(&engine.Record{Version: version, Payload: payload})
 }
 
 // Generated code states which generation contract it was written for, and

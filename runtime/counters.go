@@ -104,7 +104,7 @@ func (c *counters) snapshot() []TypeStats {
 }
 
 // published counts events that were stored, and tells the observers.
-func (b *Bus) published(records []engine.Record) {
+func (b *innerBus) published(records []engine.Record) {
 	for i := range records {
 		if counts := b.counters.of(records[i].Type); records[i].Duplicate {
 			counts.duplicates.Add(1)
@@ -117,7 +117,7 @@ func (b *Bus) published(records []engine.Record) {
 
 // publishing is [Bus.published] for events that are stored with the success of a handler.
 // Those with a dedupe key are counted when they are, because another event may be first.
-func (b *Bus) publishing(staged []engine.Record) {
+func (b *innerBus) publishing(staged []engine.Record) {
 	for i := range staged {
 		switch r := &staged[i]; {
 		case r.Duplicate:
@@ -129,7 +129,7 @@ func (b *Bus) publishing(staged []engine.Record) {
 	b.tellPublished(staged)
 }
 
-func (b *Bus) tellPublished(records []engine.Record) {
+func (b *innerBus) tellPublished(records []engine.Record) {
 	if b.observers.any() {
 		for i := range records {
 			tell(&b.observers, toPublished, publishedInfo(&records[i]))
@@ -149,7 +149,7 @@ type subscriptionCounts struct {
 
 // counter is the [dispatch.Counter] of a subscription. It counts for the
 // subscription and for the event type, and tells the observers.
-type counter Subscription
+type counter innerSubscription
 
 func (c *counter) ofType(a *dispatch.Attempt) *counts { return c.ofEventType(a.Type) }
 

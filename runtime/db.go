@@ -45,7 +45,9 @@ import (
 //
 // If the engine of the bus has no tables ([WithEngine]), whatever needs a connection returns an
 // error that matches [errors.ErrUnsupported].
-func (b *Bus) DB() *sql.DB {
+func (b *Bus) DB() *sql.DB { return busOf(b).db() }
+
+func (b *innerBus) db() *sql.DB {
 	d := &b.database
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +79,7 @@ func (d *database) close() error {
 	return d.pool.Close()
 }
 
-func (b *Bus) connector() driver.Connector {
+func (b *innerBus) connector() driver.Connector {
 	if log, ok := b.log.(engine.Database); ok {
 		return connector{log.Connector(ErrShutdown), b}
 	}
@@ -87,7 +89,7 @@ func (b *Bus) connector() driver.Connector {
 // connector keeps the bus while there is a pool.
 type connector struct {
 	driver.Connector
-	bus *Bus
+	bus *innerBus
 }
 
 // Close implements [io.Closer], for the pool.

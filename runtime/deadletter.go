@@ -66,13 +66,14 @@ func (u *untypedLetter) letterOf(to reflect.Value) {
 // package inspect. The subscription is durable and retried like any other, but what
 // it dead-letters itself is not handed to anyone.
 func SubscribeDead[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[DeadLetter[T]], opts ...SubscribeOption) (*Subscription, error) {
-	return t.of.subscribeDead(bus, name, handler == nil, handler, opts)
+	return subscribeDead(bus, t.of, name, handler == nil, handler, opts)
 }
 
 // subscribeDead calls handler, a Handler[DeadLetter[T]], by reflection: dead letters are few, and code that knows T
 // would be made for every event type.
-func (t *eventType) subscribeDead(bus *Bus, name string, none bool, handler any, opts []SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
+func subscribeDead(bus *Bus, of AnyEventType, name string, none bool, handler any, opts []SubscribeOption) (*Subscription, error) {
+	t := of.(*eventType)
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: engine.DeadType(t.spec.Name), dead: true}
 	if none {
 		return s.subscribe(nil, nil, opts)
 	}
@@ -125,7 +126,7 @@ type notice struct {
 
 // notice returns the dead-letter notice for a delivery. A notice that becomes a dead
 // letter itself gets none.
-func (b *Bus) notice(subscription string, d *engine.Delivery, v engine.Disposition) []engine.Record {
+func (b *innerBus) notice(subscription string, d *engine.Delivery, v engine.Disposition) []engine.Record {
 	if d.Type[0] == engine.OwnType {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (b *batch) stage(ctx context.Context) error {
 
 // keySettled returns what is called when an event that a handler has published with a key is
 // stored, or dropped for another one. It counts the event, which nobody could before.
-func (b *Bus) keySettled(a *dispatch.Attempt, r *engine.Record) func(first uuid.UUID, err error) {
+func (b *innerBus) keySettled(a *dispatch.Attempt, r *engine.Record) func(first uuid.UUID, err error) {
 	counts, id, parent, publisher := b.counters.of(r.Type), r.ID, a.ID, a.HandlerName()
 	return func(first uuid.UUID, err error) {
 		switch {
@@ -100,7 +100,7 @@ func (b *Bus) keySettled(a *dispatch.Attempt, r *engine.Record) func(first uuid.
 }
 
 // keyConflict logs that an event of a handler was dropped for another one with its key.
-func (b *Bus) keyConflict(id, parent uuid.UUID, publisher string, err error) {
+func (b *innerBus) keyConflict(id, parent uuid.UUID, publisher string, err error) {
 	var conflict *engine.ConflictError
 	if !errors.As(err, &conflict) {
 		return
@@ -113,7 +113,7 @@ func (b *Bus) keyConflict(id, parent uuid.UUID, publisher string, err error) {
 // appendStaged stores what the handler of an attempt has published, in a transaction of its
 // own. Events whose key was used for another payload meanwhile are dropped. It returns those
 // that are stored, and duplicates.
-func (b *Bus) appendStaged(a *dispatch.Attempt, staged []engine.Record) ([]engine.Record, error) {
+func (b *innerBus) appendStaged(a *dispatch.Attempt, staged []engine.Record) ([]engine.Record, error) {
 	for {
 		records := slices.Clone(staged)
 		err := b.log.Append(a, records)

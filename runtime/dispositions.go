@@ -87,7 +87,7 @@ func WithErrorClass(name string, match func(error) bool) Option {
 // reportClasses logs each class of errors that has a rule in the settings in force and is
 // not registered, once. That is no reason to refuse: a program that only publishes cannot
 // know these errors. The caller holds mu.
-func (b *Bus) reportClasses() {
+func (b *innerBus) reportClasses() {
 	if b.state != running {
 		return // when it is started
 	}

@@ -53,10 +53,10 @@ func Ephemeral() SubscribeOption {
 }
 
 // Ephemeral reports whether the subscription was made with [Ephemeral].
-func (s *Subscription) Ephemeral() bool { return s.config.ephemeral }
+func (s *Subscription) Ephemeral() bool { return subscriptionOf(s).config.ephemeral }
 
 // ephemeralProblem says which option makes no sense with Ephemeral, or "".
-func (s *Subscription) ephemeralProblem() string {
+func (s *innerSubscription) ephemeralProblem() string {
 	c, option := &s.config, ""
 	switch {
 	case c.fromBeginning:
@@ -83,10 +83,10 @@ type fleeting struct {
 
 // joinEphemeral makes the feed of an ephemeral subscription, and begins to deliver. It
 // writes nothing. The caller holds the bus's mu.
-func (b *Bus) joinEphemeral(s *Subscription) error {
+func (b *innerBus) joinEphemeral(s *innerSubscription) error {
 	b.fleetings++
 	f := &feed{bus: b, name: s.name, all: []*dispatch.Handler{s.handler}, fleeting: &fleeting{number: b.fleetings}}
-	f.members.Store(&[]*Subscription{s})
+	f.members.Store(&[]*innerSubscription{s})
 	if err := f.watch(); err != nil {
 		return public(err)
 	}
@@ -118,7 +118,7 @@ func (f *feed) watch() error {
 
 // ephemeralFeeds returns the feeds of ephemeral subscriptions, in the order in which they
 // were made. The caller holds the bus's mu.
-func (b *Bus) ephemeralFeeds() []*feed {
+func (b *innerBus) ephemeralFeeds() []*feed {
 	feeds := make([]*feed, 0, len(b.ephemeral))
 	for f := range b.ephemeral {
 		feeds = append(feeds, f)
@@ -129,7 +129,7 @@ func (b *Bus) ephemeralFeeds() []*feed {
 
 // storing returns a handler that stores what the handler has published with its context.
 // Those of durable subscriptions have it stored with the record of their success.
-func (s *Subscription) storing(handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
+func (s *innerSubscription) storing(handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
 	return func(a *dispatch.Attempt) error {
 		if err := handle(a); err != nil {
 			return err

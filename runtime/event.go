@@ -57,7 +57,7 @@ type Event[T any] struct {
 	// retried.
 	Replayed bool
 
-	attempt *dispatch.Handed // nil for an event that no handler was given
+	attempt context.Context // a *dispatch.Handed; nil for an event that no handler was given
 
 	Payload T // the last field, so that the others are where they are in a head
 }
@@ -75,11 +75,11 @@ type Event[T any] struct {
 // come from a bus has [slog.Default].
 func (e *Event[T]) Logger() *slog.Logger { return loggerOf(e.attempt) }
 
-func loggerOf(of *dispatch.Handed) *slog.Logger {
+func loggerOf(of context.Context) *slog.Logger {
 	if of == nil {
 		return slog.Default()
 	}
-	return of.Attempt().Logger()
+	return of.(*dispatch.Handed).Attempt().Logger()
 }
 
 // Handler handles one event. Nil means handled: this subscription will not see

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"time"
 	"unsafe"
 
@@ -29,7 +30,7 @@ type head struct {
 	Attempt       int
 	MaxAttempts   int
 	Replayed      bool
-	attempt       *dispatch.Handed
+	attempt       context.Context
 }
 
 // headOf returns the fields of an event that do not depend on the type of its payload.

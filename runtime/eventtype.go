@@ -18,7 +18,7 @@ import (
 //
 // [EventType.Any] returns all that is known about the type: the compiler would make each further method here
 // again for each type of payload.
-type EventType[T Payload] struct{ of *eventType }
+type EventType[T Payload] struct{ of AnyEventType }
 
 // eventType is an [EventType] without its type parameter. The compiler makes the code of a
 // generic type again for each type of payload, in each build of the generated package, so what
@@ -53,23 +53,24 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	for path, key := range spec.LimitKeys {
 		t.limit(path, keyed(key))
 	}
-	t.define(reflect.TypeOf((*T)(nil)).Elem())
+	t.define((*T)(nil))
 	return &EventType[T]{t}
 }
 
 // Describe returns the event type with payloads of T that d describes. It is for generated code, and
 // panics if d could not have come from busgen.
 func Describe[T Payload](d *Description) *EventType[T] {
-	return &EventType[T]{d.eventType(reflect.TypeOf((*T)(nil)).Elem())}
+	return &EventType[T]{described(d, (*T)(nil))}
 }
 
-// eventType returns the event type with payloads of a type, which is all that an [EventType] has.
-func (d *Description) eventType(of reflect.Type) *eventType {
-	t := &eventType{spec: d.spec(), described: true, partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
+// described returns the *eventType with payloads of the type that pointer, which may be nil, points to. It is all that an [EventType] has.
+func described(d *Description, pointer any) AnyEventType {
+	of := pointedTo(pointer)
+	t := &eventType{spec: specOf(d), described: true, partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
 	for path, field := range d.LimitKeys {
 		t.limit(path, keyOfField(of, field))
 	}
-	t.define(of)
+	t.define(pointer)
 	return t
 }
 
@@ -91,7 +92,8 @@ func (t *eventType) limit(path string, key func(any) string) {
 }
 
 // define completes and checks what Define was given.
-func (t *eventType) define(of reflect.Type) {
+func (t *eventType) define(pointer any) {
+	of := pointedTo(pointer)
 	t.of, t.pointer = of, reflect.PointerTo(of)
 	t.spec.Version = max(t.spec.Version, 1)
 	if err := glob.ValidWire(t.spec.Name); err != nil {
@@ -151,15 +153,15 @@ func (t *eventType) define(of reflect.Type) {
 // Any returns the type as one of any payload.
 func (t *EventType[T]) Any() AnyEventType { return t.of }
 
-func (t *EventType[T]) definition() *eventType { return t.of }
+func (t *EventType[T]) definition() any { return t.of }
 
 // Any returns the type itself.
 func (t *eventType) Any() AnyEventType { return t }
 
-func (t *eventType) definition() *eventType { return t }
+func (t *eventType) definition() any { return t }
 
 // Name returns the wire name, such as order.placed.
-func (t *EventType[T]) Name() string { return t.of.spec.Name }
+func (t *EventType[T]) Name() string { return t.of.Name() }
 
 // Name returns the wire name, such as order.placed.
 func (t *eventType) Name() string { return t.spec.Name }

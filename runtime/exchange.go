@@ -78,7 +78,7 @@ type turn struct {
 // begin is called before a handler that answers. The error settles the delivery without
 // calling the handler: the answer is not needed any more. A feed that has settled the event
 // before is not asked: its dead letter is tried again, or the event is replayed.
-func (e *exchanges) begin(a *dispatch.Attempt, s *Subscription) (turn, error) {
+func (e *exchanges) begin(a *dispatch.Attempt, s *innerSubscription) (turn, error) {
 	x := e.find(a.ID)
 	if x == nil || a.Replayed {
 		return turn{}, nil
@@ -212,7 +212,7 @@ func (x *exchange) leave() (first, keep bool) {
 const logPatience = 100 * time.Millisecond
 
 // wait waits until there is nothing to wait for any more.
-func (x *exchange) wait(ctx context.Context, bus *Bus, seq int64) error {
+func (x *exchange) wait(ctx context.Context, bus *innerBus, seq int64) error {
 	timer := time.NewTimer(logPatience)
 	defer timer.Stop()
 	select {
@@ -242,7 +242,7 @@ func (x *exchange) wait(ctx context.Context, bus *Bus, seq int64) error {
 
 // settledInLog takes over what the log says of an event that all subscriptions have
 // settled.
-func (x *exchange) settledInLog(bus *Bus, all []engine.Settlement) {
+func (x *exchange) settledInLog(bus *innerBus, all []engine.Settlement) {
 	for _, s := range all {
 		var failed *AnswerError
 		if s.State == engine.StateDead {
@@ -256,7 +256,7 @@ func (x *exchange) settledInLog(bus *Bus, all []engine.Settlement) {
 }
 
 // answerFailed returns the error of a dead letter: that of its handler, if there is one.
-func (b *Bus) answerFailed(id uuid.UUID, feed, text, reason string) error {
+func (b *innerBus) answerFailed(id uuid.UUID, feed, text, reason string) error {
 	if err := b.causes.of(causeKey{id, feed}, text); err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (b *Bus) answerFailed(id uuid.UUID, feed, text, reason string) error {
 
 // stopLosers ends the contexts of handlers whose answers are not needed any more, and
 // those of the handlers of what they have published at once.
-func (x *exchange) stopLosers(bus *Bus) {
+func (x *exchange) stopLosers(bus *innerBus) {
 	x.mu.Lock()
 	enough := x.enough
 	losers := slices.Collect(maps.Keys(x.running))

@@ -20,7 +20,7 @@ import (
 // feed is a durable name with the subscriptions that share its deliveries:
 // one, or the members of a group in the order in which they were made.
 type feed struct {
-	bus       *Bus
+	bus       *innerBus
 	name      string
 	group     bool
 	declared  *declaredGroup // of a group whose members the catalogue declares; else nil
@@ -34,7 +34,7 @@ type feed struct {
 	switches  bool                // that the next start changes that was logged; guarded by the bus's mu
 	detached  chan struct{}       // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
-	members   atomic.Pointer[[]*Subscription]                // replaced, never changed
+	members   atomic.Pointer[[]*innerSubscription]           // replaced, never changed
 	settings  atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
 	handlers  atomic.Pointer[map[string][]*dispatch.Handler] // likewise
 	redriven  atomic.Pointer[map[string]Redrive]             // likewise
@@ -45,7 +45,7 @@ type feed struct {
 
 // join adds a subscription to its feed, and makes the durable name. The
 // caller holds the bus's mu.
-func (b *Bus) join(s *Subscription) error {
+func (b *innerBus) join(s *innerSubscription) error {
 	if problem := b.catalogue.formerName(cmp.Or(s.config.group, s.name)); problem != "" {
 		return s.refuse(problem)
 	}
@@ -82,14 +82,14 @@ func (b *Bus) join(s *Subscription) error {
 }
 
 // add makes s a member of f.
-func (b *Bus) add(f *feed, s *Subscription) error {
-	var members []*Subscription
+func (b *innerBus) add(f *feed, s *innerSubscription) error {
+	var members []*innerSubscription
 	if old := f.members.Load(); old != nil {
 		members = slices.Clone(*old)
 	}
 	members = append(members, s)
 	if f.declared != nil {
-		f.declared.sort(members)
+		sortMembers(f.declared, members)
 	}
 	position, err := b.log.Consumer(context.Background(), f.spec(members))
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *Bus) add(f *feed, s *Subscription) error {
 }
 
 // spec returns what the log has to know of a feed with these members.
-func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
+func (f *feed) spec(members []*innerSubscription) engine.ConsumerSpec {
 	spec := engine.ConsumerSpec{Name: f.name, Extend: f.group, Aliases: f.aliases, Notice: f.notice}
 	var patterns []string
 	for _, m := range members {
@@ -121,10 +121,10 @@ func (f *feed) spec(members []*Subscription) engine.ConsumerSpec {
 
 // unkeyed tells whether members are for event types without partition keys. In a strict order
 // these events have one key in common, so their subscription cannot be divided by key.
-func unkeyed(c *Catalogue, members []*Subscription) bool {
-	return slices.ContainsFunc(members, func(m *Subscription) bool {
+func unkeyed(c *Catalogue, members []*innerSubscription) bool {
+	return slices.ContainsFunc(members, func(m *innerSubscription) bool {
 		for eventType := range m.inForce.Load().types {
-			if t := c.Lookup(eventType); t == nil || !t.definition().partitioned() {
+			if t := c.Lookup(eventType); t == nil || !typeOf(t).partitioned() {
 				return true
 			}
 		}
@@ -135,7 +135,7 @@ func unkeyed(c *Catalogue, members []*Subscription) bool {
 // concurrencyOf returns how many handlers of a feed with these members run at once: the
 // largest that a member asks for with an option, else the largest that a member of a group asks
 // for in the catalogue, else the smallest of all event types.
-func concurrencyOf(members []*Subscription) int {
+func concurrencyOf(members []*innerSubscription) int {
 	option, asked, smallest := 0, 0, 0
 	for _, m := range members {
 		in := m.inForce.Load()
@@ -158,7 +158,7 @@ func (f *feed) merge() {
 	}
 	settings, handlers, redriven := map[string]*dispatch.Settings{}, map[string][]*dispatch.Handler{}, map[string]Redrive{}
 	for _, t := range f.bus.catalogue.types {
-		var of []*Subscription
+		var of []*innerSubscription
 		for _, m := range members {
 			if m.covers(t.Name()) {
 				of = append(of, m)
@@ -178,7 +178,7 @@ func (f *feed) merge() {
 
 // mergeSettings returns what applies to the deliveries of an event type that
 // several members share. Of what members override, the most permissive holds.
-func mergeSettings(t AnyEventType, base Settings, members []*Subscription) *dispatch.Settings {
+func mergeSettings(t AnyEventType, base Settings, members []*innerSubscription) *dispatch.Settings {
 	merged := &dispatch.Settings{Priority: dispatch.Priority(t.Priority()), Timeout: base.Timeout}
 	merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle = base.ExpiresAfter, base.MaxSnoozes, base.FailureThrottle
 	var expires, snoozes, throttle bool
@@ -303,7 +303,7 @@ func (f *feed) start() {
 
 // passesOn tells whether nothing of the bus keeps an attempt of the subscription that has succeeded: there are no
 // observers, no batches and no answers.
-func (s *Subscription) passesOn() bool {
+func (s *innerSubscription) passesOn() bool {
 	return !s.handler.Observed && s.batched == nil && s.answers == nil && !s.transacts && s.bus.config.intercept == nil
 }
 
@@ -327,8 +327,8 @@ func (f *feed) reportPlaces() {
 }
 
 // strictOf tells whether a feed with these members has a strict order: if a member has.
-func strictOf(members []*Subscription) bool {
-	return slices.ContainsFunc(members, func(m *Subscription) bool { return m.inForce.Load().strict })
+func strictOf(members []*innerSubscription) bool {
+	return slices.ContainsFunc(members, func(m *innerSubscription) bool { return m.inForce.Load().strict })
 }
 
 // nextStrict tells whether it has a strict order after the next start, and returns nil if that is
@@ -391,14 +391,14 @@ func (f *feed) partitionKey(d *engine.Delivery) (string, error) {
 		return d.Key, nil
 	}
 	t := f.bus.catalogue.Lookup(d.Type)
-	if t == nil || !t.definition().partitioned() {
+	if t == nil || !typeOf(t).partitioned() {
 		return "", nil
 	}
-	payload, err := t.definition().decode(d.Record)
+	payload, err := typeOf(t).decode(d.Record)
 	if err != nil {
 		return "", nil
 	}
-	return t.definition().partitionKey(payload)
+	return typeOf(t).partitionKey(payload)
 }
 
 // strictKey gives events without a key one in common.
@@ -410,7 +410,7 @@ func (f *feed) strictKey(d *engine.Delivery) (string, error) {
 const strictKeyless = "key "
 
 // redriveRules returns which dead letters are redriven, of all subscriptions.
-func (b *Bus) redriveRules() (rules []background.RedriveRule) {
+func (b *innerBus) redriveRules() (rules []background.RedriveRule) {
 	b.mu.Lock()
 	feeds := b.feeds
 	b.mu.Unlock()

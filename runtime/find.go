@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -33,75 +34,89 @@ import (
 // pruned ([WithRetention]) are gone.
 func Find[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, match ...func(Event[T]) bool) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
-		defer bus.keep()
-		var none Event[T]
-		if err := findable(bus, t, q, match); err != nil {
-			yield(none, err)
+		none := len(match) == 0
+		missing := slices.ContainsFunc(match, func(f func(Event[T]) bool) bool { return f == nil })
+		find(ctx, bus, t.of, q, none, missing, func(e untyped) (bool, error) {
+			return matched(typed[T](e.head, e.payload), match)
+		}, func(e untyped, err error) bool {
+			if err != nil {
+				return yield(Event[T]{}, err)
+			}
+			return yield(typed[T](e.head, e.payload), nil)
+		})
+	}
+}
+
+// find is [Find] without the type of its payload, a pointer to which the functions are given. All says that match
+// is true for each event, missing that a function of it is nil.
+func find(ctx context.Context, to *Bus, of AnyEventType, q Query, all, missing bool, match func(untyped) (bool, error), yield func(untyped, error) bool) {
+	b, t := busOf(to), of.(*eventType)
+	defer b.keep()
+	var none untyped
+	if err := b.findable(t, q, missing); err != nil {
+		yield(none, err)
+		return
+	}
+	filter := engine.Filter{
+		Types: []string{t.Name()}, Since: q.Since, Until: q.Until, Status: q.Status, CorrelationID: q.CorrelationID, ChildOf: q.ChildOf,
+	}
+	page := engine.Page{Limit: engine.DefaultLimit}
+	if q.Limit > 0 && all {
+		page.Limit = min(q.Limit, page.Limit)
+	}
+	for found := 0; ; {
+		events, next, err := b.events(ctx, filter, page)
+		if err != nil {
+			yield(none, public(err))
 			return
 		}
-		filter := engine.Filter{
-			Types: []string{t.of.Name()}, Since: q.Since, Until: q.Until, Status: q.Status, CorrelationID: q.CorrelationID, ChildOf: q.ChildOf,
-		}
-		page := engine.Page{Limit: engine.DefaultLimit}
-		if q.Limit > 0 && len(match) == 0 {
-			page.Limit = min(q.Limit, page.Limit)
-		}
-		for found := 0; ; {
-			events, next, err := bus.events(ctx, filter, page)
-			if err != nil {
-				yield(none, public(err))
-				return
+		for i := range events {
+			one := &events[i]
+			event, err := t.stored(&engine.Record{
+				ID: one.ID, Version: one.Version, Payload: one.Payload, Metadata: one.Metadata, CreatedAt: one.PublishedAt,
+			})
+			ok := true
+			if err == nil {
+				ok, err = match(event)
 			}
-			for i := range events {
-				one := &events[i]
-				event, err := stored(t, &engine.Record{
-					ID: one.ID, Version: one.Version, Payload: one.Payload, Metadata: one.Metadata, CreatedAt: one.PublishedAt,
-				})
-				ok := true
-				if err == nil {
-					ok, err = matched(event, match)
-				}
-				switch {
-				case err != nil:
-					if !yield(none, err) {
-						return
-					}
-					continue
-				case !ok:
-					continue
-				case !yield(event, nil):
+			switch {
+			case err != nil:
+				if !yield(none, err) {
 					return
 				}
-				if found++; found == q.Limit {
-					return
-				}
-			}
-			if next == "" {
+				continue
+			case !ok:
+				continue
+			case !yield(event, nil):
 				return
 			}
-			page.After = next
+			if found++; found == q.Limit {
+				return
+			}
 		}
+		if next == "" {
+			return
+		}
+		page.After = next
 	}
 }
 
 // findable refuses what Find cannot look for.
-func findable[T Payload](bus *Bus, t *EventType[T], q Query, match []func(Event[T]) bool) error {
-	for _, f := range match {
-		if f == nil {
-			return &QueryError{t.of.Name(), "match", "a function is nil: leave it out"}
-		}
+func (b *innerBus) findable(t *eventType, q Query, missing bool) error {
+	if missing {
+		return &QueryError{t.Name(), "match", "a function is nil: leave it out"}
 	}
-	if err := q.problem(t.of.Name()); err != nil {
+	if err := q.problem(t.Name()); err != nil {
 		return err
 	}
-	if bus.catalogue.Lookup(t.of.Name()) == nil {
-		return &UnknownTypeError{EventType: t.of.Name()}
+	if b.catalogue.Lookup(t.Name()) == nil {
+		return &UnknownTypeError{EventType: t.Name()}
 	}
-	return bus.accepts()
+	return b.accepts()
 }
 
 // events returns a page of events.
-func (b *Bus) events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
+func (b *innerBus) events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
 	history, err := b.history(ctx)
 	if err == nil {
 		err = ctx.Err()

@@ -84,15 +84,15 @@ func (g *declaredGroup) spec() engine.ConsumerSpec {
 	return engine.ConsumerSpec{Name: g.name, Pattern: strings.Join(g.types, " "), Aliases: g.aliases, Extend: true}
 }
 
-// sort puts members into the order of the catalogue.
-func (g *declaredGroup) sort(members []*Subscription) {
-	slices.SortStableFunc(members, func(a, b *Subscription) int {
+// sortMembers puts members into the order of the catalogue.
+func sortMembers(g *declaredGroup, members []*innerSubscription) {
+	slices.SortStableFunc(members, func(a, b *innerSubscription) int {
 		return slices.Index(g.members, a.name) - slices.Index(g.members, b.name)
 	})
 }
 
 // inDeclaredGroup makes a subscription that the catalogue declares as a member a member, and says why it cannot be.
-func (s *Subscription) inDeclaredGroup() (problem string) {
+func (s *innerSubscription) inDeclaredGroup() (problem string) {
 	c := s.bus.catalogue
 	d, known := c.declared[s.name]
 	switch asked := s.config.group; {
@@ -112,7 +112,7 @@ func (s *Subscription) inDeclaredGroup() (problem string) {
 }
 
 // formerNames returns the names that a member had, which its progress with an event may have.
-func (s *Subscription) formerNames() []string {
+func (s *innerSubscription) formerNames() []string {
 	d := s.bus.catalogue.declared[s.name]
 	if s.config.ephemeral || d.Group == "" {
 		return s.config.aliases
@@ -137,7 +137,7 @@ func (c *Catalogue) formerName(name string) (problem string) {
 
 // incompleteGroups returns a *[GroupError] for each declared group of which some members are missing. The caller
 // holds mu.
-func (b *Bus) incompleteGroups() error {
+func (b *innerBus) incompleteGroups() error {
 	var errs []error
 	for _, g := range b.catalogue.groups {
 		f := b.feedNamed(g.name)
@@ -158,7 +158,7 @@ func (b *Bus) incompleteGroups() error {
 
 // completeGroups makes the patterns of groups those of their members, of which there are no more
 // to come. The file may have types of members that are gone.
-func (b *Bus) completeGroups(ctx context.Context) error {
+func (b *innerBus) completeGroups(ctx context.Context) error {
 	b.mu.Lock()
 	if err := b.incompleteGroups(); err != nil {
 		b.mu.Unlock()
@@ -178,7 +178,7 @@ func (b *Bus) completeGroups(ctx context.Context) error {
 
 // overrides returns what a member of a group overrides of the settings of an event type: what its options say and,
 // if the catalogue declares it, what its settings there differ in from those of the type.
-func (s *Subscription) overrides(base Settings) Override {
+func (s *innerSubscription) overrides(base Settings) Override {
 	all := s.config.own
 	d, known := s.bus.catalogue.declared[s.name]
 	if !known {
@@ -216,7 +216,7 @@ func retryOverrides(base, own retry.Policy) (opts []retry.Option) {
 
 // mergeRedrive returns which dead letters of an event type are redriven in a group: what the first member says that
 // differs from the type, else what the type says.
-func mergeRedrive(base Redrive, t string, members []*Subscription) Redrive {
+func mergeRedrive(base Redrive, t string, members []*innerSubscription) Redrive {
 	for _, m := range members {
 		if own := m.inForce.Load().types[t].Redrive; !reflect.DeepEqual(own, base) {
 			return own

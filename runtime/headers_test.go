@@ -65,7 +65,7 @@ func TestPoliciesReplaceHeadersByName(t *testing.T) {
 		"order.placed": {{Name: "region", Type: "string"}, {Name: "page", Type: "int"}, {Name: "tenant", Type: "string"}},
 	} {
 		d := Description{Name: "x", Label: label, Shared: shared}
-		if got := d.spec().Headers; !slices.Equal(got, want) {
+		if got := specOf(&d).Headers; !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", label, got, want)
 		}
 	}

@@ -131,4 +131,4 @@ type HealthStatus struct {
 
 // Health returns how the bus was when it last looked, which only a bus that
 // dispatches does. It costs next to nothing.
-func (b *Bus) Health() HealthStatus { return b.health.status() }
+func (b *Bus) Health() HealthStatus { return busOf(b).health.status() }

@@ -11,7 +11,7 @@ import (
 // healthWatch compares what happens in a bus with its thresholds. All but status
 // belongs to the goroutine of watch.
 type healthWatch struct {
-	bus         *Bus
+	bus         *innerBus
 	policy      Health
 	readings    []reading // from the beginning of the window on; never empty
 	quiet       bool      // nothing has happened between the last two looks
@@ -63,7 +63,7 @@ func (c *counters) tallies() map[string]tally {
 	return tallies
 }
 
-func newHealthWatch(b *Bus, policy Health) *healthWatch {
+func newHealthWatch(b *innerBus, policy Health) *healthWatch {
 	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}}
 	if !policy.Off {
 		h.deadLetters = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}

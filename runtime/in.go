@@ -46,21 +46,21 @@ func In(bus *Bus, x any) Publisher {
 	if bus == nil {
 		return nobody{}
 	}
-	return &joined{bus: bus, x: x}
+	return &joined{bus: busOf(bus), x: x}
 }
 
 // nobody is a publisher without a bus.
 type nobody struct{}
 
-func (nobody) target() (*Bus, within) { return nil, nil }
+func (nobody) target() (bus, tx any) { return nil, nil }
 
 // joined publishes in a transaction of the program.
 type joined struct {
-	bus *Bus
+	bus *innerBus
 	x   any
 }
 
-func (j *joined) target() (*Bus, within) { return j.bus, j }
+func (j *joined) target() (bus, tx any) { return j.bus, j }
 
 // append implements within.
 func (j *joined) append(ctx context.Context, a *dispatch.Attempt, records []engine.Record) error {

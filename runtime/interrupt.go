@@ -21,7 +21,7 @@ import (
 // seq, with a cause: of one subscription (a group by its own name) or, for an empty name,
 // of all. If they fail after that, their deliveries are discarded, with the text of the
 // cause as the reason. It does not wait for handlers; call it without locks that they need.
-func (b *Bus) interruptAttempts(seq int64, subscription string, cause error) (interrupted []*dispatch.Attempt) {
+func (b *innerBus) interruptAttempts(seq int64, subscription string, cause error) (interrupted []*dispatch.Attempt) {
 	var schedulers []*dispatch.Scheduler
 	b.mu.Lock()
 	for _, f := range b.feeds {
@@ -50,7 +50,7 @@ type abandoning struct {
 // publishes from now on is cancelled by storedBy. It does not wait for that: the file may
 // be slow, and a caller that has its answer has no use for it. What a shutdown does not wait
 // for is handled after the next start.
-func (b *Bus) abandon(a *dispatch.Attempt, cause error) {
+func (b *innerBus) abandon(a *dispatch.Attempt, cause error) {
 	children := a.Abandon(cause)
 	work := &b.abandoning
 	work.mu.Lock()
@@ -80,7 +80,7 @@ func (work *abandoning) stop(ctx context.Context) {
 }
 
 // cancelAll cancels events, and interrupts their handlers, until ctx ends.
-func (b *Bus) cancelAll(ctx context.Context, children []dispatch.Child, cause error) {
+func (b *innerBus) cancelAll(ctx context.Context, children []dispatch.Child, cause error) {
 	var cancelling sync.WaitGroup
 	places := make(chan struct{}, cancelsAtOnce)
 	for _, child := range children {
@@ -106,7 +106,7 @@ func (b *Bus) cancelAll(ctx context.Context, children []dispatch.Child, cause er
 // cancelsAtOnce is how many events are cancelled at the same time at most.
 const cancelsAtOnce = 64
 
-func (b *Bus) cancelChild(ctx context.Context, child dispatch.Child, cause error) {
+func (b *innerBus) cancelChild(ctx context.Context, child dispatch.Child, cause error) {
 	_, err := b.log.Cancel(ctx, engine.Cancellation{Event: child.ID, Reason: cause.Error()})
 	var begun *engine.BegunError
 	var settled *engine.NotOpenError
@@ -119,7 +119,7 @@ func (b *Bus) cancelChild(ctx context.Context, child dispatch.Child, cause error
 // mayLose reports whether the handler of an attempt may be one that nobody needs any more:
 // somebody has asked for its event, or another handler has published that. What others
 // publish at once is not noted, however much it is.
-func (b *Bus) mayLose(a *dispatch.Attempt) bool {
+func (b *innerBus) mayLose(a *dispatch.Attempt) bool {
 	return a.Whole() || bytes.Contains(a.Metadata, hopsKey) || b.exchanges.find(a.ID) != nil
 }
 
@@ -127,7 +127,7 @@ func (b *Bus) mayLose(a *dispatch.Attempt) bool {
 var hopsKey = []byte(`"` + engine.HopsKey + `"`)
 
 // storedBy is called with events that the handler of an attempt has published at once.
-func (b *Bus) storedBy(a *dispatch.Attempt, records []engine.Record) {
+func (b *innerBus) storedBy(a *dispatch.Attempt, records []engine.Record) {
 	if !b.interrupts.Load() || !b.mayLose(a) {
 		return
 	}

@@ -25,7 +25,9 @@ import (
 // After an error Start can be called again. If the error came late, of a full disk for
 // example, the file is this bus's already: no other process dispatches from it until this
 // one starts or is shut down.
-func (b *Bus) Start(ctx context.Context) error {
+func (b *Bus) Start(ctx context.Context) error { return busOf(b).start(ctx) }
+
+func (b *innerBus) start(ctx context.Context) error {
 	if err := b.changeState(opened, starting); err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func (b *Bus) Start(ctx context.Context) error {
 }
 
 // tookOver notes and reports what a takeover has found.
-func (b *Bus) tookOver(found engine.Recovery) {
+func (b *innerBus) tookOver(found engine.Recovery) {
 	b.mu.Lock()
 	if b.recovery == (Recovery{}) { // else it is of a Start that has failed
 		b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
@@ -62,7 +64,7 @@ func (b *Bus) tookOver(found engine.Recovery) {
 }
 
 // dispatch begins to deliver.
-func (b *Bus) dispatch() error {
+func (b *innerBus) dispatch() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {
@@ -90,14 +92,14 @@ func (b *Bus) dispatch() error {
 }
 
 // untilShutdown returns a context that ends when Shutdown begins.
-func (b *Bus) untilShutdown() context.Context {
+func (b *innerBus) untilShutdown() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	b.maintenance.Go(func() { <-b.stopRequested; end() })
 	return ctx
 }
 
 // runObservers begins to tell observers of changes. The caller holds mu.
-func (b *Bus) runObservers() {
+func (b *innerBus) runObservers() {
 	if !b.observing {
 		b.observing = true
 		b.observers.changes.Run(b.untilShutdown())
@@ -108,7 +110,7 @@ func (b *Bus) runObservers() {
 const standbyDelay = 25 * time.Millisecond
 
 // takeOver makes this bus the one that dispatches.
-func (b *Bus) takeOver(ctx context.Context) (engine.Recovery, error) {
+func (b *innerBus) takeOver(ctx context.Context) (engine.Recovery, error) {
 	found, err := b.log.TakeOver(ctx)
 	if !b.config.standby || !errors.Is(err, ErrAlreadyRunning) {
 		return found, err
@@ -130,7 +132,7 @@ func (b *Bus) takeOver(ctx context.Context) (engine.Recovery, error) {
 }
 
 // changeState goes from one state to another, or says why it cannot.
-func (b *Bus) changeState(from, to busState) error {
+func (b *innerBus) changeState(from, to busState) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch b.state {
@@ -149,7 +151,9 @@ func (b *Bus) changeState(from, to busState) error {
 // not waited for any more. It returns the error of ctx if that ends first,
 // [ErrShutdown] when the bus is shut down, and [ErrInsideHandler] in a handler of this
 // bus, whose own delivery is not settled before it returns.
-func (b *Bus) WaitIdle(ctx context.Context) error {
+func (b *Bus) WaitIdle(ctx context.Context) error { return busOf(b).waitIdle(ctx) }
+
+func (b *innerBus) waitIdle(ctx context.Context) error {
 	defer b.keep()
 	if b.onWorker(nil) {
 		return ErrInsideHandler
@@ -187,7 +191,7 @@ func (b *Bus) WaitIdle(ctx context.Context) error {
 }
 
 // waitSettled waits for consumers, or until they have changed.
-func (b *Bus) waitSettled(ctx context.Context, consumers []engine.Consumer, changed <-chan struct{}) error {
+func (b *innerBus) waitSettled(ctx context.Context, consumers []engine.Consumer, changed <-chan struct{}) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	go func() {
@@ -202,7 +206,7 @@ func (b *Bus) waitSettled(ctx context.Context, consumers []engine.Consumer, chan
 
 // onWorker reports whether the caller is on a goroutine that runs handlers of c, or with
 // nil of any subscription of this bus.
-func (b *Bus) onWorker(f *feed) bool {
+func (b *innerBus) onWorker(f *feed) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	on := func(one *feed) bool {
@@ -232,7 +236,9 @@ func (b *Bus) onWorker(f *feed) bool {
 // Afterwards the methods of the bus return [ErrShutdown]. A second call waits for the
 // first and returns nil. In a handler of this bus Shutdown would wait for itself: it
 // returns [ErrInsideHandler] and changes nothing.
-func (b *Bus) Shutdown(ctx context.Context) error {
+func (b *Bus) Shutdown(ctx context.Context) error { return busOf(b).shutdown(ctx) }
+
+func (b *innerBus) shutdown(ctx context.Context) error {
 	if b.onWorker(nil) {
 		return ErrInsideHandler
 	}
@@ -279,7 +285,7 @@ func (b *Bus) Shutdown(ctx context.Context) error {
 }
 
 // accepts returns ErrShutdown once Shutdown was called.
-func (b *Bus) accepts() error {
+func (b *innerBus) accepts() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {
@@ -299,14 +305,16 @@ const shutdownGrace = time.Second
 //
 // With an engine that gives space back by itself ([WithEngine]) the error matches
 // [errors.ErrUnsupported].
-func (b *Bus) Compact(ctx context.Context) (freed int64, err error) {
+func (b *Bus) Compact(ctx context.Context) (freed int64, err error) { return busOf(b).compact(ctx) }
+
+func (b *innerBus) compact(ctx context.Context) (freed int64, err error) {
 	defer b.keep()
 	freed, err = b.log.Compact(ctx)
 	return freed, public(err)
 }
 
 // setFeeds replaces the feeds. The caller holds mu.
-func (b *Bus) setFeeds(feeds []*feed) {
+func (b *innerBus) setFeeds(feeds []*feed) {
 	b.feeds = feeds
 	close(b.changed)
 	b.changed = make(chan struct{})

@@ -256,7 +256,7 @@ func checkUses(t AnyEventType, uses []LimitUse, limits map[string]Limit) error {
 		if _, known := limits[use.Limit]; !known {
 			return unknownLimit(use.Limit, limits)
 		}
-		if paths := t.definition().limitPaths(); use.By != "" && !slices.Contains(paths, use.By) {
+		if paths := typeOf(t).limitPaths(); use.By != "" && !slices.Contains(paths, use.By) {
 			have := "none"
 			if len(paths) > 0 {
 				have = strings.Join(paths, ", ")
@@ -269,7 +269,7 @@ func checkUses(t AnyEventType, uses []LimitUse, limits map[string]Limit) error {
 }
 
 // limitsProblem says why deliveries of an event type cannot have these settings, or "".
-func (s *Subscription) limitsProblem(t AnyEventType, uses []LimitUse) string {
+func (s *innerSubscription) limitsProblem(t AnyEventType, uses []LimitUse) string {
 	if err := checkUses(t, uses, s.bus.limitsByName); err != nil {
 		return err.Error()
 	}

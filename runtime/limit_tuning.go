@@ -8,7 +8,7 @@ import (
 
 // tunedLimits returns the limits of the catalogue with the numbers of a [Tuning]. It leaves
 // out those that [WithLimit] replaces.
-func (b *Bus) tunedLimits(tuned map[string]Limit) (all []limit.Rules, err error) {
+func (b *innerBus) tunedLimits(tuned map[string]Limit) (all []limit.Rules, err error) {
 	known := map[string]Limit{}
 	for _, l := range b.catalogue.limits {
 		known[l.Name] = l
@@ -51,7 +51,7 @@ func (l Limit) tuneProblem(other Limit) string {
 
 // tuneLimits makes new numbers apply, and tells deliveries that wait that they may need other
 // limits than before. The caller holds mu.
-func (b *Bus) tuneLimits(rules []limit.Rules) {
+func (b *innerBus) tuneLimits(rules []limit.Rules) {
 	if b.limits == nil {
 		return
 	}

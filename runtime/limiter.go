@@ -26,17 +26,22 @@ type LimitTimeoutError = limit.LimitTimeoutError
 // Limiter is a [Limit] of a bus, for any code: in handlers and anywhere else. It shares the
 // room with the deliveries that need the limit, first come, first served. It is safe for
 // concurrent use.
-type Limiter struct {
-	bus   *Bus
+type Limiter struct{ inner any } // an *innerLimiter
+
+// innerLimiter is what is behind a [Limiter].
+type innerLimiter struct {
+	bus   *innerBus
 	limit *limit.Limit
 }
 
 // Limiter returns the limit of a name. The error is an *[UnknownLimitError] if neither the
 // catalogue nor [WithLimit] has it. It works as soon as the bus is open.
-func (b *Bus) Limiter(name string) (*Limiter, error) {
+func (b *Bus) Limiter(name string) (*Limiter, error) { return busOf(b).limiter(name) }
+
+func (b *innerBus) limiter(name string) (*Limiter, error) {
 	if b.limits != nil {
 		if l := b.limits.Limit(name); l != nil {
-			return &Limiter{bus: b, limit: l}, nil
+			return &Limiter{&innerLimiter{bus: b, limit: l}}, nil
 		}
 	}
 	return nil, unknownLimit(name, b.limitsByName)
@@ -68,6 +73,10 @@ func (l *Limiter) Do(ctx context.Context, f func(ctx context.Context) error) err
 // DoFor is Do for a key, such as the id of a customer: each key has a limit of its own, the
 // same as deliveries whose [LimitUse].By has this value. The empty key is that of Do.
 func (l *Limiter) DoFor(ctx context.Context, key string, f func(ctx context.Context) error) error {
+	return l.inner.(*innerLimiter).do(ctx, key, f)
+}
+
+func (l *innerLimiter) do(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	if f == nil {
 		return errors.New("Limiter.Do: the function is nil")
 	}
@@ -86,7 +95,7 @@ func (l *Limiter) DoFor(ctx context.Context, key string, f func(ctx context.Cont
 }
 
 // call returns room for a use: that which the context holds, or its delivery, or other room.
-func (l *Limiter) call(ctx context.Context, use limit.Use) (*limit.Call, error) {
+func (l *innerLimiter) call(ctx context.Context, use limit.Use) (*limit.Call, error) {
 	for held, _ := ctx.Value(heldKey{}).(*heldLimit); held != nil; held = held.outer {
 		if held.use == use && held.bus == l.bus {
 			if call := held.call.Join(); call != nil {
@@ -109,7 +118,7 @@ func (l *Limiter) call(ctx context.Context, use limit.Use) (*limit.Call, error) 
 
 // heldLimit is a limit that a context holds, until the call has ended.
 type heldLimit struct {
-	bus   *Bus
+	bus   *innerBus
 	use   limit.Use
 	call  *limit.Call
 	outer *heldLimit
@@ -133,7 +142,7 @@ func WithWorkers(n int) Option {
 }
 
 // newLimits returns the limits of the bus; nil for none.
-func (b *Bus) newLimits(log engine.Log) *limit.Set {
+func (b *innerBus) newLimits(log engine.Log) *limit.Set {
 	if len(b.limitsByName) == 0 && b.config.workers == 0 {
 		return nil
 	}
@@ -153,7 +162,7 @@ func (b *Bus) newLimits(log engine.Log) *limit.Set {
 }
 
 // closeLimits gives back what is not used of rates, and ends the waits of [Limiter.Do].
-func (b *Bus) closeLimits() {
+func (b *innerBus) closeLimits() {
 	if b.limits == nil {
 		return
 	}
@@ -167,7 +176,7 @@ func (b *Bus) closeLimits() {
 }
 
 // limitUses makes of uses what the dispatcher needs. They are known to the bus.
-func (b *Bus) limitUses(uses []LimitUse) (all []dispatch.LimitUse) {
+func (b *innerBus) limitUses(uses []LimitUse) (all []dispatch.LimitUse) {
 	for _, use := range uses {
 		all = append(all, dispatch.LimitUse{Limit: b.limits.Limit(use.Limit), By: use.By})
 	}
@@ -181,9 +190,9 @@ func (f *feed) limitKey(d *engine.Delivery, by string) (string, error) {
 	if t == nil {
 		return "", nil
 	}
-	payload, err := t.definition().decode(d.Record)
+	payload, err := typeOf(t).decode(d.Record)
 	if err != nil {
 		return "", nil
 	}
-	return t.definition().limitKey(payload, by), nil
+	return typeOf(t).limitKey(payload, by), nil
 }

@@ -61,7 +61,7 @@ var inherited = []string{CorrelationKey, engine.TraceParentKey, engine.TraceStat
 // childMetadata returns the metadata of an event that the handler of an attempt
 // publishes: what the caller has given, which may be nil, and where the event comes from.
 // It is not part of the limit of what a caller may give.
-func (b *Bus) childMetadata(a *dispatch.Attempt, eventType string, given map[string]string) ([]byte, error) {
+func (b *innerBus) childMetadata(a *dispatch.Attempt, eventType string, given map[string]string) ([]byte, error) {
 	of := a.Delivery
 	if a.Whole() {
 		of = farthest(a.Batch())

@@ -22,21 +22,25 @@ import (
 // there for dashboards and alerts that serve the collector of the nested module
 // runtime/prometheus, too. A bus that was shut down returns [ErrShutdown].
 func (b *Bus) WriteMetrics(ctx context.Context, w io.Writer) error {
-	lags, err := b.Lag(ctx)
+	return busOf(b).writeMetrics(ctx, w)
+}
+
+func (b *innerBus) writeMetrics(ctx context.Context, w io.Writer) error {
+	lags, err := b.lag(ctx)
 	if err != nil {
 		return err
 	}
-	pauses, err := b.Pauses(ctx)
+	pauses, err := b.pauses(ctx)
 	if err != nil {
 		return err
 	}
-	stats := b.Stats()
+	stats := b.stats()
 	var m metrics
 	m.types(stats.Types)
 	m.subscriptions(slices.DeleteFunc(stats.Subscriptions, func(s SubscriptionStats) bool { return s.Ephemeral }))
 	m.lags(lags, time.Now())
 	m.pauses(pauses)
-	m.health(b.Health())
+	m.health(b.health.status())
 	m.scrape()
 	_, err = w.Write(m.Bytes())
 	return err

@@ -90,7 +90,7 @@ func (e *MiddlewareError) Error() string {
 }
 
 // call calls handler for an attempt with a value, through the middleware if there is any.
-func call(a *dispatch.Attempt, s *Subscription, value any, handler Next) error {
+func call(a *dispatch.Attempt, s *innerSubscription, value any, handler Next) error {
 	if s.around != nil {
 		handler = s.around
 	}
@@ -98,7 +98,7 @@ func call(a *dispatch.Attempt, s *Subscription, value any, handler Next) error {
 }
 
 // innermost returns the Next that calls handler, which takes a payload of the given type.
-func innermost(s *Subscription, takes reflect.Type, handler Next) Next {
+func innermost(s *innerSubscription, takes reflect.Type, handler Next) Next {
 	return func(ctx context.Context, e Event[any]) error {
 		a := dispatch.FromContext(ctx)
 		switch {
@@ -120,7 +120,7 @@ func innermost(s *Subscription, takes reflect.Type, handler Next) Next {
 }
 
 // wrap returns inner with the middleware around it, or nil if there is none.
-func (s *Subscription) wrap(inner Next) (wrapped Next, err error) {
+func (s *innerSubscription) wrap(inner Next) (wrapped Next, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			panicked := newPanicError(cause)
@@ -143,7 +143,7 @@ func (s *Subscription) wrap(inner Next) (wrapped Next, err error) {
 // unboxed returns the Next that calls handler with a pointer to the payload, which is a value.
 func (t *eventType) unboxed(handler typedHandler) Next {
 	return func(ctx context.Context, e Event[any]) error {
-		payload := t.take()
+		payload := take(t)
 		reflect.ValueOf(payload).Elem().Set(reflect.ValueOf(e.Payload))
 		err := handler(ctx, *headOf(&e), payload)
 		t.give(payload)

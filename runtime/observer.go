@@ -299,12 +299,12 @@ func publishedInfo(r *engine.Record) PublishedInfo {
 }
 
 // breakerChanged tells of a breaker that opens, tries or closes.
-func (o *observers) breakerChanged(s *Subscription, old, now breaker.Status) {
+func (o *observers) breakerChanged(s *innerSubscription, old, now breaker.Status) {
 	later(o, toBreaker, BreakerInfo{Subscription: s.name, Group: s.config.group, Ephemeral: s.config.ephemeral, Old: old, New: now})
 }
 
 // pausesChanged is called by the log with what is paused now.
-func (b *Bus) pausesChanged(now []engine.Pause) {
+func (b *innerBus) pausesChanged(now []engine.Pause) {
 	b.pausing.set(now)
 	b.observers.pausesChanged(now)
 }

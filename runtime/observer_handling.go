@@ -20,21 +20,22 @@ type HandlingInfo struct {
 	// Batch says that the handler is given several events at once ([SubscribeBatch]), or one
 	// in place of several.
 	Batch   bool
-	attempt *dispatch.Attempt
+	attempt any // a *dispatch.Attempt; nil for one that does not come from a bus
 }
 
 // Events returns the events of the attempt: one, or those of the batch. Events that cannot be
 // decoded, which the handler is not given, are among them.
 func (i HandlingInfo) Events() iter.Seq[HandledEvent] {
 	return func(yield func(HandledEvent) bool) {
-		if i.attempt == nil {
+		attempt, _ := i.attempt.(*dispatch.Attempt)
+		if attempt == nil {
 			return
 		}
-		if !i.attempt.Whole() {
-			yield(HandledEvent{Info: i.AttemptInfo, attempt: i.attempt})
+		if !attempt.Whole() {
+			yield(HandledEvent{Info: i.AttemptInfo, attempt: attempt})
 			return
 		}
-		for _, a := range i.attempt.Batch().Begun() {
+		for _, a := range attempt.Batch().Begun() {
 			info := i.AttemptInfo
 			info.ID, info.Type, info.PublishedAt, info.Attempt, info.MaxAttempts = a.ID, a.Type, a.CreatedAt, a.Number, a.Max()
 			if !yield(HandledEvent{Info: info, attempt: a}) {
@@ -46,11 +47,12 @@ func (i HandlingInfo) Events() iter.Seq[HandledEvent] {
 
 // Size returns how many events there are.
 func (i HandlingInfo) Size() int {
+	attempt, _ := i.attempt.(*dispatch.Attempt)
 	switch {
-	case i.attempt == nil:
+	case attempt == nil:
 		return 0
-	case i.attempt.Whole():
-		return len(i.attempt.Batch().Begun())
+	case attempt.Whole():
+		return len(attempt.Batch().Begun())
 	}
 	return 1
 }
@@ -58,24 +60,24 @@ func (i HandlingInfo) Size() int {
 // HandledEvent is an event of an attempt that is about to begin.
 type HandledEvent struct {
 	Info    AttemptInfo
-	attempt *dispatch.Attempt
+	attempt any // a *dispatch.Attempt
 }
 
 // Metadata returns the metadata of the event, without the bus's own keys; nil without. Each
 // call decodes it anew.
 func (e HandledEvent) Metadata() map[string]string {
 	var event head
-	setLineage(&event, e.attempt.Metadata)
+	setLineage(&event, e.attempt.(*dispatch.Attempt).Metadata)
 	return event.Metadata
 }
 
 // CorrelationID is that of [Event].
 func (e HandledEvent) CorrelationID() string {
-	return engine.LineageIn(metadataOf(e.attempt.Metadata)).CorrelationID
+	return engine.LineageIn(metadataOf(e.attempt.(*dispatch.Attempt).Metadata)).CorrelationID
 }
 
 // Replayed is that of [Event].
-func (e HandledEvent) Replayed() bool { return e.attempt.Replayed }
+func (e HandledEvent) Replayed() bool { return e.attempt.(*dispatch.Attempt).Replayed }
 
 // Handling is what an observer leaves with an attempt; see [Observer].Handling. All of it is
 // optional.
@@ -189,7 +191,7 @@ func (c *counter) askObservers(attempt *dispatch.Attempt, info HandlingInfo) {
 	}
 	if w != nil {
 		w.Of, w.Released = w, func() { w.release(o) }
-		info.attempt.Watch(&w.Watched)
+		info.attempt.(*dispatch.Attempt).Watch(&w.Watched)
 	}
 }
 

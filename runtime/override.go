@@ -248,7 +248,7 @@ type Declaration struct {
 }
 
 // spec returns the description with settings that are resolved.
-func (d *Description) spec() Spec[Payload] {
+func specOf(d *Description) Spec[Payload] {
 	spec := Spec[Payload]{
 		Name: d.Name, Doc: d.Doc, Version: d.Version, Upcasts: d.Upcasts, Aliases: d.Aliases,
 		Shape: d.Shape, Schema: d.Schema, Schedules: d.Schedules,

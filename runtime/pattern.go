@@ -27,12 +27,12 @@ func (s PatternSubscription) pattern() string { return strings.Join(s.Patterns, 
 // Covers reports whether a pattern matches the name of an event type, or one that it had before.
 func (s PatternSubscription) Covers(t Definition) bool {
 	set, err := glob.ParseSet(s.pattern())
-	return err == nil && slices.ContainsFunc(append(t.definition().Aliases(), t.Name()), set.Match)
+	return err == nil && slices.ContainsFunc(append(typeOf(t).Aliases(), t.Name()), set.Match)
 }
 
 // For returns the settings of the subscription for an event type that it matches.
 func (s PatternSubscription) For(t Definition) Settings {
-	return t.definition().Settings().With(s.Own)
+	return typeOf(t).Settings().With(s.Own)
 }
 
 // WithSubscriptions adds subscriptions for patterns to a catalogue, and returns it. It panics if one is not valid, if

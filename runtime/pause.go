@@ -30,12 +30,16 @@ type Pause struct {
 // events wait. A second pause changes nothing. The error matches
 // [ErrUnknownSubscription] if the file has no subscription of that name.
 func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
-	return b.PauseSubscriptionBecause(ctx, name, "")
+	return busOf(b).pauseSubscriptionBecause(ctx, name, "")
 }
 
 // PauseSubscriptionBecause is [Bus.PauseSubscription] with a reason, in a few words, that
 // operators see.
 func (b *Bus) PauseSubscriptionBecause(ctx context.Context, name, reason string) error {
+	return busOf(b).pauseSubscriptionBecause(ctx, name, reason)
+}
+
+func (b *innerBus) pauseSubscriptionBecause(ctx context.Context, name, reason string) error {
 	defer b.keep()
 	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Actor: thisProcess(), Reason: reason}))
 }
@@ -46,6 +50,10 @@ func thisProcess() string { return fmt.Sprintf("process %d", os.Getpid()) }
 // ResumeSubscription undoes [Bus.PauseSubscription]. It returns nil for a
 // subscription that is not paused.
 func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
+	return busOf(b).resumeSubscription(ctx, name)
+}
+
+func (b *innerBus) resumeSubscription(ctx context.Context, name string) error {
 	defer b.keep()
 	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name})
 	return public(err)
@@ -57,6 +65,10 @@ func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
 // matches a name that it had before, or has in another program. A pattern that is not
 // valid is an error.
 func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
+	return busOf(b).pauseTypes(ctx, pattern)
+}
+
+func (b *innerBus) pauseTypes(ctx context.Context, pattern string) error {
 	defer b.keep()
 	if _, err := glob.Parse(pattern); err != nil {
 		return fmt.Errorf("pause event types: %w", err)
@@ -67,6 +79,10 @@ func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
 // ResumeTypes undoes [Bus.PauseTypes]. It returns nil for a pattern that is not
 // paused.
 func (b *Bus) ResumeTypes(ctx context.Context, pattern string) error {
+	return busOf(b).resumeTypes(ctx, pattern)
+}
+
+func (b *innerBus) resumeTypes(ctx context.Context, pattern string) error {
 	defer b.keep()
 	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern})
 	return public(err)
@@ -74,7 +90,9 @@ func (b *Bus) ResumeTypes(ctx context.Context, pattern string) error {
 
 // Pauses returns the pauses in force, the oldest first. It reads the file. The error is a
 // *[StorageError], or [ErrShutdown].
-func (b *Bus) Pauses(ctx context.Context) ([]Pause, error) {
+func (b *Bus) Pauses(ctx context.Context) ([]Pause, error) { return busOf(b).pauses(ctx) }
+
+func (b *innerBus) pauses(ctx context.Context) ([]Pause, error) {
 	defer b.keep()
 	stored, err := b.log.Pauses(ctx)
 	pauses := make([]Pause, len(stored))

@@ -30,7 +30,8 @@ func Equal[T any](a, b T) bool { return deep.Equal(&a, &b) }
 
 // take returns a payload that is zero. Methods that a person wrote may keep a pointer to it, so
 // its memory is used again only where all methods are generated.
-func (t *eventType) take() any {
+func take(of AnyEventType) any {
+	t := of.(*eventType)
 	if t.codec.Generated() {
 		if payload := t.free.Get(); payload != nil {
 			return payload
@@ -89,14 +90,14 @@ func (t *eventType) decodeShared(r *engine.Record) (payload any, err error) {
 	if err != nil || shared == nil || reflect.TypeOf(shared) != t.pointer { // of another program's type of the same name
 		return t.decode(r)
 	}
-	payload = t.take()
+	payload = take(t)
 	t.clone(payload, shared)
 	return payload, nil
 }
 
 // decode returns the payload of a record, whose version may be an older one.
 func (t *eventType) decode(r *engine.Record) (payload any, err error) {
-	payload = t.take()
+	payload = take(t)
 	if err := t.parse(r, payload); err != nil {
 		return nil, err
 	}

@@ -12,17 +12,17 @@ func (t *eventType) private() *privacy.Shape { return t.privacy() }
 // shown returns a text about a delivery without the values of its payload that the
 // catalogue calls sensitive. Logs show errors in this form. Stored attempts have them as
 // they are, and package inspect hides the values.
-func (b *Bus) shown(d *engine.Delivery, text string) string {
+func (b *innerBus) shown(d *engine.Delivery, text string) string {
 	name, notice := strings.CutPrefix(d.Type, engine.DeadType(""))
 	t := b.catalogue.named[name]
-	if t == nil || !t.definition().private().Sensitive() {
+	if t == nil || !typeOf(t).private().Sensitive() {
 		return text
 	}
 	if notice {
-		_, veil := t.definition().private().HideNotice(d.Payload)
+		_, veil := typeOf(t).private().HideNotice(d.Payload)
 		return veil.Text(text)
 	}
-	_, veil := t.definition().private().Hide(max(d.Version, 1), d.Payload)
+	_, veil := typeOf(t).private().Hide(max(d.Version, 1), d.Payload)
 	return veil.Text(text)
 }
 

@@ -48,13 +48,14 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. With
 // [Immediately] it is stored at once, whatever becomes of the handler.
 func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	p := t.of.take()
+	p := take(t.of)
 	*p.(*T) = payload
-	return t.of.publishOne(ctx, to, p, opts)
+	return publishOne(ctx, to, t.of, p, opts)
 }
 
 // publishOne publishes a payload, and takes it back.
-func (t *eventType) publishOne(ctx context.Context, to Publisher, payload any, opts []PublishOption) (*Receipt, error) {
+func publishOne(ctx context.Context, to Publisher, of AnyEventType, payload any, opts []PublishOption) (*Receipt, error) {
+	t := of.(*eventType)
 	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
@@ -75,11 +76,12 @@ func (t *eventType) publishOne(ctx context.Context, to Publisher, payload any, o
 // PublishBatch stores events in one transaction, in order: all of them or, on
 // an error, none. It returns a receipt for each. In all else it is [Publish].
 func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
-	return t.of.publishAll(ctx, to, unsafe.Pointer(unsafe.SliceData(payloads)), len(payloads), opts)
+	return publishAll(ctx, to, t.of, unsafe.Pointer(unsafe.SliceData(payloads)), len(payloads), opts)
 }
 
 // publishAll publishes a list of n payloads, of which first is the first.
-func (t *eventType) publishAll(ctx context.Context, to Publisher, first unsafe.Pointer, n int, opts []PublishOption) ([]*Receipt, error) {
+func publishAll(ctx context.Context, to Publisher, of AnyEventType, first unsafe.Pointer, n int, opts []PublishOption) ([]*Receipt, error) {
+	t := of.(*eventType)
 	if n == 0 {
 		bus, _, err := targetOf(to)
 		if err == nil {
@@ -111,10 +113,11 @@ func (t *eventType) publishAll(ctx context.Context, to Publisher, first unsafe.P
 }
 
 // targetOf returns what events are published to.
-func targetOf(to Publisher) (*Bus, within, error) {
+func targetOf(to Publisher) (*innerBus, within, error) {
 	if to != nil {
 		if bus, run := to.target(); bus != nil {
-			return bus, run, nil
+			tx, _ := run.(within)
+			return bus.(*innerBus), tx, nil
 		}
 	}
 	return nil, nil, fmt.Errorf("publish: there is no bus: %#v is not from Open, Tx or In", to)
@@ -122,7 +125,7 @@ func targetOf(to Publisher) (*Bus, within, error) {
 
 // batch holds the events of one call.
 type batch struct {
-	bus     *Bus
+	bus     *innerBus
 	tx      within // that they are part of; nil for one of their own
 	typ     string
 	of      *eventType
@@ -157,13 +160,13 @@ func newBatchTo(ctx context.Context, to Publisher, eventType string, version, si
 	return newBatch(ctx, bus, run, eventType, version, size, opts)
 }
 
-func newBatch(ctx context.Context, bus *Bus, tx within, eventType string, version, size int, opts []PublishOption) (*batch, error) {
+func newBatch(ctx context.Context, bus *innerBus, tx within, eventType string, version, size int, opts []PublishOption) (*batch, error) {
 	t := bus.catalogue.Lookup(eventType)
 	if t == nil {
 		return nil, &UnknownTypeError{EventType: eventType}
 	}
 	b := batches.Get().(*batch)
-	b.bus, b.tx, b.typ, b.of, b.records = bus, tx, eventType, t.definition(), slices.Grow(b.records, size)[:size]
+	b.bus, b.tx, b.typ, b.of, b.records = bus, tx, eventType, typeOf(t), slices.Grow(b.records, size)[:size]
 	c := &b.config
 	for i, opt := range opts {
 		if opt == nil {
@@ -207,7 +210,7 @@ func newBatch(ctx context.Context, bus *Bus, tx within, eventType string, versio
 }
 
 // attemptOf returns the attempt of this bus whose handler was given ctx, or nil.
-func (b *Bus) attemptOf(ctx context.Context) *dispatch.Attempt {
+func (b *innerBus) attemptOf(ctx context.Context) *dispatch.Attempt {
 	if attempt := dispatch.FromContext(ctx); attempt != nil && attempt.Owner() == any(b) {
 		return attempt
 	}
@@ -215,7 +218,7 @@ func (b *Bus) attemptOf(ctx context.Context) *dispatch.Attempt {
 }
 
 // acceptsFrom returns why nothing may be published with ctx, or nil.
-func (b *Bus) acceptsFrom(ctx context.Context) error {
+func (b *innerBus) acceptsFrom(ctx context.Context) error {
 	if attempt := b.attemptOf(ctx); attempt != nil {
 		return attempt.Stage(ctx, nil)
 	}
@@ -224,7 +227,7 @@ func (b *Bus) acceptsFrom(ctx context.Context) error {
 
 // encodeMetadata checks the metadata that an event of a type is given, and encodes it. Before
 // publish middleware has seen the event, the metadata is not complete.
-func encodeMetadata(bus *Bus, of *eventType, metadata map[string]string, complete bool) ([]byte, error) {
+func encodeMetadata(bus *innerBus, of *eventType, metadata map[string]string, complete bool) ([]byte, error) {
 	if err := of.checkHeaders(metadata, complete); err != nil {
 		return nil, err
 	}

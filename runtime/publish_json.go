@@ -85,7 +85,7 @@ func PublishJSON(ctx context.Context, to Publisher, events []JSONEvent) ([]*Rece
 }
 
 // encode returns a batch of the event alone.
-func (e *JSONEvent) encode(ctx context.Context, bus *Bus, run within) (*batch, error) {
+func (e *JSONEvent) encode(ctx context.Context, bus *innerBus, run within) (*batch, error) {
 	t := bus.catalogue.Lookup(e.Type)
 	if t == nil {
 		return nil, &UnknownTypeError{EventType: e.Type}
@@ -118,7 +118,7 @@ func (e *JSONEvent) encode(ctx context.Context, bus *Bus, run within) (*batch, e
 	if d := one.records[0].Dedupe; d != nil && e.DedupeScope != "" {
 		d.Scope, d.Digest = e.DedupeScope, e.digest()
 	}
-	if err := t.definition().encodeAny(ctx, one, value); err != nil {
+	if err := typeOf(t).encodeAny(ctx, one, value); err != nil {
 		defer one.free()
 		return nil, one.over(err)
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -66,15 +67,15 @@ func (e *EventError) Error() string {
 // Unwrap returns the cause.
 func (e *EventError) Unwrap() error { return e.Err }
 
-// stored makes the event of a record that no handler has been given.
-func stored[T Payload](t *EventType[T], r *engine.Record) (e Event[T], err error) {
-	if err := t.of.parse(r, &e.Payload); err != nil {
-		return Event[T]{}, &EventError{r.ID, t.of.Name(), err}
+// stored makes the event of a record that no handler has been given. Its payload is what payload points to.
+func (t *eventType) stored(r *engine.Record) (e untyped, err error) {
+	payload := reflect.New(t.of).Interface()
+	if err := t.parse(r, payload); err != nil {
+		return untyped{}, &EventError{r.ID, t.Name(), err}
 	}
-	h := head{ID: r.ID, Type: t.of.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
+	h := head{ID: r.ID, Type: t.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
 	setLineage(&h, r.Metadata)
-	*headOf(&e) = h
-	return e, nil
+	return untyped{h, payload}, nil
 }
 
 // matched calls functions of the program, all of which have to agree. A panic is an

@@ -17,11 +17,11 @@ type Receipt struct {
 	// Duplicate says that nothing was stored, because an event with the same
 	// dedupe key was stored before. The receipt is that event's.
 	Duplicate bool
+	staged    bool
 
-	bus    *Bus
-	seq    int64
-	staged bool
-	tx     within // that it was published in; nil for none
+	bus any // an *innerBus
+	tx  any // the within that it was published in; nil for none
+	seq int64
 }
 
 // Wait returns when every subscription of the file has settled the event: handled or
@@ -57,18 +57,19 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	if r.staged {
 		return Outcome{}, ErrStaged
 	}
-	if r.tx != nil {
-		if err := r.tx.wait(ctx, r); err != nil {
+	if tx, ok := r.tx.(within); ok {
+		if err := tx.wait(ctx, r); err != nil {
 			return Outcome{}, err
 		}
 	}
-	defer r.bus.keep()
+	b := r.bus.(*innerBus)
+	defer b.keep()
 	var settled []engine.Settlement
 	var err error
-	if a := r.bus.attemptOf(ctx); a == nil {
-		settled, err = r.bus.log.Outcome(ctx, r.seq)
+	if a := b.attemptOf(ctx); a == nil {
+		settled, err = b.log.Outcome(ctx, r.seq)
 	} else {
-		settled, err = r.bus.outcomeFor(ctx, a, r.seq)
+		settled, err = b.outcomeFor(ctx, a, r.seq)
 	}
 	if err != nil {
 		return Outcome{}, public(err)
@@ -80,7 +81,7 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 			Reason: s.Reason, Failures: s.Failures, LastError: s.Error,
 		}
 		if one.Dead {
-			one.Err = r.bus.causes.of(causeKey{r.ID, s.Subscription}, s.Error)
+			one.Err = b.causes.of(causeKey{r.ID, s.Subscription}, s.Error)
 		}
 		outcome.Deliveries = append(outcome.Deliveries, one)
 	}

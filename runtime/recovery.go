@@ -13,7 +13,7 @@ import (
 
 // logChanged is called by the log, on a goroutine of its own, when a backup was restored
 // into it or when it must not be used any more.
-func (b *Bus) logChanged(what error) {
+func (b *innerBus) logChanged(what error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping || b.log == nil { // in which case nobody has asked for anything
@@ -58,7 +58,7 @@ const resumeDelay = time.Second
 
 // resume goes on with a log that was restored, as after a start: what the catalogue
 // declares is made known to it, and the subscriptions begin where it has them.
-func (b *Bus) resume() {
+func (b *innerBus) resume() {
 	for failed := false; ; {
 		err := b.subscribeAnew()
 		if err == nil && b.dispatches() {
@@ -80,13 +80,13 @@ func (b *Bus) resume() {
 }
 
 // dispatches tells whether the bus was started, and not shut down.
-func (b *Bus) dispatches() bool {
+func (b *innerBus) dispatches() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state == running
 }
 
-func (b *Bus) subscribeAnew() error {
+func (b *innerBus) subscribeAnew() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if err := declare(ctx, b.log, b.catalogue); err != nil {
@@ -140,7 +140,7 @@ var errStarting = errors.New("the bus is starting")
 
 // crashed reports the deliveries whose handlers ran when the last process died: to
 // the log, to the observers and in Stats, before anything runs again.
-func (b *Bus) crashed(crashes []engine.Crash) {
+func (b *innerBus) crashed(crashes []engine.Crash) {
 	const named = 10
 	var together []string
 	ran := 0
@@ -164,7 +164,7 @@ func (b *Bus) crashed(crashes []engine.Crash) {
 }
 
 // crashCounted reports a failed attempt.
-func (b *Bus) crashCounted(crash *engine.Crash) {
+func (b *innerBus) crashCounted(crash *engine.Crash) {
 	s, settings, due := b.reporter(crash), DefaultSettings(), crash.Attempt.Ended
 	attributes := []any{"event_id", crash.ID, "event_type", crash.Type, "subscription_id", crash.Subscription, "attempt", crash.Failures + crash.Uncounted}
 	if s != nil {
@@ -184,7 +184,7 @@ func (b *Bus) crashCounted(crash *engine.Crash) {
 // reporter returns the subscription that counts a crash; nil if this program does
 // not have it. In a group it is unknown which member it was: the first one for the
 // type counts it.
-func (b *Bus) reporter(crash *engine.Crash) *Subscription {
+func (b *innerBus) reporter(crash *engine.Crash) *innerSubscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.subscriptions {

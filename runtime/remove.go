@@ -35,7 +35,9 @@ func (e *RemoveError) Error() string {
 //   - [ErrInsideHandler]: a handler of the subscription calls Remove
 //   - *[OwnedError]: another process dispatches from the file, and may be handling its events
 //   - [ErrShutdown], *[StorageError]
-func (b *Bus) Remove(ctx context.Context, name string) error {
+func (b *Bus) Remove(ctx context.Context, name string) error { return busOf(b).remove(ctx, name) }
+
+func (b *innerBus) remove(ctx context.Context, name string) error {
 	defer b.keep()
 	declared, known := b.catalogue.declared[name]
 	if known && declared.Group == "" || b.catalogue.group(name) != nil {
@@ -53,7 +55,7 @@ func (b *Bus) Remove(ctx context.Context, name string) error {
 		return ErrInsideHandler
 	}
 	if f != nil && running {
-		if err := (*f.members.Load())[0].Unsubscribe(ctx); err != nil {
+		if err := (*f.members.Load())[0].unsubscribe(ctx); err != nil {
 			return err
 		}
 	}
@@ -78,7 +80,7 @@ func (b *Bus) Remove(ctx context.Context, name string) error {
 			f.detached = make(chan struct{})
 			close(f.detached)
 		}
-		b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(s *Subscription) bool { return s.feed == f })
+		b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(s *innerSubscription) bool { return s.feed == f })
 		b.setFeeds(slices.DeleteFunc(slices.Clone(b.feeds), func(other *feed) bool { return other == f }))
 	}
 	b.config.logger.Info("subscription is removed", "subscription_id", name, "open", removed.Open, "dead", removed.Dead)
@@ -86,7 +88,7 @@ func (b *Bus) Remove(ctx context.Context, name string) error {
 }
 
 // feedNamed returns the feed of a durable name, or nil. The caller holds mu.
-func (b *Bus) feedNamed(name string) *feed {
+func (b *innerBus) feedNamed(name string) *feed {
 	for _, f := range b.feeds {
 		if f.name == name {
 			return f

@@ -72,6 +72,10 @@ type ReplayFilter struct {
 //   - *[NotInspectableError], when the engine of the bus cannot do it
 //   - *[StorageError], when the file cannot be read or written
 func (b *Bus) Replay(ctx context.Context, subscription string, f ReplayFilter) (replayed int, err error) {
+	return busOf(b).replay(ctx, subscription, f)
+}
+
+func (b *innerBus) replay(ctx context.Context, subscription string, f ReplayFilter) (replayed int, err error) {
 	for _, one := range f.Types {
 		if _, err := glob.Parse(strings.TrimPrefix(one, string(engine.OwnType))); err != nil {
 			return 0, fmt.Errorf("replay events to %s: type %w", subscription, err)
@@ -91,6 +95,10 @@ func (b *Bus) Replay(ctx context.Context, subscription string, f ReplayFilter) (
 //
 // If the file does not have the event, the error says so.
 func (b *Bus) Rewind(ctx context.Context, subscription string, to To) (replayed int, err error) {
+	return busOf(b).rewind(ctx, subscription, to)
+}
+
+func (b *innerBus) rewind(ctx context.Context, subscription string, to To) (replayed int, err error) {
 	spec, err := engine.RewindTo(to, subscription)
 	if err != nil {
 		return 0, err
@@ -106,7 +114,7 @@ const (
 )
 
 // sweep changes many deliveries, in steps.
-func (b *Bus) sweep(ctx context.Context, spec engine.SweepSpec) (changed int, err error) {
+func (b *innerBus) sweep(ctx context.Context, spec engine.SweepSpec) (changed int, err error) {
 	defer b.keep()
 	history, err := b.history(ctx)
 	if err == nil {

@@ -69,7 +69,7 @@ func (f *feed) busyTime(now time.Time) (busy time.Duration) {
 }
 
 // look measures all feeds that deliver.
-func (w *saturationWatch) look(b *Bus, now time.Time) (busy bool) {
+func (w *saturationWatch) look(b *innerBus, now time.Time) (busy bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	loads := map[*feed]*load{}
@@ -202,7 +202,7 @@ func (f *feed) reportSaturation(l *load, backlog, grown int) {
 // partitioned tells whether all its event types have a partition key.
 func (f *feed) partitioned() bool {
 	for _, eventType := range f.types() {
-		if t := f.bus.catalogue.Lookup(eventType); t == nil || !t.definition().partitioned() {
+		if t := f.bus.catalogue.Lookup(eventType); t == nil || !typeOf(t).partitioned() {
 			return false
 		}
 	}

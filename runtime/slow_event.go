@@ -44,7 +44,7 @@ func (e *slowEvents) remove(id uuid.UUID) {
 
 // noteSlowEvent reports an event that has failed again, if it is slow and was not reported.
 func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) {
-	limit := cmp.Or((*Subscription)(c).settingsOf(a.Type).SlowEventAfter, c.bus.config.slowEventAfter)
+	limit := cmp.Or((*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter, c.bus.config.slowEventAfter)
 	age := failure.Ended.Sub(a.Since)
 	if limit == 0 || age < limit || !c.counts.slowEvents.add(a.ID) {
 		return

@@ -96,7 +96,9 @@ type BreakerStatus struct {
 
 // Stats returns the counts at this moment. It costs next to nothing, because all of it is
 // in memory. [Bus.Lag] reads the file, which has the backlogs for all processes.
-func (b *Bus) Stats() Stats {
+func (b *Bus) Stats() Stats { return busOf(b).stats() }
+
+func (b *innerBus) stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stats := Stats{Recovery: b.recovery, Types: b.counters.snapshot(), Subscriptions: []SubscriptionStats{}}
@@ -110,7 +112,7 @@ func (b *Bus) Stats() Stats {
 	return stats
 }
 
-func (s *Subscription) stats(now time.Time) SubscriptionStats {
+func (s *innerSubscription) stats(now time.Time) SubscriptionStats {
 	counts := s.counts.counts.snapshot()
 	concurrency, strict, limited := s.feed.places, s.feed.strict, 0
 	if s.feed.scheduler == nil {
@@ -137,7 +139,7 @@ func breakerStatus(s breaker.Status) BreakerStatus {
 }
 
 // settings returns what is in force, by event type.
-func (s *Subscription) settings() map[string]Settings {
+func (s *innerSubscription) settings() map[string]Settings {
 	settings := maps.Clone(s.inForce.Load().types)
 	if !s.feed.group {
 		return settings
@@ -177,7 +179,9 @@ type Lag struct {
 // were made, also of those without a handler. It reads the file, which takes longer for
 // larger backlogs; dispositions of the last few milliseconds may be missing. The error is a *[StorageError], or
 // [ErrShutdown].
-func (b *Bus) Lag(ctx context.Context) ([]Lag, error) {
+func (b *Bus) Lag(ctx context.Context) ([]Lag, error) { return busOf(b).lag(ctx) }
+
+func (b *innerBus) lag(ctx context.Context) ([]Lag, error) {
 	found, err := b.log.Lags(ctx, MaxBacklog)
 	if err != nil {
 		return nil, public(err)

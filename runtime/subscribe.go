@@ -23,8 +23,11 @@ import (
 // remembers what it has settled. Without a handler its events wait.
 // A name that is new starts with the next event, or with the oldest one in the
 // file with [FromBeginning].
-type Subscription struct {
-	bus       *Bus
+type Subscription struct{ inner any } // an *innerSubscription
+
+// innerSubscription is what is behind a [Subscription].
+type innerSubscription struct {
+	bus       *innerBus
 	name      string
 	pattern   string
 	globs     glob.Set               // over event types of the catalogue
@@ -51,7 +54,7 @@ type Subscription struct {
 // a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return t.of.subscribe(bus, name, handler == nil, func(ctx context.Context, h head, payload any) error {
+	return subscribe(bus, t.of, name, handler == nil, func(ctx context.Context, h head, payload any) error {
 		return given.(Handler[T])(ctx, typed[T](h, payload))
 	}, opts)
 }
@@ -60,8 +63,9 @@ func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handle
 // payload is a pointer to one.
 type typedHandler func(ctx context.Context, h head, payload any) error
 
-func (t *eventType) subscribe(bus *Bus, name string, none bool, handler typedHandler, opts []SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name}
+func subscribe(bus *Bus, of AnyEventType, name string, none bool, handler typedHandler, opts []SubscribeOption) (*Subscription, error) {
+	t := of.(*eventType)
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name}
 	if none {
 		return s.subscribe(nil, nil, opts)
 	}
@@ -81,7 +85,7 @@ func (t *eventType) subscribe(bus *Bus, name string, none bool, handler typedHan
 }
 
 // payloadFor returns the payload of an attempt, for the handler of a subscription.
-func (t *eventType) payloadFor(s *Subscription, a *dispatch.Attempt) (payload any, err error) {
+func (t *eventType) payloadFor(s *innerSubscription, a *dispatch.Attempt) (payload any, err error) {
 	if a.Type != t.spec.Name {
 		return nil, s.mismatch(a.Type)
 	}
@@ -95,7 +99,7 @@ func (t *eventType) payloadFor(s *Subscription, a *dispatch.Attempt) (payload an
 // type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return subscribeNamespace(bus, pattern, name, handler == nil, reflect.TypeOf((*I)(nil)).Elem(), func(ctx context.Context, h head, payload any) (bool, error) {
+	return subscribeNamespace(bus, pattern, name, handler == nil, (*I)(nil), func(ctx context.Context, h head, payload any) (bool, error) {
 		var e Event[I]
 		var ok bool
 		if e.Payload, ok = payload.(I); !ok || ctx == nil {
@@ -108,8 +112,8 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 
 // subscribeNamespace calls handler, which takes values of the interface takes and says whether payload is
 // one. Without a context it does nothing else.
-func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h head, payload any) (bool, error), opts []SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: pattern}
+func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes any, handler func(ctx context.Context, h head, payload any) (bool, error), opts []SubscribeOption) (*Subscription, error) {
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: pattern}
 	s.fits = func(payload any) bool {
 		ok, _ := handler(nil, head{}, payload)
 		return ok
@@ -119,11 +123,11 @@ func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect
 		return err
 	}
 	handle := func(a *dispatch.Attempt) error {
-		t := bus.catalogue.Lookup(a.Type)
+		t := s.bus.catalogue.Lookup(a.Type)
 		if t == nil {
 			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
 		}
-		payload, err := t.definition().decode(a.Record)
+		payload, err := typeOf(t).decode(a.Record)
 		if err != nil {
 			return err
 		}
@@ -136,7 +140,7 @@ func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect
 	if none {
 		handle = nil
 	}
-	return s.subscribe(handle, innermost(s, takes, next), opts)
+	return s.subscribe(handle, innermost(s, pointedTo(takes), next), opts)
 }
 
 // SubscribePattern calls handler with the stored JSON of every event whose type
@@ -144,7 +148,7 @@ func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect
 // everything, a * at the end for one or more segments and any other * for
 // exactly one. Several patterns have blanks between them.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: pattern}
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: pattern}
 	takes := func(ctx context.Context, e Event[any]) error {
 		raw := Event[Raw]{Payload: e.Payload.(Raw)}
 		*headOf(&raw) = *headOf(&e)
@@ -162,13 +166,13 @@ func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts
 
 // mismatch is the error for an event that an earlier version of the program
 // left to this name, when it stood for another pattern.
-func (s *Subscription) mismatch(eventType string) error {
+func (s *innerSubscription) mismatch(eventType string) error {
 	return &dispatch.DecodeError{Err: fmt.Errorf("this event of type %s was pending for subscription %q before its pattern became %s", eventType, s.name, s.pattern)}
 }
 
 // subscribe checks everything, makes the durable subscription, and begins to
 // deliver if the bus is running.
-func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner Next, opts []SubscribeOption) (*Subscription, error) {
+func (s *innerSubscription) subscribe(handle func(a *dispatch.Attempt) error, inner Next, opts []SubscribeOption) (*Subscription, error) {
 	for i, opt := range opts {
 		err := nilOption(i)
 		if opt != nil {
@@ -254,7 +258,7 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 		if err := b.joinEphemeral(s); err != nil {
 			return nil, err
 		}
-		return s, nil
+		return &Subscription{s}, nil
 	}
 	s.counts.byType = map[string]*counts{} // which stay for the name
 	for eventType := range settings.types {
@@ -274,15 +278,15 @@ func (s *Subscription) subscribe(handle func(a *dispatch.Attempt) error, inner N
 		b.reportClasses()
 		s.feed.start()
 	}
-	return s, nil
+	return &Subscription{s}, nil
 }
 
-func (s *Subscription) refuse(problem string) error {
+func (s *innerSubscription) refuse(problem string) error {
 	return &SubscribeError{Subscription: s.name, Problem: problem}
 }
 
 // nameProblem says what is wrong with the name and what is said of it, or "".
-func (s *Subscription) nameProblem() string {
+func (s *innerSubscription) nameProblem() string {
 	if !s.config.ephemeral {
 		return nameProblem(s.name)
 	}
@@ -305,13 +309,13 @@ func nameProblem(name string) string {
 }
 
 // Name returns the durable name, or the label of an [Ephemeral] subscription.
-func (s *Subscription) Name() string { return s.name }
+func (s *Subscription) Name() string { return subscriptionOf(s).name }
 
 // Pattern returns the event type, or the pattern of event types, it is for. Several have blanks between them.
-func (s *Subscription) Pattern() string { return s.pattern }
+func (s *Subscription) Pattern() string { return subscriptionOf(s).pattern }
 
 // Group returns the name of the group it is a member of, or "".
-func (s *Subscription) Group() string { return s.config.group }
+func (s *Subscription) Group() string { return subscriptionOf(s).config.group }
 
 // Unsubscribe detaches the handler, and with it the other members of its group.
 // It waits for the one that is running as [Bus.Shutdown] does, but has no timeout of
@@ -322,6 +326,10 @@ func (s *Subscription) Group() string { return s.config.group }
 // [ErrShutdown] after [Bus.Shutdown], and [ErrInsideHandler] in a handler that it would
 // wait for.
 func (s *Subscription) Unsubscribe(ctx context.Context) error {
+	return subscriptionOf(s).unsubscribe(ctx)
+}
+
+func (s *innerSubscription) unsubscribe(ctx context.Context) error {
 	b, f := s.bus, s.feed
 	if b.onWorker(f) {
 		return ErrInsideHandler
@@ -359,7 +367,7 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *Subscription) bool { return other.feed == f })
+	b.subscriptions = slices.DeleteFunc(slices.Clone(b.subscriptions), func(other *innerSubscription) bool { return other.feed == f })
 	b.setFeeds(slices.DeleteFunc(slices.Clone(b.feeds), func(other *feed) bool { return other == f }))
 	close(f.detached)
 	return err

@@ -24,23 +24,23 @@ func init() {
 		})
 	}
 	testhook.Publish = func(ctx context.Context, bus, eventType, payload any) (any, error) {
-		receipt, err := eventType.(Definition).definition().publish(ctx, bus.(*Bus), payload)
+		receipt, err := typeOf(eventType.(Definition)).publish(ctx, bus.(*Bus), payload)
 		if receipt == nil {
 			return nil, err
 		}
 		return receipt, err
 	}
-	testhook.PayloadType = func(eventType any) reflect.Type { return eventType.(Definition).definition().of }
+	testhook.PayloadType = func(eventType any) reflect.Type { return typeOf(eventType.(Definition)).of }
 	testhook.WithSchedules = func() any {
 		return Option(func(c *config) error {
 			c.unscheduled = false
 			return nil
 		})
 	}
-	testhook.Fire = func(ctx context.Context, bus any, name string) (any, error) { return bus.(*Bus).fire(ctx, name) }
-	testhook.Flush = func(bus any) error { return bus.(*Bus).log.Flush(context.Background()) }
+	testhook.Fire = func(ctx context.Context, bus any, name string) (any, error) { return busOf(bus.(*Bus)).fire(ctx, name) }
+	testhook.Flush = func(bus any) error { return busOf(bus.(*Bus)).log.Flush(context.Background()) }
 	testhook.Append = func(ctx context.Context, bus any, eventType string, version int, payload []byte) (any, error) {
-		batch, err := newBatch(ctx, bus.(*Bus), nil, eventType, version, 1, nil)
+		batch, err := newBatch(ctx, busOf(bus.(*Bus)), nil, eventType, version, 1, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func init() {
 		if t == nil {
 			return nil, &UnknownTypeError{EventType: eventType}
 		}
-		decoded, err := t.definition().decode(&engine.Record{Type: eventType, Version: version, Payload: payload})
+		decoded, err := typeOf(t).decode(&engine.Record{Type: eventType, Version: version, Payload: payload})
 		if err != nil {
 			return nil, err
 		}
@@ -70,9 +70,9 @@ func (t *eventType) publish(ctx context.Context, bus *Bus, value any) (*Receipt,
 	if reflect.TypeOf(value) != t.of {
 		return nil, nil
 	}
-	payload := t.take()
+	payload := take(t)
 	reflect.ValueOf(payload).Elem().Set(reflect.ValueOf(value))
-	return t.publishOne(ctx, bus, payload, nil)
+	return publishOne(ctx, bus, t, payload, nil)
 }
 
 // interceptedBatch is intercepted for a handler of batches; nil stays nil.

@@ -30,7 +30,7 @@ const (
 
 // timetable publishes the events of schedules, in the bus that dispatches.
 type timetable struct {
-	bus     *Bus
+	bus     *innerBus
 	all     []*scheduled
 	renewed chan struct{} // gets a token when the log was restored
 
@@ -53,7 +53,7 @@ type scheduled struct {
 }
 
 // newTimetable checks the schedules of the catalogue.
-func newTimetable(b *Bus) (*timetable, error) {
+func newTimetable(b *innerBus) (*timetable, error) {
 	t := &timetable{bus: b, renewed: make(chan struct{}, 1)}
 	if b.config.unscheduled {
 		return t, nil
@@ -70,7 +70,7 @@ func newTimetable(b *Bus) (*timetable, error) {
 	return t, nil
 }
 
-func (b *Bus) newScheduled(s Schedule, eventType AnyEventType) (*scheduled, error) {
+func (b *innerBus) newScheduled(s Schedule, eventType AnyEventType) (*scheduled, error) {
 	one := &scheduled{Schedule: s, eventType: eventType, rule: s.rule()}
 	_, err := one.rule.Times(time.Time{})
 	if zone, ok := errors.AsType[*schedule.ZoneError](err); ok {
@@ -86,7 +86,7 @@ func (b *Bus) newScheduled(s Schedule, eventType AnyEventType) (*scheduled, erro
 		one.key, err = keyOf(eventType, []byte(s.Payload))
 	}
 	if err == nil { // the bus would have no value for it
-		err = eventType.definition().checkHeaders(nil, true)
+		err = typeOf(eventType).checkHeaders(nil, true)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
@@ -96,12 +96,12 @@ func (b *Bus) newScheduled(s Schedule, eventType AnyEventType) (*scheduled, erro
 
 // keyOf returns the partition key of a payload of the present version.
 func keyOf(eventType AnyEventType, payload []byte) (key string, err error) {
-	if !eventType.definition().partitioned() {
+	if !typeOf(eventType).partitioned() {
 		return "", nil
 	}
-	decoded, err := eventType.definition().decode(&engine.Record{Version: eventType.Version(), Payload: payload})
+	decoded, err := typeOf(eventType).decode(&engine.Record{Version: eventType.Version(), Payload: payload})
 	if err == nil {
-		key, err = eventType.definition().partitionKey(decoded)
+		key, err = typeOf(eventType).partitionKey(decoded)
 	}
 	return key, err
 }
@@ -274,7 +274,7 @@ func (s *scheduled) record(at time.Time) (engine.Record, error) {
 	})
 	return engine.Record{
 		ID: id, Type: s.eventType.Name(), Version: s.eventType.Version(), Payload: []byte(s.Payload), Metadata: metadata,
-		Key: s.key, Keyed: s.eventType.definition().partitioned(), CreatedAt: time.Now().UTC(),
+		Key: s.key, Keyed: typeOf(s.eventType).partitioned(), CreatedAt: time.Now().UTC(),
 	}, err
 }
 
@@ -305,7 +305,7 @@ func (t *timetable) report(ctx context.Context, err error) {
 
 // fire publishes the event of a schedule as for the present time, whether or not the bus
 // publishes those of schedules.
-func (b *Bus) fire(ctx context.Context, name string) (*Receipt, error) {
+func (b *innerBus) fire(ctx context.Context, name string) (*Receipt, error) {
 	var names []string
 	for _, eventType := range b.catalogue.types {
 		for _, s := range eventType.Schedules() {

@@ -35,8 +35,9 @@ type TreeNode = engine.TreeNode
 //   - *[StorageError], when the file cannot be read
 //   - the error of ctx, if it ends
 func Tree(ctx context.Context, bus *Bus, id uuid.UUID) (*TreeNode, error) {
-	defer bus.keep()
-	history, err := bus.history(ctx)
+	b := busOf(bus)
+	defer b.keep()
+	history, err := b.history(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (r *Receipt) WaitTree(ctx context.Context) (TreeOutcome, error) {
 			return tree, err
 		}
 		tree.Outcomes = append(tree.Outcomes, outcome)
-		children, err := r.bus.childrenOf(ctx, outcome.ID)
+		children, err := r.bus.(*innerBus).childrenOf(ctx, outcome.ID)
 		if err != nil {
 			return tree, err
 		}
@@ -97,7 +98,7 @@ func (r *Receipt) WaitTree(ctx context.Context) (TreeOutcome, error) {
 }
 
 // childrenOf returns the children of an event, the oldest first.
-func (b *Bus) childrenOf(ctx context.Context, id uuid.UUID) ([]engine.Event, error) {
+func (b *innerBus) childrenOf(ctx context.Context, id uuid.UUID) ([]engine.Event, error) {
 	defer b.keep()
 	history, err := b.history(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ type inForce struct {
 // resolve computes what applies to each event type of the catalogue: the
 // catalogue's settings or those it was tuned to, and above them the options of
 // the subscription.
-func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
+func (s *innerSubscription) resolve(tuning Tuning) (*inForce, error) {
 	c := s.bus.catalogue
 	declared, known := c.declared[s.name]
 	known = known && !s.config.ephemeral // whose name is a label
@@ -40,8 +40,8 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 		if !s.isFor(t) {
 			continue
 		}
-		if s.fits != nil && !s.fits(t.definition().zero()) {
-			return nil, s.refuse(fmt.Sprintf("%s matches %s, whose payload %T does not implement the interface of the handler", s.pattern, t.Name(), t.definition().zero()))
+		if s.fits != nil && !s.fits(typeOf(t).zero()) {
+			return nil, s.refuse(fmt.Sprintf("%s matches %s, whose payload %T does not implement the interface of the handler", s.pattern, t.Name(), typeOf(t).zero()))
 		}
 		settings := tuning.of(t)
 		if known {
@@ -66,7 +66,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 			f.concurrency = settings.Concurrency
 		}
 		f.strict = f.strict || settings.StrictOrder
-		if s.batched != nil && f.strict && !t.definition().partitioned() {
+		if s.batched != nil && f.strict && !typeOf(t).partitioned() {
 			return nil, s.refuse("a strict order without partition_by would make batches of one event: use Subscribe, or partition the event type")
 		}
 		if len(f.types) == 0 {
@@ -95,7 +95,7 @@ func (s *Subscription) resolve(tuning Tuning) (*inForce, error) {
 }
 
 // covers tells whether the subscription is for an event type, which the catalogue may not have.
-func (s *Subscription) covers(eventType string) bool {
+func (s *innerSubscription) covers(eventType string) bool {
 	if t := s.bus.catalogue.Lookup(eventType); t != nil {
 		return s.isFor(t)
 	}
@@ -104,12 +104,12 @@ func (s *Subscription) covers(eventType string) bool {
 
 // isFor tells whether the subscription is for an event type: the log matches it by all its names. One that had a
 // matching name before may have a payload that the handler does not take.
-func (s *Subscription) isFor(t AnyEventType) bool {
-	return s.globs.Match(t.Name()) || slices.ContainsFunc(t.Aliases(), s.globs.Match) && (s.fits == nil || s.fits(t.definition().zero()))
+func (s *innerSubscription) isFor(t AnyEventType) bool {
+	return s.globs.Match(t.Name()) || slices.ContainsFunc(t.Aliases(), s.globs.Match) && (s.fits == nil || s.fits(typeOf(t).zero()))
 }
 
 // mixedBreaker returns the settings of the breaker of a subscription whose event types have different ones.
-func (s *Subscription) mixedBreaker(tuning Tuning, d declared) breaker.Policy {
+func (s *innerSubscription) mixedBreaker(tuning Tuning, d declared) breaker.Policy {
 	settings := Settings{Breaker: breaker.Default()}
 	if d.byPattern && !s.config.ephemeral {
 		settings = tuning.ofDeclared(d, DefaultSettings())
@@ -118,7 +118,7 @@ func (s *Subscription) mixedBreaker(tuning Tuning, d declared) breaker.Policy {
 }
 
 // compile makes of the settings what the dispatcher needs.
-func (s *Subscription) compile(settings Settings, priority Priority) *dispatch.Settings {
+func (s *innerSubscription) compile(settings Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: settings.SlowEventAfter,
 		ExpiresAfter: settings.ExpiresAfter, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: dispatch.Priority(priority),
@@ -143,7 +143,7 @@ func (s *Subscription) compile(settings Settings, priority Priority) *dispatch.S
 
 // settingsOf returns what applies to an event type. One that is not in the
 // catalogue, which a newer program may have published, gets the defaults.
-func (s *Subscription) settingsOf(eventType string) *dispatch.Settings {
+func (s *innerSubscription) settingsOf(eventType string) *dispatch.Settings {
 	in := s.inForce.Load()
 	if in.only == eventType { // no look-up
 		return in.compiled
@@ -155,7 +155,7 @@ func (s *Subscription) settingsOf(eventType string) *dispatch.Settings {
 }
 
 // put makes new settings apply.
-func (s *Subscription) put(f *inForce) {
+func (s *innerSubscription) put(f *inForce) {
 	s.inForce.Store(f)
 	s.breaker.Tune(f.breaker)
 }
@@ -210,7 +210,9 @@ func (t Tuning) ofDeclared(d declared, base Settings) Settings {
 // The error says what is not known to the catalogue of the bus or not valid, or is
 // [ErrShutdown].
 // Package tuning reads the settings from a catalogue file.
-func (b *Bus) Tune(t Tuning) error {
+func (b *Bus) Tune(t Tuning) error { return busOf(b).tune(t) }
+
+func (b *innerBus) tune(t Tuning) error {
 	types := map[string]Settings{}
 	for name, settings := range t.Types {
 		known := b.catalogue.Lookup(name)
@@ -274,7 +276,7 @@ func (b *Bus) Tune(t Tuning) error {
 
 // reorders tells whether deliveries may overtake each other because of their priorities, so
 // that partition keys matter.
-func (s *Subscription) reorders() bool {
+func (s *innerSubscription) reorders() bool {
 	priorities := map[dispatch.Priority]bool{}
 	for _, settings := range s.inForce.Load().compile {
 		priorities[settings.Priority] = true

@@ -19,9 +19,9 @@ import (
 // together with rows of the program. The generated Publish functions take one. Only this
 // package has types that implement it.
 type Publisher interface {
-	// target returns the bus, and the transaction that the events are to be part of; nil for
-	// one of their own.
-	target() (*Bus, within)
+	// target returns the bus, an *innerBus, and the transaction that the events are to be part of, which
+	// is a within; nil for one of their own.
+	target() (bus, tx any)
 }
 
 // within is a transaction of which events become a part.
@@ -32,7 +32,12 @@ type within interface {
 	wait(ctx context.Context, r *Receipt) error
 }
 
-func (b *Bus) target() (*Bus, within) { return b, nil }
+func (b *Bus) target() (bus, tx any) {
+	if b == nil {
+		return nil, nil
+	}
+	return b.inner, nil
+}
 
 // Tx is a transaction on the file of a bus, shared with events: see [Bus.Tx]. Its methods
 // run statements as those of [sql.Tx] do, so it can be handed to code that sqlc has
@@ -48,12 +53,12 @@ func (b *Bus) target() (*Bus, within) { return b, nil }
 // and views, but not change them. Statements that begin or end transactions, attach
 // databases, make temporary tables or change the connection are refused with a
 // *[ProtectedError], and so are savepoints. The zero Tx is of no use.
-type Tx struct{ run *txRun }
+type Tx struct{ inner any } // a *txRun
 
 // txRun is one call of the function of a transaction.
 type txRun struct {
 	engine.Tx
-	bus     *Bus
+	bus     *innerBus
 	state   atomic.Int32
 	doubt   error           // why nobody knows whether it is stored; set before the state
 	mu      sync.Mutex      // guards what follows
@@ -75,11 +80,12 @@ const (
 	txInDoubt
 )
 
-func (t Tx) target() (*Bus, within) {
-	if t.run == nil {
+func (t Tx) target() (bus, tx any) {
+	run := runOf(t)
+	if run == nil {
 		return nil, nil
 	}
-	return t.run.bus, t.run
+	return run.bus, run
 }
 
 // Tx runs f in a transaction on the file of the bus. What f writes with its Tx, and the
@@ -124,7 +130,9 @@ func (t Tx) target() (*Bus, within) {
 //   - the error of ctx
 //
 // If f panics, or ends its goroutine, what it has written is taken back, and the panic goes on.
-func (b *Bus) Tx(ctx context.Context, f func(tx Tx) error) error {
+func (b *Bus) Tx(ctx context.Context, f func(tx Tx) error) error { return busOf(b).tx(ctx, f) }
+
+func (b *innerBus) tx(ctx context.Context, f func(tx Tx) error) error {
 	if f == nil {
 		return errors.New("Tx: the function is nil")
 	}
@@ -136,7 +144,7 @@ func (b *Bus) Tx(ctx context.Context, f func(tx Tx) error) error {
 }
 
 // transactor returns what runs transactions.
-func (b *Bus) transactor() (engine.Transactor, error) {
+func (b *innerBus) transactor() (engine.Transactor, error) {
 	log, ok := b.log.(engine.Transactor)
 	if !ok {
 		return nil, errNoTables
@@ -147,13 +155,13 @@ func (b *Bus) transactor() (engine.Transactor, error) {
 var errNoTables = fmt.Errorf("%w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
 
 // transact runs f in a transaction, with the success of a delivery unless that is nil.
-func (b *Bus) transact(ctx context.Context, settle *engine.Settling, f func(run *txRun) error) error {
+func (b *innerBus) transact(ctx context.Context, settle *engine.Settling, f func(run *txRun) error) error {
 	log, err := b.transactor()
 	if err != nil {
 		return err
 	}
 	var callers [1]uintptr
-	goruntime.Callers(3, callers[:]) // who has called Tx
+	goruntime.Callers(4, callers[:]) // who has called Tx
 	began := time.Now()
 	var run *txRun
 	var own error // of the program
@@ -206,7 +214,7 @@ func (r *txRun) end(err error) {
 }
 
 // warnTx says whose function holds up all others.
-func (b *Bus) warnTx(callers []uintptr, began time.Time) {
+func (b *innerBus) warnTx(callers []uintptr, began time.Time) {
 	frame, _ := goruntime.CallersFrames(callers).Next()
 	b.config.logger.Warn("the function of a transaction takes too long; what it has written is taken back",
 		slog.String("caller", fmt.Sprintf("%s:%d", frame.File, frame.Line)), slog.Duration("limit", b.config.txLimit), slog.Time("began", began))
@@ -231,7 +239,7 @@ func (r *txRun) append(_ context.Context, a *dispatch.Attempt, records []engine.
 }
 
 // makeRoom is for n events of a publisher that must not wait.
-func (b *Bus) makeRoom(n int) error {
+func (b *innerBus) makeRoom(n int) error {
 	ok, err := b.admission.room(n)
 	if err != nil {
 		return public(err)
@@ -258,23 +266,23 @@ func (r *txRun) wait(context.Context, *Receipt) error {
 // ExecContext runs a statement that returns no rows. Without args it may be several
 // statements, with semicolons between them.
 func (t Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return t.run.ExecContext(ctx, query, args...)
+	return runOf(t).ExecContext(ctx, query, args...)
 }
 
 // PrepareContext prepares a statement, which is closed with the Tx. The bus keeps statements
 // prepared anyway, so there is little to gain.
 func (t Tx) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
-	return t.run.PrepareContext(ctx, query)
+	return runOf(t).PrepareContext(ctx, query)
 }
 
 // QueryContext runs a query. Its rows are closed with the Tx, at the latest.
 func (t Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return t.run.QueryContext(ctx, query, args...)
+	return runOf(t).QueryContext(ctx, query, args...)
 }
 
 // QueryRowContext runs a query that finds one row at most.
 func (t Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return t.run.QueryRowContext(ctx, query, args...)
+	return runOf(t).QueryRowContext(ctx, query, args...)
 }
 
 // WithTxLimit sets how long the function of a [Bus.Tx] may take, from 1 ms to 1 minute. The

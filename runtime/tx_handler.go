@@ -33,13 +33,14 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // in a file.
 func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return t.of.subscribeTx(bus, name, handler == nil, func(ctx context.Context, tx Tx, h head, payload any) error {
+	return subscribeTx(bus, t.of, name, handler == nil, func(ctx context.Context, tx Tx, h head, payload any) error {
 		return given.(TxHandler[T])(ctx, tx, typed[T](h, payload))
 	}, opts)
 }
 
-func (t *eventType) subscribeTx(bus *Bus, name string, none bool, handler func(ctx context.Context, tx Tx, h head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
-	s := &Subscription{bus: bus, name: name, pattern: t.spec.Name, transacts: true}
+func subscribeTx(bus *Bus, of AnyEventType, name string, none bool, handler func(ctx context.Context, tx Tx, h head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
+	t := of.(*eventType)
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name, transacts: true}
 	within := func(ctx context.Context, h head, payload any) error {
 		run, _ := ctx.Value(txKey{}).(*txRun)
 		if run == nil {
@@ -53,7 +54,7 @@ func (t *eventType) subscribeTx(bus *Bus, name string, none bool, handler func(c
 			return err
 		}
 		again := false
-		return bus.commit(a, false, func(run *txRun) error {
+		return s.bus.commit(a, false, func(run *txRun) error {
 			p := payload
 			if again { // the handler may have changed what it was given
 				if p, err = t.payloadFor(s, a); err != nil {
@@ -79,7 +80,7 @@ func (t *eventType) subscribeTx(bus *Bus, name string, none bool, handler func(c
 type txKey struct{}
 
 // callWithin calls a handler, through its middleware, with a transaction.
-func (t *eventType) callWithin(a *dispatch.Attempt, s *Subscription, run *txRun, payload any, handler typedHandler) error {
+func (t *eventType) callWithin(a *dispatch.Attempt, s *innerSubscription, run *txRun, payload any, handler typedHandler) error {
 	ctx := context.WithValue(a.Given(), txKey{}, run)
 	if s.around != nil {
 		return s.around(ctx, eventOf(a, s.name, t.value(payload)))
@@ -124,7 +125,7 @@ func Atomically(ctx context.Context, f func(tx Tx) error) error {
 	if a == nil {
 		return ErrNotInHandler
 	}
-	bus := a.Owner().(*Bus)
+	bus := a.Owner().(*innerBus)
 	if _, err := bus.transactor(); err != nil {
 		return fmt.Errorf("Atomically: %w", err)
 	}
@@ -139,7 +140,7 @@ var ErrNotInHandler = errors.New("this context is not the one of a handler")
 var ErrNotAtomic = dispatch.ErrNotAtomic
 
 // committing returns a handler that does what it has left for [Atomically].
-func (s *Subscription) committing(handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
+func (s *innerSubscription) committing(handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {
 	return func(a *dispatch.Attempt) error {
 		if err := handle(a); err != nil || !a.Commits() {
 			return err
@@ -150,7 +151,7 @@ func (s *Subscription) committing(handle func(a *dispatch.Attempt) error) func(a
 
 // commit runs f in a transaction that also has what the handler of an attempt has left to
 // be done, and its success. handled says that the handler has returned.
-func (b *Bus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) error) error {
+func (b *innerBus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) error) error {
 	ctx, err := a.Queue()
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func same(err, own error) bool {
 }
 
 // txProblem says why a handler cannot run within a transaction, or "".
-func (s *Subscription) txProblem() string {
+func (s *innerSubscription) txProblem() string {
 	if !s.transacts {
 		return ""
 	}

@@ -19,7 +19,7 @@ import (
 const unhandledLogged = 10
 
 // findUnhandled asks the file what no subscription of this bus handles.
-func (b *Bus) findUnhandled(ctx context.Context, after int64, relevant func(eventType string) bool) (engine.Unhandled, error) {
+func (b *innerBus) findUnhandled(ctx context.Context, after int64, relevant func(eventType string) bool) (engine.Unhandled, error) {
 	b.mu.Lock()
 	var handled []engine.Consumer
 	for _, f := range b.feeds {
@@ -32,11 +32,11 @@ func (b *Bus) findUnhandled(ctx context.Context, after int64, relevant func(even
 }
 
 // unknown tells whether the catalogue lacks an event type.
-func (b *Bus) unknown(eventType string) bool { return b.catalogue.Lookup(eventType) == nil }
+func (b *innerBus) unknown(eventType string) bool { return b.catalogue.Lookup(eventType) == nil }
 
 // reportUnhandled logs the subscriptions and event types without a handler, when the bus
 // begins to dispatch.
-func (b *Bus) reportUnhandled(ctx context.Context) {
+func (b *innerBus) reportUnhandled(ctx context.Context) {
 	log := b.config.logger
 	found, err := b.findUnhandled(ctx, 0, func(string) bool { return true })
 	if err != nil {

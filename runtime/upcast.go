@@ -12,7 +12,7 @@ import (
 // one.
 type Upcast struct {
 	version  int
-	from, to reflect.Type
+	from, to any // nil pointers to the types
 	decode   func(payload []byte) (any, error)
 	lift     func(old any) (any, error)
 }
@@ -23,15 +23,20 @@ type Upcast struct {
 // error, or a panic, makes a dead letter of the event, with the bytes as they are
 // stored. Generated code calls it with functions that the user has written.
 func UpcastFrom[From, To any](version int, upcast func(old From) (To, error)) Upcast {
-	codec := wire.NewTypeCodec(reflect.TypeFor[From]())
 	return Upcast{
-		version: version, from: reflect.TypeFor[From](), to: reflect.TypeFor[To](),
-		decode: func(payload []byte) (any, error) {
-			old := new(From)
-			err := codec.Decode(payload, old)
-			return *old, err
-		},
+		version: version, from: (*From)(nil), to: (*To)(nil), decode: decoder((*From)(nil)),
 		lift: func(old any) (any, error) { return upcast(old.(From)) },
+	}
+}
+
+// decoder returns a function that decodes values of the type that pointer points to.
+func decoder(pointer any) func(payload []byte) (any, error) {
+	of := pointedTo(pointer)
+	codec := wire.NewTypeCodec(of)
+	return func(payload []byte) (any, error) {
+		old := reflect.New(of)
+		err := codec.Decode(payload, old.Interface())
+		return old.Elem().Interface(), err
 	}
 }
 
@@ -40,13 +45,13 @@ func chainProblem(steps []Upcast, version int, newest reflect.Type) string {
 	for i, step := range steps {
 		next := newest
 		if i+1 < len(steps) {
-			next = steps[i+1].from
+			next = pointedTo(steps[i+1].from)
 		}
 		if want := version - len(steps) + i; step.version != want || want < 1 {
 			return fmt.Sprintf("step %d is from version %d; the steps lead to version %d one by one", i+1, step.version, version)
 		}
-		if step.to != next {
-			return fmt.Sprintf("the step from version %d returns %v, and the next takes %v", step.version, step.to, next)
+		if to := pointedTo(step.to); to != next {
+			return fmt.Sprintf("the step from version %d returns %v, and the next takes %v", step.version, to, next)
 		}
 	}
 	return ""
@@ -61,7 +66,7 @@ func (t *eventType) older(version int, payload []byte) (value any, steps []Upcas
 	}
 	steps = steps[version-steps[0].version:]
 	if value, err = steps[0].decode(payload); err != nil {
-		return nil, nil, t.misfit(steps[0].from, version, payload, err)
+		return nil, nil, t.misfit(pointedTo(steps[0].from), version, payload, err)
 	}
 	return value, steps, nil
 }

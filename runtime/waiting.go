@@ -48,12 +48,12 @@ type WaitCycleError = dispatch.WaitCycleError
 // lend returns what wait returns; if that is because its context has ended, it returns the
 // error of ctx, [ErrShutdown], or the cause of the attempt's end. A *[WaitCycleError] says
 // that wait was not called. It is safe for concurrent use.
-func (b *Bus) lend(ctx context.Context, a *dispatch.Attempt, seq int64, wait func(context.Context) error) error {
+func (b *innerBus) lend(ctx context.Context, a *dispatch.Attempt, seq int64, wait func(context.Context) error) error {
 	return a.Await(ctx, seq, wait)
 }
 
 // outcomeFor is [engine.Waiter].Outcome inside the handler of an attempt.
-func (b *Bus) outcomeFor(ctx context.Context, a *dispatch.Attempt, seq int64) (settled []engine.Settlement, err error) {
+func (b *innerBus) outcomeFor(ctx context.Context, a *dispatch.Attempt, seq int64) (settled []engine.Settlement, err error) {
 	err = b.lend(ctx, a, seq, func(ctx context.Context) (err error) {
 		settled, err = b.log.Outcome(ctx, seq)
 		return err
