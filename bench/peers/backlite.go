@@ -20,12 +20,14 @@ func (backliteTask) Config() backlite.QueueConfig {
 	}
 }
 
-// tunedTask is the same without a row that is kept when it is done.
+// tunedTask is the same without a row that is kept when it is done, and with a timeout that is
+// much shorter than the tuned ReleaseAfter, as the documentation wants it.
 type tunedTask struct{ events.OrderPlaced }
 
 func (tunedTask) Config() backlite.QueueConfig {
 	c := backliteTask{}.Config()
 	c.Retention = nil
+	c.Timeout = 100 * time.Millisecond
 	return c
 }
 

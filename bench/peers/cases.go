@@ -177,15 +177,29 @@ type load struct {
 	events int64
 }
 
+// A numberSet has numbers of events, so that a peer gains nothing by handling one twice.
+type numberSet struct {
+	words [1 << 16]atomic.Uint64 // far more numbers than are published in a round
+}
+
+// add returns whether the number is new. It does not know numbers that are too large for it.
+func (s *numberSet) add(number int64) bool {
+	word, bit := number/64, uint64(1)<<(number%64)
+	return word >= int64(len(s.words)) || s.words[word].Or(bit)&bit == 0
+}
+
 // endToEnd publishes from several goroutines while the subscribers handle the events, and
 // returns how many deliveries there were per second until all had been handled, or until the
-// limit.
+// limit. A delivery that comes twice counts once.
 func (m *measurement) endToEnd(ctx context.Context, l load, subscribers int, takes time.Duration) (result, error) {
 	var handled atomic.Int64
-	s, err := m.open(ctx, subscribers, func(_ context.Context, _ int, number int64) error {
+	seen := make([]numberSet, subscribers)
+	s, err := m.open(ctx, subscribers, func(_ context.Context, subscriber int, number int64) error {
 		if number > 0 { // else it is from before
 			time.Sleep(takes)
-			handled.Add(1)
+			if seen[subscriber].add(number) {
+				handled.Add(1)
+			}
 		}
 		return nil
 	})

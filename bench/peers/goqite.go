@@ -56,7 +56,7 @@ func openGoqite(ctx context.Context, path string, s setup) (system, error) {
 		}
 	}
 	queueOpts := goqite.NewOpts{DB: db, Name: "jobs"}
-	runnerOpts := jobs.NewRunnerOpts{}
+	runnerOpts := jobs.NewRunnerOpts{Limit: 1, PollInterval: 10 * time.Millisecond}
 	if s.tuned {
 		queueOpts.Timeout = time.Second
 		runnerOpts = jobs.NewRunnerOpts{Limit: 128, PollInterval: time.Millisecond, Extend: time.Second}

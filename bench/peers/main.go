@@ -3,6 +3,7 @@
 //
 //	go run .                     one table, within ten minutes
 //	go run . -only 'goqite|busgen'
+//	go run . -h                  how each is set, and where its documentation says so
 //
 // All store the same payload of about 200 bytes in a file of their own, in WAL mode and with
 // synchronous=FULL, so that a publish that has returned survives a power cut. Each is
@@ -61,8 +62,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	only := flags.String("only", "", "measure only the peers whose names match this `regexp`, such as 'River|busgen'")
 	folder := flags.String("dir", "", "make the files in this `folder`, on the disk to be measured (default the temporary folder,\nwhich some systems keep in memory)")
 	flags.IntVar(&s.done, "done", s.done, "how many handled events a used file has")
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "Usage of peers, which prints a table of busgen beside other libraries:")
+		flags.PrintDefaults()
+	}
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
+		settings(stderr)
 		return 0
 	case err != nil:
 		return 2

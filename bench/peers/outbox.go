@@ -13,6 +13,7 @@ import (
 // a loop that reads what is not done. There are no retries, no subscriptions, no dead letters.
 type outbox struct {
 	db      *sql.DB
+	insert  *sql.Stmt // prepared if the outbox is tuned
 	s       setup
 	added   chan struct{} // something was inserted; the default looks ten times a second instead
 	cancel  context.CancelFunc
@@ -35,15 +36,29 @@ func openOutbox(ctx context.Context, path string, s setup) (system, error) {
 			done    INTEGER
 		);
 		CREATE INDEX IF NOT EXISTS outbox_open ON outbox (id) WHERE done IS NULL`)
-	return &outbox{db: db, s: s, added: make(chan struct{}, 1)}, err
+	if err != nil {
+		return nil, err
+	}
+	o := &outbox{db: db, s: s, added: make(chan struct{}, 1)}
+	if s.tuned {
+		o.insert, err = db.PrepareContext(ctx, outboxInsert)
+	}
+	return o, err
 }
+
+const outboxInsert = "INSERT INTO outbox (payload, created) VALUES (?, ?)"
 
 func (o *outbox) publish(ctx context.Context, number int64) error {
 	data, err := encoded(number)
 	if err != nil {
 		return err
 	}
-	if _, err := o.db.ExecContext(ctx, "INSERT INTO outbox (payload, created) VALUES (?, ?)", data, time.Now().UnixMicro()); err != nil {
+	if o.s.tuned {
+		_, err = o.insert.ExecContext(ctx, data, time.Now().UnixMicro())
+	} else {
+		_, err = o.db.ExecContext(ctx, outboxInsert, data, time.Now().UnixMicro())
+	}
+	if err != nil {
 		return err
 	}
 	select {

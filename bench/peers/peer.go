@@ -17,6 +17,7 @@ type peer struct {
 	module string // whose version is printed
 	open   func(ctx context.Context, path string, s setup) (system, error)
 
+	docs            string // the documentation that its settings come from
 	defaults, tuned string // what it is set to
 	syncs           string // what it does not sync
 	notes           string // what else a reader should know

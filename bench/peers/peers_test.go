@@ -171,6 +171,50 @@ func TestAPeerThatFailsIsAnError(t *testing.T) {
 	}
 }
 
+// A reader who doubts a row finds there what it was measured with, and where that comes from.
+func TestTheHelpSaysHowEachPeerIsSet(t *testing.T) {
+	var stderr bytes.Buffer
+	if code := run(t.Context(), []string{"-h"}, &bytes.Buffer{}, &stderr); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	for _, p := range peers {
+		for _, text := range []string{p.name, p.versions(), p.defaults, p.tuned, p.syncs, p.notes, p.docs} {
+			if text == "" || !strings.Contains(stderr.String(), text) {
+				t.Errorf("%s: there is no %q in the help", p.name, text)
+			}
+		}
+	}
+	if !strings.Contains(stderr.String(), "-only regexp") {
+		t.Errorf("the flags are missing:\n%s", stderr.String())
+	}
+}
+
+// repeating hands each event to its subscriber three times.
+type repeating struct{ s setup }
+
+func (repeating) start(context.Context) error { return nil }
+func (repeating) close() error                { return nil }
+func (r repeating) publish(ctx context.Context, number int64) error {
+	for range 3 {
+		if err := r.s.handle(ctx, 0, number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestAnEventThatIsHandledTwiceCountsOnce(t *testing.T) {
+	const events, takes = 200, 5 * time.Millisecond
+	p := peer{name: "repeating", open: func(_ context.Context, _ string, s setup) (system, error) { return repeating{s}, nil }}
+	m := measurement{peer: p, scale: tiny, root: t.TempDir()}
+	r, err := m.endToEnd(t.Context(), load{events: events}, 1, takes)
+	must(t, err)
+	// Each publisher sleeps three times for each event.
+	if most := endToEndPublishers / (3 * takes).Seconds(); r.perSecond > most {
+		t.Errorf("%.0f events per second, and there cannot be more than %.0f", r.perSecond, most)
+	}
+}
+
 func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"-only", "("}, {"River"}, {"-done", "0"}, {"-fast"}} {
 		var stderr bytes.Buffer

@@ -48,23 +48,40 @@ func report(w io.Writer, rows []row, s scale, took time.Duration) error {
 		}
 		fmt.Fprintf(&b, "* %s: %s.\n", c.name, doc)
 	}
-	b.WriteString("\n| | version | by default | tuned | what it does not sync | note |\n|---|---|---|---|---|---|\n")
-	versions := moduleVersions()
+	b.WriteString("\n| | version | by default | tuned | what it does not sync | note | documentation |\n|---|---|---|---|---|---|---|\n")
 	for i, r := range rows {
 		if i > 0 && rows[i-1].peer.name == r.peer.name {
 			continue
 		}
 		p := r.peer
-		version := p.module + versions[p.module]
-		if p.driver != "" {
-			version += ", " + p.driver + versions[p.driver] + ", SQLite " + sqliteVersion(p.driver)
-		} else {
-			version += ", github.com/ncruces/go-sqlite3" + versions["github.com/ncruces/go-sqlite3"]
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", p.name, version, p.defaults, p.tuned, p.syncs, p.notes)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", p.name, p.versions(), p.defaults, p.tuned, p.syncs, p.notes, p.docs)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// settings prints what each peer is set to, for the help of the program.
+func settings(w io.Writer) {
+	fmt.Fprintln(w, "\nAll files are in WAL mode with synchronous=FULL. What is measured, and how each is set:")
+	for _, p := range peers {
+		fmt.Fprintf(w, "\n%s\n", p.name)
+		for _, line := range []struct{ name, text string }{
+			{"versions", p.versions()}, {"by default", p.defaults}, {"tuned", p.tuned}, {"syncs", p.syncs},
+			{"note", p.notes}, {"documentation", p.docs},
+		} {
+			fmt.Fprintf(w, "  %-14s %s\n", line.name, line.text)
+		}
+	}
+}
+
+// versions returns the versions of the peer and of its SQLite library.
+func (p peer) versions() string {
+	versions := moduleVersions()
+	text := p.module + versions[p.module]
+	if p.driver == "" {
+		return text + ", github.com/ncruces/go-sqlite3" + versions["github.com/ncruces/go-sqlite3"]
+	}
+	return text + ", " + p.driver + versions[p.driver] + ", SQLite " + sqliteVersion(p.driver)
 }
 
 // moduleVersions returns the versions of the modules in this program, each with a space before it. Those

@@ -53,7 +53,8 @@ func openRiver(ctx context.Context, path string, s setup) (system, error) {
 		config.Queues = map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}}
 	}
 	if s.tuned {
-		config.FetchCooldown = time.Millisecond
+		// A cooldown is also how often an insert may leave a notification, which is one more row.
+		config.FetchCooldown = 10 * time.Millisecond
 		config.FetchPollInterval = 10 * time.Millisecond
 		config.JobTimeout = 5 * time.Second
 		config.RescueStuckJobsAfter = 5 * time.Second
