@@ -17,65 +17,62 @@ import (
 
 var update = flag.Bool("update", false, "record the API as it is")
 
-// The packages that docs/stability.md promises are those below runtime. A record that is not
-// updated is an error also if nothing is broken, so that each change of the API is seen in a diff.
+// The packages that docs/stability.md promises are those below runtime.
 func TestTheGoAPIIsThatOfTheRecord(t *testing.T) {
-	dependOn(t, "../../runtime")
-	packages, err := Load("../..", "./runtime/...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorded, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, p := range packages {
-		name := strings.ReplaceAll(strings.TrimPrefix(path, "github.com/busgen/busgen/"), "/", "_")
-		file := filepath.Join("testdata", name+".txt")
-		now := List(p)
-		if len(now) == 0 {
-			continue // what is left of it tells users of old generated code what to do
-		}
-		if *update {
-			if err := os.WriteFile(file, []byte(strings.Join(now, "\n")+"\n"), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Errorf("%s has no record: %v", path, err)
-			continue
-		}
-		recorded = slices.DeleteFunc(recorded, func(r string) bool { return r == file })
-		broken, added := Compare(strings.Split(strings.TrimSpace(string(text)), "\n"), now)
-		if len(broken) > 0 {
-			t.Errorf("%s: programs that use these do not compile any more, or do something else:\n\t%s\n"+
-				"Keep them. If that is not possible, CHANGELOG.md says how programs adapt, and go test ./internal/apirecord -update records it.",
-				path, strings.Join(broken, "\n\t"))
-		}
-		if len(added) > 0 {
-			t.Errorf("%s: these are not in the record, and are a promise from the next release on:\n\t%s\ngo test ./internal/apirecord -update records them.",
-				path, strings.Join(added, "\n\t"))
-		}
-	}
-	if !*update && len(recorded) > 0 {
-		t.Errorf("records of packages that are gone, which breaks programs: %v", recorded)
-	}
+	Check(t, *update, "testdata", "../../runtime")
 }
 
-// dependOn makes go test run a test again when a source below a folder has changed. It cannot know
-// what a process reads that the test starts.
-func dependOn(t *testing.T, folder string) {
-	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && (filepath.Ext(path) == ".go" || filepath.Ext(path) == "") {
-			_, err = os.Stat(path)
+// Packages in modules of their own are not among those of the root module, and each of these
+// modules has a test that calls Check.
+func TestEveryModuleBelowRuntimeThatProgramsImportHasARecord(t *testing.T) {
+	const runtime = "../../runtime"
+	sources := map[string]string{} // one that programs can import, by the folder of its module
+	module := func(folder string) string {
+		for ; folder != runtime; folder = filepath.Dir(folder) {
+			if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+				break
+			}
 		}
-		return err
+		return folder
+	}
+	err := filepath.WalkDir(runtime, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "internal" || entry.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		// Modules that are only tests have a package comment.
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && entry.Name() != "doc.go" {
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly)
+			if err != nil {
+				return err
+			}
+			if file.Name.Name != "main" {
+				sources[module(filepath.Dir(path))] = path
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, want := range []string{"jetstream", "otel", "prometheus"} {
+		if sources[filepath.Join(runtime, want)] == "" {
+			t.Errorf("the module %s was not found", want)
+		}
+	}
+	delete(sources, runtime)
+	for folder, source := range sources {
+		name, _ := filepath.Rel(runtime, folder)
+		records := filepath.ToSlash(filepath.Join("internal/apirecord/testdata", name))
+		test, err := os.ReadFile(filepath.Join(folder, "api_test.go"))
+		if call := "apirecord.Check(t, *updateAPI, \"../../" + records + "\", \".\")"; err != nil || !strings.Contains(string(test), call) {
+			t.Errorf("programs can import %s: the module needs an api_test.go that calls %s, and CI must run it", source, call)
+		}
+		if files, _ := filepath.Glob(filepath.Join("testdata", name, "*.txt")); len(files) == 0 {
+			t.Errorf("programs can import %s, and %s has no record", source, records)
+		}
 	}
 }
 
