@@ -7,6 +7,7 @@
 package handbook
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io/fs"
@@ -33,41 +34,64 @@ var programs = []string{"busgen", "cd", "curl", "docker", "git", "go", "kubectl"
 // Commands returns the commands of a page: the lines with a prompt, all lines of a script (sh,
 // bash), and the lines of an indented block that begin with a program.
 func Commands(page, text string) (commands []Command) {
-	fence, indented, blank := "", false, true
+	eachLine(text, func(number int, line, block string) {
+		add := func(command string) {
+			commands = append(commands, Command{Page: page, Line: number, Text: strings.TrimSpace(command)})
+		}
+		command, prompt := strings.CutPrefix(line, "$ ")
+		word, _, _ := strings.Cut(line, " ")
+		switch block {
+		case prose:
+		case "sh", "bash":
+			if line != "" && !strings.HasPrefix(line, "#") {
+				add(line)
+			}
+		case indented:
+			if prompt || slices.Contains(programs, word) {
+				add(command)
+			}
+		default:
+			if prompt {
+				add(command)
+			}
+		}
+	})
+	return commands
+}
+
+// Blocks of lines that have no language.
+const (
+	prose    = ""
+	indented = "indented"
+	fenced   = "fenced"
+)
+
+// eachLine hands over the lines of a page, without the fences, and what each is in: prose, an indented
+// block, or one in fences, by its language.
+func eachLine(text string, visit func(number int, line, block string)) {
+	fence, inBlock, blank := "", false, true
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
 		line = strings.TrimRight(line, "\r\n")
-		add := func(command string) {
-			commands = append(commands, Command{Page: page, Line: number, Text: strings.TrimSpace(command)})
-		}
 		info, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
 		code, isIndented := strings.CutPrefix(line, "    ")
 		switch {
 		case isFence && fence == "":
-			fence = "``` " + info
+			fence = cmp.Or(strings.TrimSpace(info), fenced)
 		case isFence:
 			fence = ""
-		case fence == "``` sh", fence == "``` bash":
-			if line != "" && !strings.HasPrefix(line, "#") {
-				add(line)
-			}
 		case fence != "":
-			if command, prompt := strings.CutPrefix(line, "$ "); prompt {
-				add(command)
-			}
-		case isIndented && (blank || indented):
-			indented = true
-			command, prompt := strings.CutPrefix(code, "$ ")
-			if word, _, _ := strings.Cut(code, " "); prompt || slices.Contains(programs, word) {
-				add(command)
-			}
+			visit(number, line, fence)
+		case isIndented && (blank || inBlock):
+			inBlock = true
+			visit(number, code, indented)
 		default:
-			indented = indented && line == ""
+			inBlock = inBlock && line == ""
+			visit(number, line, prose)
 		}
 		blank = line == ""
 	}
-	return commands
 }
 
 //go:embed notrun.txt
