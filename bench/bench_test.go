@@ -139,7 +139,7 @@ func benchmarkCatchUp(b *testing.B, batched bool) {
 	}
 }
 
-func benchBus(b *testing.B) *bus {
+func benchBus(b testing.TB) *bus {
 	b.Helper()
 	bus, err := openBus(b.Context(), filepath.Join(b.TempDir(), "bus.db"))
 	if err != nil {

@@ -138,11 +138,6 @@ func (b *innerBus) notice(subscription string, d *engine.Delivery, v engine.Disp
 		o.Failures++
 		o.Kind, o.Error = v.Attempt.Kind, v.Attempt.Error
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		b.config.logger.Error("a dead-letter notice cannot be stored", "event_id", d.ID, "error", err)
-		return nil
-	}
 	payload, err := json.Marshal(o)
 	if err != nil { // metadata that is not JSON
 		b.config.logger.Error("a dead-letter notice cannot be stored", "event_id", d.ID, "error", err)
@@ -153,7 +148,7 @@ func (b *innerBus) notice(subscription string, d *engine.Delivery, v engine.Disp
 		metadata = d.Metadata
 	}
 	return []engine.Record{{
-		ID: id, Type: engine.DeadType(d.Type), Payload: payload, Metadata: metadata, CreatedAt: o.DeadAt, IfWanted: true,
+		ID: engine.NewID(), Type: engine.DeadType(d.Type), Payload: payload, Metadata: metadata, CreatedAt: o.DeadAt, IfWanted: true,
 	}}
 }
 

@@ -12,8 +12,6 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -196,11 +194,7 @@ func newBatch(ctx context.Context, bus *innerBus, tx within, eventType string, v
 	}
 	now := time.Now().UTC()
 	for i := range b.records {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, b.over(err) // the operating system has no random numbers
-		}
-		b.records[i] = engine.Record{ID: id, Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
+		b.records[i] = engine.Record{ID: engine.NewID(), Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
 		c.apply(&b.records[i], i, size, bus.config.dedupeWindow)
 		if b.attempt != nil && c.immediately && c.due.IsZero() {
 			b.records[i].Due = now // so that its deliveries can be taken out of turn

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/internal/schedule"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -265,15 +263,11 @@ func (t *timetable) publish(ctx context.Context, s *scheduled, now time.Time) er
 
 // record returns the event of one time.
 func (s *scheduled) record(at time.Time) (engine.Record, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return engine.Record{}, err // the operating system has no random numbers
-	}
 	metadata, err := json.Marshal(map[string]string{
 		engine.ScheduleKey: s.Name, engine.ScheduledForKey: at.UTC().Format(time.RFC3339Nano),
 	})
 	return engine.Record{
-		ID: id, Type: s.eventType.Name(), Version: s.eventType.Version(), Payload: []byte(s.Payload), Metadata: metadata,
+		ID: engine.NewID(), Type: s.eventType.Name(), Version: s.eventType.Version(), Payload: []byte(s.Payload), Metadata: metadata,
 		Key: s.key, Keyed: typeOf(s.eventType).partitioned(), CreatedAt: time.Now().UTC(),
 	}, err
 }

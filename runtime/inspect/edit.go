@@ -7,6 +7,8 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 var errHidden = errors.New("it has " + HiddenValue + ", which stands for a value that is not shown: write the value")
@@ -40,10 +42,7 @@ func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, er
 	if err != nil {
 		return uuid.Nil, &InvalidPayloadError{Key: key, EventType: letter.Type, Err: err}
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return uuid.Nil, err // the operating system has no random numbers
-	}
+	id := engine.NewID()
 	if err := f.log.EditDeadLetter(ctx, key, id, compact.Bytes()); err != nil {
 		return uuid.Nil, err
 	}

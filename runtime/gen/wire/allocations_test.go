@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +32,8 @@ func TestReadingAllocatesOnlyWhatIsRead(t *testing.T) {
 	requireAllocations[everything](t, 2, // the reader and the text
 		`{"a_string":"a longer text","an_int":-12345,"a_float64":1.5e-9,"a_time":"2026-03-14T15:09:26.535897Z",`+
 			`"a_uuid":"0198c5f2-7b1e-7c3a-9d4f-2a6b8c0d1e2f","an_enum":"dark-green","a_struct":{"x":1,"y":2}}`)
+	requireAllocations[features.Collections](t, 6, // the reader, the texts, and the list, which grows thrice
+		`{"strings":["one","two","three","","five"]}`)
 	requireAllocations[features.Collections](t, 3, // the reader, the list, and when it grows
 		`{"points":[{"x":1,"y":2},{"x":3,"y":4}]}`)
 }
@@ -46,5 +50,30 @@ func requireAllocations[T any](t *testing.T, most float64, data string) {
 	})
 	if allocations > most {
 		t.Errorf("%v allocations, want %v: %s", allocations, most, data)
+	}
+}
+
+func TestTextsReferNeitherToTheDataNorToMuchOfIt(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	for name, test := range map[string]struct {
+		data string
+		want []string
+	}{
+		"short texts":                    {`{"strings":["one","","tw\u006f","thrée","one"]}`, []string{"one", "", "two", "thrée", "one"}},
+		"short texts beside a long one":  {`{"strings":["one","` + long + `","two"]}`, []string{"one", long, "two"}},
+		"a text that is empty, and last": {`{"strings":[""]}`, []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := []byte(test.data)
+			r, value := wire.NewReader(data), features.Collections{}
+			readFrom(r, &value)
+			if !r.Finish() {
+				t.Fatal("the reader has given up")
+			}
+			clear(data)
+			if !slices.Equal(value.Strings, test.want) {
+				t.Errorf("got %.100q, want %.100q", value.Strings, test.want)
+			}
+		})
 	}
 }

@@ -20,7 +20,12 @@ type Reader struct {
 	at     int // the next byte of data; len(data) once the Reader has given up
 	depth  int
 	gaveUp bool
+	text   string // the end of data, from the first string on, if strings share memory; see String
 }
+
+// sharing is up to how many bytes of data the strings in it share memory, which is allocated once. Who keeps one of
+// them keeps the memory of all, so it must not be much.
+const sharing = 512
 
 // NewReader returns a Reader of data. It does not change data, and values other than
 // those of [Reader.Text] do not refer to it.
@@ -135,10 +140,18 @@ func (r *Reader) Bool() bool {
 // String reads a string.
 func (r *Reader) String() string {
 	quoted, escaped := r.quoted()
-	if escaped {
+	switch {
+	case escaped:
 		return r.unescape(quoted)
+	case len(r.data) > sharing || len(quoted) == 0:
+		return string(quoted)
 	}
-	return string(quoted)
+	start := r.at - len(`"`) - len(quoted)
+	if r.text == "" {
+		r.text = string(r.data[start:])
+	}
+	start -= len(r.data) - len(r.text)
+	return r.text[start : start+len(quoted)]
 }
 
 func (r *Reader) unescape(quoted []byte) string {

@@ -23,11 +23,7 @@ func (w *writer) deduplicate(events []logged) error {
 			continue
 		}
 		if e.Duplicate { // in a log that has been replaced, while this transaction began
-			id, err := uuid.NewV7()
-			if err != nil {
-				return err
-			}
-			e.ID, e.Seq, e.Duplicate = id, 0, false
+			e.ID, e.Seq, e.Duplicate = engine.NewID(), 0, false
 		}
 		if err := w.recognise(&e.Record, now); err != nil {
 			return err

@@ -320,16 +320,18 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 		}
 		next = end + 1
 		var free []logged
+		var copies copies
 		return conn.Query(selectPage, func(s *sqlite3.Stmt) error {
+			more := int(min(int64(limit-len(dst)), end+1-s.ColumnInt64(0)))
 			if len(free) == 0 {
-				free = make([]logged, min(int64(limit-len(dst)), end+1-s.ColumnInt64(0), loggedAtOnce))
+				free = make([]logged, min(more, loggedAtOnce))
 			}
 			event := &free[0]
 			free = free[1:]
 			event.typeID = s.ColumnInt64(2)
 			event.Record = engine.Record{
-				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil),
-				Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
+				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: copies.of(s.ColumnRawBlob(3), more),
+				Metadata: copies.of(s.ColumnRawBlob(4), more), CreatedAt: database.Time(s, 5),
 			}
 			if err := c.log.types.resolve(conn, event.typeID, &event.Record); err != nil {
 				return err

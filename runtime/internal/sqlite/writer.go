@@ -70,6 +70,7 @@ type writer struct {
 	doubtful atomic.Bool  // the disk has failed one of them
 
 	turn    chan struct{}  // holds a token; whoever has taken it uses conn and what follows
+	taken   []*request     // for the transaction that runs
 	looked  time.Time      // when lookAround last ran
 	cared   time.Time      // when it last did more than look at the version
 	back    time.Duration  // by how much the wall clock was set back, which the due times have yet to follow
@@ -256,8 +257,9 @@ func (w *writer) take() (taken []*request) {
 			break
 		}
 	}
-	taken, w.queue = w.queue[:n:n], w.queue[n:]
-	return taken
+	w.taken = append(w.taken[:0], w.queue[:n]...)
+	w.queue = slices.Delete(w.queue, 0, n)
+	return w.taken
 }
 
 // write runs one transaction and tells everyone how it went. It says how long
@@ -323,6 +325,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	if err == nil {
 		w.log.appended(w.events)
 	}
+	clear(w.taken)
 	clear(w.events)
 	clear(w.flushes)
 	clear(w.keys)

@@ -1,0 +1,52 @@
+//go:build !race
+
+// With the race detector a sync.Pool loses some of what it is given, on purpose.
+
+package main
+
+import (
+	"testing"
+
+	"github.com/busgen/busgen/bench/events"
+	"github.com/busgen/busgen/runtime"
+)
+
+// Two allocations of an event are its receipt and its JSON. What else there is belongs to the transaction, which has
+// one event here: the driver of SQLite allocates once or twice.
+func TestAPublishedEventMakesTwoAllocations(t *testing.T) {
+	bus := benchBus(t)
+	publish := func() error {
+		_, err := events.PublishOrderPlaced(t.Context(), bus, sample)
+		return err
+	}
+	if err := publish(); err != nil {
+		t.Fatal(err)
+	}
+	const ofTheTransaction = 2
+	if n := testing.AllocsPerRun(100, func() { publish() }); n > 2+ofTheTransaction {
+		t.Errorf("publishing makes %v allocations", n)
+	}
+}
+
+// Two allocations of an event are its texts and its list of lines. What else there is belongs to many events.
+func TestAHandledEventMakesTwoAllocations(t *testing.T) {
+	const runs, size = 20, 1000
+	bus := benchBus(t)
+	if err := bus.subscribe(t.Context(), 1, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	payloads := samples(size)
+	n := testing.AllocsPerRun(runs, func() {
+		if _, err := runtime.PublishBatch(t.Context(), bus.Bus, events.OrderPlacedType, payloads); err != nil {
+			t.Fatal(err)
+		}
+		if err := bus.WaitIdle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}) / size
+	const jsonOfABatch = 1 // their receipts are allocated together
+	if n > 2+jsonOfABatch+0.3 {
+		t.Errorf("publishing an event in a batch, and handling it, makes %.2f allocations", n)
+	}
+	t.Logf("%.2f", n)
+}
