@@ -45,9 +45,16 @@ func (im *importer) asyncAPI() {
 	for _, m := range components.get("messages").properties() {
 		r.message(m, m.name)
 	}
+	schemas := components.get("schemas")
+	if len(r.made) == 0 { // it is a library of schemas
+		im.definedEvents(im.eventDefs(schemas.properties()))
+		if len(im.events.Content) > 0 {
+			im.note(schemas.place, "the document has no message, so the schemas that no other refers to are the events")
+		}
+	}
 	im.patterns = r.patternSubscriptions()
 	im.headers, im.policies = r.yamlOfHeaders()
-	im.declareAll(components.get("schemas").properties())
+	im.declareAll(schemas.properties())
 	r.rest(components)
 }
 
