@@ -34,9 +34,9 @@ import (
 // pruned ([WithRetention]) are gone.
 func Find[T Payload](ctx context.Context, bus *Bus, t *EventType[T], q Query, match ...func(Event[T]) bool) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
-		none := len(match) == 0
+		all := len(match) == 0
 		missing := slices.ContainsFunc(match, func(f func(Event[T]) bool) bool { return f == nil })
-		find(ctx, bus, t.of, q, none, missing, func(e untyped) (bool, error) {
+		find(ctx, bus, t.of, q, all, missing, func(e untyped) (bool, error) {
 			return matched(typed[T](e.head, e.payload), match)
 		}, func(e untyped, err error) bool {
 			if err != nil {
