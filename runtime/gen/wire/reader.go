@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/google/uuid"
 )
@@ -20,11 +21,11 @@ type Reader struct {
 	at     int // the next byte of data; len(data) once the Reader has given up
 	depth  int
 	gaveUp bool
-	text   string // the end of data, from the first string on, if strings share memory; see String
+	texts  []byte // memory that short texts share; nil if each has its own
 }
 
-// sharing is up to how many bytes of data the strings in it share memory, which is allocated once. Who keeps one of
-// them keeps the memory of all, so it must not be much.
+// sharing is how many bytes the texts of several values share, which are then allocated once. Who keeps one of these
+// texts keeps the memory of all, so it is not much, and a text of more than an eighth of it has memory of its own.
 const sharing = 512
 
 // NewReader returns a Reader of data. It does not change data, and values other than
@@ -143,15 +144,15 @@ func (r *Reader) String() string {
 	switch {
 	case escaped:
 		return r.unescape(quoted)
-	case len(r.data) > sharing || len(quoted) == 0:
+	case r.texts == nil || len(quoted) == 0 || len(quoted) > sharing/8:
 		return string(quoted)
+	case len(quoted) > cap(r.texts)-len(r.texts):
+		r.texts = make([]byte, 0, sharing)
 	}
-	start := r.at - len(`"`) - len(quoted)
-	if r.text == "" {
-		r.text = string(r.data[start:])
-	}
-	start -= len(r.data) - len(r.text)
-	return r.text[start : start+len(quoted)]
+	start := len(r.texts)
+	r.texts = r.texts[:start+len(quoted)] // bytes that are there are never written again
+	copy(r.texts[start:], quoted)
+	return unsafe.String(&r.texts[start], len(quoted))
 }
 
 func (r *Reader) unescape(quoted []byte) string {

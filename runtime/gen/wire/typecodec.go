@@ -53,7 +53,7 @@ type scratch struct {
 	reader Reader
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratches = sync.Pool{New: func() any { return &scratch{reader: Reader{texts: []byte{}}} }}
 
 // largestKept is the size in bytes above which a buffer is not reused.
 const largestKept = 64 << 10
@@ -111,7 +111,7 @@ func (p *plan) decode(data []byte, into any) bool {
 	s.reader.data = data
 	p.read(&s.reader, reflect.ValueOf(into).UnsafePointer())
 	ok := s.reader.Finish()
-	s.reader = Reader{}
+	s.reader.data, s.reader.at, s.reader.depth, s.reader.gaveUp = nil, 0, 0, false // its texts stay
 	s.release()
 	return ok
 }
