@@ -17,6 +17,7 @@ type Copier struct {
 	parts  []part  // of a struct: the fields that an assignment would share
 	elem   *Copier // of what a pointer, a list or a map refers to
 	list   any     // a nil pointer to a list of the type; nil for other types
+	arrays []any   // of a list whose items an assignment copies: nil pointers to arrays of 1, 2, … items
 	shares bool    // an assignment is no deep copy
 	open   bool    // it is being made, so shares is not known yet
 }
@@ -68,6 +69,11 @@ func (m copying) of(t reflect.Type) *Copier {
 		c.elem = m.of(t.Elem())
 		if t.Kind() == reflect.Slice {
 			c.list = reflect.Zero(reflect.PointerTo(t)).Interface()
+			if c.elem != nil && !c.elem.shares && !c.elem.open {
+				for n := range shortList {
+					c.arrays = append(c.arrays, reflect.Zero(reflect.PointerTo(reflect.ArrayOf(n+1, t.Elem()))).Interface())
+				}
+			}
 		}
 		ok = c.elem != nil && (t.Kind() != reflect.Map || t.Key().Kind() == reflect.String)
 	case reflect.Array:
@@ -134,11 +140,21 @@ type slice struct {
 	len, cap int
 }
 
+// shortList is how many items a list has at most that is copied as an array, which takes less time.
+const shortList = 4
+
 // nothing is where the items of empty lists are.
 var nothing struct{}
 
 func (c *Copier) separateList(to, from *slice) {
 	if from.first == nil {
+		return
+	}
+	if n := from.len; 0 < n && n <= len(c.arrays) {
+		old := reflect.ValueOf(at(c.arrays[n-1], from.first)).Elem()
+		items := reflect.New(old.Type())
+		items.Elem().Set(old)
+		*to = slice{items.UnsafePointer(), n, n}
 		return
 	}
 	*to = slice{first: unsafe.Pointer(&nothing)}
@@ -155,11 +171,14 @@ func (c *Copier) separateList(to, from *slice) {
 	}
 }
 
-// listAt is reflect.NewAt(c.of, at).Elem(), which would look up the type of the pointer each time.
-func (c *Copier) listAt(at *slice) reflect.Value {
-	list := c.list
-	(*pointer)(unsafe.Pointer(&list)).to = unsafe.Pointer(at)
-	return reflect.ValueOf(list).Elem()
+func (c *Copier) listAt(list *slice) reflect.Value {
+	return reflect.ValueOf(at(c.list, unsafe.Pointer(list))).Elem()
+}
+
+// at returns a pointer of the same type to an address. reflect.NewAt would look up the type of the pointer each time.
+func at(nilPointer any, address unsafe.Pointer) any {
+	(*pointer)(unsafe.Pointer(&nilPointer)).to = address
+	return nilPointer
 }
 
 // pointer is how Go keeps a pointer in an interface.

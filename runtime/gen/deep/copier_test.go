@@ -2,9 +2,11 @@ package deep_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -126,6 +128,35 @@ func TestNilAndEmptyStayWhatTheyAre(t *testing.T) {
 	deep.Separate(&to)
 	if to.Leaves == nil || to.ByName == nil || to.Matrix != nil || to.Bytes != nil || to.Parent != nil {
 		t.Errorf("it has become %+v", to)
+	}
+}
+
+func TestListsOfEachLengthAreCopied(t *testing.T) {
+	type item struct {
+		Text string
+		At   time.Time
+		Next [2]int
+	}
+	c := deep.CopierOf(reflect.TypeFor[[]item]())
+	for n := range 8 {
+		from := make([]item, n, n+2)
+		for i := range from {
+			from[i] = item{Text: fmt.Sprint("item ", i), At: time.Unix(int64(i), 0), Next: [2]int{i, -i}}
+		}
+		want := slices.Clone(from)
+		var to []item
+		c.Into(&to, &from)
+		if !slices.Equal(to, want) || to == nil {
+			t.Errorf("a list of %d items is copied as %v", n, to)
+		}
+		if 0 < n && n <= 4 && cap(to) != n {
+			t.Errorf("a list of %d items says that it has room for %d", n, cap(to))
+		}
+		to = append(to, item{})
+		clear(to)
+		if !slices.Equal(from, want) || !slices.Equal(from[:cap(from)][n:], make([]item, 2)) {
+			t.Errorf("a list of %d items shares memory with its copy", n)
+		}
 	}
 }
 

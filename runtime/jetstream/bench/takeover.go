@@ -75,14 +75,14 @@ func (s *setting) takeover(ctx context.Context, how syscall.Signal) (time.Durati
 			return 0, err
 		}
 	}
-	if n := b.handled.Load(); n > 0 {
+	if n := b.deliveries(); n > 0 {
 		return 0, fmt.Errorf("this process has handled %d events of the other one's subscription", n)
 	}
 	began := time.Now()
 	if err := other.Process.Signal(how); err != nil {
 		return 0, err
 	}
-	for b.handled.Load() == 0 {
+	for b.deliveries() == 0 {
 		if time.Since(began) > time.Minute {
 			return 0, fmt.Errorf("nothing was handled for a minute")
 		}

@@ -92,6 +92,21 @@ func TestNotesOfTheLaneAreCarriedOverOnceEach(t *testing.T) {
 	}
 }
 
+// A worker that has gone on for long enough lets the others have their turn, which begins anew.
+func TestATurnEndsAfterItsTime(t *testing.T) {
+	c, all := newBusyUnit(t, 5)
+	w, began := &c.unit.lane, time.Now()
+	for i, step := range []struct {
+		after time.Duration
+		goes  bool // the turn goes on
+	}{{0, true}, {turn - 1, true}, {turn, false}, {turn + 1, true}, {2*turn + 1, false}} {
+		c.beginQuickly(all[i], began.Add(step.after))
+		if goes := !w.turn.IsZero(); goes != step.goes {
+			t.Errorf("the turn goes on after %v: %v", step.after, goes)
+		}
+	}
+}
+
 // There is a flight for each delivery: see flightsAtOnce.
 func TestTheFlightsThatAreAllocatedTogetherFillFourKiB(t *testing.T) {
 	if bits.UintSize != 64 {

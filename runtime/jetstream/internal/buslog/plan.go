@@ -41,13 +41,16 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	l := u.log
 	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: taken[:0]}
 	stagedKeys, parts := engine.Keys{}, map[int]bool{}
+	last := -1
 	for _, f := range taken {
 		seq, at := f.record.Seq, u.sub.at(f.slot())
 		if !f.known { // another process has taken its part over meanwhile
 			continue
 		}
 		p.flights, f.plan = append(p.flights, f), p
-		parts[at] = true
+		if at != last { // they are mostly the same
+			parts[at], last = true, at
+		}
 		if s := &u.parts[at]; seq > s.top {
 			s.top = seq
 		}

@@ -57,7 +57,7 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 		u.back++
 	}
 	u.queue = append(u.queue, f)
-	u.touch(f.slot(), !u.plain(f) || len(u.queue) >= mostUnstored/2)
+	u.touch(f.slot(), !u.plain(f) || len(u.queue) >= mostUnstored*3/4)
 }
 
 // plain reports whether a delivery has simply gone well: its cursor says all of it. The caller
