@@ -66,12 +66,10 @@ func (s *Stream) feed(ctx context.Context, config feedConfig) (*feed, error) {
 	if f.sub, err = s.nc.ChanSubscribe(config.Subject, f.msgs); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, feedTime)
-	defer cancel()
 	var answer struct {
 		Error *ServerError `json:"error"`
 	}
-	err = s.ask(ctx, "CONSUMER.CREATE."+s.name+"."+f.name, request, &answer)
+	err = s.askFor(ctx, feedTime, "CONSUMER.CREATE."+s.name+"."+f.name, request, &answer)
 	if err == nil && answer.Error != nil {
 		err = answer.Error
 	}

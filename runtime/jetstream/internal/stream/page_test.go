@@ -1,11 +1,14 @@
 package stream_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -86,4 +89,43 @@ func TestAMessageWithTheHeadersOfAServerIsAMessage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who has no answer in our own time may ask again; the time of the caller is another thing.
+func TestAServerThatDoesNotAnswerIsSilent(t *testing.T) {
+	requests := map[string]func(context.Context, *stream.Stream) error{
+		"follow": func(ctx context.Context, s *stream.Stream) error {
+			_, err := s.Follow(ctx, 1, nil, func([]stream.Stored) {})
+			return err
+		},
+		"page": func(ctx context.Context, s *stream.Stream) error {
+			_, err := s.Page(ctx, 1, "bus.>", 5, 1<<20)
+			return err
+		},
+		"last of": func(ctx context.Context, s *stream.Stream) error { _, err := s.LastOf(ctx, "bus.x"); return err },
+		"state":   func(ctx context.Context, s *stream.Stream) error { _, err := s.State(ctx); return err },
+	}
+	for name, request := range requests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := follow(t)
+				nc, err := f.server.Connect()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer nc.Close()
+				nc.Subscribe("FAKE.>", func(*nats.Msg) {})
+				synctest.Wait()
+				f.reader.SetAPI("FAKE.")
+				if err := request(t.Context(), f.reader); !errors.Is(err, stream.ErrSilent) || !stream.Passes(err) || errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the error is %v, want one that says that the servers do not answer", err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := request(ctx, f.reader); !errors.Is(err, context.DeadlineExceeded) || stream.Passes(err) {
+					t.Errorf("the error is %v, want that of the context", err)
+				}
+			})
+		})
+	}
 }

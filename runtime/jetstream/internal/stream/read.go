@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -21,23 +22,32 @@ type Stored struct {
 	Data    []byte
 }
 
-// ask sends a request to the API of the leader.
+// ask sends a request to the API of the leader, who may take answerTime if the context has no deadline.
 func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer any) error {
-	_, bounded := ctx.Deadline()
-	own := !bounded
-	if own {
-		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, answerTime)
-		defer cancel()
+	limit := answerTime
+	if _, bounded := ctx.Deadline(); bounded {
+		limit = math.MaxInt64
 	}
-	msg, err := s.nc.RequestWithContext(ctx, s.api+subject, request)
-	if err != nil && own && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w (%s)", ErrSilent, subject)
-	}
+	return s.askFor(ctx, limit, subject, request, answer)
+}
+
+// askFor is ask with another time for the answer.
+func (s *Stream) askFor(ctx context.Context, limit time.Duration, subject string, request []byte, answer any) error {
+	mine, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	msg, err := s.nc.RequestWithContext(mine, s.api+subject, request)
 	if err != nil {
-		return err
+		return silent(ctx, err, subject)
 	}
 	return json.Unmarshal(msg.Data, answer)
+}
+
+// silent returns ErrSilent for an error that says that our own time for an answer has passed, and not the caller's.
+func silent(ctx context.Context, err error, subject string) error {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%w (%s)", ErrSilent, subject)
+	}
+	return err
 }
 
 // getRequest is that of the API.
@@ -142,16 +152,16 @@ func (s *Stream) Page(ctx context.Context, from int64, subject string, limit, by
 
 // page asks for a page until none of its messages is missing.
 func (s *Stream) page(ctx context.Context, r getRequest) ([]Stored, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	mine, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	for {
-		page, err := s.pageOnce(ctx, r)
+		page, err := s.pageOnce(mine, r)
 		if !errors.Is(err, errGap) {
-			return page, err
+			return page, silent(ctx, err, "DIRECT.GET."+s.name)
 		}
 		select {
 		case <-time.After(beginAgain):
-		case <-ctx.Done():
+		case <-mine.Done():
 			return nil, err
 		}
 	}
