@@ -25,7 +25,7 @@ const (
 
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType.Any(),
+	OrderPlacedType,
 ).WithLimits(
 	runtime.Limit{Name: LimitBank, Doc: "The bank is slow.", AtOnce: 3, Hold: runtime.HoldEvent, Wait: 30 * time.Second, Lax: true},
 	runtime.Limit{Name: LimitMail, Rate: 100, Per: time.Minute, Burst: 10},

@@ -38,8 +38,8 @@ events:
 	emits(t, `
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType.Any(),
-	OrderPaidType.Any(),
+	OrderPlacedType,
+	OrderPaidType,
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

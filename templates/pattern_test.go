@@ -50,9 +50,9 @@ func SubscribeToErp(bus *runtime.Bus, handler runtime.Handler[OrderEvent], opts 
 	emits(t, `
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType.Any(),
-	OrderLineAddedType.Any(),
-	PaymentDueType.Any(),
+	OrderPlacedType,
+	OrderLineAddedType,
+	PaymentDueType,
 ).WithSubscriptions(
 	runtime.PatternSubscription{
 		Name:     OnAudit,

@@ -36,7 +36,7 @@ var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
 
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(
-	OrderPlacedType.Any(),
+	OrderPlacedType,
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file
