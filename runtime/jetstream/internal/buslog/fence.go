@@ -154,7 +154,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 		}
 		crashes = append(crashes, c.crashes...)
 		// The fence: what the last owner has stored has been read when this is done.
-		if err := l.reach(ctx, seq+int64(len(c.msgs))-1); err != nil {
+		if err := l.learn(ctx, seq+int64(len(c.msgs))-1); err != nil {
 			return crashes, err
 		}
 		if c.partly {

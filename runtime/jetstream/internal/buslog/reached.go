@@ -64,6 +64,22 @@ func (l *Log) reach(ctx context.Context, seq int64) error {
 	}
 }
 
+// learn waits until the view has a batch that this process has stored, which ends at a sequence number. The last
+// message of the batch never comes if somebody has replaced it already. Then what comes next may be half of the batch
+// that says so, which is no part of the view yet.
+func (l *Log) learn(ctx context.Context, end int64) error {
+	if err := l.reach(ctx, end); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	behind := l.applied < end
+	l.mu.Unlock()
+	if behind {
+		return l.sync(ctx)
+	}
+	return nil
+}
+
 // reaching is somebody who waits until a message has arrived.
 type reaching struct {
 	seq     int64
@@ -106,7 +122,9 @@ func (l *Log) sync(ctx context.Context) error {
 		l.mu.Lock()
 		after := l.received
 		if after >= last {
-			l.applyBatch() // the last message of the batch is deleted
+			if after == last {
+				l.applyBatch() // the last message of the batch is deleted
+			}
 			l.mu.Unlock()
 			return nil
 		}

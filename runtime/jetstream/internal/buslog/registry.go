@@ -84,7 +84,7 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		if !l.followsAll.Load() {
 			return l.syncRegistry(ctx)
 		}
-		return l.reach(ctx, seq+int64(len(msgs))-1)
+		return l.learn(ctx, seq+int64(len(msgs))-1)
 	}
 }
 

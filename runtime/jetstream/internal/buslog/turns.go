@@ -60,7 +60,7 @@ func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) er
 		if err != nil {
 			return l.storage("change", err)
 		}
-		return l.reach(ctx, first+int64(len(msgs))-1)
+		return l.learn(ctx, first+int64(len(msgs))-1)
 	}
 }
 
