@@ -168,6 +168,27 @@ func requireAsEncodingJSON[T any](t *testing.T, value T, text string) {
 	}
 }
 
+// Short results share memory, so one after the other is changed and appended to.
+func TestWhatCallersDoWithTheirResultsChangesNoOther(t *testing.T) {
+	codec := wire.NewCodec[features.Tree]()
+	label := func(i int) string { return strings.Repeat(strconv.Itoa(i%10), i%700) }
+	var all [][]byte
+	for i := range 1500 {
+		encoded, err := codec.Encode(features.Tree{Label: label(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, encoded)
+	}
+	for i, encoded := range all {
+		if want := `{"label":"` + label(i) + `","children":null}`; string(encoded) != want {
+			t.Fatalf("result %d has become %s, want %s", i, encoded, want)
+		}
+		_ = append(encoded, "appended"...)
+		clear(encoded)
+	}
+}
+
 func TestTheCallerOwnsTheResultOfACodec(t *testing.T) {
 	codec := wire.NewCodec[features.Tree]()
 	first, err := codec.Encode(features.Tree{Label: "a"})

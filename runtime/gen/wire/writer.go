@@ -35,6 +35,16 @@ func (w *Writer) Finish() (encoded []byte, ok bool) { return w.buf, !w.gaveUp }
 // reset makes w ready for the next value, in the memory of the last one.
 func (w *Writer) reset() { w.buf, w.depth, w.gaveUp = w.buf[:0], 0, false }
 
+// set makes buf what somebody has appended to it. That is nearly always in the same memory: then the pointer to it is not
+// written again, of which the garbage collector would be told.
+func (w *Writer) set(buf []byte) {
+	if cap(buf) == cap(w.buf) { // append never moves to as much memory
+		w.buf = w.buf[:len(buf)]
+	} else {
+		w.buf = buf
+	}
+}
+
 func (w *Writer) giveUp() { w.gaveUp = true }
 
 // begin opens an object or a list. It returns false if that is too deep.
@@ -84,7 +94,7 @@ func (w *Writer) separate(bracket byte) {
 func (w *Writer) Null() { w.buf = append(w.buf, "null"...) }
 
 // Bool writes true or false.
-func (w *Writer) Bool(b bool) { w.buf = strconv.AppendBool(w.buf, b) }
+func (w *Writer) Bool(b bool) { w.set(strconv.AppendBool(w.buf, b)) }
 
 // Int writes a whole number.
 func (w *Writer) Int(n int) { w.Int64(int64(n)) }
@@ -93,10 +103,10 @@ func (w *Writer) Int(n int) { w.Int64(int64(n)) }
 func (w *Writer) Int32(n int32) { w.Int64(int64(n)) }
 
 // Int64 writes a whole number.
-func (w *Writer) Int64(n int64) { w.buf = strconv.AppendInt(w.buf, n, 10) }
+func (w *Writer) Int64(n int64) { w.set(strconv.AppendInt(w.buf, n, 10)) }
 
 // Uint64 writes a whole number.
-func (w *Writer) Uint64(n uint64) { w.buf = strconv.AppendUint(w.buf, n, 10) }
+func (w *Writer) Uint64(n uint64) { w.set(strconv.AppendUint(w.buf, n, 10)) }
 
 // Float64 writes a number with the fewest digits that restore f, as ES6 does: with an
 // exponent if it is very small or large.
@@ -109,7 +119,7 @@ func (w *Writer) Float64(f float64) {
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		format = 'e'
 	}
-	w.buf = strconv.AppendFloat(w.buf, f, format, -1, 64)
+	w.set(strconv.AppendFloat(w.buf, f, format, -1, 64))
 	if n := len(w.buf); format == 'e' && string(w.buf[n-4:n-1]) == "e-0" {
 		w.buf = append(w.buf[:n-2], w.buf[n-1]) // e-09 is e-9
 	}
@@ -118,7 +128,7 @@ func (w *Writer) Float64(f float64) {
 // String writes a string.
 func (w *Writer) String(s string) {
 	w.buf = append(w.buf, '"')
-	w.buf = appendEscaped(w.buf, s)
+	w.set(appendEscaped(w.buf, s))
 	w.buf = append(w.buf, '"')
 }
 
@@ -129,7 +139,7 @@ func (w *Writer) Bytes(b []byte) {
 		return
 	}
 	w.buf = append(w.buf, '"')
-	w.buf = base64.StdEncoding.AppendEncode(w.buf, b)
+	w.set(base64.StdEncoding.AppendEncode(w.buf, b))
 	w.buf = append(w.buf, '"')
 }
 
@@ -140,7 +150,7 @@ func (w *Writer) Time(t time.Time) {
 		w.giveUp()
 		return
 	}
-	w.buf = append(text, '"')
+	w.set(append(text, '"'))
 }
 
 // UUID writes a UUID in its usual form.
