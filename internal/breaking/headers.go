@@ -7,12 +7,9 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// allHeaders compares the headers of the events that are in both catalogues. No record has headers, so only catalogues
-// that are read from files have something to compare. Events with the same change are in one finding.
+// allHeaders compares the headers of the events that are in both catalogues. Events with the same change are in one
+// finding.
 func (c *comparison) allHeaders() {
-	if !c.before.Package.Written() || !c.after.Package.Written() {
-		return
-	}
 	for _, old := range c.before.Events {
 		now := c.is[old.Name.V]
 		if now == nil {
@@ -21,6 +18,7 @@ func (c *comparison) allHeaders() {
 		c.current = now
 		was := byHeaderName(old.Headers)
 		is := byHeaderName(now.Headers)
+		gone := byHeaderName(old.RemovedHeaders)
 		for _, h := range old.Headers {
 			if is[h.Name.V] == nil {
 				c.headerGone(h)
@@ -29,7 +27,13 @@ func (c *comparison) allHeaders() {
 			}
 		}
 		for _, h := range now.Headers {
-			if was[h.Name.V] == nil && h.Required.V {
+			if was[h.Name.V] != nil {
+				continue
+			}
+			if before := gone[h.Name.V]; before != nil {
+				c.headerType(before, h)
+			}
+			if h.Required.V {
 				c.headerNeeded(h, diag.Position{}, "new and required")
 			}
 		}
@@ -44,19 +48,33 @@ func byHeaderName(headers []*catalog.Header) map[string]*catalog.Header {
 	return all
 }
 
-// header compares two entries of one header.
-func (c *comparison) header(old, now *catalog.Header) {
-	if old.Type.Kind != now.Type.Kind {
-		c.report(draft{rule: headerChanged, direction: diag.Both, at: now.Name.Pos, was: old.Name.Pos, subject: "headers",
-			key:     fmt.Sprintf("%s %s->%s", now.Name.V, old.Type.Text, now.Type.Text),
-			message: fmt.Sprintf("header %s is %s, and was %s", now.Name.V, now.Type.Text, old.Type.Text),
+// headerType compares the types of two entries of one header.
+func (c *comparison) headerType(old, now *catalog.Header) {
+	if was, is := old.Type.Text, now.Type.Text; old.Type.Kind != now.Type.Kind {
+		c.report(draft{rule: headerChanged, direction: diag.Both, at: now.Name.Pos, was: c.headerWas(old), subject: "headers",
+			key:     fmt.Sprintf("%s %s->%s", now.Name.V, was, is),
+			message: fmt.Sprintf("header %s is %s, and was %s", now.Name.V, is, was),
 			hint:    "give the header of the new type another name"})
 	}
+}
+
+// headerWas returns where a header was. A record has it once for each event, and findings show none of them, so that
+// there is one for all events.
+func (c *comparison) headerWas(old *catalog.Header) diag.Position {
+	if !c.before.Package.Written() {
+		return diag.Position{}
+	}
+	return old.Name.Pos
+}
+
+// header compares two entries of one header.
+func (c *comparison) header(old, now *catalog.Header) {
+	c.headerType(old, now)
 	switch {
 	case now.Required.V && !old.Required.V:
-		c.headerNeeded(now, old.Name.Pos, "required, and was not")
+		c.headerNeeded(now, c.headerWas(old), "required, and was not")
 	case old.Required.V && !now.Required.V:
-		c.report(draft{rule: headerOptional, direction: diag.Forward, at: now.Name.Pos, was: old.Name.Pos, subject: "headers", key: now.Name.V,
+		c.report(draft{rule: headerOptional, direction: diag.Forward, at: now.Name.Pos, was: c.headerWas(old), subject: "headers", key: now.Name.V,
 			message: "header " + now.Name.V + " is not required any more: new events may lack it",
 			hint:    "deploy handlers that do without it first"})
 	}
@@ -70,7 +88,7 @@ func (c *comparison) headerNeeded(h *catalog.Header, was diag.Position, how stri
 
 // headerGone reports a header that an event does not have any more.
 func (c *comparison) headerGone(old *catalog.Header) {
-	d := draft{rule: headerRemoved, direction: diag.Forward, at: c.current.Name.Pos, was: old.Name.Pos, subject: "headers", key: old.Name.V,
+	d := draft{rule: headerRemoved, direction: diag.Forward, at: c.current.Name.Pos, was: c.headerWas(old), subject: "headers", key: old.Name.V,
 		message: "header " + old.Name.V + " is gone: new events lack it",
 		hint:    "deploy handlers that do without it first"}
 	if !old.Required.V {

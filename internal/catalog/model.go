@@ -298,6 +298,8 @@ type Event struct {
 	Settings Settings  // those in force
 	Own      Settings  // those that the event sets itself
 	Headers  []*Header // those in force: one of each name
+	// RemovedHeaders are those that it had, which only a record knows.
+	RemovedHeaders []*Header
 	// Subscriptions are the durable names that exist from the moment a bus is
 	// opened, in file order.
 	Subscriptions []*Subscription

@@ -26,6 +26,7 @@ import (
 //	event NAME partition_by: "FIELD"
 //	event NAME dedupe_by: "FIELD"
 //	event NAME expires_after: "48h0m0s"
+//	event NAME header KEY: "string?"       of its metadata; without the mark it is required
 //	event NAME 1 FIELD: "string?"          a field of a version; its parts follow behind it, if it is a struct in place
 //	subscription NAME event: "EVENT"
 //	subscription NAME pattern: "PATTERN PATTERN"   of one at the top level
@@ -41,6 +42,7 @@ import (
 //	custom TYPE: {"custom":"string","go":"net/netip.Addr"}
 //	reserved event NAME 1 FIELD: "string"  a field that is gone; without a value, a name that the catalogue reserves
 //	reserved event NAME 1                  a version that is gone, with the event or without; its fields are reserved
+//	reserved event NAME header KEY: "int"  a header that is gone
 //	reserved enum TYPE VALUE: 2            a number that no value has any more
 //	reserved union TYPE VARIANT: {…}       a variant that is gone, as a field of its struct
 type Fact struct {
@@ -198,6 +200,9 @@ func (w *factWriter) event(e *catalog.Event) {
 	if e.Settings.ExpiresAfter.V != 0 {
 		w.add(e.Settings.ExpiresAfter.V.String(), "event", name, "expires_after")
 	}
+	for _, h := range e.Headers {
+		w.add(headerForm(h), headerKey(name, h)...)
+	}
 	w.fields(payloadKey(name, e.Version.V), e.Fields, e.Reserved)
 	for _, old := range e.History {
 		w.add(nil, "event", name, "history", strconv.Itoa(old.Version.V))
@@ -228,6 +233,23 @@ func (w *factWriter) patternSubscription(s *catalog.PatternSubscription) {
 	if own := s.Settings.ExpiresAfter; own.Written() {
 		w.add(own.V.String(), "subscription", s.Name.V, "expires_after")
 	}
+}
+
+// headerKey returns the words of a fact about a header.
+func headerKey(event string, h *catalog.Header) []string {
+	return []string{"event", event, factHeader, h.Name.V}
+}
+
+// factHeader is the word in front of the keys of headers.
+const factHeader = "header"
+
+// headerForm returns the type of a header as that of a field, which has a mark if it may be missing.
+func headerForm(h *catalog.Header) schema.Field {
+	form := schema.Field{Type: h.Type.Text}
+	if !h.Required.V {
+		form.Type += "?"
+	}
+	return form
 }
 
 // payloadKey returns the words in front of the fields of a payload.

@@ -230,6 +230,13 @@ func (r *factReader) removedFact(f Fact, words []string) bool {
 		r.removed = append(r.removed, removedShape{words[1], &catalog.OldShape{Version: catalog.Value[int]{V: number, Pos: f.NameAt}, Type: r.holder(words)}})
 		return true
 	}
+	if len(words) == 4 && words[0] == "event" && words[2] == factHeader {
+		h := r.header(f, words)
+		if e := r.events[words[1]]; h != nil && e != nil {
+			e.RemovedHeaders = append(e.RemovedHeaders, h)
+		}
+		return h != nil
+	}
 	if len(words) != 3 {
 		return false
 	}
@@ -280,12 +287,34 @@ func (r *factReader) eventFact(f Fact, e *catalog.Event) bool {
 	case "alias":
 		e.Aliases = append(e.Aliases, last)
 		return true
+	case factHeader:
+		h := r.header(f, f.Words)
+		if h != nil {
+			e.Headers = append(e.Headers, h)
+		}
+		return h != nil
 	case "history":
 		number, err := strconv.Atoi(last.V)
 		e.History = append(e.History, &catalog.OldShape{Version: catalog.Value[int]{V: number, Pos: last.Pos}})
 		return err == nil
 	}
 	return false
+}
+
+// header reads the value of a fact as the type of a header; nil if it is none.
+func (r *factReader) header(f Fact, words []string) *catalog.Header {
+	field := r.field(f, words, false)
+	if field == nil || field.Type.Nullable {
+		return nil
+	}
+	bare, mark := catalog.CutMark(field.Type.Text)
+	if !slices.Contains(catalog.HeaderTypes, bare) {
+		return nil
+	}
+	field.Type.Text = bare
+	return &catalog.Header{
+		Name: catalog.Value[string]{V: words[len(words)-1], Pos: f.NameAt}, Type: field.Type, Required: catalog.Value[bool]{V: mark == ""},
+	}
 }
 
 func (r *factReader) subscriptionFact(f Fact, s *factSubscription) bool {

@@ -14,6 +14,9 @@ func RemovedFacts(before, after *catalog.Catalogue) []Fact {
 	r := removal{seen: map[[2]*catalog.Type]bool{}}
 	now := after.EventsByName()
 	for _, old := range before.Events {
+		if e := now[old.Name.V]; e != nil {
+			r.headers(e, slices.Concat(old.Headers, old.RemovedHeaders))
+		}
 		for version := 1; version <= old.Version.V; version++ {
 			if was, wasRead := old.FieldsOf(version); wasRead {
 				r.version(old.Name.V, now[old.Name.V], version, was)
@@ -26,6 +29,16 @@ func RemovedFacts(before, after *catalog.Catalogue) []Fact {
 		}
 	}
 	return r.facts
+}
+
+// headers compares those of an event with those that it had.
+func (r *removal) headers(e *catalog.Event, before []*catalog.Header) {
+	for _, h := range before {
+		if !slices.ContainsFunc(e.Headers, func(now *catalog.Header) bool { return now.Name.V == h.Name.V }) {
+			words := append([]string{factReserved}, headerKey(e.Name.V, h)...)
+			r.facts = append(r.facts, Fact{Words: words, Value: factValue(headerForm(h))})
+		}
+	}
 }
 
 // version compares the fields of a version with those of the event that the name stands for now; nil

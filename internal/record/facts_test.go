@@ -49,6 +49,9 @@ func TestTheFactsOfACatalogue(t *testing.T) {
 	c := catalogtest.Parsed(t, `version: 1
 package: shop
 defaults: { expires_after: 2d }
+headers: { tenant: { type: string, required: true }, request_id: uuid }
+policies:
+  ping: { headers: { tenant: { required: false } } }
 types:
   Money:    { fields: { amount: { type: int64, min: 1, max: 10 }, currency: Currency }, reserved: [cents] }
   Currency: { enum: [EUR, "US dollar: $"] }
@@ -99,10 +102,14 @@ subscriptions:
 		`event order.placed alias order.made`,
 		`event order.placed dedupe_by: "id"`,
 		`event order.placed expires_after: "48h0m0s"`,
+		`event order.placed header request_id: "uuid?"`,
+		`event order.placed header tenant: "string"`,
 		`event order.placed history 2`,
 		`event order.placed partition_by: "id"`,
 		`event order.placed version: 3`,
 		`event ping expires_after: "48h0m0s"`,
+		`event ping header request_id: "uuid?"`,
+		`event ping header tenant: "string?"`,
 		`event ping version: 1`,
 		`reserved event order.placed 3 at zip`,
 		`reserved event order.placed 3 note`,
@@ -237,6 +244,8 @@ func TestFactsThatCannotBeRead(t *testing.T) {
 	for _, line := range []string{"", " event", "event", "event a.b", "event a.b version", `event a.b version: "2"`, "event a.b history x", "event a.b 1 n: int", `event a.b 1 n: {"type":"int","since":1}`, "event a.b color: 1",
 		`event a.b expires_after: "2d"`, "event a.b  alias x", `event "a.b alias x`, `event a.b: 1`, "struct T x", "enum T", `enum T red: "x"`, "union T: 1", "custom T: {}", `custom T x: {"custom":"string"}`, "reserved", "reserved event a.b", "reserved enum T red",
 		"subscription s", "subscription s event: 1", "nothing a.b", "event a.b 1 n:\"int\"", "<<<<<<< HEAD", "=======",
+		"event a.b header t", `event a.b header: "int"`, `event a.b header t: "Money"`, `event a.b header t: "[]int"`, `event a.b header t: {}`,
+		`event a.b header t u: "int"`, "reserved event a.b header t", `reserved event a.b header t: "json"`,
 	} {
 		f, err := record.ParseFact(line, diag.Position{Line: 1, Column: 1})
 		if err != nil {

@@ -151,6 +151,53 @@ func TestASettingThatManyInheritIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestChangesOfHeadersAreRefusedOrReported(t *testing.T) {
+	const text = "headers: { tenant: string, page: { type: int, required: true } }\nevents: { a.b: {}, a.c: {} }"
+	for name, test := range map[string]struct {
+		headers string
+		want    []string // of the findings
+	}{
+		"nothing":               {"tenant: string, page: { type: int, required: true }", nil},
+		"another order":         {"page: { type: int, required: true }, tenant: { type: string, doc: Whose it is. }", nil},
+		"an optional one more":  {"tenant: string, page: { type: int, required: true }, at: time", nil},
+		"a required one more":   {"tenant: string, page: { type: int, required: true }, at: { type: time, required: true }", []string{"header-required at"}},
+		"one that is required":  {"tenant: { type: string, required: true }, page: { type: int, required: true }", []string{"header-required tenant"}},
+		"one that is not":       {"tenant: string, page: int", []string{"(header-optional page)"}},
+		"one of another type":   {"tenant: uuid, page: { type: int, required: true }", []string{"header-changed tenant string->uuid"}},
+		"one that is gone":      {"page: { type: int, required: true }", []string{"(header-removed tenant)"}},
+		"one that is gone, too": {"tenant: string", []string{"(header-removed page)"}},
+	} {
+		got := compare(t, "headers: { "+test.headers+" }\nevents: { a.b: {}, a.c: {} }", recordIn(recordOf(t, text)))
+		if !slices.Equal(keys(got), test.want) {
+			t.Errorf("%s: (-want +got)\n%s%s", name, cmp.Diff(test.want, keys(got)), got.File.Content)
+		}
+	}
+}
+
+// Stored events have it for ever.
+func TestTheTypeOfAHeaderThatIsGoneStaysReserved(t *testing.T) {
+	const gone = "events: { a.b: {} }"
+	text := string(compare(t, gone, recordIn(recordOf(t, "headers: { page: { type: int, required: true } }\n"+gone))).File.Content)
+	text = string(compare(t, gone, recordIn(text)).File.Content)
+	if line := `reserved event a.b header page: "int"`; !strings.Contains(text, "\n"+line+"\n") {
+		t.Fatalf("%s is missing:\n%s", line, text)
+	}
+	for of, want := range map[string][]string{
+		"int":                            nil,
+		"{ type: int, required: true }":  {"header-required page"},
+		"uuid":                           {"header-changed page int->uuid"},
+		"{ type: uuid, required: true }": {"header-changed page int->uuid", "header-required page"},
+	} {
+		got := compare(t, "headers: { page: "+of+" }\n"+gone, recordIn(text))
+		if !slices.Equal(keys(got), want) {
+			t.Errorf("%s: (-want +got)\n%s", of, cmp.Diff(want, keys(got)))
+		}
+		if strings.Contains(string(got.File.Content), "\nreserved") {
+			t.Errorf("%s: it is still reserved:\n%s", of, got.File.Content)
+		}
+	}
+}
+
 func TestAFindingShowsTheLineOfTheRecord(t *testing.T) {
 	got := compare(t, strings.Replace(before, "n: int64", "n: bool", 1), record.Read("HEAD:wire.golden", []byte(recordOf(t, before))))
 	f := got.Findings[0]
