@@ -48,7 +48,7 @@ var breakages = []breakage{
 	// what came before its own.
 	{"no fence", []string{overtakenTest + "/whole-retries", overtakenTest + "/parts-retries"}, []change{
 		{"claimed.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		l.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
-		{"fence.go", "err := l.reach(ctx, seq+int64(len(c.msgs))-1); err", "err := l.unfenced(ctx, u, c, seq); err"},
+		{"fence.go", "err := l.learn(ctx, seq+int64(len(c.msgs))-1); err", "err := l.unfenced(ctx, u, c, seq); err"},
 		{"commit.go", "\t\"context\"\n", "\t\"context\"\n\t\"encoding/json\"\n"},
 		{"commit.go", "// pause waits before the next try.\n", `
 func (l *Log) leaders(u *unit, at int) {
@@ -61,7 +61,7 @@ func (l *Log) leaders(u *unit, at int) {
 
 func (l *Log) unfenced(ctx context.Context, u *unit, c *claimed, seq int64) error {
 	if len(c.cursors) > partCount { // it is divided anew
-		return l.reach(ctx, seq+int64(len(c.msgs))-1)
+		return l.learn(ctx, seq+int64(len(c.msgs))-1)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
