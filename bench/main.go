@@ -5,6 +5,7 @@
 //	go run ./bench -short -json    one JSON object per case, within a minute
 //	go run ./bench -case publish   only the cases whose names match
 //	go run ./bench -limits         whether what the project promises holds, for CI
+//	go run ./bench -growth         how what the bus does grows with the size of the file
 //
 // That limit is mostly a bare loop that inserts the same rows into the
 // same tables through the same SQLite driver, with as many rows per commit as
@@ -18,7 +19,7 @@
 // lets them take turns. tx.go has the cases about transactions that a program shares
 // with the bus, and tx_own.go the same with database/sql. latency.go, backlog.go,
 // recovery.go and deadletters.go have cases that measure times too, many.go says what those have in common that do something
-// fifty thousand times, and limits.go how slow cases may be. codec.go has the
+// fifty thousand times, limits.go how slow cases may be, and growth.go how they grow. codec.go has the
 // cases about JSON alone, generate.go the one about the generator, and report.go prints.
 package main
 
@@ -65,9 +66,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		isShort = flags.Bool("short", false, "measure for a shorter time: all cases take less than a minute")
 		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
 		limits  = flags.Bool("limits", false, "measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit status 1 if it is not")
+		growing = flags.Bool("growth", false, "measure how operations grow with the number of events, subscriptions and so on: about 20\nminutes and 4 GB. With -short files are a hundredth of that, and nothing waits for a prune.\n-case chooses "+dimensionNames()+".")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
 		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1s)")
-		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in three seconds)")
+		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in three seconds). With -growth: the largest file, and all\nother sizes in proportion (default 10000000, with -short 100000)")
 		folder  = flags.String("dir", "", "make the event logs in this `folder`, on the disk to be measured (default the\ntemporary folder, which some systems keep in memory)")
 	)
 	switch err := flags.Parse(args); {
@@ -76,7 +78,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	}
-	selected, err := selectCases(*pattern)
+	choose := selectCases
+	if *growing {
+		choose = func(pattern string) ([]benchCase, error) { return nil, checkDimensions(pattern) }
+	}
+	selected, err := choose(*pattern)
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("%q is not a flag: use -case to choose what to measure", flags.Arg(0))
 	}
@@ -89,9 +95,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && *limits && (*asJSON || *pattern != "") {
 		err = errors.New("-limits has its own cases and its own report: leave out -case and -json")
 	}
+	if err == nil && *growing && (*limits || *total != 0) {
+		err = errors.New("-growth measures everything a number of times: leave out -time and -limits")
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 2
+	}
+	if *growing {
+		if err := runGrowth(ctx, *pattern, *events, *isShort, *asJSON, *folder, stdout); err != nil {
+			fmt.Fprintln(stderr, "bench:", err)
+			return 1
+		}
+		return 0
 	}
 	each := setting{total: cmp.Or(*total, normalTime), events: cmp.Or(*events, normalEvents)}
 	if *isShort || *limits {

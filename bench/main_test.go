@@ -140,6 +140,8 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a case without -case":        {[]string{"publish-1"}, `"publish-1" is not a flag: use -case`},
 		"a flag that does not exist":  {[]string{"-fast"}, "-fast"},
 		"limits of one case":          {[]string{"-limits", "-case", "publish-1"}, "leave out -case and -json"},
+		"growth of a case":            {[]string{"-growth", "-case", "publish-1"}, "matches nothing that can grow"},
+		"growth for a time":           {[]string{"-growth", "-time", "1s"}, "leave out -time and -limits"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
