@@ -6,6 +6,7 @@
 //	go run ./bench -case publish   only the cases whose names match
 //	go run ./bench -limits         whether what the project promises holds, for CI
 //	go run ./bench -growth         how what the bus does grows with the size of the file
+//	go run ./bench -idle 100       what so many idle buses cost
 //
 // That limit is mostly a bare loop that inserts the same rows into the
 // same tables through the same SQLite driver, with as many rows per commit as
@@ -26,6 +27,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -67,6 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
 		limits  = flags.Bool("limits", false, "measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit status 1 if it is not")
 		growing = flags.Bool("growth", false, "measure how operations grow with the number of events, subscriptions and so on: about 20\nminutes and 4 GB. With -short files are a hundredth of that, and nothing waits for a prune.\n-case chooses "+dimensionNames()+".")
+		idling  = flags.Int("idle", 0, "measure what so `many` buses cost that have nothing to do")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
 		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1s)")
 		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in three seconds). With -growth: the largest file, and all\nother sizes in proportion (default 10000000, with -short 100000)")
@@ -95,12 +98,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && *limits && (*asJSON || *pattern != "") {
 		err = errors.New("-limits has its own cases and its own report: leave out -case and -json")
 	}
+	if err == nil && *idling < 0 {
+		err = fmt.Errorf("-idle %d is negative", *idling)
+	}
+	if err == nil && *idling > 0 && (*limits || *growing || *isShort || *pattern != "") {
+		err = errors.New("-idle measures idle buses only: of the other flags it knows -time, -json and -dir")
+	}
 	if err == nil && *growing && (*limits || *total != 0) {
 		err = errors.New("-growth measures everything a number of times: leave out -time and -limits")
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 2
+	}
+	if *idling != 0 {
+		r, err := measureIdle(ctx, *idling, cmp.Or(*total, normalTime), *folder)
+		if err == nil && *asJSON {
+			err = json.NewEncoder(stdout).Encode(r)
+		} else if err == nil {
+			err = r.print(stdout)
+		}
+		if err != nil {
+			fmt.Fprintln(stderr, "bench:", err)
+			return 1
+		}
+		return 0
 	}
 	if *growing {
 		if err := runGrowth(ctx, *pattern, *events, *isShort, *asJSON, *folder, stdout); err != nil {

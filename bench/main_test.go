@@ -141,6 +141,8 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a flag that does not exist":  {[]string{"-fast"}, "-fast"},
 		"limits of one case":          {[]string{"-limits", "-case", "publish-1"}, "leave out -case and -json"},
 		"growth of a case":            {[]string{"-growth", "-case", "publish-1"}, "matches nothing that can grow"},
+		"idle buses of a case":        {[]string{"-idle", "1", "-case", "publish-1"}, "-idle measures idle buses only"},
+		"a negative number of buses":  {[]string{"-idle", "-1"}, "-idle -1 is negative"},
 		"growth for a time":           {[]string{"-growth", "-time", "1s"}, "leave out -time and -limits"},
 	}
 	for name, test := range tests {
