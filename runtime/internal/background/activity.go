@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/beat"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -78,12 +79,13 @@ func (a *Activity) request(requests []engine.BreakerRequest) {
 
 func (a *Activity) run() {
 	defer close(a.ended)
-	tick := time.NewTicker(activityEvery)
+	tick := time.NewTimer(beat.Until(activityEvery))
 	defer tick.Stop()
 	for {
 		select {
 		case <-a.wake:
 		case <-tick.C:
+			tick.Reset(beat.Until(activityEvery))
 		case <-a.end:
 			return
 		}

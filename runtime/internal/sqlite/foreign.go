@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/beat"
 )
 
 // foreign is the last event that was stored in a transaction of the program, on a connection
@@ -30,7 +32,19 @@ func (w *writer) expect(seq int64, id uuid.UUID) {
 	w.signal()
 }
 
-// pollDelay is how long the writer waits until it looks for the writes of others.
+// untilLook returns how long it is until the writer looks for the writes of others.
+func (w *writer) untilLook() time.Duration {
+	delay := w.pollDelay()
+	switch {
+	case delay < pollDelay:
+		return max(0, delay-time.Since(w.looked))
+	case beat.Passed(w.looked, pollDelay):
+		return 0
+	}
+	return beat.Until(pollDelay)
+}
+
+// pollDelay is how often the writer looks for the writes of others.
 func (w *writer) pollDelay() time.Duration {
 	f := w.foreign.Load()
 	if f == nil {

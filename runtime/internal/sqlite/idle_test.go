@@ -3,10 +3,12 @@ package sqlite
 import (
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/internal/beat"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -46,4 +48,33 @@ func TestALookAsksSQLiteOnlyAfterSomebodyHasWritten(t *testing.T) {
 			t.Error("what another connection has written is not seen")
 		}
 	}
+}
+
+// Waking a process costs more than looking, so all buses of a process look at the same moments.
+func TestIdleBusesLookAtTheSameMoments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logs []*Log
+		for range 3 {
+			log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
+			must(t, err)
+			defer log.Close()
+			log.writer.watchOthers()
+			logs = append(logs, log)
+			time.Sleep(70 * time.Millisecond)
+		}
+		looked := func(log *Log) time.Time {
+			<-log.writer.turn
+			defer func() { log.writer.turn <- struct{}{} }()
+			return log.writer.looked
+		}
+		for range 5 {
+			time.Sleep(beat.Until(pollDelay))
+			synctest.Wait()
+			for _, log := range logs {
+				if at := looked(log); !at.Equal(time.Now()) {
+					t.Errorf("a bus has looked %v before the beat, want at it", time.Since(at))
+				}
+			}
+		}
+	})
 }

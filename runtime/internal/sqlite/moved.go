@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/internal/beat"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
@@ -22,7 +23,7 @@ func (w *writer) inPlace() error {
 	if why := w.log.stopped.Load(); why != nil {
 		return why
 	}
-	if time.Since(w.placed) < pollDelay {
+	if !beat.Passed(w.placed, pollDelay) {
 		return nil
 	}
 	w.placed = time.Now()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/beat"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -22,7 +23,7 @@ const (
 	// faultDelay is the pause after dispositions could not be written.
 	faultDelay = 250 * time.Millisecond
 	// pollDelay is how often the dispatching process looks for the writes of
-	// other processes.
+	// other processes: at each beat.
 	pollDelay = 200 * time.Millisecond
 	// groupEvents bounds one transaction, so that nobody waits for too long.
 	groupEvents = 4096
@@ -208,7 +209,7 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 	defer w.mu.Unlock()
 	wait = time.Hour
 	if w.watch {
-		wait = max(0, w.pollDelay()-time.Since(w.looked))
+		wait = w.untilLook()
 	}
 	g.requests = w.take()
 	w.starting = g.requests
@@ -395,11 +396,11 @@ func (w *writer) lookAround() {
 	if pages := w.long.Swap(0); pages > 0 {
 		w.conn.TidyFor(int(pages))
 	}
-	if now := w.lookNow.Swap(false); !watch || !now && time.Since(w.looked) < w.pollDelay() {
+	if now := w.lookNow.Swap(false); !watch || !now && w.untilLook() > 0 {
 		return
 	}
 	w.looked = time.Now()
-	if w.looked.Sub(w.cared) >= pollDelay {
+	if beat.Passed(w.cared, pollDelay) {
 		w.cared = w.looked
 		if w.inPlace() != nil {
 			w.save()
