@@ -194,19 +194,13 @@ type Answer[R any] struct {
 // answers of the others are returned beside it. Nobody having an answer is no error. If
 // ctx ends, its error is among them.
 func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...CollectOption) ([]Answer[R], error) {
-	var c collectConfig
-	for i, opt := range opts {
-		if isNil(opt) {
-			return nil, nilOption(i)
-		}
-		opt.collect(&c)
-	}
-	if c.problem != nil {
-		return nil, c.problem
+	c, err := collectConfigOf(opts)
+	if err != nil {
+		return nil, err
 	}
 	p := take(t.of)
 	*p.(*T) = payload
-	said, err := ask(ctx, bus, t.of, p, (*R)(nil), &c)
+	said, err := ask(ctx, bus, t.of, p, (*R)(nil), c)
 	if said == nil {
 		return nil, err
 	}
@@ -215,7 +209,19 @@ func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 		answers[i].Subscription = a.subscription
 		answers[i].Value, _ = a.value.(R)
 	}
-	return answers, errors.Join(append(asErrors(said.failed), err)...)
+	return answers, said.errorsAnd(err)
+}
+
+// collectConfigOf returns what the options of a Collect say, or the first that is not valid.
+func collectConfigOf(opts []CollectOption) (*collectConfig, error) {
+	var c collectConfig
+	for i, opt := range opts {
+		if isNil(opt) {
+			return nil, nilOption(i)
+		}
+		opt.collect(&c)
+	}
+	return &c, c.problem
 }
 
 // errEnough is why the wait of a Collect ends at its time.

@@ -97,8 +97,6 @@ type DeclaredSubscription struct {
 type Definition interface {
 	Name() string // the wire name, such as order.placed
 	Any() AnyEventType
-
-	definition() any // an *eventType: what the rest of the package works with
 }
 
 // AnyEventType is an [EventType] of any payload. [EventType.Any] and [Catalogue.Lookup] return it. It is
@@ -116,6 +114,8 @@ type AnyEventType interface {
 	Subscriptions() []DeclaredSubscription
 	Schedules() []Schedule
 	Headers() []Header
+
+	definition() any // the *eventType: what the rest of the package works with
 }
 
 // Catalogue is the set of event types a bus is opened with. It is immutable
@@ -237,9 +237,10 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //	4  Describe, with settings that events share
 //	5  Header, WithHeader and HeaderOf
 //	6  structs are written, copied and compared without code for them: wire.WriteStruct
+//	7  functions without type parameters: DescribeAs, PublishPayload, SubscribeFunc and SubscribeNamespaceFunc
 const (
 	OldestContract = 2
-	NewestContract = 6
+	NewestContract = 7
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

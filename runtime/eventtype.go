@@ -16,9 +16,12 @@ import (
 // EventType describes one event type. Generated code holds one for each event
 // of the catalogue. It is immutable and safe for concurrent use.
 //
-// [EventType.Any] returns all that is known about the type: the compiler would make each further method here
+// [EventType.Any] returns all that is known about the type: the compiler would describe each further method here
 // again for each type of payload.
-type EventType[T Payload] struct{ of AnyEventType }
+type EventType[T Payload] struct{ typeRef }
+
+// typeRef has what an [EventType] has. Its methods are compiled once, and those of a generic type for each type of payload.
+type typeRef struct{ of AnyEventType }
 
 // eventType is an [EventType] without its type parameter. The compiler makes the code of a
 // generic type again for each type of payload, in each build of the generated package, so what
@@ -54,17 +57,11 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 		t.limit(path, keyed(key))
 	}
 	t.define((*T)(nil))
-	return &EventType[T]{t}
+	return &EventType[T]{typeRef{t}}
 }
 
-// Describe returns the event type with payloads of T that d describes. It is for generated code, and
-// panics if d could not have come from busgen.
-func Describe[T Payload](d *Description) *EventType[T] {
-	return &EventType[T]{described(d, (*T)(nil))}
-}
-
-// described returns the *eventType with payloads of the type that pointer, which may be nil, points to. It is all that an [EventType] has.
-func described(d *Description, pointer any) AnyEventType {
+// described returns the event type with payloads of the type that pointer, which may be nil, points to.
+func described(d *Description, pointer any) *eventType {
 	of := pointedTo(pointer)
 	t := &eventType{spec: specOf(d), described: true, partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
 	for path, field := range d.LimitKeys {
@@ -151,9 +148,7 @@ func (t *eventType) define(pointer any) {
 }
 
 // Any returns the type as one of any payload.
-func (t *EventType[T]) Any() AnyEventType { return t.of }
-
-func (t *EventType[T]) definition() any { return t.of }
+func (t *typeRef) Any() AnyEventType { return t.of }
 
 // Any returns the type itself.
 func (t *eventType) Any() AnyEventType { return t }
@@ -161,7 +156,7 @@ func (t *eventType) Any() AnyEventType { return t }
 func (t *eventType) definition() any { return t }
 
 // Name returns the wire name, such as order.placed.
-func (t *EventType[T]) Name() string { return t.of.Name() }
+func (t *typeRef) Name() string { return t.of.Name() }
 
 // Name returns the wire name, such as order.placed.
 func (t *eventType) Name() string { return t.spec.Name }

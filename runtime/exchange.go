@@ -298,6 +298,9 @@ func (x *exchange) result(ctx context.Context, err error) error {
 	return fmt.Errorf("waiting for answers to %s %s: %w", x.typ, x.id, err)
 }
 
+// errorsAnd joins the errors of those who have failed for good, and err.
+func (s *said) errorsAnd(err error) error { return errors.Join(append(asErrors(s.failed), err)...) }
+
 // nothing returns why there is no answer, after all who were asked have settled the event.
 func (s *said) nothing() error {
 	if len(s.failed) > 0 {

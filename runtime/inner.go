@@ -21,7 +21,7 @@ func runOf(t Tx) *txRun {
 }
 
 // typeOf returns what is behind an event type.
-func typeOf(t Definition) *eventType { return t.definition().(*eventType) }
+func typeOf(t Definition) *eventType { return t.Any().definition().(*eventType) }
 
 // pointedTo returns the type that a pointer, which may be nil, points to. Generic code names types by such pointers: with
 // a reflect.Type it would lead to package reflect.

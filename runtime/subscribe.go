@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
@@ -99,29 +100,18 @@ func (t *eventType) payloadFor(s *innerSubscription, a *dispatch.Attempt) (paylo
 // type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return subscribeNamespace(bus, pattern, name, handler == nil, (*I)(nil), func(ctx context.Context, h head, payload any) (bool, error) {
-		var e Event[I]
-		var ok bool
-		if e.Payload, ok = payload.(I); !ok || ctx == nil {
-			return ok, nil
-		}
+	return subscribeNamespace(bus, pattern, name, handler == nil, pointedTo((*I)(nil)), func(ctx context.Context, h head, payload any) error {
+		e := Event[I]{Payload: payload.(I)}
 		*(*head)(unsafe.Pointer(&e)) = h
-		return true, given.(Handler[I])(ctx, e)
+		return given.(Handler[I])(ctx, e)
 	}, opts)
 }
 
-// subscribeNamespace calls handler, which takes values of the interface takes and says whether payload is
-// one. Without a context it does nothing else.
-func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes any, handler func(ctx context.Context, h head, payload any) (bool, error), opts []SubscribeOption) (*Subscription, error) {
+// subscribeNamespace calls handler with payloads, which are values here, of an interface.
+func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect.Type, handler typedHandler, opts []SubscribeOption) (*Subscription, error) {
 	s := &innerSubscription{bus: busOf(bus), name: name, pattern: pattern}
-	s.fits = func(payload any) bool {
-		ok, _ := handler(nil, head{}, payload)
-		return ok
-	}
-	next := func(ctx context.Context, e Event[any]) error {
-		_, err := handler(ctx, *headOf(&e), e.Payload)
-		return err
-	}
+	s.fits = implementing(takes)
+	next := func(ctx context.Context, e Event[any]) error { return handler(ctx, *headOf(&e), e.Payload) }
 	handle := func(a *dispatch.Attempt) error {
 		t := s.bus.catalogue.Lookup(a.Type)
 		if t == nil {
@@ -140,7 +130,21 @@ func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes any, ha
 	if none {
 		handle = nil
 	}
-	return s.subscribe(handle, innermost(s, pointedTo(takes), next), opts)
+	return s.subscribe(handle, innermost(s, takes, next), opts)
+}
+
+// implementing returns what tells whether a value implements an interface. What it has found of a type it remembers.
+func implementing(of reflect.Type) func(value any) bool {
+	var known sync.Map // of reflect.Type to bool
+	return func(value any) bool {
+		t := reflect.TypeOf(value)
+		ok, found := known.Load(t)
+		if !found {
+			ok = t.Implements(of)
+			known.Store(t, ok)
+		}
+		return ok.(bool)
+	}
 }
 
 // SubscribePattern calls handler with the stored JSON of every event whose type

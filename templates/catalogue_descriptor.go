@@ -16,7 +16,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 // descriptor emits
 //
 //	// <Event>Type describes <event.name> to the runtime.
-//	var <Event>Type = runtime.Describe[<Event>](&runtime.Description{
+//	var <Event>Type = (*runtime.EventType[<Event>])(runtime.DescribeAs((*<Event>)(nil), &runtime.Description{
 //		Name:          "<name on the wire>",
 //		Label:         "<event.name>",
 //		Doc:           "<doc>",
@@ -32,7 +32,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Schema:        `<json>`,
 //		Subscriptions: <declared>,
 //		Schedules:     <schedules>,
-//	})
+//	}))
 //
 // without the fields that are empty.
 func descriptor(e *catalog.Event) *jen.Statement {
@@ -56,8 +56,8 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	add(len(e.Subscriptions) > 0, "Subscriptions", func() *jen.Statement { return declared(e) })
 	add(len(e.Schedules) > 0, "Schedules", func() *jen.Statement { return schedules(e) })
 	return comment(descriptorName(e)+" describes "+e.Name.V+" to the runtime.", upcastsWanted(e)).
-		Var().Id(descriptorName(e)).Op("=").Add(inRuntime("Describe")).Types(jen.Id(e.GoName)).
-		Call(jen.Op("&").Add(inRuntime("Description")).Custom(linesInBraces, fields...))
+		Var().Id(descriptorName(e)).Op("=").Parens(jen.Op("*").Add(inRuntime("EventType")).Types(jen.Id(e.GoName))).
+		Parens(inRuntime("DescribeAs").Call(nilPointer(e.GoName), jen.Op("&").Add(inRuntime("Description")).Custom(linesInBraces, fields...)))
 }
 
 // fieldPath returns the Go names of fields, with dots between them.

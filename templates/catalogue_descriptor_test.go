@@ -18,7 +18,7 @@ events:
 `)
 	emits(t, `
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
 	Name:   "order.placed",
 	Doc:    "Say \"placed\".",
 	Shared: &catalogueSettings,
@@ -30,17 +30,17 @@ var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
 	PartitionBy: "OrderID",
 	Shape:       "eae7a837b951",
 	Schema:      `+"`"+`{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid"}}`+"`"+`,
-})
+}))
 `, descriptor(c.Events[0]))
 	emits(t, `
 // PingType describes heartbeat to the runtime.
-var PingType = runtime.Describe[Ping](&runtime.Description{
+var PingType = (*runtime.EventType[Ping])(runtime.DescribeAs((*Ping)(nil), &runtime.Description{
 	Name:   "heartbeat",
 	Label:  "ping",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `+"`"+`{"event":"heartbeat","version":1,"payload":{}}`+"`"+`,
-})
+}))
 `, descriptor(c.Events[1]))
 }
 

@@ -51,7 +51,7 @@ func patternNames(c *catalog.Catalogue) *jen.Statement {
 //
 //	// Subscribe<Subscription> calls handler for every event that matches <patterns>, as the subscription <subscription>. …
 //	func Subscribe<Subscription>(bus *runtime.Bus, handler runtime.Handler[<Namespace>Event], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeNamespace(bus, "<patterns>", On<Subscription>, handler, opts...)
+//		return runtime.SubscribeNamespaceFunc(bus, "<patterns>", On<Subscription>, …)
 //	}
 func subscribeDeclared(c *catalog.Catalogue, s *catalog.PatternSubscription) *jen.Statement {
 	payload := patternPayload(c, s)
@@ -65,9 +65,7 @@ func subscribeDeclared(c *catalog.Catalogue, s *catalog.PatternSubscription) *je
 			jen.Id("opts").Op("...").Add(inRuntime("SubscribeOption")),
 		).
 		Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("SubscribeNamespace").Call(
-			jen.Id("bus"), jen.Lit(s.Pattern()), jen.Id(s.GoName), jen.Id("handler"), jen.Id("opts").Op("..."),
-		)))
+		Block(namespaceCall(s.Pattern(), jen.Id(s.GoName), payload))
 }
 
 func overrideWords(s *catalog.PatternSubscription) string {

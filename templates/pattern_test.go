@@ -36,7 +36,9 @@ const (
 // payload. Each is retried by the settings of its own type, with what the
 // catalogue says of this subscription. See [runtime.SubscribeNamespace].
 func SubscribeAudit(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "*", OnAudit, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "*", OnAudit, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
+	}, opts)
 }
 
 // SubscribeToErp calls handler for every event that matches order.placed or
@@ -44,7 +46,9 @@ func SubscribeAudit(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ..
 // switch over the payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeToErp(bus *runtime.Bus, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "order.placed order.*.added", OnToErp, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "order.placed order.*.added", OnToErp, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderEvent])(ctx, *e.(*runtime.Event[OrderEvent]))
+	}, opts)
 }
 `, patternSubscriptions(c)...)
 	emits(t, `

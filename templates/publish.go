@@ -23,7 +23,9 @@ func publish(c *catalog.Catalogue) []jen.Code {
 //	//
 //	// <doc>
 //	func Publish<Event>(ctx context.Context, to runtime.Publisher, payload <Event>, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-//		return runtime.Publish(ctx, to, <Event>Type, payload, opts...)
+//		p := runtime.NewPayload(<Event>Type).(*<Event>)
+//		*p = payload
+//		return runtime.PublishPayload(ctx, to, <Event>Type, p, opts)
 //	}
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
@@ -31,7 +33,11 @@ func publishOne(e *catalog.Event) *jen.Statement {
 		Func().Id("Publish"+e.GoName).
 		Params(publishParams(toPublisher(), "payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
-		Block(publishCall("Publish", e, "payload"))
+		Block(
+			jen.Id("p").Op(":=").Add(inRuntime("NewPayload")).Call(jen.Id(descriptorName(e))).Assert(jen.Op("*").Id(e.GoName)),
+			jen.Op("*").Id("p").Op("=").Id("payload"),
+			jen.Return(inRuntime("PublishPayload").Call(jen.Id("ctx"), jen.Id("to"), jen.Id(descriptorName(e)), jen.Id("p"), jen.Id("opts"))),
+		)
 }
 
 // dedupeWords says which publications store nothing, or "".
@@ -52,10 +58,4 @@ func publishParams(target jen.Code, payload string, payloadType jen.Code) []jen.
 		jen.Id(payload).Add(payloadType),
 		jen.Id("opts").Op("...").Add(inRuntime("PublishOption")),
 	}
-}
-
-func publishCall(function string, e *catalog.Event, payload string) jen.Code {
-	return jen.Return(inRuntime(function).Call(
-		jen.Id("ctx"), jen.Id("to"), jen.Id(descriptorName(e)), jen.Id(payload), jen.Id("opts").Op("..."),
-	))
 }

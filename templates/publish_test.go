@@ -14,7 +14,9 @@ events:
 //
 // A customer placed an order.
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
+	p := runtime.NewPayload(OrderPlacedType).(*OrderPlaced)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderPlacedType, p, opts)
 }
 `, publish(c)...)
 }

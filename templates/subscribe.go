@@ -62,14 +62,20 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 //
 //	// Subscribe<Event> calls handler for every <event.name>. …
 //	func Subscribe<Event>(bus *runtime.Bus, name string, handler runtime.Handler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.Subscribe(bus, <Event>Type, name, handler, opts...)
+//		return runtime.SubscribeFunc(bus, <Event>Type, name, handler, func(ctx context.Context, handler, e any) error {
+//			return handler.(runtime.Handler[<Event>])(ctx, *e.(*runtime.Event[<Event>]))
+//		}, opts)
 //	}
+//
+// The compiler takes half as long for it as for a call of the generic runtime.Subscribe.
 func subscribeEvent(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName
 	return comment(function+" calls handler for every "+e.Name.V+", with the settings of ["+descriptorName(e)+"]. "+
 		"See [runtime.Subscribe].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("Subscribe").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
+		Block(jen.Return(inRuntime("SubscribeFunc").Call(
+			jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id("name"), jen.Id("handler"), calling(e.GoName), jen.Id("opts"),
+		)))
 }
 
 // settingsPlace says where the settings of an event are. They are not repeated in comments, so that each is in one place.
@@ -79,7 +85,9 @@ func settingsPlace(e *catalog.Event) string { return "[" + descriptorName(e) + "
 //
 //	// Subscribe<Namespace> calls handler for every event of <namespace>.* …
 //	func Subscribe<Namespace>(bus *runtime.Bus, name string, handler runtime.Handler[<Namespace>Event], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeNamespace(bus, "<namespace>.*", name, handler, opts...)
+//		return runtime.SubscribeNamespaceFunc(bus, "<namespace>.*", name, handler, func(ctx context.Context, handler, e any) error {
+//			return handler.(runtime.Handler[<Namespace>Event])(ctx, *e.(*runtime.Event[<Namespace>Event]))
+//		}, opts)
 //	}
 func subscribeNamespace(ns *catalog.Namespace) *jen.Statement {
 	payload := interfaceName(ns)
@@ -94,8 +102,8 @@ func subscribeNamespace(ns *catalog.Namespace) *jen.Statement {
 //
 //	// SubscribeAll calls handler for every event …
 //	func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
-//	}
+//
+// with a body like that of subscribeNamespace.
 func subscribeAll() *jen.Statement {
 	return subscribePattern("SubscribeAll", "*", "AnyEvent", "every event of this catalogue")
 }
@@ -103,8 +111,27 @@ func subscribeAll() *jen.Statement {
 func subscribePattern(function, pattern, payload, events string) *jen.Statement {
 	return comment(function + " calls handler for " + events + ", each with the settings of its own type. See [runtime.SubscribeNamespace].").
 		Func().Id(function).Params(subscribeParams(payload)...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("SubscribeNamespace").Call(subscribeArgs(jen.Lit(pattern))...)))
+		Block(namespaceCall(pattern, jen.Id("name"), payload))
 }
+
+// namespaceCall emits the call of the runtime in the function of a subscription for a pattern.
+func namespaceCall(pattern string, name jen.Code, payload string) jen.Code {
+	return jen.Return(inRuntime("SubscribeNamespaceFunc").Call(
+		jen.Id("bus"), jen.Lit(pattern), name, jen.Id("handler"), calling(payload), jen.Id("opts"),
+	))
+}
+
+// calling emits the function that calls a handler of payloads of a type with an event.
+func calling(payload string) jen.Code {
+	return jen.Func().Params(jen.Id("ctx").Qual("context", "Context"), jen.List(jen.Id("handler"), jen.Id("e")).Any()).Error().Block(
+		jen.Return(jen.Id("handler").Assert(inRuntime("Handler").Types(jen.Id(payload))).Call(
+			jen.Id("ctx"), jen.Op("*").Id("e").Assert(jen.Op("*").Add(inRuntime("Event")).Types(jen.Id(payload))),
+		)),
+	)
+}
+
+// nilPointer emits a nil pointer to a type, which stands for the type.
+func nilPointer(of string) jen.Code { return jen.Parens(jen.Op("*").Id(of)).Parens(jen.Nil()) }
 
 func subscribeParams(payload string) []jen.Code {
 	return []jen.Code{

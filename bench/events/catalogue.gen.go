@@ -10,7 +10,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 6
+const contract = 7
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -27,12 +27,12 @@ const (
 var catalogueSettings = runtime.CatalogueSettings{}
 
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
 	Name:   "order.placed",
 	Shared: &catalogueSettings,
 	Shape:  "af065ad643a0",
 	Schema: `{"event":"order.placed","version":1,"payload":{"order_id":"uuid","customer":"string","currency":"Currency","total":"int64","lines":"[]Line","placed_at":"time"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Line":{"fields":{"sku":"string","quantity":"int"}}}}`,
-})
+}))
 
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(

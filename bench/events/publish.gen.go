@@ -11,5 +11,7 @@ import (
 // PublishOrderPlaced publishes one order.placed: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
+	p := runtime.NewPayload(OrderPlacedType).(*OrderPlaced)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderPlacedType, p, opts)
 }

@@ -13,7 +13,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 6
+const contract = 7
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -101,7 +101,7 @@ var catalogueSettings = runtime.CatalogueSettings{
 }
 
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
 	Name:        "order.placed",
 	Doc:         "A customer placed an order. Nothing is paid yet.",
 	Shared:      &catalogueSettings,
@@ -132,20 +132,20 @@ var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
 			},
 		},
 	},
-})
+}))
 
 // OrderShippedType describes order.shipped to the runtime.
-var OrderShippedType = runtime.Describe[OrderShipped](&runtime.Description{
+var OrderShippedType = (*runtime.EventType[OrderShipped])(runtime.DescribeAs((*OrderShipped)(nil), &runtime.Description{
 	Name:        "order.shipped",
 	Doc:         "The parcel of an order has left the warehouse.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "f38b414582bd",
 	Schema:      `{"event":"order.shipped","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","carrier":"Carrier","tracking_code":"string","expected_on":"date"},"types":{"Carrier":{"enum":["DHL","UPS","PostNL"]}}}`,
-})
+}))
 
 // ParcelPickupType describes parcel.pickup_requested to the runtime.
-var ParcelPickupType = runtime.Describe[ParcelPickup](&runtime.Description{
+var ParcelPickupType = (*runtime.EventType[ParcelPickup])(runtime.DescribeAs((*ParcelPickup)(nil), &runtime.Description{
 	Name:   "parcel.pickup_requested",
 	Doc:    "The shop looks for a carrier to fetch the parcel of an order.",
 	Shared: &catalogueSettings,
@@ -155,7 +155,7 @@ var ParcelPickupType = runtime.Describe[ParcelPickup](&runtime.Description{
 	},
 	Shape:  "fca872b73625",
 	Schema: `{"event":"parcel.pickup_requested","version":1,"payload":{"order_id":"uuid"}}`,
-})
+}))
 
 // OrderCancelledType describes order.cancelled to the runtime.
 //
@@ -163,7 +163,7 @@ var ParcelPickupType = runtime.Describe[ParcelPickup](&runtime.Description{
 // into a file of your own in this package:
 //
 //	func UpcastOrderCancelledV1(old OrderCancelledV1) (OrderCancelled, error)
-var OrderCancelledType = runtime.Describe[OrderCancelled](&runtime.Description{
+var OrderCancelledType = (*runtime.EventType[OrderCancelled])(runtime.DescribeAs((*OrderCancelled)(nil), &runtime.Description{
 	Name:        "order.cancelled",
 	Doc:         "An order will not be carried out.",
 	Shared:      &catalogueSettings,
@@ -174,10 +174,10 @@ var OrderCancelledType = runtime.Describe[OrderCancelled](&runtime.Description{
 	},
 	Shape:  "0dc235fc5923",
 	Schema: `{"event":"order.cancelled","version":2,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"CancelReason","comment":"string?"},"history":{"1":{"order_id":"uuid","reason":"string?"}},"types":{"CancelReason":{"enum":["payment_declined","out_of_stock","customer_request"]}}}`,
-})
+}))
 
 // PaymentCapturedType describes payment.captured to the runtime.
-var PaymentCapturedType = runtime.Describe[PaymentCaptured](&runtime.Description{
+var PaymentCapturedType = (*runtime.EventType[PaymentCaptured])(runtime.DescribeAs((*PaymentCaptured)(nil), &runtime.Description{
 	Name:        "payment.captured",
 	Doc:         "The money for an order is on its way to the shop.",
 	Shared:      &catalogueSettings,
@@ -194,20 +194,20 @@ var PaymentCapturedType = runtime.Describe[PaymentCaptured](&runtime.Description
 			},
 		},
 	},
-})
+}))
 
 // PaymentDeclinedType describes payment.declined to the runtime.
-var PaymentDeclinedType = runtime.Describe[PaymentDeclined](&runtime.Description{
+var PaymentDeclinedType = (*runtime.EventType[PaymentDeclined])(runtime.DescribeAs((*PaymentDeclined)(nil), &runtime.Description{
 	Name:        "payment.declined",
 	Doc:         "The bank refused to pay for an order.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "e8ea7c301dc7",
 	Schema:      `{"event":"payment.declined","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"DeclineReason"},"types":{"DeclineReason":{"enum":["insufficient_funds","expired_card","suspected_fraud"]}}}`,
-})
+}))
 
 // PaymentRefundedType describes payment.refunded to the runtime.
-var PaymentRefundedType = runtime.Describe[PaymentRefunded](&runtime.Description{
+var PaymentRefundedType = (*runtime.EventType[PaymentRefunded])(runtime.DescribeAs((*PaymentRefunded)(nil), &runtime.Description{
 	Name:        "payment.refunded",
 	Doc:         "The shop gave money back.",
 	Shared:      &catalogueSettings,
@@ -230,10 +230,10 @@ var PaymentRefundedType = runtime.Describe[PaymentRefunded](&runtime.Description
 			Group: "credit-notes",
 		},
 	},
-})
+}))
 
 // UserRegisteredType describes user.registered to the runtime.
-var UserRegisteredType = runtime.Describe[UserRegistered](&runtime.Description{
+var UserRegisteredType = (*runtime.EventType[UserRegistered])(runtime.DescribeAs((*UserRegistered)(nil), &runtime.Description{
 	Name:        "user.registered",
 	Doc:         "Someone opened an account.",
 	Shared:      &catalogueSettings,
@@ -241,20 +241,20 @@ var UserRegisteredType = runtime.Describe[UserRegistered](&runtime.Description{
 	Aliases:     []string{"user.signed_up"},
 	Shape:       "180423357b2e",
 	Schema:      `{"event":"user.registered","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","email":{"type":"string","format":"email"},"newsletter":"bool","language":{"type":"string?","pattern":"^[a-z]{2}$"},"preferences":"map[string]string"}}`,
-})
+}))
 
 // UserEmailChangedType describes user.email_changed to the runtime.
-var UserEmailChangedType = runtime.Describe[UserEmailChanged](&runtime.Description{
+var UserEmailChangedType = (*runtime.EventType[UserEmailChanged])(runtime.DescribeAs((*UserEmailChanged)(nil), &runtime.Description{
 	Name:        "user.email_changed",
 	Doc:         "Someone moved an account to another address.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "UserID",
 	Shape:       "52dbacf9d303",
 	Schema:      `{"event":"user.email_changed","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","old_email":{"type":"string","format":"email"},"new_email":{"type":"string","format":"email"}}}`,
-})
+}))
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
-var UserDeletionRequestedType = runtime.Describe[UserDeletionRequested](&runtime.Description{
+var UserDeletionRequestedType = (*runtime.EventType[UserDeletionRequested])(runtime.DescribeAs((*UserDeletionRequested)(nil), &runtime.Description{
 	Name:   "user.deletion_requested",
 	Doc:    "Someone wants all personal data to be erased.",
 	Shared: &catalogueSettings,
@@ -266,79 +266,79 @@ var UserDeletionRequestedType = runtime.Describe[UserDeletionRequested](&runtime
 	PartitionBy: "UserID",
 	Shape:       "c34ef81d7618",
 	Schema:      `{"event":"user.deletion_requested","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","due_on":"date"}}`,
-})
+}))
 
 // MLRunStartedType describes ml.run.started to the runtime.
-var MLRunStartedType = runtime.Describe[MLRunStarted](&runtime.Description{
+var MLRunStartedType = (*runtime.EventType[MLRunStarted])(runtime.DescribeAs((*MLRunStarted)(nil), &runtime.Description{
 	Name:        "ml.run.started",
 	Doc:         "A model that recommends articles is being trained.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "963f59bb1c48",
 	Schema:      `{"event":"ml.run.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","model":"string","devices":{"type":"[]string","min_items":1,"unique":true},"budget":{"type":"decimal?","min":"0"},"parameters":"json"}}`,
-})
+}))
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
-var MLRunFinishedType = runtime.Describe[MLRunFinished](&runtime.Description{
+var MLRunFinishedType = (*runtime.EventType[MLRunFinished])(runtime.DescribeAs((*MLRunFinished)(nil), &runtime.Description{
 	Name:        "ml.run.finished",
 	Doc:         "A training run has produced a model.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "bc31a82425d3",
 	Schema:      `{"event":"ml.run.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","took":"duration","metrics":"map[string]float64","checksum":{"type":"bytes","min_length":32,"max_length":32}}}`,
-})
+}))
 
 // MLRunFailedType describes ml.run.failed to the runtime.
-var MLRunFailedType = runtime.Describe[MLRunFailed](&runtime.Description{
+var MLRunFailedType = (*runtime.EventType[MLRunFailed])(runtime.DescribeAs((*MLRunFailed)(nil), &runtime.Description{
 	Name:        "ml.run.failed",
 	Doc:         "A training run has ended without a model.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "a1f5f089ee67",
 	Schema:      `{"event":"ml.run.failed","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","error":"string","retryable":"bool"}}`,
-})
+}))
 
 // MLTrialStartedType describes ml.trial.started to the runtime.
-var MLTrialStartedType = runtime.Describe[MLTrialStarted](&runtime.Description{
+var MLTrialStartedType = (*runtime.EventType[MLTrialStarted])(runtime.DescribeAs((*MLTrialStarted)(nil), &runtime.Description{
 	Name:        "ml.trial.started",
 	Doc:         "One combination of hyperparameters is being tried.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "1768e6baf5e8",
 	Schema:      `{"event":"ml.trial.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"parameters":"map[string]float64"}}`,
-})
+}))
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
-var MLTrialFinishedType = runtime.Describe[MLTrialFinished](&runtime.Description{
+var MLTrialFinishedType = (*runtime.EventType[MLTrialFinished])(runtime.DescribeAs((*MLTrialFinished)(nil), &runtime.Description{
 	Name:        "ml.trial.finished",
 	Doc:         "A trial has ended.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "f7623cab93d0",
 	Schema:      `{"event":"ml.trial.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"state":"TrialState","losses":"[][]float64"},"types":{"TrialState":{"enum":["completed","pruned","failed"]}}}`,
-})
+}))
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.
-var UICommandCartChangedType = runtime.Describe[UICommandCartChanged](&runtime.Description{
+var UICommandCartChangedType = (*runtime.EventType[UICommandCartChanged])(runtime.DescribeAs((*UICommandCartChanged)(nil), &runtime.Description{
 	Name:   "ui.command.cart_changed",
 	Doc:    "A customer put articles into the cart or took some out.",
 	Shared: &catalogueSettings,
 	Shape:  "b360b37becd7",
 	Schema: `{"event":"ui.command.cart_changed","version":1,"payload":{"session":"string","article":"string","change":"int32"}}`,
-})
+}))
 
 // UICommandCheckoutSubmittedType describes ui.command.checkout_submitted to the
 // runtime.
-var UICommandCheckoutSubmittedType = runtime.Describe[UICommandCheckoutSubmitted](&runtime.Description{
+var UICommandCheckoutSubmittedType = (*runtime.EventType[UICommandCheckoutSubmitted])(runtime.DescribeAs((*UICommandCheckoutSubmitted)(nil), &runtime.Description{
 	Name:   "ui.command.checkout_submitted",
 	Doc:    "A customer pressed the button that buys.",
 	Shared: &catalogueSettings,
 	Shape:  "38ab1792cf9b",
 	Schema: `{"event":"ui.command.checkout_submitted","version":1,"payload":{"session":"string","order_id":"uuid"}}`,
-})
+}))
 
 // ReportRequestedType describes report.requested to the runtime.
-var ReportRequestedType = runtime.Describe[ReportRequested](&runtime.Description{
+var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.DescribeAs((*ReportRequested)(nil), &runtime.Description{
 	Name:   "report.requested",
 	Doc:    "It is time to add up what was sold.",
 	Shared: &catalogueSettings,
@@ -356,28 +356,28 @@ var ReportRequestedType = runtime.Describe[ReportRequested](&runtime.Description
 			Payload:  `{"days":1}`,
 		},
 	},
-})
+}))
 
 // ReportWrittenType describes report.written to the runtime.
-var ReportWrittenType = runtime.Describe[ReportWritten](&runtime.Description{
+var ReportWrittenType = (*runtime.EventType[ReportWritten])(runtime.DescribeAs((*ReportWritten)(nil), &runtime.Description{
 	Name:   "report.written",
 	Doc:    "The sales of some days are added up.",
 	Shared: &catalogueSettings,
 	Shape:  "eeb36aadf00e",
 	Schema: `{"event":"report.written","version":1,"payload":{"since":"time","until":"time","payments":"int","sums":"map[string]int64"}}`,
-})
+}))
 
 // SystemBackupFinishedType describes system.backup_finished to the runtime.
-var SystemBackupFinishedType = runtime.Describe[SystemBackupFinished](&runtime.Description{
+var SystemBackupFinishedType = (*runtime.EventType[SystemBackupFinished])(runtime.DescribeAs((*SystemBackupFinished)(nil), &runtime.Description{
 	Name:   "system.backup_finished",
 	Doc:    "A backup is complete.",
 	Shared: &catalogueSettings,
 	Shape:  "cf5442cc1674",
 	Schema: `{"event":"system.backup_finished","version":1,"payload":{"finished_at":"time","size":"uint64","tables":"map[string]uint64","stored":{"type":"{}","fields":{"bucket":"string","key":"string"}}}}`,
-})
+}))
 
 // SystemDiskFilledType describes system.disk_filled to the runtime.
-var SystemDiskFilledType = runtime.Describe[SystemDiskFilled](&runtime.Description{
+var SystemDiskFilledType = (*runtime.EventType[SystemDiskFilled])(runtime.DescribeAs((*SystemDiskFilled)(nil), &runtime.Description{
 	Name:   "system.disk_filled",
 	Doc:    "A machine is running out of space.",
 	Shared: &catalogueSettings,
@@ -386,7 +386,7 @@ var SystemDiskFilledType = runtime.Describe[SystemDiskFilled](&runtime.Descripti
 	},
 	Shape:  "9bd949efa03a",
 	Schema: `{"event":"system.disk_filled","version":1,"payload":{"host":{"type":"string","format":"hostname"},"address":"IP?","mount":"string","bytes_free":"uint64","severity":"Severity"},"types":{"IP":{"custom":"string"},"Severity":{"numbers":{"notice":10,"warning":20,"critical":30}}}}`,
-})
+}))
 
 // Catalogue holds every event type of events.yaml.
 var Catalogue = runtime.NewCatalogue(

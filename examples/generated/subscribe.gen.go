@@ -2,7 +2,11 @@
 
 package events
 
-import "github.com/busgen/busgen/runtime"
+import (
+	"context"
+
+	"github.com/busgen/busgen/runtime"
+)
 
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeOrderPlaced is called with
@@ -28,25 +32,33 @@ const (
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
+	}, opts)
 }
 
 // SubscribeOrderShipped calls handler for every order.shipped, with the
 // settings of [OrderShippedType]. See [runtime.Subscribe].
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderShippedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderShippedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderShipped])(ctx, *e.(*runtime.Event[OrderShipped]))
+	}, opts)
 }
 
 // SubscribeParcelPickup calls handler for every parcel.pickup_requested, with
 // the settings of [ParcelPickupType]. See [runtime.Subscribe].
 func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, ParcelPickupType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, ParcelPickupType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ParcelPickup])(ctx, *e.(*runtime.Event[ParcelPickup]))
+	}, opts)
 }
 
 // SubscribeOrderCancelled calls handler for every order.cancelled, with the
 // settings of [OrderCancelledType]. See [runtime.Subscribe].
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderCancelledType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderCancelledType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderCancelled])(ctx, *e.(*runtime.Event[OrderCancelled]))
+	}, opts)
 }
 
 // The subscriptions of payment.captured that the catalogue declares. They exist
@@ -63,13 +75,17 @@ const (
 // SubscribePaymentCaptured calls handler for every payment.captured, with the
 // settings of [PaymentCapturedType]. See [runtime.Subscribe].
 func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PaymentCapturedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PaymentCapturedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PaymentCaptured])(ctx, *e.(*runtime.Event[PaymentCaptured]))
+	}, opts)
 }
 
 // SubscribePaymentDeclined calls handler for every payment.declined, with the
 // settings of [PaymentDeclinedType]. See [runtime.Subscribe].
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PaymentDeclinedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PaymentDeclinedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PaymentDeclined])(ctx, *e.(*runtime.Event[PaymentDeclined]))
+	}, opts)
 }
 
 // The subscriptions of payment.refunded that the catalogue declares. They exist
@@ -98,70 +114,92 @@ const (
 // SubscribePaymentRefunded calls handler for every payment.refunded, with the
 // settings of [PaymentRefundedType]. See [runtime.Subscribe].
 func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PaymentRefundedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PaymentRefundedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PaymentRefunded])(ctx, *e.(*runtime.Event[PaymentRefunded]))
+	}, opts)
 }
 
 // SubscribeUserRegistered calls handler for every user.registered, with the
 // settings of [UserRegisteredType]. See [runtime.Subscribe].
 func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Handler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, UserRegisteredType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, UserRegisteredType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UserRegistered])(ctx, *e.(*runtime.Event[UserRegistered]))
+	}, opts)
 }
 
 // SubscribeUserEmailChanged calls handler for every user.email_changed, with
 // the settings of [UserEmailChangedType]. See [runtime.Subscribe].
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, UserEmailChangedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, UserEmailChangedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UserEmailChanged])(ctx, *e.(*runtime.Event[UserEmailChanged]))
+	}, opts)
 }
 
 // SubscribeUserDeletionRequested calls handler for every
 // user.deletion_requested, with the settings of [UserDeletionRequestedType].
 // See [runtime.Subscribe].
 func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runtime.Handler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, UserDeletionRequestedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, UserDeletionRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UserDeletionRequested])(ctx, *e.(*runtime.Event[UserDeletionRequested]))
+	}, opts)
 }
 
 // SubscribeMLRunStarted calls handler for every ml.run.started, with the
 // settings of [MLRunStartedType]. See [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, MLRunStartedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, MLRunStartedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLRunStarted])(ctx, *e.(*runtime.Event[MLRunStarted]))
+	}, opts)
 }
 
 // SubscribeMLRunFinished calls handler for every ml.run.finished, with the
 // settings of [MLRunFinishedType]. See [runtime.Subscribe].
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, MLRunFinishedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, MLRunFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLRunFinished])(ctx, *e.(*runtime.Event[MLRunFinished]))
+	}, opts)
 }
 
 // SubscribeMLRunFailed calls handler for every ml.run.failed, with the settings
 // of [MLRunFailedType]. See [runtime.Subscribe].
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, MLRunFailedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, MLRunFailedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLRunFailed])(ctx, *e.(*runtime.Event[MLRunFailed]))
+	}, opts)
 }
 
 // SubscribeMLTrialStarted calls handler for every ml.trial.started, with the
 // settings of [MLTrialStartedType]. See [runtime.Subscribe].
 func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, MLTrialStartedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, MLTrialStartedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLTrialStarted])(ctx, *e.(*runtime.Event[MLTrialStarted]))
+	}, opts)
 }
 
 // SubscribeMLTrialFinished calls handler for every ml.trial.finished, with the
 // settings of [MLTrialFinishedType]. See [runtime.Subscribe].
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, MLTrialFinishedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, MLTrialFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLTrialFinished])(ctx, *e.(*runtime.Event[MLTrialFinished]))
+	}, opts)
 }
 
 // SubscribeUICommandCartChanged calls handler for every
 // ui.command.cart_changed, with the settings of [UICommandCartChangedType]. See
 // [runtime.Subscribe].
 func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, UICommandCartChangedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, UICommandCartChangedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UICommandCartChanged])(ctx, *e.(*runtime.Event[UICommandCartChanged]))
+	}, opts)
 }
 
 // SubscribeUICommandCheckoutSubmitted calls handler for every
 // ui.command.checkout_submitted, with the settings of
 // [UICommandCheckoutSubmittedType]. See [runtime.Subscribe].
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, UICommandCheckoutSubmittedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UICommandCheckoutSubmitted])(ctx, *e.(*runtime.Event[UICommandCheckoutSubmitted]))
+	}, opts)
 }
 
 // The subscriptions of report.requested that the catalogue declares. They exist
@@ -178,89 +216,119 @@ const (
 // SubscribeReportRequested calls handler for every report.requested, with the
 // settings of [ReportRequestedType]. See [runtime.Subscribe].
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, ReportRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ReportRequested])(ctx, *e.(*runtime.Event[ReportRequested]))
+	}, opts)
 }
 
 // SubscribeReportWritten calls handler for every report.written, with the
 // settings of [ReportWrittenType]. See [runtime.Subscribe].
 func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, ReportWrittenType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, ReportWrittenType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ReportWritten])(ctx, *e.(*runtime.Event[ReportWritten]))
+	}, opts)
 }
 
 // SubscribeSystemBackupFinished calls handler for every system.backup_finished,
 // with the settings of [SystemBackupFinishedType]. See [runtime.Subscribe].
 func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtime.Handler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, SystemBackupFinishedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, SystemBackupFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[SystemBackupFinished])(ctx, *e.(*runtime.Event[SystemBackupFinished]))
+	}, opts)
 }
 
 // SubscribeSystemDiskFilled calls handler for every system.disk_filled, with
 // the settings of [SystemDiskFilledType]. See [runtime.Subscribe].
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, SystemDiskFilledType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, SystemDiskFilledType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[SystemDiskFilled])(ctx, *e.(*runtime.Event[SystemDiskFilled]))
+	}, opts)
 }
 
 // SubscribeML calls handler for every event of ml.*, each with the settings of
 // its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "ml.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "ml.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLEvent])(ctx, *e.(*runtime.Event[MLEvent]))
+	}, opts)
 }
 
 // SubscribeMLRun calls handler for every event of ml.run.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRunEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "ml.run.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "ml.run.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLRunEvent])(ctx, *e.(*runtime.Event[MLRunEvent]))
+	}, opts)
 }
 
 // SubscribeMLTrial calls handler for every event of ml.trial.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLTrial(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "ml.trial.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "ml.trial.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[MLTrialEvent])(ctx, *e.(*runtime.Event[MLTrialEvent]))
+	}, opts)
 }
 
 // SubscribeOrder calls handler for every event of order.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "order.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderEvent])(ctx, *e.(*runtime.Event[OrderEvent]))
+	}, opts)
 }
 
 // SubscribePayment calls handler for every event of payment.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePayment(bus *runtime.Bus, name string, handler runtime.Handler[PaymentEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "payment.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "payment.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PaymentEvent])(ctx, *e.(*runtime.Event[PaymentEvent]))
+	}, opts)
 }
 
 // SubscribeReport calls handler for every event of report.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[ReportEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "report.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "report.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ReportEvent])(ctx, *e.(*runtime.Event[ReportEvent]))
+	}, opts)
 }
 
 // SubscribeSystem calls handler for every event of system.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeSystem(bus *runtime.Bus, name string, handler runtime.Handler[SystemEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "system.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "system.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[SystemEvent])(ctx, *e.(*runtime.Event[SystemEvent]))
+	}, opts)
 }
 
 // SubscribeUI calls handler for every event of ui.*, each with the settings of
 // its own type. See [runtime.SubscribeNamespace].
 func SubscribeUI(bus *runtime.Bus, name string, handler runtime.Handler[UIEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "ui.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "ui.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UIEvent])(ctx, *e.(*runtime.Event[UIEvent]))
+	}, opts)
 }
 
 // SubscribeUICommand calls handler for every event of ui.command.*, each with
 // the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUICommand(bus *runtime.Bus, name string, handler runtime.Handler[UICommandEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "ui.command.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "ui.command.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UICommandEvent])(ctx, *e.(*runtime.Event[UICommandEvent]))
+	}, opts)
 }
 
 // SubscribeUser calls handler for every event of user.*, each with the settings
 // of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUser(bus *runtime.Bus, name string, handler runtime.Handler[UserEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "user.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "user.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[UserEvent])(ctx, *e.(*runtime.Event[UserEvent]))
+	}, opts)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
+	}, opts)
 }

@@ -13,34 +13,46 @@ import (
 // AtLeast checks that value is not below least.
 func AtLeast[T cmp.Ordered](p *Problems, path string, value, least T) {
 	if value < least {
-		p.Add(path, fmt.Sprintf("is %v; it must be at least %v", value, least))
+		p.bound(path, value, "least", least)
 	}
 }
 
 // AtMost checks that value is not above most.
 func AtMost[T cmp.Ordered](p *Problems, path string, value, most T) {
 	if value > most {
-		p.Add(path, fmt.Sprintf("is %v; it must be at most %v", value, most))
+		p.bound(path, value, "most", most)
 	}
+}
+
+//go:noinline
+func (p *Problems) bound(path string, value any, which string, bound any) {
+	p.Add(path, fmt.Sprintf("is %v; it must be at %s %v", value, which, bound))
 }
 
 // DecimalAtLeast is AtLeast for decimals. It ignores a value that is not a decimal
 // number: the Validate method of the decimal reports it.
 func DecimalAtLeast[D ~string](p *Problems, path string, value, least D) {
-	if format.IsDecimal(string(value)) && format.CompareDecimals(string(value), string(least)) < 0 {
-		p.Add(path, fmt.Sprintf("is %s; it must be at least %s", value, least))
-	}
+	p.decimal(path, string(value), "least", string(least), -1)
 }
 
 // DecimalAtMost is AtMost for decimals. It ignores a value that is not a decimal
 // number, as DecimalAtLeast does.
 func DecimalAtMost[D ~string](p *Problems, path string, value, most D) {
-	if format.IsDecimal(string(value)) && format.CompareDecimals(string(value), string(most)) > 0 {
-		p.Add(path, fmt.Sprintf("is %s; it must be at most %s", value, most))
+	p.decimal(path, string(value), "most", string(most), 1)
+}
+
+// decimal adds a problem if a decimal compares with its bound as wrong, -1 or 1, says.
+//
+//go:noinline
+func (p *Problems) decimal(path, value, which, bound string, wrong int) {
+	if format.IsDecimal(value) && format.CompareDecimals(value, bound) == wrong {
+		p.bound(path, value, which, bound)
 	}
 }
 
 // MinLength checks that s has at least least characters.
+//
+//go:noinline
 func (p *Problems) MinLength(path, s string, least int) {
 	if n := utf8.RuneCountInString(s); n < least {
 		p.tooFew(path, n, "character", least)
@@ -48,6 +60,8 @@ func (p *Problems) MinLength(path, s string, least int) {
 }
 
 // MaxLength checks that s has at most most characters.
+//
+//go:noinline
 func (p *Problems) MaxLength(path, s string, most int) {
 	if n := utf8.RuneCountInString(s); n > most {
 		p.tooMany(path, n, "character", most)
@@ -55,6 +69,8 @@ func (p *Problems) MaxLength(path, s string, most int) {
 }
 
 // MinBytes checks that b has at least least bytes.
+//
+//go:noinline
 func (p *Problems) MinBytes(path string, b []byte, least int) {
 	if len(b) < least {
 		p.tooFew(path, len(b), "byte", least)
@@ -62,6 +78,8 @@ func (p *Problems) MinBytes(path string, b []byte, least int) {
 }
 
 // MaxBytes checks that b has at most most bytes.
+//
+//go:noinline
 func (p *Problems) MaxBytes(path string, b []byte, most int) {
 	if len(b) > most {
 		p.tooMany(path, len(b), "byte", most)
@@ -69,6 +87,8 @@ func (p *Problems) MaxBytes(path string, b []byte, most int) {
 }
 
 // MinItems checks that a list or map of n items has at least least.
+//
+//go:noinline
 func (p *Problems) MinItems(path string, n, least int) {
 	if n < least {
 		p.tooFew(path, n, "item", least)
@@ -76,6 +96,8 @@ func (p *Problems) MinItems(path string, n, least int) {
 }
 
 // MaxItems checks that a list or map of n items has at most most.
+//
+//go:noinline
 func (p *Problems) MaxItems(path string, n, most int) {
 	if n > most {
 		p.tooMany(path, n, "item", most)
@@ -83,6 +105,8 @@ func (p *Problems) MaxItems(path string, n, most int) {
 }
 
 // Pattern checks that pattern matches s or a part of it.
+//
+//go:noinline
 func (p *Problems) Pattern(path, s string, pattern *regexp.Regexp) {
 	if !pattern.MatchString(s) {
 		p.Add(path, fmt.Sprintf("%.60q does not match %s", s, pattern))
@@ -91,6 +115,8 @@ func (p *Problems) Pattern(path, s string, pattern *regexp.Regexp) {
 
 // Format checks that s has the named format, which is a format of the catalogue
 // language such as email.
+//
+//go:noinline
 func (p *Problems) Format(path, s, name string) {
 	if noun, ok := format.Check(name, s); !ok {
 		p.Add(path, fmt.Sprintf("%.60q is not %s", s, noun))

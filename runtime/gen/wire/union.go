@@ -10,7 +10,12 @@ import (
 // MarshalVariant returns the JSON of a variant of a union: the JSON of the struct with
 // the discriminator as its first field, which has the given key and name.
 func MarshalVariant[T any](key, name string, variant T) ([]byte, error) {
-	fields, err := json.Marshal(&variant)
+	return marshalVariant(key, name, &variant)
+}
+
+//go:noinline
+func marshalVariant(key, name string, variant any) ([]byte, error) {
+	fields, err := json.Marshal(variant)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 6
+const contract = 7
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -87,15 +87,15 @@ var catalogueSettings = runtime.CatalogueSettings{
 }
 
 // PingType describes ping to the runtime.
-var PingType = runtime.Describe[Ping](&runtime.Description{
+var PingType = (*runtime.EventType[Ping])(runtime.DescribeAs((*Ping)(nil), &runtime.Description{
 	Name:   "ping",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"ping","version":1,"payload":{}}`,
-})
+}))
 
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
 	Name:   "order.placed",
 	Doc:    "A customer placed an order. This sentence runs on for long enough that the comment has to be wrapped somewhere before its end.\n\nA second paragraph, with a list:\n  - first\n  - second",
 	Shared: &catalogueSettings,
@@ -137,18 +137,18 @@ var OrderPlacedType = runtime.Describe[OrderPlaced](&runtime.Description{
 			},
 		},
 	},
-})
+}))
 
 // OrderMovedType describes order.moved to the runtime.
-var OrderMovedType = runtime.Describe[OrderMoved](&runtime.Description{
+var OrderMovedType = (*runtime.EventType[OrderMoved])(runtime.DescribeAs((*OrderMoved)(nil), &runtime.Description{
 	Name:   "order.moved",
 	Shared: &catalogueSettings,
 	Shape:  "112ba258f1c5",
 	Schema: `{"event":"order.moved","version":1,"payload":{"to":{"type":"Point","was":["home","address"]},"floor":{"type":"int","was":["level"],"default":1},"stops":{"type":"[]{}?","fields":{"at":{"type":"date","default":"2024-02-29"},"by":{"type":"Color","was":["how"],"default":"red"}},"was":["steps"]},"label":{"type":"string?","was":["name"]}},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
-})
+}))
 
 // OrderLineAddedType describes order.line.added to the runtime.
-var OrderLineAddedType = runtime.Describe[OrderLineAdded](&runtime.Description{
+var OrderLineAddedType = (*runtime.EventType[OrderLineAdded])(runtime.DescribeAs((*OrderLineAdded)(nil), &runtime.Description{
 	Name:   "order.line.added",
 	Shared: &catalogueSettings,
 	Own: runtime.Override{
@@ -159,10 +159,10 @@ var OrderLineAddedType = runtime.Describe[OrderLineAdded](&runtime.Description{
 	DedupeBy:    "Line",
 	Shape:       "29f234095e9d",
 	Schema:      `{"event":"order.line.added","version":1,"partition_by":"line","payload":{"line":"int64","everything":"Everything","optional":"Optional","collections":"Collections","runtime":"string","time":"time","problems":"[]string","p":"float64","i":"[]float64"},"types":{"Collections":{"fields":{"strings":"[]string","floats":"[]float64","ints":"[]int","dates":"[]date","blobs":"[]bytes","points":"[]Point","texts_by_name":"map[string]string","floats_by_name":"map[string]float64","ints_by_name":"map[string]int","colors_by_name":"map[string]Color","matrix":"[][]float64","cube":"[][][]float64","lists_by_name":"map[string][]string","maps":"[]map[string]int","maps_by_name":"map[string]map[string]date","times":"[]time","uuids":"[]uuid","durations_by_name":"map[string]duration","bools_by_name":"map[string]bool","documents":"[]json","documents_by_name":"map[string]json","decimals":"[]decimal","levels_by_name":"map[string]Level"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Everything":{"fields":{"a_string":"string","a_bool":"bool","an_int":"int","an_int32":"int32","an_int64":"int64","a_uint64":"uint64","a_float64":"float64","some_bytes":"bytes","a_time":"time","a_date":"date","a_duration":"duration","a_uuid":"uuid","some_json":"json","a_decimal":"decimal","an_enum":"Color","an_integer_enum":"Level","a_struct":"Point"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Optional":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","an_int32":"int32?","an_int64":"int64?","a_uint64":"uint64?","a_float64":"float64?","some_bytes":"bytes?","a_time":"time?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","some_json":"json?","a_decimal":"decimal?","an_enum":"Color?","an_integer_enum":"Level?","a_struct":"Point?","a_list":"[]string?","a_map":"map[string]Point?"}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
-})
+}))
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
-var OrderLineRemovedType = runtime.Describe[OrderLineRemoved](&runtime.Description{
+var OrderLineRemovedType = (*runtime.EventType[OrderLineRemoved])(runtime.DescribeAs((*OrderLineRemoved)(nil), &runtime.Description{
 	Name:   "order.line.removed",
 	Shared: &catalogueSettings,
 	Own: runtime.Override{
@@ -175,51 +175,51 @@ var OrderLineRemovedType = runtime.Describe[OrderLineRemoved](&runtime.Descripti
 	},
 	Shape:  "afc58021ce1b",
 	Schema: `{"event":"order.line.removed","version":1,"payload":{"reason":"Odd","tree":"Tree","weekday":"Weekday","counter":"Counter"},"types":{"Counter":{"fields":{"count":"int","seen":"bool"}},"Odd":{"enum":["with \"quotes\"","back\u0060tick","per%cent","日本"]},"Tree":{"fields":{"label":"string","parent":"Tree?","children":"[]Tree","by_name":"map[string]Tree?"}},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
-})
+}))
 
 // OrderSettledType describes order.paid to the runtime.
-var OrderSettledType = runtime.Describe[OrderSettled](&runtime.Description{
+var OrderSettledType = (*runtime.EventType[OrderSettled])(runtime.DescribeAs((*OrderSettled)(nil), &runtime.Description{
 	Name:   "order.paid",
 	Doc:    "An order was paid.",
 	Shared: &catalogueSettings,
 	Shape:  "a60aeee898b0",
 	Schema: `{"event":"order.paid","version":1,"payload":{"payment":"Payment","second":"Payment?","more":"[]Payment","by_name":"map[string][]Payment?","address":{"type":"{}","fields":{"street":"string","floor":"int?"}},"lines":{"type":"[]{}?","fields":{"gtin":"string","part":{"type":"{}","fields":{"number":"int"}}}}},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Invoice":{"fields":{"due_on":"date"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}}}}`,
-})
+}))
 
 // OrderEmptiedType describes order.emptied to the runtime.
-var OrderEmptiedType = runtime.Describe[OrderEmptied](&runtime.Description{
+var OrderEmptiedType = (*runtime.EventType[OrderEmptied])(runtime.DescribeAs((*OrderEmptied)(nil), &runtime.Description{
 	Name:   "order.emptied",
 	Shared: &catalogueSettings,
 	Shape:  "084703b485d9",
 	Schema: `{"event":"order.emptied","version":1,"payload":{"nullable":"Nullable","empty":"Empty","first":"string|null"},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Empty":{"fields":{"text":"string|null","day":"date|null","place":"Point|null","list":"[]int|null","flag":{"type":"bool|null","was":["sign"]}}},"Invoice":{"fields":{"due_on":"date"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Nullable":{"fields":{"a_string":"string|null","a_bool":"bool|null","an_int":"int|null","an_int32":"int32|null","an_int64":"int64|null","a_uint64":"uint64|null","a_float64":"float64|null","some_bytes":"bytes|null","a_time":"time|null","a_date":"date|null","a_duration":"duration|null","a_uuid":"uuid|null","a_decimal":"decimal|null","an_enum":"Color|null","an_integer_enum":"Level|null","a_struct":"Point|null","a_list":"[]string|null","a_map":"map[string]Point|null","a_scalar":"uuid|null","a_union":"Payment|null","in_place":{"type":"{}|null","fields":{"at":"date"}},"with_default":{"type":"int|null","min":"3"},"with_items":{"type":"[]string|null","min_items":1},"itself":"Nullable|null"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
-})
+}))
 
 // OrderComputedType describes order.computed to the runtime.
-var OrderComputedType = runtime.Describe[OrderComputed](&runtime.Description{
+var OrderComputedType = (*runtime.EventType[OrderComputed])(runtime.DescribeAs((*OrderComputed)(nil), &runtime.Description{
 	Name:   "order.computed",
 	Shared: &catalogueSettings,
 	Shape:  "b080e1599453",
 	Schema: `{"event":"order.computed","version":1,"payload":{"expression":"Expression"},"types":{"Expression":{"discriminator":"type","one_of":{"sum":{"type":"Sum"},"product":{"fields":{"factors":"[]Expression"}},"number":{"fields":{"value":"float64"}}}},"Sum":{"fields":{"left":"Expression","right":"Expression"}}}}`,
-})
+}))
 
 // OrderLimitedType describes order.limited to the runtime.
-var OrderLimitedType = runtime.Describe[OrderLimited](&runtime.Description{
+var OrderLimitedType = (*runtime.EventType[OrderLimited])(runtime.DescribeAs((*OrderLimited)(nil), &runtime.Description{
 	Name:   "order.limited",
 	Shared: &catalogueSettings,
 	Shape:  "581cceddc03b",
 	Schema: `{"event":"order.limited","version":1,"payload":{"constrained":"Constrained","defaults":"Defaults","shade":"Shade","scalars":"Scalars"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Constrained":{"fields":{"int":{"type":"int","min":"1","max":"10"},"int32":{"type":"int32","min":"-5"},"uint64":{"type":"uint64","max":"18446744073709551615"},"float64":{"type":"float64","min":"0.5","max":"1e21"},"decimal":{"type":"decimal","min":"0.01","max":"1000"},"duration":{"type":"duration","min":"1s","max":"9600h0m0s"},"text":{"type":"string","min_length":2,"max_length":4},"bytes":{"type":"bytes","min_length":1,"max_length":3},"gtin":{"type":"string","pattern":"^[0-9]{8}(\u0060|$)"},"word":{"type":"string","pattern":"^\\w+$"},"email":{"type":"string","format":"email"},"list":{"type":"[]string","min_items":1,"max_items":2,"unique":true},"map":{"type":"map[string]int","min_items":1,"max_items":2},"each":{"type":"[]string","items":{"min_length":1,"max_length":3,"pattern":"^\\w+$"}},"each_inside":{"type":"map[string][]decimal","values":{"max_items":2,"items":{"min":"1"}}},"optional_text":{"type":"string?","max_length":4},"optional_list":{"type":"[]Weekday?","min_items":1,"unique":true},"optional_number":{"type":"int?","min":"1"}}},"Defaults":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","a_uint64":"uint64?","a_float64":"float64?","a_decimal":"decimal?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","a_color":"Color?","a_level":"Level?"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Scalars":{"fields":{"order_id":"uuid","email":{"type":"string","max_length":40,"pattern":"^[^\u0060]*$","format":"email","default":"ada@example.org"},"cents":"int64","price":{"type":"decimal","min":"0.01","default":"0.50"},"share":"float64","birthday":{"type":"date","default":"2024-02-29"},"patience":{"type":"duration","max":"1h0m0s","sensitive":true},"flag":"bool","orders":{"type":"[]uuid","max_items":3,"unique":true},"emails":{"type":"map[string][]string","values":{"items":{"max_length":40,"pattern":"^[^\u0060]*$","format":"email"}}},"birthdays":"[]date?","optional_order":"uuid?","optional_email":{"type":"string?","max_length":40,"pattern":"^[^\u0060]*$","format":"email"},"optional_birthday":"date?","optional_patience":{"type":"duration?","max":"1h0m0s"},"optional_cents":"int64?"}},"Shade":{"enum":["light","DARK"]},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
-})
+}))
 
 // HostSeenType describes host.seen to the runtime.
-var HostSeenType = runtime.Describe[HostSeen](&runtime.Description{
+var HostSeenType = (*runtime.EventType[HostSeen])(runtime.DescribeAs((*HostSeen)(nil), &runtime.Description{
 	Name:   "host.seen",
 	Shared: &catalogueSettings,
 	Shape:  "6cac2616f28a",
 	Schema: `{"event":"host.seen","version":1,"payload":{"host":"Host","others":"[]Host","maybe":"Host?","gone":"Host|null","by_name":"map[string]Host"},"types":{"Host":{"custom":"string"}}}`,
-})
+}))
 
 // HostileTextType describes hostile.text to the runtime.
-var HostileTextType = runtime.Describe[HostileText](&runtime.Description{
+var HostileTextType = (*runtime.EventType[HostileText])(runtime.DescribeAs((*HostileText)(nil), &runtime.Description{
 	Name:        "hostile.text",
 	Doc:         "*/ func init() { panic(1) } /*\n//go:build ignore\n//nolint\n+build ignore\n`backticks` ``and'' \"quotes\" %s %!d(MISSING)\n/* open\n// Code generated by someone else. DO NOT EDIT.\n\u202eright to left\u202c \a \ufeff \u2028 end\n# heading\npackage evil\n\n\tindented {",
 	Shared:      &catalogueSettings,
@@ -234,61 +234,61 @@ var HostileTextType = runtime.Describe[HostileText](&runtime.Description{
 			},
 		},
 	},
-})
+}))
 
 // PartitionByBoolType describes partition.by.bool to the runtime.
-var PartitionByBoolType = runtime.Describe[PartitionByBool](&runtime.Description{
+var PartitionByBoolType = (*runtime.EventType[PartitionByBool])(runtime.DescribeAs((*PartitionByBool)(nil), &runtime.Description{
 	Name:        "partition.by.bool",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "014d54d6ef34",
 	Schema:      `{"event":"partition.by.bool","version":1,"partition_by":"key","payload":{"key":"bool"}}`,
-})
+}))
 
 // PartitionByIntType describes partition.by.int to the runtime.
-var PartitionByIntType = runtime.Describe[PartitionByInt](&runtime.Description{
+var PartitionByIntType = (*runtime.EventType[PartitionByInt])(runtime.DescribeAs((*PartitionByInt)(nil), &runtime.Description{
 	Name:        "partition.by.int",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "7a91ec7649cd",
 	Schema:      `{"event":"partition.by.int","version":1,"partition_by":"key","payload":{"key":"int"}}`,
-})
+}))
 
 // PartitionByInt32Type describes partition.by.int32 to the runtime.
-var PartitionByInt32Type = runtime.Describe[PartitionByInt32](&runtime.Description{
+var PartitionByInt32Type = (*runtime.EventType[PartitionByInt32])(runtime.DescribeAs((*PartitionByInt32)(nil), &runtime.Description{
 	Name:        "partition.by.int32",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "30df15f3a666",
 	Schema:      `{"event":"partition.by.int32","version":1,"partition_by":"key","payload":{"key":"int32"}}`,
-})
+}))
 
 // PartitionByUint64Type describes partition.by.uint64 to the runtime.
-var PartitionByUint64Type = runtime.Describe[PartitionByUint64](&runtime.Description{
+var PartitionByUint64Type = (*runtime.EventType[PartitionByUint64])(runtime.DescribeAs((*PartitionByUint64)(nil), &runtime.Description{
 	Name:        "partition.by.uint64",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "d8ba8318d5d4",
 	Schema:      `{"event":"partition.by.uint64","version":1,"partition_by":"key","payload":{"key":"uint64"}}`,
-})
+}))
 
 // PartitionByLevelType describes partition.by.level to the runtime.
-var PartitionByLevelType = runtime.Describe[PartitionByLevel](&runtime.Description{
+var PartitionByLevelType = (*runtime.EventType[PartitionByLevel])(runtime.DescribeAs((*PartitionByLevel)(nil), &runtime.Description{
 	Name:        "partition.by.level",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "8b58f37dd5f0",
 	Schema:      `{"event":"partition.by.level","version":1,"partition_by":"key","payload":{"key":"Level"},"types":{"Level":{"numbers":{"low":1,"normal":5,"high":-9}}}}`,
-})
+}))
 
 // PartitionByEnumType describes partition.by.enum to the runtime.
-var PartitionByEnumType = runtime.Describe[PartitionByEnum](&runtime.Description{
+var PartitionByEnumType = (*runtime.EventType[PartitionByEnum])(runtime.DescribeAs((*PartitionByEnum)(nil), &runtime.Description{
 	Name:        "partition.by.enum",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "8a91678f08a4",
 	Schema:      `{"event":"partition.by.enum","version":1,"partition_by":"key","payload":{"key":"Color"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]}}}`,
-})
+}))
 
 // ShapeChangedType describes shape.changed to the runtime.
 //
@@ -297,7 +297,7 @@ var PartitionByEnumType = runtime.Describe[PartitionByEnum](&runtime.Description
 //
 //	func UpcastShapeChangedV1(old ShapeChangedV1) (ShapeChangedV2, error)
 //	func UpcastShapeChangedV2(old ShapeChangedV2) (ShapeChanged, error)
-var ShapeChangedType = runtime.Describe[ShapeChanged](&runtime.Description{
+var ShapeChangedType = (*runtime.EventType[ShapeChanged])(runtime.DescribeAs((*ShapeChanged)(nil), &runtime.Description{
 	Name:    "shape.changed",
 	Doc:     "Something whose shape has changed twice.",
 	Shared:  &catalogueSettings,
@@ -325,42 +325,42 @@ var ShapeChangedType = runtime.Describe[ShapeChanged](&runtime.Description{
 			GroupAliases: []string{"painting"},
 		},
 	},
-})
+}))
 
 // AnsweredPlainlyType describes answered.plainly to the runtime.
-var AnsweredPlainlyType = runtime.Describe[AnsweredPlainly](&runtime.Description{
+var AnsweredPlainlyType = (*runtime.EventType[AnsweredPlainly])(runtime.DescribeAs((*AnsweredPlainly)(nil), &runtime.Description{
 	Name:   "answered.plainly",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.plainly","version":1,"payload":{}}`,
-})
+}))
 
 // AnsweredWithAListType describes answered.with_a_list to the runtime.
-var AnsweredWithAListType = runtime.Describe[AnsweredWithAList](&runtime.Description{
+var AnsweredWithAListType = (*runtime.EventType[AnsweredWithAList])(runtime.DescribeAs((*AnsweredWithAList)(nil), &runtime.Description{
 	Name:   "answered.with_a_list",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.with_a_list","version":1,"payload":{}}`,
-})
+}))
 
 // AnsweredWithAUnionType describes answered.with_a_union to the runtime.
-var AnsweredWithAUnionType = runtime.Describe[AnsweredWithAUnion](&runtime.Description{
+var AnsweredWithAUnionType = (*runtime.EventType[AnsweredWithAUnion])(runtime.DescribeAs((*AnsweredWithAUnion)(nil), &runtime.Description{
 	Name:   "answered.with_a_union",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.with_a_union","version":1,"payload":{}}`,
-})
+}))
 
 // AnsweredWithMuchType describes answered.with_much to the runtime.
-var AnsweredWithMuchType = runtime.Describe[AnsweredWithMuch](&runtime.Description{
+var AnsweredWithMuchType = (*runtime.EventType[AnsweredWithMuch])(runtime.DescribeAs((*AnsweredWithMuch)(nil), &runtime.Description{
 	Name:   "answered.with_much",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
 	Schema: `{"event":"answered.with_much","version":1,"payload":{}}`,
-})
+}))
 
 // ReportRequestedType describes report.requested to the runtime.
-var ReportRequestedType = runtime.Describe[ReportRequested](&runtime.Description{
+var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.DescribeAs((*ReportRequested)(nil), &runtime.Description{
 	Name:   "report.requested",
 	Doc:    "Something that only schedules publish.",
 	Shared: &catalogueSettings,
@@ -387,7 +387,7 @@ var ReportRequestedType = runtime.Describe[ReportRequested](&runtime.Description
 			Payload: `{"kind":"weekly","pages":10}`,
 		},
 	},
-})
+}))
 
 // Catalogue holds every event type of features.yaml.
 var Catalogue = runtime.NewCatalogue(

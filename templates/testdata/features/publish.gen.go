@@ -11,7 +11,9 @@ import (
 // PublishPing publishes one ping: without an error it is on disk. See
 // [runtime.Publish].
 func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, PingType, payload, opts...)
+	p := runtime.NewPayload(PingType).(*Ping)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, PingType, p, opts)
 }
 
 // PublishOrderPlaced publishes one order.placed: without an error it is on
@@ -27,13 +29,17 @@ func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts .
 //   - first
 //   - second
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderPlacedType, payload, opts...)
+	p := runtime.NewPayload(OrderPlacedType).(*OrderPlaced)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderPlacedType, p, opts)
 }
 
 // PublishOrderMoved publishes one order.moved: without an error it is on disk.
 // See [runtime.Publish].
 func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderMoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderMovedType, payload, opts...)
+	p := runtime.NewPayload(OrderMovedType).(*OrderMoved)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderMovedType, p, opts)
 }
 
 // PublishOrderLineAdded publishes one order.line.added: without an error it is
@@ -42,13 +48,17 @@ func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderM
 // An event with the same line as one before is not stored again: see
 // [runtime.WithDedupeKey].
 func PublishOrderLineAdded(ctx context.Context, to runtime.Publisher, payload OrderLineAdded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderLineAddedType, payload, opts...)
+	p := runtime.NewPayload(OrderLineAddedType).(*OrderLineAdded)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderLineAddedType, p, opts)
 }
 
 // PublishOrderLineRemoved publishes one order.line.removed: without an error it
 // is on disk. See [runtime.Publish].
 func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload OrderLineRemoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderLineRemovedType, payload, opts...)
+	p := runtime.NewPayload(OrderLineRemovedType).(*OrderLineRemoved)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderLineRemovedType, p, opts)
 }
 
 // PublishOrderSettled publishes one order.paid: without an error it is on disk.
@@ -58,31 +68,41 @@ func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload 
 //
 // Deprecated: use payment.settled
 func PublishOrderSettled(ctx context.Context, to runtime.Publisher, payload OrderSettled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderSettledType, payload, opts...)
+	p := runtime.NewPayload(OrderSettledType).(*OrderSettled)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderSettledType, p, opts)
 }
 
 // PublishOrderEmptied publishes one order.emptied: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderEmptied(ctx context.Context, to runtime.Publisher, payload OrderEmptied, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderEmptiedType, payload, opts...)
+	p := runtime.NewPayload(OrderEmptiedType).(*OrderEmptied)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderEmptiedType, p, opts)
 }
 
 // PublishOrderComputed publishes one order.computed: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderComputed(ctx context.Context, to runtime.Publisher, payload OrderComputed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderComputedType, payload, opts...)
+	p := runtime.NewPayload(OrderComputedType).(*OrderComputed)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderComputedType, p, opts)
 }
 
 // PublishOrderLimited publishes one order.limited: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderLimited(ctx context.Context, to runtime.Publisher, payload OrderLimited, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, OrderLimitedType, payload, opts...)
+	p := runtime.NewPayload(OrderLimitedType).(*OrderLimited)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, OrderLimitedType, p, opts)
 }
 
 // PublishHostSeen publishes one host.seen: without an error it is on disk. See
 // [runtime.Publish].
 func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, HostSeenType, payload, opts...)
+	p := runtime.NewPayload(HostSeenType).(*HostSeen)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, HostSeenType, p, opts)
 }
 
 // PublishHostileText publishes one hostile.text: without an error it is on
@@ -96,43 +116,57 @@ func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen
 //
 //	indented {
 func PublishHostileText(ctx context.Context, to runtime.Publisher, payload HostileText, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, HostileTextType, payload, opts...)
+	p := runtime.NewPayload(HostileTextType).(*HostileText)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, HostileTextType, p, opts)
 }
 
 // PublishPartitionByBool publishes one partition.by.bool: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByBool(ctx context.Context, to runtime.Publisher, payload PartitionByBool, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, PartitionByBoolType, payload, opts...)
+	p := runtime.NewPayload(PartitionByBoolType).(*PartitionByBool)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, PartitionByBoolType, p, opts)
 }
 
 // PublishPartitionByInt publishes one partition.by.int: without an error it is
 // on disk. See [runtime.Publish].
 func PublishPartitionByInt(ctx context.Context, to runtime.Publisher, payload PartitionByInt, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, PartitionByIntType, payload, opts...)
+	p := runtime.NewPayload(PartitionByIntType).(*PartitionByInt)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, PartitionByIntType, p, opts)
 }
 
 // PublishPartitionByInt32 publishes one partition.by.int32: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByInt32(ctx context.Context, to runtime.Publisher, payload PartitionByInt32, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, PartitionByInt32Type, payload, opts...)
+	p := runtime.NewPayload(PartitionByInt32Type).(*PartitionByInt32)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, PartitionByInt32Type, p, opts)
 }
 
 // PublishPartitionByUint64 publishes one partition.by.uint64: without an error
 // it is on disk. See [runtime.Publish].
 func PublishPartitionByUint64(ctx context.Context, to runtime.Publisher, payload PartitionByUint64, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, PartitionByUint64Type, payload, opts...)
+	p := runtime.NewPayload(PartitionByUint64Type).(*PartitionByUint64)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, PartitionByUint64Type, p, opts)
 }
 
 // PublishPartitionByLevel publishes one partition.by.level: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByLevel(ctx context.Context, to runtime.Publisher, payload PartitionByLevel, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, PartitionByLevelType, payload, opts...)
+	p := runtime.NewPayload(PartitionByLevelType).(*PartitionByLevel)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, PartitionByLevelType, p, opts)
 }
 
 // PublishPartitionByEnum publishes one partition.by.enum: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload PartitionByEnum, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, PartitionByEnumType, payload, opts...)
+	p := runtime.NewPayload(PartitionByEnumType).(*PartitionByEnum)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, PartitionByEnumType, p, opts)
 }
 
 // PublishShapeChanged publishes one shape.changed: without an error it is on
@@ -140,19 +174,25 @@ func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload P
 //
 // Something whose shape has changed twice.
 func PublishShapeChanged(ctx context.Context, to runtime.Publisher, payload ShapeChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, ShapeChangedType, payload, opts...)
+	p := runtime.NewPayload(ShapeChangedType).(*ShapeChanged)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, ShapeChangedType, p, opts)
 }
 
 // PublishAnsweredPlainly publishes one answered.plainly: without an error it is
 // on disk. See [runtime.Publish].
 func PublishAnsweredPlainly(ctx context.Context, to runtime.Publisher, payload AnsweredPlainly, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, AnsweredPlainlyType, payload, opts...)
+	p := runtime.NewPayload(AnsweredPlainlyType).(*AnsweredPlainly)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, AnsweredPlainlyType, p, opts)
 }
 
 // PublishAnsweredWithAList publishes one answered.with_a_list: without an error
 // it is on disk. See [runtime.Publish].
 func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload AnsweredWithAList, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, AnsweredWithAListType, payload, opts...)
+	p := runtime.NewPayload(AnsweredWithAListType).(*AnsweredWithAList)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, AnsweredWithAListType, p, opts)
 }
 
 // PublishAnsweredWithAUnion publishes one answered.with_a_union: without an
@@ -160,13 +200,17 @@ func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload
 //
 // Deprecated: ask somebody else
 func PublishAnsweredWithAUnion(ctx context.Context, to runtime.Publisher, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, AnsweredWithAUnionType, payload, opts...)
+	p := runtime.NewPayload(AnsweredWithAUnionType).(*AnsweredWithAUnion)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, AnsweredWithAUnionType, p, opts)
 }
 
 // PublishAnsweredWithMuch publishes one answered.with_much: without an error it
 // is on disk. See [runtime.Publish].
 func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload AnsweredWithMuch, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, AnsweredWithMuchType, payload, opts...)
+	p := runtime.NewPayload(AnsweredWithMuchType).(*AnsweredWithMuch)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, AnsweredWithMuchType, p, opts)
 }
 
 // PublishReportRequested publishes one report.requested: without an error it is
@@ -174,5 +218,7 @@ func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload 
 //
 // Something that only schedules publish.
 func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.Publish(ctx, to, ReportRequestedType, payload, opts...)
+	p := runtime.NewPayload(ReportRequestedType).(*ReportRequested)
+	*p = payload
+	return runtime.PublishPayload(ctx, to, ReportRequestedType, p, opts)
 }

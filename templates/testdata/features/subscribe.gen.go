@@ -2,12 +2,18 @@
 
 package features
 
-import "github.com/busgen/busgen/runtime"
+import (
+	"context"
+
+	"github.com/busgen/busgen/runtime"
+)
 
 // SubscribePing calls handler for every ping, with the settings of [PingType].
 // See [runtime.Subscribe].
 func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PingType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PingType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[Ping])(ctx, *e.(*runtime.Event[Ping]))
+	}, opts)
 }
 
 // The subscriptions of order.placed that the catalogue declares. They exist
@@ -28,25 +34,33 @@ const (
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderPlacedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
+	}, opts)
 }
 
 // SubscribeOrderMoved calls handler for every order.moved, with the settings of
 // [OrderMovedType]. See [runtime.Subscribe].
 func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderMovedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderMovedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderMoved])(ctx, *e.(*runtime.Event[OrderMoved]))
+	}, opts)
 }
 
 // SubscribeOrderLineAdded calls handler for every order.line.added, with the
 // settings of [OrderLineAddedType]. See [runtime.Subscribe].
 func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderLineAddedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderLineAddedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderLineAdded])(ctx, *e.(*runtime.Event[OrderLineAdded]))
+	}, opts)
 }
 
 // SubscribeOrderLineRemoved calls handler for every order.line.removed, with
 // the settings of [OrderLineRemovedType]. See [runtime.Subscribe].
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderLineRemovedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderLineRemovedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderLineRemoved])(ctx, *e.(*runtime.Event[OrderLineRemoved]))
+	}, opts)
 }
 
 // SubscribeOrderSettled calls handler for every order.paid, with the settings
@@ -54,31 +68,41 @@ func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Ha
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderSettledType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderSettledType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderSettled])(ctx, *e.(*runtime.Event[OrderSettled]))
+	}, opts)
 }
 
 // SubscribeOrderEmptied calls handler for every order.emptied, with the
 // settings of [OrderEmptiedType]. See [runtime.Subscribe].
 func SubscribeOrderEmptied(bus *runtime.Bus, name string, handler runtime.Handler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderEmptiedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderEmptiedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderEmptied])(ctx, *e.(*runtime.Event[OrderEmptied]))
+	}, opts)
 }
 
 // SubscribeOrderComputed calls handler for every order.computed, with the
 // settings of [OrderComputedType]. See [runtime.Subscribe].
 func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderComputedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderComputedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderComputed])(ctx, *e.(*runtime.Event[OrderComputed]))
+	}, opts)
 }
 
 // SubscribeOrderLimited calls handler for every order.limited, with the
 // settings of [OrderLimitedType]. See [runtime.Subscribe].
 func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, OrderLimitedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, OrderLimitedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderLimited])(ctx, *e.(*runtime.Event[OrderLimited]))
+	}, opts)
 }
 
 // SubscribeHostSeen calls handler for every host.seen, with the settings of
 // [HostSeenType]. See [runtime.Subscribe].
 func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, HostSeenType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, HostSeenType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[HostSeen])(ctx, *e.(*runtime.Event[HostSeen]))
+	}, opts)
 }
 
 // The subscriptions of hostile.text that the catalogue declares. They exist
@@ -94,43 +118,57 @@ const (
 // SubscribeHostileText calls handler for every hostile.text, with the settings
 // of [HostileTextType]. See [runtime.Subscribe].
 func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, HostileTextType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, HostileTextType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[HostileText])(ctx, *e.(*runtime.Event[HostileText]))
+	}, opts)
 }
 
 // SubscribePartitionByBool calls handler for every partition.by.bool, with the
 // settings of [PartitionByBoolType]. See [runtime.Subscribe].
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PartitionByBoolType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PartitionByBoolType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionByBool])(ctx, *e.(*runtime.Event[PartitionByBool]))
+	}, opts)
 }
 
 // SubscribePartitionByInt calls handler for every partition.by.int, with the
 // settings of [PartitionByIntType]. See [runtime.Subscribe].
 func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PartitionByIntType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PartitionByIntType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionByInt])(ctx, *e.(*runtime.Event[PartitionByInt]))
+	}, opts)
 }
 
 // SubscribePartitionByInt32 calls handler for every partition.by.int32, with
 // the settings of [PartitionByInt32Type]. See [runtime.Subscribe].
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PartitionByInt32Type, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PartitionByInt32Type, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionByInt32])(ctx, *e.(*runtime.Event[PartitionByInt32]))
+	}, opts)
 }
 
 // SubscribePartitionByUint64 calls handler for every partition.by.uint64, with
 // the settings of [PartitionByUint64Type]. See [runtime.Subscribe].
 func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PartitionByUint64Type, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PartitionByUint64Type, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionByUint64])(ctx, *e.(*runtime.Event[PartitionByUint64]))
+	}, opts)
 }
 
 // SubscribePartitionByLevel calls handler for every partition.by.level, with
 // the settings of [PartitionByLevelType]. See [runtime.Subscribe].
 func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PartitionByLevelType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PartitionByLevelType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionByLevel])(ctx, *e.(*runtime.Event[PartitionByLevel]))
+	}, opts)
 }
 
 // SubscribePartitionByEnum calls handler for every partition.by.enum, with the
 // settings of [PartitionByEnumType]. See [runtime.Subscribe].
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, PartitionByEnumType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, PartitionByEnumType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionByEnum])(ctx, *e.(*runtime.Event[PartitionByEnum]))
+	}, opts)
 }
 
 // The subscriptions of shape.changed that the catalogue declares. They exist
@@ -153,19 +191,25 @@ const (
 // SubscribeShapeChanged calls handler for every shape.changed, with the
 // settings of [ShapeChangedType]. See [runtime.Subscribe].
 func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, ShapeChangedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, ShapeChangedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ShapeChanged])(ctx, *e.(*runtime.Event[ShapeChanged]))
+	}, opts)
 }
 
 // SubscribeAnsweredPlainly calls handler for every answered.plainly, with the
 // settings of [AnsweredPlainlyType]. See [runtime.Subscribe].
 func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, AnsweredPlainlyType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, AnsweredPlainlyType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnsweredPlainly])(ctx, *e.(*runtime.Event[AnsweredPlainly]))
+	}, opts)
 }
 
 // SubscribeAnsweredWithAList calls handler for every answered.with_a_list, with
 // the settings of [AnsweredWithAListType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, AnsweredWithAListType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, AnsweredWithAListType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnsweredWithAList])(ctx, *e.(*runtime.Event[AnsweredWithAList]))
+	}, opts)
 }
 
 // SubscribeAnsweredWithAUnion calls handler for every answered.with_a_union,
@@ -173,55 +217,73 @@ func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.H
 //
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, AnsweredWithAUnionType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, AnsweredWithAUnionType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnsweredWithAUnion])(ctx, *e.(*runtime.Event[AnsweredWithAUnion]))
+	}, opts)
 }
 
 // SubscribeAnsweredWithMuch calls handler for every answered.with_much, with
 // the settings of [AnsweredWithMuchType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, AnsweredWithMuchType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, AnsweredWithMuchType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnsweredWithMuch])(ctx, *e.(*runtime.Event[AnsweredWithMuch]))
+	}, opts)
 }
 
 // SubscribeReportRequested calls handler for every report.requested, with the
 // settings of [ReportRequestedType]. See [runtime.Subscribe].
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.Subscribe(bus, ReportRequestedType, name, handler, opts...)
+	return runtime.SubscribeFunc(bus, ReportRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ReportRequested])(ctx, *e.(*runtime.Event[ReportRequested]))
+	}, opts)
 }
 
 // SubscribeAnswered calls handler for every event of answered.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAnswered(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "answered.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "answered.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnsweredEvent])(ctx, *e.(*runtime.Event[AnsweredEvent]))
+	}, opts)
 }
 
 // SubscribeOrder calls handler for every event of order.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "order.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "order.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderEvent])(ctx, *e.(*runtime.Event[OrderEvent]))
+	}, opts)
 }
 
 // SubscribeOrderLine calls handler for every event of order.line.*, each with
 // the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrderLine(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "order.line.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "order.line.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderLineEvent])(ctx, *e.(*runtime.Event[OrderLineEvent]))
+	}, opts)
 }
 
 // SubscribePartition calls handler for every event of partition.*, each with
 // the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[PartitionEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "partition.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "partition.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionEvent])(ctx, *e.(*runtime.Event[PartitionEvent]))
+	}, opts)
 }
 
 // SubscribePartitionBy calls handler for every event of partition.by.*, each
 // with the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "partition.by.*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "partition.by.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[PartitionByEvent])(ctx, *e.(*runtime.Event[PartitionByEvent]))
+	}, opts)
 }
 
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "*", name, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
+	}, opts)
 }
 
 // The subscriptions for patterns that the catalogue declares. They exist from
@@ -248,7 +310,9 @@ const (
 // the payload. Each is retried by the settings of its own type, with what the
 // catalogue says of this subscription. See [runtime.SubscribeNamespace].
 func SubscribeKeepEverything(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "*", OnKeepEverything, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "*", OnKeepEverything, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
+	}, opts)
 }
 
 // SubscribeShapes calls handler for every event that matches shape.* or
@@ -257,7 +321,9 @@ func SubscribeKeepEverything(bus *runtime.Bus, handler runtime.Handler[AnyEvent]
 // type, with what the catalogue says of this subscription. See
 // [runtime.SubscribeNamespace].
 func SubscribeShapes(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "shape.* hostile.*", OnShapes, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "shape.* hostile.*", OnShapes, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
+	}, opts)
 }
 
 // SubscribeOrderLines calls handler for every event that matches order.line.*,
@@ -265,5 +331,7 @@ func SubscribeShapes(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts .
 // over the payload. Each is retried by the settings of its own type, with what
 // the catalogue says of this subscription. See [runtime.SubscribeNamespace].
 func SubscribeOrderLines(bus *runtime.Bus, handler runtime.Handler[OrderLineEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespace(bus, "order.line.*", OnOrderLines, handler, opts...)
+	return runtime.SubscribeNamespaceFunc(bus, "order.line.*", OnOrderLines, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderLineEvent])(ctx, *e.(*runtime.Event[OrderLineEvent]))
+	}, opts)
 }

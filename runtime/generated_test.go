@@ -1,0 +1,145 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/examples/generated/eventstest"
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/conformance"
+)
+
+func openCatalogue(t *testing.T, c *runtime.Catalogue) *runtime.Bus {
+	t.Helper()
+	bus, err := runtime.Open(t.Context(), filepath.Join(t.TempDir(), "events.db"), c, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	conformance.Must(t, err)
+	t.Cleanup(func() { conformance.Must(t, bus.Shutdown(context.Background())) })
+	return bus
+}
+
+// A careless edit of generated code must not read memory as what it is not.
+func TestGeneratedCodeThatMixesUpTypesPanics(t *testing.T) {
+	bus := openCatalogue(t, events.Catalogue)
+	call := func(context.Context, any, any) error { return nil }
+	placed := func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil }
+	for name, test := range map[string]struct {
+		use  func()
+		want string
+	}{
+		"a payload of another event": {
+			func() {
+				runtime.PublishPayload(t.Context(), bus, events.OrderPlacedType, new(events.OrderShipped), nil)
+			},
+			"runtime.PublishPayload(order.placed): the payload is a *events.OrderShipped, not a *events.OrderPlaced",
+		},
+		"no payload": {
+			func() { runtime.PublishPayload(t.Context(), bus, events.OrderPlacedType, nil, nil) },
+			"runtime.PublishPayload(order.placed): the payload is a <nil>, not a *events.OrderPlaced",
+		},
+		"a handler for another event": {
+			func() {
+				runtime.SubscribeFunc(bus, events.OrderShippedType, "s", runtime.Handler[events.OrderPlaced](placed), call, nil)
+			},
+			"runtime.SubscribeFunc(order.shipped): a runtime.Handler[",
+		},
+		"no handler": {
+			func() { runtime.SubscribeFunc(bus, events.OrderPlacedType, "s", nil, call, nil) },
+			"runtime.SubscribeFunc: a <nil> is no handler",
+		},
+		"a function that takes no event": {
+			func() {
+				runtime.SubscribeNamespaceFunc(bus, "order.*", "s", func(context.Context, events.OrderPlaced) error { return nil }, call, nil)
+			},
+			"runtime.SubscribeNamespaceFunc: a func(context.Context, events.OrderPlaced) error is no handler",
+		},
+		"a function that takes a foreign event": {
+			func() {
+				type Event[T any] struct{ Payload T }
+				runtime.SubscribeNamespaceFunc(bus, "order.*", "s", func(context.Context, Event[events.OrderEvent]) error { return nil }, call, nil)
+			},
+			"is no handler",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if got, _ := recover().(string); !strings.Contains(got, test.want) {
+					t.Errorf("it panics with %q, want %q", got, test.want)
+				}
+			}()
+			test.use()
+		})
+	}
+}
+
+func TestSubscribeFunctionsOfGeneratedCodeRefuseANilHandler(t *testing.T) {
+	bus := openCatalogue(t, events.Catalogue)
+	_, one := events.SubscribeOrderPlaced(bus, "one", nil)
+	_, many := events.SubscribeOrder(bus, "many", nil)
+	for _, err := range []error{one, many} {
+		if problem := new(runtime.SubscribeError); !errors.As(err, &problem) {
+			t.Errorf("a nil handler: %v, want a *SubscribeError", err)
+		}
+	}
+}
+
+// What a handler keeps is its own, although the memory of its event serves the next one.
+func TestAnEventOfGeneratedCodeIsTheHandlersOwn(t *testing.T) {
+	bus := openCatalogue(t, events.Catalogue)
+	var all, orders []string
+	var kept []*runtime.Event[events.OrderShipped]
+	second := func(_ *runtime.Subscription, err error) { conformance.Must(t, err) }
+	second(events.SubscribeOrderShipped(bus, "one", func(_ context.Context, e runtime.Event[events.OrderShipped]) error {
+		kept = append(kept, &e)
+		return nil
+	}))
+	second(events.SubscribeOrder(bus, "orders", func(_ context.Context, e runtime.Event[events.OrderEvent]) error {
+		orders = append(orders, e.Payload.(events.OrderShipped).TrackingCode+e.CorrelationID)
+		return nil
+	}))
+	second(events.SubscribeAll(bus, "all", func(_ context.Context, e runtime.Event[events.AnyEvent]) error {
+		all = append(all, e.Payload.(events.OrderShipped).TrackingCode+e.CorrelationID)
+		return nil
+	}))
+	conformance.Must(t, bus.Start(t.Context()))
+	for i, code := range []string{"one", "two", "three"} {
+		payload := eventstest.SampleOrderShipped()
+		payload.TrackingCode = code
+		var opts []runtime.PublishOption
+		if i == 0 {
+			opts = append(opts, runtime.WithCorrelationID("!"))
+		}
+		receipt, err := events.PublishOrderShipped(t.Context(), bus, payload, opts...)
+		conformance.Must(t, err)
+		_, err = receipt.Wait(t.Context())
+		conformance.Must(t, err)
+	}
+	var got []string
+	for _, e := range kept {
+		got = append(got, e.Payload.TrackingCode+e.CorrelationID)
+	}
+	for _, got := range [][]string{got, orders, all} {
+		if strings.Join(got, " ") != "one! two three" {
+			t.Errorf("a handler has %q, want the three events", got)
+		}
+	}
+}
+
+// So say contracts 4 to 6.
+func TestDescribeWithATypeParameterMakesTheSameEventType(t *testing.T) {
+	described := runtime.Describe[events.OrderShipped](&runtime.Description{Name: "order.shipped", Shape: events.OrderShippedType.Any().Shape(), Schema: events.OrderShippedType.Any().Schema()})
+	bus := openCatalogue(t, runtime.NewCatalogue(described))
+	payload := eventstest.SampleOrderShipped()
+	_, err := runtime.Publish(t.Context(), bus, described, payload)
+	conformance.Must(t, err)
+	for e, err := range runtime.Find(t.Context(), bus, events.OrderShippedType, runtime.Query{}) {
+		conformance.Must(t, err)
+		if e.Payload != payload {
+			t.Errorf("the event has %v, want %v", e.Payload, payload)
+		}
+	}
+}
