@@ -74,7 +74,22 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 		}
 	}
 	found.Interrupted = len(found.Crashes)
-	return c.Exec("UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL WHERE state = 'running'", atOnce)
+	return endRunning(c)
+}
+
+// endRunning makes the rows due that are in state running. They have no due time or that of
+// atOnce, so that an index finds them among a million that are dead or wait for a retry.
+func endRunning(c *database.Conn) error {
+	for _, due := range []string{"due_at = 0", "due_at IS NULL"} {
+		err := c.Exec(`
+			UPDATE busgen_deliveries INDEXED BY busgen_deliveries_open
+			SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL
+			WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND `+due+` AND state <> 'dead' AND state = 'running'`, atOnce)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // whatRan returns the deliveries that the claims say were at work, each once. If

@@ -100,7 +100,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if _, _, err := l.readCancelled(c); err != nil {
 			return err
 		}
-		return count(c, found)
+		return count(c, found, rowsCounted)
 	})
 	l.writer.owns.Store(err == nil)
 	l.writer.watchOthers()
@@ -119,17 +119,21 @@ func claimsError(op, path string, err error) error {
 	return err
 }
 
-// count says what there is to do.
-func count(c *database.Conn, found *engine.Recovery) error {
-	waiting, err := c.Int64("SELECT count(*) FROM busgen_deliveries WHERE state = 'waiting'")
+// count says what there is to do: so many deliveries in each state at most.
+func count(c *database.Conn, found *engine.Recovery, most int) error {
+	rows := func(condition string) (int, error) {
+		n, err := c.Int64("SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries "+condition+" LIMIT ?)", most)
+		return int(n), err
+	}
+	waiting, err := rows("INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND state = 'waiting'")
 	if err != nil {
 		return err
 	}
-	dead, err := c.Int64("SELECT count(*) FROM busgen_deliveries WHERE state = 'dead'")
+	dead, err := rows("INDEXED BY busgen_deliveries_dead WHERE state = 'dead'")
 	if err != nil {
 		return err
 	}
-	found.Waiting, found.Dead = int(waiting)-found.Interrupted, int(dead)
+	found.Waiting, found.Dead = max(0, waiting-found.Interrupted), dead
 	// An upper bound that costs nothing: how far the slowest subscription is
 	// behind, whether or not all of that is for it.
 	found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM busgen_log) - (SELECT min(cursor) FROM busgen_subscriptions))")

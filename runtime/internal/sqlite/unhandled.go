@@ -15,7 +15,7 @@ import (
 )
 
 // unhandledLooked is how many events of the log are looked at, from a cursor on and
-// from the end of the log back. Nothing tells where the events of a type are, so that
+// from the end of the log back, and how many rows of a subscription. Nothing tells where the events of a type are, so that
 // a subscription for rare ones would make each look read the whole log.
 const unhandledLooked = 10_000
 
@@ -71,9 +71,15 @@ func oldestOpen(c *database.Conn, id, cursor, last int64) (oldest time.Time, err
 		}
 		return nil
 	}
-	err = c.Query(`
-		SELECT l.created_at FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
-		WHERE d.subscription = ? AND d.state <> 'dead' ORDER BY d.seq LIMIT 1`, note, id)
+	// The first rows, and if all of them are dead letters, those that are open, wherever they are.
+	for _, rows := range []string{
+		"SELECT seq, state FROM busgen_deliveries NOT INDEXED WHERE subscription = ?1 ORDER BY seq LIMIT ?2",
+		"SELECT seq, state FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ?1 AND state <> 'dead' LIMIT ?2",
+	} {
+		if err == nil && oldest.IsZero() {
+			err = c.Query("SELECT created_at FROM busgen_log WHERE seq = (SELECT min(seq) FROM ("+rows+") WHERE state <> 'dead')", note, id, unhandledLooked)
+		}
+	}
 	for _, from := range []int64{cursor, max(cursor, last-unhandledLooked)} {
 		if err != nil || !oldest.IsZero() {
 			break

@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// withRows opens a log with a subscription that has so many dead letters and then so many open
+// retries, of events of their own.
+func withRows(t *testing.T, dead, waiting int) *Log {
+	path := filepath.Join(t.TempDir(), "events.db")
+	log, err := Open(path, Options{})
+	must(t, err)
+	must(t, log.DeclareConsumers(t.Context(), []engine.ConsumerSpec{{Name: "ship", Pattern: "order.*"}}))
+	must(t, log.Append(t.Context(), []engine.Record{{ID: uuid.New(), Type: "order.placed", Version: 1, Payload: []byte("{}"), CreatedAt: time.Now()}}))
+	must(t, log.writer.do(t.Context(), func(c *database.Conn) error {
+		must(t, c.Exec(`
+			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+			INSERT INTO busgen_log (id, type, payload, created_at) SELECT randomblob(16), (SELECT type FROM busgen_log), '{}', 1 FROM n WHERE i <= ?1`, dead+waiting))
+		must(t, c.Exec(`
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint)
+			SELECT 1, seq, 'dead', 1, 1, 'permanent', 'x' FROM busgen_log WHERE seq > 1 AND seq <= 1 + ?`, dead))
+		must(t, c.Exec(`
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait)
+			SELECT 1, seq, 'waiting', 1, 4e15, 4e15 FROM busgen_log WHERE seq > 1 + ?`, dead))
+		return c.Exec("UPDATE busgen_subscriptions SET cursor = (SELECT max(seq) FROM busgen_log)")
+	}))
+	return log
+}
+
+// stepsOf returns how many instructions SQLite executes while do runs, except in statements
+// that have one of the texts.
+func stepsOf(t *testing.T, log *Log, do func(), except ...string) (steps int) {
+	for _, c := range []*database.Conn{log.writer.conn, log.reader} {
+		must(t, c.Trace(sqlite3.TRACE_PROFILE, func(_ sqlite3.TraceEvent, stmt, _ any) error {
+			s := stmt.(*sqlite3.Stmt)
+			n := s.Status(sqlite3.STMTSTATUS_VM_STEP, true)
+			for _, text := range except {
+				if strings.Contains(s.SQL(), text) {
+					return nil
+				}
+			}
+			steps += n
+			return nil
+		}))
+	}
+	do()
+	for _, c := range []*database.Conn{log.writer.conn, log.reader} {
+		must(t, c.Trace(0, nil))
+	}
+	return steps
+}
+
+// What a process does when it takes over does not depend on how many dead letters there are, but
+// for their number, which is bounded.
+func TestATakeoverDoesNotReadDeadLetters(t *testing.T) {
+	steps := func(dead, waiting int) int {
+		log := withRows(t, dead, waiting)
+		defer log.Close()
+		return stepsOf(t, log, func() {
+			found, err := log.TakeOver(t.Context())
+			must(t, err)
+			if found.Dead != dead || found.Waiting != waiting {
+				t.Errorf("%d dead letters and %d retries are found, want %d and %d", found.Dead, found.Waiting, dead, waiting)
+			}
+		}, "SELECT count(*)")
+	}
+	few, many := steps(10, 3), steps(20_000, 3)
+	if many > few+1000 {
+		t.Errorf("a takeover takes %d steps with 10 dead letters, and %d with 20,000", few, many)
+	}
+}
+
+func TestATakeoverCountsNoFurtherThanItsLimit(t *testing.T) {
+	log := withRows(t, 50, 30)
+	defer log.Close()
+	must(t, log.read(func(c *database.Conn) error {
+		for _, test := range []struct{ most, dead, waiting int }{{20, 20, 20}, {40, 40, 30}, {100, 50, 30}} {
+			var found engine.Recovery
+			must(t, count(c, &found, test.most))
+			if found.Dead != test.dead || found.Waiting != test.waiting {
+				t.Errorf("up to %d: %d dead letters and %d retries, want %d and %d", test.most, found.Dead, found.Waiting, test.dead, test.waiting)
+			}
+		}
+		return nil
+	}))
+}
+
+func TestTheSearchForUnhandledEventsPassesDeadLetters(t *testing.T) {
+	for _, test := range []struct{ dead, waiting, found int }{
+		{0, 0, 0}, {100, 0, 0}, {100, 2, 1}, {5*unhandledLooked, 0, 0}, {5*unhandledLooked, 2, 1},
+	} {
+		log := withRows(t, test.dead, test.waiting)
+		look := func() {
+			found, err := log.Unhandled(t.Context(), nil, 0, func(string) bool { return true })
+			must(t, err)
+			if len(found.Consumers) != test.found {
+				t.Errorf("%d dead letters, %d retries: %v are found, want %d", test.dead, test.waiting, found.Consumers, test.found)
+			}
+		}
+		look()
+		if steps := stepsOf(t, log, look, "SELECT type FROM busgen_log"); steps > 30*unhandledLooked {
+			t.Errorf("%d dead letters: a look takes %d steps", test.dead, steps)
+		}
+		must(t, log.Close())
+	}
+}
