@@ -111,7 +111,7 @@ func multiply(ctx context.Context, path string, copies, settled int) (err error)
 			case "seq":
 				column = "l.seq"
 			case "due_at":
-				column = "d.due_at + 1000 * l.seq"
+				column = "d.due_at - 1000 * l.seq" // none can have been written in the future
 			case "dead_at":
 				column = "d.dead_at - l.seq"
 			case "fingerprint":

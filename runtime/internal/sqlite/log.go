@@ -31,6 +31,7 @@ type Log struct {
 	programs *programs
 
 	arrivals waiters // that wait for events to be appended
+	kept     kept    // by Prune
 
 	stopped    atomic.Pointer[engine.StorageError] // why the file cannot be used any more
 	fenced     atomic.Pointer[engine.OwnedError]   // who dispatches in the place of this process

@@ -96,7 +96,7 @@ func TestATakeoverCountsNoFurtherThanItsLimit(t *testing.T) {
 
 func TestTheSearchForUnhandledEventsPassesDeadLetters(t *testing.T) {
 	for _, test := range []struct{ dead, waiting, found int }{
-		{0, 0, 0}, {100, 0, 0}, {100, 2, 1}, {5*unhandledLooked, 0, 0}, {5*unhandledLooked, 2, 1},
+		{0, 0, 0}, {100, 0, 0}, {100, 2, 1}, {5 * unhandledLooked, 0, 0}, {5 * unhandledLooked, 2, 1},
 	} {
 		log := withRows(t, test.dead, test.waiting)
 		look := func() {
@@ -111,5 +111,56 @@ func TestTheSearchForUnhandledEventsPassesDeadLetters(t *testing.T) {
 			t.Errorf("%d dead letters: a look takes %d steps", test.dead, steps)
 		}
 		must(t, log.Close())
+	}
+}
+
+// Each minute the owner looks for events to prune. Events with dead letters stay, and it does not
+// read them again each time.
+func TestPruningDoesNotReadTheEventsOfDeadLettersAgain(t *testing.T) {
+	log := withRows(t, 2*stretch+100, 0)
+	defer log.Close()
+	_, err := log.TakeOver(t.Context())
+	must(t, err)
+	rows := func(sql string, args ...any) (n int64) {
+		must(t, log.read(func(c *database.Conn) error { n, err = c.Int64(sql, args...); return err }))
+		return n
+	}
+	events := rows("SELECT count(*) FROM busgen_log")
+	prune := func() (pruned, windows int) {
+		must(t, log.reader.Trace(sqlite3.TRACE_STMT, func(_ sqlite3.TraceEvent, stmt, _ any) error {
+			if strings.Contains(stmt.(*sqlite3.Stmt).SQL(), "l.created_at < ?") {
+				windows++
+			}
+			return nil
+		}))
+		pruned, err := log.Prune(t.Context(), time.Now().Add(time.Hour))
+		must(t, err)
+		must(t, log.reader.Trace(0, nil))
+		return pruned, windows
+	}
+	const all = 2 * stretch / pruneWindow
+	if pruned, windows := prune(); pruned != 1 || windows < all { // that of the first event
+		t.Errorf("the first time %d events are pruned in %d windows, want 1 in all of them", pruned, windows)
+	}
+	if pruned, windows := prune(); pruned != 0 || windows > 3 {
+		t.Errorf("the second time %d events are pruned in %d windows, want none in those after the last stretch", pruned, windows)
+	}
+	// An operator purges one of the dead letters, and nobody tells the owner.
+	must(t, log.writer.do(t.Context(), func(c *database.Conn) error {
+		return c.Exec("DELETE FROM busgen_deliveries WHERE seq = ?", stretch+17)
+	}))
+	if pruned, windows := prune(); pruned != 1 || windows < all/2-3 || windows > all/2+6 {
+		t.Errorf("after a purge %d events are pruned in %d windows, want 1 in those of its stretch", pruned, windows)
+	}
+	if pruned, windows := prune(); pruned != 0 || windows > 3 {
+		t.Errorf("then %d events are pruned in %d windows, want none", pruned, windows)
+	}
+	if left := rows("SELECT count(*) FROM busgen_log"); left != events-2 {
+		t.Errorf("%d of %d events are left, want all but two", left, events)
+	}
+	// In another log the same numbers mean nothing.
+	log.generation.Add(1)
+	if _, windows := prune(); windows < all {
+		t.Errorf("in a log that was restored %d windows are read, want all", windows)
 	}
 }

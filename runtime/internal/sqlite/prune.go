@@ -29,9 +29,30 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 		end, err = firstSince(c, before)
 		return err
 	})
+	l.kept.mu.Lock()
+	defer l.kept.mu.Unlock()
 	for err == nil && from < end {
+		var n int
+		n, from, err = l.pruneStretch(ctx, from, end, before)
+		pruned += n
+	}
+	if err == nil {
+		err = l.sweepLimits(ctx)
+	}
+	return pruned, fault.Wrap("prune", l.path, err)
+}
+
+// pruneStretch deletes what nobody needs of the next events in [from, end), to the end of
+// their stretch at most, and returns where to go on.
+func (l *Log) pruneStretch(ctx context.Context, from, end int64, before time.Time) (pruned int, next int64, err error) {
+	number := from / stretch
+	until := min(end, (number+1)*stretch)
+	if next, err = l.afterKept(number); err != nil || next > 0 {
+		return 0, next, err
+	}
+	for err == nil && from < until {
 		var seqs []int64
-		if seqs, from, err = l.prunable(from, end, before); err != nil {
+		if seqs, from, err = l.prunable(from, until, before); err != nil {
 			break
 		}
 		for len(seqs) > 0 && err == nil {
@@ -44,10 +65,13 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err erro
 			}
 		}
 	}
-	if err == nil {
-		err = l.sweepLimits(ctx)
+	if err == nil && until == (number+1)*stretch {
+		err = l.keep(number)
 	}
-	return pruned, fault.Wrap("prune", l.path, err)
+	if err == nil {
+		next, err = l.eventFrom(until, end)
+	}
+	return pruned, next, err
 }
 
 // firstSince returns the position of the first event that is not older than the
@@ -94,14 +118,22 @@ func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next in
 			seqs = append(seqs, s.ColumnInt64(0))
 			return nil
 		}, from, next, before)
-		if err != nil || next == end {
-			return err
-		}
-		// What was pruned before may have left a gap of any size.
-		next, err = c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq >= ?1", next, end)
 		return err
 	})
+	if err == nil && next < end {
+		next, err = l.eventFrom(next, end)
+	}
 	return seqs, next, err
+}
+
+// eventFrom returns the first event from a place on, because what was pruned before may have
+// left a gap of any size, or end if there is none.
+func (l *Log) eventFrom(from, end int64) (next int64, err error) {
+	err = l.read(func(c *database.Conn) error {
+		next, err = c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq >= ?1", from, end)
+		return err
+	})
+	return next, err
 }
 
 func deleteEvents(c *database.Conn, seqs []int64) error {
