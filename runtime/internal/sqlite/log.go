@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -227,15 +229,50 @@ func (l *Log) appended(events []logged) {
 	if l.arrivals.any() {
 		l.arrivals.all()
 	}
-	due := int64(never)
+	all := l.all()
+	due := l.delayedFor(events, len(all))
+	for _, c := range all {
+		at, delayed := due[c.id]
+		if !delayed {
+			at = never
+		}
+		c.call(at)
+	}
+}
+
+// delayedFor returns when the first of the delayed events is due, by the subscriptions that have
+// a delivery of one. If it cannot be known, these are all of the consumers.
+func (l *Log) delayedFor(events []logged, consumers int) (due map[int64]int64) {
+	var byType map[int64]int64
 	for i := range events {
-		if !events[i].Due.IsZero() {
-			due = min(due, events[i].Due.UnixMicro())
+		if e := &events[i]; !e.Due.IsZero() {
+			if byType == nil {
+				byType, due = map[int64]int64{}, make(map[int64]int64, consumers)
+			}
+			at, known := byType[e.typeID]
+			if !known {
+				at = never
+			}
+			byType[e.typeID] = min(at, e.Due.UnixMicro())
 		}
 	}
-	for _, c := range l.all() {
-		c.call(due)
+	note := func(subscription, at int64) {
+		if before, known := due[subscription]; !known || at < before {
+			due[subscription] = at
+		}
 	}
+	for typeID, at := range byType {
+		err := l.writer.conn.Query("SELECT subscription FROM busgen_routes WHERE type = ?", func(s *sqlite3.Stmt) error {
+			note(s.ColumnInt64(0), at)
+			return nil
+		}, typeID)
+		if err != nil {
+			for _, c := range l.all() {
+				note(c.id, at)
+			}
+		}
+	}
+	return due
 }
 
 // refresh takes in what other processes have written: events, names of types,
