@@ -7,6 +7,7 @@
 //	go run ./bench -limits         whether what the project promises holds, for CI
 //	go run ./bench -growth         how what the bus does grows with the size of the file
 //	go run ./bench -idle 100       what so many idle buses cost
+//	go run ./bench -written        how many bytes an event takes on the disk, and how many are written for it
 //
 // That limit is mostly a bare loop that inserts the same rows into the
 // same tables through the same SQLite driver, with as many rows per commit as
@@ -70,6 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		limits  = flags.Bool("limits", false, "measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit status 1 if it is not")
 		growing = flags.Bool("growth", false, "measure how operations grow with the number of events, subscriptions and so on: about 20\nminutes and 4 GB. With -short files are a hundredth of that, and nothing waits for a prune.\n-case chooses "+dimensionNames()+".")
 		idling  = flags.Int("idle", 0, "measure what so `many` buses cost that have nothing to do")
+		writing = flags.Bool("written", false, "measure how many bytes are written for each event (-events is 200000, with -short 10000)")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
 		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1s)")
 		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in three seconds). With -growth: the largest file, and all\nother sizes in proportion (default 10000000, with -short 100000)")
@@ -101,6 +103,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && *idling < 0 {
 		err = fmt.Errorf("-idle %d is negative", *idling)
 	}
+	if err == nil && *writing && (*limits || *growing || *idling > 0 || *total != 0 || *pattern != "") {
+		err = errors.New("-written measures all ways to publish: of the other flags it knows -events, -short, -json and -dir")
+	}
 	if err == nil && *idling > 0 && (*limits || *growing || *isShort || *pattern != "") {
 		err = errors.New("-idle measures idle buses only: of the other flags it knows -time, -json and -dir")
 	}
@@ -110,6 +115,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 2
+	}
+	if *writing {
+		n := normalWritten
+		if *isShort {
+			n = shortWritten
+		}
+		if err := measureWritten(ctx, cmp.Or(*events, n), *asJSON, *folder, stdout); err != nil {
+			fmt.Fprintln(stderr, "bench:", err)
+			return 1
+		}
+		return 0
 	}
 	if *idling != 0 {
 		r, err := measureIdle(ctx, *idling, cmp.Or(*total, normalTime), *folder)

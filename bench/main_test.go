@@ -143,6 +143,7 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 		"growth of a case":            {[]string{"-growth", "-case", "publish-1"}, "matches nothing that can grow"},
 		"idle buses of a case":        {[]string{"-idle", "1", "-case", "publish-1"}, "-idle measures idle buses only"},
 		"a negative number of buses":  {[]string{"-idle", "-1"}, "-idle -1 is negative"},
+		"what one case writes":        {[]string{"-written", "-case", "publish-1"}, "-written measures all ways"},
 		"growth for a time":           {[]string{"-growth", "-time", "1s"}, "leave out -time and -limits"},
 	}
 	for name, test := range tests {
