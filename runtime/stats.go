@@ -22,7 +22,7 @@ type Stats struct {
 // Recovery says what [Bus.Start] found in the file.
 type Recovery struct {
 	Interrupted int   `json:"interrupted"` // deliveries whose handler ran when the last process died
-	Waiting     int   `json:"waiting"`     // deliveries that wait for a retry, counted up to [MaxBacklog]
+	Waiting     int   `json:"waiting"`     // deliveries that wait for a retry
 	Dead        int   `json:"dead"`        // dead letters, counted up to [MaxBacklog]
 	Backlog     int64 `json:"backlog"`     // how many events the slowest subscription is behind, at most
 }

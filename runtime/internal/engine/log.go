@@ -80,8 +80,8 @@ type Dispatcher interface {
 // Recovery is what TakeOver has found.
 type Recovery struct {
 	Interrupted int     // running when the last owner ended
-	Waiting     int     // waiting for a retry, or the largest number that the engine counts
-	Dead        int     // dead letters, likewise
+	Waiting     int     // waiting for a retry
+	Dead        int     // dead letters, or the largest number that the engine counts
 	Backlog     int64   // events at least one subscription has yet to see
 	Crashes     []Crash // the interrupted ones
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -82,11 +83,12 @@ func (w *writer) reportSetBack(by time.Duration) {
 }
 
 // followClockSince makes up for a wall clock that was set back while nobody
-// dispatched. It runs in a transaction of the writer.
-func (l *Log) followClockSince(c *database.Conn) error {
+// dispatched. It runs in a transaction of the writer. It also says how many deliveries wait, and
+// how many are dead, because it has to look at the rows that wait.
+func (l *Log) followClockSince(c *database.Conn, found *engine.Recovery) error {
 	l.clock.look()
 	l.writer.back = 0
-	back, err := setBack(c, l.clock.now())
+	back, err := setBack(c, l.clock.now(), found, rowsCounted)
 	if err != nil || back == 0 {
 		return err
 	}
@@ -102,11 +104,24 @@ func shiftWaits(c *database.Conn, back time.Duration) error {
 }
 
 // setBack returns by how much the wall clock must have been set back since the
-// rows of the file were written.
-func setBack(c *database.Conn, now time.Time) (back time.Duration, err error) {
-	err = c.Query("SELECT max(due_at - wait) FROM busgen_deliveries WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
-		if s.ColumnType(0) != sqlite3.NULL {
-			back = database.Time(s, 0).Sub(now)
+// rows of the file were written. It counts the rows that wait, and the dead ones up to most.
+//
+// To read the whole table takes a sixth of the time of reading rows through the index, unless
+// most of it is dead letters.
+func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) (back time.Duration, err error) {
+	dead, err := c.Int64("SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_dead WHERE state = 'dead' LIMIT ?)", most)
+	if err != nil {
+		return 0, err
+	}
+	found.Dead = int(dead)
+	by := "NOT INDEXED"
+	if found.Dead == most {
+		by = "INDEXED BY busgen_deliveries_open"
+	}
+	err = c.Query("SELECT count(*), max(due_at - wait) FROM busgen_deliveries "+by+" WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
+		found.Waiting = s.ColumnInt(0) - found.Interrupted
+		if s.ColumnType(1) != sqlite3.NULL {
+			back = database.Time(s, 1).Sub(now)
 		}
 		return nil
 	})

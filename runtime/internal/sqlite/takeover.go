@@ -56,9 +56,6 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := l.recover(c, left, found); err != nil {
 			return err
 		}
-		if err := l.followClockSince(c); err != nil {
-			return err
-		}
 		if err := clearActivity(c); err != nil {
 			return err
 		}
@@ -66,6 +63,9 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 			return err
 		}
 		if err := forgetSettled(c); err != nil {
+			return err
+		}
+		if err := l.followClockSince(c, found); err != nil {
 			return err
 		}
 		if err := c.Exec("UPDATE busgen_cancelled SET answer = ? WHERE answer = "+notAnswered, answerNone); err != nil {
@@ -100,7 +100,10 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if _, _, err := l.readCancelled(c); err != nil {
 			return err
 		}
-		return count(c, found, rowsCounted)
+		// An upper bound that costs nothing: how far the slowest subscription is
+		// behind, whether or not all of that is for it.
+		found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM busgen_log) - (SELECT min(cursor) FROM busgen_subscriptions))")
+		return err
 	})
 	l.writer.owns.Store(err == nil)
 	l.writer.watchOthers()
@@ -116,27 +119,6 @@ func claimsError(op, path string, err error) error {
 	if err = fault.Wrap(op, path, err); errors.As(err, &e) && e.Fault == engine.IO {
 		e.Hint = "it must be a plain file that this user may read and write; it can be deleted while nothing runs"
 	}
-	return err
-}
-
-// count says what there is to do: so many deliveries in each state at most.
-func count(c *database.Conn, found *engine.Recovery, most int) error {
-	rows := func(condition string) (int, error) {
-		n, err := c.Int64("SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries "+condition+" LIMIT ?)", most)
-		return int(n), err
-	}
-	waiting, err := rows("INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND state = 'waiting'")
-	if err != nil {
-		return err
-	}
-	dead, err := rows("INDEXED BY busgen_deliveries_dead WHERE state = 'dead'")
-	if err != nil {
-		return err
-	}
-	found.Waiting, found.Dead = max(0, waiting-found.Interrupted), dead
-	// An upper bound that costs nothing: how far the slowest subscription is
-	// behind, whether or not all of that is for it.
-	found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM busgen_log) - (SELECT min(cursor) FROM busgen_subscriptions))")
 	return err
 }
 
