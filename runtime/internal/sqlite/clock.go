@@ -114,11 +114,11 @@ func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) 
 		return 0, err
 	}
 	found.Dead = int(dead)
-	by := "NOT INDEXED"
+	rows := "NOT INDEXED WHERE state = 'waiting'"
 	if found.Dead == most {
-		by = "INDEXED BY busgen_deliveries_open"
+		rows = "INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND state = 'waiting'"
 	}
-	err = c.Query("SELECT count(*), max(due_at - wait) FROM busgen_deliveries "+by+" WHERE state <> 'dead' AND state = 'waiting'", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT count(*), max(due_at - wait) FROM busgen_deliveries "+rows, func(s *sqlite3.Stmt) error {
 		found.Waiting = s.ColumnInt(0) - found.Interrupted
 		if s.ColumnType(1) != sqlite3.NULL {
 			back = database.Time(s, 1).Sub(now)
