@@ -26,7 +26,7 @@ func value[T any](f *fixture, from interface {
 func TestTheDatabaseOfABusIsConfiguredLikeTheBus(t *testing.T) {
 	f := open(t, 3)
 	for query, want := range map[string]string{
-		"SELECT count(*) FROM account": "3", "PRAGMA journal_mode": "wal", "PRAGMA foreign_keys": "1", "PRAGMA synchronous": "2", "PRAGMA busy_timeout": "5000",
+		"SELECT count(*) FROM account": "3", "PRAGMA journal_mode": "wal", "PRAGMA foreign_keys": "1", "PRAGMA synchronous": "2",
 	} {
 		if got := value[string](f, f.DB(), query); got != want {
 			t.Errorf("%s gives %s, want %s", query, got, want)

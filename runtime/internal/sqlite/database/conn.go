@@ -100,7 +100,10 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag) (*Conn, error) {
 		return nil, fault.Wrap("open", path, d.explain(err))
 	}
 	opened := &Conn{Conn: c, disk: d, Path: path, stmts: map[string]prepared{}}
-	err = c.BusyTimeout(BusyTimeout)
+	err = opened.wait(BusyTimeout)
+	if err == nil { // else a statement with LIMIT ? is compiled again for each value
+		_, err = c.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true)
+	}
 	if d.looking && err == nil {
 		_, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 		if err == nil {

@@ -44,11 +44,11 @@ func (c *Conn) Begin(full bool) error {
 // TryBegin is Begin that waits for nothing, and reports whether it has started
 // a transaction.
 func (c *Conn) TryBegin(full bool) bool {
-	if c.doubtful || c.BusyTimeout(0) != nil {
+	if c.doubtful || c.wait(0) != nil {
 		return false
 	}
 	err := c.Begin(full)
-	c.BusyTimeout(BusyTimeout)
+	c.wait(BusyTimeout)
 	return err == nil
 }
 
