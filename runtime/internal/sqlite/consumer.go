@@ -24,9 +24,11 @@ type consumer struct {
 	cancels atomic.Bool // cancelled is not empty
 
 	// polling is held by Poll, which reads the file; mu never is.
-	polling sync.Mutex
-	buffer  []*logged
-	types   typeMatcher // under polling
+	polling  sync.Mutex
+	buffer   []*logged
+	types    typeMatcher // under polling
+	ahead    *ahead      // under polling; nil for nothing
+	pageRead time.Time   // under polling: when the file was asked for a page
 
 	mu               sync.Mutex
 	ended            bool // its log is gone

@@ -261,9 +261,11 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 		return dst, nil
 	}
 	events, next, held := c.log.tail.read(c.buffer[:0], from, limit, c.types.match)
-	if !held {
+	if held {
+		c.ahead = nil
+	} else {
 		var err error
-		if events, next, err = c.readPage(events, from, limit); err != nil {
+		if events, next, err = c.readBacklog(events, from, limit); err != nil {
 			return dst, err
 		}
 	}

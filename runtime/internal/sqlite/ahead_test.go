@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// far returns a consumer that is that many events behind, none of which is in memory, and the ids of the events.
+func far(t *testing.T, behind int) (*consumer, []uuid.UUID) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "events.db")
+	open := func() (*Log, *consumer) {
+		log, err := Open(path, Options{})
+		must(t, err)
+		_, err = log.TakeOver(t.Context())
+		must(t, err)
+		c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
+		must(t, err)
+		return log, c.(*consumer)
+	}
+	log, _ := open()
+	var ids []uuid.UUID
+	for range behind / 1000 {
+		records := make([]engine.Record, 1000)
+		for i := range records {
+			records[i] = engine.Record{ID: uuid.New(), Type: "order.placed", Payload: []byte("{}"), CreatedAt: time.Now()}
+			ids = append(ids, records[i].ID)
+		}
+		must(t, log.Append(t.Context(), records))
+	}
+	must(t, log.Close())
+	log, c := open()
+	t.Cleanup(func() { must(t, log.Close()) })
+	return c, ids
+}
+
+func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) {
+	for seed := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			const events = 12_000
+			c, ids := far(t, events)
+			outOfTurn, seen, readAhead, last := map[int64]bool{}, map[int64]bool{}, 0, int64(0)
+			for len(seen) < events {
+				polled, err := c.Poll(nil, 128+r.IntN(300))
+				must(t, err)
+				for _, d := range polled {
+					if seen[d.Seq] || !outOfTurn[d.Seq] && d.Seq <= last {
+						t.Fatalf("event %d is polled again, or after event %d", d.Seq, last)
+					}
+					if seen[d.Seq] = true; !outOfTurn[d.Seq] {
+						last = d.Seq
+					}
+				}
+				if len(polled) == 0 {
+					t.Fatalf("%d events were polled, want %d", len(seen), events)
+				}
+				if c.ahead != nil {
+					readAhead++
+				}
+				synctest.Wait() // it is read
+				switch seq := c.next + r.Int64N(1500); {
+				case seq > events || outOfTurn[seq]:
+				case r.IntN(5) == 0: // it is a row now, which is polled first
+					outOfTurn[seq] = true
+					must(t, c.log.writer.do(t.Context(), func(conn *database.Conn) error {
+						return conn.Exec("INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at) VALUES (?, ?, 'waiting', 0, 1)", c.id, seq)
+					}))
+					c.recheck()
+				case r.IntN(5) == 0:
+					outOfTurn[seq] = true
+					_, err := c.log.Cancel(t.Context(), engine.Cancellation{Event: ids[seq-1], Reason: engine.ReasonCancelled})
+					must(t, err)
+				case r.IntN(10) == 0:
+					time.Sleep(2 * freshFor) // the handler is slow
+				}
+			}
+			if readAhead < 10 || len(outOfTurn) == 0 {
+				t.Errorf("%d pages were read ahead, %d events were out of turn: the test shows nothing", readAhead, len(outOfTurn))
+			}
+		})
+	}
+}
+
+// What an operator erases must not go to a handler for much longer.
+func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := far(t, 3000)
+		for range 2 {
+			_, err := c.Poll(nil, 200)
+			must(t, err)
+		}
+		synctest.Wait()
+		if c.ahead == nil {
+			t.Fatal("nothing was read ahead")
+		}
+		must(t, c.log.writer.do(t.Context(), func(conn *database.Conn) error {
+			return conn.Exec("UPDATE busgen_log SET payload = ?", []byte(`"erased"`))
+		}))
+		time.Sleep(freshFor + time.Millisecond)
+		polled, err := c.Poll(nil, 200)
+		must(t, err)
+		for _, d := range polled {
+			if string(d.Payload) != `"erased"` {
+				t.Fatalf("event %d has %s", d.Seq, d.Payload)
+			}
+		}
+	})
+}
+
+func TestASlowHandlerHasNothingReadAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := far(t, 3000)
+		for i := range 5 {
+			_, err := c.Poll(nil, 200)
+			must(t, err)
+			if c.ahead != nil {
+				t.Fatal(fmt.Sprint("page ", i, " is followed by one that is read ahead"))
+			}
+			time.Sleep(freshFor)
+		}
+	})
+}
