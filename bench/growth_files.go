@@ -115,7 +115,7 @@ func multiply(ctx context.Context, path string, copies, settled int) (err error)
 			case "dead_at":
 				column = "d.dead_at - l.seq"
 			case "fingerprint":
-				column = "substr(d.fingerprint, 1, length(d.fingerprint) - 1) || l.seq % 10"
+				column = "substr(d.fingerprint, 1, length(d.fingerprint) - 1) || (l.seq % 10)"
 			default:
 				column = "d." + column
 			}
