@@ -152,3 +152,42 @@ func TestPruningDoesNotReadTheEventsOfDeadLettersAgain(t *testing.T) {
 		t.Errorf("in a log that was restored %d windows are read, want all", windows)
 	}
 }
+
+// Dead letters are grouped in the order of the log if there are many, and found by their index if
+// there are few.
+func TestDeadLettersAreGroupedInTheOrderOfTheLog(t *testing.T) {
+	for _, test := range []struct {
+		dead, waiting int
+		filter        engine.Filter
+		byIndex       bool
+	}{{50, 3, engine.Filter{}, false}, {3, 50, engine.Filter{}, true}, {50, 3, engine.Filter{Group: "x"}, true}} {
+		log := withRows(t, test.dead, test.waiting)
+		var plan []string
+		must(t, log.read(func(c *database.Conn) error {
+			sql := ""
+			must(t, c.Trace(sqlite3.TRACE_STMT, func(_ sqlite3.TraceEvent, stmt, _ any) error {
+				if text := stmt.(*sqlite3.Stmt).SQL(); strings.Contains(text, "d.dead_at, d.subscription, l.type") {
+					sql = text
+				}
+				return nil
+			}))
+			groups, err := readGroups(c, test.filter)
+			must(t, err)
+			if len(groups) != 1 || groups[0].Count != test.dead {
+				t.Errorf("%d dead letters: the groups are %+v, want one with all of them", test.dead, groups)
+			}
+			must(t, c.Trace(0, nil))
+			s, _, err := c.Prepare("EXPLAIN QUERY PLAN " + sql)
+			must(t, err)
+			defer s.Close()
+			for s.Step() {
+				plan = append(plan, s.ColumnText(3))
+			}
+			return s.Err()
+		}))
+		if byIndex := strings.Contains(strings.Join(plan, "\n"), "busgen_deliveries_"); byIndex != test.byIndex {
+			t.Errorf("%d dead letters and %d retries, %+v: %q, by an index should be %v", test.dead, test.waiting, test.filter, plan, test.byIndex)
+		}
+		must(t, log.Close())
+	}
+}
