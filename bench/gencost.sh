@@ -103,7 +103,7 @@ printf '%-7s %-14s %8s %8s %12s %12s %12s\n' events revision lines decls compile
 for n in $sizes; do
   for i in 0 1; do
     folder=$work/$i-$n
-    events=$(cat "$folder"/*.gen.go | grep -c '^var .*Type = runtime\.')
+    events=$(cat "$folder"/*.gen.go | grep -Ec '^var .*Type = [(*]*runtime\.')
     lines=$(cat "$folder"/*.gen.go | wc -l)
     decls=$(cat "$folder"/*.gen.go | grep -Ec '^(func|type|var|const) ')
     size=$(stat -c %s "$work/object-$i-$n")
