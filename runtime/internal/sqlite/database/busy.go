@@ -14,25 +14,39 @@ const (
 	lessOften = 2 * time.Millisecond
 )
 
+// patience is how a connection waits for locks of others.
+type patience struct {
+	limit time.Duration
+	began time.Time
+	again func(ctx context.Context, count int) bool // made once: each transaction sets the limit
+}
+
 // wait makes statements wait for locks of other connections for at most that long.
 func (c *Conn) wait(limit time.Duration) error {
+	p := &c.patience
+	p.limit = limit
 	if limit == 0 {
 		return c.BusyHandler(nil)
 	}
-	var began time.Time
-	return c.BusyHandler(func(_ context.Context, count int) bool {
-		if count == 0 {
-			began = time.Now()
-		}
-		waited := time.Since(began)
-		if waited >= limit {
-			return false
-		}
-		pause := lessOften
-		if waited < oftenFor {
-			pause = often
-		}
-		time.Sleep(rand.N(pause))
-		return true
-	})
+	if p.again == nil {
+		p.again = p.look
+	}
+	return c.BusyHandler(p.again)
+}
+
+// look waits for a moment, and tells whether to look at the lock again.
+func (p *patience) look(_ context.Context, count int) bool {
+	if count == 0 {
+		p.began = time.Now()
+	}
+	waited := time.Since(p.began)
+	if waited >= p.limit {
+		return false
+	}
+	pause := lessOften
+	if waited < oftenFor {
+		pause = often
+	}
+	time.Sleep(rand.N(pause))
+	return true
 }

@@ -32,6 +32,7 @@ type Conn struct {
 	// still to come.
 	doubtful bool
 	wal      wal
+	patience patience
 }
 
 // WALPages is by how many pages the write-ahead log grows between two attempts
