@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"math"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -11,8 +12,10 @@ import (
 // A subscription that is far behind, and whose handler is quick, has the next page of the log read while it works on
 // this one.
 const (
-	// pageAhead is how many events are read ahead at most.
-	pageAhead = 1024
+	// pageAhead is how many events are read ahead at once, and bytesAhead how many bytes, but for the last event. There
+	// are two such pages at most.
+	pageAhead  = 1024
+	bytesAhead = 1 << 20
 	// freshFor is how long they may wait: an operator may have erased something since. It is also within what time the
 	// page before must have been handled for the handler to be quick.
 	freshFor = 50 * time.Millisecond
@@ -34,7 +37,7 @@ func (c *consumer) readAhead(from int64) *ahead {
 	a := &ahead{done: make(chan struct{}), from: from, began: time.Now()}
 	go func() {
 		defer close(a.done)
-		a.events, a.next, a.err = c.readPage(nil, from, pageAhead)
+		a.events, a.next, a.err = c.readPage(nil, from, pageAhead, bytesAhead)
 	}()
 	return a
 }
@@ -50,7 +53,7 @@ func (c *consumer) readBacklog(dst []*logged, from int64, limit int) (_ []*logge
 	case err != nil:
 		return dst, 0, err
 	case !usable:
-		if dst, next, err = c.readPage(dst, from, limit); err == nil && quick && len(dst) == limit {
+		if dst, next, err = c.readPage(dst, from, limit, math.MaxInt); err == nil && quick && len(dst) == limit {
 			c.ahead = c.readAhead(next)
 		}
 		return dst, next, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,8 +15,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// far returns a consumer that is that many events behind, none of which is in memory, and the ids of the events.
-func far(t *testing.T, behind int) (*consumer, []uuid.UUID) {
+// far returns a consumer that is that many events of so many bytes behind, none of which is in memory, and their ids.
+func far(t *testing.T, behind, size int) (*consumer, []uuid.UUID) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "events.db")
 	open := func() (*Log, *consumer) {
@@ -32,7 +33,7 @@ func far(t *testing.T, behind int) (*consumer, []uuid.UUID) {
 	for range behind / 1000 {
 		records := make([]engine.Record, 1000)
 		for i := range records {
-			records[i] = engine.Record{ID: uuid.New(), Type: "order.placed", Payload: []byte("{}"), CreatedAt: time.Now()}
+			records[i] = engine.Record{ID: uuid.New(), Type: "order.placed", Payload: []byte(`"` + strings.Repeat("x", size-2) + `"`), CreatedAt: time.Now()}
 			ids = append(ids, records[i].ID)
 		}
 		must(t, log.Append(t.Context(), records))
@@ -48,7 +49,7 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			const events = 12_000
-			c, ids := far(t, events)
+			c, ids := far(t, events, []int{2, 3000}[seed%2])
 			outOfTurn, seen, readAhead, last := map[int64]bool{}, map[int64]bool{}, 0, int64(0)
 			for len(seen) < events {
 				polled, err := c.Poll(nil, 128+r.IntN(300))
@@ -94,7 +95,7 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 // What an operator erases must not go to a handler for much longer.
 func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := far(t, 3000)
+		c, _ := far(t, 3000, 2)
 		for range 2 {
 			_, err := c.Poll(nil, 200)
 			must(t, err)
@@ -119,7 +120,7 @@ func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 
 func TestASlowHandlerHasNothingReadAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := far(t, 3000)
+		c, _ := far(t, 3000, 2)
 		for i := range 5 {
 			_, err := c.Poll(nil, 200)
 			must(t, err)
@@ -127,6 +128,26 @@ func TestASlowHandlerHasNothingReadAhead(t *testing.T) {
 				t.Fatal(fmt.Sprint("page ", i, " is followed by one that is read ahead"))
 			}
 			time.Sleep(freshFor)
+		}
+	})
+}
+
+func TestLargeEventsAreReadAheadOnlyAsFarAsMemoryMayBeUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 50_000
+		c, _ := far(t, 1000, size)
+		for range 3 {
+			_, err := c.Poll(nil, 20)
+			must(t, err)
+		}
+		synctest.Wait()
+		if c.ahead == nil || c.ahead.after == nil {
+			t.Fatal("two pages are to be read ahead")
+		}
+		for _, page := range []int{20 + len(c.ahead.events), len(c.ahead.after.events)} { // 20 are handed over
+			if page*size > bytesAhead+size {
+				t.Errorf("%d events of %d bytes are read ahead", page, size)
+			}
 		}
 	})
 }

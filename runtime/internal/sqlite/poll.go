@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -312,9 +313,12 @@ const selectPage = `
 // loggedAtOnce is how many events of a page are allocated together.
 const loggedAtOnce = 16
 
-// readPage reads from the file what the tail no longer holds. Deliveries that
-// have a row come from there.
-func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, next int64, err error) {
+// errPageFull ends the reading of a page that has enough bytes.
+var errPageFull = errors.New("the page has enough bytes")
+
+// readPage reads from the file what the tail no longer holds: up to limit events, and no more once they have so many
+// bytes. Deliveries that have a row come from there.
+func (c *consumer) readPage(dst []*logged, from int64, limit, bytes int) (_ []*logged, next int64, err error) {
 	err = c.log.read(func(conn *database.Conn) error {
 		end, err := conn.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
@@ -339,11 +343,15 @@ func (c *consumer) readPage(dst []*logged, from int64, limit int) (_ []*logged, 
 				return err
 			}
 			dst = append(dst, event)
-			if len(dst) == limit {
-				next = event.Seq + 1
+			if bytes -= len(event.Payload) + len(event.Metadata); len(dst) < limit && bytes > 0 {
+				return nil
 			}
-			return nil
+			next = event.Seq + 1
+			return errPageFull
 		}, c.id, from, end, limit)
 	})
+	if errors.Is(err, errPageFull) {
+		err = nil
+	}
 	return dst, next, err
 }
