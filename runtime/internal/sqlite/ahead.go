@@ -39,7 +39,17 @@ func (c *consumer) readAhead(from int64) *ahead {
 		defer close(a.done)
 		a.events, a.next, a.err = c.readPage(nil, from, pageAhead, bytesAhead)
 	}()
+	time.AfterFunc(freshFor, c.dropAhead)
 	return a
+}
+
+// dropAhead gives memory back that nobody has used in time, as when the subscription was paused.
+func (c *consumer) dropAhead() {
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	if c.ahead != nil && time.Since(c.ahead.began) >= freshFor {
+		c.ahead = nil
+	}
 }
 
 // readBacklog is readPage that uses what was read ahead, and reads ahead. The caller holds polling.
@@ -79,7 +89,7 @@ func (c *consumer) usable(a *ahead, from int64) (bool, error) {
 		return false, nil
 	}
 	<-a.done
-	if a.err != nil || a.from != from || time.Since(a.began) > freshFor {
+	if a.err != nil || a.from != from || time.Since(a.began) >= freshFor {
 		return false, nil
 	}
 	changed := false
