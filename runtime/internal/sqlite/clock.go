@@ -114,10 +114,6 @@ func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) 
 		return 0, err
 	}
 	found.Dead = int(dead)
-	// A damaged file may lack the index. Start says so, and not a handler that waits for ever.
-	if _, err := c.Int64("SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE state <> 'dead' LIMIT 1"); err != nil {
-		return 0, err
-	}
 	rows := "NOT INDEXED WHERE state = 'waiting'"
 	if found.Dead == most {
 		rows = "INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND state = 'waiting'"
