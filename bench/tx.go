@@ -29,7 +29,7 @@ const (
 
 // makeTables makes the tables of the program.
 func (b *bus) makeTables(ctx context.Context) error {
-	return b.Tx(ctx, func(tx runtime.Tx) error {
+	return runtime.Transact(ctx, b.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, makeTables)
 		return err
 	})
@@ -37,7 +37,7 @@ func (b *bus) makeTables(ctx context.Context) error {
 
 // book is one transaction.
 func (b *bus) book(ctx context.Context, account int) error {
-	return b.Tx(ctx, func(tx runtime.Tx) error {
+	return runtime.Transact(ctx, b.Bus, func(tx runtime.Tx) error {
 		if _, err := tx.ExecContext(ctx, insertEntry, account, sample.Total); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func callers(n int, d time.Duration, do func(account int) error) (int, error) {
 	return total, errors.Join(errs...)
 }
 
-// transactions compares n callers of [runtime.Bus.Tx] with as many that have a transaction of
+// transactions compares n callers of [runtime.Transact] with as many that have a transaction of
 // database/sql each.
 func transactions(n int, each time.Duration) runner {
 	return func(ctx context.Context, s *setting) (result, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // DB returns the file of the bus as a [sql.DB]: to read, for schemas, and for transactions that
-// do not suit [Bus.Tx], because they take long or somebody else's code begins them. It is always
+// do not suit [Transact], because they take long or somebody else's code begins them. It is always
 // the same one, and opens connections when they are needed. They are configured like those of the
 // bus: write-ahead log, foreign keys on, synced commits (unless [WithDurability] says otherwise),
 // and waiting for up to 5 s for the lock of another process. The driver is the bus's own: none is
@@ -25,9 +25,9 @@ import (
 // up with a *[StorageError] whose Fault is Busy. So read and compute before, and be short.
 //
 // Events are published in a transaction with [In], or with INSERT INTO outbox, also by a
-// trigger. The bus delivers them right after the commit. Publishing with the bus itself, or [Bus.Tx],
+// trigger. The bus delivers them right after the commit. Publishing with the bus itself, or [Transact],
 // on the goroutine that has begun to write would wait for that transaction: it returns [ErrInTx]. So
-// does a statement that writes in the function of a [Bus.Tx].
+// does a statement that writes in the function of a [Transact].
 //
 // The tables of the bus can be read. Statements that would change them, or how the file is kept, are
 // refused with a *[ProtectedError]; the names of these tables, and all that begin with busgen_, are
@@ -45,7 +45,7 @@ import (
 //
 // If the engine of the bus has no tables ([WithEngine]), whatever needs a connection returns an
 // error that matches [errors.ErrUnsupported].
-func (b *Bus) DB() *sql.DB { return busOf(b).db() }
+func DB(bus *Bus) *sql.DB { return busOf(bus).db() }
 
 func (b *innerBus) db() *sql.DB {
 	d := &b.database
@@ -62,7 +62,7 @@ func (b *innerBus) db() *sql.DB {
 	return d.pool
 }
 
-// database is what [Bus.DB] returns.
+// database is what [DB] returns.
 type database struct {
 	mu     sync.Mutex
 	pool   *sql.DB // nil before somebody wants it

@@ -15,7 +15,7 @@ import (
 // has written before without a sync. What is published later must not come after the gap.
 func TestWhatIsPublishedAfterTheDiskHasFailedTheDatabaseIsSafe(t *testing.T) {
 	simulate(t, func(s *simulated) {
-		_, err := s.DB().Exec("CREATE TABLE note (x)")
+		_, err := DB(s.Bus).Exec("CREATE TABLE note (x)")
 		s.must(err)
 		steps := make(chan struct{}, 1)
 		s.handle(steps)
@@ -23,7 +23,7 @@ func TestWhatIsPublishedAfterTheDiskHasFailedTheDatabaseIsSafe(t *testing.T) {
 		steps <- struct{}{}
 		time.Sleep(time.Second) // its success is written, and not synced
 		s.disk.Fail(simfs.Fault{Op: simfs.Sync, File: "-wal", Nth: 1, Err: sqlite3.IOERR_FSYNC, Forget: true, Limit: 1})
-		if _, err := s.DB().Exec("INSERT INTO note VALUES (1)"); err == nil {
+		if _, err := DB(s.Bus).Exec("INSERT INTO note VALUES (1)"); err == nil {
 			t.Error("a commit that could not be synced succeeds")
 		}
 		if s.disk.Failures() != 1 {
@@ -31,10 +31,10 @@ func TestWhatIsPublishedAfterTheDiskHasFailedTheDatabaseIsSafe(t *testing.T) {
 		}
 		receipt, err := Publish(s.Context(), s.Bus, parcelType, parcel{Number: 2})
 		s.must(err)
-		_, err = s.DB().Exec("INSERT INTO note VALUES (2)") // on another connection
+		_, err = DB(s.Bus).Exec("INSERT INTO note VALUES (2)") // on another connection
 		s.must(err)
 		var notes int
-		s.must(s.DB().QueryRow("SELECT sum(x) FROM note").Scan(&notes))
+		s.must(DB(s.Bus).QueryRow("SELECT sum(x) FROM note").Scan(&notes))
 		if notes != 2 {
 			t.Errorf("the sum of the notes is %d, want 2", notes)
 		}

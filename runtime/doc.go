@@ -39,7 +39,7 @@
 // lists, retries and purges dead letters, and shows everything else in the file.
 //
 // [WithMiddleware] puts functions around every handler: to measure, to trace, to check.
-// [Event.Logger] is a logger whose last lines are kept with an attempt that fails.
+// [Logger] is a logger whose last lines are kept with an attempt that fails.
 //
 // # Watching
 //

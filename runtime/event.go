@@ -62,7 +62,7 @@ type Event[T any] struct {
 	Payload T // the last field, so that the others are where they are in a head
 }
 
-// Logger returns the logger of this attempt. What is logged with it goes to the logger of
+// Logger returns the logger of the attempt that e was handed to. What is logged with it goes to the logger of
 // the bus ([WithLogger]), with the attributes event_id, event_type, subscription_id, attempt
 // and, in a group, group.
 //
@@ -73,7 +73,9 @@ type Event[T any] struct {
 //
 // The logger is made at the first call, and safe for concurrent use. An event that does not
 // come from a bus has [slog.Default].
-func (e *Event[T]) Logger() *slog.Logger { return loggerOf(e.attempt) }
+//
+// It is no method of the event: generated code would have to have it for each payload.
+func Logger[T any](e Event[T]) *slog.Logger { return loggerOf(e.attempt) }
 
 func loggerOf(of context.Context) *slog.Logger {
 	if of == nil {

@@ -14,7 +14,7 @@ import (
 
 // A transaction of database/sql on the file of the bus stores a row and its event. Queries see the
 // tables of the program, and the views of the bus.
-func ExampleBus_DB() {
+func ExampleDB() {
 	ctx := context.Background()
 	folder, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(folder)
@@ -24,13 +24,13 @@ func ExampleBus_DB() {
 		return
 	}
 	defer bus.Shutdown(ctx)
-	if _, err := bus.DB().ExecContext(ctx, "CREATE TABLE ledger (reference TEXT PRIMARY KEY, amount INTEGER NOT NULL)"); err != nil {
+	if _, err := runtime.DB(bus).ExecContext(ctx, "CREATE TABLE ledger (reference TEXT PRIMARY KEY, amount INTEGER NOT NULL)"); err != nil {
 		fmt.Println(err)
 		return
 	}
 
 	capture := func(reference string, amount int64) error {
-		tx, err := bus.DB().BeginTx(ctx, nil)
+		tx, err := runtime.DB(bus).BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func ExampleBus_DB() {
 	fmt.Println(capture("R1", 100))
 	fmt.Println(capture("R1", 200) != nil) // the row is there, so nothing is stored
 
-	tx, err := bus.DB().BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // a snapshot
+	tx, err := runtime.DB(bus).BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // a snapshot
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,7 +15,7 @@ import (
 )
 
 // What a handler logs is kept with the attempt if it fails.
-func ExampleEvent_Logger() {
+func ExampleLogger() {
 	ctx := context.Background()
 	folder, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(folder)
@@ -27,7 +27,7 @@ func ExampleEvent_Logger() {
 	}
 	defer bus.Shutdown(ctx)
 	events.SubscribeUserRegistered(bus, "welcome", func(_ context.Context, e runtime.Event[events.UserRegistered]) error {
-		e.Logger().Info("sending a mail", "to", e.Payload.Email)
+		runtime.Logger(e).Info("sending a mail", "to", e.Payload.Email)
 		return runtime.Permanent(errors.New("no such mailbox"))
 	})
 	bus.Start(ctx)

@@ -28,7 +28,7 @@ func ExampleWithMigrations() {
 	}
 	defer bus.Shutdown(ctx)
 	var currency string
-	err = bus.Tx(ctx, func(tx runtime.Tx) error {
+	err = runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 		return tx.QueryRowContext(ctx, "INSERT INTO ledger (reference, amount) VALUES ('R1', 100) RETURNING currency").Scan(&currency)
 	})
 	fmt.Println(currency, err)

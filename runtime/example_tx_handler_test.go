@@ -25,7 +25,7 @@ func ExampleSubscribeTx() {
 		return
 	}
 	defer bus.Shutdown(ctx)
-	err = bus.Tx(ctx, func(tx runtime.Tx) error {
+	err = runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS ledger (reference TEXT, amount INTEGER)")
 		return err
 	})
@@ -58,7 +58,7 @@ func ExampleSubscribeTx() {
 		fmt.Println(err)
 		return
 	}
-	err = bus.Tx(ctx, func(tx runtime.Tx) error {
+	err = runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 		var rows, total int
 		err := tx.QueryRowContext(ctx, "SELECT count(*), sum(amount) FROM ledger").Scan(&rows, &total)
 		fmt.Println(rows, "row, total", total)

@@ -12,7 +12,7 @@ import (
 )
 
 // Rows of the program and its events are stored together, or not at all.
-func ExampleBus_Tx() {
+func ExampleTransact() {
 	ctx := context.Background()
 	folder, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(folder)
@@ -22,7 +22,7 @@ func ExampleBus_Tx() {
 		return
 	}
 	defer bus.Shutdown(ctx)
-	err = bus.Tx(ctx, func(tx runtime.Tx) error {
+	err = runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS ledger (reference TEXT PRIMARY KEY, amount INTEGER NOT NULL CHECK (amount > 0))")
 		return err
 	})
@@ -32,7 +32,7 @@ func ExampleBus_Tx() {
 	}
 
 	capture := func(reference string, amount int64) error {
-		return bus.Tx(ctx, func(tx runtime.Tx) error {
+		return runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 			payment := events.PaymentCaptured{OrderID: customer, Amount: events.Money{Amount: amount, Currency: events.CurrencyEUR}, Reference: reference}
 			if _, err := events.PublishPaymentCaptured(ctx, tx, payment); err != nil {
 				return err
@@ -45,7 +45,7 @@ func ExampleBus_Tx() {
 	fmt.Println("TX-2 is stored:", capture("TX-2", 0) == nil)
 
 	var rows, published int
-	err = bus.Tx(ctx, func(tx runtime.Tx) error {
+	err = runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM ledger), (SELECT count(*) FROM events)").Scan(&rows, &published)
 	})
 	fmt.Println(rows, "row,", published, "event", err)

@@ -57,7 +57,7 @@ func TestWhatAHandlerKeepsOfAnEventIsOfThatEvent(t *testing.T) {
 			}
 			cancel()
 			log.Reset()
-			one.e.Logger().Info("late")
+			runtime.Logger(one.e).Info("late")
 			if want := fmt.Sprintf("event_id=%v ", one.e.ID); !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "attempt=1") {
 				t.Fatalf("the logger of event %v writes %q", one.e.ID, log.String())
 			}

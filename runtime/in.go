@@ -32,9 +32,9 @@ import (
 // nobody tells it what becomes of them.
 //
 // While the transaction is open after its first write, the bus cannot write, as for any
-// writer of an SQLite file: it waits for up to 5 s, and publishers and functions of [Bus.Tx]
+// writer of an SQLite file: it waits for up to 5 s, and publishers and functions of [Transact]
 // with it. So begin with BEGIN IMMEDIATE, be short, and do not call the bus in between: [Publish]
-// with the bus itself would wait for the transaction that waits for it. [Bus.Tx]
+// with the bus itself would wait for the transaction that waits for it. [Transact]
 // has none of these limits, and is faster when many write.
 //
 // With the ctx of a handler the events are its children, but the transaction is one of its own:

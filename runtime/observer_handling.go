@@ -86,7 +86,7 @@ type Handling struct {
 	// given, with values. One that does not come from that is not used.
 	Context context.Context
 	// Logged are attributes of all that the bus logs about the attempt, and of
-	// [Event.Logger].
+	// [Logger].
 	Logged []slog.Attr
 	// Ended is called when it is decided what comes of the attempt, after the other functions
 	// of the observer and before the file knows it; in a batch once for each event, and then

@@ -39,7 +39,7 @@ func (b *Bus) target() (bus, tx any) {
 	return b.inner, nil
 }
 
-// Tx is a transaction on the file of a bus, shared with events: see [Bus.Tx]. Its methods
+// Tx is a transaction on the file of a bus, shared with events: see [Transact]. Its methods
 // run statements as those of [sql.Tx] do, so it can be handed to code that sqlc has
 // generated, and it is a [Publisher].
 //
@@ -88,11 +88,11 @@ func (t Tx) target() (bus, tx any) {
 	return run.bus, run
 }
 
-// Tx runs f in a transaction on the file of the bus. What f writes with its Tx, and the
-// events it publishes with it, are stored together, and on disk, when Tx returns nil; then
+// Transact runs f in a transaction on the file of the bus. What f writes with its Tx, and the
+// events it publishes with it, are stored together, and on disk, when Transact returns nil; then
 // the events are delivered. On an error nothing of it is stored.
 //
-// Many goroutines may call Tx at the same time. Their functions run one after the other,
+// Many goroutines may call Transact at the same time. Their functions run one after the other,
 // within one transaction of SQLite that is synced to disk once for all of them and for all
 // who publish. So many small transactions are fast together, where each of its own would
 // wait for the disk. What one of them does wrong concerns no other: its own writes are taken
@@ -101,7 +101,7 @@ func (t Tx) target() (bus, tx any) {
 // f runs on the goroutine of the caller, and everybody else who writes to the file waits
 // for it. It should do nothing but read and write: call others, and compute, before. After
 // 100 ms ([WithTxLimit]) the statement that runs is interrupted, the Tx is over, what f has
-// written is taken back, and the bus logs a warning with the line that has called Tx. Tx
+// written is taken back, and the bus logs a warning with the line that has called Transact, which
 // still waits for f to return.
 //
 // f may be called more than once: when a statement of somebody else's function is
@@ -110,7 +110,7 @@ func (t Tx) target() (bus, tx any) {
 // written. The functions that had run are called again, each with a new Tx. So f must set what it computes anew, and have no effect but through its Tx.
 //
 // In f everything that writes to the bus must go through its Tx. Other calls on the
-// goroutine of f that would write, such as [Publish] with the bus or another Tx, return
+// goroutine of f that would write, such as [Publish] with the bus or another Transact, return
 // [ErrInTx]; on another goroutine they wait until f is over.
 //
 // With the ctx of a handler the events are its children, but the transaction is one of its
@@ -130,7 +130,9 @@ func (t Tx) target() (bus, tx any) {
 //   - the error of ctx
 //
 // If f panics, or ends its goroutine, what it has written is taken back, and the panic goes on.
-func (b *Bus) Tx(ctx context.Context, f func(tx Tx) error) error { return busOf(b).tx(ctx, f) }
+//
+// Transact and [DB] are no methods of the bus: all that is in database/sql would be compiled with each package that names one.
+func Transact(ctx context.Context, bus *Bus, f func(tx Tx) error) error { return busOf(bus).tx(ctx, f) }
 
 func (b *innerBus) tx(ctx context.Context, f func(tx Tx) error) error {
 	if f == nil {
@@ -285,7 +287,7 @@ func (t Tx) QueryRowContext(ctx context.Context, query string, args ...any) *sql
 	return runOf(t).QueryRowContext(ctx, query, args...)
 }
 
-// WithTxLimit sets how long the function of a [Bus.Tx] may take, from 1 ms to 1 minute. The
+// WithTxLimit sets how long the function of a [Transact] may take, from 1 ms to 1 minute. The
 // default is 100 ms. Everybody who writes waits for the function, and other processes do
 // not wait for the file for longer than 5 s.
 func WithTxLimit(d time.Duration) Option {
@@ -300,7 +302,7 @@ func WithTxLimit(d time.Duration) Option {
 
 const defaultTxLimit = 100 * time.Millisecond
 
-// ErrInTx is returned by what writes to the bus on the goroutine of a function of [Bus.Tx],
+// ErrInTx is returned by what writes to the bus on the goroutine of a function of [Transact],
 // other than through its Tx: it would wait for itself. Nothing was written.
 var ErrInTx = engine.ErrInTx
 
@@ -311,7 +313,7 @@ var ErrTxOver = engine.ErrTxOver
 // which was not stored.
 var ErrTxUndone = errors.New("the transaction that this event was published in was not stored, so there is no such event")
 
-// TxTimeoutError says that a function of [Bus.Tx] took longer than [WithTxLimit] allows, and
+// TxTimeoutError says that a function of [Transact] took longer than [WithTxLimit] allows, and
 // that nothing of it is stored. It matches [context.DeadlineExceeded].
 //
 //	type TxTimeoutError struct {

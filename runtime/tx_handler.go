@@ -20,7 +20,7 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // exactly once what the event says, however the process dies. Take the event type from the
 // generated package: runtime.SubscribeTx(bus, events.PaymentCapturedType, "ledger", handler).
 //
-// The transaction is that of [Bus.Tx], shared with all who write at that moment, and what
+// The transaction is that of [Transact], shared with all who write at that moment, and what
 // is said there holds: the handler must be short (100 ms, [WithTxLimit]), may be called
 // again within the attempt, and must have no effect but through its Tx. Middleware runs
 // within the transaction, too. A handler that first has to call something slow uses
@@ -106,7 +106,7 @@ func (t *eventType) callWithin(a *dispatch.Attempt, s *innerSubscription, run *t
 // process dies before the transaction is stored, the handler is called again: what it did
 // outside may happen twice, the rows are there once.
 //
-// f is a function of [Bus.Tx]: short, perhaps called twice, with no effect but through its Tx.
+// f is a function of [Transact]: short, perhaps called twice, with no effect but through its Tx.
 // Several run in their order, in one transaction. If the transaction cannot be stored,
 // because the disk is full or the file locked, the event is tried again after a second, and
 // the attempt does not count. The timeout of the subscription does not run while the

@@ -48,7 +48,7 @@ func TestATransactionThatCannotBeStoredDoesNotCountAsAnAttempt(t *testing.T) {
 // told, nothing is stored and nobody is woken; and with space everything works again.
 func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 	simulate(t, func(s *simulated) {
-		s.must(s.Tx(s.Context(), func(tx Tx) error {
+		s.must(Transact(s.Context(), s.Bus, func(tx Tx) error {
 			_, err := tx.ExecContext(s.Context(), "CREATE TABLE carried (number INTEGER)")
 			return err
 		}))
@@ -60,7 +60,7 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 		s.must(s.Start(s.Context()))
 		time.Sleep(time.Second)
 		carry := func(number int) error {
-			return s.Tx(context.Background(), func(tx Tx) error {
+			return Transact(context.Background(), s.Bus, func(tx Tx) error {
 				if number == 3 { // two others are done, and two are to come
 					s.disk.Fail(simfs.Fault{Op: simfs.Write | simfs.Truncate, Nth: 1, Err: answer(syscall.ENOSPC), Sticky: true})
 				}
@@ -72,7 +72,7 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 			})
 		}
 		outcomes := make(chan error, 5)
-		s.must(s.Tx(s.Context(), func(Tx) error {
+		s.must(Transact(s.Context(), s.Bus, func(Tx) error {
 			for _, one := range []func() error{
 				func() error { return carry(1) }, func() error { return s.publish(2) }, func() error { return carry(3) },
 				func() error { return s.publish(4) }, func() error { return carry(5) },
@@ -90,7 +90,7 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		count := func() (rows, events int) {
-			s.must(s.Tx(s.Context(), func(tx Tx) error {
+			s.must(Transact(s.Context(), s.Bus, func(tx Tx) error {
 				return tx.QueryRowContext(s.Context(), "SELECT (SELECT count(*) FROM carried), (SELECT count(*) FROM events)").Scan(&rows, &events)
 			}))
 			return rows, events
@@ -111,7 +111,7 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 func TestAnEventOfATransactionInDoubtIsInDoubt(t *testing.T) {
 	simulate(t, func(s *simulated) {
 		var receipt *Receipt
-		err := s.Tx(s.Context(), func(tx Tx) (err error) {
+		err := Transact(s.Context(), s.Bus, func(tx Tx) (err error) {
 			receipt, err = Publish(s.Context(), tx, parcelType, parcel{Number: 1})
 			s.disk.Fail(simfs.Fault{Op: simfs.Sync, Nth: 1, Err: answer(syscall.EIO), Sticky: true})
 			return err

@@ -71,7 +71,7 @@ func (s *shop) takeOrders(ctx context.Context, last int64, o options, sold *atom
 // no handler hears of, and no event about an order that does not exist.
 func (s *shop) takeOrder(ctx context.Context, order events.OrderPlaced) error {
 	var receipt *runtime.Receipt
-	err := s.bus.Tx(ctx, func(tx runtime.Tx) error {
+	err := runtime.Transact(ctx, s.bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO orders (id, number, customer, cents) VALUES (?, ?, ?, ?)",
 			order.OrderID, order.Number, order.Customer.Name, order.Total.Amount)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 // numberIn asks the file of a kit for a number.
 func numberIn(t *testing.T, kit *runtimetest.Kit, query string) (n int64) {
 	t.Helper()
-	err := kit.Bus.Tx(t.Context(), func(tx runtime.Tx) error { return tx.QueryRowContext(t.Context(), query).Scan(&n) })
+	err := runtime.Transact(t.Context(), kit.Bus, func(tx runtime.Tx) error { return tx.QueryRowContext(t.Context(), query).Scan(&n) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestAPaymentWithoutALineIsNoPayment(t *testing.T) {
 	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
 		change := func(statement string) {
 			t.Helper()
-			err := kit.Bus.Tx(t.Context(), func(tx runtime.Tx) error {
+			err := runtime.Transact(t.Context(), kit.Bus, func(tx runtime.Tx) error {
 				_, err := tx.ExecContext(t.Context(), statement)
 				return err
 			})

@@ -13,7 +13,7 @@ func timed(next runtime.Next) runtime.Next {
 	return func(ctx context.Context, e runtime.Event[any]) error {
 		start := time.Now()
 		err := next(ctx, e)
-		e.Logger().Debug("the handler has returned", "took", time.Since(start).Round(time.Microsecond), "ok", err == nil)
+		runtime.Logger(e).Debug("the handler has returned", "took", time.Since(start).Round(time.Microsecond), "ok", err == nil)
 		return err
 	}
 }

@@ -86,11 +86,11 @@ func TestWhatThisEngineCannotDoIsAnErrorAtTheCall(t *testing.T) {
 	defer bus.Shutdown(context.Background())
 	_, migrating := open(runtime.WithMigrations(fstest.MapFS{"1_a.sql": {Data: []byte("SELECT 1")}}))
 	_, joining := runtime.Publish(t.Context(), runtime.In(bus, nil), conformance.PlacedType, conformance.OrderPlaced{OrderID: "A"})
-	_, beginning := bus.DB().Begin()
+	_, beginning := runtime.DB(bus).Begin()
 	_, compacting := bus.Compact(t.Context())
 	for what, err := range map[string]error{
-		"Tx": bus.Tx(t.Context(), func(runtime.Tx) error { return nil }), "WithMigrations": migrating, "In": joining,
-		"DB": bus.DB().Ping(), "BeginTx": beginning, "Compact": compacting,
+		"Tx": runtime.Transact(t.Context(), bus, func(runtime.Tx) error { return nil }), "WithMigrations": migrating, "In": joining,
+		"DB": runtime.DB(bus).Ping(), "BeginTx": beginning, "Compact": compacting,
 	} {
 		said := false
 		for _, row := range rows {

@@ -31,7 +31,7 @@
 //
 // # Logs
 //
-// What the bus logs about an attempt, and what a handler logs with [runtime.Event.Logger], has the
+// What the bus logs about an attempt, and what a handler logs with [runtime.Logger], has the
 // attributes trace_id, span_id and trace_flags. [LogHandler] adds them to all other records that are
 // logged with the context of a span.
 //

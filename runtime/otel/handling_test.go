@@ -224,7 +224,7 @@ func TestAHandlerThatAnswersIsAChildOfTheRequest(t *testing.T) {
 func TestATransactionalHandlerHasASpanAroundItsTransaction(t *testing.T) {
 	traces := newTraces(t)
 	f := traces.open()
-	_, err := f.DB().ExecContext(t.Context(), "CREATE TABLE orders (number INTEGER) STRICT")
+	_, err := runtime.DB(f.Bus).ExecContext(t.Context(), "CREATE TABLE orders (number INTEGER) STRICT")
 	conformance.Must(t, err)
 	_, err = runtime.SubscribeTx(f.Bus, conformance.PlacedType, "book", func(ctx context.Context, tx runtime.Tx, e placed) error {
 		if !trace.SpanContextFromContext(ctx).IsValid() {

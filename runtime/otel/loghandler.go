@@ -18,7 +18,7 @@ const (
 
 // LogHandler returns a handler that adds trace_id, span_id and trace_flags to records that
 // are logged with the context of a span, as with [slog.Logger.InfoContext]. Records of a logger that has
-// these attributes, such as [runtime.Event.Logger], are left as they are.
+// these attributes, such as [runtime.Logger], are left as they are.
 func LogHandler(to slog.Handler) slog.Handler { return &logHandler{to: to} }
 
 type logHandler struct {

@@ -20,8 +20,8 @@ func TestLogLinesAboutAnAttemptHaveItsSpan(t *testing.T) {
 		traces := newTraces(t)
 		f := conformance.SQLite.Open(t, traces.option(), runtime.WithLogger(logger))
 		f.Handle("reader", func(ctx context.Context, e placed) error {
-			e.Logger().Info("by the logger of the event")
-			e.Logger().InfoContext(ctx, "by it, with the context")
+			runtime.Logger(e).Info("by the logger of the event")
+			runtime.Logger(e).InfoContext(ctx, "by it, with the context")
 			logger.InfoContext(ctx, "by another logger")
 			logger.Info("by another logger, without")
 			return runtime.Permanent(conformance.ErrBoom)

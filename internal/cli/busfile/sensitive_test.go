@@ -57,7 +57,7 @@ func inOffice(t *testing.T, f func(t *testing.T)) {
 		must(t, err)
 		_, err = runtime.Subscribe(bus, registeredType, "greeter", func(_ context.Context, e runtime.Event[registered]) error {
 			if strings.HasPrefix(e.Payload.Email, "zeb") {
-				e.Logger().Info("greeting", "to", e.Payload.Email)
+				runtime.Logger(e).Info("greeting", "to", e.Payload.Email)
 				return fmt.Errorf("no mailbox for %s", e.Payload.Email)
 			}
 			return nil

@@ -94,7 +94,7 @@ func (s *shop) subscribe() {
 		}
 		if e.Payload.Order == chatty {
 			for n := range 5 {
-				e.Logger().Info("asked the provider", "attempt", e.Attempt, "line", n, "answer", "\x1b[31mno\nwait\u202e")
+				runtime.Logger(e).Info("asked the provider", "attempt", e.Attempt, "line", n, "answer", "\x1b[31mno\nwait\u202e")
 			}
 		}
 		if s.down.Load() {

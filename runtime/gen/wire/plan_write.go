@@ -122,7 +122,7 @@ func (p *plan) writeMap(w *Writer, at unsafe.Pointer) {
 	if !w.begin('{') {
 		return
 	}
-	e := w.takeEntries(p)
+	e := takeEntries(w, p)
 	e.collect(m)
 	slices.SortFunc(e.order, func(a, b int) int { return strings.Compare(e.keys[a], e.keys[b]) })
 	values := e.values.UnsafePointer()
@@ -134,29 +134,33 @@ func (p *plan) writeMap(w *Writer, at unsafe.Pointer) {
 		w.buf = append(w.buf, ':')
 		p.elem.write(w, unsafe.Add(values, uintptr(entry)*p.elem.size))
 	}
-	w.giveEntries(p, e)
+	giveEntries(w, p, e)
 	w.end('}')
 }
 
+// free has memory for the entries of the next map of a type.
+type free map[*plan]*entries
+
 // takeEntries returns memory for the entries of a map. A map within one of the same type gets its own.
-func (w *Writer) takeEntries(p *plan) *entries {
-	if e := w.entries[p]; e != nil {
-		delete(w.entries, p)
+func takeEntries(w *Writer, p *plan) *entries {
+	free, _ := w.free.(free)
+	if e := free[p]; e != nil {
+		delete(free, p)
 		return e
 	}
 	return &entries{values: reflect.New(reflect.SliceOf(p.elem.of)).Elem()}
 }
 
 // giveEntries keeps the memory for the next map of the type.
-func (w *Writer) giveEntries(p *plan, e *entries) {
+func giveEntries(w *Writer, p *plan, e *entries) {
 	e.clear()
 	if cap(e.keys) > largestKept/16 {
 		return
 	}
-	if w.entries == nil {
-		w.entries = map[*plan]*entries{}
+	if w.free == nil {
+		w.free = free{}
 	}
-	w.entries[p] = e
+	w.free.(free)[p] = e
 }
 
 // collect copies the entries of a map.

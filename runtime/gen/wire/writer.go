@@ -21,11 +21,11 @@ const maxDepth = 1000
 // only encoding/json can write. From then on Finish returns false, and further calls have
 // no effect on the result.
 type Writer struct {
-	buf     []byte
-	keys    []string           // of the maps that are being written, the outermost first
-	entries map[*plan]*entries // memory for those of the next map of a type
-	depth   int
-	gaveUp  bool
+	buf    []byte
+	keys   []string // of the maps that are being written, the outermost first
+	free   any      // a free: what it leads to would be compiled with all code that names a Writer
+	depth  int
+	gaveUp bool
 }
 
 // Finish returns the JSON, in memory that belongs to the Writer. It returns false if the

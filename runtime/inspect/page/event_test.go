@@ -254,7 +254,7 @@ func TestSensitiveValuesAreHiddenUnlessThePageIsToShowThem(t *testing.T) {
 		defer bus.Shutdown(context.Background())
 		f := &Fixture{Bus: bus, Path: path, File: SQLite.Outside(t, path)}
 		_, err = runtime.Subscribe(bus, placed, "mailer", func(_ context.Context, e runtime.Event[User]) error {
-			e.Logger().Info("writing to " + e.Payload.Name)
+			runtime.Logger(e).Info("writing to " + e.Payload.Name)
 			return errors.New("no mailbox for " + e.Payload.Name)
 		})
 		Must(t, err)

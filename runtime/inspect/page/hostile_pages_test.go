@@ -67,7 +67,7 @@ func TestTwoHundredHostilePayloadsNamesAndErrorsAreShownAsTextOnAllPages(t *test
 			f := &Fixture{Bus: bus, Path: path, File: SQLite.Outside(t, path)}
 			_, err = runtime.Subscribe(bus, created, "mailer", func(_ context.Context, e runtime.Event[User]) error {
 				n, _ := strconv.Atoi(e.Payload.Name[:2])
-				e.Logger().Info(batch[n])
+				runtime.Logger(e).Info(batch[n])
 				if n == 7 {
 					panic(batch[n])
 				}

@@ -33,7 +33,7 @@ func (env *Env) TestWhatAFailedAttemptHasLoggedIsKeptWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("till", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-			log := e.Logger().With("order", e.Payload.OrderID)
+			log := runtime.Logger(e).With("order", e.Payload.OrderID)
 			log.Debug("looked up", "attempt of", e.Payload.Number)
 			log.WithGroup("card").With("brand", "visa").Warn("declined\x1b[31m\nagain", "code", 51, slog.Group("bank", "name", "a \"b\""))
 			if e.Attempt == 3 {
@@ -72,11 +72,11 @@ func (env *Env) TestTheLoggerOfAnEventWritesToThatOfTheBus(t *testing.T) {
 		lines := &LogLines{}
 		f := env.Open(t, runtime.WithLogger(slog.New(slog.NewJSONHandler(lines, nil)))) // Info and above
 		log := func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-			if e.Logger() != e.Logger() {
+			if runtime.Logger(e) != runtime.Logger(e) {
 				t.Error("an attempt has two loggers")
 			}
-			e.Logger().Debug("not here")
-			e.Logger().WithGroup("g").Info("here", "k", "v")
+			runtime.Logger(e).Debug("not here")
+			runtime.Logger(e).WithGroup("g").Info("here", "k", "v")
 			return nil
 		}
 		f.Handle("alone", log)
@@ -106,10 +106,10 @@ func (env *Env) TestOnlyTheEndOfALongLogIsKept(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("chatty", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			for n := range 1000 {
-				e.Logger().Info(fmt.Sprintf("line-%d", n), "text", strings.Repeat("x", 100))
+				runtime.Logger(e).Info(fmt.Sprintf("line-%d", n), "text", strings.Repeat("x", 100))
 			}
-			e.Logger().Info(strings.Repeat("é", 10_000))
-			e.Logger().Info("the end")
+			runtime.Logger(e).Info(strings.Repeat("é", 10_000))
+			runtime.Logger(e).Info("the end")
 			return ErrBoom
 		}, runtime.WithRetry(retry.MaxAttempts(1)))
 		f.MustStart()
@@ -142,9 +142,9 @@ func (env *Env) TestWhatIsLoggedAfterAnAttemptIsNotKeptWithIt(t *testing.T) {
 			if e.Attempt == 2 {
 				return ErrBoom
 			}
-			e.Logger().Info("before")
+			runtime.Logger(e).Info("before")
 			<-release
-			e.Logger().Info("after")
+			runtime.Logger(e).Info("after")
 			close(done)
 			return nil
 		}, runtime.WithTimeout(time.Second), runtime.WithRetry(retry.MaxAttempts(2), retry.BaseDelay(30*time.Second)))
@@ -177,7 +177,7 @@ func (env *Env) TestGoroutinesOfAHandlerLogAtOnce(t *testing.T) {
 			for n := range 8 {
 				all.Go(func() {
 					for range 10 {
-						e.Logger().Info("at work", "n", n)
+						runtime.Logger(e).Info("at work", "n", n)
 					}
 				})
 			}
@@ -220,7 +220,7 @@ func (env *Env) TestALogValueThatMisbehavesHarmsItsAttemptAtMost(t *testing.T) {
 				f := env.Open(t)
 				f.Handle("odd", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 					if e.Payload.Number == 1 {
-						e.Logger().Info("odd", "value", test.value)
+						runtime.Logger(e).Info("odd", "value", test.value)
 						return ErrBoom
 					}
 					return nil
@@ -246,7 +246,7 @@ func (env *Env) TestALogHandlerThatPanicsDoesNotFailTheHandlerThatLogs(t *testin
 			synctest.Test(t, func(t *testing.T) {
 				f := env.Open(t, runtime.WithLogger(slog.New(brokenHandler{method})))
 				f.Handle("logging", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-					e.Logger().With("a", 1).WithGroup("g").Info("kept", "b", 2)
+					runtime.Logger(e).With("a", 1).WithGroup("g").Info("kept", "b", 2)
 					return ErrBoom
 				}, runtime.WithRetry(retry.MaxAttempts(1)))
 				f.MustStart()
@@ -266,7 +266,7 @@ func (env *Env) TestOnlyFailedAttemptsKeepWhatTheyLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("steering", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-			e.Logger().Info(fmt.Sprintf("number %d, attempt %d", e.Payload.Number, e.Attempt))
+			runtime.Logger(e).Info(fmt.Sprintf("number %d, attempt %d", e.Payload.Number, e.Attempt))
 			switch {
 			case e.Payload.Number == 1 && e.Attempt == 1:
 				return runtime.Snooze(time.Minute)
@@ -291,7 +291,7 @@ func (env *Env) TestWhatAnAttemptHasLoggedIsLostWithItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		log := func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
-			e.Logger().Info("one")
+			runtime.Logger(e).Info("one")
 			if e.Attempt == 1 {
 				return Hang(ctx, e)
 			}
@@ -312,7 +312,7 @@ func (env *Env) TestWhatAnAttemptHasLoggedIsLostWithItsProcess(t *testing.T) {
 }
 
 func (env *Env) TestAnEventThatNoBusHasDeliveredHasTheDefaultLogger(t *testing.T) {
-	if e := (runtime.Event[OrderPlaced]{}); e.Logger() != slog.Default() {
+	if e := (runtime.Event[OrderPlaced]{}); runtime.Logger(e) != slog.Default() {
 		t.Error("it has another one")
 	}
 }

@@ -225,7 +225,7 @@ func (env *Env) TestAnObserverAddsAttributesToAllLinesAboutAnAttempt(t *testing.
 		var told Journal[string]
 		f := env.Open(t, runtime.WithObserver(watcher(&told)))
 		f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-			e.Logger().Info("at work")
+			runtime.Logger(e).Info("at work")
 			return runtime.Permanent(ErrBoom)
 		})
 		f.MustStart()

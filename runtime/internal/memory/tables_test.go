@@ -29,10 +29,10 @@ func TestABusWithoutTablesSaysSo(t *testing.T) {
 	defer bus.Shutdown(context.Background())
 	_, migrating := open(runtime.WithMigrations(fstest.MapFS{"1_a.sql": {Data: []byte("SELECT 1")}}))
 	_, joining := runtime.Publish(ctx, runtime.In(bus, nil), noted, note{})
-	_, beginning := bus.DB().Begin()
+	_, beginning := runtime.DB(bus).Begin()
 	for what, err := range map[string]error{
-		"Tx": bus.Tx(ctx, func(runtime.Tx) error { return nil }), "WithMigrations": migrating,
-		"In": joining, "DB": bus.DB().Ping(), "BeginTx": beginning, "a statement": bus.DB().QueryRow("SELECT 1").Scan(new(int)),
+		"Tx": runtime.Transact(ctx, bus, func(runtime.Tx) error { return nil }), "WithMigrations": migrating,
+		"In": joining, "DB": runtime.DB(bus).Ping(), "BeginTx": beginning, "a statement": runtime.DB(bus).QueryRow("SELECT 1").Scan(new(int)),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s gives %v", what, err)

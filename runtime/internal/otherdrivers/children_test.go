@@ -45,7 +45,7 @@ func open(t *testing.T) *shop {
 	s.must(err)
 	s.Bus = bus
 	t.Cleanup(func() { bus.Shutdown(context.Background()) })
-	_, err = bus.DB().Exec("CREATE TABLE orders (number INTEGER PRIMARY KEY)")
+	_, err = runtime.DB(bus).Exec("CREATE TABLE orders (number INTEGER PRIMARY KEY)")
 	s.must(err)
 	_, err = runtime.Subscribe(bus, placed, "notes", func(_ context.Context, e runtime.Event[order]) error {
 		s.mu.Lock()
@@ -138,7 +138,7 @@ func TestAProcessWithAnotherDriverPublishesWhileTheBusRuns(t *testing.T) {
 			t.Logf("p50 from the commit to the handler: %v", s.median(committed))
 			want := slices.Sorted(maps.Keys(committed))
 			var rows int
-			s.must(s.DB().QueryRow("SELECT count(*) FROM orders").Scan(&rows))
+			s.must(runtime.DB(s.Bus).QueryRow("SELECT count(*) FROM orders").Scan(&rows))
 			s.must(s.WaitIdle(t.Context()))
 			s.must(s.Shutdown(t.Context()))
 			if !slices.Equal(s.numbers, want) || len(want) != 40 || rows != 40 {

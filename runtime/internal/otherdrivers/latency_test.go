@@ -21,9 +21,9 @@ func (s *shop) account() int64 {
 	s.Helper()
 	schema, err := os.ReadFile(filepath.Join("..", "txtest", "ledger", "schema.sql"))
 	s.must(err)
-	_, err = s.DB().Exec("DROP TABLE orders; " + string(schema))
+	_, err = runtime.DB(s.Bus).Exec("DROP TABLE orders; " + string(schema))
 	s.must(err)
-	account, err := ledger.New(s.DB()).OpenAccount(s.Context(), ledger.OpenAccountParams{Owner: "Ann", Balance: 1000})
+	account, err := ledger.New(runtime.DB(s.Bus)).OpenAccount(s.Context(), ledger.OpenAccountParams{Owner: "Ann", Balance: 1000})
 	s.must(err)
 	return account.ID
 }
@@ -60,9 +60,9 @@ func TestEventsAreHandledAfterEveryKindOfCommit(t *testing.T) {
 		name  string
 		place func(s *shop) func(n int) error
 	}{
-		{"Bus.Tx", func(s *shop) func(n int) error {
+		{"Transact", func(s *shop) func(n int) error {
 			return func(n int) error {
-				return s.Tx(ctx, func(tx runtime.Tx) error {
+				return runtime.Transact(ctx, s.Bus, func(tx runtime.Tx) error {
 					if err := insert(tx, n); err != nil {
 						return err
 					}
@@ -70,8 +70,8 @@ func TestEventsAreHandledAfterEveryKindOfCommit(t *testing.T) {
 				})
 			}
 		}},
-		{"Bus.DB and In", func(s *shop) func(n int) error {
-			return func(n int) error { return begun(s, s.DB(), n) }
+		{"DB and In", func(s *shop) func(n int) error {
+			return func(n int) error { return begun(s, runtime.DB(s.Bus), n) }
 		}},
 		{"database/sql and In", func(s *shop) func(n int) error {
 			db, err := driver.Open("file:" + filepath.ToSlash(s.path) + "?_txlock=immediate")
@@ -79,10 +79,10 @@ func TestEventsAreHandledAfterEveryKindOfCommit(t *testing.T) {
 			s.Cleanup(func() { db.Close() })
 			return func(n int) error { return begun(s, db, n) }
 		}},
-		{"code of sqlc in Bus.Tx", func(s *shop) func(n int) error {
+		{"code of sqlc in Transact", func(s *shop) func(n int) error {
 			account := s.account()
 			return func(n int) error {
-				return s.Tx(ctx, func(tx runtime.Tx) error {
+				return runtime.Transact(ctx, s.Bus, func(tx runtime.Tx) error {
 					if err := withSqlc(tx, account, n); err != nil {
 						return err
 					}
@@ -90,10 +90,10 @@ func TestEventsAreHandledAfterEveryKindOfCommit(t *testing.T) {
 				})
 			}
 		}},
-		{"code of sqlc in Bus.DB, and In", func(s *shop) func(n int) error {
+		{"code of sqlc in DB, and In", func(s *shop) func(n int) error {
 			account := s.account()
 			return func(n int) error {
-				tx, err := s.DB().Begin()
+				tx, err := runtime.DB(s.Bus).Begin()
 				s.must(err)
 				defer tx.Rollback()
 				s.must(withSqlc(tx, account, n))
@@ -112,9 +112,9 @@ func TestEventsAreHandledAfterEveryKindOfCommit(t *testing.T) {
 				return conn.Exec("COMMIT")
 			}
 		}},
-		{"outbox in Bus.DB", func(s *shop) func(n int) error {
+		{"outbox in DB", func(s *shop) func(n int) error {
 			return func(n int) error {
-				_, err := s.DB().Exec("INSERT INTO outbox (type, payload) VALUES ('order.placed', json_object('number', ?))", n)
+				_, err := runtime.DB(s.Bus).Exec("INSERT INTO outbox (type, payload) VALUES ('order.placed', json_object('number', ?))", n)
 				return err
 			}
 		}},

@@ -68,7 +68,7 @@ func (g *gate) leave() {
 func errHeld(path string) error {
 	return &engine.StorageError{
 		Fault: engine.Busy, Op: "write", Path: path,
-		Err:  fmt.Errorf("a transaction of this program, of Bus.DB, has kept others from writing for more than %v (%w)", database.BusyTimeout, sqlite3.BUSY),
+		Err:  fmt.Errorf("a transaction of this program, of runtime.DB, has kept others from writing for more than %v (%w)", database.BusyTimeout, sqlite3.BUSY),
 		Hint: "commit transactions soon or roll them back, and do not publish with the bus itself before that: use runtime.In",
 	}
 }
@@ -132,8 +132,8 @@ func (w *writer) within() error {
 	return nil
 }
 
-// errInOwn is the error for who has begun a transaction of Bus.DB and writes beside it.
-var errInOwn error = inOwn{errors.New("this goroutine has begun a transaction of Bus.DB that is still open, which the bus would wait for: " +
+// errInOwn is the error for who has begun a transaction of runtime.DB and writes beside it.
+var errInOwn error = inOwn{errors.New("this goroutine has begun a transaction of runtime.DB that is still open, which the bus would wait for: " +
 	"publish in it with runtime.In, or end it before")}
 
 type inOwn struct{ error }

@@ -61,7 +61,7 @@ func poisonedBatchChild(path string, held bool) {
 }
 
 func eventsDone(bus *runtime.Bus) (n int) {
-	check(bus.DB().QueryRow("SELECT count(*) FROM events WHERE status = 'done'").Scan(&n))
+	check(runtime.DB(bus).QueryRow("SELECT count(*) FROM events WHERE status = 'done'").Scan(&n))
 	return n
 }
 

@@ -30,7 +30,7 @@ func init() { children["tx handlers"] = txChild }
 // they are done, and outside, in the file's neighbour.
 func writeRows(bus *runtime.Bus, path string) {
 	ctx := context.Background()
-	check(bus.Tx(ctx, func(tx runtime.Tx) error {
+	check(runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, `
 			CREATE TABLE IF NOT EXISTS within (number INTEGER);
 			CREATE TABLE IF NOT EXISTS after (number INTEGER)`)

@@ -23,7 +23,7 @@ func halfwayChild(path string, handles bool) {
 	bus, err := runtime.Open(context.Background(), path, Catalogue, runtime.WithTxLimit(time.Minute))
 	check(err)
 	ctx := context.Background()
-	check(bus.Tx(ctx, func(tx runtime.Tx) error {
+	check(runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS halfway (number INTEGER)")
 		return err
 	}))
@@ -49,14 +49,14 @@ func halfwayChild(path string, handles bool) {
 		check(err)
 		<-begun
 	}
-	check(bus.Tx(ctx, func(runtime.Tx) error { // while it runs, the others queue
+	check(runtime.Transact(ctx, bus, func(runtime.Tx) error { // while it runs, the others queue
 		if handles {
 			close(proceed)
 		} else {
-			go bus.Tx(ctx, func(tx runtime.Tx) error { return write(ctx, tx) })
+			go runtime.Transact(ctx, bus, func(tx runtime.Tx) error { return write(ctx, tx) })
 		}
 		time.Sleep(50 * time.Millisecond)
-		go bus.Tx(ctx, func(tx runtime.Tx) error {
+		go runtime.Transact(ctx, bus, func(tx runtime.Tx) error {
 			select {
 			case <-released:
 				say("halfway")

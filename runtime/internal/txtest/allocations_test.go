@@ -15,9 +15,9 @@ const txAllocations = 36
 func TestATransactionAllocatesLittle(t *testing.T) {
 	f := open(t, 1, runtime.WithTxLimit(time.Minute))
 	ctx := t.Context()
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) })) // which prepares the statements
+	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) })) // which prepares the statements
 	n := testing.AllocsPerRun(500, func() {
-		f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) }))
+		f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) }))
 	})
 	if t.Log(n); n > txAllocations {
 		t.Errorf("a transaction makes %v allocations, want at most %d", n, txAllocations)
@@ -35,7 +35,7 @@ func TestPublishingAllocatesNoMoreAfterATransaction(t *testing.T) {
 	}
 	publish()
 	before := testing.AllocsPerRun(500, publish)
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")
 		return err
 	}))

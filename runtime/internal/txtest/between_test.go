@@ -31,11 +31,11 @@ func TestADeadlineThatPassesDuringTheCommitEndsNoAttempt(t *testing.T) {
 		f.must(err)
 		time.Sleep(950 * time.Millisecond)
 		slow := make(chan error, 1)
-		f.must(f.Tx(ctx, func(runtime.Tx) error {
+		f.must(runtime.Transact(ctx, f.Bus, func(runtime.Tx) error {
 			time.Sleep(80 * time.Millisecond)
 			synctest.Wait() // until the handler is queued
 			go func() {
-				slow <- f.Tx(context.Background(), func(runtime.Tx) error {
+				slow <- runtime.Transact(context.Background(), f.Bus, func(runtime.Tx) error {
 					time.Sleep(90 * time.Millisecond)
 					return nil
 				})
@@ -73,7 +73,7 @@ func TestABatchOfATransactionThatIsRefusedLeavesNothing(t *testing.T) {
 		return err
 	}
 	key := runtime.WithDedupeKey("b")
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 		_, err := runtime.Publish(ctx, tx, bookedType, booking{1, 7}, runtime.WithDedupeKey("b#1"))
 		f.must(err)
 		var conflict *runtime.ConflictError
@@ -115,12 +115,12 @@ func TestAFunctionDuringWhichTheFileIsMovedAwayIsTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 1)
 		moved := ""
-		f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+		f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 			moved = f.move()
 			return f.book(t.Context(), tx, 1, 5)
 		}))
 		time.Sleep(time.Second)
-		err := f.Tx(t.Context(), func(runtime.Tx) error {
+		err := runtime.Transact(t.Context(), f.Bus, func(runtime.Tx) error {
 			t.Error("the function runs")
 			return nil
 		})

@@ -52,14 +52,14 @@ func TestAContextThatNeverAnswersHoldsUpNobody(t *testing.T) {
 					return one
 				}
 				own := func() *sql.Conn { // the pool of database/sql asks contexts with a lock, too
-					conn, err := f.DB().Conn(context.Background())
+					conn, err := runtime.DB(f.Bus).Conn(context.Background())
 					f.must(err)
 					return conn
 				}
 				first, second := own(), own()
 				for _, use := range []func(){
 					func() {
-						f.Tx(context.Background(), func(tx runtime.Tx) error {
+						runtime.Transact(context.Background(), f.Bus, func(tx runtime.Tx) error {
 							tx.ExecContext(odd(), many)
 							return errNoAccount
 						})
@@ -68,7 +68,7 @@ func TestAContextThatNeverAnswersHoldsUpNobody(t *testing.T) {
 						if name == "Err panics" {
 							return // database/sql asks the context of a query on a goroutine of its own
 						}
-						f.Tx(context.Background(), func(tx runtime.Tx) error {
+						runtime.Transact(context.Background(), f.Bus, func(tx runtime.Tx) error {
 							rows, err := tx.QueryContext(odd(), found)
 							for err == nil && rows.Next() {
 							}
@@ -88,7 +88,7 @@ func TestAContextThatNeverAnswersHoldsUpNobody(t *testing.T) {
 					aside(func() error { use(); return nil })
 					ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 					defer cancel()
-					f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(context.Background(), tx, 1, 5) }))
+					f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(context.Background(), tx, 1, 5) }))
 				}
 				f.must(f.Shutdown(context.Background()))
 			})

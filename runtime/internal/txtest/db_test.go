@@ -28,16 +28,16 @@ func TestTheDatabaseOfABusIsConfiguredLikeTheBus(t *testing.T) {
 	for query, want := range map[string]string{
 		"SELECT count(*) FROM account": "3", "PRAGMA journal_mode": "wal", "PRAGMA foreign_keys": "1", "PRAGMA synchronous": "2",
 	} {
-		if got := value[string](f, f.DB(), query); got != want {
+		if got := value[string](f, runtime.DB(f.Bus), query); got != want {
 			t.Errorf("%s gives %s, want %s", query, got, want)
 		}
 	}
-	if f.DB() != f.DB() {
+	if runtime.DB(f.Bus) != runtime.DB(f.Bus) {
 		t.Error("there are two databases")
 	}
 	f.must(f.Shutdown(t.Context()))
 	f.reopen(runtime.WithDurability(runtime.Normal))
-	if got := value[int](f, f.DB(), "PRAGMA synchronous"); got != 1 {
+	if got := value[int](f, runtime.DB(f.Bus), "PRAGMA synchronous"); got != 1 {
 		t.Errorf("without syncs synchronous is %d", got)
 	}
 }
@@ -65,7 +65,7 @@ func TestTransactionsOfTheDatabaseAndTheBusTakeTurns(t *testing.T) {
 	}
 	for range 8 {
 		work("the database", func() error {
-			tx, err := f.DB().BeginTx(ctx, nil)
+			tx, err := runtime.DB(f.Bus).BeginTx(ctx, nil)
 			if err != nil {
 				return err
 			}
@@ -83,10 +83,12 @@ func TestTransactionsOfTheDatabaseAndTheBusTakeTurns(t *testing.T) {
 			return tx.Commit()
 		})
 		work("a statement", func() error {
-			_, err := f.DB().Exec("UPDATE account SET balance = balance + 1")
+			_, err := runtime.DB(f.Bus).Exec("UPDATE account SET balance = balance + 1")
 			return err
 		})
-		work("Bus.Tx", func() error { return f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) }) })
+		work("Transact", func() error {
+			return runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) })
+		})
 		work("Publish", func() error { _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 0}); return err })
 	}
 	wg.Wait()
@@ -103,9 +105,9 @@ func TestTransactionsOfTheDatabaseAndTheBusTakeTurns(t *testing.T) {
 func TestAReadOnlyTransactionOfTheDatabaseIsASnapshot(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	tx, err := f.DB().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := runtime.DB(f.Bus).BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	f.must(err)
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) })) // nobody waits for it
+	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) })) // nobody waits for it
 	if got := value[int](f, tx, "SELECT balance FROM account"); got != 100 {
 		t.Errorf("the balance is %d in a transaction that has begun before it was changed", got)
 	}
@@ -119,15 +121,15 @@ func TestAReadOnlyTransactionOfTheDatabaseIsASnapshot(t *testing.T) {
 		t.Errorf("publishing in it gives %v", err)
 	}
 	f.must(tx.Commit())
-	if got := value[int](f, f.DB(), "SELECT balance FROM account"); got != 105 {
+	if got := value[int](f, runtime.DB(f.Bus), "SELECT balance FROM account"); got != 105 {
 		t.Errorf("the balance is %d after it", got)
 	}
 	for _, level := range []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSnapshot} {
-		if _, err := f.DB().BeginTx(ctx, &sql.TxOptions{Isolation: level}); err == nil || !strings.Contains(err.Error(), "serializable") {
+		if _, err := runtime.DB(f.Bus).BeginTx(ctx, &sql.TxOptions{Isolation: level}); err == nil || !strings.Contains(err.Error(), "serializable") {
 			t.Errorf("%v: %v", level, err)
 		}
 	}
-	tx, err = f.DB().BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
+	tx, err = runtime.DB(f.Bus).BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
 	f.must(err)
 	f.must(tx.Rollback())
 }
@@ -135,7 +137,7 @@ func TestAReadOnlyTransactionOfTheDatabaseIsASnapshot(t *testing.T) {
 func TestWhatTheDatabaseMustNotDoIsRefusedInWords(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	conn, err := f.DB().Conn(ctx)
+	conn, err := runtime.DB(f.Bus).Conn(ctx)
 	f.must(err)
 	defer conn.Close()
 	for statement, want := range map[string]string{
@@ -188,20 +190,20 @@ func TestWhatTheDatabaseMustNotDoIsRefusedInWords(t *testing.T) {
 func TestWhatAConnectionHasChangedIsNotThereForTheNext(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	f.DB().SetMaxOpenConns(1)
+	runtime.DB(f.Bus).SetMaxOpenConns(1)
 	for _, statement := range []string{"PRAGMA foreign_keys = OFF", "CREATE TEMP TABLE passing (x)", "BEGIN IMMEDIATE", "BEGIN; UPDATE account SET balance = 7"} {
-		conn, err := f.DB().Conn(ctx)
+		conn, err := runtime.DB(f.Bus).Conn(ctx)
 		f.must(err)
 		_, err = conn.ExecContext(ctx, statement)
 		f.must(err)
 		f.must(conn.Close())
-		if on := value[int](f, f.DB(), "SELECT foreign_keys FROM pragma_foreign_keys"); on != 1 {
+		if on := value[int](f, runtime.DB(f.Bus), "SELECT foreign_keys FROM pragma_foreign_keys"); on != 1 {
 			t.Errorf("after %s foreign keys are off", statement)
 		}
-		if n := value[int](f, f.DB(), "SELECT count(*) FROM sqlite_temp_schema"); n != 0 {
+		if n := value[int](f, runtime.DB(f.Bus), "SELECT count(*) FROM sqlite_temp_schema"); n != 0 {
 			t.Errorf("after %s there are temporary tables", statement)
 		}
-		f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 0) })) // nobody writes
+		f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 0) })) // nobody writes
 	}
 	f.wantNumber(100, "SELECT balance FROM account")
 }
@@ -210,16 +212,16 @@ func TestTheEndOfABusEndsItsDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 3)
 		ctx := context.Background()
-		rows, err := f.DB().Query("SELECT id FROM account")
+		rows, err := runtime.DB(f.Bus).Query("SELECT id FROM account")
 		f.must(err)
 		if !rows.Next() {
 			t.Fatal(rows.Err())
 		}
-		statement, err := f.DB().Prepare("SELECT 1")
+		statement, err := runtime.DB(f.Bus).Prepare("SELECT 1")
 		f.must(err)
-		conn, err := f.DB().Conn(ctx)
+		conn, err := runtime.DB(f.Bus).Conn(ctx)
 		f.must(err)
-		tx, err := f.DB().Begin()
+		tx, err := runtime.DB(f.Bus).Begin()
 		f.must(err)
 		_, err = tx.Exec("UPDATE account SET balance = 0")
 		f.must(err)
@@ -227,7 +229,7 @@ func TestTheEndOfABusEndsItsDatabase(t *testing.T) {
 		go func() { _, err := conn.ExecContext(ctx, "UPDATE account SET balance = 1"); waiting <- err }()
 		synctest.Wait()
 
-		db, began := f.DB(), time.Now()
+		db, began := runtime.DB(f.Bus), time.Now()
 		f.must(f.Shutdown(ctx))
 		if took := time.Since(began); took > 0 {
 			t.Errorf("the shutdown has taken %v", took)
@@ -253,7 +255,7 @@ func TestTheEndOfABusEndsItsDatabase(t *testing.T) {
 		if _, err := statement.Query(); err == nil {
 			t.Error("a statement goes on")
 		}
-		if f.DB() != db {
+		if runtime.DB(f.Bus) != db {
 			t.Error("there is another database")
 		}
 		f.must(errors.Join(rows.Close(), conn.Close()))
@@ -261,7 +263,7 @@ func TestTheEndOfABusEndsItsDatabase(t *testing.T) {
 		f.reopen()
 		f.wantNumber(3, "SELECT count(*) FROM account WHERE balance = 100")
 		f.must(f.Shutdown(ctx))
-		if err := f.DB().Ping(); err == nil || before == f.Bus {
+		if err := runtime.DB(f.Bus).Ping(); err == nil || before == f.Bus {
 			t.Error("a database that is asked for after the shutdown can be used")
 		}
 	})
@@ -269,7 +271,7 @@ func TestTheEndOfABusEndsItsDatabase(t *testing.T) {
 
 func TestAnInterruptedStatementEndsItsTransactionOfTheDatabase(t *testing.T) {
 	f := open(t, 1)
-	tx, err := f.DB().Begin()
+	tx, err := runtime.DB(f.Bus).Begin()
 	f.must(err)
 	_, err = tx.Exec("UPDATE account SET balance = 0")
 	f.must(err)
@@ -288,7 +290,7 @@ func TestAnInterruptedStatementEndsItsTransactionOfTheDatabase(t *testing.T) {
 	f.wantNumber(0, "SELECT count(*) FROM entry")
 
 	canceled, cancel := context.WithCancel(t.Context())
-	tx, err = f.DB().BeginTx(canceled, nil)
+	tx, err = runtime.DB(f.Bus).BeginTx(canceled, nil)
 	f.must(err)
 	_, err = tx.Exec("UPDATE account SET balance = 0")
 	f.must(err)
@@ -296,12 +298,12 @@ func TestAnInterruptedStatementEndsItsTransactionOfTheDatabase(t *testing.T) {
 	if err := tx.Commit(); err == nil {
 		t.Error("a transaction whose context has ended is committed")
 	}
-	_, err = f.DB().Exec("INSERT INTO entry (account, amount) VALUES (1, 1)")
+	_, err = runtime.DB(f.Bus).Exec("INSERT INTO entry (account, amount) VALUES (1, 1)")
 	f.must(err)
 	f.wantNumber(100, "SELECT balance FROM account")
 
 	// A reference that is missing is found at the end.
-	tx, err = f.DB().Begin()
+	tx, err = runtime.DB(f.Bus).Begin()
 	f.must(err)
 	_, err = tx.Exec("INSERT INTO entry (account, amount) VALUES (1000, 1)")
 	f.must(err)
@@ -314,23 +316,23 @@ func TestAnInterruptedStatementEndsItsTransactionOfTheDatabase(t *testing.T) {
 func TestWhoHasBegunATransactionDoesNotWaitForItself(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	tx, err := f.DB().Begin()
+	tx, err := runtime.DB(f.Bus).Begin()
 	f.must(err)
 	if _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{}); !errors.Is(err, runtime.ErrInTx) || !strings.Contains(err.Error(), "runtime.In") {
 		t.Errorf("publishing beside a transaction of the database gives %v", err)
 	}
-	if err := f.Tx(ctx, func(runtime.Tx) error { return nil }); !errors.Is(err, runtime.ErrInTx) {
+	if err := runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil }); !errors.Is(err, runtime.ErrInTx) {
 		t.Errorf("another transaction gives %v", err)
 	}
 	f.must(tx.Rollback())
-	f.must(f.Tx(ctx, func(runtime.Tx) error {
-		if _, err := f.DB().Exec("UPDATE account SET balance = 0"); !errors.Is(err, runtime.ErrInTx) {
+	f.must(runtime.Transact(ctx, f.Bus, func(runtime.Tx) error {
+		if _, err := runtime.DB(f.Bus).Exec("UPDATE account SET balance = 0"); !errors.Is(err, runtime.ErrInTx) {
 			t.Errorf("writing with the database in a function gives %v", err)
 		}
-		if _, err := f.DB().Begin(); !errors.Is(err, runtime.ErrInTx) {
+		if _, err := runtime.DB(f.Bus).Begin(); !errors.Is(err, runtime.ErrInTx) {
 			t.Errorf("beginning a transaction of the database gives %v", err)
 		}
-		if got := value[int](f, f.DB(), "SELECT balance FROM account"); got != 100 {
+		if got := value[int](f, runtime.DB(f.Bus), "SELECT balance FROM account"); got != 100 {
 			t.Errorf("the balance is %d", got)
 		}
 		return nil
@@ -343,15 +345,15 @@ func TestATransactionOfTheDatabaseHoldsUpOthersForFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 1)
 		ctx := context.Background()
-		tx, err := f.DB().Begin()
+		tx, err := runtime.DB(f.Bus).Begin()
 		f.must(err)
 		var wg sync.WaitGroup
 		began := time.Now()
 		for what, do := range map[string]func() error{
 			"Publish":     func() error { _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{}); return err },
-			"Bus.Tx":      func() error { return f.Tx(ctx, func(runtime.Tx) error { return nil }) },
-			"a statement": func() error { _, err := f.DB().Exec("UPDATE account SET balance = 0"); return err },
-			"BeginTx":     func() error { _, err := f.DB().Begin(); return err },
+			"Transact":    func() error { return runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil }) },
+			"a statement": func() error { _, err := runtime.DB(f.Bus).Exec("UPDATE account SET balance = 0"); return err },
+			"BeginTx":     func() error { _, err := runtime.DB(f.Bus).Begin(); return err },
 		} {
 			wg.Go(func() {
 				err := do()
@@ -366,13 +368,13 @@ func TestATransactionOfTheDatabaseHoldsUpOthersForFiveSeconds(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := f.DB().ExecContext(short, "UPDATE account SET balance = 0"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := runtime.DB(f.Bus).ExecContext(short, "UPDATE account SET balance = 0"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with a context that ends: %v", err)
 		}
 		wg.Wait()
 		f.must(tx.Commit())
-		f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) }))
-		_, err = f.DB().Exec("UPDATE account SET balance = balance + 1")
+		f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 1) }))
+		_, err = runtime.DB(f.Bus).Exec("UPDATE account SET balance = balance + 1")
 		f.must(err)
 		f.wantNumber(102, "SELECT balance FROM account")
 	})

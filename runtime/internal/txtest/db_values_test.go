@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/busgen/busgen/runtime"
 )
 
 func TestNamedValuesAreStoredThroughTheDatabase(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	db := f.DB()
+	db := runtime.DB(f.Bus)
 	for i, prefix := range []string{":", "@", "$"} {
 		query := fmt.Sprintf("INSERT INTO account (id, balance) VALUES (%sid, %sbalance)", prefix, prefix)
 		_, err := db.ExecContext(ctx, query, sql.Named("balance", 7), sql.Named("id", 10+i)) // in another order
@@ -42,10 +44,10 @@ func TestNamedValuesAreStoredThroughTheDatabase(t *testing.T) {
 func TestTheDatabaseTellsTheTypesOfColumns(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	_, err := f.DB().ExecContext(ctx, `CREATE TABLE typed (i INTEGER, r REAL, t TEXT, b BLOB, o BOOLEAN, d DATETIME, v VARCHAR(20), n);
+	_, err := runtime.DB(f.Bus).ExecContext(ctx, `CREATE TABLE typed (i INTEGER, r REAL, t TEXT, b BLOB, o BOOLEAN, d DATETIME, v VARCHAR(20), n);
 		INSERT INTO typed VALUES (1, 1.5, 'x', x'00', 1, '2026-01-02 03:04:05', 'y', 2)`)
 	f.must(err)
-	rows, err := f.DB().QueryContext(ctx, "SELECT *, i + 1 FROM typed")
+	rows, err := runtime.DB(f.Bus).QueryContext(ctx, "SELECT *, i + 1 FROM typed")
 	f.must(err)
 	defer rows.Close()
 	columns, err := rows.ColumnTypes()

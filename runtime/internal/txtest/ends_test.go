@@ -57,12 +57,16 @@ func amid(f *fixture, wrong func(tx runtime.Tx) error) string {
 	ctx := context.Background()
 	var before, how, after <-chan string
 	var done time.Time
-	f.must(f.Tx(ctx, func(runtime.Tx) error {
-		before = aside(func() error { return f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }) })
+	f.must(runtime.Transact(ctx, f.Bus, func(runtime.Tx) error {
+		before = aside(func() error {
+			return runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) })
+		})
 		synctest.Wait()
-		how = aside(func() error { return f.Tx(ctx, wrong) })
+		how = aside(func() error { return runtime.Transact(ctx, f.Bus, wrong) })
 		synctest.Wait()
-		after = aside(func() error { return f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 2, 5) }) })
+		after = aside(func() error {
+			return runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 2, 5) })
+		})
 		synctest.Wait()
 		done = time.Now()
 		return nil
@@ -219,7 +223,7 @@ func TestAConversionThatCallsTheBusIsToldThatItIsInATransaction(t *testing.T) {
 						if _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 1}); err != runtime.ErrInTx {
 							t.Errorf("publishing gives %v", err)
 						}
-						if err := f.Tx(ctx, func(runtime.Tx) error { return nil }); err != runtime.ErrInTx {
+						if err := runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil }); err != runtime.ErrInTx {
 							t.Errorf("a transaction gives %v", err)
 						}
 						if _, err := runtime.Publish(ctx, tx, bookedType, booking{1, 1}); err != nil {
@@ -252,7 +256,7 @@ func TestAConversionThatNeverEndsHoldsUpNobody(t *testing.T) {
 						return never()
 					}}
 					how := aside(func() error {
-						return f.Tx(ctx, func(tx runtime.Tx) error {
+						return runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 							if waits {
 								return convert(ctx, tx, wrong)
 							}
@@ -262,7 +266,7 @@ func TestAConversionThatNeverEndsHoldsUpNobody(t *testing.T) {
 						})
 					})
 					<-begun
-					f.must(f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }))
+					f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }))
 					if !waits {
 						if got := <-how; got != "error *errors.errorString" {
 							t.Errorf("it ends with %s", got)

@@ -50,7 +50,7 @@ func open(t *testing.T, n int, opts ...runtime.Option) *fixture {
 	t.Helper()
 	f := &fixture{T: t, path: filepath.Join(t.TempDir(), "events.db")}
 	f.reopen(opts...)
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `
 			CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0), seen TIMESTAMP);
 			CREATE TABLE entry (id INTEGER PRIMARY KEY, account INTEGER NOT NULL REFERENCES account (id) DEFERRABLE INITIALLY DEFERRED, amount INTEGER NOT NULL)`)
@@ -96,7 +96,7 @@ func (f *fixture) must(err error) {
 // number returns the only value that a query finds.
 func (f *fixture) number(query string, args ...any) (n int) {
 	f.Helper()
-	f.must(f.Tx(context.Background(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(context.Background(), f.Bus, func(tx runtime.Tx) error {
 		return tx.QueryRowContext(context.Background(), query, args...).Scan(&n)
 	}))
 	return n

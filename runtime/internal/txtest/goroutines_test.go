@@ -20,7 +20,7 @@ func TestGoroutinesShareATx(t *testing.T) {
 	const goroutines, each = 8, 5
 	f := open(t, 1, runtime.WithTxLimit(time.Minute))
 	ctx := t.Context()
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 		errs := make([]error, goroutines)
 		var wg sync.WaitGroup
 		for i := range errs {
@@ -52,7 +52,7 @@ func TestAGoroutineThatIsLeftWithATxHoldsUpNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := open(t, 1)
 			left := make(chan error, 1)
-			err := f.Tx(t.Context(), func(tx runtime.Tx) error {
+			err := runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 				if err := f.book(t.Context(), tx, 1, 5); err != nil {
 					return err
 				}

@@ -134,10 +134,10 @@ func TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll(t *testing.T) 
 		receipt, err := runtime.Publish(t.Context(), f.Bus, bookedType, booking{1, 5})
 		f.must(err)
 		spoilt := make(chan error, 1)
-		f.must(f.Tx(t.Context(), func(runtime.Tx) error {
+		f.must(runtime.Transact(t.Context(), f.Bus, func(runtime.Tx) error {
 			synctest.Wait() // until the handler is queued
 			go func() {
-				spoilt <- f.Tx(context.Background(), func(tx runtime.Tx) error {
+				spoilt <- runtime.Transact(context.Background(), f.Bus, func(tx runtime.Tx) error {
 					_, err := tx.ExecContext(context.Background(), "INSERT OR ROLLBACK INTO account (id, balance) VALUES (1, 1)")
 					return err
 				})
@@ -214,7 +214,7 @@ func TestHandlersWithoutATransactionAreRefused(t *testing.T) {
 func TestATimeoutDoesNotCountWhatATransactionWaits(t *testing.T) {
 	for name, hold := range map[string]func(f *fixture, d time.Duration){
 		"another function": func(f *fixture, d time.Duration) {
-			f.must(f.Tx(f.Context(), func(runtime.Tx) error {
+			f.must(runtime.Transact(f.Context(), f.Bus, func(runtime.Tx) error {
 				time.Sleep(d)
 				return nil
 			}))

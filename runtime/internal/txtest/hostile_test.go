@@ -15,7 +15,7 @@ import (
 func TestAfterAStatementHasRolledBackAllNothingMoreIsWritten(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	err := f.Tx(ctx, func(tx runtime.Tx) error {
+	err := runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 		tx.ExecContext(ctx, "INSERT OR ROLLBACK INTO account (id, balance) VALUES (1, 1)") // the error is ignored
 		f.book(ctx, tx, 1, 5)
 		tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, 5)")
@@ -35,7 +35,7 @@ func TestPreparedStatementsFollowTheSchema(t *testing.T) {
 	f := open(t, 1, runtime.WithTxLimit(time.Minute)) // a machine may be slow
 	ctx := t.Context()
 	columns := func() (names []string) {
-		f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+		f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 			rows, err := tx.QueryContext(ctx, "SELECT * FROM account")
 			if err == nil {
 				names, err = rows.Columns()
@@ -45,7 +45,7 @@ func TestPreparedStatementsFollowTheSchema(t *testing.T) {
 		return names
 	}
 	before := columns()
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(ctx, "ALTER TABLE account DROP COLUMN seen")
 		return err
 	}))
@@ -85,14 +85,14 @@ func TestAFunctionThatWaitsForAnotherTransactionIsNotCalledAfterItsContextHasEnd
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
 		defer cancel()
 		outcome := make(chan error, 1)
-		f.must(f.Tx(t.Context(), func(runtime.Tx) error {
-			go f.Tx(context.Background(), func(runtime.Tx) error {
+		f.must(runtime.Transact(t.Context(), f.Bus, func(runtime.Tx) error {
+			go runtime.Transact(context.Background(), f.Bus, func(runtime.Tx) error {
 				time.Sleep(80 * time.Millisecond) // so that the rest is postponed
 				return nil
 			})
 			synctest.Wait()
 			go func() {
-				outcome <- f.Tx(ctx, func(runtime.Tx) error {
+				outcome <- runtime.Transact(ctx, f.Bus, func(runtime.Tx) error {
 					t.Error("it is called")
 					return nil
 				})
@@ -138,7 +138,7 @@ func TestAValueThatIsTooLongIsRefused(t *testing.T) {
 	f := open(t, 1, patient)
 	ctx := t.Context()
 	for _, args := range [][]any{{"INSERT INTO entry (account, amount) VALUES (1, zeroblob(100000000))"}, {"INSERT INTO entry (account, amount) VALUES (1, ?)", sqlite3.ZeroBlob(100_000_000)}} {
-		err := f.Tx(ctx, func(tx runtime.Tx) error {
+		err := runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 			_, err := tx.ExecContext(ctx, args[0].(string), args[1:]...)
 			return err
 		})

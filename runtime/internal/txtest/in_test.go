@@ -38,8 +38,8 @@ var begins = map[string]func(f *fixture) transaction{
 				return tx.Rollback()
 			}}
 	},
-	"sql.Tx of Bus.DB": func(f *fixture) transaction {
-		tx, err := f.DB().BeginTx(context.Background(), nil)
+	"sql.Tx of DB": func(f *fixture) transaction {
+		tx, err := runtime.DB(f.Bus).BeginTx(context.Background(), nil)
 		f.must(err)
 		return transaction{tx,
 			func(query string) error { _, err := tx.Exec(query); return err },
@@ -50,8 +50,8 @@ var begins = map[string]func(f *fixture) transaction{
 				return tx.Rollback()
 			}}
 	},
-	"sql.Conn of Bus.DB": func(f *fixture) transaction {
-		conn, err := f.DB().Conn(context.Background())
+	"sql.Conn of DB": func(f *fixture) transaction {
+		conn, err := runtime.DB(f.Bus).Conn(context.Background())
 		f.must(err)
 		exec := func(query string) error { _, err := conn.ExecContext(context.Background(), query); return err }
 		f.must(exec("BEGIN"))

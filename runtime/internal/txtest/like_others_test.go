@@ -52,7 +52,7 @@ func TestAnEventOfOutboxThatDoesNotDecodeIsADeadLetter(t *testing.T) {
 			return nil
 		}, fast))
 		f.must(f.Start(t.Context()))
-		_, err := f.DB().ExecContext(t.Context(), `INSERT INTO outbox (type, payload) VALUES ('money.booked', '{"account": "first"}')`)
+		_, err := runtime.DB(f.Bus).ExecContext(t.Context(), `INSERT INTO outbox (type, payload) VALUES ('money.booked', '{"account": "first"}')`)
 		f.must(err)
 		time.Sleep(time.Second) // until the bus has seen it
 		f.must(f.WaitIdle(t.Context()))

@@ -122,7 +122,7 @@ func TestAMigrationRebuildsATableThatOthersReferTo(t *testing.T) {
 		ALTER TABLE goods_2 RENAME TO goods`
 	f.reopen(runtime.WithMigrations(files(content)))
 	f.wantNumber(1, "SELECT count(*) FROM shelf JOIN goods ON goods.id = shelf.goods AND price = 0")
-	wrong := f.Tx(t.Context(), func(tx runtime.Tx) error {
+	wrong := runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(t.Context(), "INSERT INTO shelf VALUES (99)")
 		return err
 	})

@@ -53,7 +53,7 @@ func TestTheOutboxPublishesWithinATransactionOfTheBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, 3)
 		ctx := context.Background()
-		f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+		f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 			_, err := tx.ExecContext(ctx, "CREATE TRIGGER told AFTER UPDATE OF seen ON account BEGIN INSERT INTO outbox (type, payload) VALUES ('money.booked', json_object('account', NEW.id + 10)); END")
 			return err
 		}))
@@ -114,7 +114,7 @@ func TestAStatementThatWasPreparedBeforePublishesByATriggerOfTheProgram(t *testi
 		ctx := context.Background()
 		seen := f.seeing()
 		touch := func() {
-			f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+			f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 				if _, err := runtime.Publish(ctx, tx, bookedType, booking{Account: 1}); err != nil {
 					return err
 				}
@@ -146,17 +146,17 @@ func TestTheOutboxPublishesInATransactionalHandlerAndInTheDatabase(t *testing.T)
 		})
 		f.must(err)
 		seen := f.seeing()
-		f.must(intoOutbox(f.DB(), 1, 0)) // a transaction of its own
+		f.must(intoOutbox(runtime.DB(f.Bus), 1, 0)) // a transaction of its own
 		synctest.Wait()
 		time.Sleep(100 * time.Millisecond)
-		tx, err := f.DB().Begin()
+		tx, err := runtime.DB(f.Bus).Begin()
 		f.must(err)
 		f.must(intoOutbox(tx, 2, 0))
 		_, err = runtime.Publish(ctx, runtime.In(f.Bus, tx), bookedType, booking{Account: 3})
 		f.must(err)
 		f.must(tx.Commit())
 		synctest.Wait()
-		tx, err = f.DB().Begin()
+		tx, err = runtime.DB(f.Bus).Begin()
 		f.must(err)
 		f.must(intoOutbox(tx, 4, 0))
 		f.must(tx.Rollback())

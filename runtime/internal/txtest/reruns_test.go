@@ -27,9 +27,9 @@ func TestAConflictIsLookedForAnewWhenAllIsRolledBack(t *testing.T) {
 		runs := 0
 		var first, published, spoilt error
 		var receipt *runtime.Receipt
-		f.must(f.Tx(ctx, func(runtime.Tx) error {
+		f.must(runtime.Transact(ctx, f.Bus, func(runtime.Tx) error {
 			go func() {
-				first = f.Tx(context.Background(), func(tx runtime.Tx) error {
+				first = runtime.Transact(context.Background(), f.Bus, func(tx runtime.Tx) error {
 					if runs++; runs > 1 {
 						return no
 					}
@@ -42,7 +42,7 @@ func TestAConflictIsLookedForAnewWhenAllIsRolledBack(t *testing.T) {
 				receipt, published = runtime.Publish(context.Background(), f.Bus, bookedType, booking{1, 2}, key)
 			}()
 			synctest.Wait()
-			go func() { spoilt = f.Tx(context.Background(), spoil) }()
+			go func() { spoilt = runtime.Transact(context.Background(), f.Bus, spoil) }()
 			synctest.Wait()
 			return nil
 		}))

@@ -16,9 +16,9 @@ import (
 // together runs functions in one transaction, in this order, and returns their errors.
 func (f *fixture) together(functions ...func(tx runtime.Tx) error) []error {
 	errs := make([]error, len(functions))
-	f.must(f.Tx(f.Context(), func(runtime.Tx) error {
+	f.must(runtime.Transact(f.Context(), f.Bus, func(runtime.Tx) error {
 		for i, function := range functions {
-			go func() { errs[i] = f.Tx(context.Background(), function) }()
+			go func() { errs[i] = runtime.Transact(context.Background(), f.Bus, function) }()
 			synctest.Wait() // until it is queued
 		}
 		return nil
@@ -109,12 +109,12 @@ func TestATransactionThatHasTakenLongLeavesTheRestToTheNext(t *testing.T) {
 			}
 		}
 		var wg sync.WaitGroup
-		f.must(f.Tx(ctx, func(runtime.Tx) error {
+		f.must(runtime.Transact(ctx, f.Bus, func(runtime.Tx) error {
 			for i, before := range []int32{0, 0, 2} {
 				wg.Add(1)
 				go func() {
 					defer wg.Done()
-					if err := f.Tx(ctx, slow(i+1, before)); err != nil {
+					if err := runtime.Transact(ctx, f.Bus, slow(i+1, before)); err != nil {
 						t.Errorf("account %d: %v", i+1, err)
 					}
 					returned.Add(1)
@@ -139,7 +139,7 @@ func TestATransactionInAHandlerIsOneOfItsOwn(t *testing.T) {
 				children.Add(e.Hops)
 				return nil
 			}
-			if err := f.Tx(ctx, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }); err != nil {
+			if err := runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return f.book(ctx, tx, 1, 5) }); err != nil {
 				return err
 			}
 			return runtime.Permanent(failed)
@@ -170,13 +170,13 @@ func TestATransactionIsNotBegunAfterItsContextHasEndedOrTheBusHas(t *testing.T) 
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := f.Tx(ended, never); err != context.Canceled {
+		if err := runtime.Transact(ended, f.Bus, never); err != context.Canceled {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 		waiting, cancel := context.WithCancel(t.Context())
 		var err error
-		f.must(f.Tx(t.Context(), func(runtime.Tx) error {
-			go func() { err = f.Tx(waiting, never) }()
+		f.must(runtime.Transact(t.Context(), f.Bus, func(runtime.Tx) error {
+			go func() { err = runtime.Transact(waiting, f.Bus, never) }()
 			synctest.Wait()
 			cancel()
 			synctest.Wait()
@@ -185,11 +185,11 @@ func TestATransactionIsNotBegunAfterItsContextHasEndedOrTheBusHas(t *testing.T) 
 		if err != context.Canceled {
 			t.Errorf("with a context that ends in the queue: %v", err)
 		}
-		if err := f.Tx(t.Context(), nil); err == nil {
+		if err := runtime.Transact(t.Context(), f.Bus, nil); err == nil {
 			t.Error("without a function there is no error")
 		}
 		f.must(f.Shutdown(t.Context()))
-		if err := f.Tx(t.Context(), never); err != runtime.ErrShutdown {
+		if err := runtime.Transact(t.Context(), f.Bus, never); err != runtime.ErrShutdown {
 			t.Errorf("after Shutdown: %v", err)
 		}
 	})
@@ -201,7 +201,7 @@ func TestPublishingInATransactionDoesNotWaitForRoom(t *testing.T) {
 	f.must(err)
 	_, err = runtime.Publish(t.Context(), f.Bus, bookedType, booking{})
 	f.must(err)
-	err = f.Tx(t.Context(), func(tx runtime.Tx) error { return f.book(t.Context(), tx, 1, 5) })
+	err = runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error { return f.book(t.Context(), tx, 1, 5) })
 	var pending *runtime.PendingError
 	if !errors.As(err, &pending) {
 		t.Errorf("the error is %v", err)
@@ -212,7 +212,7 @@ func TestPublishingInATransactionDoesNotWaitForRoom(t *testing.T) {
 func TestADedupeKeyInATransactionIsLookedUpInTheTransaction(t *testing.T) {
 	f := open(t, 1)
 	ctx := t.Context()
-	f.must(f.Tx(ctx, func(tx runtime.Tx) error {
+	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 		first, err := runtime.Publish(ctx, tx, bookedType, booking{1, 1}, runtime.WithDedupeKey("k"))
 		f.must(err)
 		second, err := runtime.Publish(ctx, tx, bookedType, booking{1, 1}, runtime.WithDedupeKey("k"))

@@ -54,12 +54,12 @@ func inTx(tx *sql.Tx, err error, f func() error) error {
 
 // buying are the ways in which that code and an event can be one transaction.
 var buying = map[string]func(f *fixture, account, total int64) error{
-	"Bus.Tx": func(f *fixture, account, total int64) error {
+	"Transact": func(f *fixture, account, total int64) error {
 		ctx := context.Background()
-		return f.Tx(ctx, func(tx runtime.Tx) error { return buy(ctx, tx, tx, account, total) })
+		return runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error { return buy(ctx, tx, tx, account, total) })
 	},
-	"Bus.DB": func(f *fixture, account, total int64) error {
-		tx, err := f.DB().Begin()
+	"DB": func(f *fixture, account, total int64) error {
+		tx, err := runtime.DB(f.Bus).Begin()
 		return inTx(tx, err, func() error { return buy(context.Background(), tx, runtime.In(f.Bus, tx), account, total) })
 	},
 	"the driver": func(f *fixture, account, total int64) error {
@@ -74,9 +74,9 @@ func TestCodeOfSqlcWorksInAllTransactions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := open(t, 0)
 				ctx := context.Background()
-				_, err := f.DB().Exec(ledgerSchema)
+				_, err := runtime.DB(f.Bus).Exec(ledgerSchema)
 				f.must(err)
-				account, err := ledger.New(f.DB()).OpenAccount(ctx, ledger.OpenAccountParams{Owner: "Ann", Balance: 100})
+				account, err := ledger.New(runtime.DB(f.Bus)).OpenAccount(ctx, ledger.OpenAccountParams{Owner: "Ann", Balance: 100})
 				f.must(err)
 				var handled conformance.Journal[int]
 				var at conformance.Journal[time.Time]
@@ -108,7 +108,7 @@ func TestCodeOfSqlcWorksInAllTransactions(t *testing.T) {
 					t.Errorf("handled was %s", got)
 				}
 
-				q := ledger.New(f.DB())
+				q := ledger.New(runtime.DB(f.Bus))
 				account, err = q.Account(ctx, account.ID)
 				f.must(err)
 				orders, err := q.OrdersOf(ctx, account.ID)

@@ -27,7 +27,7 @@ func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
 	}
 	for statement, problem := range refused {
 		for range 2 { // the second time it is prepared already
-			err := f.Tx(t.Context(), func(tx runtime.Tx) error {
+			err := runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 				_, err := tx.ExecContext(t.Context(), statement)
 				return err
 			})
@@ -37,7 +37,7 @@ func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
 			}
 		}
 	}
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(t.Context(), "CREATE TABLE mine (id INTEGER REFERENCES account); CREATE VIEW my_events AS SELECT * FROM busgen_log")
 		return err
 	}))
@@ -81,7 +81,7 @@ func TestWhatAnotherProgramHasPutInTheWayOfTheBusIsNamed(t *testing.T) {
 		t.Errorf("there are %d warnings, want 4: %v", len(named), named)
 	}
 	// Others may go on with their tables.
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(t.Context(), "CREATE TABLE mine (x)")
 		return err
 	}))
@@ -111,7 +111,7 @@ func TestTablesThatHideFunctionsOfSQLiteAreNoObstacle(t *testing.T) {
 	f.must(err)
 	f.must(other.Exec("COMMIT"))
 	f.wantNumber(1, "SELECT count(*) FROM events WHERE type = 'money.booked'")
-	conn, err := f.DB().Conn(ctx)
+	conn, err := runtime.DB(f.Bus).Conn(ctx)
 	f.must(err)
 	defer conn.Close()
 	_, err = conn.ExecContext(ctx, "CREATE TEMP TABLE pragma_foreign_key_list (x); CREATE TABLE mine (x)")

@@ -17,7 +17,7 @@ import (
 
 func TestRowsAndEventsAreStoredTogether(t *testing.T) {
 	f := open(t, 1)
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error { return f.book(t.Context(), tx, 1, 20) }))
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error { return f.book(t.Context(), tx, 1, 20) }))
 	f.wantNumber(120, "SELECT balance FROM account")
 	f.wantNumber(1, "SELECT count(*) FROM events WHERE type = 'money.booked'")
 }
@@ -26,7 +26,7 @@ func TestAfterAnErrorNothingIsStored(t *testing.T) {
 	f := open(t, 1)
 	wrong := errors.New("no")
 	var receipt *runtime.Receipt
-	err := f.Tx(t.Context(), func(tx runtime.Tx) (err error) {
+	err := runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) (err error) {
 		f.must(f.book(t.Context(), tx, 1, 20))
 		receipt, err = runtime.Publish(t.Context(), tx, bookedType, booking{1, 20})
 		f.must(err)
@@ -52,7 +52,7 @@ func TestEventsOfATransactionAreDelivered(t *testing.T) {
 	f.must(err)
 	f.must(f.Start(t.Context()))
 	var receipt *runtime.Receipt
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) (err error) {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) (err error) {
 		receipt, err = runtime.Publish(t.Context(), tx, bookedType, booking{Account: 2})
 		if _, err := receipt.Wait(t.Context()); err != runtime.ErrInTx {
 			t.Errorf("waiting within the transaction gives %v", err)
@@ -76,7 +76,7 @@ func TestSixtyFourCallersOfWhomSomeDoWrong(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			ctx := context.Background()
-			err := f.Tx(ctx, func(tx runtime.Tx) error {
+			err := runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 				if err := f.book(ctx, tx, account, 1); err != nil {
 					return err
 				}
@@ -101,7 +101,7 @@ func TestSixtyFourCallersOfWhomSomeDoWrong(t *testing.T) {
 				case 32: // one that does neither
 					time.Sleep(2 * time.Second)
 				case 40: // itself
-					return f.Tx(ctx, func(runtime.Tx) error { return nil })
+					return runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil })
 				case 41:
 					_, err := runtime.Publish(ctx, f.Bus, bookedType, booking{})
 					return err
@@ -153,7 +153,7 @@ func TestAPanicGoesOnAndNothingIsStored(t *testing.T) {
 				t.Errorf("the panic is %v", cause)
 			}
 		}()
-		f.Tx(t.Context(), func(tx runtime.Tx) error {
+		runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 			f.must(f.book(t.Context(), tx, 1, 20))
 			panic("no")
 		})
@@ -161,7 +161,7 @@ func TestAPanicGoesOnAndNothingIsStored(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f.Tx(t.Context(), func(tx runtime.Tx) error {
+		runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 			f.book(t.Context(), tx, 1, 20)
 			goruntime.Goexit()
 			return nil
@@ -177,7 +177,7 @@ func TestATxThatIsOverDoesNothing(t *testing.T) {
 	var kept runtime.Tx
 	var rows *sql.Rows
 	var stmt *sql.Stmt
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) (err error) {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) (err error) {
 		kept = tx
 		if stmt, err = tx.PrepareContext(t.Context(), "UPDATE account SET balance = 0"); err != nil {
 			return err
@@ -221,7 +221,7 @@ func TestWhatATransactionMustNotDoIsRefusedInWords(t *testing.T) {
 		"PRAGMA defer_foreign_keys = 1":                                                     "would change the connection",
 		"ATTACH ':memory:' AS other":                                                        "cannot be attached",
 	} {
-		err := f.Tx(t.Context(), func(tx runtime.Tx) error {
+		err := runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 			_, err := tx.ExecContext(t.Context(), statement)
 			return err
 		})
@@ -231,7 +231,7 @@ func TestWhatATransactionMustNotDoIsRefusedInWords(t *testing.T) {
 		}
 	}
 	// Nothing of it holds for what is allowed.
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 		for _, statement := range []string{
 			"INSERT INTO account VALUES (7, 7, NULL)", "PRAGMA table_info(account)", "CREATE INDEX seen ON account (seen)", "CREATE TABLE log (line TEXT)",
 		} {
@@ -247,12 +247,12 @@ func TestWhatATransactionMustNotDoIsRefusedInWords(t *testing.T) {
 func TestTimesAndOtherValuesAreReadAsTheyWereWritten(t *testing.T) {
 	f := open(t, 0)
 	at := time.Date(2026, 11, 23, 5, 6, 7, 89, time.UTC)
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(t.Context(), "INSERT INTO account (id, balance, seen) VALUES (:id, 5, @seen)",
 			sql.Named("id", 1), sql.Named("seen", at))
 		return err
 	}))
-	f.must(f.Tx(t.Context(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
 		var seen, latest time.Time
 		var none sql.NullTime
 		var blob []byte

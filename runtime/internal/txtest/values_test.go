@@ -12,7 +12,7 @@ import (
 // within runs f in a transaction.
 func (f *fixture) within(function func(tx runtime.Tx)) {
 	f.Helper()
-	f.must(f.Tx(f.Context(), func(tx runtime.Tx) error {
+	f.must(runtime.Transact(f.Context(), f.Bus, func(tx runtime.Tx) error {
 		function(tx)
 		return nil
 	}))

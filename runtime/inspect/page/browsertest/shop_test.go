@@ -93,7 +93,7 @@ func subscribe(t *testing.T, bus *runtime.Bus) {
 	_, err := events.SubscribeOrderPlaced(bus, events.OnOrderPlacedChargeCard, func(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 		switch n := e.Payload.Number; {
 		case n%3 == 0:
-			e.Logger().Info("asking the bank", "order", n)
+			runtime.Logger(e).Info("asking the bank", "order", n)
 			return runtime.Permanent(fmt.Errorf("order %d: dial tcp 192.0.2.7:443: connection refused", n))
 		case n == 1001:
 			return errors.New("the bank does not answer")

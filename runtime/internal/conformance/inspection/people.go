@@ -74,7 +74,7 @@ func (env *Env) openPeople(t *testing.T, path string) *peopleFixture {
 func (f *peopleFixture) register(name string, handle func(r Registered) error, opts ...runtime.SubscribeOption) {
 	f.t.Helper()
 	_, err := runtime.Subscribe(f.Bus, registeredType, name, func(_ context.Context, e runtime.Event[Registered]) error {
-		e.Logger().Info("greeting", "email", e.Payload.Email)
+		runtime.Logger(e).Info("greeting", "email", e.Payload.Email)
 		return handle(e.Payload)
 	}, opts...)
 	Must(f.t, err)
