@@ -195,7 +195,7 @@ func newBatch(ctx context.Context, bus *innerBus, tx within, eventType string, v
 	now := time.Now().UTC()
 	for i := range b.records {
 		b.records[i] = engine.Record{ID: engine.NewID(), Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
-		c.apply(&b.records[i], i, size, bus.config.dedupeWindow)
+		addTo(&b.records[i], c, i, size, bus.config.dedupeWindow)
 		if b.attempt != nil && c.immediately && c.due.IsZero() {
 			b.records[i].Due = now // so that its deliveries can be taken out of turn
 		}

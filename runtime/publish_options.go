@@ -155,8 +155,8 @@ func (c *publishConfig) refuse(problem error) {
 	}
 }
 
-// apply sets what the storage needs to know about the i-th of n events.
-func (c *publishConfig) apply(r *engine.Record, i, n int, window time.Duration) {
+// addTo sets what the storage needs to know about the i-th of n events.
+func addTo(r *engine.Record, c *publishConfig, i, n int, window time.Duration) {
 	r.Due = c.due
 	if c.dedupeKey == "" {
 		return
