@@ -32,8 +32,9 @@ import (
 )
 
 var (
-	contractsIn = flag.String("contracts", os.Getenv("BUSGEN_CONTRACTS"), "a folder of documents that others wrote, or a list of documents in one")
-	onlyImport  = flag.Bool("contracts.import", false, "import the documents only, and compile nothing")
+	contractsIn  = flag.String("contracts", os.Getenv("BUSGEN_CONTRACTS"), "a folder of documents that others wrote, or a list of documents in one")
+	showExamples = flag.Bool("contracts.examples", true, "give examples in files to the import of a JSON Schema, as --example does")
+	onlyImport   = flag.Bool("contracts.import", false, "import the documents only, and compile nothing")
 )
 
 // TestContracts imports documents that others wrote, which are not in this repository, compiles what comes of it, and
@@ -44,7 +45,8 @@ var (
 //	orders/placed.schema.json root=orders examples=orders/examples/placed/*.json
 //
 // Without root a $ref may lead anywhere in the folder; examples are files with payloads, besides those in the
-// document. Examples that the document itself does not allow can fail; the table tells why.
+// document. The import of a JSON Schema is given them, as with --example, unless -contracts.examples is false. Examples
+// that the document itself does not allow can fail; the table tells why.
 func TestContracts(t *testing.T) {
 	if *contractsIn == "" {
 		t.Skip("-contracts names no folder")
@@ -98,6 +100,7 @@ type contract struct {
 	lost      []string
 	compiles  string
 	examples  []example
+	given     []example // those in files, besides
 	same      int
 	losses    map[string]int
 }
@@ -230,6 +233,12 @@ func (c *contract) importIt(t *testing.T, base string) {
 	defer root.Close()
 	within, _ := filepath.Rel(c.root, c.path)
 	o := importer.Options{Files: &importer.Files{FS: root.FS(), Path: filepath.ToSlash(within), Folder: c.root}}
+	c.findExamples(t, base, source)
+	if *showExamples {
+		for _, e := range c.given {
+			o.Examples = append(o.Examples, importer.Example{File: e.where, Source: e.payload})
+		}
+	}
 	read := map[string]func(string, []byte, importer.Options) *importer.Result{"asyncapi": importer.AsyncAPI, "openapi": importer.OpenAPI}[kindOfDocument(source)]
 	if read == nil {
 		read = importer.JSONSchema
@@ -274,7 +283,6 @@ func (c *contract) importIt(t *testing.T, base string) {
 			}
 		}
 	}
-	c.findExamples(t, base, source)
 }
 
 // propertiesIn collects the names of properties in a document.
@@ -323,7 +331,7 @@ func (c *contract) findExamples(t *testing.T, base string, source []byte) {
 		for _, key := range []string{"$defs", "definitions"} {
 			defs, _ := root[key].(map[string]any)
 			for name, def := range defs {
-				if def, ok := def.(map[string]any); ok && len(c.catalogue.Events) > 0 && root["properties"] == nil {
+				if def, ok := def.(map[string]any); ok && root["properties"] == nil {
 					inSchema(def, key+"/"+name, add)
 				}
 			}
@@ -336,6 +344,9 @@ func (c *contract) findExamples(t *testing.T, base string, source []byte) {
 			if err != nil {
 				t.Error(err)
 				continue
+			}
+			if text, err := json.Marshal(payload); err == nil {
+				c.given = append(c.given, example{filepath.Base(path), text})
 			}
 			add(filepath.Base(path), payload)
 		}
@@ -462,19 +473,13 @@ func (c *contract) inCallbacks(root map[string]any, v any, add func(string, any)
 // checkExamples asks the reader of examples, which needs no compiler, what payloads have that the catalogue does not
 // take.
 func (c *contract) checkExamples() {
+	if c.catalogue == nil {
+		return
+	}
 	for _, e := range c.examples {
 		var least []string
 		for i, event := range c.catalogue.Events {
-			var problems []string
-			var wrong *payload.Error
-			if err := payload.Check(c.catalogue, event.Name.V, event.Version.V, e.payload); errors.As(err, &wrong) {
-				for _, p := range wrong.Problems {
-					problems = append(problems, p.String())
-				}
-			} else if err != nil {
-				problems = []string{err.Error()}
-			}
-			if i == 0 || len(problems) < len(least) {
+			if problems := problems(event, c.catalogue, e.payload); i == 0 || len(problems) < len(least) {
 				least = problems
 			}
 		}
@@ -485,6 +490,19 @@ func (c *contract) checkExamples() {
 			c.losses[l]++
 		}
 	}
+}
+
+// problems are what a payload has that an event does not take.
+func problems(event *catalog.Event, in *catalog.Catalogue, example []byte) (all []string) {
+	var wrong *payload.Error
+	if err := payload.Check(in, event.Name.V, event.Version.V, example); errors.As(err, &wrong) {
+		for _, p := range wrong.Problems {
+			all = append(all, p.String())
+		}
+	} else if err != nil {
+		all = []string{err.Error()}
+	}
+	return all
 }
 
 // compileContracts generates a package for each document, compiles all, and sends the examples through a program that
@@ -552,6 +570,9 @@ func compileContracts(t *testing.T, all []*contract) {
 	var input bytes.Buffer
 	for i, c := range all {
 		for j, e := range c.examples {
+			if c.catalogue == nil {
+				break
+			}
 			line, _ := json.Marshal(map[string]any{"contract": i, "example": j, "payload": json.RawMessage(e.payload)})
 			input.Write(append(line, '\n'))
 		}
@@ -576,13 +597,15 @@ func compileContracts(t *testing.T, all []*contract) {
 		}
 		c := all[r.Contract]
 		var least []string
+		fewest := 0
 		for i, one := range r.Results {
-			losses := []string{one.Event + ": " + one.Error}
-			if one.Error == "" {
-				losses = differences(c.examples[r.Example].payload, one.Payload)
+			losses := differences(c.examples[r.Example].payload, one.Payload)
+			count := len(losses)
+			if one.Error != "" {
+				losses, count = []string{one.Event + ": " + one.Error}, 1+len(problems(c.catalogue.Events[i], c.catalogue, c.examples[r.Example].payload))
 			}
-			if i == 0 || len(losses) < len(least) || len(losses) == len(least) && one.Error == "" {
-				least = losses
+			if i == 0 || count < fewest || count == fewest && one.Error == "" {
+				least, fewest = losses, count
 			}
 		}
 		if len(least) == 0 {

@@ -21,14 +21,17 @@ import (
 type evidence struct {
 	of   map[diag.Position]*shown
 	all  []contradiction // in the order in which they were found
+	none bool            // some have null for a property that may be absent
 	left int             // values that may still be looked at
 }
 
 // shown is what examples show of the values of one schema.
 type shown struct {
-	loose bool     // they do not keep to the format
-	large bool     // integers have more than 64 bits
-	extra []member // properties that the schema does not have, with a value
+	loose  bool     // they do not keep to the format
+	none   *node    // the null that they have for a property that may be absent
+	absent bool     // they do not have it at all
+	large  bool     // integers have more than 64 bits
+	extra  []member // properties that the schema does not have, with a value
 }
 
 // A contradiction is a finding about an example.
@@ -136,9 +139,16 @@ func (im *importer) observeFields(u use, v *node, besides string) {
 	s := u.schema
 	rest := s.get("additionalProperties")
 	closed := rest.is(boolean) && rest.text == "false"
+	for _, p := range s.get("properties").properties() {
+		if v.get(p.name) == nil {
+			im.observed.shows(p.value).absent = true
+		}
+	}
 	for _, m := range v.members {
 		p := s.get("properties").get(m.name)
 		switch {
+		case p != nil && m.value.is(null):
+			im.observed.shows(p).none, im.observed.none = m.value, true
 		case p != nil:
 			im.observe(p, m.value)
 		case m.name == besides, closed:
@@ -213,6 +223,34 @@ func textKind(s *node) (kind, formatName string) {
 		return "decimal", ""
 	}
 	return "string", formatName
+}
+
+// withNull makes a field of which examples have null although it is optional one that keeps null, which would be absent
+// otherwise. It is nullable, and always there, if all of them have it.
+func (im *importer) withNull(p member, t typing, required bool) (typing, bool) {
+	of := im.shownOf(p.value)
+	switch {
+	case of.none == nil, required, !t.use.nullable, t.text == "json":
+		return t, required
+	case of.absent && im.hasFields(p.value, 5):
+		im.report(of.none.place, rules.ImportExample, "the example has null for %s, which others do not have at all; null is read as absent", quoted(p.name))
+		return t, false
+	case of.absent:
+		im.report(of.none.place, rules.ImportExample, "the example has null for %s, which others do not have at all; it takes any JSON", quoted(p.name))
+		return typing{text: "json", use: t.use}, false
+	}
+	im.report(of.none.place, rules.ImportExample, "the example has null for %s, which is optional; it is nullable instead, and always in the JSON", quoted(p.name))
+	return t, true
+}
+
+// hasFields tells whether there are names in a schema that would get lost if its values were any JSON.
+func (im *importer) hasFields(s *node, depth int) bool {
+	n := im.look(s).schema
+	if !n.is(object) || depth == 0 {
+		return false
+	}
+	return n.get("properties").properties() != nil || n.get("oneOf") != nil || n.get("anyOf") != nil ||
+		im.hasFields(n.get("items"), depth-1) || im.hasFields(n.get("additionalProperties"), depth-1)
 }
 
 // reportEvidence reports what examples have shown.

@@ -20,8 +20,17 @@ type Options struct {
 	Event   string // the name of the only event of a JSON Schema that is itself a payload; made of its title or file name if empty
 	// Files are those that references may lead to; nil for none but the document itself.
 	Files *Files
+	// Examples are payloads that a JSON Schema does not have itself. They are evidence, as its own examples are, but do
+	// not become examples of the catalogue.
+	Examples []Example
 	// RenameKeys accepts that keys of the JSON change. Without it nothing is imported then.
 	RenameKeys bool
+}
+
+// An Example is a payload in a file.
+type Example struct {
+	File   string // its name in findings
+	Source []byte // JSON or YAML
 }
 
 // A Result is what came of an import.
@@ -48,6 +57,8 @@ type importer struct {
 	Options
 	file string
 	root *node
+	// given are Options.Examples.
+	given []*node
 	// places says what of the document a key or an item of the catalogue was made of.
 	places map[*yaml.Node]diag.Place
 
@@ -103,12 +114,12 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 	read := slices.Clone(im.findings)
 	im.observed = newEvidence(im.maxSchemas())
 	events(im)
-	if len(im.observed.all) == 0 {
+	if len(im.observed.all) == 0 && !im.observed.none {
 		return im.result(im.catalogue())
 	}
 	again := newImporter(file, o)
 	again.documents, again.resources, again.root, again.counted, again.references = im.documents, im.resources, im.root, im.counted, im.references
-	again.findings, again.evidence = read, im.observed
+	again.given, again.findings, again.evidence = im.given, read, im.observed
 	again.reportEvidence()
 	events(again)
 	return again.result(again.catalogue())
@@ -138,6 +149,15 @@ func (im *importer) load(source []byte) *Result {
 		return im.result(nil)
 	}
 	im.countReferences()
+	for _, e := range im.Examples {
+		im.documents.order = append(im.documents.order, e.File)
+		n, err := readNodes(e.File, e.Source, func(diag.Place, string) {})
+		if wrong, ok := err.(*sourceError); ok {
+			im.report(wrong.at, rules.ImportSyntax, "%s", wrong.message)
+			return im.result(nil)
+		}
+		im.given = append(im.given, n)
+	}
 	return nil
 }
 

@@ -41,9 +41,12 @@ func (im *importer) jsonSchema() {
 
 // definedEvents makes events of definitions.
 func (im *importer) definedEvents(defs []member) {
+	var all []alternative
 	for _, d := range defs {
 		im.reserve(localName(d.value, d.name))
+		all = append(all, alternative{at: d.at, schema: d.value})
 	}
+	im.observeGiven(all)
 	for _, d := range defs {
 		im.event(localName(d.value, d.name), d.name, d.at, d.value, nil)
 	}
@@ -73,6 +76,7 @@ func (im *importer) rootEvents() {
 		name = im.baseName()
 	}
 	all := im.alternatives(im.root)
+	im.observeGiven(all)
 	if len(all) == 1 {
 		im.reserve(name)
 		im.event(name, "", im.root.place, all[0].schema, nil)
@@ -89,6 +93,21 @@ func (im *importer) rootEvents() {
 	examples := im.divide(im.root.get("examples").elements(), all, func(e *node) *node { return e })
 	for i, a := range all {
 		im.event(prefix+a.name, "", a.at, a.schema, func(_ *yaml.Node, u *use) { u.examples = append(u.examples, examples[i]...) })
+	}
+}
+
+// observeGiven compares the examples that the document does not have with the payloads.
+func (im *importer) observeGiven(all []alternative) {
+	examples := [][]*node{im.given}
+	if len(all) != 1 {
+		examples = im.divide(im.given, all, func(e *node) *node { return e })
+	}
+	for i, a := range all {
+		for _, e := range examples[i] {
+			if u := im.look(a.schema); im.observed != nil && e.is(object) && u.schema.is(object) {
+				im.observeFields(u, e, "")
+			}
+		}
 	}
 }
 

@@ -72,8 +72,8 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 		if name == "" {
 			continue
 		}
-		t := im.typeOf(p.value, spot{goName: goName, field: name})
-		im.addField(fields, name, p.name, im.field(t, name, required[p.name]), p.at)
+		t, present := im.withNull(p, im.typeOf(p.value, spot{goName: goName, field: name}), required[p.name])
+		im.addField(fields, name, p.name, im.field(t, name, present), p.at)
 		delete(required, p.name)
 	}
 	for _, r := range s.get("required").elements() {

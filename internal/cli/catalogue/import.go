@@ -74,11 +74,16 @@ the schema of a payload itself it becomes one event, whose name is made of its
 title or of the name of the file, unless --event says it. Otherwise events are
 the definitions that no other one refers to: those with the name of an event, as
 export writes them, or else all objects. What they refer to becomes types.
+
+Payloads in other files, which --example names, are compared with the schema as
+its own examples are: what they have and the schema leaves open gets fields.
 ` + importHelp,
 		Example: `  busgen import jsonschema events.schema.json
-  busgen import jsonschema order.schema.json --event order.placed --out order.yaml`,
-	}, importer.JSONSchema, func(cmd *cobra.Command, o *importer.Options) {
+  busgen import jsonschema order.schema.json --event order.placed --out order.yaml
+  busgen import jsonschema order.schema.json --example order1.json --example order2.json`,
+	}, importer.JSONSchema, func(cmd *cobra.Command, o *importer.Options, examples *[]string) {
 		cmd.Flags().StringVar(&o.Event, "event", "", "the `name` of the event, for the schema of one payload")
+		cmd.Flags().StringArrayVar(examples, "example", nil, "a `file` with a payload, of which nothing may get lost; can be repeated")
 	})
 	return cmd
 }
@@ -110,8 +115,9 @@ use become types. Other operations are not imported.
 }
 
 // importing completes a verb that makes a catalogue from a file.
-func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options)) *cobra.Command {
+func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options, *[]string)) *cobra.Command {
 	var o importer.Options
+	var examples []string
 	var form format
 	var out cli.Output
 	var root string
@@ -142,6 +148,9 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 			}
 			defer folder.Close()
 			o.Files = files
+			if o.Examples, err = readExamples(examples); err != nil {
+				return "", err
+			}
 			result := read(args[0], source, o)
 			report := ""
 			if result.Catalogue != nil {
@@ -154,13 +163,25 @@ func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *
 	}
 	cmd.Flags().StringVar(&o.Package, "package", "", "the `name` of the generated package (default: made of the title)")
 	if more != nil {
-		more(cmd, &o)
+		more(cmd, &o, &examples)
 	}
 	cmd.Flags().StringVar(&root, "root", "", "the `folder` that $ref may not leave (default: that of FILE)")
 	cmd.Flags().BoolVar(&o.RenameKeys, "rename-keys", false, "import although keys of the JSON change")
 	out.Flags(cmd)
 	formatFlag(cmd, &form)
 	return cmd
+}
+
+// readExamples reads the files with payloads.
+func readExamples(names []string) (all []importer.Example, err error) {
+	for _, name := range names {
+		source, err := input.ReadFile(name, maxDocument)
+		if err != nil {
+			return nil, unreadable(name, err)
+		}
+		all = append(all, importer.Example{File: name, Source: source})
+	}
+	return all, nil
 }
 
 // filesBelow opens the folder that the references of a document may lead to: root, or that of the document.

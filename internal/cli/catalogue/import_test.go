@@ -50,6 +50,20 @@ busgen: imported with 2 warnings in order.yaml
 	}
 }
 
+func TestImportKeepsWhatPayloadsInOtherFilesHave(t *testing.T) {
+	inFolder(t, map[string]string{"order.yaml": orderSchema, "one.json": `{"note": "quick"}`, "two.yaml": "priority: 1\n"})
+	got := busgen(t, "import jsonschema order.yaml --example one.json --example two.yaml")
+	if want := "      note: \"json?\"\n      priority: \"json?\"\n"; got.Status != cli.StatusNo || !strings.Contains(got.Stdout, want) {
+		t.Errorf("%s is not in %+v", want, got)
+	}
+	for _, want := range []string{"one.json:1:2: warning: the example has \"note\"", "two.yaml:1:1: warning: the example has \"priority\""} {
+		if !strings.Contains(got.Stderr, want) {
+			t.Errorf("%s is not in\n%s", want, got.Stderr)
+		}
+	}
+	busgen(t, "import jsonschema order.yaml --example none.json").Wants(t, cli.StatusTrouble, "", "busgen: cannot read none.json: no such file or directory\n")
+}
+
 // Payloads of which every field is optional decode under any keys, and are empty then.
 func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n  CustomerName: { type: string }\n  🙂: { type: string }\n  ×: { type: integer }\n"})

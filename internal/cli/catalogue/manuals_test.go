@@ -48,6 +48,9 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 				if cmd.Name() == "import" || cmd.HasParent() && cmd.Parent().Name() == "import" {
 					busgen(t, "export jsonschema -o events.schema.json")
 					busgen(t, "export jsonschema --event order.placed -o order.schema.json")
+					for _, name := range []string{"order1.json", "order2.json"} {
+						must(t, os.WriteFile(name, []byte("{}"), 0o666))
+					}
 					busgen(t, "export asyncapi -o asyncapi.json")
 					must(t, os.WriteFile("openapi.yaml", []byte("openapi: 3.1.0\nwebhooks:\n  order.placed: { post: { requestBody: { content: { application/json: { schema: { type: object, properties: { id: { type: string } } } } } } } }\n"), 0o666))
 				}
