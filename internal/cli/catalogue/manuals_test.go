@@ -98,7 +98,8 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": string(catalogue), "events/events.yaml": string(catalogue), "contracts/openapi.yaml": webhooks})
+	inFolder(t, map[string]string{"go.mod": "module shop\n", "events.yaml": string(catalogue), "events/events.yaml": string(catalogue), "contracts/openapi.yaml": webhooks,
+		"payloads/1.json": `{"days": 7}`, "payloads/2.json": `{"days": 30}`})
 	busgen(t, "-q events/events.yaml").Wants(t, 0, "", "")
 	amidReleases(t, string(catalogue))
 	ran := 0
