@@ -29,6 +29,7 @@ func (im *importer) valuesOf(s *node) ([]value, string) {
 	texts, numbers := 0, 0
 	for _, v := range values {
 		switch {
+		case v.json.unsure:
 		case v.json.kind == text:
 			texts++
 		case v.json.kind == number && small(v.json.text):

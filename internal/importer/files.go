@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/input"
 )
 
@@ -100,9 +99,7 @@ func (im *importer) open(name string) *document {
 // read fills in a document.
 func (im *importer) read(doc *document, file string, source []byte) {
 	im.documents.order = append(im.documents.order, file)
-	root, err := readNodes(file, source, func(at diag.Place, name string) {
-		im.report(at, rules.ImportSyntax, "%q is in the same object twice; the first one counts", name)
-	})
+	root, err := readNodes(file, source, im.report)
 	if wrong, ok := err.(*sourceError); ok {
 		doc.at, doc.why = wrong.at, wrong.message
 		return

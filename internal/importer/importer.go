@@ -151,7 +151,7 @@ func (im *importer) load(source []byte) *Result {
 	im.countReferences()
 	for _, e := range im.Examples {
 		im.documents.order = append(im.documents.order, e.File)
-		n, err := readNodes(e.File, e.Source, func(diag.Place, string) {})
+		n, err := readNodes(e.File, e.Source, im.report)
 		if wrong, ok := err.(*sourceError); ok {
 			im.report(wrong.at, rules.ImportSyntax, "%s", wrong.message)
 			return im.result(nil)

@@ -35,7 +35,13 @@ type node struct {
 	// Of schemas that were put together of others:
 	sometimes []*node // parts that hold for some values only
 	either    bool    // it is what several alternatives say of one property
+
+	// unsure says that it is written as a number that readers of YAML take for different values. It is its text then.
+	unsure bool
 }
+
+// A reporter takes a finding.
+type reporter func(at diag.Place, rule *diag.Rule, message string, args ...any) *diag.Finding
 
 type member struct {
 	name  string
@@ -108,12 +114,12 @@ type sourceError struct {
 
 func (e *sourceError) Error() string { return e.message }
 
-// readNodes reads JSON or, if it is not that, YAML. Names that an object has twice are
-// given to repeated.
-func readNodes(file string, source []byte, repeated func(at diag.Place, name string)) (*node, error) {
+// readNodes reads JSON or, if it is not that, YAML. What is wrong in it, but does not keep it from being read, is given
+// to report.
+func readNodes(file string, source []byte, report reporter) (*node, error) {
 	source = bytes.TrimPrefix(source, []byte("\uFEFF"))
 	if json.Valid(source) {
-		r := &jsonReader{places: newPlaces(file, source), source: source, repeated: repeated, line: 1, column: 1}
+		r := &jsonReader{places: newPlaces(file, source), source: source, report: report, line: 1, column: 1}
 		r.decoder = json.NewDecoder(bytes.NewReader(source))
 		r.decoder.UseNumber()
 		return r.value(0)
@@ -121,7 +127,7 @@ func readNodes(file string, source []byte, repeated func(at diag.Place, name str
 	if strings.HasSuffix(strings.ToLower(file), ".json") {
 		return nil, notJSON(newPlaces(file, source), source)
 	}
-	r := &yamlReader{places: newPlaces(file, source), repeated: repeated, nodes: map[*yaml.Node]*node{}}
+	r := &yamlReader{places: newPlaces(file, source), report: report, nodes: map[*yaml.Node]*node{}}
 	return r.document(source)
 }
 

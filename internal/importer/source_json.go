@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A jsonReader reads JSON that is known to be valid.
@@ -15,7 +16,7 @@ type jsonReader struct {
 	places
 	source       []byte
 	decoder      *json.Decoder
-	repeated     func(at diag.Place, name string)
+	report       reporter
 	offset       int // line and column are those of this byte
 	line, column int
 }
@@ -94,7 +95,7 @@ func (r *jsonReader) membersOf(n *node, depth int) error {
 			return err
 		}
 		if seen[name] {
-			r.repeated(at, name)
+			r.report(at, rules.ImportSyntax, repeated, name)
 			continue
 		}
 		seen[name] = true

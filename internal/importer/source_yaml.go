@@ -15,14 +15,18 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // A yamlReader reads YAML.
 type yamlReader struct {
 	places
-	repeated func(at diag.Place, name string)
-	nodes    map[*yaml.Node]*node // so far
+	report reporter
+	nodes  map[*yaml.Node]*node // so far
 }
+
+// repeated is the finding about a name that an object has twice.
+const repeated = "%q is in the same object twice; the first one counts"
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
@@ -78,7 +82,10 @@ func (r *yamlReader) value(y *yaml.Node, depth int) (*node, error) {
 		return n, r.membersOf(n, y, depth)
 	default:
 		if tag := y.ShortTag(); (tag == "!!int" || tag == "!!float") && ambiguous.MatchString(y.Value) {
-			return nil, &sourceError{n.place, fmt.Sprintf("readers of YAML take the number %s for different values: write it in decimal digits, or as a text in quotes", y.Value)}
+			r.report(n.place, rules.ImportNumber, "readers of YAML take the number %s for different values; it is read as the text %q", y.Value, y.Value).
+				Hint = "write it in decimal digits, or in quotes"
+			n.kind, n.text, n.unsure = text, y.Value, true
+			return n, nil
 		}
 		scalar(n, y)
 	}
@@ -100,7 +107,7 @@ func (r *yamlReader) membersOf(n *node, y *yaml.Node, depth int) error {
 			return err
 		}
 		if seen[key.Value] {
-			r.repeated(at, key.Value)
+			r.report(at, rules.ImportSyntax, repeated, key.Value)
 			continue
 		}
 		seen[key.Value] = true

@@ -165,6 +165,9 @@ func kindsOf(s *node) []string {
 func kindsOfValues(values []*node) []string {
 	texts, numbers, truths := 0, 0, 0
 	for _, v := range values {
+		if v.unsure {
+			return nil
+		}
 		switch v.kind {
 		case text, null:
 			texts++

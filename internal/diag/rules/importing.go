@@ -11,6 +11,7 @@ var (
 	ImportReference  = importing(diag.Warning, "import-reference", "References lead to schemas, in files of one folder.")
 	ImportKeyword    = importing(diag.Warning, "import-keyword", "Keywords have a counterpart in a catalogue, which `not`, `if` and `anyOf`, for example, do not have.")
 	ImportType       = importing(diag.Warning, "import-type", "All values of a schema are of one type.")
+	ImportNumber     = importing(diag.Warning, "import-number", "All readers of YAML take a number for the same value, which they do not do with `010`.")
 	ImportName       = importing(diag.Warning, "import-name", "Names of properties can be names of fields in JSON.")
 	ImportNull       = importing(diag.Warning, "import-null", "Items of lists and values of maps are never null.")
 	ImportEnum       = importing(diag.Warning, "import-enum", "Enums have strings only, or integers only, that can be Go constants.")
