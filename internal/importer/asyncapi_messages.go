@@ -35,10 +35,10 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 		all = r.alternatives(payload)
 	}
 	if len(all) == 1 {
-		r.made[n] = r.messageEvent(n, messageLabel(n, key), name, m.at, all[0].schema, n.get("examples").elements())
+		r.made[n] = r.messageEvent(n, messageLabel(n, key), name, m.at, all[0].schema, r.examplesIn(n))
 		return r.made[n]
 	}
-	examples := r.divide(n.get("examples").elements(), all, func(e *node) *node { return e.get("payload") })
+	examples := r.divide(r.examplesIn(n), all, func(e *node) *node { return e.get("payload") })
 	nameAlternatives(all, name)
 	for i := range all {
 		if !strings.HasPrefix(all[i].name, name+".") {
@@ -50,6 +50,16 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 		r.made[n] = append(r.made[n], r.messageEvent(n, a.name, "", a.at, a.schema, examples[i])...)
 	}
 	return r.made[n]
+}
+
+// examplesIn are the examples of a message. Some documents have them in other files.
+func (r *asyncReader) examplesIn(message *node) (all []*node) {
+	for _, e := range message.get("examples").elements() {
+		if e, _ = r.followed(member{value: e}); e != nil {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // messageEvent makes an event of a message with one of its payloads.

@@ -320,7 +320,7 @@ func (c *contract) findExamples(t *testing.T, base string, source []byte) {
 	root, _ := document.(map[string]any)
 	switch {
 	case root["asyncapi"] != nil:
-		c.inMessages(document, "", add)
+		c.inMessages(document, filepath.Join(base, filepath.Dir(c.path)), "", add)
 	case root["openapi"] != nil:
 		for _, key := range []string{"webhooks", "x-webhooks"} {
 			c.inContents(root, root[key], key, add)
@@ -392,11 +392,15 @@ func inSchema(schema map[string]any, where string, add func(string, any)) {
 	}
 }
 
-func (c *contract) inMessages(v any, where string, add func(string, any)) {
+func (c *contract) inMessages(v any, folder, where string, add func(string, any)) {
 	switch v := v.(type) {
 	case map[string]any:
 		if list, ok := v["examples"].([]any); ok && v["payload"] != nil {
 			for i, e := range list {
+				other, _ := e.(map[string]any)
+				if to, ok := other["$ref"].(string); ok {
+					e, _ = exampleIn(filepath.Join(folder, filepath.FromSlash(to)))
+				}
 				if e, ok := e.(map[string]any); ok && e["payload"] != nil {
 					add(fmt.Sprintf("%s/examples/%d", where, i), e["payload"])
 				}
@@ -407,12 +411,12 @@ func (c *contract) inMessages(v any, where string, add func(string, any)) {
 		}
 		for key, inner := range v {
 			if key != "examples" && key != "payload" {
-				c.inMessages(inner, where+"/"+key, add)
+				c.inMessages(inner, folder, where+"/"+key, add)
 			}
 		}
 	case []any:
 		for i, inner := range v {
-			c.inMessages(inner, fmt.Sprintf("%s/%d", where, i), add)
+			c.inMessages(inner, folder, fmt.Sprintf("%s/%d", where, i), add)
 		}
 	}
 }

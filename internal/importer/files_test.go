@@ -169,3 +169,18 @@ func TestFindingsNameTheirFile(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 }
+
+func TestExamplesOfAMessageCanBeInOtherFiles(t *testing.T) {
+	const document = "asyncapi: 2.6.0\nchannels:\n  orders:\n    publish:\n      message:\n        name: order.placed\n" +
+		"        payload: { type: object, properties: { id: { type: integer } } }\n        examples: [{ $ref: %s }, { payload: { id: 2 } }]\n"
+	files := folderOf(map[string]string{"orders.yaml": fmt.Sprintf(document, "examples/one.json"), "examples/one.json": `{"name": "one", "payload": {"id": 1}}`, "lost.yaml": fmt.Sprintf(document, "examples/two.json")})
+	result := importFrom(files, "orders.yaml")
+	requireLoads(t, result)
+	if want := "examples:\n      - { id: 1 }\n      - { id: 2 }\n"; !strings.Contains(string(result.Catalogue), want) {
+		t.Errorf("%s is not in\n%s%s", want, result.Catalogue, rendered(result))
+	}
+	result = importFrom(files, "lost.yaml")
+	if said := rendered(result); !strings.Contains(string(result.Catalogue), "examples:\n      - { id: 2 }\n") || !strings.Contains(said, `$ref refers to "examples/two.json", which cannot be read`) {
+		t.Errorf("an example that is not there:\n%s%s", result.Catalogue, said)
+	}
+}

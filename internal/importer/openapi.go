@@ -8,8 +8,8 @@ import (
 )
 
 // OpenAPI makes a catalogue of the webhooks of an OpenAPI document of version 3, in JSON or YAML; file is only its name
-// in findings. Webhooks are under webhooks since 3.1, and under x-webhooks before; callbacks of operations are some as
-// well. Each becomes an event, and the schemas that they use become types.
+// in findings. Webhooks are under webhooks since 3.1, and under x-webhooks before; callbacks of operations and under
+// components are some as well. Each becomes an event, and the schemas that they use become types.
 func OpenAPI(file string, source []byte, o Options) *Result {
 	return run(file, source, o, (*importer).openAPI)
 }
@@ -59,13 +59,13 @@ func (im *importer) webhooks() []member {
 		item, _ := im.followed(p)
 		for _, operation := range item.properties() {
 			for _, c := range operation.value.get("callbacks").properties() {
-				callback, _ := im.followed(c)
-				for _, expression := range callback.properties() {
-					if expression.value.is(object) {
-						all = append(all, member{c.name, c.at, expression.value})
-					}
-				}
+				all = append(all, im.callback(c)...)
 			}
+		}
+	}
+	for _, c := range im.root.get("components").get("callbacks").properties() {
+		if im.references[c.value] == 0 { // no operation has it under a name of its own
+			all = append(all, im.callback(c)...)
 		}
 	}
 	// The same callback of several operations is one.
@@ -77,6 +77,17 @@ func (im *importer) webhooks() []member {
 		}
 		return same(first[m.name], m.value)
 	})
+}
+
+// callback is the path items of a callback, under its name.
+func (im *importer) callback(c member) (all []member) {
+	callback, _ := im.followed(c)
+	for _, expression := range callback.properties() {
+		if expression.value.is(object) {
+			all = append(all, member{c.name, c.at, expression.value})
+		}
+	}
+	return all
 }
 
 // methods are those whose requests can have a body.
