@@ -77,9 +77,9 @@ func (im *importer) observe(s, v *node) {
 	case len(kinds) != 1:
 	case kinds[0] == "object" && v.is(object):
 		im.observeObject(u, v)
-	case kinds[0] == "array" && v.is(list) && n.get("items").is(object):
+	case kinds[0] == "array" && v.is(list) && itemsOf(n).is(object):
 		for _, item := range v.items {
-			im.observe(n.get("items"), item)
+			im.observe(itemsOf(n), item)
 		}
 	case kinds[0] == "string" && v.is(text):
 		if why := unlike(n, v.text); why != "" {
@@ -250,7 +250,7 @@ func (im *importer) hasFields(s *node, depth int) bool {
 		return false
 	}
 	return n.get("properties").properties() != nil || n.get("oneOf") != nil || n.get("anyOf") != nil ||
-		im.hasFields(n.get("items"), depth-1) || im.hasFields(n.get("additionalProperties"), depth-1)
+		im.hasFields(itemsOf(n), depth-1) || im.hasFields(n.get("additionalProperties"), depth-1)
 }
 
 // reportEvidence reports what examples have shown.

@@ -41,7 +41,7 @@ func (im *importer) commonType(s *node) *use {
 		nullable = nullable || u.nullable
 		allListed = allListed && len(valuesIn(u.schema)) > 0
 		values = append(values, valuesIn(u.schema)...)
-		items = append(items, u.schema.get("items"))
+		items = append(items, itemsOf(u.schema))
 	}
 	common := without(s, key, "type")
 	common.members = append(common.members, member{"type", s.at(key), &node{kind: text, text: kind, place: s.place}})

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"math/big"
 	"slices"
 	"strings"
 
@@ -209,9 +210,9 @@ func (im *importer) kindOf(s *node) string {
 // listType is a list of what items are.
 func (im *importer) listType(s *node, at spot) typing {
 	t := typing{text: "[]json"}
-	items := s.get("items")
+	items := itemsOf(s)
 	switch {
-	case s.get("prefixItems") != nil, items.is(list):
+	case items == nil && (s.get("prefixItems") != nil || s.get("items").is(list)):
 		im.report(s.at("prefixItems"), rules.ImportType, "each item of the list has a schema of its own; the list takes any JSON").Hint = "write a struct with a field for each item"
 	case items != nil:
 		t = im.element("[]", items, at)
@@ -228,6 +229,24 @@ func (im *importer) listType(s *node, at spot) typing {
 	im.leftovers(s, "items", "prefixItems", "minItems", "maxItems", "uniqueItems")
 	t.scalar = false
 	return t
+}
+
+// itemsOf is the schema of all items of a list; nil if they have none, or one each. Items that have one each are of the
+// same if these are equal, and there are no others.
+func itemsOf(s *node) *node {
+	items, others, most := s.get("prefixItems"), s.get("items"), s.get("maxItems")
+	if s.get("items").is(list) {
+		items, others = s.get("items"), s.get("additionalItems")
+	}
+	if !items.is(list) {
+		return s.get("items")
+	}
+	n, counted := rational(most)
+	closed := others.is(boolean) && others.text == "false" || counted && n.Cmp(big.NewRat(int64(len(items.items)), 1)) <= 0
+	if !closed || len(items.items) == 0 || slices.ContainsFunc(items.items, func(one *node) bool { return !same(one, items.items[0]) }) {
+		return nil
+	}
+	return items.items[0]
 }
 
 // element is a list or map of what a schema describes.
