@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -151,18 +152,24 @@ func nameAlternatives(all []alternative, base string) {
 // taggedBranches are what conditions ask for if one property has one value, as in
 //
 //	allOf: [{ if: { properties: { type: { const: A } } }, then: { $ref: … } }, …]
+//
+// One more is what they ask for if the property has none of these values.
 func (im *importer) taggedBranches(s *node) []alternative {
 	key, all := "", []alternative(nil)
+	var tags, others, otherwise []*node // values; conditions that are something else, and those about all other values
 	rest := without(s, "if", "then", "else", "title", "description", "$defs", "definitions")
 	rest.sometimes = nil
-	var others []*node
 	for _, c := range slices.Concat(s.sometimes, ifOf(s)) {
 		for ; c.get("if") != nil; c = c.get("else") {
 			name, values := asksFor(c.get("if"))
 			then := c.get("then")
+			but, _ := asksFor(c.get("if").get("not"))
 			switch {
+			case but != "" && onlySays(c.get("if"), "not") && c.get("else") == nil && then != nil && im.hasPayload(then):
+				otherwise = append(otherwise, c)
 			case name != "" && (key == "" || key == name) && then != nil && im.hasPayload(then):
 				key = name
+				tags = append(tags, values...)
 				for _, v := range values {
 					all = append(all, alternative{v.text, false, c.at("then"), im.both(withValue(rest, name, v), then)})
 				}
@@ -174,6 +181,18 @@ func (im *importer) taggedBranches(s *node) []alternative {
 	if len(all) < 2 {
 		return nil
 	}
+	for _, c := range otherwise {
+		name, values := asksFor(c.get("if").get("not"))
+		among := func(v *node) bool {
+			return slices.ContainsFunc(values, func(other *node) bool { return same(v, other) })
+		}
+		if name != key || len(values) != len(tags) || slices.ContainsFunc(tags, func(tag *node) bool { return !among(tag) }) {
+			others = append(others, c)
+			continue
+		}
+		called, defined := im.calledIn(c.get("then"), im.follow(c.get("then")))
+		all = append(all, alternative{cmp.Or(called, "other"), defined, c.at("then"), im.both(rest, c.get("then"))})
+	}
 	for _, c := range others {
 		im.report(c.at("if"), rules.ImportKeyword, "%s has no counterpart in a catalogue; its conditions are left out", quoted("if")).Hint = checkWherePublished
 	}
@@ -183,6 +202,9 @@ func (im *importer) taggedBranches(s *node) []alternative {
 // asksFor is the property of which a condition wants one of some texts; empty for another
 // condition.
 func asksFor(condition *node) (string, []*node) {
+	if !condition.is(object) {
+		return "", nil
+	}
 	properties := condition.get("properties").properties()
 	rest := without(condition, "properties", "required", "type")
 	if len(properties) != 1 || !onlySays(rest, "") {

@@ -124,3 +124,20 @@ func TestAnEventCanBeCalledAsANamespaceIs(t *testing.T) {
 		}
 	}
 }
+
+// Conditions about the values of one property make an event for each value, and one for all other values.
+func TestWhatIsAskedOfAllOtherValuesIsAnEvent(t *testing.T) {
+	const document = `{"title":"thing","type":"object","properties":{"kind":{"type":"string"}},"required":["kind"],"allOf":[
+		{"if":{"properties":{"kind":{"const":"a"}}},"then":{"type":"object","properties":{"x":{"type":"string"}}}},
+		{"if":{"properties":{"kind":{"const":"b"}}},"then":{"type":"object","properties":{"y":{"type":"string"}}}},
+		{"if":{"not":{"properties":{"kind":{"enum":[%s]}}}},"then":{"type":"object","properties":{"z":{"type":"string"}}}}]}`
+	for values, want := range map[string]bool{`"a","b"`: true, `"b","a"`: true, `"a"`: false, `"a","b","c"`: false, `"a","c"`: false} {
+		result := importer.JSONSchema("thing.json", fmt.Appendf(nil, document, values), importer.Options{})
+		requireLoads(t, result)
+		made := strings.Contains(string(result.Catalogue), `other:
+    payload: { kind: string, z: "string?" }`)
+		if told := strings.Contains(rendered(result), `"if" has no counterpart`); made != want || told == want {
+			t.Errorf("%s:\n%s%s", values, result.Catalogue, rendered(result))
+		}
+	}
+}
