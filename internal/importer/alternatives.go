@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -74,7 +75,7 @@ func (im *importer) branchesOf(s *node) []alternative {
 	if values, _ := listed(s); values != nil || len(branches) < 2 || !slices.ContainsFunc(branches, im.hasPayload) {
 		return nil
 	}
-	if v, _ := im.findVariants(s); v == nil && len(s.get("properties").properties()) > 0 {
+	if v, _ := im.findVariants(s); v == nil && len(s.get("properties").properties()) > 0 && !im.toldByValue(branches) {
 		return nil // the struct has optional fields
 	}
 	base := without(s, key, "discriminator", "title", "description", "$defs", "definitions")
@@ -84,6 +85,23 @@ func (im *importer) branchesOf(s *node) []alternative {
 		all = append(all, alternative{name, defined, b.place, im.both(base, b)})
 	}
 	return all
+}
+
+// toldByValue tells whether alternatives have another value of one property each. Other than for a union, payloads may
+// lack it, and it may have any text.
+func (im *importer) toldByValue(branches []*node) bool {
+	for _, p := range im.look(branches[0]).schema.get("properties").properties() {
+		values := map[string]bool{}
+		for _, b := range branches {
+			if one := im.only(im.look(b).schema, p.name); one != "" {
+				values[one] = true
+			}
+		}
+		if len(values) == len(branches) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasPayload tells whether a schema, or one of its alternatives, is that of a payload.
@@ -132,6 +150,7 @@ func (im *importer) calledIn(s *node, u use) (name string, defined bool) {
 // nameAlternatives names those that the document does not call anything, and takes what all events
 // are from the others: create.event is create.
 func nameAlternatives(all []alternative, base string) {
+	shortenURLs(all)
 	taken := names{}
 	for _, a := range all {
 		taken[eventName(a.name)] = true
@@ -146,6 +165,26 @@ func nameAlternatives(all []alternative, base string) {
 			all[i].name = short
 			taken[short] = true
 		}
+	}
+}
+
+// shortenURLs takes what URLs have in common from names that are all URLs: their beginning and their ending.
+func shortenURLs(all []alternative) {
+	if slices.ContainsFunc(all, func(a alternative) bool { return !strings.Contains(a.name, "://") }) {
+		return
+	}
+	folder := func(name string) string { return name[:strings.LastIndexByte(name, '/')+1] }
+	start, end := folder(all[0].name), path.Ext(all[0].name)
+	for _, a := range all {
+		for !strings.HasPrefix(a.name, start) {
+			start = folder(strings.TrimSuffix(start, "/"))
+		}
+		if path.Ext(a.name) != end {
+			end = ""
+		}
+	}
+	for i, a := range all {
+		all[i].name = strings.TrimSuffix(strings.TrimPrefix(a.name, start), end)
 	}
 }
 

@@ -82,7 +82,7 @@ func (im *importer) mayBeStruct(s *node, conditions []*node) bool {
 }
 
 // areStructs tells whether the alternatives of a schema are structs that nothing tells apart: one struct can have the
-// properties of all.
+// properties of all. Some may be objects without properties.
 func (im *importer) areStructs(s *node) bool {
 	key := "oneOf"
 	if s.get(key) == nil {
@@ -92,14 +92,22 @@ func (im *importer) areStructs(s *node) bool {
 	if len(branches) < 2 {
 		return false
 	}
+	named := false
 	for _, b := range branches {
 		u := im.look(b)
-		if !u.schema.is(object) || u.nullable || !slices.Equal(kindsOf(u.schema), []string{"object"}) || len(u.schema.get("properties").properties()) == 0 {
+		if !u.schema.is(object) || u.nullable || !slices.Equal(kindsOf(u.schema), []string{"object"}) {
 			return false
+		}
+		rest := u.schema.get("additionalProperties")
+		switch {
+		case len(u.schema.get("properties").properties()) > 0:
+			named = true
+		case !rest.is(boolean) || rest.text == "true":
+			return false // nothing is known of it
 		}
 	}
 	v, _ := im.findVariants(s)
-	return v == nil
+	return named && v == nil
 }
 
 // takeProperties takes the properties of the schemas of a conditional keyword that are not

@@ -62,6 +62,9 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		{`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}}},{"type":"object","properties":{"k":{"const":"b"}}}]}`, `fields: { k: "OnceXK?" }`, "import-keyword"},
 		{`{"oneOf":[{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}},{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}}}]}`, `fields: { a: "json?", b: "string?" }`, "import-keyword import-keyword"},
 		{`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object","properties":{"b":{"type":"string"}}}]}`, `fields: { a: "string?", b: "string?" }`, "import-keyword"},
+		{`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object","properties":{},"additionalProperties":false}]}`, `fields: { a: "string?" }`, "import-keyword"},
+		{`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"object"}]}`, `x: "json?"`, "import-union"},
+		{`{"oneOf":[{"type":"object","additionalProperties":false},{"type":"object","properties":{},"additionalProperties":false}]}`, `x: "json?"`, "import-union"},
 		{`{"discriminator":{"propertyName":"k","mapping":{"a":"#/$defs/One","b":"#/$defs/One","c":"#/$defs/Two"}},"oneOf":[{"$ref":"#/$defs/One"},{"$ref":"#/$defs/Two"}]}`, `one_of: { a: One, b: { fields: { o: "string?" } }, c: Two }`, ""},
 		{`{"type":"object","properties":{"a":{"type":"string"}},"if":{"properties":{"a":{"const":"b"}}},"then":{"properties":{"c":{"type":"string"}}}}`, `fields: { a: "string?", c: "string?" }`, "import-keyword"},
 		{`{"not":{"type":"string"}}`, `x: "json?"`, "import-keyword"},
@@ -72,6 +75,7 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		{`{"$ref":"#anchored"}`, `x: "int64?"`, ""},
 		{`{"$ref":"other.json"}`, `x: "float64?"`, ""},
 		{`{"$ref":"#/$defs/Nope"}`, `x: "json?"`, "import-reference"},
+		{`{"$ref":"#/$defs/Nope","type":"string","maxLength":5}`, `x: { type: "string?", max_length: 5 }`, "import-reference"},
 		{`{"$recursiveRef":"#"}`, `x: "json?"`, "import-keyword"},
 		// texts
 		{`{"type":"string","format":"uuid"}`, `x: "uuid?"`, ""},
@@ -139,5 +143,30 @@ func TestWhatIsAskedOfAllOtherValuesIsAnEvent(t *testing.T) {
 		if told := strings.Contains(rendered(result), `"if" has no counterpart`); made != want || told == want {
 			t.Errorf("%s:\n%s%s", values, result.Catalogue, rendered(result))
 		}
+	}
+}
+
+// Alternatives at the top are events, also beside properties, if each has another value of one property.
+func TestPayloadsWithAnotherValueOfOnePropertyEachAreEvents(t *testing.T) {
+	const document = `{"title":"thing","type":"object","properties":{"id":{"type":"integer"},"of":{"type":"string"},"data":{"type":"object"}},"required":["id"],"oneOf":[
+		{"properties":{"of":{"const":%q},"data":{"type":"object","properties":{"x":{"type":"string"}}}},"required":["data"]},
+		{"properties":{"of":{"const":%q},"data":{"type":"object","properties":{"y":{"type":"string"}}}}}]}`
+	for _, c := range []struct{ one, other, wantOne, wantOther string }{
+		{"left", "right", "left", "right"},
+		{"https://example.org/a/v1/left.json", "https://example.org/a/v1/right.json", "left", "right"},
+		{"https://example.org/a/v1/left.json", "https://example.org/ab/v1/right.yaml", "a.v1.left.json", "ab.v1.right.yaml"},
+		{"https://example.org/left.json", "urn:right", "https.example.org.left.json", "urn.right"},
+	} {
+		result := importer.JSONSchema("thing.json", fmt.Appendf(nil, document, c.one, c.other), importer.Options{})
+		requireLoads(t, result)
+		for _, want := range []string{"  " + c.wantOne + ":\n", "  " + c.wantOther + ":\n", `fields: { x: "string?" }`, `fields: { y: "string?" }`} {
+			if !strings.Contains(string(result.Catalogue), want) {
+				t.Errorf("%s, %s: %s is not in\n%s", c.one, c.other, want, result.Catalogue)
+			}
+		}
+	}
+	same := importer.JSONSchema("thing.json", fmt.Appendf(nil, document, "left", "left"), importer.Options{})
+	if requireLoads(t, same); !strings.Contains(string(same.Catalogue), "\n  thing:\n") {
+		t.Errorf("of the same value:\n%s", same.Catalogue)
 	}
 }

@@ -62,8 +62,7 @@ func (im *importer) follow(s *node) use {
 			def, name := im.resolve(s)
 			switch {
 			case def == nil:
-				u.schema = anything(s.place)
-				return u
+				u.schema = without(s, "$ref") // what stands beside it
 			case !im.saysNoMore(s, "$ref", def):
 				u.schema = im.flattened(inParts(s))
 			default:
