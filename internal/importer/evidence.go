@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -151,11 +152,19 @@ func (im *importer) observeFields(u use, v *node, besides string) {
 			im.observed.shows(p).none, im.observed.none = m.value, true
 		case p != nil:
 			im.observe(p, m.value)
-		case m.name == besides, closed:
+		case m.name == besides, closed && !matchesAny(s.get("patternProperties"), m.name):
 		default:
 			im.observeExtra(s, m)
 		}
 	}
+}
+
+// matchesAny tells whether a name is one of those that patternProperties allow; it may be if nobody can tell.
+func matchesAny(patterns *node, name string) bool {
+	return slices.ContainsFunc(patterns.properties(), func(p member) bool {
+		pattern, err := regexp.Compile(p.name)
+		return err != nil || pattern.MatchString(name)
+	})
 }
 
 func (im *importer) observeExtra(s *node, m member) {

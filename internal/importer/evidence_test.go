@@ -49,6 +49,8 @@ func TestExamplesInOtherFilesAreEvidence(t *testing.T) {
 	two := `{"oneOf":[` +
 		`{"title":"thing.done","type":"object","required":["done"],"properties":{"done":{"type":"string","format":"date-time"}}},` +
 		`{"title":"thing.left","type":"object","required":["left"],"properties":{"left":{"type":"string","format":"date-time"}}}]}`
+	bare := `{"title":"thing.done","type":"object","properties":{"a":{"type":"string"}},"patternProperties":{"^x_":{"type":"string"}},"additionalProperties":false}`
+	closed := strings.Replace(bare, "^x_", "^x_(?!z)", 1)
 	defs := `{"$defs":{` +
 		`"thing.done":{"type":"object","required":["done"],"properties":{"done":{"type":"string"}}},` +
 		`"thing.left":{"type":"object","required":["left"],"properties":{"left":{"type":"string"}}}}}`
@@ -62,7 +64,9 @@ func TestExamplesInOtherFilesAreEvidence(t *testing.T) {
 		"a property more":     {give(one, `{}`, `{"by":"me"}`), []string{`payload: { at: "time?", by: "json?" }`}, `example.json:1:2: warning: the example has "by"`},
 		"of one alternative":  {give(two, `{"left":"2024-02-29T12:30:00.000Z"}`), []string{`payload: { done: time }`, `payload: { left: string }`}, `example.json:1:9: warning: the example is`},
 		"of one definition":   {give(defs, `{"left":"a","by":"me"}`), []string{`payload: { done: string }`, `payload: { left: string, by: "json?" }`}, `example.json:1:13: warning: the example has "by"`},
-		"of none":             {give(two, `{"by":"me"}`), []string{`payload: { done: time }`}, `example.json:1:1: warning: the example matches none`},
+		"names by a pattern":  {give(bare, `{"x_1":"a","z":"b"}`), []string{`payload: { a: "string?", x_1: "json?" }`}, `the example has "x_1"`},
+		"names by a pattern that Go does not know": {give(closed, `{"y":"a"}`), []string{`payload: { a: "string?", y: "json?" }`}, `the example has "y"`},
+		"of none": {give(two, `{"by":"me"}`), []string{`payload: { done: time }`}, `example.json:1:1: warning: the example matches none`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			requireLoads(t, c.result)
