@@ -83,6 +83,11 @@ func TestExamplesInOtherFilesAreEvidence(t *testing.T) {
 			}
 		})
 	}
+	many := `{"title":"thing.done","type":"object","properties":{"at":{"type":"array","items":{"type":"string","format":"date-time"}}}}`
+	long := `{"at":[` + strings.Repeat(`"2024-02-29T12:30:00Z",`, 5000) + `"2024-02-29T12:30:00.000Z"]}`
+	if result := give(many, long); !strings.Contains(string(result.Catalogue), `at: "[]string?"`) {
+		t.Errorf("what is at the end of a long example:\n%s", result.Catalogue)
+	}
 	if result := give(one, `{"at":`); result.Catalogue != nil || !strings.Contains(rendered(result), "example.json:1:6: error: it is not JSON") {
 		t.Errorf("a file that is not JSON:\n%s", rendered(result))
 	}

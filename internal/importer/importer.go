@@ -113,6 +113,9 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 	}
 	read := slices.Clone(im.findings)
 	im.observed = newEvidence(im.maxSchemas())
+	for _, e := range o.Examples {
+		im.observed.left += len(e.Source)
+	}
 	events(im)
 	if len(im.observed.all) == 0 && !im.observed.none {
 		return im.result(im.catalogue())
