@@ -170,3 +170,33 @@ func TestPayloadsWithAnotherValueOfOnePropertyEachAreEvents(t *testing.T) {
 		t.Errorf("of the same value:\n%s", same.Catalogue)
 	}
 }
+
+// A field that takes any JSON has no words for the properties of its values: types have them.
+func TestStructsAmongValuesThatAreAnyJSONAreTypes(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"oneOf":[{"type":"string"},{"type":"object","properties":{"a":{"type":"string"}}}]}`:                                                      `OnceX: { fields: { a: "string?" } }`,
+		`{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"object","title":"Line","properties":{"a":{"type":"string"}}}}]}`:              `Line: { fields: { a: "string?" } }`,
+		`{"type":["string","object"],"minLength":1,"properties":{"a":{"type":"string"}}}`:                                                           `OnceX: { fields: { a: "string?" } }`,
+		`{"type":"array","items":[{"type":"object","properties":{"a":{"type":"string"}}}]}`:                                                         `OnceX: { fields: { a: "string?" } }`,
+		`{"type":"object","patternProperties":{"^a":{"type":"object","properties":{"a":{"type":"string"}}},"^b":{}}}`:                               `OnceX: { fields: { a: "string?" } }`,
+		`{"oneOf":[{"type":"string"},{"$ref":"#/$defs/One"}]}`:                                                                                      `One: { fields: { o: "string?" } }`,
+		`{"oneOf":[{"type":"string"},{"type":"object","properties":{"a":{"oneOf":[{"type":"integer"},{"type":"object","properties":{"b":{}}}]}}}]}`: `OnceXA: { fields: { b: "json?" } }`,
+		`{"type":["string","integer"]}`: ``,
+	} {
+		t.Run(schema, func(t *testing.T) {
+			document := `{"title":"once","type":"object","properties":{"x":` + schema + `},"$defs":{"One":{"type":"object","properties":{"o":{"type":"string"}}}}}`
+			result := importer.JSONSchema("once.json", []byte(document), importer.Options{})
+			requireLoads(t, result)
+			got := strings.ReplaceAll(strings.Join(strings.Fields(string(result.Catalogue)), " "), "doc: Line, ", "")
+			if !strings.Contains(got, want) || want == "" && strings.Contains(got, "OnceX") {
+				t.Errorf("%s is not in\n%s", want, result.Catalogue)
+			}
+		})
+	}
+	endless := `{"title":"once","type":"object","properties":{"x":{"$ref":"#/$defs/Text"}},"$defs":{"Text":{"oneOf":[{"type":"string"},{"type":"array","items":{"$ref":"#/$defs/Text"}},
+		{"type":"object","title":"Bold","properties":{"of":{"$ref":"#/$defs/Text"}}}]}}}`
+	result := importer.JSONSchema("once.json", []byte(endless), importer.Options{})
+	if requireLoads(t, result); !strings.Contains(string(result.Catalogue), `of: "json?"`) || strings.Contains(rendered(result), "contains itself") {
+		t.Errorf("texts in texts:\n%s%s", result.Catalogue, rendered(result))
+	}
+}

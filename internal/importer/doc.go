@@ -15,6 +15,7 @@
 //	allof.go       several schemas that all hold; conditions.go: schemas that hold sometimes;
 //	               sametype.go: alternatives of one type
 //	typing.go      a schema as the type of a field
+//	anyjson.go     the structs among values that are any JSON
 //	structs.go     properties as fields; enums.go: enum and const; unions.go: oneOf
 //	scalars.go     formats, and constraints of texts and numbers
 //	names.go       names in the alphabets of the language; newnames.go: what has another name

@@ -84,6 +84,7 @@ type importer struct {
 	payloads    map[*node]bool       // what hasPayload has found
 	expanding   map[*node]bool       // definitions that are being put where they are used
 	refused     map[*node]bool       // enums and unions that have a finding
+	kept        map[*node]bool       // schemas of any JSON of which keepTypes has made types
 	keys        []fieldKey           // all fields
 	wires       map[string]bool      // the names of events on the wire
 	newNames    map[string][]newName // by kind
@@ -133,7 +134,7 @@ func newImporter(file string, o Options) *importer {
 		Options: o, file: file, resources: newResources(), documents: newDocuments(o),
 		places: map[*yaml.Node]diag.Place{}, events: mapping(), schedules: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
-		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, wires: map[string]bool{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, kept: map[*node]bool{}, wires: map[string]bool{},
 	}
 }
 

@@ -54,6 +54,8 @@ func (im *importer) mapType(s *node, at spot) typing {
 	}
 	if rest.is(object) {
 		t = im.element("map[string]", rest, at)
+	} else {
+		im.keepTypes(use{schema: s}, at)
 	}
 	t.scalar = false
 	t.more = append(t.more, im.count(s, "minProperties", "min_items", limitItems)...)

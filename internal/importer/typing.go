@@ -115,6 +115,7 @@ func (im *importer) shape(u use, at spot) typing {
 		return typing{text: "bool", scalar: true}
 	}
 	im.leftovers(s)
+	im.keepTypes(u, at)
 	return typing{text: "json"}
 }
 
@@ -214,6 +215,7 @@ func (im *importer) listType(s *node, at spot) typing {
 	switch {
 	case items == nil && (s.get("prefixItems") != nil || s.get("items").is(list)):
 		im.report(s.at("prefixItems"), rules.ImportType, "each item of the list has a schema of its own; the list takes any JSON").Hint = "write a struct with a field for each item"
+		im.keepTypes(use{schema: s}, at)
 	case items != nil:
 		t = im.element("[]", items, at)
 	}
