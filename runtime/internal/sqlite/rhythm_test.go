@@ -66,7 +66,7 @@ func TestHalvesAreTogetherAgainWhenTheDiskIsSlower(t *testing.T) {
 func TestOneWhoIsLateSaysNothingOfHowLongAllTake(t *testing.T) {
 	r := rhythm{sync: time.Millisecond, back: 2 * time.Millisecond}
 	for range 50 {
-		if n := r.next(64, 63); n != 64 {
+		if n := r.next(70, 56); n != 63 {
 			t.Fatalf("one of two halves waits for %d", n)
 		}
 		r.waited(time.Microsecond)
