@@ -87,7 +87,6 @@ func together(requests []*request) (n int) {
 func (w *writer) appendTogether(requests []*request) error {
 	first := len(w.events)
 	for _, r := range requests {
-		r.refused = nil // what was in the way may have been rolled back since
 		w.forgetNumbers(r)
 		if err := w.declareTypes(r.events); err != nil {
 			return err
