@@ -118,6 +118,7 @@ func (w *writer) endConsumers() {
 	w.mu.Unlock()
 	clear(w.flushes)
 	w.flushes = w.flushes[:0]
+	clear(w.failing)
 }
 
 // tell says that the log is not what it was, to whoever wants to know. It does not

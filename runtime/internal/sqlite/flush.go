@@ -317,6 +317,7 @@ func (c *consumer) restore(f flush) {
 	}
 	c.dispositions = append(f.dispositions, c.dispositions...)
 	c.owed = append(f.rows, c.owed...)
+	listed := c.queued != queuedNot
 	c.queued = queuedDispositions
-	c.log.writer.schedule(c, faultDelay, false)
+	c.log.writer.schedule(c, faultDelay, false, listed)
 }

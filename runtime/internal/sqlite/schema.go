@@ -188,6 +188,8 @@ func inspect(c *database.Conn) (empty bool, err error) {
 			Fault: engine.Foreign, Op: "open", Path: c.Path,
 			Hint: "it is an SQLite database of another program, and was left as it is; choose a new file, and copy the tables into it if the bus is to share it",
 		}
+	case version < 1:
+		return false, noVersion(c, version)
 	case version > schemaVersion:
 		return false, &engine.StorageError{
 			Fault: engine.TooNew, Op: "open", Path: c.Path,
@@ -195,6 +197,11 @@ func inspect(c *database.Conn) (empty bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// noVersion is the error for a file of ours whose header is damaged.
+func noVersion(c *database.Conn, version int64) error {
+	return fault.Wrap("open", c.Path, fmt.Errorf("its header says schema version %d, which there has never been (%w)", version, sqlite3.CORRUPT))
 }
 
 // header reads what tells whose file it is. These are plain pragmas, because a table of another program
@@ -219,8 +226,11 @@ func header(c *database.Conn) (tables, id, version int64, err error) {
 // that only look into a file do not do that: the program that owns it may be older.
 func upToDate(c *database.Conn) error {
 	version, err := c.Int64("PRAGMA user_version")
-	if err != nil || version == schemaVersion {
+	switch {
+	case err != nil || version == schemaVersion:
 		return err
+	case version < 1:
+		return noVersion(c, version)
 	}
 	return &engine.StorageError{
 		Fault: engine.TooOld, Op: "open", Path: c.Path,

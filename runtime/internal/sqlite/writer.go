@@ -20,6 +20,9 @@ const (
 	// flushDelay is how long a success may stay in memory while no event is
 	// appended: it bounds what runs again after a crash.
 	flushDelay = 5 * time.Millisecond
+	// cursorDelay is how long the cursor of a subscription may stay behind when
+	// the events after it are for others.
+	cursorDelay = time.Second
 	// faultDelay is the pause after dispositions could not be written.
 	faultDelay = 250 * time.Millisecond
 	// pollDelay is how often the dispatching process looks for the writes of
@@ -54,8 +57,9 @@ type writer struct {
 	rhythm   rhythm
 
 	logger   *slog.Logger
-	lost     error // of the last dispositions, if they could not be written
-	unsynced bool  // events are left to the operating system
+	lost     error                  // of the last dispositions that could not be written, until all could
+	failing  map[*consumer]struct{} // whose dispositions these are
+	unsynced bool                   // events are left to the operating system
 
 	owns     atomic.Bool  // this process dispatches
 	since    atomic.Int64 // and has done so since this microsecond, as the row of owner says; 0 for never
@@ -98,7 +102,7 @@ type writer struct {
 func newWriter(log *Log, c *database.Conn) *writer {
 	w := &writer{
 		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), turn: make(chan struct{}, 1),
-		complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour), doubt: 1,
+		failing: map[*consumer]struct{}{}, complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour), doubt: 1,
 		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
 	}
 	w.relay.w, w.relay.ended = w, make(chan error, 1)
@@ -310,19 +314,19 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		w.tellSettled()
 		w.log.tail.append(w.events, len(w.log.all())+int(w.log.arrivals.count.Load()))
 	}
-	if len(w.flushes) > 0 {
-		w.report(err)
-	}
 	if err != nil {
 		w.unsettle()
 	}
 	for _, f := range w.flushes {
 		if err == nil {
 			f.consumer.written(f)
+			delete(w.failing, f.consumer)
 		} else {
 			f.consumer.restore(f)
+			w.failing[f.consumer] = struct{}{}
 		}
 	}
+	w.report(err)
 	// Publishers first: while they get their next events ready for the next
 	// transaction, handlers have the time that it takes.
 	g.requests = w.queueAgain(g.requests)
@@ -345,16 +349,20 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	return took
 }
 
-// report tells the log when writing dispositions begins to fail and when it works
-// again. Publishers are told by their errors.
+// report tells the log when writing dispositions begins to fail and when all of them
+// could be written again. Publishers are told by their errors.
 func (w *writer) report(err error) {
 	switch {
-	case err == nil && w.lost != nil:
+	case len(w.failing) == 0 && w.lost != nil:
 		w.logger.Info("dispositions can be written again")
-	case err != nil && w.lost == nil:
+		w.lost = nil
+	case len(w.flushes) == 0 || err == nil:
+	case w.lost == nil:
 		w.logger.Error("dispositions cannot be written; they are kept in memory and tried again", "error", err)
+		fallthrough
+	default:
+		w.lost = err
 	}
-	w.lost = err
 }
 
 // apply does what a transaction is for.

@@ -234,6 +234,14 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 			},
 			runtime.TooNew, "schema version 99 and this program knows versions up to 6",
 		},
+		"a file whose header is damaged": {
+			func(t *testing.T, path string) {
+				f := SQLite.Reopen(t, path)
+				f.Stop()
+				database("PRAGMA journal_mode=DELETE; PRAGMA user_version=-5")(t, path)
+			},
+			runtime.Corrupt, "schema version -5, which there has never been",
+		},
 		"a folder that does not exist": {
 			func(t *testing.T, path string) { Must(t, os.Remove(filepath.Dir(path))) }, runtime.IO, "check that the folder exists",
 		},
