@@ -90,10 +90,13 @@ func (c *converter) isRefused(path string) bool {
 
 // placeOf returns the place of the value at path or, if that is missing, of the value around it.
 func (c *converter) placeOf(path string) diag.Place {
-	if _, known := c.places[path]; !known {
-		path = path[:max(0, strings.LastIndexByte(path, '.'))]
+	for {
+		place, known := c.places[path]
+		if known || path == "" {
+			return place
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))] // perhaps within a name that has one
 	}
-	return c.places[path]
 }
 
 // name names the value at path in a message.
