@@ -146,6 +146,7 @@ func TestADiscardIsKnownBeforeTheResumeThatFollowsIt(t *testing.T) {
 		err = inspection.Resume(t.Context(), pause)
 		must(t, err)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if resumed != 1 {
 			t.Errorf("resumed %d times", resumed)
 		}
