@@ -163,34 +163,3 @@ func TestLargeEventsAreReadAheadOnlyAsFarAsMemoryMayBeUsed(t *testing.T) {
 		}
 	})
 }
-
-// The one connection that reads may be reading the next page, and that takes as long as handling this one.
-func TestWhatIsReadAheadIsHandedOverWhileTheNextPageIsRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, _ := far(t, 4000, 2)
-		if c.log.writer.head == nil {
-			t.Skip("the index cannot be mapped here")
-		}
-		for range 2 {
-			_, err := c.Poll(nil, 200)
-			must(t, err)
-		}
-		synctest.Wait()
-		<-c.log.reading
-		polled := 0
-		go func() {
-			for range 4 {
-				events, err := c.Poll(nil, 200)
-				if err != nil {
-					t.Error(err)
-				}
-				polled += len(events)
-			}
-		}()
-		synctest.Wait()
-		if polled != 4*200 {
-			t.Errorf("%d events were polled, want %d", polled, 4*200)
-		}
-		c.log.reading <- struct{}{}
-	})
-}

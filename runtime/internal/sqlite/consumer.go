@@ -322,53 +322,15 @@ func (c *consumer) queue(delay time.Duration) {
 	if c.queued == queuedDispositions && delay > 0 {
 		return
 	}
-	listed := c.queued != queuedNot
 	c.queued = queuedDispositions
-	c.log.writer.schedule(c, delay, false, listed)
-}
-
-// passed tells the writer that the cursor has moved over events that are not for c. Nobody needs to know that soon,
-// and there may be a thousand consumers for which the same holds.
-func (c *consumer) passed() {
-	if c.queued >= queuedCursor {
-		return
-	}
-	delay := cursorDelay
-	if c.log.waiters.any() {
-		delay = flushDelay
-	}
-	listed := c.queued != queuedNot
-	c.queued = queuedCursor
-	c.log.writer.schedule(c, delay, false, listed)
-}
-
-// passBy moves c over the newest events, of the given types, if none of them is for it, and it has nothing else to poll.
-// Otherwise it returns false.
-func (c *consumer) passBy(events []logged, types []int64) bool {
-	if len(types) == 0 || !c.polling.TryLock() {
-		return false
-	}
-	defer c.polling.Unlock()
-	for _, id := range types {
-		if !c.types.excludes(id) {
-			return false
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended || c.replaced || c.next != events[0].Seq {
-		return false
-	}
-	c.next = events[len(events)-1].Seq + 1
-	c.passed()
-	return true
+	c.log.writer.schedule(c, delay, false)
 }
 
 // look tells the writer to come back for attempts that run for long.
 func (c *consumer) look() {
 	if c.queued == queuedNot {
 		c.queued = queuedLook
-		c.log.writer.schedule(c, runningDelay, true, false)
+		c.log.writer.schedule(c, runningDelay, true)
 	}
 }
 
@@ -376,7 +338,6 @@ func (c *consumer) look() {
 const (
 	queuedNot = iota
 	queuedLook
-	queuedCursor
 	queuedDispositions
 )
 

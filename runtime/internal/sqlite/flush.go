@@ -317,7 +317,6 @@ func (c *consumer) restore(f flush) {
 	}
 	c.dispositions = append(f.dispositions, c.dispositions...)
 	c.owed = append(f.rows, c.owed...)
-	listed := c.queued != queuedNot
 	c.queued = queuedDispositions
-	c.log.writer.schedule(c, faultDelay, false, listed)
+	c.log.writer.schedule(c, faultDelay, false)
 }

@@ -231,30 +231,13 @@ func (l *Log) appended(events []logged) {
 	}
 	all := l.all()
 	due := l.delayedFor(events, len(all))
-	types := fewTypes(events)
 	for _, c := range all {
 		at, delayed := due[c.id]
 		if !delayed {
-			if c.passBy(events, types) {
-				continue
-			}
 			at = never
 		}
 		c.call(at)
 	}
-}
-
-// fewTypes returns the types of events, once each; nil if there are many.
-func fewTypes(events []logged) (types []int64) {
-	for i := range events {
-		if id := events[i].typeID; !slices.Contains(types, id) {
-			if len(types) == 8 {
-				return nil
-			}
-			types = append(types, id)
-		}
-	}
-	return types
 }
 
 // delayedFor returns when the first of the delayed events is due, by the subscriptions that have

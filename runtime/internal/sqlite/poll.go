@@ -286,7 +286,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 	clear(events)
 	c.next = next
 	if len(events) == 0 {
-		c.passed()
+		c.queue(flushDelay) // the cursor moves over events that are not for us
 	}
 	return dst, nil
 }

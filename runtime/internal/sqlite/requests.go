@@ -170,15 +170,15 @@ type dirtyConsumer struct {
 }
 
 // schedule asks for what c has to be written within delay, or with the next
-// transaction that runs anyway. Asked again, which listed says, it keeps the earlier time.
-func (w *writer) schedule(c *consumer, delay time.Duration, idle, listed bool) {
+// transaction that runs anyway. Asked again it keeps the earlier time.
+func (w *writer) schedule(c *consumer, delay time.Duration, idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closing {
 		return // what is there is written now or never
 	}
 	at := time.Now().Add(delay)
-	for i := 0; listed && i < len(w.dirty); i++ {
+	for i := range w.dirty {
 		if d := &w.dirty[i]; d.consumer == c {
 			d.idle = d.idle && idle
 			if d.at.Before(at) {

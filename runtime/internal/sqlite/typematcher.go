@@ -31,9 +31,3 @@ func (m *typeMatcher) match(typeID int64) bool {
 	m.matches[typeID] = matches
 	return matches
 }
-
-// excludes tells whether the pattern is known not to cover a type. It reads no file.
-func (m *typeMatcher) excludes(typeID int64) bool {
-	matches, known := m.matches[typeID]
-	return known && !matches && m.known == m.log.types.changes.Load()
-}

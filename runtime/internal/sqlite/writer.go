@@ -20,9 +20,6 @@ const (
 	// flushDelay is how long a success may stay in memory while no event is
 	// appended: it bounds what runs again after a crash.
 	flushDelay = 5 * time.Millisecond
-	// cursorDelay is how long the cursor of a subscription may stay behind when
-	// the events after it are for others.
-	cursorDelay = time.Second
 	// faultDelay is the pause after dispositions could not be written.
 	faultDelay = 250 * time.Millisecond
 	// pollDelay is how often the dispatching process looks for the writes of
