@@ -33,6 +33,7 @@ func measureIdle(ctx context.Context, buses int, total time.Duration, folder str
 	}
 	defer os.RemoveAll(root)
 	runtime.GC()
+	runtime.GC() // what pools keep is free after the second one
 	goroutines, heap, rss := runtime.NumGoroutine(), liveHeap(), residentMemory()
 	var open []*bus
 	defer func() {
