@@ -3,6 +3,7 @@ package sqlite
 import (
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,27 +37,32 @@ func withRows(t *testing.T, dead, waiting int) *Log {
 	return log
 }
 
+// trace has SQLite call f about the statements of both connections, while nobody uses them; a nil f ends that.
+func trace(t *testing.T, log *Log, events sqlite3.TraceEvent, f func(sqlite3.TraceEvent, any, any) error) {
+	<-log.writer.turn
+	must(t, log.writer.conn.Trace(events, f))
+	log.writer.turn <- struct{}{}
+	must(t, log.read(func(c *database.Conn) error { return c.Trace(events, f) }))
+}
+
 // stepsOf returns how many instructions SQLite executes while do runs, except in statements
 // that have one of the texts.
-func stepsOf(t *testing.T, log *Log, do func(), except ...string) (steps int) {
-	for _, c := range []*database.Conn{log.writer.conn, log.reader} {
-		must(t, c.Trace(sqlite3.TRACE_PROFILE, func(_ sqlite3.TraceEvent, stmt, _ any) error {
-			s := stmt.(*sqlite3.Stmt)
-			n := s.Status(sqlite3.STMTSTATUS_VM_STEP, true)
-			for _, text := range except {
-				if strings.Contains(s.SQL(), text) {
-					return nil
-				}
+func stepsOf(t *testing.T, log *Log, do func(), except ...string) int {
+	var steps atomic.Int64
+	trace(t, log, sqlite3.TRACE_PROFILE, func(_ sqlite3.TraceEvent, stmt, _ any) error {
+		s := stmt.(*sqlite3.Stmt)
+		n := s.Status(sqlite3.STMTSTATUS_VM_STEP, true)
+		for _, text := range except {
+			if strings.Contains(s.SQL(), text) {
+				return nil
 			}
-			steps += n
-			return nil
-		}))
-	}
+		}
+		steps.Add(int64(n))
+		return nil
+	})
 	do()
-	for _, c := range []*database.Conn{log.writer.conn, log.reader} {
-		must(t, c.Trace(0, nil))
-	}
-	return steps
+	trace(t, log, 0, nil)
+	return int(steps.Load())
 }
 
 // What a process does when it takes over does not depend on how many dead letters there are, if
@@ -115,16 +121,17 @@ func TestPruningDoesNotReadTheEventsOfDeadLettersAgain(t *testing.T) {
 	}
 	events := rows("SELECT count(*) FROM busgen_log")
 	prune := func() (pruned, windows int) {
-		must(t, log.reader.Trace(sqlite3.TRACE_STMT, func(_ sqlite3.TraceEvent, stmt, _ any) error {
+		var looks atomic.Int64
+		trace(t, log, sqlite3.TRACE_STMT, func(_ sqlite3.TraceEvent, stmt, _ any) error {
 			if strings.Contains(stmt.(*sqlite3.Stmt).SQL(), "l.created_at < ?") {
-				windows++
+				looks.Add(1)
 			}
 			return nil
-		}))
+		})
 		pruned, err := log.Prune(t.Context(), time.Now().Add(time.Hour))
 		must(t, err)
-		must(t, log.reader.Trace(0, nil))
-		return pruned, windows
+		trace(t, log, 0, nil)
+		return pruned, int(looks.Load())
 	}
 	const all = 2 * stretch / pruneWindow
 	if pruned, windows := prune(); pruned != 1 || windows < all { // that of the first event
