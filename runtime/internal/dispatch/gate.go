@@ -57,7 +57,7 @@ func (s *Scheduler) take(w *worker, extra bool) (r *run, reopens <-chan time.Tim
 	}
 	if ok && guest {
 		r.guest = true
-		s.guest(+1)
+		s.enterLent()
 	}
 	if !asks && s.cfg.Alone.closed.Load() {
 		s.cfg.Alone.pass(s)
@@ -158,11 +158,12 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 
 // leaveGate is called when a delivery that has passed is settled.
 func (s *Scheduler) leaveGate(r *run) {
-	s.leave(r.alone)
-	r.granted().Release()
 	if r.guest {
-		s.guest(-1)
+		s.leaveLent(r.alone)
+	} else {
+		s.leave(r.alone)
 	}
+	r.granted().Release()
 	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
 		s.signal() // the failure throttle may have held others, or there was no place
 	}

@@ -208,11 +208,20 @@ func (s *Scheduler) onlyUrgent() bool {
 	return s.loans.guests > 0 && s.loans.places == 0 && own+1 >= s.places()
 }
 
-// guest counts handlers that are called in lent places.
-func (s *Scheduler) guest(by int) {
+// enterLent counts a handler that is called in a lent place, after it has passed the gate. The caller has the turn.
+func (s *Scheduler) enterLent() {
 	s.loans.mu.Lock()
 	defer s.loans.mu.Unlock()
-	s.loans.guests += by
+	s.loans.guests++
+}
+
+// leaveLent is leave for such a handler. Both counts change at once: whoever has the turn would find more places than
+// there are in between (onlyUrgent).
+func (s *Scheduler) leaveLent(suspect bool) {
+	s.loans.mu.Lock()
+	defer s.loans.mu.Unlock()
+	s.loans.guests--
+	s.leave(suspect)
 }
 
 // replace starts another worker in place of one whose goroutine is lost; with free its
