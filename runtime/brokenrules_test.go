@@ -303,7 +303,7 @@ var brokenRules = []brokenRule{
 		"if a.over || a.storing || !a.late", "if a.over || !a.late"},
 	{"TestAHandlerWhoseFileIsMovedAwayStoresNothing", "runtime/internal/sqlite/moved.go",
 		"beat.Passed(w.placed, pollDelay)", "beat.Passed(w.placed, 1000*pollDelay)"},
-	{"TestAConflictIsLookedForAnewWhenAllIsRolledBack", "runtime/internal/sqlite/writer.go",
+	{"TestAConflictIsLookedForAnewWhenAllIsRolledBack", "runtime/internal/sqlite/append.go",
 		"	r.refused = nil // what", "	// what"},
 	{"TestPreparedStatementsFollowTheSchema", "runtime/internal/sqlite/sqlapi/statements.go",
 		"if raw.Step() { // which", "if raw.Busy() { // which"},

@@ -29,7 +29,8 @@ type ahead struct {
 	events []*logged
 	err    error
 	began  time.Time
-	after  *ahead // nil until some of the events are handed over
+	head   database.Head // of the index, before they were read or last looked for in deliveries
+	after  *ahead        // nil until some of the events are handed over
 }
 
 // readAhead begins to read the events from a seq on.
@@ -37,6 +38,7 @@ func (c *consumer) readAhead(from int64) *ahead {
 	a := &ahead{done: make(chan struct{}), from: from, began: time.Now()}
 	go func() {
 		defer close(a.done)
+		a.head = c.log.writer.head.Read()
 		a.events, a.next, a.err = c.readPage(nil, from, pageAhead, bytesAhead)
 	}()
 	time.AfterFunc(freshFor, c.dropAhead)
@@ -92,6 +94,11 @@ func (c *consumer) usable(a *ahead, from int64) (bool, error) {
 	if a.err != nil || a.from != from || time.Since(a.began) >= freshFor {
 		return false, nil
 	}
+	head := c.log.writer.head.Read()
+	if head == a.head && head != (database.Head{}) {
+		return true, nil // nobody has written anything; and the connection may be reading the next page
+	}
+	a.head = head
 	changed := false
 	err := c.log.read(func(conn *database.Conn) error {
 		return conn.Query("SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq >= ? AND seq < ? LIMIT 1", func(*sqlite3.Stmt) error {

@@ -54,6 +54,67 @@ func (l *Log) Recognise(_ context.Context, records []engine.Record) error {
 // events that were published before partition_by was changed follow the new one.
 func (l *Log) StoresKeys() bool { return false }
 
+// appendEvents writes the events of a request.
+func (w *writer) appendEvents(r *request) error {
+	r.refused = nil // what was in the way may have been rolled back since
+	w.forgetNumbers(r)
+	if err := w.deduplicate(r.events); isConflict(err) {
+		r.refused = err
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := w.insert(r.events); err != nil {
+		return err
+	}
+	numberDuplicates(r.events)
+	return nil
+}
+
+// together tells how many requests, from the first on, can be written in the same statements: those that have nothing but
+// small events that are due at once and have no key.
+func together(requests []*request) (n int) {
+	for _, r := range requests {
+		if r.exec != nil || r.part != nil || slices.ContainsFunc(r.events, mustNotWait) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// appendTogether writes the events of such requests: rows that are inserted together cost half as much.
+func (w *writer) appendTogether(requests []*request) error {
+	first := len(w.events)
+	for _, r := range requests {
+		w.forgetNumbers(r)
+		if err := w.declareTypes(r.events); err != nil {
+			return err
+		}
+		w.events = append(w.events, r.events...)
+	}
+	written := w.events[first:]
+	if err := w.insertAll(written); err != nil {
+		return err
+	}
+	for _, r := range requests {
+		for i := range r.events {
+			r.events[i].Seq = written[i].Seq
+		}
+		written = written[len(r.events):]
+	}
+	return nil
+}
+
+// forgetNumbers takes the numbers of their types from events that another log has given them: this one has others.
+func (w *writer) forgetNumbers(r *request) {
+	if r.generation != w.log.generation.Load() {
+		for i := range r.events {
+			r.events[i].typeID = 0
+		}
+	}
+}
+
 // insert writes events at the end of the log, sets their Seq, and notes them
 // for the tail. Of events with an idempotency key only those are written that
 // are not known.

@@ -49,23 +49,38 @@ func (r *relay) pass(requests []*request) error {
 func (r *relay) advance() (given bool, err error) {
 	for len(r.requests) > 0 {
 		one := r.requests[0]
+		if one.exec == nil && one.part == nil {
+			if err := r.append(); err != nil {
+				return false, err
+			}
+			continue
+		}
 		r.requests = r.requests[1:]
-		switch {
-		case one.exec != nil:
+		if one.exec != nil {
 			return false, one.exec(r.w.conn)
-		case one.part == nil:
-			if err := r.endHolding(); err != nil {
-				return false, err
-			}
-			if err := r.w.appendEvents(one); err != nil {
-				return false, err
-			}
-			r.parts.wrote = r.parts.wrote || one.refused == nil
-		case r.parts.next(one.part):
+		}
+		if r.parts.next(one.part) {
 			return true, r.give(one.part)
 		}
 	}
 	return false, nil
+}
+
+// append writes the events of the first request, and those of the next ones that can be written with it.
+func (r *relay) append() error {
+	if err := r.endHolding(); err != nil {
+		return err
+	}
+	n := max(1, together(r.requests))
+	first := r.requests[:n]
+	r.requests = r.requests[n:]
+	if n > 1 {
+		r.parts.wrote = true
+		return r.w.appendTogether(first)
+	}
+	err := r.w.appendEvents(first[0])
+	r.parts.wrote = r.parts.wrote || err == nil && first[0].refused == nil
+	return err
 }
 
 // give gives the connection to the caller of a part.

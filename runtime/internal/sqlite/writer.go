@@ -51,6 +51,7 @@ type writer struct {
 	complete chan struct{} // the queue is as long as expected
 	patience *time.Timer   // of regroup
 	doubt    int           // grows while it waits in vain
+	rhythm   rhythm
 
 	logger   *slog.Logger
 	lost     error                  // of the last dispositions that could not be written, until all could
@@ -154,16 +155,19 @@ func (w *writer) regroup(size int, took time.Duration) {
 		return
 	}
 	w.mu.Lock()
-	if len(w.queue) >= size || w.closing {
+	expected := w.rhythm.next(size, len(w.queue))
+	if len(w.queue) >= expected || w.closing {
 		w.mu.Unlock()
 		return
 	}
-	w.expected = size
+	w.expected = expected
 	w.mu.Unlock()
+	began := time.Now()
 	w.patience.Reset(took / time.Duration(w.doubt))
 	select {
 	case <-w.complete:
 		w.doubt = max(1, w.doubt/2)
+		w.rhythm.waited(time.Since(began))
 	case <-w.patience.C:
 		w.doubt = min(64, w.doubt*2)
 	}
@@ -280,9 +284,14 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		err = w.begin(full && !w.unsynced)
 	}
 	g.requests = w.started()
-	began := time.Now()
+	began, applied := time.Now(), time.Time{}
+	apply := func() error {
+		err := w.applyHere(g)
+		applied = time.Now()
+		return err
+	}
 	if err == nil {
-		err = w.conn.Finish(func() error { return w.applyHere(g) })
+		err = w.conn.Finish(apply)
 	}
 	for tries := 0; errors.Is(err, errBeginAnew) || tries < changesLimit && w.changed(err); tries++ {
 		if tries == anewLimit {
@@ -291,10 +300,11 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		w.unsettle()
 		clear(w.events)
 		w.events = w.events[:0]
-		err = w.conn.Commit(full && !w.unsynced, func() error { return w.applyHere(g) })
+		err = w.conn.Commit(full && !w.unsynced, apply)
 	}
 	w.ended()
 	took = time.Since(began)
+	w.rhythm.committed(time.Since(applied))
 	if err = fault.Wrap("write", w.conn.Path, err); err == nil {
 		w.known.appended(w.events)
 		w.tellKeys()
@@ -364,27 +374,6 @@ func (w *writer) apply(g group) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// appendEvents writes the events of a request.
-func (w *writer) appendEvents(r *request) error {
-	r.refused = nil // what was in the way may have been rolled back since
-	if r.generation != w.log.generation.Load() {
-		for i := range r.events {
-			r.events[i].typeID = 0 // another log has other numbers
-		}
-	}
-	if err := w.deduplicate(r.events); isConflict(err) {
-		r.refused = err
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if err := w.insert(r.events); err != nil {
-		return err
-	}
-	numberDuplicates(r.events)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func MapIndexHead(path string) *IndexHead {
 	if err != nil {
 		return nil
 	}
-	return &IndexHead{mapped}
+	return &IndexHead{mapped: mapped}
 }
 
 // Close ends the mapping.
@@ -30,6 +30,8 @@ func (h *IndexHead) Close() error {
 	if h == nil {
 		return nil
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	mapped := h.mapped
 	h.mapped = nil
 	return syscall.Munmap(mapped)
