@@ -46,6 +46,7 @@ type consumer struct {
 	reading          bool                // Poll is reading rows
 	writtenMeanwhile []int64             // the settled ones that were written since reading began
 	queued           int                 // the writer knows that there is something to write
+	failingSince     time.Time           // since when it could not; zero if the last time it could
 	workers          []*claims.Place     // by worker: its place in the claims file
 	cancelled        map[int64]string    // reasons by seq
 	preparing        *claims.Place       // that of Prepare; nil before its first call

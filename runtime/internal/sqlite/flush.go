@@ -285,7 +285,7 @@ func text(s string) any {
 func (c *consumer) written(f flush) {
 	c.mu.Lock()
 	old := c.cursor
-	c.cursor = f.cursor
+	c.cursor, c.failingSince = f.cursor, time.Time{}
 	for _, d := range f.dispositions {
 		if c.reading {
 			c.writtenMeanwhile = append(c.writtenMeanwhile, d.Seq)
@@ -318,5 +318,12 @@ func (c *consumer) restore(f flush) {
 	c.dispositions = append(f.dispositions, c.dispositions...)
 	c.owed = append(f.rows, c.owed...)
 	c.queued = queuedDispositions
-	c.log.writer.schedule(c, faultDelay, false)
+	if c.failingSince.IsZero() {
+		c.failingSince = time.Now()
+	}
+	delay := faultDelay
+	if time.Since(c.failingSince) >= longFault {
+		delay = longFaultDelay
+	}
+	c.log.writer.schedule(c, delay, false)
 }

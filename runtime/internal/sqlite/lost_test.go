@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -9,9 +10,54 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
+
+// The disk may be full for a night.
+func TestWhatCannotBeWrittenForLongIsTriedLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{Logger: slog.New(slog.DiscardHandler)})
+		must(t, err)
+		defer log.Close()
+		c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "a.b", FromBeginning: true})
+		must(t, err)
+		appendOne(t, log)
+		appendOne(t, log)
+		polled, err := c.Poll(nil, 2)
+		must(t, err)
+		do := func(f func(c *database.Conn) error) { must(t, log.writer.do(t.Context(), f)) }
+		tries := 0
+		do(func(c *database.Conn) error {
+			must(t, c.CreateFunction("try", 0, 0, func(ctx sqlite3.Context, _ ...sqlite3.Value) {
+				tries++
+				ctx.ResultError(errors.New("no"))
+			}))
+			return c.Exec("CREATE TEMP TRIGGER refuse BEFORE INSERT ON busgen_deliveries BEGIN SELECT try(); END")
+		})
+		within := func(d time.Duration) int {
+			before := tries
+			time.Sleep(d)
+			synctest.Wait()
+			return tries - before
+		}
+		for _, d := range polled { // the second time is like the first
+			c.Settle(d, engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)})
+			if first, later := within(time.Minute), within(time.Minute); first < 200 || later > 70 || later < 50 {
+				t.Errorf("it is tried %d times within a minute, and then %d times within another one", first, later)
+			}
+			do(func(c *database.Conn) error { return c.Exec("DROP TRIGGER refuse") })
+			if n := within(time.Minute); n != 0 {
+				t.Errorf("it is tried %d times again where nothing refuses it", n)
+			}
+			do(func(c *database.Conn) error {
+				return c.Exec("CREATE TEMP TRIGGER refuse BEFORE INSERT ON busgen_deliveries BEGIN SELECT try(); END")
+			})
+		}
+	})
+}
 
 // A damaged file may refuse what one of them has to say, for as long as the process runs, and take what the other says.
 func TestTheLogSaysOnceThatASubscriptionCannotBeWrittenWhileAnotherOneCan(t *testing.T) {

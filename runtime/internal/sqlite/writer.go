@@ -20,8 +20,11 @@ const (
 	// flushDelay is how long a success may stay in memory while no event is
 	// appended: it bounds what runs again after a crash.
 	flushDelay = 5 * time.Millisecond
-	// faultDelay is the pause after dispositions could not be written.
-	faultDelay = 250 * time.Millisecond
+	// faultDelay is the pause after dispositions could not be written, and longFaultDelay if they could not for longFault:
+	// a damaged file may refuse them for as long as the process runs.
+	faultDelay     = 250 * time.Millisecond
+	longFaultDelay = time.Second
+	longFault      = time.Minute
 	// pollDelay is how often the dispatching process looks for the writes of
 	// other processes: at each beat.
 	pollDelay = 200 * time.Millisecond
