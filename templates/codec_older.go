@@ -1,6 +1,8 @@
 package templates
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -26,6 +28,14 @@ func (s shape) hasOlder() bool {
 	return false
 }
 
+// hasOlderTwin reports whether isOlder is true for another field whose name differs only in case. wire.Upgrade has to
+// know the names of both.
+func (s shape) hasOlderTwin(f *catalog.Field) bool {
+	return slices.ContainsFunc(s.fields, func(other *catalog.Field) bool {
+		return other != f && isOlder(other) && catalog.SameJSONName(other.Name.V, f.Name.V)
+	})
+}
+
 // upgradeJSON emits
 //
 //	// UpgradeJSON returns the JSON of a stored <Type> with present names …
@@ -38,7 +48,7 @@ func (s shape) hasOlder() bool {
 func upgradeJSON(s shape) *jen.Statement {
 	fields := []jen.Code{jen.Id("data")}
 	for _, f := range s.fields {
-		if !isOlder(f) {
+		if !isOlder(f) && !s.hasOlderTwin(f) {
 			continue
 		}
 		parts := []jen.Code{pair("Name", jen.Lit(f.Name.V))}

@@ -9,6 +9,7 @@ types:
 events:
   a: { payload: { to: { type: string, was: [home, address] }, floor: { type: int, was: level, default: 1 }, note: { type: "string?", default: none } } }
   b: { payload: { by: { type: Payment, was: paid } } }
+  c: { payload: { e: { type: int, default: 1 }, e2: { type: int, json: E }, f: int } }
 `)
 	emits(t, `
 // ReadJSON reads p as encoding/json does, or gives up. See [wire.Reader].
@@ -53,4 +54,15 @@ func (p *B) UnmarshalJSON(data []byte) error {
 	return err
 }
 `, unmarshalTwin(eventShape(c.Events[1])))
+	emits(t, `
+// UpgradeJSON returns the JSON of a stored C with present names for renamed
+// fields, and with the defaults of missing fields.
+func (C) UpgradeJSON(data []byte) []byte {
+	return wire.Upgrade(
+		data,
+		wire.OlderField{Name: "e", Default: "1"},
+		wire.OlderField{Name: "E"},
+	)
+}
+`, upgradeJSON(eventShape(c.Events[2])))
 }

@@ -32,14 +32,39 @@ func (c *comparison) fields(in part, before, after fieldSet, d diag.Direction, a
 	f.findOpen()
 	for _, now := range after.fields {
 		f.field(now)
+		if d&diag.Forward != 0 {
+			f.takenFor(now, before, after, diag.Forward, now.Name.Pos)
+		}
 	}
 	for _, old := range before.fields {
 		if !old.Removed {
 			f.formerNames(old)
 			f.gone(old)
+			if d&diag.Backward != 0 {
+				f.takenFor(old, after, before, diag.Backward, at)
+			}
 		}
 	}
 	f.reservedNames()
+}
+
+// takenFor reports a field that its reader has not, if it has one with a name that differs only in case. It reads the
+// value for that field, as encoding/json does. The writer has both.
+func (f *fieldComparison) takenFor(field *catalog.Field, reader, writer fieldSet, d diag.Direction, at diag.Position) {
+	if reader.reader(field.Name.V) != nil {
+		return
+	}
+	for _, other := range reader.fields {
+		if !other.Removed && catalog.SameJSONName(other.Name.V, field.Name.V) && fieldNamed(writer.fields, other.Name.V) != nil {
+			is := "new"
+			if d == diag.Backward {
+				is = "gone"
+			}
+			f.report(draft{rule: fieldRenamed, direction: d, at: at, was: other.Name.Pos, effect: readForAnother,
+				message: fmt.Sprintf("field %s of %s is %s, and differs from field %s only in case", field.Name.V, f.in.what, is, other.Name.V),
+				hint:    "keep both, or neither"}, field.Name.V)
+		}
+	}
 }
 
 func (f *fieldComparison) report(r draft, name string) {

@@ -44,6 +44,8 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		{`{"type":"object","additionalProperties":{"type":["integer","null"]}}`, `x: "map[string]json?"`, "import-null"},
 		{`{"type":"object","patternProperties":{"^a":{"type":"integer"}}}`, `x: "map[string]int64?"`, "import-constraint"},
 		{`{"type":"object","patternProperties":{"^a":{"type":"integer"},"^b":{"type":"string"}}}`, `x: "map[string]json?"`, "import-keyword"},
+		{`{"properties":{"e":{"type":"string"},"E":{"type":"integer"},"contentUrl":{"type":"string"},"contentURL":{"type":"string"}}}`,
+			`fields: e: "string?" e2: { type: "int64?", json: E } content_url: "string?" content_url2: { type: "string?", json: contentURL }`, ""},
 		// values
 		{`{"enum":["a","b"]}`, `enum: [a, b]`, ""},
 		{`{"enum":["a",null]}`, `enum: [a]`, ""},

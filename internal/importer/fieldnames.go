@@ -20,7 +20,7 @@ type fieldKey struct {
 // fieldNames gives the fields of one struct their names.
 type fieldNames struct {
 	taken names           // in the catalogue
-	json  map[string]bool // in JSON, whatever their case
+	json  map[string]bool // in JSON
 }
 
 func newFieldNames(s *node) fieldNames {
@@ -35,16 +35,15 @@ func newFieldNames(s *node) fieldNames {
 // have the name of the property in JSON.
 func (im *importer) fieldName(name string, at diag.Place, n fieldNames) string {
 	reason := catalog.CheckJSONName(name)
-	key := catalog.FoldJSONName(name)
-	if reason == "" && n.json[key] {
-		reason = "another property differs only in case"
+	if reason == "" && n.json[name] {
+		reason = "another property has the name, too"
 	}
 	if reason != "" {
 		im.report(at, rules.ImportName, "the property %s cannot be a field, and is left out: %s", quoted(name), reason)
 		im.rename(aKey, name, "", at)
 		return ""
 	}
-	n.json[key] = true
+	n.json[name] = true
 	if catalog.FieldName.MatchString(name) && len(name) <= maxMade {
 		return name
 	}

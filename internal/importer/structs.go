@@ -87,7 +87,7 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 		}
 	}
 	for _, m := range of.extra {
-		if catalog.CheckJSONName(m.name) != "" || called.json[catalog.FoldJSONName(m.name)] {
+		if catalog.CheckJSONName(m.name) != "" || called.json[m.name] {
 			im.report(m.at, rules.ImportExample, "the example has %s, which cannot be the name of a field; it gets lost", quoted(m.name))
 		} else {
 			im.addField(fields, im.fieldName(m.name, m.at, called), m.name, notation("json?"), m.at)

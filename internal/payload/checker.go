@@ -119,7 +119,10 @@ func (c *checker) decodedObject(fields []*catalog.Field) {
 	names := c.storedNames(fields)
 	c.scan.Entries(func(raw json.RawMessage) {
 		key := plainjson.Unquote(raw)
-		i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return strings.EqualFold(cmp.Or(names[f], f.Name.V), key) })
+		i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return cmp.Or(names[f], f.Name.V) == key })
+		if i < 0 {
+			i = slices.IndexFunc(fields, func(f *catalog.Field) bool { return strings.EqualFold(cmp.Or(names[f], f.Name.V), key) })
+		}
 		if i < 0 {
 			c.scan.Value()
 			return
@@ -141,7 +144,9 @@ func (c *checker) storedNames(fields []*catalog.Field) map[*catalog.Field]string
 		ahead.Value()
 	})
 	there := func(name string) bool {
-		return slices.ContainsFunc(keys, func(key string) bool { return strings.EqualFold(key, name) })
+		return slices.ContainsFunc(keys, func(key string) bool {
+			return key == name || strings.EqualFold(key, name) && !slices.ContainsFunc(fields, func(f *catalog.Field) bool { return f.Name.V == key })
+		})
 	}
 	names := map[*catalog.Field]string{}
 	for _, f := range fields {

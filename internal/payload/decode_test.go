@@ -66,6 +66,34 @@ func TestDecodingIsLenient(t *testing.T) {
 	}
 }
 
+// A key that is the name of a field is read for that field, and another one for the field that differs only in case.
+func TestFieldsWhoseNamesDifferOnlyInCaseAreDecodedEachFromItsOwn(t *testing.T) {
+	c, findings := parse.Text("events.yaml", []byte(`version: 1
+package: events
+events:
+  traded: { payload: { e: { type: string, was: f }, at: { type: int, json: E }, x: { type: int, json: Id }, y: { type: string, json: ID } } }
+`))
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	for given, want := range map[string]string{
+		`{"e":"trade","E":1,"Id":2,"ID":"b"}`: "",
+		`{"E":1,"f":"trade"}`:                 "",
+		`{"E":"trade","e":"trade"}`:           "E: want a number (int), got a string",
+		`{"E":1,"e":1}`:                       "e: want a string, got a number",
+		`{"E":1,"f":1}`:                       "e: want a string, got a number",
+		`{"id":"b"}`:                          "Id: want a number (int), got a string",
+	} {
+		got := ""
+		if err := payload.CheckDecode(c, "traded", 1, []byte(given)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", given, got, want)
+		}
+	}
+}
+
 func TestAnOldPayloadIsDecodedAsItsOwnVersion(t *testing.T) {
 	c, findings := parse.Text("events.yaml", []byte(`version: 1
 package: events

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"fmt"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 
@@ -107,9 +108,12 @@ func (r *reader) checkNames(what string, fields []*catalog.Field, reserved []res
 		field *catalog.Field
 	}
 	r.checkJSONCollisions(what, fields, matters)
-	held := map[string]holder{}
+	held := map[string][]holder{} // by the name, whatever its case: encoding/json takes a key in another case for a field, too
+	hold := func(name string, h holder) {
+		held[catalog.FoldJSONName(name)] = append(held[catalog.FoldJSONName(name)], h)
+	}
 	for _, f := range fields {
-		held[catalog.FoldJSONName(f.Name.V)] = holder{nameOf(f), r.jsonNameAt(f), "stored events may hold another value under this name: choose another one", f}
+		hold(f.Name.V, holder{nameOf(f), r.jsonNameAt(f), "stored events may hold another value under this name: choose another one", f})
 	}
 	for _, f := range fields {
 		for _, was := range f.Was {
@@ -122,8 +126,9 @@ func (r *reader) checkNames(what string, fields []*catalog.Field, reserved []res
 					Hint = "remove it from was"
 				continue
 			}
-			key := catalog.FoldJSONName(was.V)
-			if first, taken := held[key]; taken && first.field != f {
+			holders := held[catalog.FoldJSONName(was.V)]
+			if i := slices.IndexFunc(holders, func(h holder) bool { return h.field != f }); i >= 0 {
+				first := holders[i]
 				if !matters(first.field.Mixin, f.Mixin) {
 					continue
 				}
@@ -131,13 +136,16 @@ func (r *reader) checkNames(what string, fields []*catalog.Field, reserved []res
 					See(first.at, "it is here").
 					Hint = "a key in stored JSON belongs to one field: remove the former name, or rename the other field"
 				continue
-			} else if !taken {
-				held[key] = holder{"a former name of field " + f.Label(), r.nameAt(was), "keep it under was if this field had the name, and under reserved if another one had it", f}
+			} else if holders == nil {
+				hold(was.V, holder{"a former name of field " + f.Label(), r.nameAt(was), "keep it under was if this field had the name, and under reserved if another one had it", f})
 			}
 		}
 	}
 	for _, name := range reserved {
-		if first, taken := held[catalog.FoldJSONName(name.V)]; taken && matters(first.field.Mixin, name.mixin) {
+		for _, first := range held[catalog.FoldJSONName(name.V)] {
+			if !matters(first.field.Mixin, name.mixin) {
+				continue
+			}
 			r.report(first.at, rules.ReservedField, "%s is %s of %s, and is reserved %s", name.V, first.what, what, name.within()).
 				See(r.nameAt(name.Value), "it is reserved here").
 				Hint = first.hint

@@ -72,23 +72,17 @@ func (r *reader) checkJSONName(n *yaml.Node, name, subject string) bool {
 func (r *reader) checkJSONCollisions(what string, fields []*catalog.Field, matters func(a, b *catalog.Mixin) bool) {
 	first := map[string]*catalog.Field{}
 	for _, f := range fields {
-		key := catalog.FoldJSONName(f.Name.V)
-		other := first[key]
+		other := first[f.Name.V]
 		if other == nil {
-			first[key] = f
+			first[f.Name.V] = f
 			continue
 		}
 		if !matters(other.Mixin, f.Mixin) {
 			continue
 		}
-		also, hint := "so does field "+other.Label(), "give one of them another name with json"
-		if f.Name.V != other.Name.V {
-			also = "field " + other.Label() + " has " + label(other.Name.V) + ", which differs only in case"
-			hint += ": Go's encoding/json takes a key in another case for the field, too"
-		}
-		r.report(r.jsonNameAt(f), rules.DuplicateName, "field %s of %s has the JSON name %s, and %s", f.Label(), what, label(f.Name.V), also).
+		r.report(r.jsonNameAt(f), rules.DuplicateName, "field %s of %s has the JSON name %s, and so does field %s", f.Label(), what, label(f.Name.V), other.Label()).
 			See(r.jsonNameAt(other), "field %s is here", other.Label()).
-			Hint = hint
+			Hint = "give one of them another name with json"
 	}
 }
 

@@ -17,14 +17,19 @@ type OlderField struct {
 
 // Upgrade returns the JSON of a struct with present names. If a field has only former
 // names, the first name of Was that occurs is replaced with the present one. A missing
-// field gets its default. The case of keys does not count, as in encoding/json. Upgrade
-// returns data unchanged if it is not an object.
+// field gets its default. As in encoding/json, the case of keys counts only for names of
+// fields that differ in nothing else. Upgrade returns data unchanged if it is not an object.
 func Upgrade(data []byte, fields ...OlderField) []byte {
 	keys, ok := keysOf(data)
 	if !ok {
 		return data
 	}
 	names := make([]string, len(keys)) // by which keys are replaced; empty for those that stay
+	for i, key := range keys {
+		if slices.ContainsFunc(fields, func(f OlderField) bool { return f.Name == key.name }) {
+			names[i] = key.name
+		}
+	}
 	var defaults []string
 	for _, f := range fields {
 		if f.Default != "" {
@@ -57,10 +62,11 @@ type key struct {
 	start, end int
 }
 
-// rename replaces the name of all keys called from, and reports whether there are any.
+// rename replaces the name of all keys called from, and reports whether there are any. A key with the present name of
+// a field is not called as a field is whose name differs in case.
 func rename(keys []key, names []string, from, to string) (found bool) {
 	for i, key := range keys {
-		if strings.EqualFold(key.name, from) {
+		if names[i] == from || names[i] == "" && strings.EqualFold(key.name, from) {
 			names[i], found = to, true
 		}
 	}

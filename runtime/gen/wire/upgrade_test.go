@@ -27,6 +27,8 @@ func TestUpgradeGivesAnOlderPayloadPresentNamesAndDefaults(t *testing.T) {
 		{`{"home":1,"home":2}`, []wire.OlderField{to}, `{"to":1,"to":2}`},
 		{`{"HOME":1}`, []wire.OlderField{to}, `{"to":1}`},
 		{`{"TO":1,"home":2}`, []wire.OlderField{to}, `{"to":1,"home":2}`},
+		{`{"E":1,"e":2}`, []wire.OlderField{{Name: "e", Default: "0"}, {Name: "E"}}, `{"e":0,"E":1,"e":2}`},
+		{`{"E":1,"f":2}`, []wire.OlderField{{Name: "e", Was: []string{"f"}}, {Name: "E"}}, `{"E":1,"e":2}`},
 		{`{"h\u006fme":1,"a\"b":"\"home\":"}`, []wire.OlderField{to}, `{"to":1,"a\"b":"\"home\":"}`},
 		{`{}`, []wire.OlderField{to, floor}, `{"floor":1}`},
 		{`{ }`, []wire.OlderField{floor, floor}, `{"floor":1,"floor":1 }`},
