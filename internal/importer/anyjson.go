@@ -22,10 +22,23 @@ func (im *importer) keepTypes(u use, at spot) {
 		own.members = append(own.members, member{"type", s.at("type"), &node{kind: text, text: "object", place: s.place}})
 		im.objectType(use{schema: own, title: u.title, description: u.description}, spot{goName: at.name()})
 	}
-	for _, part := range slices.Concat(s.get("oneOf").elements(), s.get("anyOf").elements(), s.get("prefixItems").elements(), s.get("items").elements(), membersOf(s.get("patternProperties"))) {
+	for _, part := range slices.Concat(s.get("oneOf").elements(), s.get("anyOf").elements(), s.get("prefixItems").elements(), s.get("items").elements()) {
 		im.keepType(part, at)
 	}
-	im.keepType(s.get("items"), at)
+	for _, keyword := range []string{"items", "additionalItems", "contains"} {
+		im.keepType(s.get(keyword), at)
+	}
+	im.keepOthers(s, at)
+}
+
+// keepOthers makes types of the values of properties that have no names, and so no fields.
+func (im *importer) keepOthers(s *node, at spot) {
+	for _, part := range membersOf(s.get("patternProperties")) {
+		im.keepType(part, at)
+	}
+	for _, keyword := range []string{"additionalProperties", "unevaluatedProperties"} {
+		im.keepType(s.get(keyword), at)
+	}
 }
 
 // keepType makes a type of what may be a struct, or contain one.

@@ -183,6 +183,12 @@ func TestStructsAmongValuesThatAreAnyJSONAreTypes(t *testing.T) {
 		`{"type":"object","patternProperties":{"^a":{"type":"object","properties":{"a":{"type":"string"}}},"^b":{}}}`:                               `OnceX: { fields: { a: "string?" } }`,
 		`{"oneOf":[{"type":"string"},{"$ref":"#/$defs/One"}]}`:                                                                                      `One: { fields: { o: "string?" } }`,
 		`{"oneOf":[{"type":"string"},{"type":"object","properties":{"a":{"oneOf":[{"type":"integer"},{"type":"object","properties":{"b":{}}}]}}}]}`: `OnceXA: { fields: { b: "json?" } }`,
+		`{"type":["string","object"],"additionalProperties":{"type":"object","properties":{"a":{"type":"string"}}}}`:                                `OnceX: { fields: { a: "string?" } }`,
+		`{"type":"array","items":{"type":["object","null"],"properties":{"a":{"type":"string"}}}}`:                                                  `OnceX: { fields: { a: "string?" } }`,
+		`{"type":"object","additionalProperties":{"type":["object","null"],"properties":{"a":{"type":"string"}}}}`:                                  `OnceX: { fields: { a: "string?" } }`,
+		`{"type":"array","contains":{"type":"object","properties":{"a":{"type":"string"}}}}`:                                                        `OnceX: { fields: { a: "string?" } }`,
+		`{"properties":{"k":{}},"additionalProperties":{"type":"object","properties":{"a":{"type":"string"}}}}`:                                     `OnceXOther: { fields: { a: "string?" } }`,
+		`{"properties":{"k":{}},"patternProperties":{"^a":{"type":"object","properties":{"a":{"type":"string"}}}}}`:                                 `OnceXOther: { fields: { a: "string?" } }`,
 		`{"type":["string","integer"]}`: ``,
 	} {
 		t.Run(schema, func(t *testing.T) {

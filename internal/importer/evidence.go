@@ -235,31 +235,20 @@ func textKind(s *node) (kind, formatName string) {
 }
 
 // withNull makes a field of which examples have null although it is optional one that keeps null, which would be absent
-// otherwise. It is nullable, and always there, if all of them have it.
-func (im *importer) withNull(p member, t typing, required bool) (typing, bool) {
+// otherwise: any JSON, or one that is nullable and always there, if all of them have it.
+func (im *importer) withNull(p member, t typing, required bool, at spot) (typing, bool) {
 	of := im.shownOf(p.value)
 	switch {
 	case of.none == nil, required, !t.use.nullable, t.text == "json":
 		return t, required
-	case of.absent && im.hasFields(p.value, 5):
-		im.report(of.none.place, rules.ImportExample, "the example has null for %s, which others do not have at all; null is read as absent", quoted(p.name))
-		return t, false
 	case of.absent:
-		im.report(of.none.place, rules.ImportExample, "the example has null for %s, which others do not have at all; it takes any JSON", quoted(p.name))
+		im.keepType(p.value, at)
+		im.report(of.none.place, rules.ImportExample, "the example has null for %s, which others do not have at all; it takes any JSON", quoted(p.name)).
+			Hint = "give the field the type of its other values if null means the same as nothing"
 		return typing{text: "json", use: t.use}, false
 	}
 	im.report(of.none.place, rules.ImportExample, "the example has null for %s, which is optional; it is nullable instead, and always in the JSON", quoted(p.name))
 	return t, true
-}
-
-// hasFields tells whether there are names in a schema that would get lost if its values were any JSON.
-func (im *importer) hasFields(s *node, depth int) bool {
-	n := im.look(s).schema
-	if !n.is(object) || depth == 0 {
-		return false
-	}
-	return n.get("properties").properties() != nil || n.get("oneOf") != nil || n.get("anyOf") != nil ||
-		im.hasFields(itemsOf(n), depth-1) || im.hasFields(n.get("additionalProperties"), depth-1)
 }
 
 // reportEvidence reports what examples have shown.

@@ -74,7 +74,8 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 		if name == "" {
 			continue
 		}
-		t, present := im.withNull(p, im.typeOf(p.value, spot{goName: goName, field: name}), required[p.name])
+		at := spot{goName: goName, field: name}
+		t, present := im.withNull(p, im.typeOf(p.value, at), required[p.name], at)
 		im.addField(fields, name, p.name, im.field(t, name, present), p.at)
 		delete(required, p.name)
 	}
@@ -100,6 +101,7 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 		im.report(s.at("additionalProperties"), rules.ImportKeyword, "the object allows properties beyond those it names; a struct ignores them").
 			Hint = "put the others into a map of their own, or make the object a map[string]json"
 	}
+	im.keepOthers(s, spot{goName: goName, field: "other"})
 	im.leftovers(s, "properties", "required", "additionalProperties")
 	return fields
 }

@@ -218,6 +218,8 @@ func (im *importer) listType(s *node, at spot) typing {
 		im.keepTypes(use{schema: s}, at)
 	case items != nil:
 		t = im.element("[]", items, at)
+	default:
+		im.keepType(s.get("contains"), at)
 	}
 	t.more = append(t.more, im.count(s, "minItems", "min_items", limitItems)...)
 	t.more = append(t.more, im.count(s, "maxItems", "max_items", limitItems)...)
@@ -263,6 +265,7 @@ func (im *importer) element(prefix string, s *node, at spot) typing {
 	more := im.each(prefix, inner.more)
 	if inner.use.nullable && !inner.hasNil() {
 		im.report(inner.use.schema.place, rules.ImportNull, "the items of a list or map cannot be null in a catalogue; they take any JSON")
+		im.keepType(s, at)
 		return typing{text: prefix + "json"}
 	}
 	if inner.use.def == nil {
