@@ -128,7 +128,7 @@ func (im *importer) observeObject(u use, v *node) {
 		im.observeFields(u, v, "")
 		return
 	}
-	if rest := s.get("additionalProperties"); rest.is(object) {
+	if rest, _ := valuesOfMap(s); rest.is(object) {
 		for _, m := range v.members {
 			im.observe(rest, m.value)
 		}

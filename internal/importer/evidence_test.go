@@ -66,6 +66,8 @@ func TestExamplesInOtherFilesAreEvidence(t *testing.T) {
 		"of one definition":   {give(defs, `{"left":"a","by":"me"}`), []string{`payload: { done: string }`, `payload: { left: string, by: "json?" }`}, `example.json:1:13: warning: the example has "by"`},
 		"names by a pattern":  {give(bare, `{"x_1":"a","z":"b"}`), []string{`payload: { a: "string?", x_1: "json?" }`}, `the example has "x_1"`},
 		"names by a pattern that Go does not know": {give(closed, `{"y":"a"}`), []string{`payload: { a: "string?", y: "json?" }`}, `the example has "y"`},
+		"in a map of keys of a pattern": {give(`{"title":"thing.done","type":"object","properties":{"by":{"type":"object","patternProperties":{"^x":{"type":"object","properties":{"a":{"type":"string"}}}}}}}`, `{"by":{"x1":{"b":1}}}`),
+			[]string{`by: { type: "map[string]{}?", fields: { a: "string?", b: "json?" } }`}, `the example has "b"`},
 		"of none": {give(two, `{"by":"me"}`), []string{`payload: { done: time }`}, `example.json:1:1: warning: the example matches none`},
 	} {
 		t.Run(name, func(t *testing.T) {

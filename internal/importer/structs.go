@@ -46,10 +46,9 @@ func isStruct(u use) bool {
 // mapType is a map to what additionalProperties are.
 func (im *importer) mapType(s *node, at spot) typing {
 	t := typing{text: "map[string]json"}
-	rest := s.get("additionalProperties")
-	if patterns := s.get("patternProperties"); (rest == nil || rest.is(boolean) && rest.text == "false") && len(patterns.properties()) == 1 {
+	rest, patterned := valuesOfMap(s)
+	if patterned {
 		im.report(s.at("patternProperties"), rules.ImportConstraint, "the keys of a map have no constraints in a catalogue")
-		rest = patterns.members[0].value
 		s = without(s, "patternProperties")
 	}
 	if rest.is(object) {
@@ -62,6 +61,15 @@ func (im *importer) mapType(s *node, at spot) typing {
 	t.more = append(t.more, im.count(s, "maxProperties", "max_items", limitItems)...)
 	im.leftovers(s, "additionalProperties", "minProperties", "maxProperties", "properties", "required")
 	return t
+}
+
+// valuesOfMap is the schema of the values of a map; patterned if it is that of a pattern of keys.
+func valuesOfMap(s *node) (rest *node, patterned bool) {
+	rest = s.get("additionalProperties")
+	if patterns := s.get("patternProperties").properties(); (rest == nil || rest.is(boolean) && rest.text == "false") && len(patterns) == 1 {
+		return patterns[0].value, true
+	}
+	return rest, false
 }
 
 // fields makes fields of the properties of a struct, whose Go name is given.
