@@ -29,7 +29,7 @@ func (im *importer) asyncAPI() {
 		im.report(im.root.place, rules.ImportDocument, "the messages have names of their own, so no event can be named %s", quoted(im.Event))
 		return
 	}
-	r := &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, subscriptions: names{}}
+	r := newAsyncReader(im)
 	r.reserveNames()
 	im.limits = r.yamlOfLimits()
 	switch major {
@@ -62,8 +62,13 @@ func (im *importer) asyncAPI() {
 type asyncReader struct {
 	*importer
 	made          map[*node][]*asyncEvent // by message
+	alike         map[string][]*node      // messages by name
 	subscriptions names
 	eventHeaders  []eventHeaders
+}
+
+func newAsyncReader(im *importer) *asyncReader {
+	return &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, alike: map[string][]*node{}, subscriptions: names{}}
 }
 
 // An asyncEvent is an event that was made of a message.

@@ -12,7 +12,7 @@ import (
 )
 
 // message makes events of a message, once: one, or one of each payload that it can have. There are
-// none after a finding.
+// none after a finding. A message that is written again in another channel, word for word, is the same.
 func (r *asyncReader) message(m member, key string) []*asyncEvent {
 	n, last := r.followed(m)
 	if !n.is(object) {
@@ -25,11 +25,18 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 		key = last
 	}
 	r.made[n] = nil
+	name := messageName(n, key)
+	for _, other := range r.alike[name] {
+		if same(n, other) {
+			r.made[n] = r.made[other]
+			return r.made[n]
+		}
+	}
+	r.alike[name] = append(r.alike[name], n)
 	payload := r.payload(n)
 	if payload == nil && n.get("payload") != nil {
 		return nil
 	}
-	name := messageName(n, key)
 	all := []alternative{{at: m.at}}
 	if payload != nil {
 		all = r.alternatives(payload)

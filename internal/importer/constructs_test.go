@@ -131,6 +131,23 @@ func TestAnEventCanBeCalledAsANamespaceIs(t *testing.T) {
 	}
 }
 
+// A message that is written again in another channel, word for word, is one event: its name stays.
+func TestAMessageThatIsWrittenAgainIsTheSameEvent(t *testing.T) {
+	const document = `{"asyncapi":"3.0.0","channels":{
+		"a":{"messages":{"ask":{"payload":{"type":"object","properties":{"text":{"type":"string"}}}}}},
+		"b":{"messages":{"ask":{"payload":{"type":"object","properties":{"text":{"type":%q}}}}}}},
+		"operations":{"one":{"action":"receive","channel":{"$ref":"#/channels/a"}},"two":{"action":"receive","channel":{"$ref":"#/channels/b"}}}}`
+	result := importer.AsyncAPI("events.json", fmt.Appendf(nil, document, "string"), importer.Options{})
+	requireLoads(t, result)
+	if got := string(result.Catalogue); strings.Contains(got, "ask2") || !strings.Contains(got, "subscriptions: { one: {}, two: {} }") {
+		t.Errorf("not one event with two subscriptions:\n%s", got)
+	}
+	result = importer.AsyncAPI("events.json", fmt.Appendf(nil, document, "integer"), importer.Options{})
+	if requireLoads(t, result); !strings.Contains(string(result.Catalogue), "ask2") {
+		t.Errorf("not two events:\n%s", result.Catalogue)
+	}
+}
+
 // Conditions about the values of one property make an event for each value, and one for all other values.
 func TestWhatIsAskedOfAllOtherValuesIsAnEvent(t *testing.T) {
 	const document = `{"title":"thing","type":"object","properties":{"kind":{"type":"string"}},"required":["kind"],"allOf":[

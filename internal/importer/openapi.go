@@ -27,7 +27,7 @@ func (im *importer) openAPI() {
 		im.report(im.root.place, rules.ImportDocument, "the webhooks have names of their own, so no event can be named %s", quoted(im.Event))
 		return
 	}
-	r := &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, subscriptions: names{}}
+	r := newAsyncReader(im)
 	hooks := im.webhooks()
 	if hooks == nil {
 		im.report(im.root.place, rules.ImportDocument, "the document has neither webhooks nor callbacks").Hint = "only what a service sends by itself is an event; operations under paths are not imported"
