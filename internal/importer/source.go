@@ -2,9 +2,11 @@ package importer
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -117,7 +119,10 @@ func (e *sourceError) Error() string { return e.message }
 // readNodes reads JSON or, if it is not that, YAML. What is wrong in it, but does not keep it from being read, is given
 // to report.
 func readNodes(file string, source []byte, report reporter) (*node, error) {
-	source = bytes.TrimPrefix(source, []byte("\uFEFF"))
+	source = bytes.TrimPrefix(inUTF8(source), []byte("\uFEFF"))
+	if !utf8.Valid(source) {
+		return nil, notUTF8(newPlaces(file, source), source)
+	}
 	if json.Valid(source) {
 		r := &jsonReader{places: newPlaces(file, source), source: source, report: report, line: 1, column: 1}
 		r.decoder = json.NewDecoder(bytes.NewReader(source))
@@ -131,6 +136,44 @@ func readNodes(file string, source []byte, report reporter) (*node, error) {
 	return r.document(source)
 }
 
+// inUTF8 is a text of UTF-16 that begins with a mark, as some editors and shells of Windows write it, in UTF-8; any other
+// source as it is.
+func inUTF8(source []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(source, []byte("\xFF\xFE")) && !bytes.HasPrefix(source, []byte("\xFF\xFE\x00\x00")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(source, []byte("\xFE\xFF")):
+		order = binary.BigEndian
+	}
+	if order == nil || len(source)%2 != 0 {
+		return source
+	}
+	var units []uint16
+	for i := 2; i < len(source); i += 2 {
+		units = append(units, order.Uint16(source[i:]))
+	}
+	return []byte(string(utf16.Decode(units)))
+}
+
+// notUTF8 says where a document stops to be UTF-8 text.
+func notUTF8(p places, source []byte) error {
+	offset := 0
+	for offset < len(source) {
+		c, width := utf8.DecodeRune(source[offset:])
+		if c == utf8.RuneError && width == 1 {
+			break
+		}
+		offset += width
+	}
+	line, column := lineAndColumn(source[:offset])
+	return &sourceError{p.place(line, column, 1), "it is not UTF-8 text: save it as UTF-8"}
+}
+
+func lineAndColumn(before []byte) (line, column int) {
+	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+}
+
 // notJSON says where a document stops to be JSON.
 func notJSON(p places, source []byte) error {
 	var syntax *json.SyntaxError
@@ -139,10 +182,8 @@ func notJSON(p places, source []byte) error {
 	if errors.As(err, &syntax) {
 		offset = max(0, int(syntax.Offset)-1)
 	}
-	before := source[:min(offset, len(source))]
-	line := bytes.Count(before, []byte("\n"))
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-	return &sourceError{p.place(line+1, column+1, 1), "it is not JSON: " + err.Error()}
+	line, column := lineAndColumn(source[:min(offset, len(source))])
+	return &sourceError{p.place(line, column, 1), "it is not JSON: " + err.Error()}
 }
 
 // places knows the lines of a document.

@@ -1,8 +1,11 @@
 package importer_test
 
 import (
+	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/busgen/busgen/internal/importer"
 )
@@ -34,6 +37,61 @@ func TestANumberThatReadersOfYAMLDisagreeOnIsItsText(t *testing.T) {
 		requireLoads(t, result)
 		if !strings.Contains(string(result.Catalogue), c.want) {
 			t.Errorf("%s: %s is not in\n%s%s", c.schema, c.want, result.Catalogue, rendered(result))
+		}
+	}
+}
+
+func TestMergeKeysOfYAMLBringTheMembersOfOthers(t *testing.T) {
+	const source = `x-one: &one { type: object, properties: { a: { type: string } } }
+x-two: &two { properties: { b: { type: string } }, required: [a], title: left }
+title: thing.done
+<<: [*one, *two]
+$defs:
+  Line: { <<: *two, properties: { <<: { c: { type: integer } }, d: { type: string } } }
+  Own: { "<<": { type: string } }
+`
+	result := importer.JSONSchema("thing.yaml", []byte(source), importer.Options{})
+	requireLoads(t, result)
+	for _, want := range []string{"thing_done:\n    payload: { a: string }", "Line: { doc: left, fields: { c: int64?, d: string?, a: json } }"} {
+		if !strings.Contains(strings.ReplaceAll(string(result.Catalogue), `"`, ""), want) {
+			t.Errorf("%s is not in\n%s%s", want, result.Catalogue, rendered(result))
+		}
+	}
+	result = importer.JSONSchema("thing.yaml", []byte("title: thing.done\ntype: object\nproperties: { a: { type: string } }\n<<: [5]\n"), importer.Options{})
+	if requireLoads(t, result); !strings.Contains(rendered(result), "thing.yaml:4:1: error: << names something that is not an object") {
+		t.Errorf("%s", rendered(result))
+	}
+	var bomb strings.Builder
+	bomb.WriteString("title: thing.done\nproperties: { a: { type: string } }\na0: &a0 { x0: 1 }\n")
+	for i := range 3000 {
+		fmt.Fprintf(&bomb, "a%d: &a%[1]d { <<: *a%d, x%[1]d: 1 }\n", i+1, i)
+	}
+	result = importer.JSONSchema("thing.yaml", []byte(bomb.String()), importer.Options{})
+	if requireLoads(t, result); result.Catalogue == nil || !strings.Contains(rendered(result), "more than 100000 members in all") {
+		t.Errorf("%.2000s", rendered(result))
+	}
+}
+
+func TestTextOfUTF16IsReadAndOtherTextHasAPlace(t *testing.T) {
+	const source = "{\"title\":\"thing.done\",\n\"properties\":{\"größe\":{\"type\":\"string\",\"minLength\":-1}}}"
+	want := importer.JSONSchema("thing.json", []byte(source), importer.Options{})
+	for name, order := range map[string]binary.AppendByteOrder{"little": binary.LittleEndian, "big": binary.BigEndian} {
+		var text []byte
+		for _, unit := range utf16.Encode([]rune("\uFEFF" + source)) {
+			text = order.AppendUint16(text, unit)
+		}
+		got := importer.JSONSchema("thing.json", text, importer.Options{})
+		if requireLoads(t, got); string(got.Catalogue) != string(want.Catalogue) || rendered(got) != rendered(want) || got.Catalogue == nil {
+			t.Errorf("%s: %s%s", name, got.Catalogue, rendered(got))
+		}
+		if got := importer.JSONSchema("thing.json", text[2:], importer.Options{}); got.Catalogue != nil {
+			t.Errorf("%s without a mark: %s", name, got.Catalogue)
+		}
+	}
+	for _, file := range []string{"thing.json", "thing.yaml"} {
+		got := importer.JSONSchema(file, []byte(strings.Replace(source, "ö", "\xf6", 1)), importer.Options{})
+		if said := rendered(got); got.Catalogue != nil || !strings.Contains(said, file+":2:18: error: it is not UTF-8 text: save it as UTF-8") {
+			t.Errorf("%s", said)
 		}
 	}
 }

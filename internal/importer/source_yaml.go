@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,6 +24,7 @@ type yamlReader struct {
 	places
 	report reporter
 	nodes  map[*yaml.Node]*node // so far
+	merged int                  // members that << has added
 }
 
 // repeated is the finding about a name that an object has twice.
@@ -31,9 +33,6 @@ const repeated = "%q is in the same object twice; the first one counts"
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 func (r *yamlReader) document(source []byte) (*node, error) {
-	if !utf8.Valid(source) {
-		return nil, &sourceError{r.place(1, 1, 1), "it is not UTF-8 text"}
-	}
 	r.lines = strings.Split(diag.Normalize(source), "\n")
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	var doc yaml.Node
@@ -113,8 +112,48 @@ func (r *yamlReader) membersOf(n *node, y *yaml.Node, depth int) error {
 		seen[key.Value] = true
 		n.members = append(n.members, member{key.Value, at, value})
 	}
+	r.mergeInto(n, y)
 	return nil
 }
+
+// mergeInto replaces the key << of an object, which is called n, with the members of the objects that it names. Those
+// that the object has itself count, and then those of the object that is named first.
+func (r *yamlReader) mergeInto(n *node, y *yaml.Node) {
+	is := func(key *yaml.Node) bool { return key.Tag == "!!merge" }
+	if !slices.ContainsFunc(y.Content, is) {
+		return
+	}
+	taken := map[string]bool{}
+	for _, m := range n.members {
+		taken[m.name] = true
+	}
+	merge := slices.IndexFunc(n.members, func(m member) bool { return m.name == "<<" })
+	m := n.members[merge]
+	parts := []*node{m.value}
+	if m.value.is(list) {
+		parts = m.value.items
+	}
+	var merged []member
+	for _, part := range parts {
+		if !part.is(object) {
+			r.report(m.at, rules.ImportSyntax, "<< names something that is not an object; it is left out")
+		}
+		for _, other := range part.members {
+			if !taken[other.name] {
+				taken[other.name] = true
+				merged = append(merged, other)
+			}
+		}
+	}
+	if r.merged += len(merged); r.merged > maxMerged {
+		r.report(m.at, rules.ImportSyntax, "the objects that << names have more than %d members in all; they are left out", maxMerged)
+		merged = nil
+	}
+	n.members = slices.Concat(n.members[:merge], merged, n.members[merge+1:])
+}
+
+// maxMerged bounds how large a document can grow by <<.
+const maxMerged = 100_000
 
 // scalar gives n the value of a YAML scalar, as JSON has it.
 func scalar(n *node, y *yaml.Node) {
