@@ -25,7 +25,7 @@ func (im *importer) keepTypes(u use, at spot) {
 	for _, part := range slices.Concat(s.get("oneOf").elements(), s.get("anyOf").elements(), s.get("prefixItems").elements(), s.get("items").elements()) {
 		im.keepType(part, at)
 	}
-	for _, keyword := range []string{"items", "additionalItems", "contains"} {
+	for _, keyword := range []string{"items", "additionalItems", "contains", "then", "else"} {
 		im.keepType(s.get(keyword), at)
 	}
 	im.keepOthers(s, at)

@@ -72,6 +72,9 @@ func (im *importer) mayBeStruct(s *node, conditions []*node) bool {
 		return true
 	}
 	return slices.ContainsFunc(conditions, func(c *node) bool {
+		if asked := im.look(c.get("if")).schema; asked.is(object) && len(kindsOf(asked)) > 0 && !slices.Contains(kindsOf(asked), "object") {
+			return false // there are values of other types, too
+		}
 		for _, keyword := range []string{"then", "else"} {
 			if b := c.get(keyword); b != nil && im.look(b).schema.get("properties") != nil {
 				return true

@@ -69,6 +69,8 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		{`{"oneOf":[{"type":"object","additionalProperties":false},{"type":"object","properties":{},"additionalProperties":false}]}`, `x: "json?"`, "import-union"},
 		{`{"discriminator":{"propertyName":"k","mapping":{"a":"#/$defs/One","b":"#/$defs/One","c":"#/$defs/Two"}},"oneOf":[{"$ref":"#/$defs/One"},{"$ref":"#/$defs/Two"}]}`, `one_of: { a: One, b: { fields: { o: "string?" } }, c: Two }`, ""},
 		{`{"type":"object","properties":{"a":{"type":"string"}},"if":{"properties":{"a":{"const":"b"}}},"then":{"properties":{"c":{"type":"string"}}}}`, `fields: { a: "string?", c: "string?" }`, "import-keyword"},
+		{`{"if":{"type":"string"},"then":{"minLength":1},"else":{"type":"object","properties":{"a":{"type":"string"}}}}`, `x: "json?"`, "import-keyword import-keyword import-keyword"},
+		{`{"if":{"type":"object"},"then":{"properties":{"a":{"type":"string"}}}}`, `fields: { a: "string?" }`, "import-keyword"},
 		{`{"not":{"type":"string"}}`, `x: "json?"`, "import-keyword"},
 		{`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `fields: { a: "string?" }`, "import-keyword"},
 		// references
