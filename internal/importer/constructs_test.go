@@ -46,6 +46,8 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		{`{"type":"object","patternProperties":{"^a":{"type":"integer"},"^b":{"type":"string"}}}`, `x: "map[string]json?"`, "import-keyword"},
 		{`{"properties":{"e":{"type":"string"},"E":{"type":"integer"},"contentUrl":{"type":"string"},"contentURL":{"type":"string"}}}`,
 			`fields: e: "string?" e2: { type: "int64?", json: E } content_url: "string?" content_url2: { type: "string?", json: contentURL }`, ""},
+		{`{"required":["it's","b"],"properties":{"it's":{"type":"string"},"b":{"type":"string"}}}`, `types: OnceX: { fields: { b: string } } One: { fields: { o: "string?" } } Two: { fields: { w: "string?" } } events: once: payload: { x: "json?" }`, "import-name"},
+		{`{"type":"array","items":{"properties":{"🙂":{"type":"string"}}}}`, `payload: { x: "[]json?" }`, "import-name"},
 		// values
 		{`{"enum":["a","b"]}`, `enum: [a, b]`, ""},
 		{`{"enum":["a",null]}`, `enum: [a]`, ""},

@@ -16,17 +16,54 @@ func (im *importer) objectType(u use, at spot) typing {
 	if !isStruct(u) || onlySays(s, "type") || s.get("propertyNames") != nil && s.get("properties") == nil {
 		return im.mapType(s, at)
 	}
+	if named := nameable(s); named != s {
+		for _, p := range s.get("properties").properties() {
+			if reason := catalog.CheckJSONName(p.name); reason != "" {
+				im.report(p.at, rules.ImportName, "the property %s cannot be a field, so the object takes any JSON: %s", quoted(p.name), reason)
+			}
+		}
+		if len(named.get("properties").properties()) > 0 {
+			im.declareStruct(u, at) // for the other properties
+		}
+		return typing{text: "json"}
+	}
 	if u.def != nil || im.inPlace >= maxInPlace || at.field == "" {
-		return typing{text: im.declare(u, at, func(own use, name string) *yaml.Node {
-			body := mapping()
-			im.say(body, own, saying{name: name})
-			im.add(body, "fields", im.fields(own.schema, name), own.schema.at("properties"))
-			return body
-		})}
+		return typing{text: im.declareStruct(u, at)}
 	}
 	im.inPlace++
 	defer func() { im.inPlace-- }()
 	return typing{text: "{}", fields: im.fields(s, at.name())}
+}
+
+func (im *importer) declareStruct(u use, at spot) string {
+	return im.declare(u, at, func(own use, name string) *yaml.Node {
+		body := mapping()
+		im.say(body, own, saying{name: name})
+		im.add(body, "fields", im.fields(nameable(own.schema), name), own.schema.at("properties"))
+		return body
+	})
+}
+
+// nameable is an object without the properties whose names no field can have.
+func nameable(s *node) *node {
+	properties, required := s.get("properties"), s.get("required")
+	for _, p := range s.get("properties").properties() {
+		if catalog.CheckJSONName(p.name) != "" {
+			properties = without(properties, p.name)
+			if required.is(list) {
+				required = withoutText(required, p.name)
+			}
+		}
+	}
+	if properties == s.get("properties") {
+		return s
+	}
+	own := without(s, "properties", "required")
+	own.members = append(own.members, member{"properties", s.at("properties"), properties})
+	if required.is(list) {
+		own.members = append(own.members, member{"required", s.at("required"), required})
+	}
+	return own
 }
 
 // isStruct tells a struct from a map. An object of which nothing is known is a map
