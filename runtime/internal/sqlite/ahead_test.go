@@ -99,6 +99,37 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 	}
 }
 
+// The connection that reads has the next page to read meanwhile. As long as nobody writes, what was read ahead is handed
+// over without it.
+func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := far(t, 4000, 2)
+		if c.log.writer.head == nil {
+			t.Skip("here the index cannot be mapped")
+		}
+		for range 2 {
+			synctest.Wait() // what opening has left to the writer is written
+			_, err := c.Poll(nil, 200)
+			must(t, err)
+		}
+		synctest.Wait()
+		<-c.log.reading
+		events := 0
+		go func() {
+			for range 3 {
+				polled, err := c.Poll(nil, 200)
+				must(t, err)
+				events += len(polled)
+			}
+		}()
+		synctest.Wait()
+		if events != 600 {
+			t.Errorf("%d events are handed over, want 600 of the page that was read ahead", events)
+		}
+		c.log.reading <- struct{}{}
+	})
+}
+
 // What an operator erases must not go to a handler for much longer.
 func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
