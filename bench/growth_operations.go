@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -228,16 +230,8 @@ func pruned(ctx context.Context, path string, began time.Time) (took time.Durati
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	last, _, err := conn.Prepare("SELECT max(seq) FROM busgen_log WHERE created_at < ?")
+	seq, err := lastBefore(conn, time.Now().Add(-month/2))
 	if err != nil {
-		return 0, err
-	}
-	err = last.BindInt64(1, time.Now().Add(-month/2).UnixMicro())
-	var seq int64
-	if err == nil && last.Step() {
-		seq = last.ColumnInt64(0)
-	}
-	if err = errors.Join(err, last.Close()); err != nil {
 		return 0, err
 	}
 	if seq == 0 {
@@ -269,6 +263,23 @@ func pruned(ctx context.Context, path string, began time.Time) (took time.Durati
 			return 0, errors.New("the old events are not pruned")
 		}
 	}
+}
+
+// lastBefore returns the seq of the last event that is older than a time, 0 for none. Times grow with seqs: to read all
+// events of a large file would take longer than the bus needs to prune them.
+func lastBefore(conn *sqlite3.Conn, before time.Time) (int64, error) {
+	var last, created int64
+	err := query(conn, "SELECT max(seq) FROM busgen_log", func(s *sqlite3.Stmt) { last = s.ColumnInt64(0) })
+	younger := sort.Search(int(last), func(n int) bool {
+		created = math.MaxInt64
+		if err == nil {
+			err = query(conn, fmt.Sprintf("SELECT created_at FROM busgen_log WHERE seq > %d ORDER BY seq LIMIT 1", n), func(s *sqlite3.Stmt) {
+				created = s.ColumnInt64(0)
+			})
+		}
+		return created >= before.UnixMicro()
+	})
+	return int64(younger), err
 }
 
 func median(times []time.Duration) time.Duration {
