@@ -182,7 +182,7 @@ func (r *Reader) quoted() (text []byte, escaped bool) {
 	for i := start; i < len(data); {
 		switch c := data[i]; {
 		case bare[c]:
-			i++
+			i += bareLength(data[i:])
 		case c == '"':
 			r.at = i + 1
 			return data[start:i], escaped

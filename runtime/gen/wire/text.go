@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// bare has the bytes that need no escape in a JSON string: ASCII without control
-// characters, quotes and backslashes. bareInHTML also excludes the characters that
-// encoding/json escapes so that browsers do not read them as HTML.
-var bare, bareInHTML [256]bool
-
-func init() {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		bare[c] = c != '"' && c != '\\'
-		bareInHTML[c] = bare[c] && c != '<' && c != '>' && c != '&'
+// appendString appends s with quotes and escapes.
+func appendString(dst []byte, s string) []byte {
+	plain := bareInHTMLLength([]byte(s))
+	dst = append(dst, '"')
+	dst = append(dst, s[:plain]...)
+	if plain < len(s) {
+		dst = appendEscaped(dst, s[plain:])
 	}
+	return append(dst, '"')
 }
 
 // appendEscaped appends s with escapes, without quotes.
@@ -24,7 +23,7 @@ func appendEscaped(dst []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
 		if bareInHTML[s[i]] {
-			i++
+			i += bareInHTMLLength([]byte(s[i:]))
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -68,7 +67,7 @@ func appendEscape(dst []byte, r rune) []byte {
 func plainText(text []byte) bool {
 	for i := 0; i < len(text); {
 		if bareInHTML[text[i]] {
-			i++
+			i += bareInHTMLLength(text[i:])
 			continue
 		}
 		r, size := utf8.DecodeRune(text[i:])

@@ -126,11 +126,7 @@ func (w *Writer) Float64(f float64) {
 }
 
 // String writes a string.
-func (w *Writer) String(s string) {
-	w.buf = append(w.buf, '"')
-	w.set(appendEscaped(w.buf, s))
-	w.buf = append(w.buf, '"')
-}
+func (w *Writer) String(s string) { w.set(appendString(w.buf, s)) }
 
 // Bytes writes b as a string in base64, or null for nil.
 func (w *Writer) Bytes(b []byte) {
