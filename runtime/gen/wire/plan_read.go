@@ -32,7 +32,7 @@ func (p *plan) read(r *Reader, at unsafe.Pointer) {
 	case moment:
 		*(*time.Time)(at) = r.Time()
 	case uuidOf:
-		*(*uuid.UUID)(at) = r.UUID()
+		r.readUUID((*uuid.UUID)(at))
 	case document:
 		*(*json.RawMessage)(at) = r.JSON()
 	case asText:

@@ -221,12 +221,24 @@ func (r *Reader) Bytes() []byte {
 
 // Time reads a moment in RFC 3339.
 func (r *Reader) Time() (t time.Time) {
+	if t, length := parseMoment(r.data[r.at:]); length > 0 {
+		r.at += length
+		return t
+	}
 	r.Check(t.UnmarshalText(r.Text()))
 	return t
 }
 
 // UUID reads a UUID in its usual form.
 func (r *Reader) UUID() (id uuid.UUID) {
-	r.Check(id.UnmarshalText(r.Text()))
+	r.readUUID(&id)
 	return id
+}
+
+func (r *Reader) readUUID(id *uuid.UUID) {
+	if parseUUID(r.data[r.at:], id) {
+		r.at += uuidLength
+		return
+	}
+	r.Check(id.UnmarshalText(r.Text()))
 }

@@ -29,20 +29,23 @@ func (r *Reader) integer(size int) int64 {
 
 // Uint64 reads a whole number that is not negative.
 func (r *Reader) Uint64() (n uint64) {
-	digits := r.digits()
-	if len(digits) == 0 || len(digits) > 1 && digits[0] == '0' {
+	data, start := r.data, r.at
+	at := start
+	for at < len(data) && data[at]-'0' <= 9 {
+		n = n*10 + uint64(data[at]-'0')
+		at++
+	}
+	r.at = at
+	switch length := at - start; {
+	case length == 0 || length > 1 && data[start] == '0':
 		r.giveUp()
 		return 0
-	}
-	if len(digits) > 19 { // it may be larger than any uint64
-		n, err := strconv.ParseUint(string(digits), 10, 64)
+	case length > 19: // it may be larger than any uint64
+		n, err := strconv.ParseUint(string(data[start:at]), 10, 64)
 		if err != nil {
 			r.giveUp()
 		}
 		return n
-	}
-	for _, digit := range digits {
-		n = n*10 + uint64(digit-'0')
 	}
 	return n
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"math"
 	"strconv"
 	"time"
@@ -141,6 +140,10 @@ func (w *Writer) Bytes(b []byte) {
 
 // Time writes a moment in RFC 3339, with nanoseconds if they are not zero.
 func (w *Writer) Time(t time.Time) {
+	if buf, ok := appendMoment(w.buf, t); ok {
+		w.set(buf)
+		return
+	}
 	text, err := t.AppendText(append(w.buf, '"'))
 	if err != nil {
 		w.giveUp()
@@ -150,13 +153,4 @@ func (w *Writer) Time(t time.Time) {
 }
 
 // UUID writes a UUID in its usual form.
-func (w *Writer) UUID(id uuid.UUID) {
-	start := len(w.buf)
-	w.buf = append(w.buf, `"00000000-0000-0000-0000-000000000000"`...)
-	text := w.buf[start+1:]
-	hex.Encode(text[0:], id[:4])
-	hex.Encode(text[9:], id[4:6])
-	hex.Encode(text[14:], id[6:8])
-	hex.Encode(text[19:], id[8:10])
-	hex.Encode(text[24:], id[10:])
-}
+func (w *Writer) UUID(id uuid.UUID) { w.set(appendUUID(w.buf, &id)) }
