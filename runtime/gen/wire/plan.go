@@ -241,7 +241,7 @@ func (p *plan) decoderAt(at unsafe.Pointer) Decoder {
 func WriteStruct(w *Writer, value any) {
 	v := reflect.ValueOf(value)
 	if p := planOf(v.Type().Elem()); p != nil {
-		p.write(w, v.UnsafePointer())
+		w.set(p.append(w, w.buf, v.UnsafePointer()))
 		return
 	}
 	w.giveUp()

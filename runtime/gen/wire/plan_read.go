@@ -61,8 +61,9 @@ func (p *plan) read(r *Reader, at unsafe.Pointer) {
 func (p *plan) readObject(r *Reader, at unsafe.Pointer) {
 	r.begin('{')
 	first := true
-	for i := range p.fields {
-		f := &p.fields[i]
+	fields := p.fields
+	for i := range fields {
+		f := &fields[i]
 		key := f.later
 		if first {
 			key = f.key

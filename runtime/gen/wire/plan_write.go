@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -12,74 +13,90 @@ import (
 	"github.com/google/uuid"
 )
 
-// write writes the value at an address.
-func (p *plan) write(w *Writer, at unsafe.Pointer) {
+// append appends the JSON of the value at an address to buf, which is what w has written so far. It hands buf on, and
+// w gets it only before somebody else writes: code that appends to a local variable is faster.
+func (p *plan) append(w *Writer, buf []byte, at unsafe.Pointer) []byte {
 	switch p.kind {
 	case boolean:
-		w.Bool(*(*bool)(at))
+		return strconv.AppendBool(buf, *(*bool)(at))
 	case integer:
-		w.Int64(int64(*(*int)(at)))
+		return strconv.AppendInt(buf, int64(*(*int)(at)), 10)
 	case integer32:
-		w.Int64(int64(*(*int32)(at)))
+		return strconv.AppendInt(buf, int64(*(*int32)(at)), 10)
 	case integer64:
-		w.Int64(*(*int64)(at))
+		return strconv.AppendInt(buf, *(*int64)(at), 10)
 	case unsigned64:
-		w.Uint64(*(*uint64)(at))
+		return strconv.AppendUint(buf, *(*uint64)(at), 10)
+	case text:
+		return appendString(buf, *(*string)(at))
+	case moment:
+		if longer, ok := appendMoment(buf, *(*time.Time)(at)); ok {
+			return longer
+		}
+	case uuidOf:
+		return appendUUID(buf, (*uuid.UUID)(at))
+	case object:
+		return p.appendObject(w, buf, at)
+	case list:
+		return p.appendList(w, buf, (*slice)(at))
+	case optional:
+		if to := *(*unsafe.Pointer)(at); to != nil {
+			return p.elem.append(w, buf, to)
+		}
+		return append(buf, "null"...)
+	}
+	w.set(buf)
+	p.write(w, at)
+	return w.buf
+}
+
+// write writes a value of a kind for which Writer has a method, or which writes itself.
+func (p *plan) write(w *Writer, at unsafe.Pointer) {
+	switch p.kind {
 	case float:
 		w.Float64(*(*float64)(at))
-	case text:
-		w.String(*(*string)(at))
 	case bytesOf:
 		w.Bytes(*(*[]byte)(at))
 	case moment:
 		w.Time(*(*time.Time)(at))
-	case uuidOf:
-		w.UUID(*(*uuid.UUID)(at))
 	case document:
 		w.JSON(*(*json.RawMessage)(at))
 	case asText:
 		WriteText(w, p.as(at).(encoding.TextAppender))
 	case own:
 		p.encoderAt(at).WriteJSON(w)
-	case object:
-		p.writeObject(w, at)
-	case list:
-		p.writeList(w, (*slice)(at))
 	case dictionary:
 		if p.direct != nil {
 			p.direct.write(w, at)
 			return
 		}
 		p.writeMap(w, at)
-	case optional:
-		if to := *(*unsafe.Pointer)(at); to != nil {
-			p.elem.write(w, to)
-		} else {
-			w.Null()
-		}
 	}
 }
 
-func (p *plan) writeObject(w *Writer, at unsafe.Pointer) {
-	if !w.begin('{') {
-		return
+func (p *plan) appendObject(w *Writer, buf []byte, at unsafe.Pointer) []byte {
+	if !w.deeper() {
+		return buf
 	}
+	buf = append(buf, '{')
 	first := true
-	for i := range p.fields {
-		f := &p.fields[i]
+	fields := p.fields
+	for i := range fields {
+		f := &fields[i]
 		value := unsafe.Add(at, f.offset)
 		if f.omits && *(*unsafe.Pointer)(value) == nil { // a pointer, or the first word of a list or a map
 			continue
 		}
 		if first {
-			w.buf = append(w.buf, f.key...)
+			buf = append(buf, f.key...)
 			first = false
 		} else {
-			w.buf = append(w.buf, f.later...)
+			buf = append(buf, f.later...)
 		}
-		f.write(w, value)
+		buf = f.append(w, buf, value)
 	}
-	w.end('}')
+	w.depth--
+	return append(buf, '}')
 }
 
 // slice is how Go keeps a list in memory.
@@ -88,21 +105,22 @@ type slice struct {
 	len, cap int
 }
 
-func (p *plan) writeList(w *Writer, s *slice) {
+func (p *plan) appendList(w *Writer, buf []byte, s *slice) []byte {
 	if s.first == nil {
-		w.Null()
-		return
+		return append(buf, "null"...)
 	}
-	if !w.begin('[') {
-		return
+	if !w.deeper() {
+		return buf
 	}
+	buf = append(buf, '[')
 	for i := range s.len {
 		if i > 0 {
-			w.buf = append(w.buf, ',')
+			buf = append(buf, ',')
 		}
-		p.elem.write(w, unsafe.Add(s.first, uintptr(i)*p.elem.size))
+		buf = p.elem.append(w, buf, unsafe.Add(s.first, uintptr(i)*p.elem.size))
 	}
-	w.end(']')
+	w.depth--
+	return append(buf, ']')
 }
 
 // entries are those of a map, in memory that is used again.
@@ -132,7 +150,7 @@ func (p *plan) writeMap(w *Writer, at unsafe.Pointer) {
 		}
 		w.String(e.keys[entry])
 		w.buf = append(w.buf, ':')
-		p.elem.write(w, unsafe.Add(values, uintptr(entry)*p.elem.size))
+		w.set(p.elem.append(w, w.buf, unsafe.Add(values, uintptr(entry)*p.elem.size)))
 	}
 	giveEntries(w, p, e)
 	w.end('}')

@@ -68,7 +68,8 @@ func (s *scratch) keep(written []byte) []byte {
 		s.results = make([]byte, 0, sharedResults)
 	}
 	at := len(s.results)
-	s.results = append(s.results, written...)
+	s.results = s.results[:at+n] // append would also write the pointer again, as set says
+	copy(s.results[at:], written)
 	return s.results[at : at+n : at+n] // who appends to it gets memory of its own
 }
 
@@ -116,7 +117,7 @@ func (c *TypeCodec) Decode(data []byte, into any) error {
 // encode returns the JSON of what value points to, or nil if the Writer gives up.
 func (p *plan) encode(value any) (encoded []byte) {
 	s := scratches.Get().(*scratch)
-	p.write(&s.writer, reflect.ValueOf(value).UnsafePointer())
+	s.writer.set(p.append(&s.writer, s.writer.buf, reflect.ValueOf(value).UnsafePointer()))
 	if written, ok := s.writer.Finish(); ok {
 		encoded = s.keep(written)
 	}

@@ -46,10 +46,17 @@ func (w *Writer) set(buf []byte) {
 
 func (w *Writer) giveUp() { w.gaveUp = true }
 
-// begin opens an object or a list. It returns false if that is too deep.
-func (w *Writer) begin(bracket byte) bool {
+// deeper counts an object or a list that begins. It returns false if that is too deep.
+func (w *Writer) deeper() bool {
 	if w.depth++; w.depth > maxDepth {
 		w.giveUp()
+	}
+	return w.depth <= maxDepth
+}
+
+// begin opens an object or a list. It returns false if that is too deep.
+func (w *Writer) begin(bracket byte) bool {
+	if !w.deeper() {
 		return false
 	}
 	w.buf = append(w.buf, bracket)
