@@ -55,8 +55,9 @@ type scratch struct {
 }
 
 // sharedResults is how many bytes the results of several Encodes share, which are then allocated once. Who keeps one of
-// them keeps the memory of all, so it is not much, and a result of more than an eighth of it has memory of its own.
-const sharedResults = 4 << 10
+// them keeps the memory of all, so it is not much, and a result of more than an eighth of it has memory of its own. Go
+// allocates this size faster than 4 KiB: it asks for room for five at once, and of those of 4 KiB for two.
+const sharedResults = 4864
 
 // keep returns a copy of what was written.
 func (s *scratch) keep(written []byte) []byte {
@@ -84,8 +85,8 @@ func (s *scratch) release() {
 	}
 }
 
-// Encode returns the JSON of the value that value points to. The caller owns the result; short ones share memory, half a
-// KiB at most of each 4 KiB.
+// Encode returns the JSON of the value that value points to. The caller owns the result. Results of up to 608 bytes
+// share memory, 4864 bytes at a time.
 func (c *TypeCodec) Encode(value any) ([]byte, error) {
 	if c.plan != nil {
 		if encoded := c.plan.encode(value); encoded != nil {
