@@ -23,8 +23,15 @@ type Decoder interface {
 // of encoding/json, whether or not T has generated methods. It is safe for concurrent
 // use.
 type Codec[T any] struct {
-	of     *TypeCodec
-	values sync.Pool // of *T: a value that an interface points to cannot be on the stack
+	of    *TypeCodec
+	cells sync.Pool // of *cell[T]
+}
+
+// cell is the memory of one call: a value that an interface points to cannot be on the stack. It has a scratch of its
+// own, because taking one thing from a pool is faster than taking two.
+type cell[T any] struct {
+	scratch
+	value T
 }
 
 // NewCodec returns a codec for T, as [NewTypeCodec] does: make one codec for each type
@@ -37,33 +44,35 @@ func (c *Codec[T]) Generated() bool { return c.of.Generated() }
 
 // Encode returns the JSON of value. The caller owns the result.
 func (c *Codec[T]) Encode(value T) ([]byte, error) {
-	p := c.value()
-	*p = value
-	encoded, err := c.of.Encode(p)
-	c.release(p)
+	m := c.cell()
+	m.value = value
+	encoded, err := c.of.encode(&m.scratch, &m.value)
+	c.release(m)
 	return encoded, err
 }
 
 // Decode returns the value whose JSON is data.
 func (c *Codec[T]) Decode(data []byte) (T, error) {
-	p := c.value()
-	err := c.of.Decode(data, p)
-	value := *p
-	c.release(p)
+	m := c.cell()
+	err := c.of.decode(&m.scratch, data, &m.value)
+	value := m.value
+	c.release(m)
 	return value, err
 }
 
-func (c *Codec[T]) value() *T {
-	if p, ok := c.values.Get().(*T); ok {
-		return p
+func (c *Codec[T]) cell() *cell[T] {
+	if m, ok := c.cells.Get().(*cell[T]); ok {
+		return m
 	}
-	return new(T)
+	return &cell[T]{scratch: newScratch()}
 }
 
-func (c *Codec[T]) release(p *T) {
+func (c *Codec[T]) release(m *cell[T]) {
 	var zero T
-	*p = zero
-	c.values.Put(p)
+	m.value = zero
+	if m.small() {
+		c.cells.Put(m)
+	}
 }
 
 // generated reports whether t has the generated methods.

@@ -74,13 +74,20 @@ func (s *scratch) keep(written []byte) []byte {
 	return s.results[at : at+n : at+n] // who appends to it gets memory of its own
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{reader: Reader{texts: []byte{}}} }}
+var scratches = sync.Pool{New: func() any { s := newScratch(); return &s }}
+
+func newScratch() scratch { return scratch{reader: Reader{texts: []byte{}}} }
 
 // largestKept is the size in bytes above which a buffer is not reused.
 const largestKept = 64 << 10
 
+// small reports whether the memory is not too large to be kept for the next call.
+func (s *scratch) small() bool {
+	return cap(s.writer.buf) <= largestKept && cap(s.writer.keys) <= largestKept/16
+}
+
 func (s *scratch) release() {
-	if cap(s.writer.buf) <= largestKept && cap(s.writer.keys) <= largestKept/16 {
+	if s.small() {
 		scratches.Put(s)
 	}
 }
@@ -88,8 +95,16 @@ func (s *scratch) release() {
 // Encode returns the JSON of the value that value points to. The caller owns the result. Results of up to 608 bytes
 // share memory, 4864 bytes at a time.
 func (c *TypeCodec) Encode(value any) ([]byte, error) {
+	s := scratches.Get().(*scratch)
+	encoded, err := c.encode(s, value)
+	s.release()
+	return encoded, err
+}
+
+// encode is Encode with the memory of the caller.
+func (c *TypeCodec) encode(s *scratch, value any) ([]byte, error) {
 	if c.plan != nil {
-		if encoded := c.plan.encode(value); encoded != nil {
+		if encoded := c.plan.encode(s, value); encoded != nil {
 			return encoded, nil
 		}
 	}
@@ -106,8 +121,16 @@ func (c *TypeCodec) Encode(value any) ([]byte, error) {
 // Decode reads data, the JSON of a value, into the zero value that into points to. After an
 // error it may have been filled in part.
 func (c *TypeCodec) Decode(data []byte, into any) error {
+	s := scratches.Get().(*scratch)
+	err := c.decode(s, data, into)
+	s.release()
+	return err
+}
+
+// decode is Decode with the memory of the caller.
+func (c *TypeCodec) decode(s *scratch, data []byte, into any) error {
 	if c.plan != nil {
-		if c.plan.decode(data, into) {
+		if c.plan.decode(s, data, into) {
 			return nil
 		}
 		reflect.ValueOf(into).Elem().SetZero()
@@ -116,25 +139,21 @@ func (c *TypeCodec) Decode(data []byte, into any) error {
 }
 
 // encode returns the JSON of what value points to, or nil if the Writer gives up.
-func (p *plan) encode(value any) (encoded []byte) {
-	s := scratches.Get().(*scratch)
+func (p *plan) encode(s *scratch, value any) (encoded []byte) {
 	s.writer.set(p.append(&s.writer, s.writer.buf, reflect.ValueOf(value).UnsafePointer()))
 	if written, ok := s.writer.Finish(); ok {
 		encoded = s.keep(written)
 	}
 	s.writer.reset()
-	s.release()
 	return encoded
 }
 
 // decode returns false if the Reader gives up.
-func (p *plan) decode(data []byte, into any) bool {
-	s := scratches.Get().(*scratch)
+func (p *plan) decode(s *scratch, data []byte, into any) bool {
 	s.reader.data = data
 	p.read(&s.reader, reflect.ValueOf(into).UnsafePointer())
 	ok := s.reader.Finish()
 	s.reader.data, s.reader.at, s.reader.depth, s.reader.gaveUp = nil, 0, 0, false // its texts stay
-	s.release()
 	return ok
 }
 
