@@ -47,11 +47,22 @@ func Check(name, text string) (noun string, ok bool) {
 	return known[i].noun, known[i].valid(text)
 }
 
-// isEmail takes an address without a name in front and without angle brackets.
+// isEmail takes an address without a name in front and without angle brackets. What is before the @ may also be as some
+// providers have it against the standard, such as 1+app[bot]@users.example or a..b@mail.example.
 func isEmail(text string) bool {
+	at := strings.LastIndexByte(text, '@')
+	if at < 1 {
+		return false
+	}
+	local := text[:at]
+	if local[0] != '"' && !strings.ContainsFunc(local, notInEmail) {
+		text = "x" + text[at:]
+	}
 	address, err := mail.ParseAddress(text)
-	return err == nil && address.Address == text && address.Name == ""
+	return err == nil && address.Name == "" && strings.Trim(address.String(), "<>") == text
 }
+
+func notInEmail(c rune) bool { return c <= ' ' || c == 0x7f || strings.ContainsRune(`()<>",;:\@`, c) }
 
 // isURL asks for a scheme and a host, as in https://example.org.
 func isURL(text string) bool {
