@@ -42,18 +42,16 @@ type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 // got what it wants; the members after that are skipped, apart from those that are no
 // answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
-	given := any(handler) // see eventType
-	return subscribeAnswer(bus, t.of, name, handler == nil, (*R)(nil), func(ctx context.Context, h head, payload any) (any, error) {
-		return given.(AnswerHandler[T, R])(ctx, typed[T](h, payload))
+	return AnswerFunc(bus, t, name, handler, func(ctx context.Context, handler, event any) (any, error) {
+		return handler.(AnswerHandler[T, R])(ctx, *event.(*Event[T]))
 	}, opts)
 }
 
 // answering is an [AnswerHandler] in terms that do not depend on its types.
 type answering func(ctx context.Context, h head, payload any) (any, error)
 
-func subscribeAnswer(bus *Bus, of AnyEventType, name string, none bool, answers any, handler answering, opts []SubscribeOption) (*Subscription, error) {
-	t := of.(*eventType)
-	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name, answers: pointedTo(answers)}
+func subscribeAnswer(bus *Bus, t *eventType, name string, none bool, answers reflect.Type, handler answering, opts []SubscribeOption) (*Subscription, error) {
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name, answers: answers}
 	if none {
 		return s.subscribe(nil, nil, opts)
 	}
@@ -165,17 +163,8 @@ func checkAnswer(eventType string, value any) error {
 //   - [ErrShutdown]: the bus was shut down before there was an answer. The event is handled after the
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
-	var answer R
-	p := take(t.of)
-	*p.(*T) = payload
-	said, err := ask(ctx, bus, t.of, p, (*R)(nil), &collectConfig{publish: opts, first: 1})
-	if said != nil && len(said.answers) > 0 {
-		answer, _ = said.answers[0].value.(R) // a nil interface is the zero value
-		return answer, nil
-	}
-	if err == nil {
-		err = said.nothing()
-	}
+	value, err := RequestPayload(ctx, bus, t, &payload, (*R)(nil), opts)
+	answer, _ := value.(R) // a nil interface is the zero value
 	return answer, err
 }
 
@@ -194,22 +183,9 @@ type Answer[R any] struct {
 // answers of the others are returned beside it. Nobody having an answer is no error. If
 // ctx ends, its error is among them.
 func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...CollectOption) ([]Answer[R], error) {
-	c, err := collectConfigOf(opts)
-	if err != nil {
-		return nil, err
-	}
-	p := take(t.of)
-	*p.(*T) = payload
-	said, err := ask(ctx, bus, t.of, p, (*R)(nil), c)
-	if said == nil {
-		return nil, err
-	}
-	answers := make([]Answer[R], len(said.answers))
-	for i, a := range said.answers {
-		answers[i].Subscription = a.subscription
-		answers[i].Value, _ = a.value.(R)
-	}
-	return answers, said.errorsAnd(err)
+	var answers []Answer[R]
+	err := CollectPayload(ctx, bus, t, &payload, &answers, opts)
+	return answers, err
 }
 
 // collectConfigOf returns what the options of a Collect say, or the first that is not valid.
@@ -303,7 +279,7 @@ func (c *collectConfig) refuse(option, problem string) {
 
 // ask publishes an event and waits for its answers. What was said is nil if nothing was
 // published.
-func ask(ctx context.Context, to *Bus, of AnyEventType, payload, wants any, c *collectConfig) (*said, error) {
+func ask(ctx context.Context, to *Bus, of AnyEventType, payload any, wants reflect.Type, c *collectConfig) (*said, error) {
 	t, bus := of.(*eventType), busOf(to)
 	attempt, opts := bus.attemptOf(ctx), c.publish
 	if attempt != nil && attempt.Batch() != nil {
@@ -326,7 +302,7 @@ func ask(ctx context.Context, to *Bus, of AnyEventType, payload, wants any, c *c
 	}
 	t.give(payload)
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
-	if err := bus.open(x, pointedTo(wants)); err != nil {
+	if err := bus.open(x, wants); err != nil {
 		return nil, batch.over(err)
 	}
 	defer bus.exchanges.leave(x)

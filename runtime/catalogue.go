@@ -238,9 +238,10 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //	5  Header, WithHeader and HeaderOf
 //	6  structs are written, copied and compared without code for them: wire.WriteStruct
 //	7  functions without type parameters: DescribeAs, PublishPayload, SubscribeFunc and SubscribeNamespaceFunc
+//	8  more of them: AnswerFunc, RequestPayload, CollectPayload; enums are written without methods; wire.Reader.Enum
 const (
 	OldestContract = 2
-	NewestContract = 7
+	NewestContract = 8
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

@@ -39,6 +39,7 @@ type eventType struct {
 
 	of      reflect.Type // T
 	pointer reflect.Type // *T
+	single  reflect.Type // [1]T
 	codec   *wire.TypeCodec
 	clone   func(to, from any) // makes a deep copy; nil if only code of a person can: a payload is decoded for each handler
 	privacy func() *privacy.Shape
@@ -91,7 +92,7 @@ func (t *eventType) limit(path string, key func(any) string) {
 // define completes and checks what Define was given.
 func (t *eventType) define(pointer any) {
 	of := pointedTo(pointer)
-	t.of, t.pointer = of, reflect.PointerTo(of)
+	t.of, t.pointer, t.single = of, reflect.PointerTo(of), reflect.ArrayOf(1, of)
 	t.spec.Version = max(t.spec.Version, 1)
 	if err := glob.ValidWire(t.spec.Name); err != nil {
 		panic(fmt.Sprintf("runtime.Define: %v", err))

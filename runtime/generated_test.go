@@ -27,6 +27,10 @@ func TestGeneratedCodeThatMixesUpTypesPanics(t *testing.T) {
 	bus := openCatalogue(t, events.Catalogue)
 	call := func(context.Context, any, any) error { return nil }
 	placed := func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil }
+	answer := func(context.Context, any, any) (any, error) { return nil, nil }
+	fetched := func(context.Context, runtime.Event[events.ParcelPickup]) (events.Pickup, error) {
+		return events.Pickup{}, nil
+	}
 	for name, test := range map[string]struct {
 		use  func()
 		want string
@@ -50,6 +54,54 @@ func TestGeneratedCodeThatMixesUpTypesPanics(t *testing.T) {
 		"no handler": {
 			func() { runtime.SubscribeFunc(bus, events.OrderPlacedType, "s", nil, call, nil) },
 			"runtime.SubscribeFunc: a <nil> is no handler",
+		},
+		"a handler that answers": {
+			func() {
+				runtime.SubscribeFunc(bus, events.ParcelPickupType, "s", runtime.AnswerHandler[events.ParcelPickup, events.Pickup](fetched), call, nil)
+			},
+			"runtime.SubscribeFunc: a runtime.AnswerHandler[",
+		},
+		"an answering handler for another event": {
+			func() {
+				runtime.AnswerFunc(bus, events.OrderShippedType, "s", runtime.AnswerHandler[events.ParcelPickup, events.Pickup](fetched), answer, nil)
+			},
+			"runtime.AnswerFunc(order.shipped): a runtime.AnswerHandler[",
+		},
+		"a handler that does not answer": {
+			func() {
+				runtime.AnswerFunc(bus, events.OrderPlacedType, "s", runtime.Handler[events.OrderPlaced](placed), answer, nil)
+			},
+			"runtime.AnswerFunc: a runtime.Handler[",
+		},
+		"a request with a payload of another event": {
+			func() {
+				runtime.RequestPayload(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), (*events.Pickup)(nil), nil)
+			},
+			"runtime.RequestPayload(parcel.pickup_requested): the payload is a *events.OrderShipped, not a *events.ParcelPickup",
+		},
+		"a request with a payload that is no pointer": {
+			func() {
+				runtime.RequestPayload(t.Context(), bus, events.ParcelPickupType, events.ParcelPickup{}, (*events.Pickup)(nil), nil)
+			},
+			"runtime.RequestPayload(parcel.pickup_requested): the payload is a events.ParcelPickup, not a *events.ParcelPickup",
+		},
+		"answers to a payload of another event": {
+			func() {
+				runtime.CollectPayload(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), new([]runtime.Answer[events.Pickup]), nil)
+			},
+			"runtime.CollectPayload(parcel.pickup_requested): the payload is a *events.OrderShipped, not a *events.ParcelPickup",
+		},
+		"answers to nowhere": {
+			func() {
+				runtime.CollectPayload(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), (*[]runtime.Answer[events.Pickup])(nil), nil)
+			},
+			"runtime.CollectPayload: a *[]runtime.Answer[",
+		},
+		"answers to a list of something else": {
+			func() {
+				runtime.CollectPayload(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), new([]events.Pickup), nil)
+			},
+			"runtime.CollectPayload: a *[]events.Pickup is no pointer to a list of answers",
 		},
 		"a function that takes no event": {
 			func() {
@@ -80,7 +132,8 @@ func TestSubscribeFunctionsOfGeneratedCodeRefuseANilHandler(t *testing.T) {
 	bus := openCatalogue(t, events.Catalogue)
 	_, one := events.SubscribeOrderPlaced(bus, "one", nil)
 	_, many := events.SubscribeOrder(bus, "many", nil)
-	for _, err := range []error{one, many} {
+	_, answering := events.AnswerParcelPickup(bus, "answering", nil)
+	for _, err := range []error{one, many, answering} {
 		if problem := new(runtime.SubscribeError); !errors.As(err, &problem) {
 			t.Errorf("a nil handler: %v, want a *SubscribeError", err)
 		}

@@ -46,14 +46,11 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. With
 // [Immediately] it is stored at once, whatever becomes of the handler.
 func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	p := take(t.of)
-	*p.(*T) = payload
-	return publishOne(ctx, to, t.of, p, opts)
+	return PublishPayload(ctx, to, t, &payload, opts)
 }
 
 // publishOne publishes a payload, and takes it back.
-func publishOne(ctx context.Context, to Publisher, of AnyEventType, payload any, opts []PublishOption) (*Receipt, error) {
-	t := of.(*eventType)
+func publishOne(ctx context.Context, to Publisher, t *eventType, payload any, opts []PublishOption) (*Receipt, error) {
 	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err

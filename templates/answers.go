@@ -23,16 +23,24 @@ func answers(c *catalog.Catalogue) []jen.Code {
 //	//
 //	// <doc of the result>
 //	func Answer<Event>(bus *runtime.Bus, name string, handler runtime.AnswerHandler[<Event>, <Result>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeAnswer(bus, <Event>Type, name, handler, opts...)
+//		return runtime.AnswerFunc(bus, <Event>Type, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+//			return handler.(runtime.AnswerHandler[<Event>, <Result>])(ctx, *e.(*runtime.Event[<Event>]))
+//		}, opts)
 //	}
 func answerEvent(e *catalog.Event) *jen.Statement {
 	function := "Answer" + e.GoName
+	handler := func() *jen.Statement {
+		return inRuntime("AnswerHandler").Types(jen.Id(e.GoName), goType(e.Result.Type))
+	}
 	params := subscribeParams(e.GoName)
-	params[2] = jen.Id("handler").Add(inRuntime("AnswerHandler")).Types(jen.Id(e.GoName), goType(e.Result.Type))
+	params[2] = jen.Id("handler").Add(handler())
 	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name, and hands its results to the callers of "+
 		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("SubscribeAnswer").Call(subscribeArgs(jen.Id(descriptorName(e)))...)))
+		Block(jen.Return(inRuntime("AnswerFunc").Call(
+			jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id("name"), jen.Id("handler"),
+			callingOf(jen.Params(jen.Any(), jen.Error()), handler(), e.GoName), jen.Id("opts"),
+		)))
 }
 
 // requestEvent emits
@@ -41,39 +49,49 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 //	//
 //	// <doc of the result>
 //	func Request<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.PublishOption) (<Result>, error) {
-//		return runtime.Request[<Result>](ctx, bus, <Event>Type, payload, opts...)
+//		value, err := runtime.RequestPayload(ctx, bus, <Event>Type, &payload, (*<Result>)(nil), opts)
+//		answer, _ := value.(<Result>)
+//		return answer, err
 //	}
 func requestEvent(e *catalog.Event) *jen.Statement {
 	function := "Request" + e.GoName
 	return comment(function+" publishes one "+e.Name.V+" and returns the first answer to it. See [runtime.Request].", e.Result.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(publishParams(toBus(), "payload", jen.Id(e.GoName))...).
 		Params(goType(e.Result.Type), jen.Error()).
-		Block(askCall("Request", e))
+		Block(
+			jen.List(jen.Id("value"), jen.Err()).Op(":=").Add(askCall("RequestPayload", e, jen.Parens(jen.Op("*").Add(goType(e.Result.Type))).Parens(jen.Nil()))),
+			jen.List(jen.Id("answer"), jen.Id("_")).Op(":=").Id("value").Assert(goType(e.Result.Type)),
+			jen.Return(jen.Id("answer"), jen.Err()),
+		)
 }
 
 // collectEvent emits
 //
 //	// Collect<Event> publishes one <event.name> and returns all answers to it. …
 //	func Collect<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.CollectOption) ([]runtime.Answer[<Result>], error) {
-//		return runtime.Collect[<Result>](ctx, bus, <Event>Type, payload, opts...)
+//		var answers []runtime.Answer[<Result>]
+//		err := runtime.CollectPayload(ctx, bus, <Event>Type, &payload, &answers, opts)
+//		return answers, err
 //	}
 func collectEvent(e *catalog.Event) *jen.Statement {
 	function := "Collect" + e.GoName
 	params := publishParams(toBus(), "payload", jen.Id(e.GoName))
 	params[3] = jen.Id("opts").Op("...").Add(inRuntime("CollectOption"))
+	answers := func() *jen.Statement { return jen.Index().Add(inRuntime("Answer")).Types(goType(e.Result.Type)) }
 	return comment(function+" publishes one "+e.Name.V+" and returns all answers to it. See [runtime.Collect].", deprecated(e.Deprecated)).
-		Func().Id(function).Params(params...).
-		Params(jen.Index().Add(inRuntime("Answer")).Types(goType(e.Result.Type)), jen.Error()).
-		Block(askCall("Collect", e))
+		Func().Id(function).Params(params...).Params(answers(), jen.Error()).Block(
+		jen.Var().Id("answers").Add(answers()),
+		jen.Err().Op(":=").Add(askCall("CollectPayload", e, jen.Op("&").Id("answers"))),
+		jen.Return(jen.Id("answers"), jen.Err()),
+	)
 }
 
 // toBus is the parameter of the bus that is asked.
 func toBus() jen.Code { return jen.Id("bus").Op("*").Add(inRuntime("Bus")) }
 
-// askCall emits the call of a function of the runtime whose first type parameter is the
-// result.
-func askCall(function string, e *catalog.Event) jen.Code {
-	return jen.Return(inRuntime(function).Types(goType(e.Result.Type)).Call(
-		jen.Id("ctx"), jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id("payload"), jen.Id("opts").Op("..."),
-	))
+// askCall emits the call of a function of the runtime with what its answers are, or go to.
+func askCall(function string, e *catalog.Event, answers jen.Code) jen.Code {
+	return inRuntime(function).Call(
+		jen.Id("ctx"), jen.Id("bus"), jen.Id(descriptorName(e)), jen.Op("&").Id("payload"), answers, jen.Id("opts"),
+	)
 }

@@ -2,7 +2,7 @@ package templates
 
 import "testing"
 
-func TestAnswerFunctionsAreOneLineEach(t *testing.T) {
+func TestAnswerFunctionsCallNoGenericFunction(t *testing.T) {
 	c := parsed(t, `
 types:
   Money: { fields: { amount: int64 } }
@@ -22,7 +22,9 @@ events:
 //
 // The price.
 func AnswerQuoteRequested(bus *runtime.Bus, name string, handler runtime.AnswerHandler[QuoteRequested, *Money], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeAnswer(bus, QuoteRequestedType, name, handler, opts...)
+	return runtime.AnswerFunc(bus, QuoteRequestedType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+		return handler.(runtime.AnswerHandler[QuoteRequested, *Money])(ctx, *e.(*runtime.Event[QuoteRequested]))
+	}, opts)
 }
 
 // RequestQuoteRequested publishes one quote.requested and returns the first
@@ -30,13 +32,17 @@ func AnswerQuoteRequested(bus *runtime.Bus, name string, handler runtime.AnswerH
 //
 // The price.
 func RequestQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.PublishOption) (*Money, error) {
-	return runtime.Request[*Money](ctx, bus, QuoteRequestedType, payload, opts...)
+	value, err := runtime.RequestPayload(ctx, bus, QuoteRequestedType, &payload, (**Money)(nil), opts)
+	answer, _ := value.(*Money)
+	return answer, err
 }
 
 // CollectQuoteRequested publishes one quote.requested and returns all answers
 // to it. See [runtime.Collect].
 func CollectQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.CollectOption) ([]runtime.Answer[*Money], error) {
-	return runtime.Collect[*Money](ctx, bus, QuoteRequestedType, payload, opts...)
+	var answers []runtime.Answer[*Money]
+	err := runtime.CollectPayload(ctx, bus, QuoteRequestedType, &payload, &answers, opts)
+	return answers, err
 }
 `, answers(c)...)
 }

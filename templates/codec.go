@@ -18,7 +18,7 @@ func codec(c *catalog.Catalogue) []jen.Code {
 	for _, t := range c.Types {
 		switch {
 		case t.IsEnum():
-			constructs = append(constructs, writeEnum(t), readEnum(t))
+			constructs = append(constructs, readEnum(t))
 		case t.IsUnion():
 			constructs = append(constructs, unionJSON(t))
 		case t.IsScalar():
@@ -115,32 +115,28 @@ func readStruct(s shape) *jen.Statement {
 	return readMethod(s.receiver, s.goName, append(body, jen.Id("r").Dot("EndObject").Call())...)
 }
 
-// writeEnum emits the method WriteJSON with the body
-//
-//	w.String(string(<v>))
-//
-// or w.Int(int(<v>)) for an enum of integers.
-func writeEnum(t *catalog.Type) *jen.Statement {
-	if t.Integer {
-		return writeMethod(valueReceiver, t.GoName, jen.Id("w").Dot("Int").Call(jen.Int().Call(jen.Id(valueReceiver))))
-	}
-	return writeMethod(valueReceiver, t.GoName, jen.Id("w").Dot("String").Call(jen.String().Call(jen.Id(valueReceiver))))
-}
-
 // readEnum emits the method ReadJSON with the body
 //
-//	*<v> = wire.ReadEnum(r, <Type><Value>, …)
+//	r.Enum((*string)(<v>), "<value>", …)
 //
-// or *<v> = <Type>(r.Int()) for an enum of integers.
+// or *<v> = <Type>(r.Int()) for an enum of integers. Enums are written without a method: see [wire.Encoder].
 func readEnum(t *catalog.Type) *jen.Statement {
 	if t.Integer {
 		return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("r").Dot("Int").Call()))
 	}
-	args := []jen.Code{jen.Id("r")}
-	for i, v := range t.Values {
-		args = append(args, perLine(i, jen.Id(v.GoName)))
+	args := append([]jen.Code{jen.Parens(jen.Op("*").String()).Call(jen.Id(valueReceiver))}, namesOf(t)...)
+	return readMethod(valueReceiver, t.GoName, jen.Id("r").Dot("Enum").Call(args...))
+}
+
+// plainEnum emits a value of an enum as one of its built-in type, and returns the name of the method that writes it:
+//
+//	string(<value>)
+//	int(<value>)
+func plainEnum(t *catalog.TypeRef, value *jen.Statement) (plain *jen.Statement, method string) {
+	if t.Named.Integer {
+		return jen.Int().Call(value), "Int"
 	}
-	return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Add(inWire("ReadEnum")).Call(args...))
+	return jen.String().Call(value), "String"
 }
 
 // writeField emits the statements of writeKeyed. For an optional field that is
@@ -161,7 +157,7 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 	if isPlanned(f.Type) && !f.Type.MayBeNil() {
 		value = jen.Op("&").Add(field)
 	}
-	if f.Type.MayBeNil() && !hasNil(f.Type) && !hasJSONMethods(f.Type) && !isPlanned(f.Type) {
+	if f.Type.MayBeNil() && !hasNil(f.Type) && !writesItself(f.Type) && !isPlanned(f.Type) {
 		value = jen.Op("*").Add(field)
 	}
 	there := jen.If(field.Clone().Op("!=").Nil())
@@ -181,6 +177,7 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 //
 //	w.<String>Field("<field>", <value>)
 //	w.StringField("<field>", string(<value>))
+//	w.IntField("<field>", int(<value>))
 //	wire.WriteTextField(w, "<field>", <value>)
 //	wire.WriteItemsField(w, "<field>", <value>, <Type>.WriteJSON)
 //	wire.Write<List>Field(w, "<field>", <value>, <write function of its elements>)
@@ -192,15 +189,16 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	t, w, key := f.Type, jen.Id("w"), wireKey(f.Name.V)
 	switch {
-	case isTextEnum(t) && !t.MayBeNil():
-		return []jen.Code{w.Dot("StringField").Call(key, jen.String().Call(value))}
-	case hasJSONMethods(t), isPlanned(t), t.Go != nil:
+	case isEnum(t):
+		plain, method := plainEnum(t, value)
+		return []jen.Code{w.Dot(method+"Field").Call(key, plain)}
+	case writesItself(t), isPlanned(t), t.Go != nil:
 		return []jen.Code{w.Dot("Key").Call(key), writeValue(t, value)}
 	case t.Kind == catalog.Decimal:
 		return []jen.Code{w.Dot("StringField").Call(key, jen.String().Call(value))}
 	case t.Kind == catalog.Date, t.Kind == catalog.Duration:
 		return []jen.Code{inWire("WriteTextField").Call(w, key, value)}
-	case t.Kind == catalog.List && hasJSONMethods(t.Elem):
+	case t.Kind == catalog.List && writesItself(t.Elem):
 		return []jen.Code{inWire("WriteItemsField").Call(w, key, value, bareType(t.Elem).Dot("WriteJSON"))}
 	case t.Kind == catalog.List:
 		return []jen.Code{inWire("WriteListField").Call(w, key, value, writeFunc(t.Elem))}
@@ -210,10 +208,11 @@ func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	return []jen.Code{w.Dot(codecMethod(t)+"Field").Call(key, value)}
 }
 
-// isTextEnum reports whether t is an enum whose values are strings.
-func isTextEnum(t *catalog.TypeRef) bool {
-	return t.Kind == catalog.Named && t.Named.IsEnum() && !t.Named.Integer
-}
+// isEnum reports whether t is an enum.
+func isEnum(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsEnum() }
+
+// writesItself reports whether the Go type has the method WriteJSON.
+func writesItself(t *catalog.TypeRef) bool { return hasJSONMethods(t) && !isEnum(t) }
 
 // hasCodecMethod reports whether one method of wire.Writer writes a value of t.
 func hasCodecMethod(t *catalog.TypeRef) bool {
@@ -307,13 +306,18 @@ var codecMethods = map[catalog.Kind]string{
 //
 //	w.<String>(<value>)
 //	w.String(string(<value>))
+//	w.Int(int(<value>))
 //	wire.WriteText(w, <value>)
 //	wire.WriteGoType(w, <value>)
 //	wire.Write<List>(w, <value>, <write function of its elements>)
 //	<value>.WriteJSON(w)
 //	wire.WriteStruct(w, <pointer to a value>)
 func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
-	if hasJSONMethods(t) {
+	if isEnum(t) {
+		plain, method := plainEnum(t, value)
+		return jen.Id("w").Dot(method).Call(plain)
+	}
+	if writesItself(t) {
 		return value.Clone().Dot("WriteJSON").Call(jen.Id("w"))
 	}
 	if isPlanned(t) {

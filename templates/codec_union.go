@@ -16,7 +16,7 @@ import (
 //		case nil:
 //			return []byte("null"), nil
 //		case <Variant>:
-//			return wire.MarshalVariant("<discriminator>", "<variant>", v)
+//			return wire.VariantJSON("<discriminator>", "<variant>", &v)
 //		}
 //		return nil, checks.NotAVariant(j.value, "<Variant>")
 //	}
@@ -25,7 +25,9 @@ import (
 //		name, err := wire.VariantName(data, "<discriminator>", "<variant>")
 //		switch name {
 //		case "<variant>":
-//			j.value, err = wire.UnmarshalVariant[<Variant>](data)
+//			var v <Variant>
+//			err = json.Unmarshal(data, &v)
+//			j.value = v
 //		}
 //		return err
 //	}
@@ -39,9 +41,12 @@ func unionJSON(t *catalog.Type) *jen.Statement {
 		known = append(known, perLine(i+1, jen.Lit(v.Name.V)))
 		goNames = append(goNames, perLine(i+1, jen.Lit(v.Type.GoName)))
 		writes = append(writes, jen.Case(typeName(v.Type)).Block(
-			jen.Return(inWire("MarshalVariant").Call(jen.Lit(t.Discriminator.V), jen.Lit(v.Name.V), jen.Id("v")))))
+			jen.Return(inWire("VariantJSON").Call(jen.Lit(t.Discriminator.V), jen.Lit(v.Name.V), jen.Op("&").Id("v")))))
 		reads = append(reads, jen.Case(jen.Lit(v.Name.V)).Block(
-			jen.List(value, jen.Err()).Op("=").Add(inWire("UnmarshalVariant")).Types(typeName(v.Type)).Call(jen.Id("data"))))
+			jen.Var().Id("v").Add(typeName(v.Type)),
+			jen.Err().Op("=").Qual("encoding/json", "Unmarshal").Call(jen.Id("data"), jen.Op("&").Id("v")),
+			value.Clone().Op("=").Id("v"),
+		))
 	}
 	return comment(name+" is the JSON form of "+t.GoName+": the name of the variant under the key \""+t.Discriminator.V+"\", and then its fields.").
 		Type().Id(name).Struct(jen.Id("value").Add(typeName(t))).Line().Line().

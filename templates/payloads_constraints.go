@@ -66,7 +66,7 @@ func rawText(text string) *jen.Statement {
 
 // checkConstraints emits a line for each constraint of a value, such as one of
 //
-//	checks.AtLeast(&problems, "<field>", <value>, <least>)
+//	problems.IntAtLeast("<field>", int64(<value>), <least>)
 //	problems.MaxLength("<field>", <value>, <most>)
 //	problems.Pattern("<field>", <value>, patternsOf<Type>.<Field>)
 //
@@ -96,25 +96,36 @@ func checkConstraints(t *catalog.TypeRef, c catalog.Constraints, value *jen.Stat
 	method(c.MinItems.V > 0, "MinItems", jen.Len(value), jen.Lit(c.MinItems.V))
 	method(c.MaxItems.Written(), "MaxItems", jen.Len(value), jen.Lit(c.MaxItems.V))
 	if c.Unique.V {
-		unique := "Unique"
-		if t.Elem.Go != nil {
-			unique = "UniqueTexts" // == may not tell whether two are equal
-		}
-		checks = append(checks, inChecks(unique).Call(jen.Op("&").Id(collector(at.depth)), at.path, value))
+		checks = append(checks, checkUnique(t.Elem, value, at))
 	}
 	return checks
 }
 
-// checkBounds emits the checks of min and max.
+// checkUnique emits the check that no two items of a list are equal. The compiler makes generic functions again for each
+// type, so texts, which are frequent, have a method.
+func checkUnique(item *catalog.TypeRef, list *jen.Statement, at place) jen.Code {
+	generic := func(name string) jen.Code {
+		return inChecks(name).Call(jen.Op("&").Id(collector(at.depth)), at.path, list)
+	}
+	switch {
+	case item.Go != nil:
+		return generic("UniqueTexts") // == may not tell whether two are equal
+	case item.Kind == catalog.String && item.Scalar == nil:
+		return jen.Id(collector(at.depth)).Dot("UniqueStrings").Call(at.path, list)
+	}
+	return generic("Unique")
+}
+
+// checkBounds emits the checks of min and max, such as
+//
+//	problems.IntAtLeast("<field>", int64(<value>), <least>)
 func checkBounds(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at place) []jen.Code {
 	var checks []jen.Code
-	bound := func(limit catalog.Value[catalog.Bound], function string) {
-		switch {
-		case !limit.Written():
-		case t.Kind == catalog.Decimal:
-			checks = append(checks, inChecks("Decimal"+function).Call(jen.Op("&").Id(collector(at.depth)), at.path, value, jen.Lit(limit.V.Text)))
-		default:
-			checks = append(checks, inChecks(function).Call(jen.Op("&").Id(collector(at.depth)), at.path, value, scalar(t.Kind, limit.V.Text)))
+	bound := func(limit catalog.Value[catalog.Bound], method string) {
+		if limit.Written() {
+			of := boundOf(t.Kind)
+			method = of.name + method
+			checks = append(checks, jen.Id(collector(at.depth)).Dot(method).Call(at.path, of.value(value), of.bound(limit.V.Text)))
 		}
 	}
 	bound(c.Min, "AtLeast")
@@ -122,15 +133,48 @@ func checkBounds(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement
 	return checks
 }
 
+// bounds says how values of a kind are compared with a bound.
+type bounds struct {
+	name  string // of the method, at its beginning
+	value func(*jen.Statement) *jen.Statement
+	bound func(text string) *jen.Statement
+}
+
+func boundOf(kind catalog.Kind) bounds {
+	as := func(of *jen.Statement) func(*jen.Statement) *jen.Statement {
+		return func(value *jen.Statement) *jen.Statement { return of.Clone().Call(value) }
+	}
+	itself := func(value *jen.Statement) *jen.Statement { return value }
+	number := func(text string) *jen.Statement { return scalar(kind, text) }
+	switch kind {
+	case catalog.Decimal:
+		return bounds{"Decimal", as(jen.String()), func(text string) *jen.Statement { return jen.Lit(text) }}
+	case catalog.Duration:
+		return bounds{"Duration", as(jen.Qual("time", "Duration")), durationOf}
+	case catalog.Float64:
+		return bounds{"Float", itself, number}
+	case catalog.Uint64:
+		return bounds{"Uint", itself, number}
+	case catalog.Int64:
+		return bounds{"Int", itself, number}
+	}
+	return bounds{"Int", as(jen.Int64()), number}
+}
+
 // scalar emits a constant of a number or duration, from its JSON form without
 // quotes.
 func scalar(kind catalog.Kind, text string) *jen.Statement {
 	if kind == catalog.Duration {
-		d, _ := time.ParseDuration(text) // it is valid
-		return inRuntime("Duration").Call(duration(d))
+		return inRuntime("Duration").Call(durationOf(text))
 	}
 	if f, err := strconv.ParseFloat(text, 64); kind == catalog.Float64 && err == nil {
 		return number(f)
 	}
 	return jen.Id(text)
+}
+
+// durationOf emits a duration from its text.
+func durationOf(text string) *jen.Statement {
+	d, _ := time.ParseDuration(text) // it is valid
+	return duration(d)
 }

@@ -7,23 +7,23 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 		name, field, want string
 	}{
 		{"bounds of a number", `{ type: int, min: -1, max: 10 }`, `
-	checks.AtLeast(&problems, "f", p.F, -1)
-	checks.AtMost(&problems, "f", p.F, 10)`},
+	problems.IntAtLeast("f", int64(p.F), -1)
+	problems.IntAtMost("f", int64(p.F), 10)`},
 		{"a bound of an optional number", `{ type: "float64?", max: 0.5 }`, `
 	if p.F != nil {
 		problems.Finite("f", *p.F)
-		checks.AtMost(&problems, "f", *p.F, 0.5)
+		problems.FloatAtMost("f", *p.F, 0.5)
 	}`},
 		{"bounds of a decimal", `{ type: decimal, min: 0.01 }`, `
 	problems.Nested("f", p.F.Validate())
-	checks.DecimalAtLeast(&problems, "f", p.F, "0.01")`},
+	problems.DecimalAtLeast("f", string(p.F), "0.01")`},
 		{"bounds of an optional decimal", `{ type: "decimal?", max: 1 }`, `
 	if p.F != nil {
 		problems.Nested("f", p.F.Validate())
-		checks.DecimalAtMost(&problems, "f", *p.F, "1")
+		problems.DecimalAtMost("f", string(*p.F), "1")
 	}`},
 		{"bounds of a duration", `{ type: duration, min: 90s }`, `
-	checks.AtLeast(&problems, "f", p.F, runtime.Duration(90*time.Second))`},
+	problems.DurationAtLeast("f", time.Duration(p.F), 90*time.Second)`},
 		{"a text", `{ type: string, min_length: 1, max_length: 20, format: email }`, `
 	problems.Text("f", p.F)
 	problems.MinLength("f", p.F, 1)
@@ -33,6 +33,15 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 	if p.F != nil {
 		problems.MinBytes("f", p.F, 1)
 	}`},
+		{"bounds of a large number", `{ type: uint64, min: 1 }`, `
+	problems.UintAtLeast("f", p.F, 1)`},
+		{"a bound of 64 bits", `{ type: int64, max: 9007199254740993 }`, `
+	problems.IntAtMost("f", p.F, 9007199254740993)`},
+		{"a list of texts", `{ type: "[]string", unique: true }`, `
+	for i, item := range p.F {
+		problems.TextItem("f", i, item)
+	}
+	problems.UniqueStrings("f", p.F)`},
 		{"a list", `{ type: "[]int", min_items: 1, max_items: 16, unique: true }`, `
 	problems.MinItems("f", len(p.F), 1)
 	problems.MaxItems("f", len(p.F), 16)
@@ -50,7 +59,7 @@ func TestEachConstraintIsALineOfValidate(t *testing.T) {
 	for key, value := range p.F {
 		problems.Key("f", key)
 		var inner checks.Problems
-		checks.AtMost(&inner, "", value, 5)
+		inner.IntAtMost("", int64(value), 5)
 		problems.Entry("f", key, inner.Err())
 	}
 	problems.Hide("f")`},

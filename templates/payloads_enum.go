@@ -52,17 +52,20 @@ func enumConstants(t *catalog.Type) *jen.Statement {
 // allValues emits
 //
 //	// All<Type> returns the values of <Type>, in the order of the catalogue.
-//	func All<Type>() []<Type> { return []<Type>{<Type><Value>, …} }
+//	func All<Type>() []<Type> { return append([]<Type>(nil), <Type><Value>, …) }
+//
+// For []<Type>{…} the compiler would make a function that compares such arrays.
 func allValues(t *catalog.Type) *jen.Statement {
 	return comment("All" + t.GoName + " returns the values of " + t.GoName + ", in the order of the catalogue.").
 		Func().Id("All" + t.GoName).Params().Index().Id(t.GoName).
-		Block(jen.Return(jen.Index().Id(t.GoName).Values(constantsOf(t)...)))
+		Block(jen.Return(jen.Append(append([]jen.Code{jen.Index().Id(t.GoName).Parens(jen.Nil())}, constantsOf(t, 1)...)...)))
 }
 
-func constantsOf(t *catalog.Type) []jen.Code {
+// constantsOf emits the constants of the values, behind others on the same line.
+func constantsOf(t *catalog.Type, others int) []jen.Code {
 	var constants []jen.Code
 	for i, v := range t.Values {
-		constants = append(constants, perLine(i, jen.Id(v.GoName)))
+		constants = append(constants, perLine(i+others, jen.Id(v.GoName)))
 	}
 	return constants
 }
@@ -88,6 +91,8 @@ func enumPointerMethod(t *catalog.Type, name string) *jen.Statement {
 // validEnum emits
 //
 //	// Valid reports whether <v> is one of the values of <Type>.
+//	//
+//	//go:noinline
 //	func (<v> <Type>) Valid() bool {
 //		switch <v> {
 //		case <Type><Value>, …:
@@ -95,12 +100,25 @@ func enumPointerMethod(t *catalog.Type, name string) *jen.Statement {
 //		}
 //		return false
 //	}
+//
+// The compiler would make the comparisons of texts again in Validate and in the method for pointers.
 func validEnum(t *catalog.Type) *jen.Statement {
-	return comment("Valid reports whether "+valueReceiver+" is one of the values of "+t.GoName+".").
+	return comment("Valid reports whether "+valueReceiver+" is one of the values of "+t.GoName+".").Add(noInline(t)).
 		Add(enumMethod(t, "Valid")).Params().Bool().Block(
-		jen.Switch(jen.Id(valueReceiver)).Block(jen.Case(constantsOf(t)...).Block(jen.Return(jen.True()))),
+		jen.Switch(jen.Id(valueReceiver)).Block(jen.Case(constantsOf(t, 0)...).Block(jen.Return(jen.True()))),
 		jen.Return(jen.False()),
 	)
+}
+
+// noInline emits, for an enum of texts,
+//
+//	//
+//	//go:noinline
+func noInline(t *catalog.Type) *jen.Statement {
+	if t.Integer {
+		return jen.Null()
+	}
+	return jen.Comment("//").Line().Comment("//go:noinline").Line()
 }
 
 // validateEnum emits

@@ -99,6 +99,8 @@ const (
 )
 
 // Valid reports whether v is one of the values of Weekday.
+//
+//go:noinline
 func (v Weekday) Valid() bool {
 	switch v {
 	case WeekdayMon, WeekdayTue, WeekdayWed, WeekdayThu, WeekdayFri, WeekdaySat,

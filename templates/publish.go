@@ -23,9 +23,7 @@ func publish(c *catalog.Catalogue) []jen.Code {
 //	//
 //	// <doc>
 //	func Publish<Event>(ctx context.Context, to runtime.Publisher, payload <Event>, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-//		p := runtime.NewPayload(<Event>Type).(*<Event>)
-//		*p = payload
-//		return runtime.PublishPayload(ctx, to, <Event>Type, p, opts)
+//		return runtime.PublishPayload(ctx, to, <Event>Type, &payload, opts)
 //	}
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
@@ -33,11 +31,9 @@ func publishOne(e *catalog.Event) *jen.Statement {
 		Func().Id("Publish"+e.GoName).
 		Params(publishParams(toPublisher(), "payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
-		Block(
-			jen.Id("p").Op(":=").Add(inRuntime("NewPayload")).Call(jen.Id(descriptorName(e))).Assert(jen.Op("*").Id(e.GoName)),
-			jen.Op("*").Id("p").Op("=").Id("payload"),
-			jen.Return(inRuntime("PublishPayload").Call(jen.Id("ctx"), jen.Id("to"), jen.Id(descriptorName(e)), jen.Id("p"), jen.Id("opts"))),
-		)
+		Block(jen.Return(inRuntime("PublishPayload").Call(
+			jen.Id("ctx"), jen.Id("to"), jen.Id(descriptorName(e)), jen.Op("&").Id("payload"), jen.Id("opts"),
+		)))
 }
 
 // dedupeWords says which publications store nothing, or "".

@@ -2,7 +2,7 @@ package templates
 
 import "testing"
 
-func TestPublishFunctionsAreOneLineAround(t *testing.T) {
+func TestPublishFunctionsAreOneLine(t *testing.T) {
 	c := parsed(t, `
 events:
   order.placed:
@@ -14,9 +14,7 @@ events:
 //
 // A customer placed an order.
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderPlacedType).(*OrderPlaced)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderPlacedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderPlacedType, &payload, opts)
 }
 `, publish(c)...)
 }

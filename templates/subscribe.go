@@ -123,8 +123,13 @@ func namespaceCall(pattern string, name jen.Code, payload string) jen.Code {
 
 // calling emits the function that calls a handler of payloads of a type with an event.
 func calling(payload string) jen.Code {
-	return jen.Func().Params(jen.Id("ctx").Qual("context", "Context"), jen.List(jen.Id("handler"), jen.Id("e")).Any()).Error().Block(
-		jen.Return(jen.Id("handler").Assert(inRuntime("Handler").Types(jen.Id(payload))).Call(
+	return callingOf(jen.Error(), inRuntime("Handler").Types(jen.Id(payload)), payload)
+}
+
+// callingOf is calling for a type of handlers, and what they return.
+func callingOf(results, handler jen.Code, payload string) jen.Code {
+	return jen.Func().Params(jen.Id("ctx").Qual("context", "Context"), jen.List(jen.Id("handler"), jen.Id("e")).Any()).Add(results).Block(
+		jen.Return(jen.Id("handler").Assert(handler).Call(
 			jen.Id("ctx"), jen.Op("*").Id("e").Assert(jen.Op("*").Add(inRuntime("Event")).Types(jen.Id(payload))),
 		)),
 	)

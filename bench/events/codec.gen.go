@@ -4,12 +4,7 @@ package events
 
 import "github.com/busgen/busgen/runtime/gen/wire"
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Currency) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
-}
-
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Currency) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, CurrencyEUR, CurrencyUSD, CurrencyJPY)
+	r.Enum((*string)(v), "EUR", "USD", "JPY")
 }

@@ -45,10 +45,12 @@ const (
 
 // AllCurrency returns the values of Currency, in the order of the catalogue.
 func AllCurrency() []Currency {
-	return []Currency{CurrencyEUR, CurrencyUSD, CurrencyJPY}
+	return append([]Currency(nil), CurrencyEUR, CurrencyUSD, CurrencyJPY)
 }
 
 // Valid reports whether v is one of the values of Currency.
+//
+//go:noinline
 func (v Currency) Valid() bool {
 	switch v {
 	case CurrencyEUR, CurrencyUSD, CurrencyJPY:

@@ -11,7 +11,5 @@ import (
 // PublishOrderPlaced publishes one order.placed: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderPlacedType).(*OrderPlaced)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderPlacedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderPlacedType, &payload, opts)
 }

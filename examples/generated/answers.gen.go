@@ -15,7 +15,9 @@ import (
 //
 // The answer is what the carrier promises.
 func AnswerParcelPickup(bus *runtime.Bus, name string, handler runtime.AnswerHandler[ParcelPickup, Pickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeAnswer(bus, ParcelPickupType, name, handler, opts...)
+	return runtime.AnswerFunc(bus, ParcelPickupType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+		return handler.(runtime.AnswerHandler[ParcelPickup, Pickup])(ctx, *e.(*runtime.Event[ParcelPickup]))
+	}, opts)
 }
 
 // RequestParcelPickup publishes one parcel.pickup_requested and returns the
@@ -23,11 +25,15 @@ func AnswerParcelPickup(bus *runtime.Bus, name string, handler runtime.AnswerHan
 //
 // The answer is what the carrier promises.
 func RequestParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.PublishOption) (Pickup, error) {
-	return runtime.Request[Pickup](ctx, bus, ParcelPickupType, payload, opts...)
+	value, err := runtime.RequestPayload(ctx, bus, ParcelPickupType, &payload, (*Pickup)(nil), opts)
+	answer, _ := value.(Pickup)
+	return answer, err
 }
 
 // CollectParcelPickup publishes one parcel.pickup_requested and returns all
 // answers to it. See [runtime.Collect].
 func CollectParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.CollectOption) ([]runtime.Answer[Pickup], error) {
-	return runtime.Collect[Pickup](ctx, bus, ParcelPickupType, payload, opts...)
+	var answers []runtime.Answer[Pickup]
+	err := runtime.CollectPayload(ctx, bus, ParcelPickupType, &payload, &answers, opts)
+	return answers, err
 }

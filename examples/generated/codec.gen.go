@@ -43,14 +43,9 @@ func (p *PaymentRefunded) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Currency) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
-}
-
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Currency) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, CurrencyEUR, CurrencyUSD, CurrencyJPY)
+	r.Enum((*string)(v), "EUR", "USD", "JPY")
 }
 
 // jsonOfRefund is the JSON form of Refund: the name of the variant under the
@@ -64,9 +59,9 @@ func (j jsonOfRefund) MarshalJSON() ([]byte, error) {
 	case nil:
 		return []byte("null"), nil
 	case RefundCard:
-		return wire.MarshalVariant("to", "card", v)
+		return wire.VariantJSON("to", "card", &v)
 	case RefundVoucher:
-		return wire.MarshalVariant("to", "voucher", v)
+		return wire.VariantJSON("to", "voucher", &v)
 	}
 	return nil, checks.NotAVariant(j.value, "RefundCard", "RefundVoucher")
 }
@@ -75,66 +70,40 @@ func (j *jsonOfRefund) UnmarshalJSON(data []byte) error {
 	name, err := wire.VariantName(data, "to", "card", "voucher")
 	switch name {
 	case "card":
-		j.value, err = wire.UnmarshalVariant[RefundCard](data)
+		var v RefundCard
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	case "voucher":
-		j.value, err = wire.UnmarshalVariant[RefundVoucher](data)
+		var v RefundVoucher
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	}
 	return err
 }
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v PaymentMethod) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
-}
-
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *PaymentMethod) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, PaymentMethodCard, PaymentMethodPaypal, PaymentMethodInvoice)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v DeclineReason) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
+	r.Enum((*string)(v), "card", "paypal", "invoice")
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *DeclineReason) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, DeclineReasonInsufficientFunds, DeclineReasonExpiredCard, DeclineReasonSuspectedFraud)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Carrier) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
+	r.Enum((*string)(v), "insufficient_funds", "expired_card", "suspected_fraud")
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Carrier) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, CarrierDHL, CarrierUPS, CarrierPostNL)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v CancelReason) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
+	r.Enum((*string)(v), "DHL", "UPS", "PostNL")
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *CancelReason) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, CancelReasonPaymentDeclined, CancelReasonOutOfStock, CancelReasonCustomerRequest)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v TrialState) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
+	r.Enum((*string)(v), "payment_declined", "out_of_stock", "customer_request")
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *TrialState) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, TrialStateCompleted, TrialStatePruned, TrialStateFailed)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Severity) WriteJSON(w *wire.Writer) {
-	w.Int(int(v))
+	r.Enum((*string)(v), "completed", "pruned", "failed")
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].

@@ -285,10 +285,10 @@ func (p MLRunStarted) Validate() error {
 		problems.TextItem("devices", i, item)
 	}
 	problems.MinItems("devices", len(p.Devices), 1)
-	checks.Unique(&problems, "devices", p.Devices)
+	problems.UniqueStrings("devices", p.Devices)
 	if p.Budget != nil {
 		problems.Nested("budget", p.Budget.Validate())
-		checks.DecimalAtLeast(&problems, "budget", *p.Budget, "0")
+		problems.DecimalAtLeast("budget", string(*p.Budget), "0")
 	}
 	return problems.Err()
 }
@@ -353,7 +353,7 @@ type MLTrialStarted struct {
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLTrialStarted) Validate() error {
 	var problems checks.Problems
-	checks.AtLeast(&problems, "trial", p.Trial, 1)
+	problems.IntAtLeast("trial", int64(p.Trial), 1)
 	for key, value := range p.Parameters {
 		problems.Key("parameters", key)
 		problems.FiniteEntry("parameters", key, value)
@@ -378,7 +378,7 @@ type MLTrialFinished struct {
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p MLTrialFinished) Validate() error {
 	var problems checks.Problems
-	checks.AtLeast(&problems, "trial", p.Trial, 1)
+	problems.IntAtLeast("trial", int64(p.Trial), 1)
 	problems.Nested("state", p.State.Validate())
 	for i, item := range p.Losses {
 		var inner checks.Problems
@@ -438,7 +438,7 @@ type ReportRequested struct {
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p ReportRequested) Validate() error {
 	var problems checks.Problems
-	checks.AtLeast(&problems, "days", p.Days, 1)
+	problems.IntAtLeast("days", int64(p.Days), 1)
 	return problems.Err()
 }
 
@@ -530,10 +530,12 @@ const (
 
 // AllCurrency returns the values of Currency, in the order of the catalogue.
 func AllCurrency() []Currency {
-	return []Currency{CurrencyEUR, CurrencyUSD, CurrencyJPY}
+	return append([]Currency(nil), CurrencyEUR, CurrencyUSD, CurrencyJPY)
 }
 
 // Valid reports whether v is one of the values of Currency.
+//
+//go:noinline
 func (v Currency) Valid() bool {
 	switch v {
 	case CurrencyEUR, CurrencyUSD, CurrencyJPY:
@@ -649,7 +651,7 @@ type OrderLine struct {
 func (v OrderLine) Validate() error {
 	var problems checks.Problems
 	problems.Text("article", v.Article)
-	checks.AtLeast(&problems, "quantity", v.Quantity, 1)
+	problems.IntAtLeast("quantity", int64(v.Quantity), 1)
 	problems.Nested("unit_price", v.UnitPrice.Validate())
 	for key, value := range v.Options {
 		problems.Key("options", key)
@@ -727,10 +729,12 @@ const (
 // AllPaymentMethod returns the values of PaymentMethod, in the order of the
 // catalogue.
 func AllPaymentMethod() []PaymentMethod {
-	return []PaymentMethod{PaymentMethodCard, PaymentMethodPaypal, PaymentMethodInvoice}
+	return append([]PaymentMethod(nil), PaymentMethodCard, PaymentMethodPaypal, PaymentMethodInvoice)
 }
 
 // Valid reports whether v is one of the values of PaymentMethod.
+//
+//go:noinline
 func (v PaymentMethod) Valid() bool {
 	switch v {
 	case PaymentMethodCard, PaymentMethodPaypal, PaymentMethodInvoice:
@@ -780,10 +784,12 @@ const (
 // AllDeclineReason returns the values of DeclineReason, in the order of the
 // catalogue.
 func AllDeclineReason() []DeclineReason {
-	return []DeclineReason{DeclineReasonInsufficientFunds, DeclineReasonExpiredCard, DeclineReasonSuspectedFraud}
+	return append([]DeclineReason(nil), DeclineReasonInsufficientFunds, DeclineReasonExpiredCard, DeclineReasonSuspectedFraud)
 }
 
 // Valid reports whether v is one of the values of DeclineReason.
+//
+//go:noinline
 func (v DeclineReason) Valid() bool {
 	switch v {
 	case DeclineReasonInsufficientFunds, DeclineReasonExpiredCard, DeclineReasonSuspectedFraud:
@@ -829,10 +835,12 @@ const (
 
 // AllCarrier returns the values of Carrier, in the order of the catalogue.
 func AllCarrier() []Carrier {
-	return []Carrier{CarrierDHL, CarrierUPS, CarrierPostNL}
+	return append([]Carrier(nil), CarrierDHL, CarrierUPS, CarrierPostNL)
 }
 
 // Valid reports whether v is one of the values of Carrier.
+//
+//go:noinline
 func (v Carrier) Valid() bool {
 	switch v {
 	case CarrierDHL, CarrierUPS, CarrierPostNL:
@@ -898,10 +906,12 @@ const (
 // AllCancelReason returns the values of CancelReason, in the order of the
 // catalogue.
 func AllCancelReason() []CancelReason {
-	return []CancelReason{CancelReasonPaymentDeclined, CancelReasonOutOfStock, CancelReasonCustomerRequest}
+	return append([]CancelReason(nil), CancelReasonPaymentDeclined, CancelReasonOutOfStock, CancelReasonCustomerRequest)
 }
 
 // Valid reports whether v is one of the values of CancelReason.
+//
+//go:noinline
 func (v CancelReason) Valid() bool {
 	switch v {
 	case CancelReasonPaymentDeclined, CancelReasonOutOfStock, CancelReasonCustomerRequest:
@@ -948,10 +958,12 @@ const (
 // AllTrialState returns the values of TrialState, in the order of the
 // catalogue.
 func AllTrialState() []TrialState {
-	return []TrialState{TrialStateCompleted, TrialStatePruned, TrialStateFailed}
+	return append([]TrialState(nil), TrialStateCompleted, TrialStatePruned, TrialStateFailed)
 }
 
 // Valid reports whether v is one of the values of TrialState.
+//
+//go:noinline
 func (v TrialState) Valid() bool {
 	switch v {
 	case TrialStateCompleted, TrialStatePruned, TrialStateFailed:
@@ -997,7 +1009,7 @@ const (
 
 // AllSeverity returns the values of Severity, in the order of the catalogue.
 func AllSeverity() []Severity {
-	return []Severity{SeverityNotice, SeverityWarning, SeverityCritical}
+	return append([]Severity(nil), SeverityNotice, SeverityWarning, SeverityCritical)
 }
 
 // Valid reports whether v is one of the values of Severity.

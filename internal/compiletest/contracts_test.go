@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
-// testdata/contract<n>/events has what busgen generated of events.yaml beside it when NewestContract was n.
+// testdata/contract<n>/events has what busgen generated of events.yaml beside it when NewestContract was n. What it
+// generates today does the same.
 func TestCodeOfOlderContractsRunsOnThisRuntime(t *testing.T) {
 	for contract, want := range map[string]string{
 		"contract3": `the second one is a duplicate
@@ -26,6 +29,13 @@ the answers are [{Subscription:quote Value:{Amount:4 Currency:USD}}]
 the ways are events.PaymentCash and <nil>
 `,
 	} {
+		program := func(t *testing.T, module module) {
+			module.add("main.go", string(read(t, filepath.Join("testdata", contract, "main.go"))))
+			module.run("vet", "./...")
+			if diff := cmp.Diff(want, module.run("run", ".", filepath.Join(t.TempDir(), "shop.db"))); diff != "" {
+				t.Error(diff)
+			}
+		}
 		t.Run(contract, func(t *testing.T) {
 			module := newModule(t)
 			files, err := filepath.Glob(filepath.Join("testdata", contract, "events", "*.go"))
@@ -35,11 +45,19 @@ the ways are events.PaymentCash and <nil>
 			for _, file := range files {
 				module.add("events/"+filepath.Base(file), string(read(t, file)))
 			}
-			module.add("main.go", string(read(t, filepath.Join("testdata", contract, "main.go"))))
-			module.run("vet", "./...")
-			if diff := cmp.Diff(want, module.run("run", ".", filepath.Join(t.TempDir(), "shop.db"))); diff != "" {
-				t.Error(diff)
+			program(t, module)
+		})
+		t.Run(contract+", and today", func(t *testing.T) {
+			c, findings, err := parse.Load(filepath.Join("testdata", contract, "events.yaml"))
+			if err != nil || findings != nil {
+				t.Fatal(err, findings)
 			}
+			module := newModule(t)
+			addPackage(t, module, "events", c)
+			if contract == "contract7" {
+				module.add("events/upcasts.go", string(read(t, "testdata/contract7/events/upcasts.go")))
+			}
+			program(t, module)
 		})
 	}
 }

@@ -5,19 +5,64 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/busgen/busgen/internal/format"
 )
 
-// AtLeast checks that value is not below least.
+// IntAtLeast checks that value is not below least.
+//
+//go:noinline
+func (p *Problems) IntAtLeast(path string, value, least int64) { AtLeast(p, path, value, least) }
+
+// IntAtMost checks that value is not above most.
+//
+//go:noinline
+func (p *Problems) IntAtMost(path string, value, most int64) { AtMost(p, path, value, most) }
+
+// UintAtLeast checks that value is not below least.
+//
+//go:noinline
+func (p *Problems) UintAtLeast(path string, value, least uint64) { AtLeast(p, path, value, least) }
+
+// UintAtMost checks that value is not above most.
+//
+//go:noinline
+func (p *Problems) UintAtMost(path string, value, most uint64) { AtMost(p, path, value, most) }
+
+// FloatAtLeast checks that value is not below least.
+//
+//go:noinline
+func (p *Problems) FloatAtLeast(path string, value, least float64) { AtLeast(p, path, value, least) }
+
+// FloatAtMost checks that value is not above most.
+//
+//go:noinline
+func (p *Problems) FloatAtMost(path string, value, most float64) { AtMost(p, path, value, most) }
+
+// DurationAtLeast checks that value is not below least.
+//
+//go:noinline
+func (p *Problems) DurationAtLeast(path string, value, least time.Duration) {
+	AtLeast(p, path, value, least)
+}
+
+// DurationAtMost checks that value is not above most.
+//
+//go:noinline
+func (p *Problems) DurationAtMost(path string, value, most time.Duration) {
+	AtMost(p, path, value, most)
+}
+
+// AtLeast checks that value is not below least. The methods of [Problems] do that for generated code.
 func AtLeast[T cmp.Ordered](p *Problems, path string, value, least T) {
 	if value < least {
 		p.bound(path, value, "least", least)
 	}
 }
 
-// AtMost checks that value is not above most.
+// AtMost checks that value is not above most. The methods of [Problems] do that for generated code.
 func AtMost[T cmp.Ordered](p *Problems, path string, value, most T) {
 	if value > most {
 		p.bound(path, value, "most", most)
@@ -31,19 +76,31 @@ func (p *Problems) bound(path string, value any, which string, bound any) {
 
 // DecimalAtLeast is AtLeast for decimals. It ignores a value that is not a decimal
 // number: the Validate method of the decimal reports it.
-func DecimalAtLeast[D ~string](p *Problems, path string, value, least D) {
-	p.decimal(path, string(value), "least", string(least), -1)
+//
+//go:noinline
+func (p *Problems) DecimalAtLeast(path, value, least string) {
+	p.decimal(path, value, "least", least, -1)
 }
 
 // DecimalAtMost is AtMost for decimals. It ignores a value that is not a decimal
 // number, as DecimalAtLeast does.
+//
+//go:noinline
+func (p *Problems) DecimalAtMost(path, value, most string) {
+	p.decimal(path, value, "most", most, 1)
+}
+
+// DecimalAtLeast is the method of [Problems] for generated code of contracts up to 7.
+func DecimalAtLeast[D ~string](p *Problems, path string, value, least D) {
+	p.DecimalAtLeast(path, string(value), string(least))
+}
+
+// DecimalAtMost is the method of [Problems] for generated code of contracts up to 7.
 func DecimalAtMost[D ~string](p *Problems, path string, value, most D) {
-	p.decimal(path, string(value), "most", string(most), 1)
+	p.DecimalAtMost(path, string(value), string(most))
 }
 
 // decimal adds a problem if a decimal compares with its bound as wrong, -1 or 1, says.
-//
-//go:noinline
 func (p *Problems) decimal(path, value, which, bound string, wrong int) {
 	if format.IsDecimal(value) && format.CompareDecimals(value, bound) == wrong {
 		p.bound(path, value, which, bound)
@@ -122,6 +179,11 @@ func (p *Problems) Format(path, s, name string) {
 		p.Add(path, fmt.Sprintf("%.60q is not %s", s, noun))
 	}
 }
+
+// UniqueStrings checks that no two items of list are equal.
+//
+//go:noinline
+func (p *Problems) UniqueStrings(path string, list []string) { Unique(p, path, list) }
 
 // Unique checks that no two items of list are equal.
 func Unique[T comparable](p *Problems, path string, list []T) {

@@ -16,6 +16,17 @@ func TestConstraintsSayWhatIsWrongAndWhatIsAsked(t *testing.T) {
 		"f: is 0; it must be at least 1":                       func(p *checks.Problems) { checks.AtLeast(p, "f", 0, 1) },
 		"f: is -0.5; it must be at least 0.25":                 func(p *checks.Problems) { checks.AtLeast(p, "f", -0.5, 0.25) },
 		"f: is 1m1s; it must be at most 1m0s":                  func(p *checks.Problems) { checks.AtMost(p, "f", runtime.Duration(61*time.Second), 60e9) },
+		"f: is -2; it must be at least -1":                     func(p *checks.Problems) { p.IntAtLeast("f", -2, -1) },
+		"f: is 3; it must be at most 2":                        func(p *checks.Problems) { p.IntAtMost("f", 3, 2) },
+		"f: is 4; it must be at least 5":                       func(p *checks.Problems) { p.UintAtLeast("f", 4, 5) },
+		"f: is 18446744073709551615; it must be at most 5":     func(p *checks.Problems) { p.UintAtMost("f", math.MaxUint64, 5) },
+		"f: is 1e-09; it must be at least 0.5":                 func(p *checks.Problems) { p.FloatAtLeast("f", 1e-9, 0.5) },
+		"f: is +Inf; it must be at most 0.5":                   func(p *checks.Problems) { p.FloatAtMost("f", math.Inf(1), 0.5) },
+		"f: is 59s; it must be at least 1m0s":                  func(p *checks.Problems) { p.DurationAtLeast("f", 59*time.Second, time.Minute) },
+		"f: is 1h0m0s; it must be at most 1m0s":                func(p *checks.Problems) { p.DurationAtMost("f", time.Hour, time.Minute) },
+		"f: is 0.09; it must be at least 0.1":                  func(p *checks.Problems) { p.DecimalAtLeast("f", "0.09", "0.1") },
+		"f: is 0.11; it must be at most 0.1":                   func(p *checks.Problems) { p.DecimalAtMost("f", "0.11", "0.1") },
+		"f[1]: is the same as f[0]":                            func(p *checks.Problems) { p.UniqueStrings("f", []string{"a", "a"}) },
 		"f: is 9.99; it must be at least 10":                   func(p *checks.Problems) { checks.DecimalAtLeast(p, "f", runtime.Decimal("9.99"), "10") },
 		"f: is 10.001; it must be at most 10":                  func(p *checks.Problems) { checks.DecimalAtMost(p, "f", runtime.Decimal("10.001"), "10") },
 		"f: has 1 character; it needs at least 2":              func(p *checks.Problems) { p.MinLength("f", "ß", 2) },
@@ -43,6 +54,18 @@ func TestAValidValueHasNoProblemsAndAllocatesNothing(t *testing.T) {
 		checks.AtLeast(&p, "f", 1, 1)
 		checks.AtMost(&p, "f", 1, 1)
 		checks.AtMost(&p, "f", math.NaN(), 1) // which Finite reports
+		p.IntAtLeast("f", -1, -1)
+		p.IntAtMost("f", -1, -1)
+		p.UintAtLeast("f", 1, 1)
+		p.UintAtMost("f", 1, 1)
+		p.FloatAtLeast("f", 0.5, 0.5)
+		p.FloatAtMost("f", 0.5, 0.5)
+		p.FloatAtMost("f", math.NaN(), 1)
+		p.DurationAtLeast("f", 1, 1)
+		p.DurationAtMost("f", 1, 1)
+		p.DecimalAtLeast("f", "1.0", "1")
+		p.DecimalAtMost("f", "1", "1.00")
+		p.UniqueStrings("f", []string{"a"})
 		checks.DecimalAtLeast(&p, "f", runtime.Decimal("1.0"), "1")
 		checks.DecimalAtMost(&p, "f", runtime.Decimal("1"), "1.00")
 		checks.DecimalAtLeast(&p, "f", runtime.Decimal("not a number"), "1") // which Nested reports

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Encoder is implemented by generated payloads. WriteJSON writes the same as
-// encoding/json, or makes the Writer give up.
+// Encoder is implemented by generated payloads, but not by enums: the runtime writes their text or number. WriteJSON
+// writes the same as encoding/json, or makes the Writer give up.
 type Encoder interface {
 	WriteJSON(w *Writer)
 }
@@ -78,7 +78,13 @@ func (c *Codec[T]) release(m *cell[T]) {
 // generated reports whether t has the generated methods.
 func generated(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[Encoder]()) && p.Implements(reflect.TypeFor[Decoder]())
+	return p.Implements(reflect.TypeFor[Decoder]()) && (p.Implements(reflect.TypeFor[Encoder]()) || isEnum(t))
+}
+
+// isEnum reports whether t is a generated enum.
+func isEnum(t reflect.Type) bool {
+	return (t.Kind() == reflect.Int || t.Kind() == reflect.String) &&
+		reflect.PointerTo(t).Implements(reflect.TypeFor[Decoder]()) && t.Implements(reflect.TypeFor[interface{ Valid() bool }]())
 }
 
 // customized reports whether t, or a type of the same package inside of it, has
@@ -143,12 +149,7 @@ func generatedFor(t, custom reflect.Type) bool {
 	if t.Kind() == reflect.Struct { // with former names or defaults
 		return custom == reflect.TypeFor[json.Unmarshaler]() && t.Implements(reflect.TypeFor[interface{ UpgradeJSON([]byte) []byte }]())
 	}
-	enum := reflect.PointerTo(t).Implements(reflect.TypeFor[Decoder]()) && t.Implements(reflect.TypeFor[interface{ Valid() bool }]())
-	switch custom {
-	case reflect.TypeFor[json.Marshaler]():
-		return enum && t.Kind() == reflect.Int
-	}
-	return enum && (t.Kind() == reflect.Int || t.Kind() == reflect.String)
+	return isEnum(t) && (t.Kind() == reflect.Int || custom != reflect.TypeFor[json.Marshaler]())
 }
 
 // isScalar reports whether t is a named scalar that has generated text methods. It is an array or a struct then: a

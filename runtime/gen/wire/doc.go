@@ -8,8 +8,9 @@
 // For each type of struct, a codec makes a plan when it is first used: which fields are where in memory, what their
 // keys are, how their values are written. Reflection happens once, there. Nothing needs to be generated for a struct
 // whose fields have the types of the catalogue language. Other types say themselves how they are written, as an
-// [Encoder] and a [Decoder]: enums, named scalars, and structs whose fields do not say everything, because stored
-// events have former names or lack fields with defaults. Their methods are in codec.gen.go.
+// [Encoder] and a [Decoder]: named scalars, and structs whose fields do not say everything, because stored
+// events have former names or lack fields with defaults. Enums are Decoders only: the plan writes their text or number.
+// The methods are in codec.gen.go.
 //
 // # Writing
 //

@@ -24,7 +24,7 @@ type plan struct {
 	fields []field // of a struct
 	elem   *plan   // of a list, a map or a pointer
 	direct *direct // of a map that needs no reflection
-	// encoder and decoder hold a pointer to some value of a type with methods of its own.
+	// encoder and decoder hold a pointer to some value of a type with methods of its own. An enum needs no encoder.
 	encoder Encoder
 	decoder Decoder
 }
@@ -56,6 +56,7 @@ const (
 	document // json.RawMessage
 	asText   // it has the text methods of package runtime
 	own      // it has the methods WriteJSON and ReadJSON
+	enum     // of strings; it has the method ReadJSON
 	object
 	list
 	dictionary // map[string]T
@@ -121,7 +122,13 @@ func (m planning) kindOf(t reflect.Type, p *plan) kind {
 				return none
 			}
 			p.methods()
-			return own
+			switch {
+			case p.encoder != nil:
+				return own
+			case t.Kind() == reflect.String:
+				return enum
+			}
+			return integer
 		case overruled(t):
 			return none
 		case t.Kind() != reflect.Struct:
@@ -217,7 +224,8 @@ func (p *plan) as(at unsafe.Pointer) any { return reflect.NewAt(p.of, at).Interf
 // methods completes the plan of a type that writes and reads itself.
 func (p *plan) methods() {
 	value := reflect.New(p.of).Interface()
-	p.encoder, p.decoder = value.(Encoder), value.(Decoder)
+	p.encoder, _ = value.(Encoder)
+	p.decoder = value.(Decoder)
 }
 
 // pointed is how Go keeps an interface in memory that holds a pointer.

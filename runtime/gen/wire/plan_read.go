@@ -37,7 +37,7 @@ func (p *plan) read(r *Reader, at unsafe.Pointer) {
 		*(*json.RawMessage)(at) = r.JSON()
 	case asText:
 		r.Check(p.as(at).(encoding.TextUnmarshaler).UnmarshalText(r.Text()))
-	case own:
+	case own, enum:
 		p.decoderAt(at).ReadJSON(r)
 	case object:
 		p.readObject(r, at)

@@ -27,7 +27,7 @@ func (p *plan) append(w *Writer, buf []byte, at unsafe.Pointer) []byte {
 		return strconv.AppendInt(buf, *(*int64)(at), 10)
 	case unsigned64:
 		return strconv.AppendUint(buf, *(*uint64)(at), 10)
-	case text:
+	case text, enum:
 		return appendString(buf, *(*string)(at))
 	case moment:
 		if longer, ok := appendMoment(buf, *(*time.Time)(at)); ok {

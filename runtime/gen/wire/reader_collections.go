@@ -1,7 +1,24 @@
 package wire
 
-// ReadEnum reads a string, which may be another than those in known. For a known one
-// it does not allocate.
+// Enum reads a string, which may be another than those in known. For a known one it does not allocate.
+//
+//go:noinline
+func (r *Reader) Enum(text *string, known ...string) {
+	quoted, escaped := r.quoted()
+	if escaped {
+		*text = r.unescape(quoted)
+		return
+	}
+	for _, value := range known {
+		if string(quoted) == value {
+			*text = value
+			return
+		}
+	}
+	*text = string(quoted)
+}
+
+// ReadEnum is [Reader.Enum] for generated code of contracts up to 7.
 func ReadEnum[T ~string](r *Reader, known ...T) T {
 	quoted, escaped := r.quoted()
 	if escaped {

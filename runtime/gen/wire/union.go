@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// MarshalVariant returns the JSON of a variant of a union: the JSON of the struct with
-// the discriminator as its first field, which has the given key and name.
+// MarshalVariant is [VariantJSON] for generated code of contracts up to 7.
 func MarshalVariant[T any](key, name string, variant T) ([]byte, error) {
-	return marshalVariant(key, name, &variant)
+	return VariantJSON(key, name, &variant)
 }
 
+// VariantJSON returns the JSON of a variant of a union: the JSON of the struct that variant points to, with the
+// discriminator as its first field, which has the given key and name.
+//
 //go:noinline
-func marshalVariant(key, name string, variant any) ([]byte, error) {
+func VariantJSON(key, name string, variant any) ([]byte, error) {
 	fields, err := json.Marshal(variant)
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func VariantName(data []byte, key string, known ...string) (string, error) {
 	return "", fmt.Errorf("%q is %q, which is not one of %s", key, name, strings.Join(known, ", "))
 }
 
-// UnmarshalVariant reads a variant of type T.
+// UnmarshalVariant reads a variant of type T, for generated code of contracts up to 7.
 func UnmarshalVariant[T any](data []byte) (value T, err error) {
 	err = json.Unmarshal(data, &value)
 	return value, err

@@ -13,19 +13,25 @@ import (
 // RequestAnsweredPlainly and CollectAnsweredPlainly. [AnsweredPlainlyType] has
 // its settings. See [runtime.SubscribeAnswer].
 func AnswerAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredPlainly, string], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeAnswer(bus, AnsweredPlainlyType, name, handler, opts...)
+	return runtime.AnswerFunc(bus, AnsweredPlainlyType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+		return handler.(runtime.AnswerHandler[AnsweredPlainly, string])(ctx, *e.(*runtime.Event[AnsweredPlainly]))
+	}, opts)
 }
 
 // RequestAnsweredPlainly publishes one answered.plainly and returns the first
 // answer to it. See [runtime.Request].
 func RequestAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.PublishOption) (string, error) {
-	return runtime.Request[string](ctx, bus, AnsweredPlainlyType, payload, opts...)
+	value, err := runtime.RequestPayload(ctx, bus, AnsweredPlainlyType, &payload, (*string)(nil), opts)
+	answer, _ := value.(string)
+	return answer, err
 }
 
 // CollectAnsweredPlainly publishes one answered.plainly and returns all answers
 // to it. See [runtime.Collect].
 func CollectAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.CollectOption) ([]runtime.Answer[string], error) {
-	return runtime.Collect[string](ctx, bus, AnsweredPlainlyType, payload, opts...)
+	var answers []runtime.Answer[string]
+	err := runtime.CollectPayload(ctx, bus, AnsweredPlainlyType, &payload, &answers, opts)
+	return answers, err
 }
 
 // AnswerAnsweredWithAList calls handler for every answered.with_a_list, as the
@@ -35,7 +41,9 @@ func CollectAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload Answe
 //
 // */ func init() { panic(1) } /*
 func AnswerAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithAList, []Point], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeAnswer(bus, AnsweredWithAListType, name, handler, opts...)
+	return runtime.AnswerFunc(bus, AnsweredWithAListType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+		return handler.(runtime.AnswerHandler[AnsweredWithAList, []Point])(ctx, *e.(*runtime.Event[AnsweredWithAList]))
+	}, opts)
 }
 
 // RequestAnsweredWithAList publishes one answered.with_a_list and returns the
@@ -43,13 +51,17 @@ func AnswerAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Answ
 //
 // */ func init() { panic(1) } /*
 func RequestAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.PublishOption) ([]Point, error) {
-	return runtime.Request[[]Point](ctx, bus, AnsweredWithAListType, payload, opts...)
+	value, err := runtime.RequestPayload(ctx, bus, AnsweredWithAListType, &payload, (*[]Point)(nil), opts)
+	answer, _ := value.([]Point)
+	return answer, err
 }
 
 // CollectAnsweredWithAList publishes one answered.with_a_list and returns all
 // answers to it. See [runtime.Collect].
 func CollectAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.CollectOption) ([]runtime.Answer[[]Point], error) {
-	return runtime.Collect[[]Point](ctx, bus, AnsweredWithAListType, payload, opts...)
+	var answers []runtime.Answer[[]Point]
+	err := runtime.CollectPayload(ctx, bus, AnsweredWithAListType, &payload, &answers, opts)
+	return answers, err
 }
 
 // AnswerAnsweredWithAUnion calls handler for every answered.with_a_union, as
@@ -59,7 +71,9 @@ func CollectAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload Ans
 //
 // Deprecated: ask somebody else
 func AnswerAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithAUnion, Payment], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeAnswer(bus, AnsweredWithAUnionType, name, handler, opts...)
+	return runtime.AnswerFunc(bus, AnsweredWithAUnionType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+		return handler.(runtime.AnswerHandler[AnsweredWithAUnion, Payment])(ctx, *e.(*runtime.Event[AnsweredWithAUnion]))
+	}, opts)
 }
 
 // RequestAnsweredWithAUnion publishes one answered.with_a_union and returns the
@@ -67,7 +81,9 @@ func AnswerAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Ans
 //
 // Deprecated: ask somebody else
 func RequestAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (Payment, error) {
-	return runtime.Request[Payment](ctx, bus, AnsweredWithAUnionType, payload, opts...)
+	value, err := runtime.RequestPayload(ctx, bus, AnsweredWithAUnionType, &payload, (*Payment)(nil), opts)
+	answer, _ := value.(Payment)
+	return answer, err
 }
 
 // CollectAnsweredWithAUnion publishes one answered.with_a_union and returns all
@@ -75,7 +91,9 @@ func RequestAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload An
 //
 // Deprecated: ask somebody else
 func CollectAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.CollectOption) ([]runtime.Answer[Payment], error) {
-	return runtime.Collect[Payment](ctx, bus, AnsweredWithAUnionType, payload, opts...)
+	var answers []runtime.Answer[Payment]
+	err := runtime.CollectPayload(ctx, bus, AnsweredWithAUnionType, &payload, &answers, opts)
+	return answers, err
 }
 
 // AnswerAnsweredWithMuch calls handler for every answered.with_much, as the
@@ -85,7 +103,9 @@ func CollectAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload An
 //
 // How many there are.
 func AnswerAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithMuch, map[string]int], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeAnswer(bus, AnsweredWithMuchType, name, handler, opts...)
+	return runtime.AnswerFunc(bus, AnsweredWithMuchType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+		return handler.(runtime.AnswerHandler[AnsweredWithMuch, map[string]int])(ctx, *e.(*runtime.Event[AnsweredWithMuch]))
+	}, opts)
 }
 
 // RequestAnsweredWithMuch publishes one answered.with_much and returns the
@@ -93,11 +113,15 @@ func AnswerAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Answe
 //
 // How many there are.
 func RequestAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.PublishOption) (map[string]int, error) {
-	return runtime.Request[map[string]int](ctx, bus, AnsweredWithMuchType, payload, opts...)
+	value, err := runtime.RequestPayload(ctx, bus, AnsweredWithMuchType, &payload, (*map[string]int)(nil), opts)
+	answer, _ := value.(map[string]int)
+	return answer, err
 }
 
 // CollectAnsweredWithMuch publishes one answered.with_much and returns all
 // answers to it. See [runtime.Collect].
 func CollectAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.CollectOption) ([]runtime.Answer[map[string]int], error) {
-	return runtime.Collect[map[string]int](ctx, bus, AnsweredWithMuchType, payload, opts...)
+	var answers []runtime.Answer[map[string]int]
+	err := runtime.CollectPayload(ctx, bus, AnsweredWithMuchType, &payload, &answers, opts)
+	return answers, err
 }

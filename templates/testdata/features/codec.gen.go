@@ -554,19 +554,9 @@ func (v *Empty) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(v.UpgradeJSON(data), (*plain)(v))
 }
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Color) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
-}
-
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Color) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, ColorRed, ColorDarkGreen, ColorNavyBlue)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Level) WriteJSON(w *wire.Writer) {
-	w.Int(int(v))
+	r.Enum((*string)(v), "red", "dark-green", "NAVY_BLUE")
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
@@ -574,25 +564,15 @@ func (v *Level) ReadJSON(r *wire.Reader) {
 	*v = Level(r.Int())
 }
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Shade) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
-}
-
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Shade) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, ShadeLight, ShadeDARK)
-}
-
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Weekday) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
+	r.Enum((*string)(v), "light", "DARK")
 }
 
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Weekday) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, WeekdayMonday, WeekdayTuesday, WeekdayWednesday, WeekdayThursday, WeekdayFriday, WeekdaySaturday,
-		WeekdaySunday)
+	r.Enum((*string)(v), "monday", "tuesday", "wednesday", "thursday", "friday",
+		"saturday", "sunday")
 }
 
 // jsonOfPayment is the JSON form of Payment: the name of the variant under the
@@ -606,11 +586,11 @@ func (j jsonOfPayment) MarshalJSON() ([]byte, error) {
 	case nil:
 		return []byte("null"), nil
 	case Card:
-		return wire.MarshalVariant("kind", "card", v)
+		return wire.VariantJSON("kind", "card", &v)
 	case Invoice:
-		return wire.MarshalVariant("kind", "invoice", v)
+		return wire.VariantJSON("kind", "invoice", &v)
 	case PaymentInCash:
-		return wire.MarshalVariant("kind", "in-cash", v)
+		return wire.VariantJSON("kind", "in-cash", &v)
 	}
 	return nil, checks.NotAVariant(j.value, "Card", "Invoice", "PaymentInCash")
 }
@@ -619,11 +599,17 @@ func (j *jsonOfPayment) UnmarshalJSON(data []byte) error {
 	name, err := wire.VariantName(data, "kind", "card", "invoice", "in-cash")
 	switch name {
 	case "card":
-		j.value, err = wire.UnmarshalVariant[Card](data)
+		var v Card
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	case "invoice":
-		j.value, err = wire.UnmarshalVariant[Invoice](data)
+		var v Invoice
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	case "in-cash":
-		j.value, err = wire.UnmarshalVariant[PaymentInCash](data)
+		var v PaymentInCash
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	}
 	return err
 }
@@ -639,11 +625,11 @@ func (j jsonOfExpression) MarshalJSON() ([]byte, error) {
 	case nil:
 		return []byte("null"), nil
 	case Sum:
-		return wire.MarshalVariant("type", "sum", v)
+		return wire.VariantJSON("type", "sum", &v)
 	case ExpressionProduct:
-		return wire.MarshalVariant("type", "product", v)
+		return wire.VariantJSON("type", "product", &v)
 	case ExpressionNumber:
-		return wire.MarshalVariant("type", "number", v)
+		return wire.VariantJSON("type", "number", &v)
 	}
 	return nil, checks.NotAVariant(j.value, "Sum", "ExpressionProduct", "ExpressionNumber")
 }
@@ -652,11 +638,17 @@ func (j *jsonOfExpression) UnmarshalJSON(data []byte) error {
 	name, err := wire.VariantName(data, "type", "sum", "product", "number")
 	switch name {
 	case "sum":
-		j.value, err = wire.UnmarshalVariant[Sum](data)
+		var v Sum
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	case "product":
-		j.value, err = wire.UnmarshalVariant[ExpressionProduct](data)
+		var v ExpressionProduct
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	case "number":
-		j.value, err = wire.UnmarshalVariant[ExpressionNumber](data)
+		var v ExpressionNumber
+		err = json.Unmarshal(data, &v)
+		j.value = v
 	}
 	return err
 }
@@ -686,14 +678,9 @@ func (v *Sum) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// WriteJSON writes v as encoding/json does. See [wire.Writer].
-func (v Odd) WriteJSON(w *wire.Writer) {
-	w.String(string(v))
-}
-
 // ReadJSON reads v as encoding/json does, or gives up. See [wire.Reader].
 func (v *Odd) ReadJSON(r *wire.Reader) {
-	*v = wire.ReadEnum(r, OddWithQuotes, OddBackTick, OddPerCent, Odd日本)
+	r.Enum((*string)(v), "with \"quotes\"", "back`tick", "per%cent", "日本")
 }
 
 // jsonOfExpressionProduct is ExpressionProduct as encoding/json writes and

@@ -426,7 +426,7 @@ type Price runtime.Decimal
 func (v Price) Validate() error {
 	var problems checks.Problems
 	problems.Nested("", runtime.Decimal(v).Validate())
-	checks.DecimalAtLeast(&problems, "", runtime.Decimal(v), "0.01")
+	problems.DecimalAtLeast("", string(runtime.Decimal(v)), "0.01")
 	return problems.Err()
 }
 
@@ -470,7 +470,7 @@ type Patience runtime.Duration
 // Validate returns nil or a [*runtime.ValidationError] with every problem of v.
 func (v Patience) Validate() error {
 	var problems checks.Problems
-	checks.AtMost(&problems, "", runtime.Duration(v), runtime.Duration(time.Hour))
+	problems.DurationAtMost("", time.Duration(runtime.Duration(v)), time.Hour)
 	return problems.Err()
 }
 
@@ -733,7 +733,7 @@ func (v Nullable) validate(d *deep.Descent) error {
 		problems.Nested("in_place", v.InPlace.Validate())
 	}
 	if v.WithDefault != nil {
-		checks.AtLeast(&problems, "with_default", *v.WithDefault, 3)
+		problems.IntAtLeast("with_default", int64(*v.WithDefault), 3)
 	}
 	if v.WithItems != nil {
 		for i, item := range v.WithItems {
@@ -963,10 +963,12 @@ const (
 
 // AllColor returns the values of Color, in the order of the catalogue.
 func AllColor() []Color {
-	return []Color{ColorRed, ColorDarkGreen, ColorNavyBlue}
+	return append([]Color(nil), ColorRed, ColorDarkGreen, ColorNavyBlue)
 }
 
 // Valid reports whether v is one of the values of Color.
+//
+//go:noinline
 func (v Color) Valid() bool {
 	switch v {
 	case ColorRed, ColorDarkGreen, ColorNavyBlue:
@@ -1016,7 +1018,7 @@ const (
 
 // AllLevel returns the values of Level, in the order of the catalogue.
 func AllLevel() []Level {
-	return []Level{LevelLow, LevelNormal, LevelHighest}
+	return append([]Level(nil), LevelLow, LevelNormal, LevelHighest)
 }
 
 // Valid reports whether v is one of the values of Level.
@@ -1087,10 +1089,12 @@ const (
 
 // AllShade returns the values of Shade, in the order of the catalogue.
 func AllShade() []Shade {
-	return []Shade{ShadeLight, ShadeDARK}
+	return append([]Shade(nil), ShadeLight, ShadeDARK)
 }
 
 // Valid reports whether v is one of the values of Shade.
+//
+//go:noinline
 func (v Shade) Valid() bool {
 	switch v {
 	case ShadeLight, ShadeDARK:
@@ -1140,11 +1144,13 @@ const (
 
 // AllWeekday returns the values of Weekday, in the order of the catalogue.
 func AllWeekday() []Weekday {
-	return []Weekday{WeekdayMonday, WeekdayTuesday, WeekdayWednesday, WeekdayThursday, WeekdayFriday, WeekdaySaturday,
-		WeekdaySunday}
+	return append([]Weekday(nil), WeekdayMonday, WeekdayTuesday, WeekdayWednesday, WeekdayThursday, WeekdayFriday,
+		WeekdaySaturday, WeekdaySunday)
 }
 
 // Valid reports whether v is one of the values of Weekday.
+//
+//go:noinline
 func (v Weekday) Valid() bool {
 	switch v {
 	case WeekdayMonday, WeekdayTuesday, WeekdayWednesday, WeekdayThursday, WeekdayFriday, WeekdaySaturday,
@@ -1215,18 +1221,18 @@ var patternsOfNarrow = struct {
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (v Narrow) Validate() error {
 	var problems checks.Problems
-	checks.AtLeast(&problems, "int", v.Int, 1)
-	checks.AtMost(&problems, "int", v.Int, 10)
-	checks.AtLeast(&problems, "int32", v.Int32, -5)
-	checks.AtMost(&problems, "uint64", v.Uint64, 18446744073709551615)
+	problems.IntAtLeast("int", int64(v.Int), 1)
+	problems.IntAtMost("int", int64(v.Int), 10)
+	problems.IntAtLeast("int32", int64(v.Int32), -5)
+	problems.UintAtMost("uint64", v.Uint64, 18446744073709551615)
 	problems.Finite("float64", v.Float64)
-	checks.AtLeast(&problems, "float64", v.Float64, 0.5)
-	checks.AtMost(&problems, "float64", v.Float64, 1e+21)
+	problems.FloatAtLeast("float64", v.Float64, 0.5)
+	problems.FloatAtMost("float64", v.Float64, 1e+21)
 	problems.Nested("decimal", v.Decimal.Validate())
-	checks.DecimalAtLeast(&problems, "decimal", v.Decimal, "0.01")
-	checks.DecimalAtMost(&problems, "decimal", v.Decimal, "1000")
-	checks.AtLeast(&problems, "duration", v.Duration, runtime.Duration(time.Second))
-	checks.AtMost(&problems, "duration", v.Duration, runtime.Duration(9600*time.Hour))
+	problems.DecimalAtLeast("decimal", string(v.Decimal), "0.01")
+	problems.DecimalAtMost("decimal", string(v.Decimal), "1000")
+	problems.DurationAtLeast("duration", time.Duration(v.Duration), time.Second)
+	problems.DurationAtMost("duration", time.Duration(v.Duration), 9600*time.Hour)
 	problems.Text("text", v.Text)
 	problems.MinLength("text", v.Text, 2)
 	problems.MaxLength("text", v.Text, 4)
@@ -1243,7 +1249,7 @@ func (v Narrow) Validate() error {
 	}
 	problems.MinItems("list", len(v.List), 1)
 	problems.MaxItems("list", len(v.List), 2)
-	checks.Unique(&problems, "list", v.List)
+	problems.UniqueStrings("list", v.List)
 	for key := range v.Map {
 		problems.Key("map", key)
 	}
@@ -1263,7 +1269,7 @@ func (v Narrow) Validate() error {
 		for j, item := range value {
 			var inner2 checks.Problems
 			inner2.Nested("", item.Validate())
-			checks.DecimalAtLeast(&inner2, "", item, "1")
+			inner2.DecimalAtLeast("", string(item), "1")
 			inner.Item("", j, inner2.Err())
 		}
 		inner.MaxItems("", len(value), 2)
@@ -1281,7 +1287,7 @@ func (v Narrow) Validate() error {
 		checks.Unique(&problems, "optional_list", v.OptionalList)
 	}
 	if v.OptionalNumber != nil {
-		checks.AtLeast(&problems, "optional_number", *v.OptionalNumber, 1)
+		problems.IntAtLeast("optional_number", int64(*v.OptionalNumber), 1)
 	}
 	return problems.Err()
 }
@@ -1574,10 +1580,12 @@ const (
 
 // AllOdd returns the values of Odd, in the order of the catalogue.
 func AllOdd() []Odd {
-	return []Odd{OddWithQuotes, OddBackTick, OddPerCent, Odd日本}
+	return append([]Odd(nil), OddWithQuotes, OddBackTick, OddPerCent, Odd日本)
 }
 
 // Valid reports whether v is one of the values of Odd.
+//
+//go:noinline
 func (v Odd) Valid() bool {
 	switch v {
 	case OddWithQuotes, OddBackTick, OddPerCent, Odd日本:

@@ -11,9 +11,7 @@ import (
 // PublishPing publishes one ping: without an error it is on disk. See
 // [runtime.Publish].
 func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(PingType).(*Ping)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, PingType, p, opts)
+	return runtime.PublishPayload(ctx, to, PingType, &payload, opts)
 }
 
 // PublishOrderPlaced publishes one order.placed: without an error it is on
@@ -29,17 +27,13 @@ func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts .
 //   - first
 //   - second
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderPlacedType).(*OrderPlaced)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderPlacedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderPlacedType, &payload, opts)
 }
 
 // PublishOrderMoved publishes one order.moved: without an error it is on disk.
 // See [runtime.Publish].
 func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderMoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderMovedType).(*OrderMoved)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderMovedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderMovedType, &payload, opts)
 }
 
 // PublishOrderLineAdded publishes one order.line.added: without an error it is
@@ -48,17 +42,13 @@ func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderM
 // An event with the same line as one before is not stored again: see
 // [runtime.WithDedupeKey].
 func PublishOrderLineAdded(ctx context.Context, to runtime.Publisher, payload OrderLineAdded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderLineAddedType).(*OrderLineAdded)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderLineAddedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderLineAddedType, &payload, opts)
 }
 
 // PublishOrderLineRemoved publishes one order.line.removed: without an error it
 // is on disk. See [runtime.Publish].
 func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload OrderLineRemoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderLineRemovedType).(*OrderLineRemoved)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderLineRemovedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderLineRemovedType, &payload, opts)
 }
 
 // PublishOrderSettled publishes one order.paid: without an error it is on disk.
@@ -68,41 +58,31 @@ func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload 
 //
 // Deprecated: use payment.settled
 func PublishOrderSettled(ctx context.Context, to runtime.Publisher, payload OrderSettled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderSettledType).(*OrderSettled)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderSettledType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderSettledType, &payload, opts)
 }
 
 // PublishOrderEmptied publishes one order.emptied: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderEmptied(ctx context.Context, to runtime.Publisher, payload OrderEmptied, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderEmptiedType).(*OrderEmptied)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderEmptiedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderEmptiedType, &payload, opts)
 }
 
 // PublishOrderComputed publishes one order.computed: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderComputed(ctx context.Context, to runtime.Publisher, payload OrderComputed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderComputedType).(*OrderComputed)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderComputedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderComputedType, &payload, opts)
 }
 
 // PublishOrderLimited publishes one order.limited: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderLimited(ctx context.Context, to runtime.Publisher, payload OrderLimited, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(OrderLimitedType).(*OrderLimited)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, OrderLimitedType, p, opts)
+	return runtime.PublishPayload(ctx, to, OrderLimitedType, &payload, opts)
 }
 
 // PublishHostSeen publishes one host.seen: without an error it is on disk. See
 // [runtime.Publish].
 func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(HostSeenType).(*HostSeen)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, HostSeenType, p, opts)
+	return runtime.PublishPayload(ctx, to, HostSeenType, &payload, opts)
 }
 
 // PublishHostileText publishes one hostile.text: without an error it is on
@@ -116,57 +96,43 @@ func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen
 //
 //	indented {
 func PublishHostileText(ctx context.Context, to runtime.Publisher, payload HostileText, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(HostileTextType).(*HostileText)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, HostileTextType, p, opts)
+	return runtime.PublishPayload(ctx, to, HostileTextType, &payload, opts)
 }
 
 // PublishPartitionByBool publishes one partition.by.bool: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByBool(ctx context.Context, to runtime.Publisher, payload PartitionByBool, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(PartitionByBoolType).(*PartitionByBool)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, PartitionByBoolType, p, opts)
+	return runtime.PublishPayload(ctx, to, PartitionByBoolType, &payload, opts)
 }
 
 // PublishPartitionByInt publishes one partition.by.int: without an error it is
 // on disk. See [runtime.Publish].
 func PublishPartitionByInt(ctx context.Context, to runtime.Publisher, payload PartitionByInt, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(PartitionByIntType).(*PartitionByInt)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, PartitionByIntType, p, opts)
+	return runtime.PublishPayload(ctx, to, PartitionByIntType, &payload, opts)
 }
 
 // PublishPartitionByInt32 publishes one partition.by.int32: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByInt32(ctx context.Context, to runtime.Publisher, payload PartitionByInt32, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(PartitionByInt32Type).(*PartitionByInt32)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, PartitionByInt32Type, p, opts)
+	return runtime.PublishPayload(ctx, to, PartitionByInt32Type, &payload, opts)
 }
 
 // PublishPartitionByUint64 publishes one partition.by.uint64: without an error
 // it is on disk. See [runtime.Publish].
 func PublishPartitionByUint64(ctx context.Context, to runtime.Publisher, payload PartitionByUint64, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(PartitionByUint64Type).(*PartitionByUint64)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, PartitionByUint64Type, p, opts)
+	return runtime.PublishPayload(ctx, to, PartitionByUint64Type, &payload, opts)
 }
 
 // PublishPartitionByLevel publishes one partition.by.level: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByLevel(ctx context.Context, to runtime.Publisher, payload PartitionByLevel, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(PartitionByLevelType).(*PartitionByLevel)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, PartitionByLevelType, p, opts)
+	return runtime.PublishPayload(ctx, to, PartitionByLevelType, &payload, opts)
 }
 
 // PublishPartitionByEnum publishes one partition.by.enum: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload PartitionByEnum, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(PartitionByEnumType).(*PartitionByEnum)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, PartitionByEnumType, p, opts)
+	return runtime.PublishPayload(ctx, to, PartitionByEnumType, &payload, opts)
 }
 
 // PublishShapeChanged publishes one shape.changed: without an error it is on
@@ -174,25 +140,19 @@ func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload P
 //
 // Something whose shape has changed twice.
 func PublishShapeChanged(ctx context.Context, to runtime.Publisher, payload ShapeChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(ShapeChangedType).(*ShapeChanged)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, ShapeChangedType, p, opts)
+	return runtime.PublishPayload(ctx, to, ShapeChangedType, &payload, opts)
 }
 
 // PublishAnsweredPlainly publishes one answered.plainly: without an error it is
 // on disk. See [runtime.Publish].
 func PublishAnsweredPlainly(ctx context.Context, to runtime.Publisher, payload AnsweredPlainly, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(AnsweredPlainlyType).(*AnsweredPlainly)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, AnsweredPlainlyType, p, opts)
+	return runtime.PublishPayload(ctx, to, AnsweredPlainlyType, &payload, opts)
 }
 
 // PublishAnsweredWithAList publishes one answered.with_a_list: without an error
 // it is on disk. See [runtime.Publish].
 func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload AnsweredWithAList, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(AnsweredWithAListType).(*AnsweredWithAList)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, AnsweredWithAListType, p, opts)
+	return runtime.PublishPayload(ctx, to, AnsweredWithAListType, &payload, opts)
 }
 
 // PublishAnsweredWithAUnion publishes one answered.with_a_union: without an
@@ -200,17 +160,13 @@ func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload
 //
 // Deprecated: ask somebody else
 func PublishAnsweredWithAUnion(ctx context.Context, to runtime.Publisher, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(AnsweredWithAUnionType).(*AnsweredWithAUnion)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, AnsweredWithAUnionType, p, opts)
+	return runtime.PublishPayload(ctx, to, AnsweredWithAUnionType, &payload, opts)
 }
 
 // PublishAnsweredWithMuch publishes one answered.with_much: without an error it
 // is on disk. See [runtime.Publish].
 func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload AnsweredWithMuch, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(AnsweredWithMuchType).(*AnsweredWithMuch)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, AnsweredWithMuchType, p, opts)
+	return runtime.PublishPayload(ctx, to, AnsweredWithMuchType, &payload, opts)
 }
 
 // PublishReportRequested publishes one report.requested: without an error it is
@@ -218,7 +174,5 @@ func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload 
 //
 // Something that only schedules publish.
 func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	p := runtime.NewPayload(ReportRequestedType).(*ReportRequested)
-	*p = payload
-	return runtime.PublishPayload(ctx, to, ReportRequestedType, p, opts)
+	return runtime.PublishPayload(ctx, to, ReportRequestedType, &payload, opts)
 }
