@@ -143,14 +143,29 @@ func answerList(pointer any) reflect.Value {
 // copied returns a payload with what payload points to. The copy is one that [eventType.give] takes back.
 //
 // A payload may be on the stack of who has called a function here, because the compiler can tell that none of them keeps
-// its pointer. Of [reflect.Value.Set] it could not tell that.
+// its pointer. Of [reflect.Value.Set] it could not tell that. What the payload refers to, such as the bytes of its
+// strings, is kept, so it must not be on a stack; [reflect.Copy] does not say that to the compiler, and keeps does.
 func copied(function string, of *eventType, payload any) any {
 	if got := reflect.TypeOf(payload); got != of.pointer {
 		panic(fmt.Sprintf("runtime.%s(%s): the payload is a %v, not a %v", function, of.spec.Name, got, of.pointer))
 	}
 	p := take(of)
+	keeps(payload)
 	reflect.Copy(reflect.NewAt(of.single, pointerIn(p)).Elem(), reflect.NewAt(of.single, pointerIn(payload)).Elem())
 	return p
+}
+
+// keeps says to the compiler that what a payload refers to is kept, but not a pointer to the payload: for what it can
+// tell, a reference in the payload goes to a global variable. That never happens.
+func keeps(payload any) {
+	if keepsNothing.kept {
+		keepsNothing.reference = *(*unsafe.Pointer)(pointerIn(payload))
+	}
+}
+
+var keepsNothing struct {
+	kept      bool // false
+	reference unsafe.Pointer
 }
 
 // pointerIn returns the pointer that an interface holds.

@@ -112,6 +112,60 @@ func TestAMethodMayKeepThePayloadThatIsPublished(t *testing.T) {
 	}
 }
 
+// named is a payload whose text somebody keeps.
+type named struct{ Name string }
+
+var keptNames []string
+
+func (n named) Validate() error {
+	keptNames = append(keptNames, n.Name)
+	return nil
+}
+
+// The compiler leaves short texts on the stack of who makes them, if it can tell that nobody keeps them. The bus does.
+func TestATextOfAPayloadThatIsPublishedIsNotOnTheStackOfItsPublisher(t *testing.T) {
+	kept := runtime.Describe[named](&runtime.Description{Name: "named"})
+	bus := openCatalogue(t, runtime.NewCatalogue(kept))
+	publishers := map[string]func(letter byte) error{
+		"Publish": func(letter byte) error {
+			text := [6]byte{letter, letter, letter}
+			_, err := runtime.Publish(t.Context(), bus, kept, named{string(text[:3])})
+			return err
+		},
+		"PublishPayload": func(letter byte) error {
+			text := [6]byte{letter, letter, letter}
+			payload := named{string(text[:3])}
+			_, err := runtime.PublishPayload(t.Context(), bus, kept, &payload, nil)
+			return err
+		},
+		"RequestPayload": func(letter byte) error {
+			text := [6]byte{letter, letter, letter}
+			payload := named{string(text[:3])}
+			runtime.RequestPayload(t.Context(), bus, kept, &payload, (*int)(nil), nil) // there is nobody to answer
+			return nil
+		},
+		"CollectPayload": func(letter byte) error {
+			text := [6]byte{letter, letter, letter}
+			payload := named{string(text[:3])}
+			var answers []runtime.Answer[int]
+			runtime.CollectPayload(t.Context(), bus, kept, &payload, &answers, nil)
+			return nil
+		},
+	}
+	for function, publish := range publishers {
+		keptNames = nil
+		want := ""
+		for letter := byte('a'); letter < 'k'; letter++ {
+			conformance.Must(t, publish(letter))
+			want += strings.Repeat(string(letter), 3)
+		}
+		grow(100)
+		if got := strings.Join(keptNames, ""); got != want {
+			t.Errorf("%s: the texts that were kept are %q, want %q", function, got, want)
+		}
+	}
+}
+
 // What generated code asks, and what answers it, is as with the generic functions, also after a panic.
 func TestAnswersOfGeneratedCodeSurviveAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
