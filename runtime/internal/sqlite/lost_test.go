@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,19 +30,19 @@ func TestWhatCannotBeWrittenForLongIsTriedLessOften(t *testing.T) {
 		polled, err := c.Poll(nil, 2)
 		must(t, err)
 		do := func(f func(c *database.Conn) error) { must(t, log.writer.do(t.Context(), f)) }
-		tries := 0
+		var tries atomic.Int64 // by the writer
 		do(func(c *database.Conn) error {
 			must(t, c.CreateFunction("try", 0, 0, func(ctx sqlite3.Context, _ ...sqlite3.Value) {
-				tries++
+				tries.Add(1)
 				ctx.ResultError(errors.New("no"))
 			}))
 			return c.Exec("CREATE TEMP TRIGGER refuse BEFORE INSERT ON busgen_deliveries BEGIN SELECT try(); END")
 		})
-		within := func(d time.Duration) int {
-			before := tries
+		within := func(d time.Duration) int64 {
+			before := tries.Load()
 			time.Sleep(d)
 			synctest.Wait()
-			return tries - before
+			return tries.Load() - before
 		}
 		for _, d := range polled { // the second time is like the first
 			c.Settle(d, engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)})
