@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Ago says how far a time is from now: "3 min ago", "in 2 h". A time more than
-// two months away is a date, the zero time nothing.
+// Ago says how far a time is from now, to the nearest second: "3 min ago", "in 2 h". A time
+// more than two months away is a date, the zero time nothing.
 func Ago(t, now time.Time) string {
-	switch d := now.Sub(t); {
+	switch d := now.Sub(t).Round(time.Second); {
 	case t.IsZero():
 		return ""
 	case d.Abs() >= 60*day:
 		return t.UTC().Format(time.DateOnly)
-	case d.Abs() < time.Second:
+	case d == 0:
 		return "now"
 	case d < 0:
 		return "in " + Span(-d)
@@ -27,11 +27,13 @@ func Ago(t, now time.Time) string {
 
 const day = 24 * time.Hour
 
-// Span says how long something takes, in the unit that suits it.
+// Span says how long something takes, in the unit that suits it. From a second on it is
+// rounded to the nearest second, so that what is a moment short of an hour is an hour.
 func Span(d time.Duration) string {
-	switch {
-	case d < time.Second:
+	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	switch d = d.Round(time.Second); {
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	case d < time.Hour:

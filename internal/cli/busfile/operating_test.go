@@ -115,7 +115,8 @@ func (s *session) replay(text string) string {
 		for _, line := range command.FindAllString(match[1], -1) {
 			s.page.Ran(strings.TrimSpace(line[2:]))
 			b.WriteString(line + s.normal(s.perform(strings.TrimSpace(line[2:]))))
-			time.Sleep(time.Second)
+			now := time.Now() // a command that waited, for a lock perhaps, is followed at the same part of a second
+			time.Sleep(now.Truncate(time.Second).Add(time.Second + 10*time.Millisecond).Sub(now))
 		}
 		return "```console\n" + b.String() + "```"
 	})

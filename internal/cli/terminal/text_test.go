@@ -44,7 +44,9 @@ func TestTimesAreWrittenForPeople(t *testing.T) {
 	now := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{
 		0:                                  "now",
-		999 * time.Millisecond:             "now",
+		499 * time.Millisecond:             "now",
+		27_995 * time.Millisecond:          "28 s ago",
+		time.Hour - time.Millisecond:       "1 h ago",
 		59 * time.Second:                   "59 s ago",
 		time.Minute:                        "1 min ago",
 		59*time.Minute + 59*time.Second:    "59 min ago",

@@ -20,8 +20,9 @@ func main() {
 	ctx := context.Background()
 	bus, err := events.Open(ctx, os.Args[1])
 	fail(err)
-	handled := make(chan bool)
+	published, handled := make(chan bool), make(chan bool)
 	_, err = events.SubscribeOrderPlaced(bus, "orders", func(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
+		<-published
 		tenant, err := events.TenantOf(e.Metadata)
 		id, missing := events.RequestIDOf(e.Metadata)
 		fmt.Println("order", e.Payload.Number, "of", tenant, err, id, errors.Is(missing, runtime.ErrNoHeader))
@@ -42,6 +43,7 @@ func main() {
 	publish()
 	publish(runtime.WithMetadata(map[string]string{events.HeaderTenant: "acme", events.HeaderRequestID: "7"}))
 	publish(events.WithTenant("acme"))
+	close(published)
 	<-handled
 	_, err = events.PublishSystemStarted(ctx, bus, events.SystemStarted{})
 	fmt.Println(err)
