@@ -42,6 +42,7 @@ type disk struct {
 	logEnd    int64     // where the last write to it ended
 	logSynced int64     // up to here it is on the disk
 	logLoose  bool      // a sync of it has failed: the operating system may have forgotten the rest
+	gathering gathering // what is to be written to it
 }
 
 var disks atomic.Int64

@@ -27,6 +27,9 @@ type diskFile struct {
 func (f *diskFile) isKept() bool { return f.disk.looking && !f.temporary }
 
 func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.writeGathered(); err != nil {
+		return 0, err
+	}
 	n, err := f.File.ReadAt(p, off)
 	if err != nil && err != io.EOF {
 		err = f.disk.fail(err, sqlite3.IOERR_READ)
@@ -38,13 +41,10 @@ func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
 	if f.isKept() {
 		return 0, sqlite3.READONLY
 	}
-	n, err := f.File.WriteAt(p, off)
 	if f == f.disk.log {
-		f.disk.logEnd = off + int64(n)
-		if off < f.disk.logSynced {
-			f.disk.logSynced = 0 // the log begins anew
-		}
+		return f.writeLog(p, off)
 	}
+	n, err := f.File.WriteAt(p, off)
 	if err != nil {
 		err = f.disk.fail(err, sqlite3.IOERR_WRITE)
 	}
@@ -55,11 +55,23 @@ func (f *diskFile) Truncate(size int64) error {
 	if f.isKept() {
 		return sqlite3.READONLY
 	}
-	err := f.File.Truncate(size)
+	err := f.writeGathered()
+	if err != nil {
+		return err
+	}
+	err = f.File.Truncate(size)
 	if err != nil {
 		err = f.disk.fail(err, sqlite3.IOERR_TRUNCATE)
 	}
 	return err
+}
+
+// Size implements [vfs.File].
+func (f *diskFile) Size() (int64, error) {
+	if err := f.writeGathered(); err != nil {
+		return 0, err
+	}
+	return f.File.Size()
 }
 
 // Sync never fails for want of space in SQLite's words, even if it does: what
@@ -68,7 +80,14 @@ func (f *diskFile) Sync(flags vfs.SyncFlag) error {
 	if f.isKept() {
 		return nil
 	}
-	err := f.File.Sync(flags)
+	err := f.writeGathered()
+	if err != nil {
+		return err
+	}
+	if f == f.disk.log && f.disk.logEnd > logHead {
+		f.disk.gathering.on = false // what comes now can be seen by others
+	}
+	err = f.File.Sync(flags)
 	if err != nil {
 		f.disk.unsynced = f.disk.unsynced || f.database
 		f.disk.logLoose = f.disk.logLoose || f == f.disk.log

@@ -58,7 +58,7 @@ func (c *Conn) Finish(f func() error) error {
 	// From here on no context interrupts: what is open would lock everyone out.
 	defer c.SetInterrupt(c.SetInterrupt(context.Background()))
 	if err == nil {
-		if err = c.Exec("COMMIT"); err == nil {
+		if err = c.commit(); err == nil {
 			return nil
 		}
 		// A write that finds no space does not happen, so that the end of the
@@ -77,6 +77,15 @@ func (c *Conn) Finish(f func() error) error {
 		}
 	}
 	return err
+}
+
+// commit ends the transaction.
+func (c *Conn) commit() error {
+	if c.full {
+		c.disk.gather()
+		defer c.disk.endGathering()
+	}
+	return c.Exec("COMMIT")
 }
 
 // Doubt makes the next transaction begin with a repair, which writes all of the write-ahead log
