@@ -147,8 +147,8 @@ func TestQuantiles(t *testing.T) {
 
 func TestAHigherLatencyIsALowerRatio(t *testing.T) {
 	handled := []time.Duration{400 * time.Microsecond, 500 * time.Microsecond, 900 * time.Microsecond}
-	committed := []time.Duration{250 * time.Microsecond}
-	want := result{PerSecond: 2000, Limit: 4000, Ratio: 0.5, P50: 500, P99: 900, Commit: 250}
+	committed := []time.Duration{200 * time.Microsecond, 250 * time.Microsecond, 800 * time.Microsecond}
+	want := result{PerSecond: 2000, Limit: 4000, Ratio: 0.5, P50: 500, P99: 900, Commit: 250, CommitP99: 800}
 	if got := latencyResult(handled, committed); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -66,7 +66,7 @@ func latencyResult(handled, committed []time.Duration) result {
 	p50, p99, commit := quantile(handled, 0.5), quantile(handled, 0.99), quantile(committed, 0.5)
 	return result{
 		PerSecond: 1e6 / p50, Limit: 1e6 / commit, Ratio: commit / p50,
-		P50: p50, P99: p99, Commit: commit,
+		P50: p50, P99: p99, Commit: commit, CommitP99: quantile(committed, 0.99),
 	}
 }
 
