@@ -46,7 +46,7 @@ var extras = map[string][]string{
 	"e2e-1":            {"of_rows_together", "of_plain_file", "of_publish_128"},
 	"e2e-10":           {"of_rows_together", "of_plain_file", "of_publish_128"},
 	"e2e-batch-pages":  {"of_single"},
-	"latency-idle":     {"p50_us", "p99_us", "commit_us"},
+	"latency-idle":     {"p50_us", "p99_us", "commit_us", "commit_p99_us"},
 	"events-50k":       {"events", "heap_mb", "rss_mb"},
 	"buses-500":        {"events", "heap_mb", "rss_mb"},
 	"ephemeral-50k":    {"events", "heap_mb", "rss_mb", "subscribe_us"},
