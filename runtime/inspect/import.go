@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -86,10 +87,11 @@ func (m *importer) read(r *bufio.Reader) error {
 			return nil
 		}
 		if len(m.letters) == stepSize {
+			began := time.Now()
 			if err := m.add(); err != nil {
 				return err
 			}
-			if err := sleep(m.ctx, stepPause); err != nil {
+			if err := sleep(m.ctx, rest(time.Since(began))); err != nil {
 				return err
 			}
 		}

@@ -64,15 +64,23 @@ const (
 	// stepSize is how many deliveries one transaction changes at most. It takes a few
 	// milliseconds, for which a publisher may have to wait.
 	stepSize = 100
-	// stepPause lets publishers in between two transactions: they have nine tenths of the time.
-	stepPause = 20 * time.Millisecond
+	// restFactor is by how much longer than a step publishers are let in after it: they have more
+	// than nine tenths of the time, on a slow disk too.
+	restFactor = 12
+	// leastRest and longestRest bound that.
+	leastRest, longestRest = 10 * time.Millisecond, time.Second / 4
 )
 
-// pace returns how many deliveries a step changes, and how long to wait after it. At a
-// rate there are ten steps a second, or fewer with one delivery each.
+// rest returns how long to wait after a step that took so long.
+func rest(took time.Duration) time.Duration {
+	return min(max(restFactor*took, leastRest), longestRest)
+}
+
+// pace returns how many deliveries a step changes, and how long to wait after it; 0 for
+// [rest]. At a rate there are ten steps a second, or fewer with one delivery each.
 func (s Selection) pace() (size int, pause time.Duration) {
 	if s.Rate == 0 {
-		return stepSize, stepPause
+		return stepSize, 0
 	}
 	size = int(min(max(s.Rate/10, 1), stepSize))
 	seconds := float64(size) / s.Rate
