@@ -134,11 +134,11 @@ func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 		return nil, flags, d.fail(err, sqlite3.ExtendedErrorCode(sqlite3.CANTOPEN))
 	}
 	opened := &diskFile{File: file, disk: d, database: flags&vfs.OPEN_MAIN_DB != 0, temporary: name.String() == ""}
-	if flags&vfs.OPEN_WAL != 0 {
-		d.log = opened
-	}
 	if opened.database && d.path == "" { // and not what is attached
 		d.path = name.String()
+	}
+	if flags&vfs.OPEN_WAL != 0 && name.Database() == d.path {
+		d.log = opened
 	}
 	return opened, flags, nil
 }

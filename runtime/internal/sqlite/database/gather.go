@@ -32,11 +32,15 @@ var gatheredTexts = sync.Pool{New: func() any { return new([]byte) }}
 // gather lets what a commit writes wait for its sync.
 func (d *disk) gather() { d.gathering.on = true }
 
-// endGathering is called after the commit. What still waits was never to be seen, because the commit has
-// failed before its sync.
-func (d *disk) endGathering() {
+// endGathering is called after the commit, with its error. What still waits then was never to be seen, because the
+// commit has failed before its sync.
+func (d *disk) endGathering(err error) error {
 	d.gathering.on = false
+	if err == nil && d.log != nil {
+		err = d.log.writeGathered() // nothing, unless SQLite does without the sync
+	}
 	d.dropGathered()
+	return err
 }
 
 func (d *disk) dropGathered() {

@@ -72,6 +72,44 @@ func TestACommitThatCannotBeWrittenLeavesNothing(t *testing.T) {
 	}
 }
 
+// Somebody may have changed what commits wait for.
+func TestACommitWithoutItsSyncIsWrittenAllTheSame(t *testing.T) {
+	c, _ := withLog(t, t.TempDir())
+	must(t, c.Transaction(true, func() error { return nil }))
+	must(t, c.ExecScript("PRAGMA synchronous=NORMAL"))
+	must(t, c.Transaction(true, func() error { return c.Exec("INSERT INTO t VALUES (1)") }))
+	other, err := Connect(c.Path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	defer other.Close()
+	if n, err := other.Int64("SELECT count(*) FROM t"); n != 1 || err != nil {
+		t.Errorf("another connection sees %d rows, %v; want 1", n, err)
+	}
+}
+
+// Only the log of the database itself is gathered: that of another one may be synced less often.
+func TestTheLogOfAnAttachedDatabaseIsNotGathered(t *testing.T) {
+	folder := t.TempDir()
+	c, log := withLog(t, folder)
+	must(t, c.Transaction(true, func() error { return c.Exec("INSERT INTO t VALUES (1)") }))
+	if err := c.ExecScript("ATTACH '" + filepath.Join(folder, "other.db") + "' AS other; PRAGMA other.journal_mode=WAL; CREATE TABLE other.t (x)"); err != nil {
+		t.Skip("nothing can be attached:", err)
+	}
+	log.writes = nil
+	add := func() error {
+		return c.ExecScript("INSERT INTO t VALUES (2); INSERT INTO other.t VALUES (zeroblob(50000))")
+	}
+	must(t, c.Transaction(true, add))
+	if len(log.writes) != 1 {
+		t.Errorf("%d writes to the log of the database, want 1", len(log.writes))
+	}
+	other, err := Connect(filepath.Join(folder, "other.db"), "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	defer other.Close()
+	if n, err := other.Int64("SELECT length(x) FROM t"); n != 50000 || err != nil {
+		t.Errorf("the other database has %d bytes, %v; want 50000", n, err)
+	}
+}
+
 // withLog returns a connection to a new database, and its write-ahead log.
 func withLog(t *testing.T, folder string) (*Conn, *countedLog) {
 	t.Helper()
@@ -93,7 +131,7 @@ type counting struct {
 
 func (c *counting) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	file, flags, err := c.VFS.(vfs.VFSFilename).OpenFilename(name, flags)
-	if err == nil && flags&vfs.OPEN_WAL != 0 {
+	if err == nil && flags&vfs.OPEN_WAL != 0 && c.log == nil {
 		c.log = &countedLog{File: file}
 		file = c.log
 	}

@@ -81,11 +81,11 @@ func (c *Conn) Finish(f func() error) error {
 
 // commit ends the transaction.
 func (c *Conn) commit() error {
-	if c.full {
-		c.disk.gather()
-		defer c.disk.endGathering()
+	if !c.full {
+		return c.Exec("COMMIT")
 	}
-	return c.Exec("COMMIT")
+	c.disk.gather()
+	return c.disk.endGathering(c.Exec("COMMIT"))
 }
 
 // Doubt makes the next transaction begin with a repair, which writes all of the write-ahead log
