@@ -156,7 +156,7 @@ func (e Event) lines(indent int) []string {
 // quoted returns a text as a YAML scalar on one line.
 func quoted(text string) string {
 	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	if strings.ContainsAny(text, "\n\r\u0085\u2028\u2029") {
+	if text == "<<" || strings.ContainsAny(text, "\n\r\u0085\u2028\u2029") {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	out, err := yaml.Marshal(&node)

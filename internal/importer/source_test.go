@@ -72,6 +72,22 @@ $defs:
 	}
 }
 
+// Two lesser-than signs are a merge key only as a key, and without quotes.
+func TestLesserThanSignsAreNamesAndValuesToo(t *testing.T) {
+	for source, want := range map[string]string{
+		"title: a.b\nproperties: { op: { type: string, default: << } }":                                     `payload: { op: { type: string?, default: << } }`,
+		"title: a.b\nproperties: { op: { type: string, enum: [<<, '>>'] } }":                                `enum: { <<: { go_name: `,
+		"title: a.b\nproperties: { '<<': { type: string }, b: { type: string } }":                           `payload: { field: { type: string?, json: << }, b: string? }`,
+		"title: a.b\nproperties: { '<<': { type: string }, <<: { y: { type: int } }, z: { type: string } }": `payload: { field: { type: string?, json: << }, y: json?, z: string? }`,
+	} {
+		result := importer.JSONSchema("a.yaml", []byte(source), importer.Options{})
+		requireLoads(t, result)
+		if !strings.Contains(strings.ReplaceAll(string(result.Catalogue), `"`, ""), want) {
+			t.Errorf("%s\nbecomes\n%s%swant %s", source, result.Catalogue, rendered(result), want)
+		}
+	}
+}
+
 func TestTextOfUTF16IsReadAndOtherTextHasAPlace(t *testing.T) {
 	const source = "{\"title\":\"thing.done\",\n\"properties\":{\"größe\":{\"type\":\"string\",\"minLength\":-1}}}"
 	want := importer.JSONSchema("thing.json", []byte(source), importer.Options{})

@@ -24,7 +24,8 @@ type yamlReader struct {
 	places
 	report reporter
 	nodes  map[*yaml.Node]*node // so far
-	merged int                  // members that << has added
+
+	mergedMembers int // that << has added
 }
 
 // repeated is the finding about a name that an object has twice.
@@ -98,6 +99,8 @@ var ambiguous = regexp.MustCompile(`^[-+]?0[0-9b]|_`)
 func (r *yamlReader) membersOf(n *node, y *yaml.Node, depth int) error {
 	n.kind = object
 	seen := map[string]bool{}
+	var merge *member // the key <<, and how many members come before it
+	before := 0
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		at := r.place(key.Line, key.Column, utf8.RuneCountInString(key.Value))
@@ -105,38 +108,45 @@ func (r *yamlReader) membersOf(n *node, y *yaml.Node, depth int) error {
 		if err != nil {
 			return err
 		}
-		if seen[key.Value] {
+		name := key.Value
+		merges := key.Tag == mergeTag // in quotes it is a name as any other
+		if merges {
+			name = mergeTag
+		}
+		if seen[name] {
 			r.report(at, rules.ImportSyntax, repeated, key.Value)
 			continue
 		}
-		seen[key.Value] = true
-		n.members = append(n.members, member{key.Value, at, value})
+		seen[name] = true
+		if m := (member{key.Value, at, value}); merges {
+			merge, before = &m, len(n.members)
+		} else {
+			n.members = append(n.members, m)
+		}
 	}
-	r.mergeInto(n, y)
+	if merge != nil {
+		n.members = slices.Insert(n.members, before, r.merged(n, merge)...)
+	}
 	return nil
 }
 
-// mergeInto replaces the key << of an object, which is called n, with the members of the objects that it names. Those
-// that the object has itself count, and then those of the object that is named first.
-func (r *yamlReader) mergeInto(n *node, y *yaml.Node) {
-	is := func(key *yaml.Node) bool { return key.Tag == "!!merge" }
-	if !slices.ContainsFunc(y.Content, is) {
-		return
-	}
+// mergeTag is the tag of the key <<.
+const mergeTag = "!!merge"
+
+// merged returns the members that the key << gives to n: those of the objects that it names, but not what n has itself, and
+// of several with one name that of the object that is named first.
+func (r *yamlReader) merged(n *node, merge *member) (merged []member) {
 	taken := map[string]bool{}
 	for _, m := range n.members {
 		taken[m.name] = true
 	}
-	merge := slices.IndexFunc(n.members, func(m member) bool { return m.name == "<<" })
-	m := n.members[merge]
-	parts := []*node{m.value}
-	if m.value.is(list) {
-		parts = m.value.items
+	parts := []*node{merge.value}
+	if merge.value.is(list) {
+		parts = merge.value.items
 	}
-	var merged []member
 	for _, part := range parts {
 		if !part.is(object) {
-			r.report(m.at, rules.ImportSyntax, "<< names something that is not an object; it is left out")
+			r.report(merge.at, rules.ImportSyntax, "<< names something that is not an object; it is left out")
 		}
 		for _, other := range part.members {
 			if !taken[other.name] {
@@ -145,11 +155,11 @@ func (r *yamlReader) mergeInto(n *node, y *yaml.Node) {
 			}
 		}
 	}
-	if r.merged += len(merged); r.merged > maxMerged {
-		r.report(m.at, rules.ImportSyntax, "the objects that << names have more than %d members in all; they are left out", maxMerged)
-		merged = nil
+	if r.mergedMembers += len(merged); r.mergedMembers > maxMerged {
+		r.report(merge.at, rules.ImportSyntax, "the objects that << names have more than %d members in all; they are left out", maxMerged)
+		return nil
 	}
-	n.members = slices.Concat(n.members[:merge], merged, n.members[merge+1:])
+	return merged
 }
 
 // maxMerged bounds how large a document can grow by <<.

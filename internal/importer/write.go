@@ -29,6 +29,8 @@ func textNode(value string) *yaml.Node {
 	switch {
 	case strings.ContainsFunc(value, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }):
 		n.Style = yaml.DoubleQuotedStyle
+	case value == "<<": // which the library writes without quotes
+		n.Style = yaml.DoubleQuotedStyle
 	case !strings.Contains(value, "\n"):
 	case value != strings.TrimSpace(value), strings.Contains(value, " \n"), strings.Contains(value, "\n "):
 		n.Style = yaml.DoubleQuotedStyle
