@@ -59,6 +59,7 @@ func FuzzImport(f *testing.F) {
 		f.Add(`{"title":"a","type":"object","properties":{"x":{"$ref":"`+name+`"}}}`,
 			`{"$id":"https://example.org/other.json","$anchor":"a","type":"object","properties":{"y":{"$ref":"../file.json"},"z":{"$ref":"#/$defs/a"}},"$defs":{"a":{"allOf":[{"$ref":"#"}]}}}`)
 		f.Add(`{"asyncapi":"3.0.0","channels":{"a":{"messages":{"m":{"$ref":"`+name+`"}}}}}`, `{"$id":"https://example.org/other.json","$anchor":"a","payload":{"$ref":"../file.json#/channels"},"$defs":{"a":{"payload":{"type":"object"}}}}`)
+		f.Add("title: a.b\ntype: object\nx: &x { properties: { a: { default: << } } }\n<<: [*x]\n'<<': { $ref: '"+name+"' }", "<<: { type: object }")
 		f.Add(`{"openapi":"3.1.0","webhooks":{"a":{"$ref":"`+name+`"}}}`, `{"post":{"requestBody":{"content":{"application/json":{"schema":{"$ref":"../file.json"},"example":{"a":1}}}}},"$defs":{"a":{"$ref":"#"}}}`)
 	}
 	for _, c := range catalogues(f) {
