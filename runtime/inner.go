@@ -9,7 +9,12 @@ import "reflect"
 // as any, and what is not exported is a method of what is behind them. A test says what they may lead to.
 
 // busOf returns what is behind a bus.
-func busOf(b *Bus) *innerBus { return b.inner.(*innerBus) }
+func busOf(b *Bus) *innerBus {
+	if b == nil || b.inner == nil {
+		panic("there is no bus: use what Open returns, and only if it returns no error")
+	}
+	return b.inner.(*innerBus)
+}
 
 // subscriptionOf returns what is behind a subscription.
 func subscriptionOf(s *Subscription) *innerSubscription { return s.inner.(*innerSubscription) }
