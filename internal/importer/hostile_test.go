@@ -58,3 +58,30 @@ func TestDocumentsThatExplodeAreImportedInBounds(t *testing.T) {
 		})
 	}
 }
+
+// A schema may lead back to itself on every way: with something beside the reference, through alternatives, and through
+// null. An import of such a document was without end.
+func TestSchemasThatLeadBackToThemselvesAreImported(t *testing.T) {
+	for name, definitions := range map[string]string{
+		"with a limit beside the reference": `A: { $ref: '#/$defs/A', minLength: 3 }`,
+		"over another one, each with a limit": `
+  A: { $ref: '#/$defs/B', minLength: 3 }
+  B: { $ref: '#/$defs/A', maxLength: 5 }`,
+		"with parts beside the reference": `A: { $ref: '#/$defs/A', allOf: [{ $ref: '#/$defs/A', type: object }], properties: { y: { $ref: '#/$defs/A' } } }`,
+		"as one of its parts":             `A: { allOf: [{ $ref: '#/$defs/A' }, { properties: { y: { $ref: '#/$defs/A', title: Y } } }] }`,
+		"as one of its alternatives":      `A: { oneOf: [{ $ref: '#/$defs/A' }, { type: object, properties: { y: { $ref: '#/$defs/A' } } }, { type: 'null' }] }`,
+		"over alternatives of others": `
+  A: { anyOf: [{ $ref: '#/$defs/B' }, { $ref: '#/$defs/A' }, { type: 'null' }] }
+  B: { oneOf: [{ $ref: '#/$defs/A', required: [y] }, { type: object, properties: { y: { type: string } } }, { type: 'null' }] }`,
+		"as its only alternative besides null": `A: { oneOf: [{ $ref: '#/$defs/A' }, { type: 'null' }], minLength: 1 }`,
+		"under a condition":                    `A: { if: { $ref: '#/$defs/A' }, then: { $ref: '#/$defs/A', properties: { y: { type: string } } }, else: { $ref: '#/$defs/A' } }`,
+		"as its items":                         `A: { type: array, items: { $ref: '#/$defs/A', minItems: 1 } }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, root := range []string{"properties: { x: { $ref: '#/$defs/A' }, z: { type: string } }", "oneOf: [{ $ref: '#/$defs/A' }, { type: object, properties: { z: { type: string } } }]"} {
+				source := "title: thing.done\ntype: object\n" + root + "\n$defs:\n  " + definitions + "\n"
+				requireLoads(t, importer.JSONSchema("thing.yaml", []byte(source), importer.Options{}))
+			}
+		})
+	}
+}

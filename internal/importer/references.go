@@ -62,9 +62,9 @@ func (im *importer) follow(s *node) use {
 			def, name := im.resolve(s)
 			switch {
 			case def == nil:
-				u.schema = without(s, "$ref") // what stands beside it
+				u.schema = im.derivedFrom(s, func() *node { return without(s, "$ref") }) // what stands beside it
 			case !im.saysNoMore(s, "$ref", def):
-				u.schema = im.flattened(inParts(s))
+				u.schema = im.flattened(im.derivedFrom(s, func() *node { return inParts(s) }))
 			default:
 				u.schema, u.def, u.name = def, def, name
 			}
@@ -83,7 +83,7 @@ func (im *importer) follow(s *node) use {
 				return u
 			}
 			u.nullable = u.nullable || len(rest) < len(s.get(key).items)
-			u.schema = alternatives(s, key, rest)
+			u.schema = im.derivedFrom(s, func() *node { return alternatives(s, key, rest) })
 		}
 	}
 	im.report(s.place, rules.ImportReference, "the chain of references from here is longer than %d", maxReferences)
@@ -154,6 +154,15 @@ func (im *importer) saysNoMore(s *node, keyword string, to *node) bool {
 		}
 		return true
 	})
+}
+
+// derivedFrom is what make makes of a schema on the way to what it says. It is the same each time, by which who has been there
+// knows it: a schema may lead back to itself.
+func (im *importer) derivedFrom(s *node, make func() *node) *node {
+	if im.derived[s] == nil {
+		im.derived[s] = make()
+	}
+	return im.derived[s]
 }
 
 // inParts makes one part of a reference, and another of what is beside it.
