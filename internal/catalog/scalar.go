@@ -4,7 +4,7 @@ import "strings"
 
 // A named scalar is a Go type of its own for values of a built-in type: OrderID for uuid. A [TypeRef] that names one
 // has the Kind of the built-in type, and fields have the constraints of their named scalars. So only what is about Go
-// need know of it: stored events, schemas and the record have the built-in type.
+// need know of it, and exports: stored events, their schemas and the record have the built-in type.
 
 // IsScalar tells a named scalar from the others.
 func (t *Type) IsScalar() bool { return t.Scalar != nil }

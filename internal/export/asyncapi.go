@@ -25,7 +25,7 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	if info.Title == "" {
 		info.Title = c.Package.V
 	}
-	types := structured(c)
+	types := typesIn(c)
 	d := asyncSchema.naming(c.Events, types)
 	channels, operations, messages, schemas := object{}, object{}, object{}, object{}
 	for _, e := range c.Events {

@@ -19,7 +19,7 @@ func JSONSchema(c *catalog.Catalogue) ([]byte, error) {
 	if len(c.Events) > 0 {
 		s.set("description", "The payload of an event is described by $defs under its name, as in #/$defs/"+c.Events[0].Name.V+".")
 	}
-	types := structured(c)
+	types := typesIn(c)
 	d := schema2020.naming(c.Events, types)
 	defs := object{}
 	for _, e := range c.Events {
@@ -52,11 +52,8 @@ func EventSchema(e *catalog.Event) ([]byte, error) {
 	return plainjson.Document(s)
 }
 
-// structured lists the types that have a schema of their own. A named scalar has none: it is a Go type for values of a
-// built-in type, which is what a schema describes.
-func structured(c *catalog.Catalogue) []*catalog.Type {
-	return slices.DeleteFunc(slices.Concat(c.Types, c.Imported), (*catalog.Type).IsScalar)
-}
+// typesIn lists the types of a catalogue, and those of other catalogues that it uses.
+func typesIn(c *catalog.Catalogue) []*catalog.Type { return slices.Concat(c.Types, c.Imported) }
 
 // typesOf lists the types that fields are made of, each of them once.
 func typesOf(fields []*catalog.Field) []*catalog.Type {
@@ -72,7 +69,7 @@ func typesOf(fields []*catalog.Field) []*catalog.Type {
 	}
 	visit = func(fields []*catalog.Field) {
 		for _, f := range fields {
-			named := f.Type.Declared()
+			named := f.Type.Uses()
 			add(named)
 			if named != nil {
 				for _, v := range named.Variants {

@@ -3,6 +3,8 @@ package export_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,13 +61,16 @@ types:
   Currency: { doc: Currency is an ISO 4217 code., enum: [EUR, USD] }
   Money: { fields: { amount: int64, currency: Currency } }
   Tree: { fields: { name: string, children: "[]Tree" } }
+  OrderID: { doc: OrderID numbers the orders., type: uuid }
+  Sku: { type: string, min_length: 3 }
 events:
   order.placed:
     doc: A customer placed an order <before> paying & waiting.
     payload:
-      order_id: uuid
+      order_id: OrderID
       total: { type: "Money?", doc: The sum. }
       note: string?
+      articles: "[]Sku?"
   user.left: {}
 `
 
@@ -85,8 +90,7 @@ func TestAnExportedSchemaReadsLikeTheCatalogue(t *testing.T) {
       "type": "object",
       "properties": {
         "order_id": {
-          "type": "string",
-          "format": "uuid"
+          "$ref": "#/$defs/OrderID"
         },
         "total": {
           "anyOf": [
@@ -104,6 +108,15 @@ func TestAnExportedSchemaReadsLikeTheCatalogue(t *testing.T) {
             "string",
             "null"
           ]
+        },
+        "articles": {
+          "type": [
+            "array",
+            "null"
+          ],
+          "items": {
+            "$ref": "#/$defs/Sku"
+          }
         }
       },
       "required": [
@@ -159,6 +172,15 @@ func TestAnExportedSchemaReadsLikeTheCatalogue(t *testing.T) {
         "name",
         "children"
       ]
+    },
+    "OrderID": {
+      "type": "string",
+      "format": "uuid",
+      "description": "OrderID numbers the orders."
+    },
+    "Sku": {
+      "type": "string",
+      "minLength": 3
     }
   }
 }
@@ -179,8 +201,9 @@ func TestTheSchemaOfOneEventHasTheTypesThatItNeeds(t *testing.T) {
 	if err := json.Unmarshal(document, &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Defs) != 2 || got.Defs["Money"] == nil || got.Defs["Currency"] == nil {
-		t.Errorf("$defs are %v", got.Defs)
+	names := slices.Sorted(maps.Keys(got.Defs))
+	if diff := cmp.Diff([]string{"Currency", "Money", "OrderID", "Sku"}, names); diff != "" {
+		t.Errorf("$defs (-want +got):\n%s", diff)
 	}
 }
 
@@ -193,6 +216,8 @@ types:
   Box: { fields: { size: Size, label: "string?", inner: "Box?" } }
   Shape: { discriminator: kind, one_of: { box: Box, ball: { fields: { radius: int } } } }
   Addr: { go: { import: net/netip, type: Addr }, type: string }
+  OrderID: uuid
+  Short: { type: string, min_length: 2, max_length: 3 }
 events:
   e.sent:
     payload:
@@ -204,6 +229,9 @@ events:
       c5: { type: string, format: ipv4 }
       c6: { type: float64, max: 0.5 }
       c7: { type: string, format: ip }
+      c8: Short
+      c9: "map[string]Short?"
+      n_short: Short|null
       n_min: { type: int|null, min: 1 }
       n_items: { type: "[]int|null", min_items: 1, max_items: 2, unique: true }
       n_text: { type: string|null, format: ip, min_length: 2 }
@@ -215,7 +243,7 @@ KINDS
 // not mind fields that it does not know; such payloads are not drawn.
 func TestASchemaAndTheCatalogueAgreeOnPayloads(t *testing.T) {
 	var fields strings.Builder
-	for i, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "decimal", "Size", "Level", "Box", "Shape", "Addr", "[]int", "map[string]Box", "[][]Size"} {
+	for i, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64", "float64", "bytes", "time", "date", "duration", "uuid", "json", "decimal", "Size", "Level", "Box", "Shape", "Addr", "OrderID", "[]OrderID", "[]int", "map[string]Box", "[][]Size"} {
 		fmt.Fprintf(&fields, "      f%d: %q\n      o%d: %q\n", i, kind, i, kind+"?")
 		if kind != "json" {
 			fmt.Fprintf(&fields, "      n%d: %q\n", i, kind+"|null")
@@ -286,12 +314,13 @@ var withinBounds = map[string][]string{
 	"c0": {"1", "10"}, "c1": {`"ab"`, `"äöü"`}, "c2": {`"apple"`, `"jazz"`}, "c3": {"[1]", "[1,2]"}, "c4": {"{}", `{"a":1}`, "null"},
 	"n_min": {"1", "null"}, "n_items": {"[1]", "null"}, "n_text": {`"::1"`, "null"},
 	"c5": {`"127.0.0.1"`}, "c6": {"0.5", "-7"}, "c7": {`"127.0.0.1"`, `"::1"`},
+	"c8": {`"ab"`}, "c9": {`{"a":"ab"}`, "null"}, "n_short": {`"äöü"`, "null"},
 }
 
 // nearBounds are values of which each constraint takes some and refuses others.
 var nearBounds = []string{
 	"0", "1", "10", "11", "0.5", "0.51", `""`, `"ab"`, `"äöü"`, `"äöüß"`, `"apple"`, `"jazz"`, `"plum"`, "[]", "[1]", "[1,2]", "[1,1]", "[1,2,3]",
-	"{}", `{"a":1}`, `{"a":1,"b":2}`, `"127.0.0.1"`, `"::1"`, `"127.0.0.256"`, "null",
+	"{}", `{"a":1}`, `{"a":"äöüß"}`, `{"a":1,"b":2}`, `"127.0.0.1"`, `"::1"`, `"127.0.0.256"`, "null",
 }
 
 func (p payloads) element(t *catalog.TypeRef, depth int) string {

@@ -95,6 +95,8 @@ func (d dialect) named(t *catalog.Type) object {
 		d.union(&s, t)
 	case t.IsEnum():
 		enum(&s, t)
+	case t.IsScalar():
+		s = d.typeOf(t.Scalar, t.Constraints)
 	default:
 		d.fields(&s, t.Fields)
 	}

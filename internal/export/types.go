@@ -10,6 +10,13 @@ import (
 // typeOf is the schema of a value of a type.
 func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 	s := object{}
+	if named := declared(t); named != nil {
+		s.set("$ref", d.refs+d.name(named))
+		if t.MayBeNil() {
+			return nullable(s)
+		}
+		return s
+	}
 	switch t.Kind {
 	case catalog.JSON: // anything
 	case catalog.Bool:
@@ -29,8 +36,6 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 		s.set("additionalProperties", d.typeOf(t.Elem, c.OfEach()))
 		count(&s, "minProperties", c.MinItems)
 		count(&s, "maxProperties", c.MaxItems)
-	case catalog.Named:
-		s.set("$ref", d.refs+d.name(t.Named))
 	default:
 		text(&s, t.Kind, c)
 	}
@@ -38,6 +43,14 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 		return nullable(s)
 	}
 	return s
+}
+
+// declared is the declared type or the named scalar that t is; nil for a built-in type, a list or a map.
+func declared(t *catalog.TypeRef) *catalog.Type {
+	if t.IsCollection() {
+		return nil
+	}
+	return t.Uses()
 }
 
 // nullable allows null too, which stands for an absent value, or nil in Go.

@@ -115,6 +115,9 @@ func shorten(root *yaml.Node) {
 	for _, section := range []string{"types", "events"} {
 		if i := find(root, section); i > 0 {
 			for j := 1; j < len(root.Content[i].Content); j += 2 {
+				if body := root.Content[i].Content[j]; section == "types" && len(body.Content) == 2 && body.Content[0].Value == "type" {
+					root.Content[i].Content[j] = body.Content[1]
+				}
 				eachField(root.Content[i].Content[j], func(fields *yaml.Node, value int) {
 					if f := fields.Content[value]; len(f.Content) == 2 && f.Content[0].Value == "type" {
 						fields.Content[value] = f.Content[1]

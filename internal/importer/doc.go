@@ -17,7 +17,7 @@
 //	typing.go      a schema as the type of a field
 //	anyjson.go     the structs among values that are any JSON
 //	structs.go     properties as fields; enums.go: enum and const; unions.go: oneOf
-//	scalars.go     formats, and constraints of texts and numbers
+//	scalars.go     formats, constraints of texts and numbers, and the names of scalars
 //	names.go       names in the alphabets of the language; newnames.go: what has another name
 //	leftovers.go   keywords that have no counterpart
 //	write.go       pieces of the catalogue as YAML; catalogue.go: the whole, for people

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,6 +34,7 @@ type foundAt struct {
 type found struct {
 	schema    *node
 	name      string
+	part      bool // of a definition that does not give it its name
 	why, hint string
 }
 
@@ -172,7 +174,7 @@ func (im *importer) find(base location, to string) found {
 	if plain, err := url.PathUnescape(fragment); err == nil {
 		fragment = plain
 	}
-	at, whole, name := (*node)(nil), base.id, ""
+	at, whole, name, part := (*node)(nil), base.id, "", false
 	if reference != "" {
 		whole, _, _ = strings.Cut(against(base.id, reference), "#")
 		name = fileName(whole)
@@ -191,11 +193,26 @@ func (im *importer) find(base location, to string) found {
 		at, name = im.resources.schemas[whole+"#"+fragment], fragment
 	default:
 		at, name = pointedTo(at, fragment[1:])
+		part = leadsToPart(fragment)
 	}
 	if at == nil {
 		return found{why: "which does not exist"}
 	}
-	return found{schema: at, name: name}
+	return found{schema: at, name: name, part: part}
+}
+
+// leadsToPart tells whether a JSON pointer leads to a part of a schema or of something else, such as
+// #/components/schemas/Order/properties/id or …/parameters/id/schema, and not to a definition.
+func leadsToPart(pointer string) bool {
+	words := strings.Split(pointer, "/")
+	last, around := words[len(words)-1], words[len(words)-2]
+	switch around {
+	case "$defs", "definitions", "schemas":
+		return false
+	case "properties", "patternProperties", "allOf", "anyOf", "oneOf", "prefixItems", "items":
+		return true
+	}
+	return slices.Contains([]string{"items", "additionalProperties", "contains", "then", "else", "schema", "payload", "headers"}, last)
 }
 
 // fileOf returns the document that a reference leads to, with the base under which its anchors are. target is the

@@ -90,6 +90,8 @@ type importer struct {
 	wires       map[string]bool      // the names of events on the wire
 	newNames    map[string][]newName // by kind
 	schemas     int                  // that were visited
+	parts       map[*node]bool       // what references lead to that is only a part of a definition
+	builtIn     bool                 // scalars have their built-in type here
 	inPlace     int                  // structs in place around the current field
 	nested      int                  // lists and maps around it
 
@@ -135,7 +137,7 @@ func newImporter(file string, o Options) *importer {
 		Options: o, file: file, resources: newResources(), documents: newDocuments(o),
 		places: map[*yaml.Node]diag.Place{}, events: mapping(), schedules: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
-		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, derived: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, kept: map[*node]bool{}, wires: map[string]bool{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, derived: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, kept: map[*node]bool{}, parts: map[*node]bool{}, wires: map[string]bool{},
 	}
 }
 

@@ -230,6 +230,7 @@ func (im *importer) resolve(s *node) (def *node, name string) {
 	f := im.lookUp(s.get("$ref"))
 	switch {
 	case f.schema.is(object), f.schema.is(boolean):
+		im.parts[f.schema] = f.part
 		return f.schema, f.name
 	case f.schema != nil:
 		f.why = "which is not a schema"

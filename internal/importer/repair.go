@@ -256,15 +256,18 @@ func (m *repairer) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
 	return all
 }
 
-// strip takes keys out of the fields below n.
+// strip takes keys out of the fields below n, and out of n if it is a named scalar.
 func (m *repairer) strip(n *yaml.Node, keys []string, f *diag.Finding, found *bool) {
-	eachField(n, func(fields *yaml.Node, value int) {
-		body := fields.Content[value]
+	from := func(body *yaml.Node) {
 		for i := len(body.Content) - 2; i >= 0; i -= 2 {
 			if slices.Contains(keys, body.Content[i].Value) {
 				*found = true
 				m.take(step{body, body.Content[i], body.Content[i+1]}, f, body.Content[i].Value+" is left out")
 			}
 		}
-	})
+	}
+	eachField(n, func(fields *yaml.Node, value int) { from(fields.Content[value]) })
+	if find(n, "type") > 0 {
+		from(n)
+	}
 }

@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -182,6 +183,49 @@ func TestEveryNameOfADocumentComesBack(t *testing.T) {
 			t.Errorf("%s is not in what is exported:\n%s", name, exported)
 		}
 	}
+}
+
+// The names of schemas are those of types in the catalogue, and of schemas in the document that is exported from it: also
+// those of scalars.
+func TestEveryNameOfASchemaComesBack(t *testing.T) {
+	const document = `{"asyncapi":"3.0.0","channels":{"a":{"messages":{"placed":{"payload":{"type":"object","properties":{
+		"id":{"$ref":"#/components/schemas/OrderId"},"line":{"$ref":"#/components/schemas/Line"}}}}}}},"components":{"schemas":{
+		"OrderId":{"type":"string","format":"uuid"},
+		"Sku":{"type":"string","description":"What is on the shelf.","minLength":2,"maxLength":9,"pattern":"^[a-z]+$"},
+		"Number":{"type":"integer","format":"int32","minimum":1,"maximum":9},
+		"Share":{"type":"number","format":"double","maximum":1},
+		"Flag":{"type":"boolean"},
+		"Day":{"type":"string","format":"date"},
+		"Colour":{"type":"string","enum":["red","green"]},
+		"Line":{"type":"object","properties":{"number":{"$ref":"#/components/schemas/Number"},"sku":{"$ref":"#/components/schemas/Sku"},"colour":{"$ref":"#/components/schemas/Colour"}},"required":["number","sku","colour"]}}}}`
+	result := importer.AsyncAPI("shop.json", []byte(document), importer.Options{})
+	requireLoads(t, result)
+	if len(result.Findings) > 0 {
+		t.Error(result.Findings)
+	}
+	c, findings := parse.Text("events.yaml", result.Catalogue)
+	if findings != nil {
+		t.Fatal(findings)
+	}
+	exported, err := export.AsyncAPI(c, export.Info{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(schemasIn(t, []byte(document)), schemasIn(t, exported)); diff != "" {
+		t.Errorf("(-document +export):\n%s\n%s", diff, result.Catalogue)
+	}
+}
+
+// schemasIn are those under components of a document.
+func schemasIn(t *testing.T, document []byte) map[string]any {
+	t.Helper()
+	var parts struct {
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(document, &parts); err != nil {
+		t.Fatal(err)
+	}
+	return parts.Components.Schemas
 }
 
 // Keys of a document are paths of names in JSON.

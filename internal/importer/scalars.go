@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
@@ -53,6 +55,35 @@ func (im *importer) textType(s *node) typing {
 	t.more = append(t.more, im.pattern(s)...)
 	t.more = append(t.more, im.format(s, format)...)
 	return t
+}
+
+// named makes a named scalar of a definition, so that its name stays. A catalogue has none of times and bytes, and what
+// is no definition of its own, such as a property of one, has no name that others use.
+func (im *importer) named(u use, at spot, t typing) typing {
+	if u.def == nil || im.parts[u.def] || im.builtIn || t.text == "time" || t.text == "bytes" {
+		return t
+	}
+	name := im.declare(u, at, func(own use, name string) *yaml.Node {
+		body := mapping()
+		im.say(body, own, saying{name: name})
+		if body.Content == nil && t.more == nil {
+			return notation(t.text)
+		}
+		im.add(body, "type", notation(t.text), u.schema.place)
+		for _, c := range t.more {
+			im.add(body, c.key, c.value, c.at)
+		}
+		return body
+	})
+	return typing{text: name, scalar: true}
+}
+
+// unnamed is what make returns if it makes no named scalars, where a catalogue has built-in types only.
+func (im *importer) unnamed(make func() typing) typing {
+	before := im.builtIn
+	im.builtIn = true
+	defer func() { im.builtIn = before }()
+	return make()
 }
 
 // isEither tells a schema whose values are of one of two formats.

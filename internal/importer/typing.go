@@ -107,12 +107,12 @@ func (im *importer) shape(u use, at spot) typing {
 	case "array":
 		return im.listType(s, at)
 	case "string":
-		return im.textType(s)
+		return im.named(u, at, im.textType(s))
 	case "integer", "number":
-		return im.numberType(s, kindOf)
+		return im.named(u, at, im.numberType(s, kindOf))
 	case "boolean":
 		im.leftovers(s)
-		return typing{text: "bool", scalar: true}
+		return im.named(u, at, typing{text: "bool", scalar: true})
 	}
 	im.leftovers(s)
 	im.keepTypes(u, at)
@@ -358,7 +358,7 @@ func (im *importer) custom(u use, at spot) (typing, bool) {
 		im.add(inner, "import", textNode(path), u.schema.at("x-go-type-import"))
 		im.add(inner, "type", textNode(goType[strings.LastIndexByte(goType, '.')+1:]), u.schema.at("x-go-type"))
 		im.add(body, "go", inner, u.schema.at("x-go-type"))
-		t := im.shape(wire, at)
+		t := im.unnamed(func() typing { return im.shape(wire, at) })
 		if t.fields != nil || strings.ContainsFunc(t.text[strings.LastIndexByte(t.text, ']')+1:], func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
 			t.text = "json"
 		}
