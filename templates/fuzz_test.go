@@ -2,6 +2,7 @@ package templates
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -105,9 +106,33 @@ func requireGood(t tb, c *catalog.Catalogue, imported map[string]*catalog.Catalo
 	if unknown != "" && slices.Contains(foreign(c), unknown) {
 		return // a package of the user's that there is not
 	}
+	if isOfUser(c, err) {
+		return
+	}
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+}
+
+// isOfUser tells whether the compiler misses a Go type that the user supplies, in a package that there is.
+func isOfUser(c *catalog.Catalogue, err error) bool {
+	wrong, ok := errors.AsType[types.Error](err)
+	if !ok {
+		return false
+	}
+	name, undefined := strings.CutPrefix(wrong.Msg, "undefined: ")
+	name, noType := strings.CutSuffix(name, " is not a type")
+	_, name, _ = strings.Cut(name, ".")
+	names := []string{}
+	for _, t := range c.Types {
+		if t.Custom != nil {
+			names = append(names, t.Custom.Name.V)
+		}
+	}
+	for _, t := range c.GoTypes {
+		names = append(names, t.Name.V)
+	}
+	return (undefined || noType) && slices.Contains(names, name)
 }
 
 // foreign lists the packages of the Go types that the user supplies.
