@@ -94,8 +94,9 @@ func (p *Package) ImportPath() string {
 type Type struct {
 	Name       Value[string] // as written; of a struct in place, its Go name at the place of the field or variant
 	GoName     string
-	Home       *Package // where its code goes; nil in the root's package
-	Package    *Package // of a type of another catalogue, whose Name is then shared.Money; and see Catalogue.In
+	Schema     Value[string] // what documents that are exported call it; Name if not written
+	Home       *Package      // where its code goes; nil in the root's package
+	Package    *Package      // of a type of another catalogue, whose Name is then shared.Money; and see Catalogue.In
 	Doc        string
 	Deprecated Value[string] // the reason; not written if it is in use
 	Inline     bool          // a struct in place: the type of one field, of one variant or of one old payload
@@ -268,6 +269,8 @@ type Event struct {
 	Local Value[string]
 	// OwnWire says that the name on the wire is written. Otherwise it is Local.
 	OwnWire Value[string]
+	// Schema is what documents that are exported call the schema of its payload. It has no name if not written.
+	Schema Value[string]
 
 	GoName   string // OrderPlaced
 	Doc      string

@@ -134,8 +134,16 @@ func (m *maker) noted(o object) object {
 	return o
 }
 
+// schemaNamed adds what documents call a schema.
+func (m *maker) schemaNamed(o object) object {
+	if m.seldom() {
+		o.set("schema", m.one("schema", []string{"order-line.v1", "A", "b", "_", "Mixin"}))
+	}
+	return o
+}
+
 func (m *maker) typeBody() object {
-	o := m.noted(object{})
+	o := m.schemaNamed(m.noted(object{}))
 	switch m.upTo(5) {
 	case 0:
 		return o.set("enum", rapid.SliceOfNDistinct(rapid.SampledFrom(valueNames), 1, 4, rapid.ID).Draw(m.t, "values"))
@@ -182,7 +190,7 @@ func (m *maker) reserving(o object) object {
 }
 
 func (m *maker) event() object {
-	o := m.mixing(m.reserving(m.noted(object{}))).set("payload", m.fields())
+	o := m.schemaNamed(m.mixing(m.reserving(m.noted(object{})))).set("payload", m.fields())
 	if m.seldom() {
 		o.set("json_names", m.one("json names", []string{"camel", "pascal", "snake"}))
 	}

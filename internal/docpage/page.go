@@ -52,6 +52,7 @@ type eventView struct {
 	Priority      string // empty if it is normal
 	Fields        []fieldView
 	Version       int      // 0 for an event that has had but one
+	Schema        string   // of its payload, in documents
 	Formerly      []string // its names before
 	Reserved      []string // names that no field has
 	History       []oldView
@@ -124,6 +125,7 @@ type typePart struct{ Text, ID string }
 
 type typeView struct {
 	Name, ID, Kind string
+	Schema         string // what documents call its schema, if that is another name
 	Doc            []paragraph
 	Deprecated     string
 	IsDeprecated   bool
@@ -217,6 +219,7 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 		Fields: fieldViews(e.Fields), Example: pretty(e.Sample()), Delivery: deliveryOf(e.Settings),
 		At: place(c, e.Name.Pos),
 	}
+	v.Schema = e.Schema.V
 	v.Tags, v.Formerly, v.Reserved = texts(e.Tags), texts(e.Aliases), texts(e.Reserved)
 	if e.Version.V > 1 {
 		v.Version = e.Version.V
@@ -331,7 +334,7 @@ func link(t *catalog.Type) typePart { return typePart{t.Name.V, "type-" + t.Name
 
 func typeViewOf(t *catalog.Type) typeView {
 	v := typeView{
-		Name: t.Name.V, ID: link(t).ID, Kind: "struct", Doc: paragraphs(t.Doc), Deprecated: t.Deprecated.V, IsDeprecated: t.Deprecated.Written(),
+		Name: t.Name.V, ID: link(t).ID, Kind: "struct", Schema: t.Schema.V, Doc: paragraphs(t.Doc), Deprecated: t.Deprecated.V, IsDeprecated: t.Deprecated.Written(),
 		Fields: fieldViews(t.Fields), Reserved: texts(t.Reserved),
 	}
 	switch {

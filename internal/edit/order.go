@@ -39,7 +39,7 @@ var (
 	eachKeys   = &context{keys: []string{"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique", "items", "values"}}
 	fieldNames = &context{each: fieldKeys}
 	typeKeys   = &context{
-		keys: []string{"doc", "deprecated", "go_name", "json_names", "go", "type", "min", "max", "min_length", "max_length", "pattern", "format", "discriminator", "one_of", "reserved", "mixins", "fields", "enum"},
+		keys: []string{"doc", "deprecated", "go_name", "schema", "json_names", "go", "type", "min", "max", "min_length", "max_length", "pattern", "format", "discriminator", "one_of", "reserved", "mixins", "fields", "enum"},
 		below: map[string]*context{
 			"fields": fieldNames, "go": {keys: []string{"import", "type"}},
 			"one_of": {each: &context{keys: []string{"doc", "deprecated", "go_name", "reserved", "mixins", "fields"}, below: map[string]*context{"fields": fieldNames}}},
@@ -51,7 +51,7 @@ var (
 	patternKeys      = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "pattern", "group"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
-			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
+			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
 			settingOrder, []string{"reserved", "mixins", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -28,6 +29,9 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 	types := typesIn(c)
 	d := asyncSchema.naming(c.Events, types)
 	channels, operations, messages, schemas := object{}, object{}, object{}, object{}
+	for _, t := range types {
+		schemas.add(d.name(t), d.named(t))
+	}
 	for _, e := range c.Events {
 		channels.add(e.Label(), channel(e))
 		operations.add("publish."+e.Label(), operation("send", e.Label(), e.Doc, nil))
@@ -38,10 +42,7 @@ func AsyncAPI(c *catalog.Catalogue, info Info) ([]byte, error) {
 			}
 			operations.add("handle."+s.Name.V, one)
 		}
-		messages.add(e.Label(), d.message(e))
-	}
-	for _, t := range types {
-		schemas.add(d.name(t), d.named(t))
+		messages.add(e.Label(), d.message(e, d.payloadIn(&schemas, e)))
 	}
 	components := object{{"messages", messages}}
 	if len(schemas) > 0 {
@@ -114,7 +115,24 @@ func operation(action, event, doc string, own object) object {
 	return s
 }
 
-func (d dialect) message(e *catalog.Event) object {
+// payloadIn is the schema of an event's payload. One that has a name is among schemas, and referred to; unless something
+// else has the name there. Events whose payloads have the same fields can share it.
+func (d dialect) payloadIn(schemas *object, e *catalog.Event) object {
+	if !e.Schema.Written() {
+		return d.payload(e)
+	}
+	s := object{}
+	d.fields(&s, e.Fields)
+	switch same := schemas.get(e.Schema.V); {
+	case same == nil:
+		schemas.add(e.Schema.V, s)
+	case !reflect.DeepEqual(same, s):
+		return d.payload(e)
+	}
+	return reference(d.refs + e.Schema.V)
+}
+
+func (d dialect) message(e *catalog.Event, payload object) object {
 	s := object{{"name", e.Name.V}, {"title", e.GoName}}
 	s.text("description", e.Doc)
 	if e.Deprecated.Written() {
@@ -130,7 +148,7 @@ func (d dialect) message(e *catalog.Event) object {
 	if len(e.Headers) > 0 {
 		s.set("headers", d.headers(e))
 	}
-	s.set("payload", d.payload(e))
+	s.set("payload", payload)
 	if len(e.Examples) > 0 {
 		var examples []object
 		for _, example := range e.Examples {

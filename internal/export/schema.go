@@ -23,8 +23,9 @@ type dialect struct {
 	names      map[*catalog.Type]string
 }
 
-// naming returns the dialect with names for types: their own, and those of other catalogues with the
-// name of the import in front, as in SharedMoney. The name is one that an import can keep.
+// naming returns the dialect with names for types: those of their schemas, or their own, and those of other catalogues
+// with the name of the import in front, as in SharedMoney. The name is one that an import can keep. That of a schema counts
+// unless something else has it.
 func (d dialect) naming(events []*catalog.Event, types []*catalog.Type) dialect {
 	d.names = map[*catalog.Type]string{}
 	taken := map[string]bool{}
@@ -36,7 +37,18 @@ func (d dialect) naming(events []*catalog.Event, types []*catalog.Type) dialect 
 	for _, t := range types {
 		taken[t.Name.V] = true
 	}
+	schemas := map[string]bool{} // what types are called
 	for _, t := range types {
+		if !t.Schema.Written() {
+			schemas[t.Name.V] = true
+		}
+	}
+	for _, t := range types {
+		if name := t.Schema.V; t.Schema.Written() && !schemas[name] && !ofEvents[name] {
+			schemas[name], taken[name] = true, true
+			d.names[t] = name
+			continue
+		}
 		own := ""
 		for part := range strings.SplitSeq(t.Name.V, ".") {
 			own += strings.ToUpper(part[:1]) + part[1:]

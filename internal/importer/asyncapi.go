@@ -63,12 +63,13 @@ type asyncReader struct {
 	*importer
 	made          map[*node][]*asyncEvent // by message
 	alike         map[string][]*node      // messages by name
+	payloadNames  map[string]*node        // the schemas that payloads have, by their names
 	subscriptions names
 	eventHeaders  []eventHeaders
 }
 
 func newAsyncReader(im *importer) *asyncReader {
-	return &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, alike: map[string][]*node{}, subscriptions: names{}}
+	return &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, alike: map[string][]*node{}, payloadNames: map[string]*node{}, subscriptions: names{}}
 }
 
 // An asyncEvent is an event that was made of a message.

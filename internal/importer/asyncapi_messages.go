@@ -72,7 +72,10 @@ func (r *asyncReader) examplesIn(message *node) (all []*node) {
 // messageEvent makes an event of a message with one of its payloads.
 func (r *asyncReader) messageEvent(n *node, name, wire string, at diag.Place, payload *node, examples []*node) []*asyncEvent {
 	e := &asyncEvent{settings: n.get("x-busgen").get("settings")}
-	e.body = r.event(name, wire, at, payload, func(body *yaml.Node, u *use) { r.describe(body, u, n, examples) })
+	e.body = r.event(name, wire, at, payload, func(body *yaml.Node, u *use) {
+		r.payloadName(body, u) // before what u says of the schema is what the message says
+		r.describe(body, u, n, examples)
+	})
 	if e.body == nil {
 		return nil
 	}
@@ -81,6 +84,21 @@ func (r *asyncReader) messageEvent(n *node, name, wire string, at diag.Place, pa
 	r.schedulesOf(e.name, n.get("x-busgen").get("schedules"))
 	r.headers(e.name, n)
 	return []*asyncEvent{e}
+}
+
+// payloadName says what the document calls the schema of a payload.
+func (r *asyncReader) payloadName(body *yaml.Node, u *use) {
+	if u.def == nil || r.parts[u.def] {
+		return
+	}
+	before := r.payloadNames[u.name]
+	if before == nil && r.takesSchemaName(u.name) {
+		before = u.def
+		r.payloadNames[u.name] = u.def
+	}
+	if before == u.def { // messages may share it
+		r.add(body, "schema", textNode(u.name), u.def.place)
+	}
 }
 
 // payload is the schema of a message's payload; nil if there is none, or it is in a language

@@ -46,7 +46,7 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		{`{"type":"object","patternProperties":{"^a":{"type":"integer"},"^b":{"type":"string"}}}`, `x: "map[string]json?"`, "import-keyword"},
 		{`{"properties":{"e":{"type":"string"},"E":{"type":"integer"},"contentUrl":{"type":"string"},"contentURL":{"type":"string"}}}`,
 			`fields: e: "string?" e2: { type: "int64?", json: E } content_url: "string?" content_url2: { type: "string?", json: contentURL }`, ""},
-		{`{"required":["it's","b"],"properties":{"it's":{"type":"string"},"b":{"type":"string"}}}`, `types: OnceX: { fields: { b: string } } Text: string Whole: int64 Other: float64 One: { fields: { o: "string?" } } Two: { fields: { w: "string?" } } Old: bool events: once: payload: { x: "json?" }`, "import-name"},
+		{`{"required":["it's","b"],"properties":{"it's":{"type":"string"},"b":{"type":"string"}}}`, `types: OnceX: { fields: { b: string } } Text: string Whole: int64 Other: { schema: other, type: float64 } One: { fields: { o: "string?" } } Two: { fields: { w: "string?" } } Old: bool events: once: payload: { x: "json?" }`, "import-name"},
 		{`{"type":"array","items":{"properties":{"🙂":{"type":"string"}}}}`, `payload: { x: "[]json?" }`, "import-name"},
 		// values
 		{`{"enum":["a","b"]}`, `enum: [a, b]`, ""},
@@ -81,7 +81,7 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 		{`{"anyOf":[{"$ref":"#/$defs/Text"},{"type":"null"}],"default":"a"}`, `x: { type: "Text?", default: a }`, ""},
 		{`{"$ref":"#/$defs/One/properties/o"}`, `x: "string?"`, ""},
 		{`{"$ref":"#/definitions/Old"}`, `x: "Old?"`, ""},
-		{`{"$ref":"#anchored"}`, `types: Text: string Anchored: int64`, ""},
+		{`{"$ref":"#anchored"}`, `types: Text: string Anchored: { schema: anchored, type: int64 }`, ""},
 		{`{"$ref":"other.json"}`, `x: "Other?"`, ""},
 		{`{"$ref":"#/$defs/Nope"}`, `x: "json?"`, "import-reference"},
 		{`{"$ref":"#/$defs/Nope","type":"string","maxLength":5}`, `x: { type: "string?", max_length: 5 }`, "import-reference"},

@@ -165,7 +165,7 @@ func TestFindingsNameTheirFile(t *testing.T) {
 		"b.yaml": "type: object\nproperties:\n  y: { not: {} }\n",
 	})
 	found := importFrom(files, "a.yaml").Findings
-	if len(found) != 2 || !strings.Contains(found[0].Message, "(2 times: here and b.yaml:3:8)") {
+	if len(found) != 1 || !strings.Contains(found[0].Message, "(2 times: here and b.yaml:3:8)") {
 		t.Errorf("%v", found)
 	}
 }

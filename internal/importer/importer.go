@@ -80,6 +80,7 @@ type importer struct {
 	absorbed    map[*node]bool       // definitions of which something else was made than a type
 	flat        map[*node]*node      // what flattened has made
 	derived     map[*node]*node      // what derivedFrom has made
+	schemaNames map[string]bool      // what types and events say that schemas are called
 	commons     map[*node]*use       // what commonType has made
 	settlements map[*node]*node      // what settled has made
 	payloads    map[*node]bool       // what hasPayload has found
@@ -137,7 +138,7 @@ func newImporter(file string, o Options) *importer {
 		Options: o, file: file, resources: newResources(), documents: newDocuments(o),
 		places: map[*yaml.Node]diag.Place{}, events: mapping(), schedules: mapping(),
 		eventNames: names{}, typeNames: names{}, drafts: map[*node]*typeDraft{},
-		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, derived: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, kept: map[*node]bool{}, parts: map[*node]bool{}, wires: map[string]bool{},
+		counted: map[*node]bool{}, references: map[*node]int{}, absorbed: map[*node]bool{}, flat: map[*node]*node{}, derived: map[*node]*node{}, schemaNames: map[string]bool{}, commons: map[*node]*use{}, settlements: map[*node]*node{}, payloads: map[*node]bool{}, newNames: map[string][]newName{}, expanding: map[*node]bool{}, refused: map[*node]bool{}, kept: map[*node]bool{}, parts: map[*node]bool{}, wires: map[string]bool{},
 	}
 }
 

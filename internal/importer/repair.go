@@ -66,7 +66,7 @@ func (m *repairer) at(pos diag.Position) []step {
 
 // droppable are the keys without which a thing is still that thing.
 var droppable = []string{
-	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "dedupe_by", "result", "go_name", "wire", "default", "subscriptions", "group",
+	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "dedupe_by", "result", "go_name", "wire", "schema", "default", "subscriptions", "group",
 	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
 	"timeout", "slow_after", "slow_event_after", "expires_after", "max_snoozes", "priority", "concurrency", "strict_order", "batch", "limits", "retry", "errors", "breaker", "failure_throttle", "redrive",
 }

@@ -185,11 +185,17 @@ func TestEveryNameOfADocumentComesBack(t *testing.T) {
 	}
 }
 
-// The names of schemas are those of types in the catalogue, and of schemas in the document that is exported from it: also
-// those of scalars.
+// The names of schemas are those of types in the catalogue, or beside them, and of schemas in the document that is exported
+// from it: also those of scalars, of payloads, and those that no Go type has.
 func TestEveryNameOfASchemaComesBack(t *testing.T) {
 	const document = `{"asyncapi":"3.0.0","channels":{"a":{"messages":{"placed":{"payload":{"type":"object","properties":{
-		"id":{"$ref":"#/components/schemas/OrderId"},"line":{"$ref":"#/components/schemas/Line"}}}}}}},"components":{"schemas":{
+		"id":{"$ref":"#/components/schemas/OrderId"},"line":{"$ref":"#/components/schemas/Line"},"mail":{"$ref":"#/components/schemas/email-address"}}}},
+		"paid":{"payload":{"$ref":"#/components/schemas/orderPaid.v1"}},"refunded":{"title":"Refunded","payload":{"$ref":"#/components/schemas/orderPaid.v1"}},
+		"closed":{"payload":{"$ref":"#/components/schemas/Closed"}}}}},"components":{"schemas":{
+		"orderPaid.v1":{"type":"object","properties":{"order":{"$ref":"#/components/schemas/OrderId"},"of":{"$ref":"#/components/schemas/big_line"}},"required":["order","of"]},
+		"Closed":{"type":"object","properties":{"again":{"type":"string"}},"required":["again"]},
+		"email-address":{"type":"string","format":"email"},
+		"big_line":{"type":"object","properties":{"lines":{"type":"integer","format":"int64"}},"required":["lines"]},
 		"OrderId":{"type":"string","format":"uuid"},
 		"Sku":{"type":"string","description":"What is on the shelf.","minLength":2,"maxLength":9,"pattern":"^[a-z]+$"},
 		"Number":{"type":"integer","format":"int32","minimum":1,"maximum":9},

@@ -314,7 +314,8 @@ func (im *importer) declare(u use, at spot, build func(own use, name string) *ya
 		return draft.name
 	}
 	draft := &typeDraft{name: im.typeNames.unique(im.nameFor(u, at)), at: key.place}
-	if u.def != nil && u.name != draft.name {
+	named := u.def != nil && u.name != draft.name && im.takesSchemaName(u.name)
+	if u.def != nil && u.name != draft.name && !named {
 		im.rename(aType, u.name, draft.name, key.place)
 	}
 	im.drafts[key] = draft
@@ -322,8 +323,32 @@ func (im *importer) declare(u use, at spot, build func(own use, name string) *ya
 	inPlace, nested := im.inPlace, im.nested
 	im.inPlace, im.nested = 0, 0
 	draft.body = build(own, draft.name)
+	if named {
+		draft.body = im.withSchemaName(draft.body, u.name, key.place)
+	}
 	im.inPlace, im.nested = inPlace, nested
 	return draft.name
+}
+
+// takesSchemaName tells whether a type or event can say that the schema has this name in the document. No other may: an
+// export could not give it to both.
+func (im *importer) takesSchemaName(name string) bool {
+	if !catalog.SchemaName.MatchString(name) || im.schemaNames[name] {
+		return false
+	}
+	im.schemaNames[name] = true
+	return true
+}
+
+// withSchemaName is the body of a type that says what the schema is called in the document.
+func (im *importer) withSchemaName(body *yaml.Node, name string, at diag.Place) *yaml.Node {
+	if body.Kind == yaml.ScalarNode { // the built-in type of a named scalar
+		of := body
+		body = mapping()
+		im.add(body, "type", of, at)
+	}
+	im.add(body, "schema", textNode(name), at)
+	return body
 }
 
 // nameFor is the name that a type should have.

@@ -57,7 +57,7 @@ func (r *reader) event(e entry) *catalog.Event {
 	if nameErr != nil {
 		r.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+label(e.name), keys...)
 	local := catalog.Value[string]{V: e.name, Pos: r.position(e.key)}
 	ev := &catalog.Event{Name: local, Local: local, GoName: r.goName(e.name)}
@@ -65,7 +65,7 @@ func (r *reader) event(e entry) *catalog.Event {
 		ev.Name.V = ev.OwnWire.V
 	}
 	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.doc(e.key, o), r.deprecated(o), r.owner(o), r.tags(o)
-	ev.GoName = r.ownGoName(o, ev.GoName)
+	ev.GoName, ev.Schema = r.ownGoName(o, ev.GoName), r.schemaName(o)
 	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
 	ev.Reserved = r.reserved(o)
 	names := r.jsonNames(o, r.namesIn(e.key))

@@ -64,6 +64,21 @@ func (r *reader) ownGoName(o object, usual string) string {
 	return usual
 }
 
+// schemaName reads `schema:` of a type or an event. It is not written without one, and after a finding.
+func (r *reader) schemaName(o object) catalog.Value[string] {
+	e, ok := o.entries["schema"]
+	if !ok {
+		return catalog.Value[string]{}
+	}
+	name, ok := r.text(e.value, "schema of "+o.what)
+	if ok && !catalog.SchemaName.MatchString(name.V) {
+		r.report(r.place(e.value), rules.BadName, "schema of %s is %s, which cannot be the name of a schema", o.what, label(name.V)).
+			Hint = "use up to 200 letters, digits, dots, hyphens and underscores, as in order-placed"
+		return catalog.Value[string]{}
+	}
+	return name
+}
+
 func set(words ...string) map[string]bool {
 	s := make(map[string]bool, len(words))
 	for _, w := range words {

@@ -47,11 +47,11 @@ func (r *reader) typeBody(e entry, t *catalog.Type) {
 		r.shortScalar(e, t)
 		return
 	}
-	o, ok := r.object(e.value, "type "+label(e.name), slices.Concat([]string{"doc", "deprecated", "go_name", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms, constraintKeys)...)
+	o, ok := r.object(e.value, "type "+label(e.name), slices.Concat([]string{"doc", "deprecated", "go_name", "schema", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms, constraintKeys)...)
 	if !ok {
 		return
 	}
-	t.Doc, t.Deprecated, t.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName)
+	t.Doc, t.Deprecated, t.GoName, t.Schema = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName), r.schemaName(o)
 	names := r.jsonNames(o, r.namesIn(e.key))
 	form := r.typeForm(e, o)
 	if form != "" && form != "type" {

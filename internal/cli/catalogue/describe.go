@@ -30,8 +30,8 @@ they are set, and the concurrency and the batches of declared subscriptions.
 REMARKS says if a schedule publishes the event.
 
 With --json the output is a list with an object for each event: name, wire,
-cloudevent (type, source, dataschema), doc, deprecated, owner, tags, at (file
-and line), version, aliases, partition_by, dedupe_by, headers (name, type,
+schema, cloudevent (type, source, dataschema), doc, deprecated, owner, tags, at
+(file and line), version, aliases, partition_by, dedupe_by, headers (name, type,
 required, doc), result (type, optional, nullable, doc), mixins, payload (name,
 json, mixin, type, optional, nullable, doc, deprecated, was, default of each
 field), reserved, history (version, doc, mixins, payload),

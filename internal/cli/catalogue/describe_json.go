@@ -11,7 +11,8 @@ import (
 type (
 	eventObject struct {
 		Name          string                   `json:"name"`
-		Wire          string                   `json:"wire,omitempty"` // its name on the wire, if that is another
+		Wire          string                   `json:"wire,omitempty"`   // its name on the wire, if that is another
+		Schema        string                   `json:"schema,omitempty"` // of its payload, in documents
 		CloudEvent    *cloudEventObject        `json:"cloudevent,omitempty"`
 		Doc           string                   `json:"doc,omitempty"`
 		Deprecated    string                   `json:"deprecated,omitempty"`
@@ -97,7 +98,7 @@ func describeJSON(events []*catalog.Event) (string, error) {
 
 func eventObjectOf(e *catalog.Event) eventObject {
 	o := eventObject{
-		Name: e.Label(), Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
+		Name: e.Label(), Schema: e.Schema.V, Doc: e.Doc, Deprecated: e.Deprecated.V, Owner: e.Owner.V, Tags: texts(e.Tags), At: origin(e.Name.Pos),
 		Version: e.Version.V, Aliases: texts(e.Aliases), Mixins: catalog.MixinNames(e.Mixins), Payload: fieldObjects(e.Fields), Reserved: texts(e.Reserved), Settings: settingObjects(e.Settings),
 	}
 	if e.Name.V != e.Label() {

@@ -62,6 +62,7 @@ func facts(e *catalog.Event) *terminal.Table {
 	if e.Name.V != e.Label() {
 		row("on the wire", e.Name.V)
 	}
+	row("schema", e.Schema.V)
 	if e.CloudEvents != nil {
 		row("CloudEvent", strings.Join(e.CloudEvents.Lines(e), ", "))
 	}

@@ -158,7 +158,7 @@ func TestImportReadsOtherFilesBelowOneFolder(t *testing.T) {
 		"common/money.yaml":  "type: object\nproperties: { amount: { type: integer } }\n",
 		"events/broken.yaml": "openapi: 3.1.0\nwebhooks: { a: { $ref: nope.yaml } }\n",
 	})
-	const want = "version: 1\npackage: orderplaced\n\ntypes:\n  Money: { fields: { amount: \"int64?\" } }\n\nevents:\n  order_placed:\n    payload: { total: \"Money?\" }\n"
+	const want = "version: 1\npackage: orderplaced\n\ntypes:\n  Money: { schema: money, fields: { amount: \"int64?\" } }\n\nevents:\n  order_placed:\n    payload: { total: \"Money?\" }\n"
 	for _, root := range []string{".", "events/..", "../" + filepath.Base(workingFolder(t))} {
 		if got := busgen(t, "import jsonschema events/order.yaml --root "+root); got.Status != 0 || got.Stdout != want {
 			t.Errorf("--root %s: %+v", root, got)
