@@ -30,7 +30,7 @@ func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testin
 	for name, c := range validCatalogues(t) {
 		c.TestKit = true // which has the samples
 		addPackage(t, module, name, c)
-		kit := name + "/" + strings.Map(asciiOnly, c.Package.V) + "test"
+		kit := name + "/" + strings.TrimRight(strings.Map(asciiOnly, c.Package.V), "_") + "test" // as templates have it
 		if len(c.Events) > 0 {
 			packages = append(packages, kit)
 		}
