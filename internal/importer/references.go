@@ -156,8 +156,8 @@ func (im *importer) saysNoMore(s *node, keyword string, to *node) bool {
 	})
 }
 
-// derivedFrom is what make makes of a schema on the way to what it says. It is the same each time, by which who has been there
-// knows it: a schema may lead back to itself.
+// derivedFrom is what make makes of a schema on the way to what it says. It is made once: a schema that leads back to
+// itself is found to be known then.
 func (im *importer) derivedFrom(s *node, make func() *node) *node {
 	if im.derived[s] == nil {
 		im.derived[s] = make()
