@@ -53,7 +53,7 @@ type endless struct {
 
 func (c *endless) Notify(wake func()) { wake() }
 
-func (c *endless) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	for ; limit > 0 && c.left > 0; limit-- {
 		d := &c.all[c.at%len(c.all)]
 		if c.at++; d.Record == nil {
@@ -62,8 +62,10 @@ func (c *endless) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, e
 		dst = append(dst, d)
 		c.left--
 	}
-	return dst, nil
+	return dst, c.left > 0, nil
 }
+
+func (c *endless) Reread() {}
 
 func (c *endless) Cancelled(int64) (string, bool) { return "", false }
 func (c *endless) Begin(*engine.Delivery, int, time.Time) (ok, cancelled bool) {

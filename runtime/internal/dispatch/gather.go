@@ -19,7 +19,8 @@ import (
 //
 // Some deliveries have a batch of their own: one that has failed before and whose next
 // attempt may be the last one, so that none becomes a dead letter because of others in its
-// batch. With a strict order a batch has one delivery of each key.
+// batch. With a strict order a batch has one delivery of each key, and waits for no more once the next one of
+// these keys is there, which cannot join. A half-open breaker is probed with a batch of one.
 //
 // Suspects of a crash are in batches with nothing but suspects of the same crash, half of
 // these at most, down to one (Together). They do not wait for more.
@@ -67,12 +68,12 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 			return b, true
 		}
 		s.listen()
-		if pause == nil && reopens == nil && s.morePolled() {
+		if reopens == nil && s.pollsOn() {
 			continue
 		}
 		select {
 		case <-s.wake:
-			s.more = true
+			s.woken()
 		case <-pause:
 			s.more = true
 		case <-reopens:
@@ -81,13 +82,6 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 			return nil, false
 		}
 	}
-}
-
-// morePolled tells whether the batch that is gathered may grow at once, because the last
-// poll has left something and there is room for it again.
-func (s *Scheduler) morePolled() bool {
-	return s.more && len(s.gathering.items) > 0 && !s.asks && s.later == nil && (s.ready || !s.cfg.Strict) &&
-		s.hasRoom()
 }
 
 // waitForMore returns a channel that says when the batch is to begin that is gathered; nil if
@@ -131,11 +125,14 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 		s.putBackGathered()
 		return nil, nil
 	}
+	probes := false
 	if b := s.cfg.Breaker; b != nil {
-		if status := b.Status(now); status.State == breaker.Open && status.Until.After(now) {
+		status := b.Status(now)
+		if status.State == breaker.Open && status.Until.After(now) {
 			s.putBackGathered()
 			return nil, reopening(b, now)
 		}
+		probes = status.State != breaker.Closed
 	}
 	g.full = g.full || s.extra.Load() > 0 && s.queue.anyAwaited(g.items)
 	size, wait := s.cfg.Batch()
@@ -153,7 +150,7 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 			g.full = true
 			continue
 		}
-		g.full = solo || i.urgent // somebody waits for it
+		g.full = solo || i.urgent || probes // a handler waits for it; or it is the one probe
 		if g.since.IsZero() {
 			g.since = now
 		}
@@ -162,7 +159,7 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 	if len(g.items) == 0 {
 		return nil, nil
 	}
-	if g.items[0].Suspect && !s.morePolled() {
+	if !g.full && !s.pollsOn() && (g.items[0].Suspect || s.cfg.Strict && s.queue.heldUpBy(g.items)) {
 		g.full = true
 	}
 	if len(g.items) < g.limit(size) && !g.full && now.Sub(g.since) < wait {
@@ -371,6 +368,16 @@ func (q *queue) anyAwaited(items []item) bool {
 	return slices.ContainsFunc(items, func(i item) bool {
 		_, awaited := q.awaitedEvents[i.Seq]
 		return awaited
+	})
+}
+
+// heldUpBy tells whether deliveries in memory wait for the keys of gathered ones.
+func (q *queue) heldUpBy(items []item) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(items, func(i item) bool {
+		p := q.keys[i.key]
+		return i.key != "" && p != nil && len(p.behind) > 0
 	})
 }
 

@@ -61,7 +61,7 @@ type fresh struct {
 
 func (c *fresh) Prepare(*engine.Delivery) {}
 
-func (c *fresh) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+func (c *fresh) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; limit > 0 && c.left > 0; limit-- {
@@ -69,7 +69,7 @@ func (c *fresh) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, err
 		c.left--
 		dst = append(dst, &engine.Delivery{Record: &engine.Record{Seq: int64(c.at), Type: "order.placed", CreatedAt: time.Now()}, Since: time.Now()})
 	}
-	return dst, nil
+	return dst, c.left > 0, nil
 }
 
 func TestTheMemoryOfAnAttemptServesTheNextUnlessItsHandlerHasAskedItsContext(t *testing.T) {

@@ -46,24 +46,22 @@ func (s *source) Notify(wake func()) {
 	wake()
 }
 
-func (s *source) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+func (s *source) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.polls++
 	if s.moved || s.always && s.polls < 1000 {
 		s.moved = false
-		return dst, engine.ErrMoved
+		return dst, true, engine.ErrMoved
 	}
 	for len(s.events) > 0 && len(dst) < limit {
 		dst = append(dst, s.delivery(s.events[0]))
 		s.events = s.events[1:]
 	}
-	return dst, nil
+	return dst, len(s.events) > 0, nil
 }
 
-func (s *source) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
-	return dst, nil
-}
+func (s *source) Reread() {}
 
 func (s *source) PollEvent(seq int64) (d *engine.Delivery, again time.Time, err error) {
 	s.mu.Lock()

@@ -21,7 +21,7 @@ const movesAtOnce = 3
 func (s *Scheduler) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	select {
 	case <-s.wake:
-		s.more = true
+		s.woken()
 	default:
 	}
 	s.asks = false
@@ -38,7 +38,7 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	if !extra && (!s.more && (s.ready || !s.cfg.Strict) || !s.cfg.Strict && !s.hasRoom()) {
 		return nil, asked // nearly always
 	}
-	polled, full, due, err := s.poll(extra)
+	polled, more, due, err := s.poll(extra)
 	if errors.Is(err, engine.ErrMoved) {
 		s.giveBack(polled)
 		if s.moves++; s.moves <= movesAtOnce {
@@ -48,15 +48,15 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	}
 	s.moves = 0
 	s.enqueue(polled)
-	s.more = full || err != nil
+	s.more = more || err != nil
 	if polled != nil {
 		clear(polled)
 		s.polled = polled[:0]
 	}
-	if pause := s.pause(err); pause != nil {
+	if pause := s.pause(err); pause != nil || due.IsZero() {
 		return pause, true
 	}
-	return due, true
+	return time.After(time.Until(due)), true
 }
 
 // giveBack settles all that was polled and has not begun with Release, because this
@@ -150,21 +150,34 @@ func (s *Scheduler) pause(err error) <-chan time.Time {
 	return nil
 }
 
-// enoughRoom is for how many deliveries there is room in the window when more are polled.
-const enoughRoom = window / 2
+// woken notes that there may be something to poll.
+func (s *Scheduler) woken() { s.more, s.blocked.changed = true, true }
 
-func (s *Scheduler) hasRoom() bool { return window-s.queue.len() >= enoughRoom }
+// room returns for how many deliveries there is room in the window, if that is enough to
+// poll more.
+func (s *Scheduler) room() (room int, enough bool) {
+	room = s.window - s.queue.len()
+	return room, room >= s.window/2
+}
 
-// strictRetries is how many retries are polled at once when the window is full of
-// deliveries that wait for one of them. They are another window at most.
-const strictRetries = 16
+func (s *Scheduler) hasRoom() bool {
+	_, enough := s.room()
+	return enough
+}
 
-// poll takes as many deliveries as the window has room for, and before them the urgent
-// ones. It reports full when there may be more, and says when another urgent one is due.
-func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due <-chan time.Time, err error) {
+// pollsOn tells whether the worker with the turn, who has found nothing to begin, polls again
+// at once: there may be more, there is room for it, and nothing says wait.
+func (s *Scheduler) pollsOn() bool {
+	return s.more && !s.failing && !s.asks && s.later == nil && !s.gate.paused.Load() && s.hasRoom() && !s.keepsTooMuch()
+}
+
+// poll takes as many deliveries as the window has room for, and before them those that are
+// polled by their numbers: the urgent ones, and those that hold up what is in a full window.
+// It reports whether there may be more, and says when another of these is due.
+func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, more bool, due time.Time, err error) {
 	if s.cfg.Strict && !s.ready {
 		if s.ready, err = s.holdFailing(); !s.ready {
-			return nil, true, nil, err
+			return nil, true, due, err
 		}
 	}
 	polled = s.polled[:0]
@@ -173,19 +186,21 @@ func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, full bool, due 
 	}
 	if extra {
 		if polled, due, err = s.pollAwaited(polled); err != nil {
-			return polled, true, nil, err
+			return polled, true, due, err
 		}
 	}
 	if !s.more {
 		return polled, false, due, nil
 	}
-	room, urgent := window-s.queue.len(), len(polled)
-	switch {
-	case room >= enoughRoom && !s.keepsTooMuch():
-		polled, err = s.consumer.Poll(polled, room)
-		return polled, len(polled) == urgent+room, due, err
-	case s.cfg.Strict && room > -window: // what is in memory of them goes on sooner or later
-		polled, err = s.consumer.PollRetries(polled, strictRetries)
+	room, enough := s.room()
+	if enough && !s.keepsTooMuch() {
+		polled, more, err = s.consumer.Poll(polled, room)
+		return polled, more, due, err
+	}
+	if s.cfg.Strict {
+		var next time.Time
+		polled, next, err = s.pollBlocking(polled)
+		due = earlier(due, next)
 	}
 	return polled, true, due, err
 }
@@ -198,7 +213,7 @@ func (s *Scheduler) holdFailing() (all bool, err error) {
 		// What runs here now is held when it is settled, if it has to come again. The
 		// answer of Failing may be older than that.
 		running := s.queue.busy()
-		failing, err := s.consumer.Failing(s.held, window)
+		failing, err := s.consumer.Failing(s.held, s.window)
 		if err != nil || len(failing) == 0 {
 			return err == nil, err
 		}
@@ -213,7 +228,7 @@ func (s *Scheduler) holdFailing() (all bool, err error) {
 		for _, i := range items {
 			// Without an attempt to come, or a key, there is nothing to wait for.
 			if !running[i.Seq] && i.failure() == nil && s.mayRun(i.Delivery) {
-				s.queue.hold(i.key, i.Seq)
+				s.queue.hold(i.key, i.Seq, time.Time{})
 			}
 		}
 		s.held = items[len(items)-1].Seq

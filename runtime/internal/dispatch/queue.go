@@ -74,7 +74,7 @@ type queue struct {
 	ready   [4]fifo               // by rank: critical, high, normal, low
 	passed  [4]int                // by rank: how often it was overtaken since its last turn
 	keys    map[string]*partition // those that have anything to say
-	awaited map[int64]string      // keys by seqs that have to come again before anything else of the key
+	awaited map[int64]awaiting    // by seq: what has to come again before anything else of its key
 	size    int                   // of all of it
 
 	urgent        []item // first come, first served, if the key is free
@@ -93,6 +93,12 @@ type partition struct {
 	beside  []int64 // seqs of those that wait, or run beside it
 	awaited int     // how many have to come again before anything else
 	behind  []item  // wait until the key is free
+}
+
+// awaiting is a delivery that has to come again before anything else of its key.
+type awaiting struct {
+	key string
+	due time.Time // it comes no earlier, as far as is known; zero if that is unknown
 }
 
 // rank gives the order in which priorities are served.
@@ -292,17 +298,17 @@ func (q *queue) turn() (chosen int, ok bool) {
 }
 
 // hold keeps back what waits for a key until the delivery with the given seq
-// comes again. A second call changes nothing.
-func (q *queue) hold(key string, seq int64) {
+// comes again, no earlier than due if that is not zero. A second call changes nothing.
+func (q *queue) hold(key string, seq int64, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if _, held := q.awaited[seq]; held {
 		return
 	}
 	if q.awaited == nil {
-		q.awaited = map[int64]string{}
+		q.awaited = map[int64]awaiting{}
 	}
-	q.awaited[seq] = key
+	q.awaited[seq] = awaiting{key, due}
 	q.partition(key).awaited++
 }
 
@@ -310,8 +316,8 @@ func (q *queue) hold(key string, seq int64) {
 func (q *queue) awaitedKey(seq int64) (key string, awaited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	key, awaited = q.awaited[seq]
-	return key, awaited
+	one, awaited := q.awaited[seq]
+	return one.key, awaited
 }
 
 // done frees a key, and reports whether somebody may have waited for it.
@@ -408,7 +414,7 @@ func (q *queue) reset() (left []item) {
 	for _, k := range q.keeps {
 		k.here = false
 	}
-	kept := map[int64]string{}
+	kept := map[int64]awaiting{}
 	for key, p := range q.keys {
 		left = append(left, p.behind...)
 		p.behind, p.awaited = nil, 0
@@ -416,8 +422,8 @@ func (q *queue) reset() (left []item) {
 			delete(q.keys, key)
 		}
 		for _, seq := range append(p.beside, p.seq) {
-			if _, held := q.awaited[seq]; held {
-				kept[seq] = key
+			if one, held := q.awaited[seq]; held {
+				kept[seq] = one
 				p.awaited++
 			}
 		}

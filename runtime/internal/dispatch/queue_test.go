@@ -102,12 +102,12 @@ func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	var q queue
 	for n := range 100_000 {
 		q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{}}})
-		if n >= window {
+		if n >= Window {
 			q.pop(false)
 		}
 	}
-	if room := cap(q.ready[rank(Normal)].items); room > 4*window {
-		t.Errorf("there is room for %d items where never more than %d waited", room, window+1)
+	if room := cap(q.ready[rank(Normal)].items); room > 4*Window {
+		t.Errorf("there is room for %d items where never more than %d waited", room, Window+1)
 	}
 }
 

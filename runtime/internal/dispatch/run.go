@@ -207,7 +207,7 @@ func (s *Scheduler) beforeSettling(i *item, v *engine.Disposition) {
 		s.settleLimits(i, v.Kind)
 	}
 	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
-		s.queue.hold(i.key, i.Seq) // before it can come again
+		s.queue.hold(i.key, i.Seq, v.Due) // before it can come again
 	}
 }
 

@@ -16,8 +16,9 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// window is how many deliveries a subscription holds in memory at most.
-const window = 256
+// Window is how many deliveries a subscription holds in memory at most. Tests make it small
+// before they make schedulers.
+var Window = 256
 
 // Config configures a Scheduler.
 type Config struct {
@@ -204,7 +205,8 @@ type Scheduler struct {
 	ended    chan struct{} // closed when everything is given back
 	end      sync.Once
 	ready    bool      // the queue knows what it has to hold; guarded by turn
-	more     bool      // the last poll left something; guarded by turn
+	window   int       // how many deliveries it holds in memory at most
+	more     bool      // there may be more to poll, and nobody wakes the worker for that; guarded by turn
 	failing  bool      // the last poll returned an error; guarded by turn
 	again    time.Time // when to poll after that; guarded by turn
 	moves    int       // how many polls in a row have returned ErrMoved; guarded by turn
@@ -214,6 +216,7 @@ type Scheduler struct {
 	asks     bool     // the first of them, or of holdFailing, is a suspect; guarded by turn
 	keyed    bool     // what is in the queue has its keys; guarded by turn
 	held     int64    // up to here the queue knows; guarded by turn
+	blocked  blocked  // guarded by turn
 	runs     []run    // not yet used; guarded by turn
 	handed   []Handed // likewise
 
@@ -239,7 +242,7 @@ type Scheduler struct {
 // New returns a scheduler that does not deliver yet.
 func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	s := &Scheduler{
-		cfg: cfg, consumer: consumer,
+		cfg: cfg, consumer: consumer, window: Window,
 		turn: newBaton(), claim: make(chan struct{}), wake: make(chan struct{}, 1),
 		stopping: make(chan struct{}), finished: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -390,9 +393,12 @@ func (s *Scheduler) next(w *worker) (r *run, ok bool) {
 		}
 		w.ended = time.Time{}
 		s.listen()
+		if reopens == nil && s.pollsOn() {
+			continue
+		}
 		select {
 		case <-s.wake:
-			s.more = true
+			s.woken()
 		case <-pause:
 			s.more = true
 		case <-reopens:

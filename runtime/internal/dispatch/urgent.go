@@ -26,9 +26,9 @@ func (s *Scheduler) calm(seq int64) {
 	s.signal()
 }
 
-// pollAwaited polls urgent deliveries out of turn. If some are due later, it returns a
-// channel that says when.
-func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, later <-chan time.Time, err error) {
+// pollAwaited polls urgent deliveries out of turn. It returns when another of them is due;
+// zero if there is none.
+func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, next time.Time, err error) {
 	seqs := s.queue.toPoll(time.Now())
 	for i, seq := range seqs {
 		d, again, err := s.consumer.PollEvent(seq)
@@ -36,7 +36,7 @@ func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, l
 			for _, left := range seqs[i:] {
 				s.queue.pollAgain(left, time.Now())
 			}
-			return dst, nil, err
+			return dst, time.Time{}, err
 		}
 		if d != nil {
 			dst = append(dst, d)
@@ -47,10 +47,7 @@ func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, l
 			s.release(seq) // it was settled by somebody else
 		}
 	}
-	if next := s.queue.nextPoll(time.Now()); !next.IsZero() {
-		later = time.After(time.Until(next))
-	}
-	return dst, later, nil
+	return dst, s.queue.nextPoll(time.Now()), nil
 }
 
 // hurry makes the delivery of the event at seq urgent, wherever it is.

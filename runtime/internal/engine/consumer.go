@@ -11,26 +11,35 @@ type Consumer interface {
 
 // Source hands out the deliveries of a subscription.
 type Source interface {
-	// Notify registers the function called when there may be something to
-	// poll. It is called from the engine's goroutines and must not block.
+	// Notify registers the function that the engine calls when there may be something to
+	// poll: a new event, a retry that became due, a delivery that came back or was cancelled.
+	// It is called from the engine's goroutines and must not block.
 	Notify(wake func())
 
 	// Poll appends up to limit deliveries to dst, and returns at once when
 	// there is none. Retries that are due come first, then the log in order.
 	//
+	// more says who acts next. If it is true there may be more to poll now: the caller polls
+	// again, and need not be woken for it. If it is false all that was there when Poll began
+	// is handed out or not yet due, and the engine wakes the caller for whatever comes or
+	// becomes due later. Only more says so: fewer deliveries than limit, or none at all, may
+	// be the rest of a page, and the log goes on behind it. Limit is at least 1.
+	//
 	// The error ErrMoved says that this process has other parts of the subscription
 	// than before. Nothing was polled. The caller settles with Release what it has
 	// polled and not begun, asks Failing again if it needs to, and polls again.
-	Poll(dst []*Delivery, limit int) ([]*Delivery, error)
+	Poll(dst []*Delivery, limit int) (polled []*Delivery, more bool, err error)
 
-	// PollRetries is Poll without the log.
-	PollRetries(dst []*Delivery, limit int) ([]*Delivery, error)
+	// Reread makes the next Poll read from the storage what it otherwise believes to
+	// know: where the log ends, and when the next retry is due.
+	Reread()
 
 	// PollEvent polls the delivery of the event at seq out of turn, if it was put off,
 	// or its event is delayed, and it is due. Otherwise it returns nil, and in again
 	// when it may be due, which is now for one that is held. again is zero if the
 	// delivery is not put off: it is settled, it was polled and is not yet settled, it
-	// comes with the log, or the subscription does not get the event.
+	// comes with the log, or the subscription does not get the event. The error may be
+	// ErrMoved, as with Poll.
 	PollEvent(seq int64) (d *Delivery, again time.Time, err error)
 
 	// Failing returns deliveries that were begun and have to come again: they have

@@ -97,26 +97,26 @@ func (c *Consumer) Notify(wake func()) {
 }
 
 // Poll implements [engine.Source].
-func (c *Consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+func (c *Consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	before := len(dst)
 	dst = c.pollDue(dst, limit)
 	for {
 		room := c.room(limit - (len(dst) - before))
-		if room == 0 {
-			return dst, nil
+		if room == 0 { // for more deliveries; or for those that are put off, and then the end of one wakes the caller
+			return dst, len(dst)-before == limit, nil
 		}
 		records, err := c.watch.Read(room)
 		if errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrClosed) {
-			return dst[:before], nil // the bus begins anew, or ends
+			return dst[:before], false, nil // the bus begins anew, or ends
 		}
 		if err != nil {
-			return dst, err
+			return dst, true, err
 		}
 		c.notePruned(c.watch.PassedOver(), len(records) == 0)
 		if len(records) == 0 {
-			return dst, nil
+			return dst, false, nil
 		}
 		for _, r := range records {
 			if d := c.take(r); d != nil {
@@ -141,10 +141,8 @@ func (c *Consumer) notePruned(missed int64, atEnd bool) {
 	}
 }
 
-// PollRetries implements [engine.Source].
-func (c *Consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
-	return c.pollDue(dst, limit), nil
-}
+// Reread implements [engine.Source]. The watch reads the log each time.
+func (c *Consumer) Reread() {}
 
 // pollDue hands out what is due.
 func (c *Consumer) pollDue(dst []*engine.Delivery, limit int) []*engine.Delivery {

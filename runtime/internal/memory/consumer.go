@@ -132,22 +132,13 @@ func (c *consumer) Notify(wake func()) {
 }
 
 // Poll implements [engine.Source].
-func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
-	return c.poll(dst, limit, true)
-}
-
-// PollRetries implements [engine.Source].
-func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
-	return c.poll(dst, limit, false)
-}
-
-func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.Delivery, error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	if err := c.log.enter(); err != nil {
-		return dst, err
+		return dst, false, err
 	}
 	defer c.log.mu.Unlock()
 	if c.gone {
-		return dst, nil
+		return dst, false, nil
 	}
 	now, room, from := time.Now(), limit, c.sub.next
 	for _, d := range c.sub.waiting() {
@@ -156,12 +147,12 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			break
 		}
 		if room == 0 {
-			break // the caller comes back
+			return dst, true, nil
 		}
 		dst = append(dst, c.handOut(d))
 		room--
 	}
-	for ; all && room > 0 && c.sub.next <= c.log.last; c.sub.next++ {
+	for ; room > 0 && c.sub.next <= c.log.last; c.sub.next++ {
 		if r := c.log.events[c.sub.next]; r != nil && c.sub.routes[r.Type] && c.sub.passes(r) {
 			dst = append(dst, c.handOut(c.sub.add(r)))
 			room--
@@ -170,8 +161,11 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	if room == limit && c.sub.next > from {
 		c.log.noteSettled() // none of these events was for the subscription
 	}
-	return dst, nil
+	return dst, c.sub.next <= c.log.last, nil
 }
+
+// Reread implements [engine.Source]. What the log knows is all there is.
+func (c *consumer) Reread() {}
 
 // PollEvent implements [engine.Source].
 func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {

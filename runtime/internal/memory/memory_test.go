@@ -41,7 +41,7 @@ func appendOne(t *testing.T, log engine.Log) {
 
 func pollOne(t *testing.T, c engine.Consumer) *engine.Delivery {
 	t.Helper()
-	polled, err := c.Poll(nil, 10)
+	polled, _, err := c.Poll(nil, 10)
 	if err != nil || len(polled) != 1 {
 		t.Fatalf("polled %d deliveries (%v), want one", len(polled), err)
 	}

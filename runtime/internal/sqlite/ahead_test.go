@@ -59,7 +59,7 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 			c, ids := far(t, events, []int{2, 3000}[seed%2])
 			outOfTurn, seen, readAhead, last := map[int64]bool{}, map[int64]bool{}, 0, int64(0)
 			for len(seen) < events {
-				polled, err := c.Poll(nil, 128+r.IntN(300))
+				polled, _, err := c.Poll(nil, 128+r.IntN(300))
 				must(t, err)
 				for _, d := range polled {
 					if seen[d.Seq] || !outOfTurn[d.Seq] && d.Seq <= last {
@@ -109,7 +109,7 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 		}
 		for range 2 {
 			synctest.Wait() // what opening has left to the writer is written
-			_, err := c.Poll(nil, 200)
+			_, _, err := c.Poll(nil, 200)
 			must(t, err)
 		}
 		synctest.Wait()
@@ -117,7 +117,7 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 		events := 0
 		go func() {
 			for range 3 {
-				polled, err := c.Poll(nil, 200)
+				polled, _, err := c.Poll(nil, 200)
 				must(t, err)
 				events += len(polled)
 			}
@@ -135,7 +135,7 @@ func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := far(t, 3000, 2)
 		for range 2 {
-			_, err := c.Poll(nil, 200)
+			_, _, err := c.Poll(nil, 200)
 			must(t, err)
 		}
 		synctest.Wait()
@@ -150,7 +150,7 @@ func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 		if pagesAhead(c) != nil {
 			t.Error("what nobody has used is still in memory")
 		}
-		polled, err := c.Poll(nil, 200)
+		polled, _, err := c.Poll(nil, 200)
 		must(t, err)
 		for _, d := range polled {
 			if string(d.Payload) != `"erased"` {
@@ -164,7 +164,7 @@ func TestASlowHandlerHasNothingReadAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := far(t, 3000, 2)
 		for i := range 5 {
-			_, err := c.Poll(nil, 200)
+			_, _, err := c.Poll(nil, 200)
 			must(t, err)
 			if pagesAhead(c) != nil {
 				t.Fatal(fmt.Sprint("page ", i, " is followed by one that is read ahead"))
@@ -179,7 +179,7 @@ func TestLargeEventsAreReadAheadOnlyAsFarAsMemoryMayBeUsed(t *testing.T) {
 		const size = 50_000
 		c, _ := far(t, 1000, size)
 		for range 3 {
-			_, err := c.Poll(nil, 20)
+			_, _, err := c.Poll(nil, 20)
 			must(t, err)
 		}
 		synctest.Wait()

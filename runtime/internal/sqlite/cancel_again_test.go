@@ -100,7 +100,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				g := openWithWorker(t)
 				r := g.publish("job.queued")
-				deliveries, err := g.consumer.Poll(nil, 1)
+				deliveries, _, err := g.consumer.Poll(nil, 1)
 				if err != nil || len(deliveries) != 1 {
 					t.Fatalf("polled %v, %v", deliveries, err)
 				}
@@ -122,7 +122,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 				}
 				g.consumer.Settle(deliveries[0], discard.Disposition)
 				must(t, g.Flush(t.Context()))
-				again, err := g.consumer.Poll(nil, 1)
+				again, _, err := g.consumer.Poll(nil, 1)
 				want := 0
 				if undo && discard.undone {
 					want = 1

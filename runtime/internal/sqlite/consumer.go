@@ -29,6 +29,7 @@ type consumer struct {
 	types    typeMatcher // under polling
 	ahead    *ahead      // under polling; nil for nothing
 	pageRead time.Time   // under polling: when the file was asked for a page
+	doubts   bool        // under polling: the next poll reads from the file where the log ends
 
 	mu               sync.Mutex
 	ended            bool // its log is gone
@@ -342,10 +343,10 @@ const (
 	queuedDispositions
 )
 
-// idle says whether everything polled is settled and written, and everything
-// in the log polled. Waiting rows are not known here.
-func (c *consumer) idle() bool {
+// idle says whether everything polled is settled and written, and everything polled that
+// this process knows to be in the log, and up to which event. Waiting rows are not known here.
+func (c *consumer) idle() (polled int64, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.way) == 0 && len(c.rows) == 0 && len(c.dispositions) == 0 && c.cursor == c.next-1 && c.next >= c.log.tail.end()
+	return c.next - 1, len(c.way) == 0 && len(c.rows) == 0 && len(c.dispositions) == 0 && c.cursor == c.next-1 && c.next >= c.log.tail.end()
 }

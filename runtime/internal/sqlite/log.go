@@ -276,21 +276,25 @@ func (l *Log) delayedFor(events []logged, consumers int) (due map[int64]int64) {
 }
 
 // refresh takes in what other processes have written: events, names of types,
-// redriven dead letters, settled deliveries. It runs on the writer's goroutine.
-func (l *Log) refresh(c *database.Conn) {
+// redriven dead letters, settled deliveries. It runs on the writer's goroutine. After
+// an error it is called again with the next look.
+func (l *Log) refresh(c *database.Conn) error {
 	last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 	if err != nil {
-		return // the next look will see it
+		return err
 	}
 	if last+1 != l.tail.end() {
 		l.tail.reset(last + 1)
 	}
-	if l.types.load(c) != nil || l.tellRequests(c) != nil {
-		return
+	if err := l.types.load(c); err != nil {
+		return err
+	}
+	if err := l.tellRequests(c); err != nil {
+		return err
 	}
 	asked, old, err := l.readSteering(c)
 	if err != nil {
-		return
+		return err
 	}
 	if (len(asked) > 0 || old) && l.writer.owns.Load() {
 		go l.answer(context.Background(), asked) // which needs the writer
@@ -299,6 +303,7 @@ func (l *Log) refresh(c *database.Conn) {
 		consumer.recheck()
 	}
 	l.wakeAll()
+	return nil
 }
 
 // Flush implements [engine.Log].

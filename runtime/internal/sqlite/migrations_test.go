@@ -106,7 +106,7 @@ func TestTheDataOfAFileSurvivesItsMigration(t *testing.T) {
 	defer log.Close()
 	consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
 	must(t, err)
-	deliveries, err := consumer.Poll(nil, 10)
+	deliveries, _, err := consumer.Poll(nil, 10)
 	must(t, err)
 	if len(deliveries) != 1 || deliveries[0].Seq != 3 || deliveries[0].Type != "order.placed" || deliveries[0].Version != 1 {
 		t.Errorf("polled %v", deliveries)

@@ -173,12 +173,15 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 			if c.gone() {
 				return false, l.why()
 			}
-			if !c.idle() {
+			polled, idle := c.idle()
+			if !idle {
 				return false, nil
 			}
+			// The file may have more than this process has noticed: another one may have published.
 			open := int64(0)
 			err := l.read(func(conn *database.Conn) (err error) {
-				open, err = conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead')", c.id)
+				open, err = conn.Int64(`SELECT EXISTS (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ?1 AND state <> 'dead')
+					OR coalesce((SELECT max(seq) FROM busgen_log), 0) > ?2`, c.id, polled)
 				return err
 			})
 			if open > 0 || err != nil {

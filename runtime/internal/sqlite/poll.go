@@ -12,30 +12,27 @@ import (
 )
 
 // Poll implements [engine.Consumer].
-func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
 	dst, found, err := c.pollDue(dst, limit)
-	if err == nil && found < limit {
-		dst, err = c.pollLog(dst, limit-found)
+	if more = true; err == nil && found < limit {
+		dst, more, err = c.pollLog(dst, limit-found)
 	}
-	return c.polled(dst, err)
+	if c.gone() { // it was polled from a log that is not there any more
+		return dst[:0], false, nil
+	}
+	return dst, more, fault.Wrap("read", c.log.path, err)
 }
 
-// PollRetries implements [engine.Consumer].
-func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+// Reread implements [engine.Consumer].
+func (c *consumer) Reread() {
 	c.polling.Lock()
 	defer c.polling.Unlock()
-	dst, _, err := c.pollDue(dst, limit)
-	return c.polled(dst, err)
-}
-
-// polled returns what was polled, unless it is of a log that is gone.
-func (c *consumer) polled(dst []*engine.Delivery, err error) ([]*engine.Delivery, error) {
-	if c.gone() {
-		return dst[:0], nil
-	}
-	return dst, fault.Wrap("read", c.log.path, err)
+	c.doubts, c.ahead = true, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextDue = 0
 }
 
 // Failing implements [engine.Consumer].
@@ -253,21 +250,22 @@ func (c *consumer) alarm() {
 	wake()
 }
 
-// pollLog hands over what comes next in the log.
-func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
+// pollLog hands over what comes next in the log, and reports whether the log goes on behind that.
+func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.mu.Lock()
 	from := c.next
 	c.mu.Unlock()
-	if from >= c.log.tail.end() {
-		return dst, nil
+	doubts := c.doubts
+	c.doubts = false
+	if from >= c.log.tail.end() && !doubts {
+		return dst, false, nil
 	}
 	events, next, held := c.log.tail.read(c.buffer[:0], from, limit, c.types.match)
-	if held {
+	if held && !(doubts && len(events) == 0) {
 		c.ahead = nil
 	} else {
-		var err error
 		if events, next, err = c.readBacklog(events, from, limit); err != nil {
-			return dst, err
+			return dst, true, err
 		}
 	}
 	c.buffer = events
@@ -288,7 +286,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) ([]*engine.Deliver
 	if len(events) == 0 {
 		c.queue(flushDelay) // the cursor moves over events that are not for us
 	}
-	return dst, nil
+	return dst, next < c.log.tail.end(), nil // what is behind the end from now on is followed by a call
 }
 
 // before returns how many executions may have happened that are on no record: the

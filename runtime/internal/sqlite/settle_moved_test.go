@@ -35,7 +35,7 @@ func begun(t *testing.T, log *Log) (engine.Consumer, *engine.Delivery) {
 	t.Helper()
 	c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ledger", Pattern: "a.b", FromBeginning: true})
 	must(t, err)
-	polled, err := c.Poll(nil, 10)
+	polled, _, err := c.Poll(nil, 10)
 	must(t, err)
 	if ok, _ := c.Begin(polled[0], 0, time.Now()); !ok {
 		t.Fatal("the delivery cannot begin")

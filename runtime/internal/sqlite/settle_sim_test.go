@@ -164,7 +164,8 @@ func (l *booker) handle(worker int, draw uint64) bool {
 func (l *booker) poll() ([]*engine.Delivery, error) {
 	<-l.polling
 	defer func() { l.polling <- struct{}{} }()
-	return l.consumer.Poll(nil, 1)
+	polled, _, err := l.consumer.Poll(nil, 1)
+	return polled, err
 }
 
 // settleAll handles what is left.

@@ -65,7 +65,7 @@ func TestATypeIsDeclaredAgainAfterATransactionThatCouldNotBeStored(t *testing.T)
 	grouped(t, func(t *testing.T, log *Log, disk *simfs.FS) {
 		c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "billing", Pattern: "a.b", FromBeginning: true})
 		must(t, err)
-		polled, err := c.Poll(nil, 1)
+		polled, _, err := c.Poll(nil, 1)
 		must(t, err)
 		if ok, _ := c.Begin(polled[0], 0, time.Now()); !ok {
 			t.Fatal("the delivery cannot begin")

@@ -421,5 +421,7 @@ func (w *writer) lookAround() {
 	w.version = version
 	w.changed(w.verify())
 	w.arrived() // before what it ends the looking for is read: a commit may come in between
-	w.log.refresh(w.conn)
+	if w.log.refresh(w.conn) != nil {
+		w.seen, w.version = database.Head{}, -1 // which no version is, so the next look tries again
+	}
 }

@@ -114,34 +114,25 @@ func (c *consumer) Notify(wake func()) {
 }
 
 // Poll implements [engine.Source].
-func (c *consumer) Poll(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
-	return c.poll(dst, limit, true)
-}
-
-// PollRetries implements [engine.Source].
-func (c *consumer) PollRetries(dst []*engine.Delivery, limit int) ([]*engine.Delivery, error) {
-	return c.poll(dst, limit, false)
-}
-
-func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.Delivery, error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	u, l := c.unit, c.unit.log
 	if err := l.enter(); err != nil {
-		return dst, err
+		return dst, false, err
 	}
 	defer l.mu.Unlock()
 	u.hungry = true
 	if u.moved && !c.gone {
 		u.moved = false
-		return dst, engine.ErrMoved
+		return dst, true, engine.ErrMoved
 	}
 	if c.gone {
-		return dst, nil
+		return dst, false, nil
 	}
 	if u.polled = true; !u.owns() {
-		return dst, nil
+		return dst, false, nil
 	}
 	if u.returning > 0 {
-		return dst, nil // they come first, and then the consumer is woken
+		return dst, false, nil // they come first, and then the consumer is woken
 	}
 	full, back := len(dst)+limit, u.back
 	for len(dst) < full {
@@ -152,15 +143,15 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 		seq, slot := u.reopen[at].seq, u.reopen[at].slot
 		var err error
 		if dst, err = c.pollRows(dst, full, seq); len(dst) == full || err != nil || !u.same(c, back) {
-			return dst, l.storage("read", err)
+			return dst, true, l.storage("read", err)
 		}
 		r, err := l.event(seq)
 		if err != nil && !errors.Is(err, stream.ErrNotFound) {
-			return dst, l.storage("read", err)
+			return dst, true, l.storage("read", err)
 		}
 		at, still := slices.BinarySearchFunc(u.reopen, seq, compareReopened)
 		if !u.same(c, back) || !u.hands(slot) || !still { // it has changed while the server was asked
-			return dst, nil
+			return dst, true, nil
 		}
 		if u.reopen = slices.Delete(u.reopen, at, at+1); err == nil && u.sub.rows[seq] == nil && u.flights.of(seq) == nil {
 			dst = append(dst, c.handOut(r, nil, slotOf(r)))
@@ -168,15 +159,15 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 			u.touch(slot, false)
 		}
 	}
-	dst, err := c.pollRows(dst, full, 0)
-	if !all || err != nil || !u.same(c, back) {
-		return dst, l.storage("read", err)
+	dst, err = c.pollRows(dst, full, 0)
+	if err != nil || !u.same(c, back) {
+		return dst, true, l.storage("read", err)
 	}
 	passed, handed := false, len(dst)
 	for len(dst) < full && u.next <= l.applied && !c.gone && u.owns() && !u.moved {
 		events, slots, until, err := l.eventsFrom(u.next)
 		if err != nil {
-			return dst, l.storage("read", err)
+			return dst, true, l.storage("read", err)
 		}
 		if !u.same(c, back) {
 			break
@@ -219,10 +210,14 @@ func (c *consumer) poll(dst []*engine.Delivery, limit int, all bool) ([]*engine.
 	if passed && len(dst) == handed { // else the next cursor is written when they end
 		u.changed(false)
 	}
-	u.hungry = len(dst) < full
+	more = len(dst) == full || u.next <= l.applied
+	u.hungry = !more
 	u.openLane()
-	return dst, nil
+	return dst, more, nil
 }
+
+// Reread implements [engine.Source]. What the log knows is the view of this process, which follows the servers.
+func (c *consumer) Reread() {}
 
 // isNext reports whether an event is this process's, and was not looked at.
 func (u *unit) isNext(r *engine.Record, slot int) bool {
@@ -236,6 +231,10 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, err
 	}
 	defer l.mu.Unlock()
+	if u.moved && !c.gone {
+		u.moved = false
+		return nil, time.Time{}, engine.ErrMoved
+	}
 	u.shut()
 	r, now := u.sub.rows[seq], time.Now()
 	switch {
