@@ -23,6 +23,18 @@ type brokenRule struct {
 }
 
 var brokenRules = []brokenRule{
+	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/dispatch/polling.go", // a short answer is taken for the end
+		"		return polled, more, due, err\n", "		return polled, len(polled) == room, due, err\n"},
+	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/dispatch/polling.go", // nothing is polled for a full window
+		"	if s.cfg.Strict {\n		var next", "	if s.cfg.Strict && room > 0 {\n		var next"},
+	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/sqlite/poll.go", // an empty page that was read ahead is believed
+		"return dst, next < c.log.tail.end(), nil", "return dst, len(events) > 0 && next < c.log.tail.end(), nil"},
+	{"TestASubscriptionThatStallsIsLookedAtAndTheLogTheCountsAndTheHealthSaySo", "runtime/internal/dispatch/stall.go",
+		"	s.consumer.Reread()\n	s.woken()\n", ""},
+	{"TestASignalThatComesLateIsNoStall", "runtime/internal/dispatch/stall.go",
+		"s.stalls.signals.Load() != before || s.stopped.Load()", "s.stopped.Load()"},
+	{"TestASubscriptionAtRestLooksLessAndLess", "runtime/internal/dispatch/stall.go",
+		"min(2*w.pause, stallSlowest)", "stallAfter"},
 	{"TestAReadOnlyTransactionOfTheDatabaseIsASnapshot", "runtime/internal/sqlite/sqlapi/conn.go",
 		"if _, err := c.db.Int64(\"PRAGMA user_version\"); err != nil {", "if err := error(nil); err != nil {"},
 	{"TestWhatTheDatabaseMustNotDoIsRefusedInWords", "runtime/internal/sqlite/sqlapi/conn.go",
@@ -364,11 +376,12 @@ func TestTestsMarkedInTheSemanticsHaveBeenSeenToFail(t *testing.T) {
 	for _, match := range regexp.MustCompile("`(Test[A-Za-z0-9]*)`\\s✓").FindAllSubmatch(page, -1) {
 		marked[string(match[1])] = true
 	}
+	breakable := map[string]bool{}
 	for _, rule := range brokenRules {
 		if !marked[rule.test] {
 			t.Errorf("%s can be seen to fail, and docs/semantics.md has no ✓ behind it", rule.test)
 		}
-		delete(marked, rule.test)
+		breakable[rule.test] = true
 		source, err := os.ReadFile(filepath.Join(root, rule.file))
 		conformance.Must(t, err)
 		if n := strings.Count(string(source), rule.old); n != 1 {
@@ -378,6 +391,9 @@ func TestTestsMarkedInTheSemanticsHaveBeenSeenToFail(t *testing.T) {
 		}
 	}
 	for name := range marked {
+		if breakable[name] {
+			continue
+		}
 		t.Errorf("docs/semantics.md has a ✓ behind %s, and nothing here breaks its rule", name)
 	}
 }

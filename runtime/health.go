@@ -106,6 +106,7 @@ const (
 	CheckUnhandled    = "unhandled"
 	CheckUnknownTypes = "unknown_types"
 	CheckSaturated    = "saturated"
+	CheckStalled      = "stalled"
 )
 
 // HealthCheck is the result of one check: a value, and whether it exceeds its threshold.

@@ -17,6 +17,7 @@ type healthWatch struct {
 	quiet       bool      // nothing has happened between the last two looks
 	unhandled   unhandledWatch
 	saturation  saturationWatch
+	stalls      stallCheck
 	deadLetters HealthCheck // of dead letters, as last counted
 	stale       bool        // there may be others now
 	rest        time.Time   // they are not counted again before
@@ -70,6 +71,7 @@ func newHealthWatch(b *innerBus, policy Health) *healthWatch {
 		h.unhandled.backlogs = HealthCheck{Name: CheckUnhandled, Threshold: float64(policy.Unhandled)}
 		h.unhandled.types = HealthCheck{Name: CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
 		h.saturation.check = HealthCheck{Name: CheckSaturated, Threshold: float64(policy.Saturated)}
+		h.stalls.check = HealthCheck{Name: CheckStalled}
 		h.checks = h.measure(reading{})
 	}
 	return h
@@ -116,6 +118,7 @@ func (h *healthWatch) check(ctx context.Context) {
 	h.countDead(ctx, quiet)
 	h.checkUnhandled(ctx)
 	h.checkSaturation(ctx)
+	h.checkStalls(now.at)
 	h.quiet = quiet
 	h.slide(now)
 	for _, c := range h.update(now.at, h.measure(now)) {
@@ -191,6 +194,35 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		h.unhandled.backlogs,
 		h.unhandled.types,
 		h.saturation.check,
+		h.stalls.check,
+	}
+}
+
+// stallCheck says that subscriptions have stalled within the window. It belongs to the goroutine of watch.
+type stallCheck struct {
+	known map[*feed]int64
+	last  time.Time // when the last one was seen
+	check HealthCheck
+}
+
+// checkStalls counts the subscriptions that have stalled, which is a fault of this package: see dispatch/stall.go.
+func (h *healthWatch) checkStalls(now time.Time) {
+	c, b := &h.stalls, h.bus
+	known := map[*feed]int64{}
+	b.mu.Lock()
+	for _, f := range b.feeds {
+		if f.scheduler == nil {
+			continue
+		}
+		known[f] = f.scheduler.Stalls()
+		if more := known[f] - c.known[f]; more > 0 {
+			c.last, c.check.Mostly, c.check.Exceeded = now, f.name, true
+			c.check.Value += float64(more)
+		}
+	}
+	b.mu.Unlock()
+	if c.known = known; now.Sub(c.last) >= h.policy.Window {
+		c.check.Value, c.check.Mostly, c.check.Exceeded = 0, "", false
 	}
 }
 
@@ -228,6 +260,7 @@ var healthAdvice = map[string]string{
 	CheckDuplicates:  "publishers repeat events: find out why the same dedupe keys come again",
 	CheckUnhandled: "subscribe to it, declare it as an alias of its new name, or remove it with busgen subscriptions remove; " +
 		"busgen status shows them",
+	CheckStalled:      "the bus goes on by itself, but this is a fault of busgen: please report it, with the log",
 	CheckSaturated:    "the log names each subscription, and the setting that would help",
 	CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",
 }

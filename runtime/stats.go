@@ -64,7 +64,10 @@ type SubscriptionStats struct {
 	// Limited is how many of its deliveries, or of those of its group, wait for a [Limit] or for
 	// [WithWorkers] at this moment, of the 256 that it has in memory at most. They are overtaken by others. Those of
 	// batches are not counted.
-	Limited int           `json:"limited,omitempty"`
+	Limited int `json:"limited,omitempty"`
+	// Stalls is how many times it, or its group, had something to handle, a free worker and no reason to wait, and
+	// began nothing until the bus looked again, after 5 seconds. That is a fault of busgen: it is 0.
+	Stalls  int64         `json:"stalls,omitempty"`
 	Breaker BreakerStatus `json:"breaker"`
 	Counts
 	Rates Rates `json:"rates"`
@@ -114,18 +117,18 @@ func (b *innerBus) stats() Stats {
 
 func (s *innerSubscription) stats(now time.Time) SubscriptionStats {
 	counts := s.counts.counts.snapshot()
-	concurrency, strict, limited := s.feed.places, s.feed.strict, 0
+	concurrency, strict, limited, stalls := s.feed.places, s.feed.strict, 0, int64(0)
 	if s.feed.scheduler == nil {
 		members := *s.feed.members.Load()
 		concurrency, strict = concurrencyOf(members), strictOf(members)
 	} else {
-		limited = s.feed.scheduler.Limited()
+		limited, stalls = s.feed.scheduler.Limited(), s.feed.scheduler.Stalls()
 	}
 	return SubscriptionStats{
 		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(),
 		Saturated: s.feed.saturated.Load(),
 		Name:      s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
-		Limited: limited, Batches: s.batchStats(),
+		Limited: limited, Stalls: stalls, Batches: s.batchStats(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
 		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),
 	}

@@ -80,6 +80,11 @@ func newEngine(more ...jetstream.Option) *conformance.Engine {
 			}
 			return all.add(t, dir)
 		},
+		Sizes: func(memory, page int) (restore func()) {
+			before := buslog.Sizes
+			buslog.Sizes.Ring, buslog.Sizes.Page, buslog.Sizes.Rows = memory, page, page
+			return func() { buslog.Sizes = before }
+		},
 	}
 }
 

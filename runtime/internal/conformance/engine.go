@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/dispatch"
 )
 
 // Engine opens buses and inspects logs on the engine under test.
@@ -21,12 +22,29 @@ type Engine struct {
 	// and returns the target of the copy. It is nil for an engine whose logs end with
 	// the process.
 	Copy func(t *testing.T, target string) string
+	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.
+	// It returns what undoes that. Nil if the engine has no such sizes.
+	Sizes func(memory, page int) (restore func())
 }
 
 // Target returns the target of a log that does not exist yet.
 func (e *Engine) Target(t *testing.T) string {
 	t.Helper()
 	return e.NewTarget(t)
+}
+
+// hold makes buses of this test hold little in memory, so that a short log is many pages.
+func (e *Engine) hold(t *testing.T, window, memory, page int) {
+	restore := func() {}
+	if e.Sizes != nil {
+		restore = e.Sizes(memory, page)
+	}
+	before := dispatch.Window
+	dispatch.Window = window
+	t.Cleanup(func() {
+		dispatch.Window = before
+		restore()
+	})
 }
 
 // OpenBus is runtime.Open with the engine.

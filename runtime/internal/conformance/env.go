@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
 
 // Env is an engine under test. Its methods are the tests, and the helpers that open logs
@@ -26,6 +27,11 @@ var SQLite = &Env{&Engine{
 			Must(t, os.WriteFile(path+suffix, content, 0o600))
 		}
 		return path
+	},
+	Sizes: func(memory, page int) (restore func()) {
+		before := sqlite.Sizes
+		sqlite.Sizes.Tail, sqlite.Sizes.Ahead = int64(memory), page
+		return func() { sqlite.Sizes = before }
 	},
 }}
 
@@ -49,6 +55,13 @@ func (env *Env) ReopenWith(t *testing.T, target string, catalogue *runtime.Catal
 	logger := slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	bus, err := env.OpenBus(t.Context(), target, catalogue, append([]runtime.Option{runtime.WithLogger(logger)}, opts...)...)
 	Must(t, err)
-	t.Cleanup(func() { bus.Shutdown(context.Background()) })
+	t.Cleanup(func() {
+		bus.Shutdown(context.Background())
+		for _, s := range bus.Stats().Subscriptions {
+			if s.Stalls > 0 {
+				t.Errorf("subscription %q has stalled: events waited until the bus looked again by itself, and nothing had told it to", s.Name)
+			}
+		}
+	})
 	return &Fixture{Bus: bus, Env: env, T: t, Path: target, Log: lines}
 }

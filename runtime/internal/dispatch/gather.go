@@ -48,13 +48,14 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 		}
 		s.turn.give()
 	}()
-	for {
+	for looked := false; ; {
 		if s.stopped.Load() {
 			return nil, false
 		}
 		if s.limits.listens { // it takes its turn at once
 			if b, _ = s.takeBatch(); b != nil {
 				s.unlisten()
+				s.began(looked)
 				return b, true
 			}
 			s.unlisten()
@@ -65,19 +66,25 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 		}
 		b, reopens := s.takeBatch()
 		if b != nil {
+			s.began(looked)
 			return b, true
 		}
 		s.listen()
 		if reopens == nil && s.pollsOn() {
 			continue
 		}
+		s.stalls.wait(looked)
+		looked = false
+		ripe := s.waitForMore()
 		select {
 		case <-s.wake:
 			s.woken()
 		case <-pause:
 			s.more = true
 		case <-reopens:
-		case <-s.waitForMore():
+		case <-ripe:
+		case <-s.stalls.looks:
+			looked = s.lookAgain(pause, reopens, ripe)
 		case <-s.stopping:
 			return nil, false
 		}

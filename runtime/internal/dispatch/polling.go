@@ -168,7 +168,8 @@ func (s *Scheduler) hasRoom() bool {
 // pollsOn tells whether the worker with the turn, who has found nothing to begin, polls again
 // at once: there may be more, there is room for it, and nothing says wait.
 func (s *Scheduler) pollsOn() bool {
-	return s.more && !s.failing && !s.asks && s.later == nil && !s.gate.paused.Load() && s.hasRoom() && !s.keepsTooMuch()
+	return s.more && (s.ready || !s.cfg.Strict) && !s.failing && !s.asks && s.later == nil && !s.gate.paused.Load() &&
+		s.hasRoom() && !s.keepsTooMuch()
 }
 
 // poll takes as many deliveries as the window has room for, and before them those that are

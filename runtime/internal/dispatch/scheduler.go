@@ -222,6 +222,7 @@ type Scheduler struct {
 
 	gathering gathering
 	limits    limits
+	stalls    stallWatch
 
 	base    context.Context // of all attempts
 	cancel  context.CancelCauseFunc
@@ -249,6 +250,7 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.alarm.began, s.alarm.ring = time.Now(), s.expire
 	s.alarm.unset()
+	s.stalls.init()
 	if cfg.Limits != nil {
 		s.limits.owner = cfg.Limits.NewOwner(s.signal)
 	}
@@ -275,6 +277,7 @@ func (s *Scheduler) Start() {
 
 // signal wakes the worker that waits for something to do.
 func (s *Scheduler) signal() {
+	s.stalls.signals.Add(1)
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -363,7 +366,7 @@ func (s *Scheduler) next(w *worker) (r *run, ok bool) {
 			s.freePaused()
 		}
 	}()
-	guest := w.loan != nil
+	guest, looked := w.loan != nil, false
 	var claims <-chan struct{}
 	if guest {
 		claims = s.claim
@@ -376,6 +379,7 @@ func (s *Scheduler) next(w *worker) (r *run, ok bool) {
 		if s.limits.listens { // whose turn it is takes it at once
 			if r, _, ok = s.take(w, extra); ok {
 				s.unlisten()
+				s.began(looked)
 				return r, true
 			}
 			s.unlisten()
@@ -389,6 +393,7 @@ func (s *Scheduler) next(w *worker) (r *run, ok bool) {
 		}
 		r, reopens, ok := s.take(w, extra)
 		if ok {
+			s.began(looked)
 			return r, true
 		}
 		w.ended = time.Time{}
@@ -396,12 +401,16 @@ func (s *Scheduler) next(w *worker) (r *run, ok bool) {
 		if reopens == nil && s.pollsOn() {
 			continue
 		}
+		s.stalls.wait(looked)
+		looked = false
 		select {
 		case <-s.wake:
 			s.woken()
 		case <-pause:
 			s.more = true
 		case <-reopens:
+		case <-s.stalls.looks:
+			looked = s.lookAgain(pause, reopens)
 		case <-claims: // whoever has sent it has the turn, and leaves the line
 			claimed = true
 			return nil, true

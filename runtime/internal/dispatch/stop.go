@@ -34,6 +34,7 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		s.mu.Lock()
 		s.alarm.stop()
 		s.mu.Unlock()
+		s.stalls.stop()
 		s.cfg.Alone.leave(s)
 		s.cfg.Waits.leave(s)
 		s.releaseAll()

@@ -12,9 +12,8 @@ import (
 // A subscription that is far behind, and whose handler is quick, has the next page of the log read while it works on
 // this one.
 const (
-	// pageAhead is how many events are read ahead at once, and bytesAhead how many bytes, but for the last event. There
+	// bytesAhead is how many bytes are read ahead at once, but for the last event, and Sizes.Ahead how many events. There
 	// are two such pages at most.
-	pageAhead  = 1024
 	bytesAhead = 1 << 20
 	// freshFor is how long they may wait: an operator may have erased something since. It is also within what time the
 	// page before must have been handled for the handler to be quick.
@@ -39,7 +38,7 @@ func (c *consumer) readAhead(from int64) *ahead {
 	go func() {
 		defer close(a.done)
 		a.head = c.log.writer.head.Read()
-		a.events, a.next, a.err = c.readPage(nil, from, pageAhead, bytesAhead)
+		a.events, a.next, a.err = c.readPage(nil, from, Sizes.Ahead, bytesAhead)
 	}()
 	time.AfterFunc(freshFor, c.dropAhead)
 	return a

@@ -7,6 +7,12 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
+// Sizes are how many events are held in memory at once. Tests make them small before they open a log.
+var Sizes = struct {
+	Tail  int64 // in the tail, at most tailEvents
+	Ahead int   // in a page that is read ahead
+}{tailEvents, 1024}
+
 // The tail holds at most this many events and bytes of payload. Consumers
 // that are further behind read the file.
 const (
@@ -84,7 +90,7 @@ func (t *tail) append(events []logged, readers int) {
 
 // evict makes room for one more event of the given size.
 func (t *tail) evict(size int) {
-	for t.next > t.first && (t.next-t.first >= tailEvents || t.bytes+size > tailBytes) {
+	for t.next > t.first && (t.next-t.first >= Sizes.Tail || t.bytes+size > tailBytes) {
 		oldest := &t.ring[t.first%tailEvents]
 		t.bytes -= len((*oldest).Payload)
 		*oldest = nil

@@ -29,11 +29,15 @@ func (l *Log) event(seq int64) (*engine.Record, error) {
 	return eventOf(m)
 }
 
-// How much one page has.
-const (
-	pageEvents = 256
-	pageBytes  = 4 << 20
-)
+// Sizes are how many events are held in memory at once. Tests make them small before they open a log.
+var Sizes = struct {
+	Page int // in a page that is read from the server
+	Ring int // the newest ones, for the subscriptions that keep up
+	Rows int // that are read from the server before they are polled
+}{256, 16384, 32}
+
+// pageBytes is how many bytes one page has.
+const pageBytes = 4 << 20
 
 // eventsFrom returns events from a sequence number on, and up to where there are no others.
 // Their slots are nil if they are not known. The caller holds mu, which is free while the server is asked.
@@ -45,7 +49,7 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, unt
 	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
 	l.mu.Unlock()
 	defer l.mu.Lock()
-	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), pageEvents, pageBytes)
+	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), Sizes.Page, pageBytes)
 	if err != nil {
 		return nil, nil, 0, err
 	}

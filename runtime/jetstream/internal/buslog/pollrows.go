@@ -29,7 +29,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 		}
 		whole := l.inMemory(r)
 		if whole == nil {
-			if soon := u.dueSoon(now, min(full-len(dst), readAhead)); len(soon) > 1 {
+			if soon := u.dueSoon(now, min(full-len(dst), Sizes.Rows)); len(soon) > 1 {
 				l.readSoon(soon)
 			}
 			var err error

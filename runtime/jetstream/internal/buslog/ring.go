@@ -7,11 +7,9 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// How much of the newest events is kept in memory, for the subscriptions that keep up.
-const (
-	ringEvents = 16384
-	ringBytes  = 8 << 20
-)
+// ringBytes is how many bytes of the newest events are kept in memory, for the subscriptions that keep up, and
+// Sizes.Ring how many events.
+const ringBytes = 8 << 20
 
 // ring holds the newest events, under the names with which they were published.
 type ring struct {
@@ -25,7 +23,7 @@ func (r *ring) add(e *engine.Record) {
 	r.events, r.slots = append(r.events, e), append(r.slots, uint8(slotOf(e)))
 	r.bytes += len(e.Payload) + len(e.Metadata)
 	drop := 0
-	for len(r.events)-drop > 1 && (len(r.events)-drop > ringEvents || r.bytes > ringBytes) {
+	for len(r.events)-drop > 1 && (len(r.events)-drop > Sizes.Ring || r.bytes > ringBytes) {
 		old := r.events[drop]
 		r.bytes -= len(old.Payload) + len(old.Metadata)
 		r.from = old.Seq + 1

@@ -11,7 +11,7 @@ import (
 // The slots of events are kept beside them, and stay with them when events are pruned or pushed out.
 func TestTheEventsInMemoryKeepTheirSlots(t *testing.T) {
 	r := ring{from: 1}
-	const all = ringEvents + 100
+	all := Sizes.Ring + 100
 	for seq := int64(1); seq <= all; seq++ {
 		r.add(&engine.Record{Seq: seq, ID: uuid.New()})
 	}

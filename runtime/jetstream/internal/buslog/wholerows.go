@@ -184,9 +184,6 @@ func (l *Log) dress(ctx context.Context) error {
 	return nil
 }
 
-// readAhead is how many rows are read at once.
-const readAhead = 32
-
 // readSoon reads rows that will be needed, at once. The caller holds mu, which is free
 // meanwhile.
 func (l *Log) readSoon(rows []*row) {
