@@ -35,7 +35,7 @@ type life struct {
 	subs      []lifeSub
 	other     *runtime.Bus // another process
 	events    int
-	trouble   int // seven of so many events do not succeed at once; 0 for none
+	trouble   int           // seven of so many events do not succeed at once; 0 for none
 	stopped   time.Duration // in which something said wait
 
 	mu      sync.Mutex
