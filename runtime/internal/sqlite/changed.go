@@ -45,7 +45,10 @@ func (w *writer) takeIn(err error) bool {
 		w.fence(owned)
 		return true
 	case errors.As(err, &refused) && (refused.Fault == engine.Foreign || refused.Fault == engine.TooOld || refused.Fault == engine.TooNew):
-		w.stop(refused)
+		if w.stop(refused) {
+			w.logger.Error("the bus stops, because its file is gone", "path", w.log.path, "error", refused)
+			w.log.tell(refused)
+		}
 	}
 	return false
 }
@@ -56,6 +59,7 @@ func (w *writer) takeIn(err error) bool {
 func (w *writer) beginAnew() error {
 	l := w.log
 	w.endConsumers()
+	w.conn.TidyNow() // or else the next start takes its log for that of another file
 	if err := l.types.reload(w.conn); err != nil {
 		return err
 	}
@@ -90,17 +94,16 @@ func (w *writer) fence(owned *engine.OwnedError) {
 	l.tell(owned)
 }
 
-// stop ends everything: there is no file any more to write to.
-func (w *writer) stop(why *engine.StorageError) {
+// stop ends everything: there is no file any more to write to. It reports false if that was so before.
+func (w *writer) stop(why *engine.StorageError) bool {
 	l := w.log
 	if !l.stopped.CompareAndSwap(nil, why) {
-		return
+		return false
 	}
 	w.owns.Store(false)
 	w.endConsumers()
 	l.wakeAll()
-	w.logger.Error("the bus stops, because its file is gone", "path", l.path, "error", why)
-	l.tell(why)
+	return true
 }
 
 // endConsumers drops all that was to be written for them.

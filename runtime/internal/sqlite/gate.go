@@ -75,6 +75,9 @@ func errHeld(path string) error {
 
 // begin begins a transaction of the writer, when no connection of the program writes.
 func (w *writer) begin(full bool) error {
+	if why := w.log.stopped.Load(); why != nil {
+		return why
+	}
 	if w.gate.used.Load() {
 		timer := time.NewTimer(database.BusyTimeout)
 		defer timer.Stop()
@@ -93,6 +96,9 @@ func (w *writer) begin(full bool) error {
 
 // tryBegin is begin that waits for nothing.
 func (w *writer) tryBegin(full bool) bool {
+	if w.log.stopped.Load() != nil {
+		return false
+	}
 	if w.gate.used.Load() {
 		if w.doubtful.Load() {
 			return false

@@ -65,6 +65,9 @@ func (v *visit) writing() error {
 	if v.writes && !v.isElsewhere() {
 		return nil
 	}
+	if err := requireOwnLog(v.path, ""); err != nil {
+		return err
+	}
 	c, err := database.Connect(v.path, "", sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return err
@@ -93,7 +96,15 @@ func (v *visit) reopen() error {
 			return unreadable(fault.Wrap("open", path, err))
 		}
 	}
-	if next.conn, err = database.ConnectToLook(path, under, next.still != nil); err != nil {
+	how := database.LookBeside
+	if next.still != nil {
+		how = database.LookAtBoth
+		err = requireOwnLog(path, under)
+	}
+	if err == nil {
+		next.conn, err = database.ConnectToLook(path, under, how)
+	}
+	if err != nil {
 		return unreadable(errors.Join(err, next.shut()))
 	}
 	if err := ours(next.conn); err != nil {

@@ -27,77 +27,72 @@ func (w *writer) inPlace() error {
 		return nil
 	}
 	w.placed = time.Now()
-	switch {
-	case w.conn.HasMoved(sqlite3.FCNTL_FILE_POINTER):
-		w.leave(w.log.moved())
-	case w.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER):
-		w.leave(&engine.StorageError{
-			Err: errors.New("its write-ahead log was moved or deleted while the bus ran"),
-			Hint: "what was acknowledged has been moved into the file itself: start the program again, and never delete " +
-				w.log.path + file.WALSuffix + " while it runs",
-		}, true)
-	case w.log.index != nil && !file.IsSame(w.log.path+file.IndexSuffix, w.log.index):
-		w.leave(&engine.StorageError{
-			Err:  errors.New("the index of its write-ahead log was moved or deleted while the bus ran"),
-			Hint: "start the program again, and never delete " + w.log.path + file.IndexSuffix + " while it runs",
-		}, false)
-	default:
+	what := w.log.lost(w.conn)
+	if what == nothingLost {
 		return nil
 	}
+	w.leave(what)
 	return w.log.stopped.Load()
 }
 
-// moved says what became of the file, and whether what was acknowledged should be
-// moved from the write-ahead log into it: into the file that was moved away, so that it has
-// all, and for the sake of another one in its place, into which the next program
-// would read it.
-func (l *Log) moved() (why *engine.StorageError, gather bool) {
-	_, err := os.Stat(l.path)
-	replaced := err == nil
-	deleted := l.claims.Deleted()
+// loss is what became of the files of a log.
+type loss int
+
+const (
+	nothingLost loss = iota
+	fileMoved
+	fileReplaced // and moved
+	fileDeleted
+	fileOverwritten // deleted, and another one put in its place
+	logLost
+	indexLost
+)
+
+// String completes "the file is no longer the one that was opened: ".
+func (l loss) String() string {
+	return [...]string{
+		fileMoved:       "it was moved away while the bus ran",
+		fileReplaced:    "it was moved away while the bus ran, and another file put in its place",
+		fileDeleted:     "it was deleted while the bus ran",
+		fileOverwritten: "another file was put in its place while the bus ran",
+		logLost:         "its write-ahead log was moved or deleted while the bus ran",
+		indexLost:       "the index of its write-ahead log was moved or deleted while the bus ran",
+	}[l]
+}
+
+// lost returns what became of the files that c has open.
+func (l *Log) lost(c *database.Conn) loss {
 	switch {
-	case replaced && deleted:
-		return &engine.StorageError{
-			Err:  errors.New("another file was put in its place while the bus ran"),
-			Hint: "start the program again to go on with that one; stop it before you replace its file",
-		}, true
-	case replaced:
-		return &engine.StorageError{
-			Err:  errors.New("it was moved away while the bus ran, and another file put in its place"),
-			Hint: "what was acknowledged is in the file that was moved; start the program again to go on with the one that is here",
-		}, true
-	case deleted:
-		return &engine.StorageError{
-			Err:  errors.New("it was deleted while the bus ran"),
-			Hint: "restore a backup, and start the program again",
-		}, false
+	case c.HasMoved(sqlite3.FCNTL_FILE_POINTER):
+		_, err := os.Stat(l.path)
+		switch replaced, deleted := err == nil, l.claims.Deleted(); {
+		case replaced && deleted:
+			return fileOverwritten
+		case replaced:
+			return fileReplaced
+		case deleted:
+			return fileDeleted
+		}
+		return fileMoved
+	case c.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER):
+		return logLost
+	case l.index != nil && !file.IsSame(l.path+file.IndexSuffix, l.index):
+		return indexLost
 	}
-	return &engine.StorageError{
-		Err:  errors.New("it was moved away while the bus ran"),
-		Hint: "what was acknowledged is in the file that was moved: move it back, and start the program again",
-	}, true
+	return nothingLost
 }
 
-// leave stops, and with gather moves what is in the write-ahead log into the file
-// that is still open, if it is this process's alone.
-func (w *writer) leave(why *engine.StorageError, gather bool) {
-	why.Fault, why.Op, why.Path = engine.Replaced, "use", w.log.path
-	w.stop(why)
-	if version, err := w.conn.Int64("PRAGMA data_version"); gather && err == nil && version == w.known.version {
-		w.saving = true
+// leave stops, and begins to save what the process still has open.
+func (w *writer) leave(what loss) {
+	w.rescue = &rescue{writer: w, what: what, shared: true}
+	if version, err := w.conn.Int64("PRAGMA data_version"); err == nil && version == w.known.version {
+		w.rescue.shared = false
 	}
-}
-
-// save moves what is in the write-ahead log into the file that has to be left, if
-// that is to be done.
-func (w *writer) save() {
-	if !w.saving {
-		return
-	}
-	w.saving = false
-	if err := w.conn.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE); err != nil {
-		w.logger.Error("acknowledged events cannot be moved from the write-ahead log into the file; keep the write-ahead log", "path", w.log.path, "error", err)
-	}
+	w.stop(&engine.StorageError{
+		Fault: engine.Replaced, Op: "use", Path: w.log.path, Err: errors.New(what.String()),
+		Hint: "what was acknowledged is being saved; the log says where, when it is done",
+	})
+	w.signal()
 }
 
 // leaveFiles makes the end of the connections touch nothing.

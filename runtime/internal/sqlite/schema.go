@@ -242,6 +242,9 @@ func upToDate(c *database.Conn) error {
 // openWriter opens the connection that writes, creating the file and the
 // schema when there is none, until ctx ends.
 func openWriter(ctx context.Context, path, vfsName string) (*database.Conn, error) {
+	if err := requireOwnLog(path, vfsName); err != nil {
+		return nil, err
+	}
 	c, err := database.Connect(path, vfsName, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ type writer struct {
 	seen    database.Head  // of the index, when the version was seen
 	known   lineage        // of the log
 	placed  time.Time      // when inPlace last looked
-	saving  bool           // the write-ahead log is to be moved into the file, which has to be left
+	rescue  *rescue        // of what a file has that has to be left; nil before
 	events  []logged       // of the transaction at hand
 	flushes []flush        // of the transaction at hand
 	shared  *sqlapi.Shared // conn, as parts use it; nil before the first
@@ -139,7 +139,7 @@ func (w *writer) work() (wait time.Duration, closing bool) {
 		w.lookAround()
 		group, wait, closing := w.gather()
 		if group.empty() {
-			return wait, closing
+			return min(wait, w.rescue.run(closing)), closing
 		}
 		size := len(group.requests)
 		w.regroup(size, w.write(group, false))
@@ -344,7 +344,6 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	clear(w.events)
 	clear(w.flushes)
 	clear(w.keys)
-	w.save()
 	w.conn.Tidy() // nobody waits for it
 	return took
 }
@@ -400,7 +399,6 @@ func (w *writer) lookAround() {
 	if beat.Passed(w.cared, pollDelay) {
 		w.cared = w.looked
 		if w.inPlace() != nil {
-			w.save()
 			return
 		}
 		w.log.claims.Keep(w.logger)

@@ -391,3 +391,20 @@ func (c *File) Deleted() bool {
 	info, err := c.database.Stat()
 	return err == nil && file.Links(info) == 0
 }
+
+// Info describes the database, which may have another name by now; nil where it is not open here.
+func (c *File) Info() os.FileInfo {
+	if c.database == nil {
+		return nil
+	}
+	info, _ := c.database.Stat()
+	return info
+}
+
+// Name returns what the database is called now, or "" where that cannot be known.
+func (c *File) Name() string {
+	if c.database == nil {
+		return ""
+	}
+	return file.NameOf(c.database)
+}

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
 
 // Locate returns the one name of a file, and the file layer that has it: "" for
@@ -23,9 +25,60 @@ func Locate(path, vfsName string) (string, string, error) {
 	}
 	path, err := file.Resolve(path)
 	if err == nil {
+		err = requireTogether(path)
+	}
+	if err == nil {
 		err = requireComplete(path)
 	}
 	return path, "", err
+}
+
+// apartFor is how long files that do not belong together are taken for those of a process that opens or closes them.
+const apartFor = 500 * time.Millisecond
+
+// requireTogether refuses a name whose files are not those of the processes that have one of them open: the others were
+// moved, deleted or replaced. SQLite would read the log of one file into another, or begin a second log beside one
+// that only these processes have.
+func requireTogether(path string) error {
+	missing, left := apart(path)
+	for began := time.Now(); missing != "" && time.Since(began) < apartFor; missing, left = apart(path) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if missing == "" {
+		return nil
+	}
+	who := "a process that is still there"
+	if names := locks.Names(locks.Users(left)); names != "" {
+		who = names
+	}
+	return &engine.StorageError{
+		Fault: engine.Incomplete, Op: "open", Path: path,
+		Err:  fmt.Errorf("%s was moved, deleted or replaced while a program used it: %s has it open", missing, who),
+		Hint: "the log of that program says where its events are: do as it says, and end it. Nothing was changed",
+	}
+}
+
+// apart returns which of the files is not the one that a process has open, and one that is; "" if they belong together.
+func apart(path string) (missing, left string) {
+	if !locks.CanLook {
+		return "", ""
+	}
+	index, indexErr := locks.IndexInUse(path + file.IndexSuffix) // first: whoever uses it has the database open for longer
+	used, err := locks.InUse(path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist), indexErr != nil && !errors.Is(indexErr, fs.ErrNotExist):
+		return "", "" // what cannot be found out is for SQLite to say
+	case index && !used:
+		return path, path + file.IndexSuffix
+	case !used, !file.UsesWAL(path): // another process may be creating it
+		return "", ""
+	case !index:
+		return path + file.IndexSuffix, path
+	}
+	if _, err := os.Stat(path + file.WALSuffix); errors.Is(err, fs.ErrNotExist) {
+		return path + file.WALSuffix, path
+	}
+	return "", ""
 }
 
 // requireComplete refuses a name beside which files wait for the one that is missing or
@@ -33,7 +86,9 @@ func Locate(path, vfsName string) (string, string, error) {
 func requireComplete(path string) error {
 	// Before the file itself: another process may be creating all of them.
 	var left []string
-	if size, err := file.Size(path + file.WALSuffix); err == nil && size > 0 {
+	if note := file.Note(path); note != "" {
+		left = append(left, fmt.Sprintf("%s says: %s", path+file.WALSuffix, note))
+	} else if size, err := file.Size(path + file.WALSuffix); err == nil && size > 0 {
 		left = append(left, fmt.Sprintf("%s holds events", path+file.WALSuffix))
 	}
 	if n := interrupted(path + file.ClaimsSuffix); n > 0 {

@@ -84,12 +84,20 @@ func Connect(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
 	return newDisk(vfsName).connect(path, flags)
 }
 
+// Look is how a file is looked at.
+type Look int
+
+const (
+	LookBeside Look = iota // other processes have it open
+	LookAtBoth             // no other process has; no lock is taken, and the index of the write-ahead log is made in memory
+	LookAtFile             // the same, and the write-ahead log is not read
+)
+
 // ConnectToLook opens a file that Locate has found, and changes no byte of it and of
-// those beside it. With still, no other process has the file open: no lock is taken, and
-// the index of the write-ahead log is made in memory.
-func ConnectToLook(path, under string, still bool) (*Conn, error) {
+// those beside it.
+func ConnectToLook(path, under string, how Look) (*Conn, error) {
 	d := newDisk(under)
-	d.looking, d.still = true, still
+	d.looking, d.still, d.unlogged = true, how != LookBeside, how == LookAtFile
 	return d.connect(path, sqlite3.OPEN_READONLY)
 }
 

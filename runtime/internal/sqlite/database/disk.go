@@ -30,8 +30,9 @@ type disk struct {
 	under string // the name of the layer below; "" for the operating system's
 	path  string // of the database, once it is open
 
-	looking bool // nothing may be changed, created or deleted
-	still   bool // nor locked: nobody else has the file open
+	looking  bool // nothing may be changed, created or deleted
+	still    bool // nor locked: nobody else has the file open
+	unlogged bool // nor is the write-ahead log read
 
 	failed   sqlite3.ExtendedErrorCode // what SQLite was told of the last failure
 	reason   error                     // and what the operating system had said
@@ -148,7 +149,7 @@ func (d *disk) open(layer vfs.VFS, name *vfs.Filename, flags vfs.OpenFlag) (file
 	if d.looking && name.String() != "" {
 		flags = flags&^(vfs.OPEN_READWRITE|vfs.OPEN_CREATE) | vfs.OPEN_READONLY
 		if flags&vfs.OPEN_WAL != 0 {
-			if there, err := layer.Access(name.String(), vfs.ACCESS_EXISTS); err == nil && !there {
+			if there, err := layer.Access(name.String(), vfs.ACCESS_EXISTS); err == nil && !there || d.unlogged {
 				return noFile{}, flags, nil // all of it is in the database
 			}
 		}

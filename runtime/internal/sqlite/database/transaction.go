@@ -101,6 +101,9 @@ func (c *Conn) TidyFor(pages int) {
 	c.Tidy()
 }
 
+// TidyNow is Tidy whatever the length.
+func (c *Conn) TidyNow() { c.TidyFor(c.wal.tried + WALPages) }
+
 // Tidy moves the write-ahead log into the database when it has grown long. The
 // next transaction deals with a failure: what is committed stays committed.
 func (c *Conn) Tidy() {

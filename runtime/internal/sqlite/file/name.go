@@ -82,7 +82,7 @@ func onlyName(path string) error {
 	if links := hardLinks(path); links > 1 {
 		refused.Err = fmt.Errorf("the file has %d hard links", links)
 		refused.Hint = fmt.Sprintf("programs that open it by different names lose each other's events: find the others with "+
-			"find FOLDER -samefile %s, and remove or copy them; use a symbolic link instead", quoted(path))
+			"find FOLDER -samefile %s, and remove or copy them; use a symbolic link instead", Quoted(path))
 		return refused
 	}
 	if isMountPoint(path) {
@@ -93,8 +93,8 @@ func onlyName(path string) error {
 	return nil
 }
 
-// quoted makes a path one word for a shell.
-func quoted(path string) string {
+// Quoted makes a path one word for a shell.
+func Quoted(path string) string {
 	if runtime.GOOS == "windows" || !strings.ContainsAny(path, " '\"\\$`&|;<>()*?[]#~!\n\t") {
 		return path
 	}

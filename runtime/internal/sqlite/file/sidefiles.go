@@ -24,17 +24,27 @@ func Prepare(path string) error {
 	return errors.Join(CreateBeside(path, WALSuffix), CreateBeside(path, IndexSuffix))
 }
 
+// UsesWAL tells whether the database at path has a write-ahead log, by its first bytes.
+func UsesWAL(path string) bool {
+	header, err := headerOf(path)
+	return err == nil && header[usesWAL] == 2
+}
+
 // isLog tells whether the file at path is an event log, by its first bytes.
 func isLog(path string) bool {
+	header, err := headerOf(path)
+	return err == nil && header[usesWAL] == 2 && string(header[id:id+4]) == "busg"
+}
+
+// usesWAL and id are where the header of a database has these.
+const usesWAL, id = 18, 68
+
+func headerOf(path string) (header [100]byte, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return false
+		return header, err
 	}
 	defer file.Close()
-	var header [100]byte
-	if _, err := io.ReadFull(file, header[:]); err != nil {
-		return false
-	}
-	const usesWAL, id = 18, 68
-	return header[usesWAL] == 2 && string(header[id:id+4]) == "busg"
+	_, err = io.ReadFull(file, header[:])
+	return header, err
 }

@@ -24,9 +24,14 @@ func CreateBeside(path, suffix string) error {
 		}
 		return err
 	}
-	err = file.Chmod(info.Mode().Perm())
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+	return errors.Join(GiveTo(file, info), file.Close())
+}
+
+// GiveTo gives a file the mode of another one and, if this is root, its owner.
+func GiveTo(file *os.File, like os.FileInfo) error {
+	err := file.Chmod(like.Mode().Perm())
+	if stat, ok := like.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
 		err = errors.Join(err, file.Chown(int(stat.Uid), int(stat.Gid)))
 	}
-	return errors.Join(err, file.Close())
+	return err
 }

@@ -15,6 +15,9 @@ const (
 	indexValid              = 128
 )
 
+// CanLook says that the locks can be looked at here.
+const CanLook = true
+
 // InUse reports whether somebody has the database open, without disturbing anyone.
 func InUse(path string) (bool, error) {
 	file, err := os.Open(path)
@@ -23,6 +26,17 @@ func InUse(path string) (bool, error) {
 	}
 	defer file.Close()
 	return locked(file, syscall.F_WRLCK, sharedFirst, sharedSize)
+}
+
+// IndexInUse reports whether somebody uses the index of a write-ahead log. Whoever does has its database
+// open, too, and for longer: a connection opens the database first, and closes it last.
+func IndexInUse(path string) (bool, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	return locked(file, syscall.F_WRLCK, indexValid, 1)
 }
 
 // PinIndex keeps the index valid that others use now, until the file is closed: the

@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+)
+
+// requireOwnLog refuses a file beside which the write-ahead log of another one lies. A log belongs to a file by its name
+// only: SQLite would read the events of one into the other, over its own. That happens when a file is
+// moved to where another one was in use, and died. What nobody can tell, such as a copy of the
+// same file, passes.
+func requireOwnLog(path, vfsName string) error {
+	path, vfsName, err := database.Locate(path, vfsName)
+	if err != nil || vfsName != "" || file.Note(path) != "" {
+		return err
+	}
+	if size, err := file.Size(path + file.WALSuffix); err != nil || size == 0 {
+		return nil
+	}
+	if used, err := locks.InUse(path); err != nil || used {
+		return nil // with its own log
+	}
+	alone, with := identityOf(path, database.LookAtFile), identityOf(path, database.LookAtBoth)
+	if alone == nil || with == nil || bytes.Equal(alone, with) {
+		return nil
+	}
+	return &engine.StorageError{
+		Fault: engine.Incomplete, Op: "open", Path: path,
+		Err: fmt.Errorf("%s-wal is the write-ahead log of another file, which was here before, and would be read over what this one has", path),
+		Hint: fmt.Sprintf("move %[1]s-wal, %[1]s-shm and %[1]s-claims to another folder (together with the file that they belong to, if that is still somewhere), and open it again. "+
+			"If the content of another file was restored into this one a moment before the process died, run instead: sqlite3 %[2]s 'PRAGMA wal_checkpoint'. "+
+			"Nothing was changed", path, file.Quoted(path)),
+	}
+}
+
+// identityOf returns the random number that a log keeps for life; nil if it cannot be read.
+func identityOf(path string, how database.Look) (log []byte) {
+	c, err := database.ConnectToLook(path, "", how)
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	for _, table := range []string{"busgen_identity", "identity"} { // as it was called before version 6
+		err := c.QueryOnce("SELECT log FROM "+table, func(s *sqlite3.Stmt) error {
+			log = s.ColumnBlob(0, nil)
+			return nil
+		})
+		if err == nil {
+			return log
+		}
+	}
+	return nil
+}

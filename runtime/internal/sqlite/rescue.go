@@ -1,0 +1,246 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+)
+
+// A process that has lost its file still has it open, with all that was acknowledged. The rescue brings that to where
+// nothing else can lie over it, before anybody is told where it is:
+//
+//   - into the file itself, if that still has a name, and nobody has begun another log for it;
+//   - else into a new file beside it.
+//
+// A write-ahead log belongs to a file by its name only. So what is left beside a name that leads nowhere any more becomes
+// a note in the end, which no file can be mixed with, and beside which no bus begins a new file.
+
+const (
+	// rescueDelay is how often a rescue that has failed is tried again.
+	rescueDelay = 5 * time.Second
+	// noteDelay is how long other processes have to notice that the file is gone, and to save what they have
+	// acknowledged into the log before it becomes a note.
+	noteDelay = 5 * pollDelay
+)
+
+type rescue struct {
+	writer *writer
+	what   loss
+	shared bool // another process has written to the log a moment ago
+
+	over   bool
+	failed bool      // and has said so
+	tried  time.Time // for the last time
+	done   time.Time // what is acknowledged is safe since
+}
+
+// run does what is to be done now, and says when to call it again. last says that the process will not.
+func (r *rescue) run(last bool) (wait time.Duration) {
+	const never = time.Hour
+	if r == nil || r.over {
+		return never
+	}
+	if left := rescueDelay - time.Since(r.tried); r.done.IsZero() && r.failed && left > 0 && !last {
+		return left
+	}
+	if r.done.IsZero() {
+		r.tried = time.Now()
+		hint, err := r.save()
+		if err != nil {
+			r.fail(err)
+			return rescueDelay
+		}
+		r.end(hint)
+	}
+	if left := noteDelay - time.Since(r.done); left > 0 && !last && r.writer.conn.GetAutocommit() {
+		return left // unless copy has seen to it that nobody can write
+	}
+	r.over = true
+	r.leaveNote()
+	return never
+}
+
+// save brings what was acknowledged to a safe place, and returns what there is to do then.
+func (r *rescue) save() (hint string, err error) {
+	path := r.writer.log.path
+	begin := "start the program again"
+	const meanwhile = ". If another file was begun under its name meanwhile, first move that to another folder, with its -wal, -shm and -claims"
+	switch r.what {
+	case fileMoved:
+		if err := r.gather(); err != nil {
+			return "", err
+		}
+		return "what was acknowledged is in the file that was moved" + r.isNow() + ": move it back, and " + begin + meanwhile, nil
+	case fileReplaced:
+		begin += " to go on with the one that is here"
+		if !r.shared && r.gather() == nil {
+			r.clear()
+			return "what was acknowledged is in the file that was moved" + r.isNow() + "; " + begin, nil
+		}
+		copied, err := r.copy()
+		if err == nil {
+			r.clear()
+		}
+		return "what was acknowledged is in " + copied + "; " + begin, err
+	case fileOverwritten:
+		copied, err := r.copy()
+		if err == nil {
+			r.clear()
+		}
+		return "what it had is in " + copied + "; " + begin + " to go on with the one that is here; stop it before you replace its file", err
+	case fileDeleted:
+		copied, err := r.copy()
+		return "what it had is in " + copied + ": move that to " + path + ", and " + begin + meanwhile, err
+	}
+	suffix := file.WALSuffix
+	if r.what == indexLost {
+		suffix = file.IndexSuffix
+	}
+	if !r.others(suffix) {
+		if err := r.gather(); err != nil {
+			return "", err
+		}
+	}
+	if !r.others(suffix) { // nor meanwhile
+		return "what was acknowledged has been moved into the file itself: " + begin + ", and never delete " + path + suffix + " while it runs", nil
+	}
+	copied, err := r.copy()
+	return fmt.Sprintf("another program has begun a log of its own beside the file, so what this one has acknowledged is in %s, and what that one has written is not: "+
+		"end all programs that use the file, move %[2]s, %[2]s-wal and %[2]s-shm to another folder, move %[1]s to %[2]s, and %[3]s", copied, path, begin), err
+}
+
+// others tells whether another process has made a file in place of one that was lost.
+func (r *rescue) others(suffix string) bool {
+	_, err := os.Stat(r.writer.log.path + suffix)
+	return err == nil
+}
+
+// gather moves the write-ahead log into the file that is still open.
+func (r *rescue) gather() error { return r.writer.conn.Checkpoint(sqlite3.CHECKPOINT_FULL) }
+
+// isNow says what the file is called now, if that can be known.
+func (r *rescue) isNow() string {
+	if name := r.writer.log.claims.Name(); name != "" {
+		return " (it is " + name + " now)"
+	}
+	return ""
+}
+
+// copy writes everything that the file has into a new one, and returns its name. No other process can write any more
+// from then on: nothing is acknowledged that the copy does not have.
+func (r *rescue) copy() (name string, err error) {
+	w := r.writer
+	if name := r.copied(); name != "" {
+		return name, nil
+	}
+	if w.conn.GetAutocommit() {
+		if err := w.conn.Begin(true); err != nil {
+			return "", err
+		}
+	}
+	for _, folder := range []string{filepath.Dir(w.log.path), os.TempDir()} { // the first may be gone, too
+		name = filepath.Join(folder, filepath.Base(w.log.path)+savedInfix+time.Now().UTC().Format("20060102T150405"))
+		damage, copyErr := r.copyTo(name)
+		switch {
+		case copyErr != nil:
+			err = errors.Join(err, copyErr)
+		case damage != nil:
+			return fmt.Sprintf("%s, which is damaged (%v): use the .recover command of the sqlite3 shell", name, damage), nil
+		default:
+			return name, nil
+		}
+	}
+	return "", err
+}
+
+// copyTo writes the copy. SQLite lets the connection that writes copy nothing.
+func (r *rescue) copyTo(name string) (damage, err error) {
+	l := r.writer.log
+	<-l.reading
+	defer func() { l.reading <- struct{}{} }()
+	return l.reader.CopyTo(name, l.claims.Info())
+}
+
+// savedInfix is what the name of a file that was saved has behind that of the file.
+const savedInfix = "-saved-"
+
+// copied returns the copy that another process has made since the file is gone.
+func (r *rescue) copied() string {
+	w := r.writer
+	entries, _ := os.ReadDir(filepath.Dir(w.log.path))
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && strings.HasPrefix(entry.Name(), filepath.Base(w.log.path)+savedInfix) && info.ModTime().After(w.placed.Add(-noteDelay)) {
+			return filepath.Join(filepath.Dir(w.log.path), entry.Name())
+		}
+	}
+	return ""
+}
+
+// clear takes away what lies beside another file that has come to the place of this one, so that it is not taken
+// for what belongs to that.
+func (r *rescue) clear() {
+	if !r.writer.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER) {
+		os.Remove(r.writer.log.path + file.WALSuffix)
+	}
+	r.clearIndex()
+}
+
+func (r *rescue) clearIndex() {
+	l := r.writer.log
+	if l.index != nil && file.IsSame(l.path+file.IndexSuffix, l.index) {
+		os.Remove(l.path + file.IndexSuffix)
+	}
+}
+
+// leaveNote puts a note in place of the log, if nothing has come to the place of the file.
+func (r *rescue) leaveNote() {
+	w := r.writer
+	now := w.log.lost(w.conn)
+	switch {
+	case now == fileReplaced: // since
+		r.clear()
+		return
+	case now != fileMoved && now != fileDeleted:
+		return
+	case now == fileMoved && r.gather() != nil: // what others have acknowledged since
+		return // the log has it
+	}
+	if _, err := os.Stat(w.log.path + file.WALSuffix); err == nil && w.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER) {
+		return // somebody else's
+	}
+	why := w.log.stopped.Load()
+	if file.LeaveNote(w.log.path, time.Now().UTC().Format(time.RFC3339)+": "+why.Err.Error()+"; "+why.Hint, w.log.index) == nil {
+		r.clearIndex()
+	}
+}
+
+// fail says that what was acknowledged is not yet safe.
+func (r *rescue) fail(err error) {
+	if r.failed {
+		return
+	}
+	r.failed = true
+	l := r.writer.log
+	r.writer.logger.Error("what was acknowledged cannot be saved yet; trying again every five seconds: do not end the process before",
+		"path", l.path, "why", r.what.String(), "error", err)
+	l.tell(l.stopped.Load())
+}
+
+// end says where what was acknowledged is.
+func (r *rescue) end(hint string) {
+	r.done = time.Now()
+	l := r.writer.log
+	why := *l.stopped.Load()
+	why.Hint = hint
+	l.stopped.Store(&why)
+	r.writer.logger.Error("the bus stops, because its file is gone", "path", l.path, "error", &why)
+	l.tell(&why)
+}
