@@ -1,12 +1,15 @@
 package sqlite
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -212,6 +215,72 @@ func TestTheLogIsMovedIntoTheDatabaseBeforeItGrowsLong(t *testing.T) {
 		}
 		if n := len(r.fs.Kill()[r.path+"-wal"]) / (4096 + 24); n > database.WALPages+100 {
 			r.Errorf("it has %d pages, want about %d", n, database.WALPages)
+		}
+	})
+}
+
+// Each of the readers ends its transaction soon, but never the last.
+func TestReadersThatOverlapDoNotMakeTheLogGrow(t *testing.T) {
+	checkpointTest(t, func(r *checkpoints) {
+		over := make(chan struct{})
+		var readers sync.WaitGroup
+		defer readers.Wait()
+		defer close(over)
+		for i := range 3 { // with the reader of the log itself, as many as SQLite has places for
+			reader := r.raw()
+			readers.Go(func() {
+				defer reader.Close()
+				time.Sleep(time.Duration(i) * 500 * time.Microsecond)
+				for {
+					must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM busgen_log"))
+					time.Sleep(2 * time.Millisecond)
+					must(r.T, reader.Exec("COMMIT"))
+					select {
+					case <-over:
+						return
+					default:
+					}
+				}
+			})
+		}
+		longest := 0
+		for range 2 * database.WALLimit {
+			r.publishOne()
+			longest = max(longest, r.log.writer.conn.PagesInWAL())
+			time.Sleep(100 * time.Microsecond)
+		}
+		if longest > database.WALLimit+100 {
+			r.Errorf("it has had %d pages, want no more than %d", longest, database.WALLimit)
+		}
+		r.nothingIsLost()
+	})
+}
+
+// Its transaction may last for hours.
+func TestAReaderThatHoldsTheLogIsSaidOnceAndTheLogIsEmptiedWhenItHasEnded(t *testing.T) {
+	defer func(before int64) { heldBytes = before }(heldBytes)
+	heldBytes = 20 << 20
+	checkpointTest(t, func(r *checkpoints) {
+		var said bytes.Buffer
+		r.log.writer.logger = slog.New(slog.NewTextHandler(&said, nil))
+		reader := r.raw()
+		must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM busgen_log"))
+		began := time.Now()
+		r.publish(2 * database.WALLimit)
+		if waited := time.Since(began); waited > 10*time.Second {
+			r.Errorf("those who publish wait for %v in all", waited)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := strings.Count(said.String(), "readers keep the write-ahead log"); n != 1 {
+			r.Errorf("it is said %d times that there is a reader:\n%s", n, said.String())
+		}
+		r.nothingIsLost()
+		must(r.T, reader.Close())
+		time.Sleep(2 * heldDelay)
+		synctest.Wait()
+		if n := len(r.fs.Kill()[r.path+"-wal"]); n != 0 || !strings.Contains(said.String(), "emptied again") {
+			r.Errorf("the log has %d bytes when nobody reads any more:\n%s", n, said.String())
 		}
 	})
 }

@@ -139,6 +139,7 @@ func Open(path string, options Options) (*Log, error) {
 	l.types = newTypeTable(l)
 	l.writer = newWriter(l, write)
 	l.writer.unsynced = options.Unsynced
+	write.Quiet = l.programs.hush
 	if l.writer.logger = options.Logger; l.writer.logger == nil {
 		l.writer.logger = slog.New(slog.DiscardHandler)
 	}

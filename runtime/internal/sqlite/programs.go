@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -19,7 +20,8 @@ import (
 // at once what they publish, and it keeps the write-ahead log short for them.
 type programs struct {
 	log    *Log
-	ending chan struct{} // closed when they end
+	ending chan struct{}                 // closed when they end
+	quiet  atomic.Pointer[chan struct{}] // is closed when they may begin to read again; nil if they may
 
 	mu    sync.Mutex
 	over  error // what they return when they have ended; nil before
@@ -115,6 +117,32 @@ func (p *programs) end(over error) (err error) {
 		}
 	}
 	return err
+}
+
+// hush keeps them from beginning to read until resume is called.
+func (p *programs) hush() (resume func()) {
+	over := make(chan struct{})
+	p.quiet.Store(&over)
+	return func() {
+		p.quiet.Store(nil)
+		close(over)
+	}
+}
+
+// Read implements [sqlapi.File].
+func (p *programs) Read(ctx context.Context) error {
+	over := p.quiet.Load()
+	if over == nil {
+		return nil
+	}
+	select {
+	case <-*over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.ending:
+		return p.over
+	}
 }
 
 // Lock implements [sqlapi.File].

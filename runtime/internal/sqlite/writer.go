@@ -84,6 +84,7 @@ type writer struct {
 	seen    database.Head  // of the index, when the version was seen
 	known   lineage        // of the log
 	placed  time.Time      // when inPlace last looked
+	held    heldLog        // the write-ahead log, which readers may hold
 	rescue  *rescue        // of what a file has that has to be left; nil before
 	events  []logged       // of the transaction at hand
 	flushes []flush        // of the transaction at hand
@@ -137,9 +138,10 @@ func (w *writer) run() {
 func (w *writer) work() (wait time.Duration, closing bool) {
 	for {
 		w.lookAround()
+		held := w.held.look(w)
 		group, wait, closing := w.gather()
 		if group.empty() {
-			return min(wait, w.rescue.run(closing)), closing
+			return min(wait, held, w.rescue.run(closing)), closing
 		}
 		size := len(group.requests)
 		w.regroup(size, w.write(group, false))
@@ -344,7 +346,12 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	clear(w.events)
 	clear(w.flushes)
 	clear(w.keys)
-	w.conn.Tidy() // nobody waits for it
+	if w.rescue == nil {
+		w.conn.Tidy() // nobody waits for it
+	}
+	if w.held.due(w) {
+		w.signal() // this may be the goroutine of a publisher
+	}
 	return took
 }
 

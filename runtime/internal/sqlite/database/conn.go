@@ -33,35 +33,9 @@ type Conn struct {
 	doubtful bool
 	wal      wal
 	patience patience
-}
-
-// WALPages is by how many pages the write-ahead log grows between two attempts
-// to move it into the database.
-const WALPages = 1000
-
-// wal is what a connection knows about the write-ahead log.
-type wal struct {
-	pages int // its length after the last commit of this connection
-	tried int // its length at the last checkpoint, if it was not emptied since
-	// broken says that a sync of the database has failed that nothing within
-	// this process can make up for.
-	broken bool
-}
-
-// watch makes w follow the log's length. It takes the place of SQLite's
-// automatic checkpoints, which say nothing when they fail.
-func (w *wal) watch(c *sqlite3.Conn) {
-	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
-		w.grown(pages)
-		return nil
-	})
-}
-
-func (w *wal) grown(pages int) {
-	if pages < w.pages {
-		w.tried = 0 // it was emptied, and begins anew
-	}
-	w.pages = pages
+	// Quiet keeps others of this process from beginning to read, until resume is called, while the write-ahead log
+	// is emptied. Nil if there are none.
+	Quiet func() (resume func())
 }
 
 // PagesInWAL returns how many pages the write-ahead log had after the last commit of this

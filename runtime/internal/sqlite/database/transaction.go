@@ -95,51 +95,6 @@ func (c *Conn) Doubt() {
 	c.disk.logLoose, c.disk.logSynced = true, 0
 }
 
-// TidyFor is Tidy after another connection has found the write-ahead log to have so many pages.
-func (c *Conn) TidyFor(pages int) {
-	c.wal.grown(pages)
-	c.Tidy()
-}
-
-// TidyNow is Tidy whatever the length.
-func (c *Conn) TidyNow() { c.TidyFor(c.wal.tried + WALPages) }
-
-// Tidy moves the write-ahead log into the database when it has grown long. The
-// next transaction deals with a failure: what is committed stays committed.
-func (c *Conn) Tidy() {
-	if c.doubtful || c.wal.pages-c.wal.tried < WALPages {
-		return
-	}
-	c.wal.tried = c.wal.pages
-	switch err := c.Checkpoint(sqlite3.CHECKPOINT_PASSIVE); {
-	case err == nil, errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.FULL):
-		// Later, then. The write-ahead log has everything.
-	default:
-		c.doubtful = true
-		c.repair()
-	}
-}
-
-// Checkpoint moves what it can of the write-ahead log into the database.
-//
-// When other connections read an older state, SQLite moves a part, does not
-// sync it, and never moves it again. If a later sync of the database fails, the
-// operating system may forget that part, and only the write-ahead log still has
-// it. Then it must not be emptied: the next process that opens the file moves
-// all of it again. A write that fails forgets nothing: SQLite repeats it.
-func (c *Conn) Checkpoint(mode sqlite3.CheckpointMode) error {
-	c.disk.unsynced = false
-	_, _, err := c.WALCheckpoint("main", mode)
-	if err = c.disk.explain(err); c.disk.unsynced {
-		if _, moved, noopErr := c.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP); moved > 0 || noopErr != nil {
-			c.wal.broken = true
-			_, configErr := c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
-			err = errors.Join(err, configErr)
-		}
-	}
-	return err
-}
-
 // repair makes up for a commit or a checkpoint that failed. After a commit all
 // of it may stand in the write-ahead log, and would be found there if the
 // process died now. And when a sync fails, the operating system may forget what

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -15,6 +16,8 @@ import (
 
 // File is what a [Conn] has to tell those of this process who write to the same file.
 type File interface {
+	// Read waits while nobody may begin to read. It is called before what begins to.
+	Read(ctx context.Context) error
 	// Lock waits until nobody else of this process writes. It is called before the first
 	// statement of a transaction that writes.
 	Lock(ctx context.Context) error
@@ -38,7 +41,8 @@ type Conn struct {
 	db     *database.Conn
 	file   File
 	mode   mode
-	locked bool // this connection writes, or may
+	begun  time.Time // by BeginTx
+	locked bool      // this connection writes, or may
 }
 
 // mode is what a transaction that BeginTx has begun may do.
@@ -81,7 +85,7 @@ func (c *Conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx
 			return errors.New("a transaction is under way on this connection")
 		}
 		if options.ReadOnly {
-			return c.beginReading()
+			return c.beginReading(&c.until)
 		}
 		if err := c.mayWrite(&c.until, false); err != nil {
 			return err
@@ -93,14 +97,33 @@ func (c *Conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mode = writes
+	c.mode, c.begun = writes, time.Now()
 	if options.ReadOnly {
 		c.mode = reads
 	}
 	return transaction{c}, nil
 }
 
-func (c *Conn) beginReading() error {
+// ReadsSince tells whether the connection reads a state of the file that keeps the write-ahead log from being emptied,
+// and since when; zero if that cannot be known, as of rows that were not closed.
+func (c *Conn) ReadsSince() (since time.Time, reads bool) {
+	if !c.mu.TryLock() {
+		return time.Time{}, true // a statement runs
+	}
+	defer c.mu.Unlock()
+	if c.over != nil || c.db.TxnState("main") == sqlite3.TXN_NONE {
+		return time.Time{}, false
+	}
+	if c.mode != none {
+		since = c.begun
+	}
+	return since, true
+}
+
+func (c *Conn) beginReading(ctx context.Context) error {
+	if err := c.file.Read(ctx); err != nil {
+		return err
+	}
 	if err := c.db.Exec("BEGIN"); err != nil {
 		return err
 	}
@@ -113,6 +136,8 @@ func (c *Conn) beginReading() error {
 // mayWrite makes sure that a statement may run that only reads, or writes.
 func (c *Conn) mayWrite(ctx context.Context, readsOnly bool) error {
 	switch {
+	case readsOnly && c.shared.conn.GetAutocommit():
+		return c.file.Read(ctx)
 	case readsOnly:
 		return nil
 	case c.mode == reads:
