@@ -99,12 +99,11 @@ func (v *visit) reopen() error {
 	how := database.LookBeside
 	if next.still != nil {
 		how = database.LookAtBoth
-		err = requireOwnLog(path, under)
+		if err := requireOwnLog(path, under); err != nil {
+			return errors.Join(err, next.shut())
+		}
 	}
-	if err == nil {
-		next.conn, err = database.ConnectToLook(path, under, how)
-	}
-	if err != nil {
+	if next.conn, err = database.ConnectToLook(path, under, how); err != nil {
 		return unreadable(errors.Join(err, next.shut()))
 	}
 	if err := ours(next.conn); err != nil {
