@@ -57,6 +57,7 @@ type Attempt struct {
 	stored   bool // what was taken: the attempt succeeds, however late
 	counted  bool // as handled
 	well     bool // it has succeeded, and is settled
+	uncalled bool // it has failed before the handler, of a group the first member, was called
 }
 
 // stash is what the handler of an attempt leaves to be done with its success. It is guarded by
@@ -374,6 +375,7 @@ func (a *Attempt) drop() {
 
 // settle gives the disposition on the delivery.
 func (a *Attempt) settle(v engine.Disposition) {
+	v.NotCalled = v.NotCalled || a.uncalled
 	if b := a.batch; b != nil && b.judged != nil {
 		b.judged.add(a.run, v)
 		return

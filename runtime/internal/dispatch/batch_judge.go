@@ -131,7 +131,7 @@ func (a *Attempt) spare(now time.Time) {
 	if a.run.scheduler.base.Err() != nil {
 		a.settle(a.run.release())
 	} else {
-		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now, Spared: true}))
+		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now, NotCalled: true}))
 	}
 }
 

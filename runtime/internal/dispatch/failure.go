@@ -96,6 +96,7 @@ func (a *Attempt) fail(f failure) {
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
 		return
 	}
+	a.uncalled = a.first && (f.decode != nil || a.run.limits.tooLate())
 	failure := &engine.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack, Log: a.closeJournal(),
 	}
@@ -202,9 +203,7 @@ func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
 	a.run.scheduler.noteSuccess()
 	a.handler.Count.Discarded(a, reason, now)
-	v := a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason})
-	v.Progress = "" // there is no next time
-	a.settle(v)
+	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
 }
 
 // yield settles the delivery because others have answered. In a group the next member has its turn.

@@ -73,7 +73,7 @@ func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <
 			return nil, nil, false
 		}
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-			s.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true})
+			s.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress})
 			continue
 		}
 		if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {

@@ -218,7 +218,7 @@ func (s *Scheduler) isLast(i item, settings *Settings, policy retry.Policy, begi
 func (s *Scheduler) dismiss(i item) bool {
 	v := engine.Disposition{Kind: engine.Hold, Progress: i.Progress}
 	if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-		v = engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true}
+		v = engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress}
 	} else if held := s.gate.held.Load(); held == nil || !(*held)(i.Type) {
 		return false
 	}

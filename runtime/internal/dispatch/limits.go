@@ -280,7 +280,7 @@ func (s *Scheduler) nextItem(guest bool) (i item, ok bool) {
 func (s *Scheduler) dismissParked() {
 	for _, i := range s.queue.takeParked(func(i item) bool { _, cancelled := s.consumer.Cancelled(i.Seq); return cancelled }) {
 		reason, _ := s.consumer.Cancelled(i.Seq)
-		s.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true})
+		s.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress})
 	}
 }
 

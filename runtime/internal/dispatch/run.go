@@ -206,7 +206,7 @@ func (s *Scheduler) beforeSettling(i *item, v *engine.Disposition) {
 	if s.cfg.Limits != nil {
 		s.settleLimits(i, v.Kind)
 	}
-	if s.cfg.Strict && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
+	if s.cfg.Strict && !i.Exempt && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
 		s.queue.hold(i.key, i.Seq, v.Due) // before it can come again
 	}
 }

@@ -22,6 +22,9 @@ type Delivery struct {
 	// Replayed says that the subscription had handled the event before: somebody has
 	// replayed it.
 	Replayed bool
+	// Exempt says that no strict order waits for it: its event was delayed or made by an edit, or it was
+	// dead and was retried.
+	Exempt bool
 	// Together is how many suspects a batch may have that this one is in: half as many as
 	// ran at once when the process died. It is at least 1 for a suspect, and 0 for others.
 	Together int

@@ -29,7 +29,8 @@ type Disposition struct {
 	Attempt *FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
 	Due     time.Time      // of Retry and Snooze; its distance from now is by the monotonic clock
 	Asked   bool           // of Snooze: the handler has asked for it, which is counted
-	Spared  bool           // of Snooze: the handler was not called after all, so a suspect stays one
+	// NotCalled says that the handler was not called after all, although the delivery was begun: a suspect stays one.
+	NotCalled bool
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
 	MaxAttempts int
 	Reason      string // of Dead: one of the Reason constants; of Discard: in words
@@ -38,8 +39,8 @@ type Disposition struct {
 	Cancelled bool
 	// Fingerprint of Dead is the same for failures of the same kind.
 	Fingerprint string
-	// Progress of all but Done and Discard is handed out with the delivery
-	// when it comes again.
+	// Progress of all but Done is handed out with the delivery when it comes again, also
+	// after a discard that was undone.
 	Progress string
 	Staged   []Record // to be appended with the disposition, whatever its kind
 }

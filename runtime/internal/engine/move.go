@@ -79,6 +79,7 @@ type MovedDelivery struct {
 	Suspect      bool
 	Replayed     bool
 	PutOff       bool // it was tried, or its handler has put it off
+	Retried      bool // it was dead, and was retried
 	Attempts     []FailedAttempt
 	History      int // of these were made before it was retried by hand
 	Crashes      []SharedCrash

@@ -34,7 +34,6 @@ type delivery struct {
 	fingerprint     string    // of a dead one
 	died            time.Time // or was discarded
 	cancelled       bool      // an operator has discarded it after it was polled, for the reason
-	revived         bool      // it was dead, and was tried again
 	redriven        int       // how often that happened by itself
 	history         int       // how many attempts were made before
 }
@@ -60,7 +59,7 @@ func (sub *subscription) add(r *engine.Record) *delivery {
 	if since.IsZero() {
 		since = r.CreatedAt
 	}
-	d := &delivery{Delivery: engine.Delivery{Record: r, Since: since}}
+	d := &delivery{Delivery: engine.Delivery{Record: r, Since: since, Exempt: !r.Due.IsZero()}}
 	sub.deliveries[r.Seq] = d
 	return d
 }
@@ -217,8 +216,8 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 	}
 	defer c.log.mu.Unlock()
 	for _, d := range c.sub.deliveries {
-		putOff := !d.due.IsZero() && d.Record.Due.IsZero() && !d.revived
-		if d.Seq > after && d.open() && (d.Failures > 0 || d.state == held || putOff) {
+		putOff := d.due.After(d.Since)
+		if d.Seq > after && d.open() && !d.Exempt && (d.Failures > 0 || d.state == held || putOff) {
 			failing = append(failing, c.copyOf(d))
 		}
 	}

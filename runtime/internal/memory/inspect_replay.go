@@ -79,7 +79,7 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 		if before != nil {
 			d.attempts, d.history = before.attempts, len(before.attempts)
 		}
-		d.due, d.Since, d.revived = time.Now(), time.Now(), true
+		d.due, d.Since = time.Now(), time.Now()
 		d.Replayed, d.Uncounted = true, 1+len(d.attempts)
 		replayed = append(replayed, engine.Key{EventID: r.ID, Subscription: p.sub.name})
 	}

@@ -96,6 +96,6 @@ func (d *delivery) revive() {
 	d.Uncounted += d.Failures
 	d.history = len(d.attempts)
 	d.Failures, d.MaxAttempts, d.Snoozes = 0, 0, 0
-	d.state, d.due, d.Since, d.revived = waiting, now, now, true
+	d.state, d.due, d.Since, d.Exempt = waiting, now, now, true
 	d.reason, d.fingerprint, d.died = "", "", time.Time{}
 }

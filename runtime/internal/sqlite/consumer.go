@@ -88,14 +88,20 @@ func (d *settledDelivery) uncounted() int {
 	return d.Uncounted
 }
 
-// suspect returns what the file says about suspicion after the disposition: a handler that
-// has ended without a crash is no suspect. That it was interrupted says nothing.
+// called reports whether a handler was called and has ended without a crash. That it was
+// interrupted says nothing.
+func (d *settledDelivery) called() bool { return d.begun && d.Kind != engine.Release && !d.NotCalled }
+
+// suspect returns what the file says about suspicion after the disposition.
 func (d *settledDelivery) suspect() int {
-	if d.begun && d.Kind != engine.Release && !d.Spared {
+	if d.called() {
 		return 0
 	}
 	return suspicion(&d.Delivery)
 }
+
+// crashes returns what the file says of Crashed after the disposition.
+func (d *settledDelivery) crashes() bool { return d.Crashed && d.Attempt == nil && !d.called() }
 
 // suspicion is how the file has Suspect and Together of a delivery, in one number.
 func suspicion(d *engine.Delivery) int {

@@ -108,7 +108,10 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 		}
 		if s.ColumnInt64(4) != 0 {
 			one.Due = database.Time(s, 4)
-			one.PutOff = e.Due.IsZero() && s.ColumnInt64(8) == 0
+			one.PutOff = e.Due.IsZero() && s.ColumnInt64(4) > s.ColumnInt64(8)
+		}
+		if one.State != engine.MovedDead {
+			one.Retried, one.Reason = one.Reason != "", ""
 		}
 		if s.ColumnInt64(5) != 0 {
 			one.Died = database.Time(s, 5)

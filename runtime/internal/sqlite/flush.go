@@ -126,15 +126,20 @@ func (w *writer) writeFlush(f *flush) error {
 	return w.conn.Exec("UPDATE busgen_subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
 }
 
+// upsertDelivery writes the row of a delivery. One that somebody has cancelled meanwhile, which this process does
+// not know yet, is due at once instead of later. The reason of its former death stays.
 const upsertDelivery = `
 	INSERT INTO busgen_deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
 		due_at, dead_at, reason, fingerprint, progress, wait, snoozes)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	VALUES (?1, ?2, iif(?3 = 'held' AND ` + isCancelled + `, 'waiting', ?3), ?4, ?5, ?6, ?7, ?8,
+		iif(?9 > 0 AND ` + isCancelled + `, 0, ?9), ?10, ?11, ?12, ?13, ?14, ?15)
 	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, uncounted = excluded.uncounted,
 		max_attempts = excluded.max_attempts, crashed = excluded.crashed, suspect = excluded.suspect,
-		due_at = excluded.due_at, dead_at = excluded.dead_at, reason = excluded.reason,
+		due_at = excluded.due_at, dead_at = excluded.dead_at, reason = coalesce(excluded.reason, reason),
 		fingerprint = excluded.fingerprint, progress = excluded.progress,
 		wait = excluded.wait, snoozes = excluded.snoozes`
+
+const isCancelled = "EXISTS (SELECT 1 FROM busgen_cancelled WHERE seq = ?2 AND subscription = ?1)"
 
 const insertAttempt = `
 	INSERT INTO busgen_attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack, log)
@@ -158,8 +163,8 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 	if d.Kind == engine.Retry {
 		maxAttempts = d.Disposition.MaxAttempts
 	}
-	row := func(state string, crashed bool, due, dead, reason, fingerprint any) error {
-		return w.conn.Exec(upsertDelivery, id, d.Seq, state, failures, d.uncounted(), number(maxAttempts), crashed, d.suspect(),
+	row := func(state string, due, dead, reason, fingerprint any) error {
+		return w.conn.Exec(upsertDelivery, id, d.Seq, state, failures, d.uncounted(), number(maxAttempts), d.crashes(), d.suspect(),
 			due, dead, reason, fingerprint, text(d.Progress), wait, snoozes)
 	}
 	d.undone = false
@@ -176,7 +181,8 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 		}
 		return w.conn.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
 	case engine.Discard:
-		if err := discard(w.conn, id, d.Seq, d.Reason); err != nil || !d.undone {
+		err := discardAfter(w.conn, rowKey{id, d.Seq}, d.Reason, failures+d.uncounted(), text(d.Progress))
+		if err != nil || !d.undone {
 			return err
 		}
 		return restoreDiscarded(w.conn, discardedRow{rowKey: rowKey{id, d.Seq}})
@@ -186,7 +192,7 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 		if d.Asked {
 			snoozes++
 		}
-		return row(rowWaiting, d.Kind == engine.Snooze && d.Crashed, due, nil, nil, nil)
+		return row(rowWaiting, due, nil, nil, nil)
 	case engine.Hold:
 		// In the transaction that sees whether the pause is still there: else
 		// it could be held for ever by one that has ended.
@@ -199,27 +205,34 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 		if paused {
 			state = rowHeld
 		}
-		return row(state, d.Crashed, w.log.clock.now(), nil, nil, nil)
+		return row(state, w.log.clock.now(), nil, nil, nil)
 	case engine.Dead:
-		return row(rowDead, d.Crashed && d.Attempt == nil, nil, time.Now(), d.Reason, text(d.Fingerprint))
+		return row(rowDead, nil, time.Now(), d.Reason, text(d.Fingerprint))
 	default: // engine.Release
-		return row(rowWaiting, d.Crashed, atOnce, nil, nil, nil)
+		return row(rowWaiting, atOnce, nil, nil, nil)
 	}
 }
 
-// discard settles a delivery without its having been handled.
-func discard(c *database.Conn, subscription, seq int64, reason string) error {
+// discard settles a dead letter.
+func discard(c *database.Conn, at rowKey, reason string) error {
+	return discardAfter(c, at, reason, nil, nil)
+}
+
+// discardAfter settles a delivery without its having been handled. Of an open one the row may be older than what its
+// turn has brought: how many executions may have happened so far, and its progress.
+func discardAfter(c *database.Conn, at rowKey, reason string, executions, progress any) error {
 	err := c.Exec(`
 		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed)
-		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, d.failures, d.progress, d.redriven, d.replayed
-		FROM (SELECT 1) LEFT JOIN busgen_deliveries d ON d.subscription = ?1 AND d.seq = ?2`, subscription, seq, reason, time.Now())
+		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, coalesce(?5, d.failures), iif(?5 IS NULL, d.progress, ?6), d.redriven, d.replayed
+		FROM (SELECT 1) LEFT JOIN busgen_deliveries d ON d.subscription = ?1 AND d.seq = ?2`,
+		at.subscription, at.seq, reason, time.Now(), executions, progress)
 	if err != nil {
 		return err
 	}
-	if err := c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", subscription, seq); err != nil {
+	if err := c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq); err != nil {
 		return err
 	}
-	return forgetCancelled(c, rowKey{subscription, seq})
+	return forgetCancelled(c, at)
 }
 
 // insertStaged appends events that belong to a disposition, except those that

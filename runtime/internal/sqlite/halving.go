@@ -25,15 +25,16 @@ func halve(c *database.Conn, all []ran) error {
 	found := map[int64]inBatches{}
 	for i := range all {
 		one := &all[i]
-		if one.together = 1; one.waited || !one.batch {
-			continue
-		}
+		one.together = 1
 		err := c.Query("SELECT suspect FROM busgen_deliveries WHERE subscription = ? AND seq = ?", func(s *sqlite3.Stmt) error {
 			one.before = s.ColumnInt(0)
 			return nil
 		}, one.subscription, one.seq)
 		if err != nil {
 			return err
+		}
+		if one.waited || !one.batch {
+			continue
 		}
 		b := found[one.subscription]
 		if b.events++; one.before > 0 {
@@ -62,19 +63,19 @@ func half(n int) int { return (n + 1) / 2 }
 const (
 	crashOpen    = iota // it may count as a failed attempt later
 	crashCounted        // it is on record as one
-	crashOfHalf         // it never counts: the delivery was in a half with other suspects
+	crashOfHalf         // it never counts: the delivery was a suspect of an earlier one
 )
 
 // noteCrash remembers that a delivery ran with others. Of the crashes on the way to the one
-// event that ends the process only the first one counts for it, as without batches. Otherwise
-// the process would have to be killed from outside only about log2(n) times, always while the
-// first half runs, to make a dead letter of an innocent event.
+// event that ends the process only the first one counts for it: it is a suspect from then on.
+// Otherwise the process would have to be killed from outside only about log2(n) times, always
+// while the first half of a batch runs, to make a dead letter of an innocent event.
 func noteCrash(c *database.Conn, one ran, crash *engine.Crash, now time.Time) error {
 	counted := crashOpen
 	switch {
 	case crash == nil:
 		counted = crashCounted
-	case one.again:
+	case one.before > 0:
 		counted = crashOfHalf
 	}
 	return c.Exec("INSERT OR REPLACE INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", one.seq, one.subscription, now, counted)

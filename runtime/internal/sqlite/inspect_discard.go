@@ -132,16 +132,22 @@ func chosenDiscards(c *database.Conn, u engine.Undo, subscription int64) (found 
 	return found, err
 }
 
-// restoreDiscarded makes a delivery what it was: a dead letter, or due.
+// restoreDiscarded makes a delivery what it was, a dead letter, or due, with a fresh count of attempts.
 func restoreDiscarded(c *database.Conn, one discardedRow) error {
 	if one.open {
-		return forgetCancelled(c, one.rowKey)
+		if err := forgetCancelled(c, one.rowKey); err != nil {
+			return err
+		}
+		return c.Exec(`
+			UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
+				crashed = 0, due_at = ?3, since = ?3, wait = 0, snoozes = 0
+			WHERE subscription = ?1 AND seq = ?2 AND state IN ('waiting', 'held')`, one.subscription, one.seq, time.Now())
 	}
 	err := c.Exec(`
 		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait, replayed)
 		SELECT subscription, seq, iif(dead_at IS NULL, 'waiting', 'dead'), iif(dead_at IS NULL, 0, coalesce(failures, 0)),
 		       iif(dead_at IS NULL, ?3, NULL), dead_at, dead_reason, fingerprint, iif(dead_at IS NULL, ?3, NULL), progress, coalesce(redriven, 0),
-		       iif(dead_at IS NULL, 1, max(0, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0))),
+		       iif(dead_at IS NULL, max(1, coalesce(failures, 0)), max(0, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0))),
 		       coalesce((SELECT a.kind = '`+engine.KindCrash+`' FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2 ORDER BY a.n DESC LIMIT 1), 0),
 		       iif(dead_at IS NULL, 0, NULL), coalesce(replayed, 0)
 		FROM busgen_discarded WHERE seq = ?1 AND subscription = ?2`, one.seq, one.subscription, time.Now())

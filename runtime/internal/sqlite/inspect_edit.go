@@ -36,7 +36,7 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 		if err != nil {
 			return err
 		}
-		if err := discard(c, old.subscription, old.seq, into); err != nil {
+		if err := discard(c, rowKey{old.subscription, old.seq}, into); err != nil {
 			return err
 		}
 		return audit(c, engine.AuditEntry{

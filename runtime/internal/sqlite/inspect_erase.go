@@ -318,7 +318,7 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 	}
 	err = c.Exec("UPDATE busgen_log SET payload = ?, metadata = ? WHERE seq = ?", string(e.spec.Redact(r.eventType, r.version, r.payload)), metadata, r.seq)
 	for _, subscription := range letters {
-		err = errors.Join(err, discard(c, subscription, r.seq, engine.ReasonErased))
+		err = errors.Join(err, discard(c, rowKey{subscription, r.seq}, engine.ReasonErased))
 	}
 	for _, sql := range []string{
 		"UPDATE busgen_attempts SET error = '" + engine.ReasonErased + "', stack = NULL, log = NULL WHERE seq = ?",

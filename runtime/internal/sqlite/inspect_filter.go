@@ -69,7 +69,7 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 			JOIN busgen_log kl ON kl.id = unhex(k.value ->> 0) JOIN `+allNames+` ks ON ks.name = k.value ->> 1)`, pairs)
 	}
 	if f.harmless {
-		w.and("NOT d.suspect")
+		w.and("NOT " + diedOfCrash)
 	}
 	if f.Group != "" {
 		w.and("d.fingerprint = ?", f.Group)

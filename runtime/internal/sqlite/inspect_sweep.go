@@ -101,7 +101,7 @@ func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 	case engine.SweepRetry:
 		return revive(c, at, true)
 	case engine.SweepDiscard:
-		return discard(c, at.subscription, at.seq, s.reason)
+		return discard(c, at, s.reason)
 	default: // SweepPurge
 		return forget(c, at)
 	}
@@ -110,8 +110,8 @@ func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 // revive makes a dead delivery due now, with a fresh count of attempts; those
 // it has behind it stay on record. One whose last attempt has ended with the
 // process still runs alone. By hand, the count of automatic redrives begins
-// again as well; else this is one of them. The caller has seen in this transaction that
-// it is dead.
+// again as well; else this is one of them. The reason stays, and says that it was dead: see
+// exempt. The caller has seen in this transaction that it is dead.
 func revive(c *database.Conn, at rowKey, byHand bool) error {
 	now := time.Now()
 	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
@@ -122,7 +122,7 @@ func revive(c *database.Conn, at rowKey, byHand bool) error {
 	}
 	return c.Exec(`
 		UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
-			crashed = 0, due_at = ?1, dead_at = NULL, reason = NULL,
+			crashed = 0, due_at = ?1, dead_at = NULL,
 			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0
 		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, at.subscription, at.seq, byHand)
 }

@@ -38,11 +38,12 @@ func (c *consumer) Reread() {
 // Failing implements [engine.Consumer].
 func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
 	err = c.log.read(func(conn *database.Conn) error {
+		// A row that was put off is due after the moment at which it began anew.
 		return conn.Query(`
 			SELECT d.seq, d.failures, d.crashed, l.id, l.type, l.payload, d.uncounted, d.suspect
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
-			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead'
-			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND l.due_at IS NULL AND d.since IS NULL)
+			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead' AND NOT `+exempt+`
+			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since))
 			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			d := &engine.Delivery{
 				Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2), Uncounted: s.ColumnInt(6), Suspect: s.ColumnBool(7),
@@ -57,6 +58,10 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 	})
 	return found, fault.Wrap("read", c.log.path, err)
 }
+
+// exempt is the SQL condition for Exempt of the delivery of row d and event l. Events that an edit has made are like
+// delayed ones. Of a row that is not dead the reason is that of its death before it was retried.
+const exempt = "(l.due_at IS NOT NULL OR d.reason IS NOT NULL)"
 
 // pollDue hands over the retries that are due.
 func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
@@ -113,7 +118,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 const selectDelivery = `
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
 			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed,
-			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription)
+			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + exempt + `
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq`
 
 // waitingRow makes the delivery of a row that waits.
@@ -134,6 +139,7 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 		Suspect:     s.ColumnBool(14),
 		Together:    s.ColumnInt(14),
 		Replayed:    s.ColumnBool(16),
+		Exempt:      s.ColumnBool(18),
 		Token:       own,
 	}
 	if own.Failures == 0 {

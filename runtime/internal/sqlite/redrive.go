@@ -48,15 +48,22 @@ func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err er
 		SELECT d.subscription, d.seq FROM busgen_deliveries d CROSS JOIN busgen_log l ON l.seq = d.seq
 		WHERE d.state = 'dead' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
 		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = ?4 LIMIT 1))
-		  AND (NOT d.suspect OR ?8)
-		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, (
-		    SELECT a.kind FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1))))
+		  AND (?8 OR NOT `+diedOfCrash+`)
+		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, `+lastKind+`)))
 		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
 		due = append(due, rowKey{subscription: s.ColumnInt64(0), seq: s.ColumnInt64(1)})
 		return nil
 	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit, slices.Contains(spec.Reasons, engine.ReasonCrash))
 	return due, err
 }
+
+// lastKind is the SQL expression for how the last attempt of delivery d has failed, NULL without one.
+const lastKind = `(
+	SELECT a.kind FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription ORDER BY a.n DESC LIMIT 1)`
+
+// diedOfCrash is the SQL condition that the process ended in the last attempt of dead letter d. One that is still a
+// suspect of a crash, but has failed otherwise since, or ran beside others then, is none.
+const diedOfCrash = "(d.reason = '" + engine.ReasonCrash + "' OR " + lastKind + " IS '" + engine.KindCrash + "')"
 
 // redrive revives those of the letters that are still dead.
 func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {

@@ -39,7 +39,7 @@ func TestAReplayLooksForEventsWithoutALock(t *testing.T) {
 		t.Fatalf("%d events match, %v", steps.Matched(), err)
 	}
 	must(t, inspection.change(t.Context(), "discard an event of", func(c *database.Conn) error {
-		return discard(c, 1, seqs[len(seqs)-1], "a mistake")
+		return discard(c, rowKey{1, seqs[len(seqs)-1]}, "a mistake")
 	}))
 	other, err := database.Connect(g.path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)

@@ -123,9 +123,9 @@ CREATE TABLE busgen_deliveries (
   crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
   due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off
   dead_at      INTEGER,          -- of a dead one
-  reason       TEXT,             -- of a dead one: max_attempts, permanent, decode, crash, expired
+  reason       TEXT,             -- of a dead one: max_attempts, permanent, decode, crash, expired; of an open one: when it was dead, before it was retried
   fingerprint  TEXT,             -- of a dead one: the same for failures of the same kind
-  since        INTEGER,          -- when it was last retried by hand; else it is as old as its event
+  since        INTEGER,          -- when it began anew: was retried, replayed, or its discard undone; else it is as old as its event
   progress     TEXT,             -- of a group: which members have handled it
   redriven     INTEGER NOT NULL DEFAULT 0, -- how often it was retried automatically after it was dead
   wait         INTEGER,          -- of a waiting one that failed or was snoozed: how long it waits, from the moment of this row
@@ -154,7 +154,7 @@ CREATE TABLE busgen_discarded (
   dead_at      INTEGER, -- NULL if it was not dead
   dead_reason  TEXT,
   fingerprint  TEXT,
-  failures     INTEGER,
+  failures     INTEGER, -- of one that was not dead: all executions that may have happened
   progress     TEXT,
   redriven     INTEGER,
   replayed     INTEGER,

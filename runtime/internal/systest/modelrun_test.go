@@ -225,14 +225,17 @@ func (r *run) fail(kind string, at time.Time) {
 	r.due, r.exact, r.waits = at.Add(r.sub.policy.Delay(r.failures+1)), true, true
 }
 
-// crash ends an execution with the process. It counts if nothing else ran, and so
-// do those before that did not count because others ran.
+// crash ends an execution with the process. It counts if nothing else ran, and so does the one
+// before that did not count because others ran, and that has made it a suspect.
 func (p *pair) crash(alone bool, now time.Time) {
-	crashed, together := p.crashed, p.together
+	crashed, suspect, together := p.crashed, p.suspect, p.together
 	p.current.decide()
 	p.crashed, p.suspect, p.due, p.exact = crashed, true, time.Time{}, false
 	if !alone {
-		p.others, p.together = p.others+1, together+1
+		p.others++
+		if p.together = together; !suspect {
+			p.together++
+		}
 		return
 	}
 	p.crashed, p.others = true, p.others-together

@@ -59,7 +59,7 @@ type pair struct {
 	state    pairState
 	failures int       // attempts that count since it was new or retried by hand
 	others   int       // executions that do not
-	together int       // of those, that ended with the process, since the last other end
+	together int       // of those, that ended with the process, since the last other end: one at most
 	attempts []string  // kinds of the failed attempts on record
 	runs     int       // executions
 	ran      time.Time // when it was first executed; zero if never

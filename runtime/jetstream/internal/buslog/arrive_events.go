@@ -139,7 +139,7 @@ func (a *Arrival) rowMsg(record *engine.Record, d *engine.MovedDelivery) (*strea
 		r.Set = time.Now().UTC()
 	}
 	r.Failures, r.Uncounted, r.MaxAttempts, r.Snoozes, r.Redriven = d.Failures, d.Uncounted, d.MaxAttempts, d.Snoozes, d.Redriven
-	r.Crashed, r.Suspect, r.Replayed, r.PutOff = d.Crashed, d.Suspect, d.Replayed, d.PutOff
+	r.Crashed, r.Suspect, r.Replayed, r.PutOff, r.Retried = d.Crashed, d.Suspect, d.Replayed, d.PutOff, d.Retried
 	r.Progress, r.Attempts, r.History, r.Crashes = d.Progress, d.Attempts, d.History, d.Crashes
 	r.Reason, r.Fingerprint, r.Died = d.Reason, d.Fingerprint, d.Died
 	switch d.State {

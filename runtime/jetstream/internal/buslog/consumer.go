@@ -338,11 +338,11 @@ func (c *consumer) fill(d *engine.Delivery, r *engine.Record, row *row, name str
 	}
 	d.Record, d.Since = here, r.CreatedAt
 	if !r.Due.IsZero() {
-		d.Since = r.Due
+		d.Since, d.Exempt = r.Due, true
 	}
 	if row != nil {
 		d.Failures, d.Uncounted, d.MaxAttempts, d.Crashed, d.Suspect = row.Failures, row.Uncounted, row.MaxAttempts, row.Crashed, row.Suspect
-		d.Since, d.Progress, d.Snoozes, d.Replayed = row.Since, row.Progress, row.Snoozes, row.Replayed
+		d.Since, d.Progress, d.Snoozes, d.Replayed, d.Exempt = row.Since, row.Progress, row.Snoozes, row.Replayed, row.exempt()
 		if d.Suspect {
 			d.Together = max(row.Together, 1)
 		}

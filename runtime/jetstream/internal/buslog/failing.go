@@ -53,12 +53,13 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 
 // failing reports whether the delivery was begun and has to come again.
 func (r *row) failing() bool {
-	return r.open() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect)
+	return r.open() && !r.exempt() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect)
 }
 
-// again reports whether a delivery has ended in a way by which it comes again later.
+// again reports whether a delivery has ended in a way by which it comes again later, and a strict order waits for that.
 func (f *flight) again() bool {
-	return f.ended && (f.how.Kind == engine.Retry || f.how.Kind == engine.Snooze || f.how.Kind == engine.Hold)
+	exempt := !f.record.Due.IsZero() || f.row != nil && f.row.exempt()
+	return f.ended && !exempt && (f.how.Kind == engine.Retry || f.how.Kind == engine.Snooze || f.how.Kind == engine.Hold)
 }
 
 // Cancelled implements [engine.Source].

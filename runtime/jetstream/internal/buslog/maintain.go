@@ -53,9 +53,9 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 			msgs = append(msgs, l.rowMsg(s.ID, r, before.rev))
 			redriven++
 		}
-		if len(due) > 0 {
+		if redriven > 0 {
 			msgs = append(msgs, l.auditMsg(engine.AuditEntry{
-				Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: len(due),
+				Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: redriven,
 				Detail: "automatically, by the catalogue's redrive of " + spec.Type,
 			}))
 		}
@@ -73,13 +73,19 @@ func (r *row) hasReason(reasons []string) bool {
 	return len(reasons) == 0 || slices.Contains(reasons, r.Reason) || r.lastFailed() != "" && slices.Contains(reasons, r.lastFailed())
 }
 
-// revive makes a dead delivery due. Its attempts stay on record and no longer count.
+// revive makes a dead delivery due.
 func (r *row) revive() {
+	r.Suspect = r.Suspect || r.Crashed || r.Reason == engine.ReasonCrash // imported ones do not say so
+	r.renew()
+	r.Retried = true
+}
+
+// renew makes a delivery due now, as if it was new. Its attempts stay on record and no longer count. A suspect stays one.
+func (r *row) renew() {
 	now := time.Now()
 	r.Uncounted += r.Failures
 	r.History = len(r.Attempts)
-	r.Failures, r.MaxAttempts, r.Snoozes = 0, 0, 0
-	r.Suspect, r.Crashed = r.Crashed || r.Reason == engine.ReasonCrash, false
+	r.Failures, r.MaxAttempts, r.Snoozes, r.Crashed, r.Open = 0, 0, 0, false, nil
 	r.State, r.Due, r.Set, r.Since, r.PutOff = waiting, now, now, now, false
 	r.Reason, r.Fingerprint, r.Died = "", "", time.Time{}
 }

@@ -194,6 +194,7 @@ type row struct {
 	Snoozes     int                    `json:"snoozes,omitempty"`
 	PutOff      bool                   `json:"put_off,omitempty"` // it was begun, or tried, and has to come again
 	Replayed    bool                   `json:"replayed,omitempty"`
+	Retried     bool                   `json:"retried,omitempty"` // it was dead before
 	Attempts    []engine.FailedAttempt `json:"attempts,omitempty"`
 	Crashes     []engine.SharedCrash   `json:"crashes,omitempty"`
 	History     int                    `json:"history,omitempty"` // how many of the attempts were made before it was retried by hand
@@ -251,6 +252,9 @@ const (
 	running answer = "running" // its handler runs
 	refused answer = "refused" // it will not be tried
 )
+
+// exempt reports whether no strict order waits for the delivery.
+func (r *row) exempt() bool { return r.Retried || r.Made || !r.EventDue.IsZero() }
 
 // open reports whether the delivery is not settled.
 func (r *row) open() bool { return r.State == waiting || r.State == held }

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -39,8 +40,8 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stre
 		c.Ran[i].Suspect = before != nil && before.Suspect
 		var r *row
 		switch {
-		case before != nil && !before.open(), before == nil && claim.Left: // a later attempt has ended it
-			continue
+		case before == nil && claim.Left, before != nil && !before.open() && !(claim.Left && before.State == dead):
+			continue // a later attempt has ended it
 		case before != nil:
 			r = before.clone()
 		default:
@@ -58,11 +59,12 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stre
 		if !claim.Left {
 			r.State, r.Due, r.Set = waiting, due, due
 		}
-		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: ran}
+		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: cmp.Or(counting, ran)}
+		waited := claim.Waits && counting > 0
 		switch {
 		case claim.Left: // the attempt is on record
 			r.Suspect, r.PutOff, r.Together = true, true, 1
-		case claim.Waits && counting > 0:
+		case waited:
 			r.Uncounted++
 		case sure && (counting == 1 || ran == 1):
 			for _, at := range r.Open {
@@ -76,7 +78,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stre
 			attempt := engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: engine.CrashText}
 			r.Attempts = append(r.Attempts, attempt)
 			r.Failures++
-			r.Crashed, r.Suspect, r.PutOff, r.Together = true, true, true, 1
+			r.Crashed, r.Suspect, r.PutOff, r.Together, r.MaxAttempts = true, true, true, 1, 0
 			crash.Attempt = &attempt
 		default:
 			r.Uncounted++
@@ -103,7 +105,7 @@ func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stre
 		}
 		crash.Delivery = *(&consumer{unit: u}).deliveryOf(r.record(), r)
 		l.mu.Unlock()
-		if !claim.Left {
+		if !claim.Left && !waited {
 			crashes = append(crashes, crash)
 		}
 		msgs = append(msgs, l.rowMsg(u.sub.ID, r, rev))

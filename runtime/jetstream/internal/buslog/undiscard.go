@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -49,7 +48,7 @@ func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engi
 			}
 			l.begin()
 			msgs, part, more = in.undo(l, found)
-			return append(msgs, l.add(len(msgs))), nil
+			return append(msgs, l.add(part.Dead+part.Due)), nil
 		})
 		if err != nil {
 			return undone, err
@@ -66,11 +65,16 @@ func (l *Log) undo(action *ledger, found []discardedDelivery) (msgs []*stream.Ms
 		switch {
 		case one.row != nil && strings.HasPrefix(one.row.Reason, editedInto):
 			undone.Left++
-		case len(msgs) == batchRoom:
+		case len(msgs) > batchRoom-2:
 			more = true
 		case one.row == nil:
 			undone.Due++
 			msgs = append(msgs, l.askMsg(one.sub.ID, one.seq, nil, one.sub.asks[one.seq].rev))
+			if r := one.sub.rows[one.seq]; r != nil {
+				r = r.clone()
+				r.renew()
+				msgs = append(msgs, l.rowMsg(one.sub.ID, r, r.rev))
+			}
 		default:
 			r := one.row.clone()
 			if r.restore(); r.State == dead {
@@ -117,19 +121,15 @@ func (l *Log) discards(u engine.Undo, only *subscription) (found []discardedDeli
 	return found, nil
 }
 
-// restore makes a delivery what it was before it was discarded: a dead letter, or due.
+// restore makes a delivery what it was before it was discarded, a dead letter, or due, with a fresh count of attempts.
 func (r *row) restore() {
-	before := r.Was
+	before, open := r.Was, r.open()
 	r.Was, r.Cancelled, r.Answer, r.Reason = nil, false, "", ""
-	switch {
-	case r.open() && before != nil:
-		r.State, r.Due = before.State, before.Due
-	case r.open():
-		r.State, r.Due = waiting, time.Time{}
-	case before != nil && before.State == dead:
+	if before != nil && before.State == dead {
 		r.State, r.Reason, r.Died = dead, before.Reason, before.Died
-	default:
-		r.revive()
+		return
+	}
+	if r.renew(); !open {
 		r.Uncounted = max(r.Uncounted, 1)
 	}
 }

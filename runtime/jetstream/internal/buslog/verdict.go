@@ -99,11 +99,15 @@ func (u *unit) rowOf(f *flight) *row {
 	if v.Attempt != nil {
 		r.Attempts = append(r.Attempts, *v.Attempt)
 		r.Failures++
-	} else if f.begun && v.Kind != engine.Done && v.Kind != engine.Discard {
+	} else if f.begun && v.Kind != engine.Done {
 		r.Uncounted++
 	}
-	if f.begun && v.Kind != engine.Release && !v.Spared || v.Attempt != nil || v.Kind == engine.Done || v.Kind == engine.Discard {
-		r.Crashed, r.Suspect, r.Together, r.Open = false, false, 0, nil
+	called := f.begun && v.Kind != engine.Release && !v.NotCalled
+	if called || v.Attempt != nil {
+		r.Crashed, r.Open = false, nil
+	}
+	if called {
+		r.Suspect, r.Together = false, 0
 	}
 	r.Progress, r.Answer = v.Progress, ""
 	switch v.Kind {
@@ -117,7 +121,8 @@ func (u *unit) rowOf(f *flight) *row {
 		}
 	case engine.Discard:
 		if _, still := u.cancelled(r.Seq); v.Cancelled && !still { // it was undone meanwhile
-			r.State, r.Due = waiting, time.Time{}
+			r.renew()
+			r.Uncounted = max(r.Uncounted, 1)
 			break
 		}
 		r.State, r.Reason, r.Died = discarded, v.Reason, now

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+// The handler ends before the process that dispatches has looked for discards, which it does every 200 ms.
+func (env *Env) TestADiscardIsSettledAlthoughTheHandlerFailsBeforeItIsSeen(t *testing.T) {
+	for how, ends := range map[string]error{"fails": ErrBoom, "snoozes": runtime.Snooze(2 * time.Hour)} {
+		for _, after := range []time.Duration{5 * time.Millisecond, 60 * time.Millisecond, 180 * time.Millisecond} {
+			t.Run(fmt.Sprintf("%s %v later", how, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := env.Open(t)
+					var second time.Time
+					f.Handle("strict", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+						if e.Payload.Number == 2 {
+							second = time.Now()
+							return nil
+						}
+						time.Sleep(time.Second + after)
+						return ends
+					}, runtime.WithStrictOrder(), twoHours(5))
+					f.MustStart()
+					r := f.Publish(1, 2)[0]
+					time.Sleep(time.Second)
+					discarded := time.Now()
+					_, err := f.outside().DiscardEvent(t.Context(), r.ID, "strict", "why")
+					Must(t, err)
+					outcome, err := r.Wait(t.Context())
+					Must(t, err)
+					f.Idle()
+					if took := time.Since(discarded); took > time.Second || second.Sub(discarded) > time.Second {
+						t.Errorf("it was settled %v after the discard, and the next event was handled after %v", took, second.Sub(discarded))
+					}
+					if d := outcome.Deliveries[0]; !d.Discarded || d.Reason != "why" {
+						t.Errorf("the outcome is %+v", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Member a has handled the event before b ends the delivery of their group.
+func (env *Env) TestAMemberThatHasHandledAnEventIsNotCalledAgainAfterTheUndoOfItsDiscard(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends     []error // of the calls of b
+		operator bool    // discards while b runs for the first time
+		want     []string
+	}{
+		"by a word of the handler":                 {ends: []error{runtime.Discard("no need")}, want: []string{"a", "b", "b"}},
+		"by a word of the handler after a failure": {ends: []error{ErrBoom, runtime.Discard("no need")}, want: []string{"a", "b", "b", "b"}},
+		"by an operator":                           {ends: []error{ErrBoom}, operator: true, want: []string{"a", "b", "b"}},
+		"by an operator before a retry":            {ends: []error{ErrBoom, ErrBoom}, operator: true, want: []string{"a", "b", "b", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := env.Open(t)
+				var seen Journal[string]
+				calls := 0
+				f.Handle("a", func(context.Context, runtime.Event[OrderPlaced]) error { seen.Add("a"); return nil }, runtime.InGroup("g"))
+				f.Handle("b", func(context.Context, runtime.Event[OrderPlaced]) error {
+					seen.Add("b")
+					calls++
+					time.Sleep(5 * time.Second)
+					if calls <= len(c.ends) {
+						return c.ends[calls-1]
+					}
+					return nil
+				}, runtime.InGroup("g"), twoHours(5))
+				f.MustStart()
+				r, file := f.Publish(1)[0], f.outside()
+				if c.operator && len(c.ends) == 1 {
+					time.Sleep(2 * time.Second)
+				} else {
+					time.Sleep(3 * time.Hour)
+				}
+				if c.operator {
+					_, err := file.DiscardEvent(t.Context(), r.ID, "", "why")
+					Must(t, err)
+				}
+				time.Sleep(20 * time.Second)
+				undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+				Must(t, err)
+				time.Sleep(time.Minute)
+				f.Idle()
+				if all := seen.All(); undone.Due != 1 || !slices.Equal(all, c.want) {
+					t.Errorf("undone %+v, called %v, want %v", undone, all, c.want)
+				}
+			})
+		})
+	}
+}
+
+// The delivery has failed once and waits for two hours when it is discarded. That is undone at once or after it
+// was settled, by a bus or while there is none.
+func (env *Env) TestTheUndoOfADiscardBeginsAnewAndIsDueNow(t *testing.T) {
+	for name, c := range map[string]struct {
+		stopped, killed bool
+		after           time.Duration
+	}{
+		"at once":                        {},
+		"after it was settled":           {after: time.Second},
+		"without a bus":                  {stopped: true},
+		"while the process is dead":      {killed: true},
+		"some time after it has died":    {killed: true, after: time.Minute},
+		"without a bus, some time later": {stopped: true, after: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := env.Open(t)
+				var seen Journal[string]
+				start := time.Now()
+				subscribe := func() {
+					f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+						seen.Add(fmt.Sprintf("%d/%d after %v", e.Attempt, e.MaxAttempts, time.Since(start).Round(10*time.Second)))
+						return ErrBoom
+					}, twoHours(2))
+				}
+				subscribe()
+				f.MustStart()
+				r := f.Publish(1)[0]
+				time.Sleep(10 * time.Minute)
+				target := f.Path
+				if c.killed {
+					target = f.Killed()
+				} else if c.stopped {
+					f.Stop()
+				}
+				file, err := env.OpenFile(t.Context(), target)
+				Must(t, err)
+				defer file.Close()
+				_, err = file.DiscardEvent(t.Context(), r.ID, "", "why")
+				Must(t, err)
+				time.Sleep(c.after)
+				undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+				Must(t, err)
+				if c.killed || c.stopped {
+					f = env.Reopen(t, target)
+					subscribe()
+					f.MustStart()
+				}
+				time.Sleep(3 * time.Hour)
+				want := []string{"1/2 after 0s", "2/3 after 10m0s", "3/3 after 2h10m0s"}
+				if c.after >= time.Minute {
+					want = []string{"1/2 after 0s", "2/3 after 11m0s", "3/3 after 2h11m0s"}
+				}
+				if all := seen.All(); undone.Due != 1 || !slices.Equal(all, want) {
+					t.Errorf("undone %+v, called %v, want %v", undone, all, want)
+				}
+			})
+		})
+	}
+}
