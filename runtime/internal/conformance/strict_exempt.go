@@ -32,6 +32,13 @@ func (env *Env) TestAStrictOrderDoesNotWaitForDelayedEventsAndRetriedDeadLetters
 			_, err = f.outside().Retry(f.T.Context(), inspect.Selection{})
 			Must(f.T, err)
 		},
+		"redriven": func(f *Fixture) {
+			settings := PlacedType.Any().Settings()
+			settings.Redrive = runtime.Redrive{Every: time.Minute, Max: 1}
+			Must(f.T, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+			f.Publish(1)
+			time.Sleep(10 * time.Minute)
+		},
 		"edited": func(f *Fixture) {
 			f.Publish(1)
 			time.Sleep(10 * time.Second)
