@@ -33,7 +33,7 @@ func halve(c *database.Conn, all []ran) error {
 		if err != nil {
 			return err
 		}
-		if one.waited || !one.batch {
+		if !one.batch || one.waited {
 			continue
 		}
 		b := found[one.subscription]
