@@ -61,13 +61,12 @@ func (e *InvalidAnswerError) Error() string {
 // Unwrap returns the cause.
 func (e *InvalidAnswerError) Unwrap() error { return e.Err }
 
-// AnswerError says why one subscription has not answered. Its delivery is a dead letter,
-// or the subscription is gone.
+// AnswerError says why one subscription has not answered. Its delivery is a dead letter or was
+// cancelled, or the subscription is gone.
 type AnswerError struct {
 	Subscription string // its name; in a group that of the member
-	// Err is what the handler has returned in its last attempt, so that [errors.Is] and
-	// [errors.As] find what it wraps, or an error with the text of why the delivery was
-	// given up.
+	// Err of a dead letter is a *[HandlerError], in which [errors.Is] and [errors.As] find what the
+	// handler has returned in its last attempt. For a cancelled event it is a *[CancelledError].
 	Err error
 }
 

@@ -16,7 +16,7 @@ import (
 //
 // A handler returns it, as it is or wrapped. The same holds for [RetryAfter],
 // [Snooze] and [Discard]; if an error wraps several of them, the outermost
-// decides.
+// decides. What the handler of another event has said does not count: see [HandlerError].
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -46,7 +46,8 @@ func Snooze(d time.Duration) error { return &dispatch.SnoozeError{For: d} }
 // Discard settles the event for this subscription without its having been
 // handled: it is not tried again and no dead letter. The reason is kept as long
 // as the event, and what the handler has published with its context is not
-// stored. In a group it is the last word for all members.
+// stored. In a group it is the last word for all members. The reason "cancelled" is that of
+// [Bus.Cancel], so it is kept as "cancelled by its handler".
 func Discard(reason string) error { return &dispatch.DiscardError{Reason: reason} }
 
 // ErrorIs returns a function that tells whether an error is target, as
@@ -67,7 +68,9 @@ func ErrorAs[E error]() func(error) bool {
 // WithErrorClass gives a name to the errors that match, so that the catalogue
 // can say what they mean: the names under errors. The function is called with
 // what a handler has returned, from any goroutine; if it panics the error does
-// not match. [ErrorIs] and [ErrorAs] make such functions.
+// not match. [ErrorIs] and [ErrorAs] make such functions. If a [HandlerError] is in it, what that wraps
+// is left out, and the function is given an error of another type that wraps the rest: ask
+// with [errors.Is] and [errors.As].
 func WithErrorClass(name string, match func(error) bool) Option {
 	return func(c *config) error {
 		if name == "" || match == nil {

@@ -140,7 +140,8 @@ func (t turn) end() {
 func declines(err error) (ok bool) {
 	defer func() { ok = recover() == nil && ok }() // methods of the error are the program's
 	var nobody *NoAnswererError
-	return err != nil && errors.Is(err, ErrNoAnswer) && !errors.As(err, &nobody) && !dispatch.Steers(err)
+	own := dispatch.OwnWords(err)
+	return err != nil && errors.Is(own, ErrNoAnswer) && !errors.As(own, &nobody) && !dispatch.Steers(err)
 }
 
 // answerCounter counts for a subscription that answers.
@@ -245,8 +246,11 @@ func (x *exchange) wait(ctx context.Context, bus *innerBus, seq int64) error {
 func (x *exchange) settledInLog(bus *innerBus, all []engine.Settlement) {
 	for _, s := range all {
 		var failed *AnswerError
-		if s.State == engine.StateDead {
+		switch {
+		case s.State == engine.StateDead:
 			failed = &AnswerError{s.Subscription, bus.answerFailed(x.id, s.Subscription, s.Error, s.Reason)}
+		case s.Cancelled():
+			failed = cancelledAnswer(x.id, s.Subscription)
 		}
 		x.settled(s.Subscription, failed)
 	}
@@ -257,13 +261,16 @@ func (x *exchange) settledInLog(bus *innerBus, all []engine.Settlement) {
 
 // answerFailed returns the error of a dead letter: that of its handler, if there is one.
 func (b *innerBus) answerFailed(id uuid.UUID, feed, text, reason string) error {
-	if err := b.causes.of(causeKey{id, feed}, text); err != nil {
-		return err
-	}
+	cause := b.causes.of(causeKey{id, feed}, text)
 	if text == "" {
-		return fmt.Errorf("the event is a dead letter (%s)", reason)
+		text = fmt.Sprintf("the event is a dead letter (%s)", reason)
 	}
-	return errors.New(text)
+	return dispatch.NewHandlerError(text, cause)
+}
+
+// cancelledAnswer says that the event was cancelled before a subscription had answered.
+func cancelledAnswer(id uuid.UUID, name string) *AnswerError {
+	return &AnswerError{name, &CancelledError{ID: id, Subscriptions: []string{name}}}
 }
 
 // stopLosers ends the contexts of handlers whose answers are not needed any more, and

@@ -76,7 +76,11 @@ func (e *exchanges) settled(f *feed, id uuid.UUID, v engine.Disposition) {
 	}
 	var failed *AnswerError
 	switch v.Kind {
-	case engine.Done, engine.Discard:
+	case engine.Done:
+	case engine.Discard:
+		if v.Reason == engine.ReasonCancelled {
+			failed = cancelledAnswer(id, f.name)
+		}
 	case engine.Dead:
 		name, text := f.name, ""
 		if v.Attempt != nil {

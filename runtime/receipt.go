@@ -2,12 +2,14 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -77,11 +79,11 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	outcome := Outcome{ID: r.ID}
 	for _, s := range settled {
 		one := DeliveryOutcome{
-			Subscription: s.Subscription, Dead: s.State == engine.StateDead, Discarded: s.State == engine.StateDiscarded,
+			Subscription: s.Subscription, Dead: s.State == engine.StateDead, Discarded: s.State == engine.StateDiscarded, Cancelled: s.Cancelled(),
 			Reason: s.Reason, Failures: s.Failures, LastError: s.Error,
 		}
-		if one.Dead {
-			one.Err = b.causes.of(causeKey{r.ID, s.Subscription}, s.Error)
+		if one.Dead && s.Failures > 0 {
+			one.Err = dispatch.NewHandlerError(s.Error, b.causes.of(causeKey{r.ID, s.Subscription}, s.Error))
 		}
 		outcome.Deliveries = append(outcome.Deliveries, one)
 	}
@@ -99,29 +101,71 @@ type DeliveryOutcome struct {
 	Subscription string
 	Dead         bool   // given up
 	Discarded    bool   // settled without having been handled; neither: handled
+	Cancelled    bool   // discarded by [Bus.Cancel], or by an operator with "busgen events cancel"
 	Reason       string // of a dead one: max_attempts, permanent, decode, crash, expired or max_snoozes; of a discarded one in words
 	Failures     int    // failed attempts
 	LastError    string // of the last failed attempt
-	// Err is that error of a dead one as the handler has returned it, so that
-	// [errors.Is] and [errors.As] find what it wraps. It is nil if another process has
-	// handled the event, or an earlier life of this one; if more than 1024 others have
-	// died since; or if it panics when it is asked.
+	// Err is that error of a dead one, a *[HandlerError]; nil if no attempt has failed. [errors.Is] and
+	// [errors.As] find in it what the handler has returned, if this process has that (Known).
 	Err error
 }
 
-// Err returns nil if every subscription has handled or discarded the event, and
-// otherwise a *[DeadLetteredError].
+// HandlerError is the last error of a dead letter, for those who wait for its event: in an
+// [Outcome], and from [Request] and [Collect]. It has the text that is stored. [errors.Is] and
+// [errors.As] find in it what the handler has returned.
+//
+// It steers nothing: for a handler that returns it, it is an error like any other. What the other handler
+// has asked for ([Permanent], [RetryAfter], [Snooze], [ErrNoAnswer] and so on) does not count, and
+// rules for classes of errors ([WithErrorClass], [WithPermanentErrors]) do not look into it. So it makes no
+// difference whether the error is Known. A handler that knows what to do says so itself:
+//
+//	if errors.Is(outcome.Err(), ErrCardExpired) {
+//		return runtime.Permanent(outcome.Err())
+//	}
+//
+//	type HandlerError struct {
+//		Text string
+//		// Known says that this process has the error that the handler has returned. If not, there is only
+//		// the text: another process has handled the event, or an earlier life of this one; more than 1024
+//		// other events have died since; or the methods of the error panic.
+//		Known bool
+//	}
+type HandlerError = dispatch.HandlerError
+
+// Err returns nil if every subscription has handled the event, or has discarded it by the word of
+// its handler or of an operator. Otherwise it returns a *[DeadLetteredError], a
+// *[CancelledError], or both, joined. A handler that returns it has failed: see [HandlerError].
 func (o Outcome) Err() error {
 	var dead []DeliveryOutcome
+	var cancelled []string
 	for _, d := range o.Deliveries {
-		if d.Dead {
+		switch {
+		case d.Dead:
 			dead = append(dead, d)
+		case d.Cancelled:
+			cancelled = append(cancelled, d.Subscription)
 		}
 	}
-	if dead == nil {
-		return nil
+	switch {
+	case dead != nil && cancelled != nil:
+		return errors.Join(&DeadLetteredError{o.ID, dead}, &CancelledError{o.ID, cancelled})
+	case dead != nil:
+		return &DeadLetteredError{o.ID, dead}
+	case cancelled != nil:
+		return &CancelledError{o.ID, cancelled}
 	}
-	return &DeadLetteredError{ID: o.ID, Deliveries: dead}
+	return nil
+}
+
+// CancelledError says that an event was cancelled ([Bus.Cancel]) before subscriptions had handled it.
+type CancelledError struct {
+	ID            uuid.UUID
+	Subscriptions []string // that have not handled it
+}
+
+// Error names the subscriptions.
+func (e *CancelledError) Error() string {
+	return fmt.Sprintf("event %s was cancelled, and was not handled by %s", e.ID, strings.Join(e.Subscriptions, ", "))
 }
 
 // DeadLetteredError says that subscriptions have given up on an event.
@@ -130,8 +174,7 @@ type DeadLetteredError struct {
 	Deliveries []DeliveryOutcome // the dead ones
 }
 
-// Unwrap returns the errors that handlers of this process have returned; see
-// [DeliveryOutcome].
+// Unwrap returns the last errors of the subscriptions: see [HandlerError].
 func (e *DeadLetteredError) Unwrap() (causes []error) {
 	for _, d := range e.Deliveries {
 		if d.Err != nil {

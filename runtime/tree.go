@@ -50,10 +50,8 @@ type TreeOutcome struct {
 	Outcomes []Outcome // that of the event, and those of its descendants, parents before their children
 }
 
-// Err returns nil if every subscription has handled or discarded the event and each of its
-// descendants. Otherwise it returns the *[DeadLetteredError] of each event with dead
-// letters, joined; [errors.Is] and [errors.As] find what handlers of this process have
-// returned.
+// Err returns nil if [Outcome.Err] does for the event and each of its descendants. Otherwise it
+// returns all of these errors, joined.
 func (o TreeOutcome) Err() error {
 	var errs []error
 	for _, one := range o.Outcomes {

@@ -78,7 +78,11 @@ func (a *Attempt) fail(f failure) {
 	}
 	switch asked := f.steering.(type) {
 	case *DiscardError:
-		a.discard(asked.Reason, now)
+		reason := asked.Reason
+		if reason == engine.ReasonCancelled { // which says that somebody else has done it
+			reason += " by its handler"
+		}
+		a.discard(reason, now)
 		return
 	case *AnsweredError:
 		a.yield(asked.Reason, now)

@@ -34,11 +34,17 @@ func unreadable(err error, methods string) string {
 	return fmt.Sprintf("(an error of type %T, which panics in %s)", err, methods)
 }
 
-// find is [errors.As]. It reports false when a method of the error (Unwrap, Is or As)
-// panics before it is found.
+// find is [errors.As] for what a handler says itself: see [HandlerError]. It reports false when a
+// method of the error (Unwrap, Is or As) panics before it is found.
 func find[T error](err error) (found T, ok bool) {
 	defer func() { ok = recover() == nil }()
-	errors.As(err, &found)
+	each(err, func(err error) (is bool) {
+		if found, is = err.(T); is {
+			return true
+		}
+		x, ok := err.(interface{ As(any) bool })
+		return ok && x.As(&found)
+	})
 	return found, true
 }
 
@@ -61,12 +67,12 @@ func core(err error) error {
 // wrapper is the type that fmt.Errorf returns for %w.
 var wrapper = reflect.TypeOf(fmt.Errorf("%w", errors.New("")))
 
-// matches asks a function of the program about an error.
+// matches asks a function of the program about an error of a handler.
 func matches(match func(error) bool, err error) (ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
 		}
 	}()
-	return match(err)
+	return match(OwnWords(err))
 }

@@ -24,6 +24,11 @@ type Settlement struct {
 	Error        string // of the last failed attempt
 }
 
+// Cancelled tells whether the event was cancelled before the subscription had handled it.
+func (s *Settlement) Cancelled() bool {
+	return s.State == StateDiscarded && s.Reason == ReasonCancelled
+}
+
 // The states of a settled delivery.
 const (
 	StateDone      = "done"
