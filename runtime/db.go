@@ -25,7 +25,8 @@ import (
 // up with a *[StorageError] whose Fault is Busy. So read and compute before, and be short.
 //
 // Events are published in a transaction with [In], or with INSERT INTO outbox, also by a
-// trigger. The bus delivers them right after the commit. Publishing with the bus itself, or [Transact],
+// trigger. The bus delivers them right after the commit. A statement that is given the context of a handler
+// publishes children of its event; it fails with a *[HopLimitError] if they are too far from their root. Publishing with the bus itself, or [Transact],
 // on the goroutine that has begun to write would wait for that transaction: it returns [ErrInTx]. So
 // does a statement that writes in the function of a [Transact].
 //
@@ -81,7 +82,8 @@ func (d *database) close() error {
 
 func (b *innerBus) connector() driver.Connector {
 	if log, ok := b.log.(engine.Database); ok {
-		return connector{log.Connector(ErrShutdown), b}
+		adopting := func(ctx context.Context) func(r *engine.Record) error { return b.adopting(b.attemptOf(ctx)) }
+		return connector{log.Connector(ErrShutdown, adopting), b}
 	}
 	return noConnector{}
 }

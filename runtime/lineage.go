@@ -78,6 +78,17 @@ func (b *innerBus) childMetadata(a *dispatch.Attempt, eventType string, given ma
 	return encodeChild(child, parent, of, a.HandlerName(), hops)
 }
 
+// adopting returns what makes events that are published by SQL the children of the event of an attempt.
+func (b *innerBus) adopting(a *dispatch.Attempt) func(r *engine.Record) error {
+	if a == nil {
+		return nil
+	}
+	return func(r *engine.Record) (err error) {
+		r.Metadata, err = b.childMetadata(a, r.Type, metadataOf(r.Metadata))
+		return err
+	}
+}
+
 // farthest returns the delivery of a batch whose event is farthest from its root, the first
 // of several: so the limit of hops holds for what is published for the batch as a whole.
 func farthest(b *dispatch.Batch) (of *engine.Delivery) {

@@ -113,8 +113,9 @@ func (t Tx) target() (bus, tx any) {
 // goroutine of f that would write, such as [Publish] with the bus or another Transact, return
 // [ErrInTx]; on another goroutine they wait until f is over.
 //
-// With the ctx of a handler the events are its children, but the transaction is one of its
-// own: it is stored whatever becomes of the handler. Publishing with the Tx never waits for
+// With the ctx of a handler the events are its children, also those that f publishes by SQL and that
+// triggers publish (INSERT INTO outbox). But the transaction is one of its own: it is stored whatever
+// becomes of the handler. Publishing with the Tx never waits for
 // room: with [WithMaxPending] the error is a *[PendingError] also with [Block].
 //
 // If ctx ends before f is called, nothing is done and its error is returned.
@@ -122,6 +123,8 @@ func (t Tx) target() (bus, tx any) {
 //
 //   - that of f, as it is
 //   - *[TxTimeoutError]: f did not return in time
+//   - *[HopLimitError]: ctx is the one of a handler, and SQL in f has published an event that is too far from
+//     its root, as triggers do that publish in a circle
 //   - *[StorageError]: the file cannot be written; nothing is stored, unless it is InDoubt
 //   - [ErrInTx]: the caller is the function of a transaction of this bus
 //   - [ErrShutdown]: the bus is shut down
@@ -142,7 +145,7 @@ func (b *innerBus) tx(ctx context.Context, f func(tx Tx) error) error {
 	if err := b.acceptsFrom(ctx); err != nil {
 		return err
 	}
-	return b.transact(ctx, nil, func(run *txRun) error { return f(Tx{run}) })
+	return b.transact(ctx, b.attemptOf(ctx), nil, func(run *txRun) error { return f(Tx{run}) })
 }
 
 // transactor returns what runs transactions.
@@ -156,8 +159,9 @@ func (b *innerBus) transactor() (engine.Transactor, error) {
 
 var errNoTables = fmt.Errorf("%w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
 
-// transact runs f in a transaction, with the success of a delivery unless that is nil.
-func (b *innerBus) transact(ctx context.Context, settle *engine.Settling, f func(run *txRun) error) error {
+// transact runs f in a transaction, with the success of a delivery unless that is nil. What f publishes
+// by SQL are children of the event of an attempt, unless that is nil.
+func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *engine.Settling, f func(run *txRun) error) error {
 	log, err := b.transactor()
 	if err != nil {
 		return err
@@ -182,6 +186,7 @@ func (b *innerBus) transact(ctx context.Context, settle *engine.Settling, f func
 			own = f(run)
 			return own
 		},
+		Adopt:   b.adopting(a),
 		Overran: func() { b.warnTx(callers[:], began) },
 	})
 	if same(err, own) {

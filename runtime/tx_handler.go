@@ -15,8 +15,8 @@ import (
 type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 
 // SubscribeTx calls handler for every event of one type, within a transaction: what the
-// handler writes with its Tx, the events that it publishes with its Tx or its context, and the
-// record that it has handled the event are stored together, or not at all. So the rows say
+// handler writes with its Tx, the events that it publishes with its Tx or its context, or that triggers publish,
+// and the record that it has handled the event are stored together, or not at all. So the rows say
 // exactly once what the event says, however the process dies. Take the event type from the
 // generated package: runtime.SubscribeTx(bus, events.PaymentCapturedType, "ledger", handler).
 //
@@ -157,7 +157,7 @@ func (b *innerBus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) 
 		return err
 	}
 	var own error // of the program
-	err = b.transact(ctx, a.Settling(), func(run *txRun) error {
+	err = b.transact(ctx, a, a.Settling(), func(run *txRun) error {
 		own = a.Turn(handled)
 		if own == nil {
 			own = f(run)

@@ -34,6 +34,10 @@ type Transaction struct {
 	// Settle is a delivery that is handled with Run, so that its success is stored in the same
 	// transaction; nil for none.
 	Settle *Settling
+	// Adopt is called for each event that Run has published by SQL, also through triggers, when it has
+	// returned nil. It sets the metadata, in the place of what was given. On an error nothing of
+	// Run is stored. It is nil if the events are nobody's children.
+	Adopt func(r *Record) error
 	// Overran is called, on a goroutine of its own, when Run takes longer than Limit; nil for
 	// nothing. Run may never return.
 	Overran func()

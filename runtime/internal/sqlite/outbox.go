@@ -9,32 +9,50 @@ import (
 
 // takeOutbox notes for the tail what a function of the program has published through the view
 // outbox, in the transaction at hand. Of its events, the first of which is at before, those that
-// it has appended are known, and the others are read.
-func (w *writer) takeOutbox(before int) error {
+// it has appended are known, and the others are read, and adopted: refused is the error of that.
+func (w *writer) takeOutbox(before int, adopt func(r *engine.Record) error) (refused, err error) {
 	last := w.known.last
 	if before > 0 {
 		last = w.events[before-1].Seq
 	}
-	var all []logged
+	all, err := w.log.outboxSince(w.conn, last)
+	if err != nil {
+		return nil, err
+	}
 	own := w.events[before:]
-	err := w.conn.Query("SELECT seq, id, type, payload, metadata, created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq", func(s *sqlite3.Stmt) error {
-		seq := s.ColumnInt64(0)
-		if len(own) > 0 && own[0].Seq == seq {
-			all = append(all, own[0])
+	for i := range all {
+		e := &all[i]
+		if len(own) > 0 && own[0].Seq == e.Seq {
+			*e = own[0]
 			own = own[1:]
-			return nil
+		} else if adopt == nil {
+			continue
+		} else if refused = adopt(&e.Record); refused != nil {
+			return refused, nil
+		} else if err = setMetadata(w.conn, &e.Record); err != nil {
+			return nil, err
 		}
+	}
+	w.events = append(w.events[:before], all...)
+	return nil, nil
+}
+
+// outboxSince reads the events that are newer than one.
+func (l *Log) outboxSince(c *database.Conn, last int64) (all []logged, err error) {
+	err = c.Query("SELECT seq, id, type, payload, metadata, created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq", func(s *sqlite3.Stmt) error {
 		e := logged{typeID: s.ColumnInt64(2), Record: engine.Record{
-			Seq: seq, ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
+			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
 		}}
 		if s.ColumnType(6) != sqlite3.NULL {
 			e.Due = database.Time(s, 6)
 		}
 		all = append(all, e)
-		return w.log.types.resolveWithin(w.conn, e.typeID, &all[len(all)-1].Record)
+		return l.types.resolveWithin(c, e.typeID, &all[len(all)-1].Record)
 	}, last)
-	if err == nil {
-		w.events = append(w.events[:before], all...)
-	}
-	return err
+	return all, err
+}
+
+// setMetadata changes the metadata of an event in the transaction that stores it.
+func setMetadata(c *database.Conn, r *engine.Record) error {
+	return c.Exec("UPDATE busgen_log SET metadata = ? WHERE seq = ?", string(r.Metadata), r.Seq)
 }

@@ -19,9 +19,10 @@ import (
 // writer as those of other processes, but for three things: they take turns with it, it sees
 // at once what they publish, and it keeps the write-ahead log short for them.
 type programs struct {
-	log    *Log
-	ending chan struct{}                 // closed when they end
-	quiet  atomic.Pointer[chan struct{}] // is closed when they may begin to read again; nil if they may
+	log      *Log
+	ending   chan struct{}                 // closed when they end
+	quiet    atomic.Pointer[chan struct{}] // is closed when they may begin to read again; nil if they may
+	adopting func(ctx context.Context) func(r *engine.Record) error
 
 	mu    sync.Mutex
 	over  error // what they return when they have ended; nil before
@@ -35,7 +36,10 @@ func newPrograms(l *Log) *programs {
 }
 
 // Connector implements [engine.Database].
-func (l *Log) Connector(over error) driver.Connector { return connector{l.programs, over} }
+func (l *Log) Connector(over error, adopting func(ctx context.Context) func(r *engine.Record) error) driver.Connector {
+	l.programs.adopting = adopting
+	return connector{l.programs, over}
+}
 
 // connector opens connections for a pool of database/sql. Closing the pool closes it, with all
 // connections.
@@ -177,6 +181,27 @@ func (p *programs) Unlock(wrote, published bool, pages int) {
 
 // Check implements [sqlapi.File].
 func (p *programs) Check(db *database.Conn) error { return p.log.writer.trespassOn(db) }
+
+// Adopting implements [sqlapi.File].
+func (p *programs) Adopting(ctx context.Context) sqlapi.Adopt { return p.adopting(ctx) }
+
+// Adopt implements [sqlapi.File].
+func (p *programs) Adopt(db *database.Conn, last int64, adopt sqlapi.Adopt) error {
+	events, err := p.log.outboxSince(db, last)
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		r := &events[i].Record
+		if err := adopt(r); err != nil {
+			return err
+		}
+		if err := setMetadata(db, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Doubt implements [sqlapi.File]: the writer repairs the file before it writes again.
 func (p *programs) Doubt() { p.log.writer.doubtful.Store(true) }

@@ -177,9 +177,11 @@ func (w *writer) conclude(turn *run, err error) error {
 		return errBeginAnew
 	}
 	if err == nil && turn.session.Published() {
-		if err := w.takeOutbox(turn.before); err != nil {
-			return err
+		refused, failed := w.takeOutbox(turn.before, p.Adopt)
+		if failed != nil {
+			return failed
 		}
+		err = refused
 	}
 	if err == nil {
 		err = w.unresolved()

@@ -134,7 +134,7 @@ func TestAFunctionFindsEventsInAViewThatAnotherConnectionHasChanged(t *testing.T
 		var seq int64
 		var n int
 		must(t, transact(log, counting("SELECT count(*) FROM mine", &n)))
-		db := sql.OpenDB(log.Connector(engine.ErrClosed))
+		db := sql.OpenDB(log.Connector(engine.ErrClosed, func(context.Context) func(*engine.Record) error { return nil }))
 		defer db.Close()
 		_, err := db.Exec("DROP VIEW mine; CREATE VIEW mine AS SELECT id FROM events")
 		must(t, err)

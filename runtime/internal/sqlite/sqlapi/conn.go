@@ -27,6 +27,10 @@ type File interface {
 	// Check is called when a statement may have made or changed a table. On an error that is taken
 	// back.
 	Check(db *database.Conn) error
+	// Adopting returns what makes events children of the one whose handler a context belongs to; nil for none.
+	Adopting(ctx context.Context) Adopt
+	// Adopt does that with all events that are newer than one.
+	Adopt(db *database.Conn, last int64, adopt Adopt) error
 	// Doubt is called after a statement that the disk has failed.
 	Doubt()
 	// Left is called when the connection is closed.
@@ -161,22 +165,63 @@ func (c *Conn) settle(failed bool) {
 	}
 }
 
-// altering runs step, which is taken back if the schema is not allowed after it.
-func (c *Conn) altering(step func() error) error {
-	if err := c.db.Exec("SAVEPOINT " + Savepoint); err != nil {
+// checked runs a statement by step. It is taken back if the schema is not allowed after it, or an event
+// that it has published.
+func (c *Conn) checked(raw *sqlite3.Stmt, step func() error) error {
+	m := c.shared.mark(raw)
+	switch {
+	case m.alters:
+		return c.undoably(step, func() error { return c.file.Check(c.db) })
+	case !m.publishes || c.adopt == nil:
+		return step()
+	}
+	var last int64 // the newest event before it
+	return c.undoably(func() (err error) {
+		err = c.unguarded(func() (err error) {
+			last, err = c.db.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return step()
+	}, func() error {
+		return c.unguarded(func() error { return c.file.Adopt(c.db, last, c.adopt) })
+	})
+}
+
+// unguarded runs statements of the bus within those of the program.
+func (c *Conn) unguarded(f func() error) error {
+	up := c.shared.guard.up
+	c.shared.guard.up = false
+	defer func() { c.shared.guard.up = up }()
+	return f()
+}
+
+// undoably runs step and then check. If one of them fails, nothing of step is left.
+func (c *Conn) undoably(step, check func() error) error {
+	begin, end := "SAVEPOINT "+Savepoint, "RELEASE "+Savepoint
+	alone := c.shared.conn.GetAutocommit()
+	if alone {
+		begin, end = "BEGIN IMMEDIATE", "COMMIT"
+	}
+	if err := c.db.Exec(begin); err != nil {
 		return err
 	}
 	err := step()
 	if err == nil {
-		err = c.file.Check(c.db)
+		err = check()
 	}
-	if err != nil && !c.shared.conn.GetAutocommit() {
-		err = errors.Join(err, c.db.Exec("ROLLBACK TO "+Savepoint))
+	if err == nil {
+		err = c.db.Exec(end)
 	}
-	if !c.shared.conn.GetAutocommit() {
-		err = errors.Join(err, c.db.Exec("RELEASE "+Savepoint))
+	if err == nil || c.shared.conn.GetAutocommit() {
+		return err
 	}
-	return err
+	if alone {
+		return errors.Join(err, c.rollback())
+	}
+	return errors.Join(err, c.db.Exec("ROLLBACK TO "+Savepoint), c.db.Exec(end))
 }
 
 // Join runs f, which stores events in the transaction that is under way, without the guard. ctx is

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Session is a time during which a program may use a connection through database/sql. It
@@ -38,7 +40,13 @@ type Session struct {
 	open   map[*rows]struct{}
 
 	published bool // a statement may have published through the view outbox
+
+	done  result // what the statement at hand has done
+	adopt Adopt  // what makes the events that it publishes children; nil for nothing
 }
+
+// Adopt makes an event that SQL has published the child of another one.
+type Adopt func(r *engine.Record) error
 
 // Within begins a session inside a transaction, which the session can neither begin nor end.
 func (s *Shared) Within() *Session {
@@ -203,6 +211,13 @@ var errEnded = errors.New("its context has ended")
 // with runs f, which uses the connection for one statement of the program, until ctx ends.
 func (s *Session) with(ctx context.Context, f func() error) error {
 	ended, done := ctx.Err(), ctx.Done() // before the session's lock: see until
+	if s.own != nil {
+		adopt, inner := s.own.file.Adopting(ctx), f
+		f = func() error {
+			s.adopt = adopt
+			return inner()
+		}
+	}
 	err := s.locked(ended, done, f)
 	if errors.Is(err, errEnded) {
 		return cmp.Or(ctx.Err(), context.Canceled)

@@ -48,6 +48,7 @@ func (s *Session) Exec(ctx context.Context, query string, args []any) (driver.Re
 func (s *Session) exec(ctx context.Context, query string, values int, bind func(raw *sqlite3.Stmt) error) (driver.Result, error) {
 	var done result
 	err := s.with(ctx, func() error {
+		s.done = result{}
 		raw, err := s.shared.take(query)
 		several := values == 0 && errors.Is(err, errSeveral)
 		if err == nil {
@@ -64,14 +65,12 @@ func (s *Session) exec(ctx context.Context, query string, values int, bind func(
 			return nil
 		case err == nil:
 			if err = bind(raw); err == nil {
-				err = s.run(raw)
+				err = s.run(raw, before)
 			}
 		case several:
-			err = s.script(query)
+			err = s.script(query, before)
 		}
-		if err == nil {
-			done = s.shared.result(before)
-		}
+		done = s.done
 		return err
 	})
 	if err != nil {
@@ -80,30 +79,30 @@ func (s *Session) exec(ctx context.Context, query string, values int, bind func(
 	return done, nil
 }
 
-// run runs a statement to its end.
-func (s *Session) run(raw *sqlite3.Stmt) (err error) {
+// run runs a statement to its end, and notes what it and those before it have done.
+func (s *Session) run(raw *sqlite3.Stmt, before int64) (err error) {
 	defer s.ran(raw)
 	if s.own == nil {
-		return raw.Exec()
+		return s.toEnd(raw, before)
 	}
 	if err := s.own.mayWrite(&s.until, raw.ReadOnly()); err != nil {
 		return err
 	}
-	if s.shared.mark(raw).alters {
-		return s.own.altering(raw.Exec)
-	}
-	return raw.Exec()
+	return s.own.checked(raw, func() error { return s.toEnd(raw, before) })
+}
+
+func (s *Session) toEnd(raw *sqlite3.Stmt, before int64) error {
+	err := raw.Exec()
+	s.done = s.shared.result(before)
+	return err
 }
 
 // begin runs a statement up to its first row, if there is one.
 func (s *Session) begin(raw *sqlite3.Stmt) (more bool, err error) {
 	defer s.ran(raw)
 	if s.own != nil {
-		if err := s.own.mayWrite(&s.until, raw.ReadOnly()); err != nil {
+		if err := s.own.mayWrite(&s.until, true); err != nil {
 			return false, err
-		}
-		if s.shared.mark(raw).alters {
-			return false, s.own.altering(raw.Exec)
 		}
 	}
 	if raw.Step() { // which prepares anew what is older than the schema
@@ -121,7 +120,7 @@ func (s *Session) ran(raw *sqlite3.Stmt) {
 }
 
 // script runs several statements, one after the other.
-func (s *Session) script(text string) error {
+func (s *Session) script(text string, before int64) error {
 	for !blank(text) {
 		raw, tail, err := s.shared.conn.Prepare(text)
 		if err != nil {
@@ -129,7 +128,7 @@ func (s *Session) script(text string) error {
 		}
 		if raw != nil {
 			s.shared.prepared(raw)
-			err = s.run(raw)
+			err = s.run(raw, before)
 			s.shared.close(raw)
 			if err != nil {
 				return err
@@ -172,24 +171,40 @@ func (s *Session) query(query string, args []driver.NamedValue) (*rows, error) {
 		s.shared.give(query, raw)
 		return nil, err
 	}
+	if s.own != nil && !raw.ReadOnly() {
+		return s.queryAll(query, raw)
+	}
 	more, err := s.begin(raw)
 	if err != nil {
 		s.shared.give(query, raw)
 		return nil, err
 	}
 	r := newRows(s, query, raw, more)
-	if s.own != nil && !raw.ReadOnly() {
-		err := r.readAll() // now, so that the transaction of the statement ends
-		s.shared.give(query, raw)
-		if err != nil {
-			return nil, err
-		}
-		return r, nil
-	}
 	if s.open == nil {
 		s.open = map[*rows]struct{}{}
 	}
 	s.open[r] = struct{}{}
+	return r, nil
+}
+
+// queryAll reads all rows of a query that writes now, so that the transaction of the statement ends.
+func (s *Session) queryAll(query string, raw *sqlite3.Stmt) (r *rows, err error) {
+	defer s.shared.give(query, raw)
+	defer s.ran(raw)
+	if err := s.own.mayWrite(&s.until, false); err != nil {
+		return nil, err
+	}
+	err = s.own.checked(raw, func() error {
+		more := raw.Step() // which prepares anew what is older than the schema
+		if err := raw.Err(); !more && err != nil {
+			return err
+		}
+		r = newRows(s, query, raw, more)
+		return r.readAll()
+	})
+	if err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 
