@@ -71,7 +71,7 @@ func subscribeAnswer(bus *Bus, t *eventType, name string, none bool, answers ref
 			return err
 		}
 		defer turn.end()
-		payload, err := t.decodeShared(a.Record)
+		payload, err := t.decodeFor(a, (*eventType).decodeShared)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // DeadLetter is the payload of a subscription to dead letters: an event that
@@ -169,6 +170,10 @@ func (t *eventType) deadLetterOf(a *dispatch.Attempt) (*untypedLetter, error) {
 		},
 	}
 	setLineage(&l.event.head, o.Metadata)
-	l.Undecodable = t.parse(&engine.Record{Version: o.Version, Payload: o.Payload}, l.event.payload)
+	decode := func() error { return t.parse(&engine.Record{Version: o.Version, Payload: o.Payload}, l.event.payload) }
+	undecodable, returned := guard.Apart(decode) // its code may end the goroutine, as it may have done before
+	if l.Undecodable = undecodable; !returned {
+		l.Undecodable = t.decodingExited()
+	}
 	return l, nil
 }

@@ -77,6 +77,19 @@ func (t *eventType) value(payload any) any { return reflect.ValueOf(payload).Ele
 
 func (t *eventType) zero() any { return reflect.Zero(t.of).Interface() }
 
+// decodeFor returns the payload of an attempt by decode, which is one of the next two.
+func (t *eventType) decodeFor(a *dispatch.Attempt, decode func(t *eventType, r *engine.Record) (any, error)) (payload any, err error) {
+	if t.codec.Generated() && max(a.Version, 1) == t.spec.Version { // nothing of it is the program's
+		return decode(t, a.Record)
+	}
+	a.Decoding(true)
+	payload, err = decode(t, a.Record)
+	if over := a.Decoding(false); over != nil { // it is not called if that code ends the goroutine
+		return nil, over
+	}
+	return payload, err
+}
+
 // decodeShared returns the payload for one handler. An event that several subscriptions
 // handle is decoded once, and each handler gets its own copy.
 func (t *eventType) decodeShared(r *engine.Record) (payload any, err error) {
@@ -148,6 +161,11 @@ func (t *eventType) decodingPanicked(cause any) error {
 	panicked := newPanicError(cause)
 	err := fmt.Errorf("the payload of this %s event cannot be decoded as %v: %w", t.spec.Name, t.of, panicked)
 	return &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
+}
+
+// decodingExited is the error for a payload whose code ends the goroutine that decodes it.
+func (t *eventType) decodingExited() error {
+	return &dispatch.DecodeError{Err: dispatch.DecodingExited(t.spec.Name)}
 }
 
 func (t *eventType) partitioned() bool { return t.partition != nil }

@@ -90,7 +90,7 @@ func (t *eventType) payloadFor(s *innerSubscription, a *dispatch.Attempt) (paylo
 	if a.Type != t.spec.Name {
 		return nil, s.mismatch(a.Type)
 	}
-	return t.decodeShared(a.Record)
+	return t.decodeFor(a, (*eventType).decodeShared)
 }
 
 // SubscribeNamespace calls handler for every event of the catalogue whose type
@@ -117,7 +117,7 @@ func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect
 		if t == nil {
 			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
 		}
-		payload, err := typeOf(t).decode(a.Record)
+		payload, err := typeOf(t).decodeFor(a, (*eventType).decode)
 		if err != nil {
 			return err
 		}

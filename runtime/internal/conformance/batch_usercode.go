@@ -20,7 +20,7 @@ func (env *Env) TestAnEventThatCannotBeReadForABatchFailsAlone(t *testing.T) {
 		failed       uint64 // attempts
 	}{
 		"panic in decode":  {"decode", "decode", 1},
-		"goexit in decode": {"max_attempts", "goexit", 2},
+		"goexit in decode": {"decode", "decode", 1},
 		"hang in decode":   {"max_attempts", "timeout", 2},
 	} {
 		t.Run(string(trap), func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -165,7 +166,7 @@ func (env *Env) TestAPayloadThatCannotBeReadIsADeadLetterAtOnceAndAffectsNoOther
 			{"panic in key", "the partition key of this trapped.normal event cannot be computed: panic: boom", true, true},
 			{"unprintable panic in key", "cannot be computed: panic: (a value of type", true, true},
 			{"goexit in key", "cannot be computed: its code has ended the goroutine", false, true},
-			{"goexit in decode", "cannot be computed: its code has ended the goroutine", false, true},
+			{"goexit in decode", "its code has ended the goroutine", false, false},
 			{"hang in key", "cannot be computed: its code was not through within 30s", false, true},
 			{"hang in decode", "cannot be computed: its code was not through within 30s", false, true},
 		} {
@@ -355,6 +356,146 @@ func (env *Env) TestAnErrorWhoseMethodsPanicIsAFailedAttempt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// exitingIn is an error of which one method ends the goroutine.
+type exitingIn string
+
+func (e exitingIn) exitIn(method string) {
+	if string(e) == method {
+		goruntime.Goexit()
+	}
+}
+
+func (e exitingIn) Error() string {
+	e.exitIn("Error")
+	return "exiting"
+}
+
+func (e exitingIn) Unwrap() error {
+	e.exitIn("Unwrap")
+	return nil
+}
+
+func (e exitingIn) Is(error) bool {
+	e.exitIn("Is")
+	return false
+}
+
+func (e exitingIn) As(any) bool {
+	e.exitIn("As")
+	return false
+}
+
+func (env *Env) TestAnErrorWhoseMethodsEndTheirGoroutineIsAFailedAttempt(t *testing.T) {
+	returning := func(err error) func(f *Fixture, opts ...runtime.SubscribeOption) {
+		return func(f *Fixture, opts ...runtime.SubscribeOption) {
+			f.Handle("failing", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+				if e.Payload.Number == 2 {
+					return nil
+				}
+				return err
+			}, opts...)
+		}
+	}
+	batch := func(err error) func(f *Fixture, opts ...runtime.SubscribeOption) {
+		return func(f *Fixture, opts ...runtime.SubscribeOption) {
+			f.Batches("failing", func(_ context.Context, events []runtime.Event[OrderPlaced]) error {
+				if len(events) == 1 && events[0].Payload.Number == 2 {
+					return nil
+				}
+				return err
+			}, append(opts, runtime.WithBatch(1, time.Second))...)
+		}
+	}
+	for name, subscribe := range map[string]func(f *Fixture, opts ...runtime.SubscribeOption){
+		"Error":                 returning(exitingIn("Error")),
+		"Unwrap":                returning(exitingIn("Unwrap")),
+		"Is":                    returning(exitingIn("Is")),
+		"As":                    returning(exitingIn("As")),
+		"Error, wrapped":        returning(fmt.Errorf("reading: %w", exitingIn("Unwrap"))),
+		"the program's matcher": returning(&askedError{"match"}),
+		"Unwrap in a batch":     batch(exitingIn("Unwrap")),
+		"Error of a wrong item": batch(&runtime.BatchError{Items: map[int]error{7: exitingIn("Error")}}),
+		"Error of an item":      batch(&runtime.BatchError{Items: map[int]error{0: exitingIn("Error")}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := env.Open(t)
+				match := func(err error) bool {
+					if errors.As(err, new(*askedError)) {
+						goruntime.Goexit()
+					}
+					return errors.Is(err, fs.ErrNotExist)
+				}
+				subscribe(f, runtime.WithRetry(retry.MaxAttempts(2)), runtime.WithBreaker(breaker.Off()), runtime.WithoutTimeout(), runtime.WithPermanentErrors(match))
+				f.MustStart()
+				f.Publish(1, 2)
+				f.Idle()
+				l := env.Letter(t, f.Path)
+				if last := l.LastAttempt(); l.Reason != "max_attempts" || len(l.Attempts) != 2 || last.Kind != "error" ||
+					name != "Error of a wrong item" && !strings.Contains(last.Error, "has ended its goroutine") {
+					t.Errorf("the dead letter is %+v", l)
+				}
+				if s := f.Stats().Subscriptions[0]; s.Handled != 1 {
+					t.Errorf("the statistics are %+v, want the other event handled", s)
+				}
+			})
+		})
+	}
+}
+
+// An upcast ends its goroutine: for the handler, and for that of the dead-letter notice.
+func (env *Env) TestCodeThatEndsItsGoroutineBeforeTheHandlerIsNotTheHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.ReopenWith(t, env.Target(t), TrappedCatalogue)
+		PublishTrapped(t, f.Bus, 1, "")
+		f.Stop()
+		newer := runtime.Define(runtime.Spec[trapped]{Name: "trapped.normal", Version: 2, Settings: Within(30*time.Second, Exact()),
+			Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, func(old trapped) (trapped, error) { goruntime.Goexit(); return old, nil })}})
+		f = env.ReopenWith(t, f.Path, runtime.NewCatalogue(newer, trappedHighType, copiedType))
+		_, err := runtime.Subscribe(f.Bus, newer, "reader", func(context.Context, runtime.Event[trapped]) error {
+			t.Error("the handler was called")
+			return nil
+		}, runtime.FromBeginning())
+		Must(t, err)
+		var letters Journal[runtime.DeadLetter[trapped]]
+		_, err = runtime.SubscribeDead(f.Bus, newer, "mourner", func(_ context.Context, e runtime.Event[runtime.DeadLetter[trapped]]) error {
+			letters.Add(e.Payload)
+			return nil
+		})
+		Must(t, err)
+		f.MustStart()
+		f.Idle()
+		const text = "the payload of this trapped.normal event cannot be decoded: its code has ended the goroutine"
+		l := env.Letter(t, f.Path)
+		if last := l.LastAttempt(); l.Reason != "decode" || len(l.Attempts) != 1 || last.Kind != "decode" ||
+			!strings.Contains(last.Error, text) || !strings.Contains(last.Stack, "TestCodeThatEndsItsGoroutine") {
+			t.Errorf("the dead letter is %+v", l)
+		}
+		got := letters.All()
+		if len(got) != 1 || got[0].Undecodable == nil || !strings.Contains(got[0].Undecodable.Error(), text) {
+			t.Errorf("the notices are %+v", got)
+		}
+	})
+}
+
+// The code that decodes does not come back. That is no failure of the handler, which was not called.
+func (env *Env) TestATimeoutSaysThatThePayloadWasStillBeingDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		Hanging = make(chan struct{})
+		defer close(Hanging)
+		f := env.ReopenWith(t, env.Target(t), TrappedCatalogue)
+		Must(t, SubscribeTrapped(f.Bus, "one worker", func(int, int) { t.Error("the handler was called") }))
+		f.MustStart()
+		PublishTrapped(t, f.Bus, 1, "hang in decode")
+		f.Idle()
+		l := env.Letter(t, f.Path)
+		if last := l.LastAttempt(); l.Reason != "max_attempts" || last.Kind != "timeout" || last.ErrorType != "*dispatch.TimeoutError" ||
+			!strings.Contains(last.Error, "code of the program still decodes the payload, and the handler was not called: ") {
+			t.Errorf("the dead letter is %+v", l)
+		}
+	})
 }
 
 type uncomparable struct{ f func() }

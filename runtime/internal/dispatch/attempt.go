@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"runtime/debug"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // Grace is how long a worker waits for a handler whose deadline has passed
@@ -49,6 +49,7 @@ type Attempt struct {
 	ended    bool // the context is over
 	over     bool // there is a disposition; whoever sets it makes it
 	entered  bool // the handler was called by a middleware
+	decoding bool // code of the program decodes the payload, before the handler
 	returned bool // the handler is back
 	left     bool // the worker did not wait for it
 	handled  bool // well, and there are more handlers to come
@@ -185,7 +186,7 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 			// Neither returned nor panicking: the handler has called Goexit,
 			// and this goroutine is on its way out.
 			kind, stack = engine.KindExit, string(debug.Stack())
-			err = errors.New("the handler ended its goroutine (runtime.Goexit)")
+			err = a.exited(stack)
 			exit = true
 		}
 		keep = a.finish(w, err, kind, stack)
@@ -291,7 +292,7 @@ func (a *Attempt) expire() {
 		a.batch.expire(a)
 		return
 	}
-	f := a.timeout()
+	f := a.classify(a.during(a.lateness()), engine.KindTimeout, "")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || a.storing || !a.late(time.Now()) { // who stores it knows what becomes of the attempt
@@ -411,7 +412,10 @@ func (a *Attempt) shown(failure any) any {
 	}
 	text, isText := failure.(string)
 	if err, isError := failure.(error); isError {
-		text, _ = textOf(err)
+		text, _ = guard.Apart(func() string {
+			text, _ := textOf(err)
+			return text
+		})
 	} else if !isText {
 		return failure
 	}

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"runtime/debug"
 	"slices"
@@ -183,7 +182,7 @@ func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
 			err = newPanicked(cause)
 		case !returned:
 			kind, stack = engine.KindExit, string(debug.Stack())
-			err = errors.New("the handler ended its goroutine (runtime.Goexit)")
+			err = b.exited(stack)
 			exit = true
 		}
 		keep = b.finish(err, kind, stack)
@@ -299,7 +298,7 @@ func (b *Batch) expire(a *Attempt) {
 		if a.expires {
 			return a.timeout()
 		}
-		return a.classify(&TimeoutError{After: b.whole.limit, Attempt: a.Number}, engine.KindTimeout, "")
+		return a.classify(a.during(&TimeoutError{After: b.whole.limit, Attempt: a.Number}), engine.KindTimeout, "")
 	})
 	if decided {
 		time.AfterFunc(Grace, b.leave)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // failures returns how each attempt has failed, if it has; nil if none has.
@@ -14,12 +15,7 @@ func (b *Batch) failures(err error, kind, stack string) []failure {
 	}
 	var named *BatchError
 	if kind == engine.KindError && err != nil {
-		named, _ = find[*BatchError](err)
-	}
-	if named != nil {
-		if problem := b.outOfRange(named); problem != nil {
-			named, err = nil, problem
-		}
+		named, err = b.named(err)
 	}
 	preparing := b.preparing.Load()
 	failures := make([]failure, len(b.begun))
@@ -45,6 +41,25 @@ func (b *Batch) failures(err error, kind, stack string) []failure {
 		}
 	}
 	return failures
+}
+
+// named returns the items that the error of a handler names, if it does. If there are no such items, the
+// error is another one.
+func (b *Batch) named(err error) (*BatchError, error) {
+	var found *BatchError
+	problem, returned := guard.Apart(func() error {
+		if found, _ = find[*BatchError](err); found != nil {
+			return b.outOfRange(found)
+		}
+		return nil
+	})
+	switch {
+	case !returned:
+		return nil, err
+	case problem != nil:
+		return nil, problem
+	}
+	return found, err
 }
 
 // outOfRange returns the error of a handler that names an item that the batch does not

@@ -26,8 +26,8 @@ type failure struct {
 	uncommitted bool         // the handler has not failed, but its transaction
 }
 
-// classify looks at an error, with code of the program.
-func (a *Attempt) classify(err error, kind, stack string) failure {
+// examine looks at an error, with code of the program, which may end the goroutine: see [Attempt.classify].
+func (a *Attempt) examine(err error, kind, stack string) failure {
 	f := failure{typ: typeName(err), kind: kind, stack: stack}
 	_, f.uncommitted = err.(*UncommittedError)
 	text, readable := textOf(err)

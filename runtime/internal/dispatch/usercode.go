@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // The dispatcher calls code of the program beside the handler itself: methods of
 // the errors that it returns, and functions that match errors. A panic in one of
-// them must not end the process, so each call is made here, with recover.
+// them must not end the process, so each call is made here, with recover. Nor must
+// it end the goroutine of a worker, so it runs on one of its own.
 
 // textOf returns the text of an error, at most errorLimit bytes. It reports false
 // when the error panics instead of saying what it is.
@@ -23,6 +26,63 @@ func textOf(err error) (text string, ok bool) {
 		text = fmt.Sprintf("%s … (%d bytes more)", text[:errorLimit], len(text)-errorLimit)
 	}
 	return text, true
+}
+
+// classify looks at the error of an attempt. The code of the program that is called for that may end its
+// goroutine, which must not be the worker's.
+func (a *Attempt) classify(err error, kind, stack string) failure {
+	f, ok := guard.Apart(func() failure { return a.examine(err, kind, stack) })
+	if !ok {
+		f = failure{kind: kind, stack: stack, typ: fmt.Sprintf("%T", err)}
+		f.text = fmt.Sprintf("(an error of type %T: one of its methods, or a function that matches errors, has ended its goroutine)", err)
+	}
+	return f
+}
+
+// Decoding says that code of the program begins to decode the payload for the handler, or has done so. The
+// error says that the attempt is over, so that the handler must not be called.
+func (a *Attempt) Decoding(begins bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.decoding = begins; a.over {
+		return ErrOver
+	}
+	return nil
+}
+
+func (a *Attempt) decodes() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.decoding
+}
+
+// exited is the error of an attempt whose goroutine was ended.
+func (a *Attempt) exited(stack string) error {
+	if a.decodes() {
+		return &DecodeError{Err: DecodingExited(a.Type), Stack: stack}
+	}
+	return errors.New("the handler ended its goroutine (runtime.Goexit)")
+}
+
+// DecodingExited is the error for a payload whose code ends the goroutine that decodes it.
+func DecodingExited(eventType string) error {
+	return fmt.Errorf("the payload of this %s event cannot be decoded: its code has ended the goroutine (runtime.Goexit)", eventType)
+}
+
+// during says of the error of an attempt that is late that the handler was not even called.
+func (a *Attempt) during(late error) error {
+	if a.decodes() {
+		return fmt.Errorf("code of the program still decodes the payload, and the handler was not called: %w", late)
+	}
+	return late
+}
+
+// exited is that of a batch.
+func (b *Batch) exited(stack string) error {
+	if a := b.preparing.Load(); a != nil {
+		return a.exited(stack)
+	}
+	return b.whole.exited(stack)
 }
 
 // unreadable describes an error that panics in one of its methods.
