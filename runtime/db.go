@@ -21,8 +21,9 @@ import (
 // Transactions are serializable; other levels of isolation are refused. One that is begun with
 // [sql.TxOptions.ReadOnly] is a snapshot of the file, and holds up nobody. Any other begins with BEGIN
 // IMMEDIATE, so that it does not fail halfway because somebody else has written; from then to
-// its end no other transaction writes. The writers of this process, the bus too, take turns. After 5 s they give
-// up with a *[StorageError] whose Fault is Busy. So read and compute before, and be short.
+// its end no other transaction writes. The writers of this process, the bus too, take turns. While it is open for more
+// than 5 s, they give up with a *[StorageError] whose Fault is Busy; the error, the log and the health check
+// [CheckHeld] name the line that has begun it. So read and compute before, and be short.
 //
 // Events are published in a transaction with [In], or with INSERT INTO outbox, also by a
 // trigger. The bus delivers them right after the commit. A statement that is given the context of a handler

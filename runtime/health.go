@@ -107,6 +107,7 @@ const (
 	CheckUnknownTypes = "unknown_types"
 	CheckSaturated    = "saturated"
 	CheckStalled      = "stalled"
+	CheckHeld         = "held_up" // transactions of DB that keep all others from writing for more than 5 s; the threshold is 0
 )
 
 // HealthCheck is the result of one check: a value, and whether it exceeds its threshold.
@@ -116,7 +117,7 @@ type HealthCheck struct {
 	Value     float64   `json:"value"`    // a share of Samples, or how many there are
 	Threshold float64   `json:"threshold"`
 	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window
-	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog
+	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog; the line that has begun the transaction
 	Since     time.Time `json:"since,omitzero"`    // when Exceeded last changed
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // healthWatch compares what happens in a bus with its thresholds. All but status
@@ -195,6 +197,7 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		h.unhandled.types,
 		h.saturation.check,
 		h.stalls.check,
+		h.held(),
 	}
 }
 
@@ -224,6 +227,17 @@ func (h *healthWatch) checkStalls(now time.Time) {
 	if c.known = known; now.Sub(c.last) >= h.policy.Window {
 		c.check.Value, c.check.Mostly, c.check.Exceeded = 0, "", false
 	}
+}
+
+// held says whether a transaction of the program keeps others from writing.
+func (h *healthWatch) held() HealthCheck {
+	c := HealthCheck{Name: CheckHeld}
+	if log, ok := h.bus.log.(engine.Database); ok {
+		if c.Mostly = log.Held(); c.Mostly != "" {
+			c.Value, c.Exceeded = 1, true
+		}
+	}
+	return c
 }
 
 // update replaces the checks and returns those that have become exceeded or
@@ -262,5 +276,6 @@ var healthAdvice = map[string]string{
 		"busgen status shows them",
 	CheckStalled:      "the bus goes on by itself, but this is a fault of busgen: please report it, with the log",
 	CheckSaturated:    "the log names each subscription, and the setting that would help",
+	CheckHeld:         "commit the transaction of runtime.DB that was begun there, or roll it back; in handlers use runtime.Transact or runtime.In",
 	CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",
 }

@@ -248,7 +248,7 @@ func (env *Env) TestHealthIsWatchedByTheBusThatDispatches(t *testing.T) {
 			p.Publish(failsOnce)
 		}
 		time.Sleep(time.Hour)
-		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 7 {
+		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 9 {
 			t.Errorf("before the start the status is %+v", status)
 		}
 		p.MustStart()
@@ -369,6 +369,18 @@ func (env *Env) TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
   },
   {
    "name": "saturated",
+   "exceeded": false,
+   "value": 0,
+   "threshold": 0
+  },
+  {
+   "name": "stalled",
+   "exceeded": false,
+   "value": 0,
+   "threshold": 0
+  },
+  {
+   "name": "held_up",
    "exceeded": false,
    "value": 0,
    "threshold": 0

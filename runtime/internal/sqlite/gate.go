@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +26,65 @@ type gate struct {
 	line   chan struct{} // holds a token: the connection that has it is next
 	pass   chan struct{} // holds a token: whoever has it writes
 	holder atomic.Uint64 // the goroutine of the program that has begun to write; 0 for none
+	by     writing
+}
+
+// writing is who of the program writes, so that it can be named if it takes too long.
+type writing struct {
+	mu      sync.Mutex
+	since   time.Time // zero if nobody does
+	callers [maxCallers]uintptr
+	depth   int
+	told    bool // by the log
+}
+
+// maxCallers is how far a caller is looked for: behind database/sql and a library or two.
+const maxCallers = 48
+
+func (w *writing) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.since, w.told = time.Now(), false
+	w.depth = runtime.Callers(3, w.callers[:])
+}
+
+func (w *writing) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.since = time.Time{}
+}
+
+// patience is how long others wait for who writes, all in all. Who comes later waits for the rest of that.
+func (w *writing) patience() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.since.IsZero() {
+		return database.BusyTimeout
+	}
+	return max(database.BusyTimeout-time.Since(w.since), leastPatience)
+}
+
+// leastPatience keeps those who try again and again from doing nothing else.
+const leastPatience = 50 * time.Millisecond
+
+// tooLong returns the line of the program that has begun what takes longer than others wait for it; "" if nothing does.
+// With tell it also says whether the log has to name it.
+func (w *writing) tooLong(tell bool) (line string, since time.Time, news bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.since.IsZero() || time.Since(w.since) < database.BusyTimeout {
+		return "", time.Time{}, false
+	}
+	news = tell && !w.told
+	w.told = w.told || tell
+	frames := runtime.CallersFrames(w.callers[:w.depth])
+	for {
+		frame, more := frames.Next()
+		ours := strings.HasPrefix(frame.Function, "database/sql.") || strings.Contains(frame.Function, "busgen/runtime/internal/sqlite")
+		if !ours || !more {
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line), w.since, news
+		}
+	}
 }
 
 func (g *gate) open() {
@@ -44,7 +106,7 @@ func (g *gate) enter(ctx context.Context, p *programs) error {
 		case <-p.ending:
 			return p.over
 		case <-timer.C:
-			return errHeld(p.log.path)
+			return g.errHeld(p.log.path)
 		}
 	}
 	if err := wait(g.line); err != nil {
@@ -55,20 +117,27 @@ func (g *gate) enter(ctx context.Context, p *programs) error {
 		return err
 	}
 	g.holder.Store(goroutine.Number())
+	g.by.begin()
 	return nil
 }
 
 func (g *gate) leave() {
 	g.holder.Store(0)
+	g.by.end()
 	g.pass <- struct{}{}
 	g.line <- struct{}{}
 }
 
 // errHeld says who writes for too long.
-func errHeld(path string) error {
+func (g *gate) errHeld(path string) error {
+	which := ""
+	if line, since, _ := g.by.tooLong(false); line != "" {
+		which = fmt.Sprintf(" begun by %s at %v,", line, since.UTC().Format(time.RFC3339))
+	}
 	return &engine.StorageError{
 		Fault: engine.Busy, Op: "write", Path: path,
-		Err:  fmt.Errorf("a transaction of this program, of runtime.DB, has kept others from writing for more than %v (%w)", database.BusyTimeout, sqlite3.BUSY),
+		Err: fmt.Errorf("a transaction of this program, of runtime.DB,%s has kept others from writing for more than %v (%w)",
+			which, database.BusyTimeout, sqlite3.BUSY),
 		Hint: "commit transactions soon or roll them back, and do not publish with the bus itself before that: use runtime.In",
 	}
 }
@@ -79,13 +148,17 @@ func (w *writer) begin(full bool) error {
 		return why
 	}
 	if w.gate.used.Load() {
-		timer := time.NewTimer(database.BusyTimeout)
+		timer := time.NewTimer(w.gate.by.patience())
 		defer timer.Stop()
 		select {
 		case <-w.gate.pass:
 			w.entered = true
 		case <-timer.C:
-			return errHeld(w.conn.Path)
+			if line, since, news := w.gate.by.tooLong(true); news {
+				w.logger.Error("a transaction of runtime.DB keeps all others from writing; nothing is stored before it is committed or rolled back",
+					"begun_by", line, "since", since)
+			}
+			return w.gate.errHeld(w.conn.Path)
 		}
 		if w.doubtful.Swap(false) {
 			w.conn.Doubt()
