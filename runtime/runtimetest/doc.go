@@ -30,6 +30,11 @@
 //   - [Kit.Drain] goes on until everything is handled or a dead letter, through all
 //     retries, however long they take.
 //
+// Hold no mutex while you publish, wait or call these methods. Time moves on only while all goroutines wait for
+// what package synctest knows, such as channels. One that waits for a [sync.Mutex] counts as busy: if a handler
+// waits for one that the test holds, and the bus has to wait for a moment, the test hangs. Unlock first, or use
+// a channel with one place as the lock.
+//
 // A program that waits for the outside world, such as a real network connection,
 // does not fit into a bubble. [New] makes a kit outside of one: then time is real,
 // Deliver and Advance end the test, and Drain really waits.
