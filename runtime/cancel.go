@@ -38,7 +38,8 @@ func (r *Receipt) Cancel(ctx context.Context) error {
 //   - [ErrShutdown], when the bus is shut down, and *[StorageError]
 //
 // The bus that dispatches settles cancelled deliveries at once, or when a pause of their
-// subscription ends; if there is none, the next one does at its start. The audit of the
+// subscription ends; if there is none, the next one does at its start. Who waits for the event on the bus that
+// dispatches does not wait for that: see [CancelledError]. The audit of the
 // file gets an entry for each subscription. "busgen events cancel" does the same from
 // outside, and "busgen events undiscard" undoes it. The bus need not be started. Cancel is
 // safe for concurrent use, and in handlers.

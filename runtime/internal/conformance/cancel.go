@@ -23,7 +23,7 @@ func (f *Fixture) wantCancelled(r *runtime.Receipt) {
 	f.T.Helper()
 	outcome, err := r.Wait(f.T.Context())
 	Must(f.T, err)
-	if d := outcome.Deliveries; len(d) != 1 || !d[0].Discarded || d[0].Reason != "cancelled" || outcome.Err() != nil {
+	if d := outcome.Deliveries; len(d) != 1 || !d[0].Discarded || d[0].Reason != "cancelled" || !d[0].Cancelled || !errors.As(outcome.Err(), new(*runtime.CancelledError)) {
 		f.T.Errorf("the outcome is %+v, want a delivery that is cancelled", outcome)
 	}
 }

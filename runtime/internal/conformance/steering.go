@@ -293,6 +293,10 @@ func (env *Env) TestACancelledChildIsAnErrorThatSaysSo(t *testing.T) {
 					child = e.ID
 				}
 				Must(t, f.Cancel(t.Context(), child))
+				time.Sleep(time.Second)
+				if len(got.All()) != 1 {
+					t.Error("the parent still waits, for the end of the pause")
+				}
 				Must(t, f.ResumeSubscription(t.Context(), "child"))
 				f.Idle()
 				var cancelled *runtime.CancelledError

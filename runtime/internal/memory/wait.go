@@ -24,6 +24,8 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			switch {
 			case d == nil:
 				settled = settled && (seq < sub.next || !r.Due.IsZero())
+			case d.open() && d.cancelled && d.reason == engine.ReasonCancelled && (d.state != polled || d.started.IsZero()):
+				one.State, one.Reason = engine.StateDiscarded, d.reason // as soon as a pause ends
 			case d.open():
 				settled = false
 			case d.state == dead:

@@ -68,6 +68,7 @@ func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, e
 		look: func(_ context.Context, f func(c *database.Conn) error) error { return l.read(f) },
 	}
 	cancelled, err := c.cancel(ctx, spec)
+	l.waiters.all()
 	return cancelled, fault.Wrap("cancel an event in", l.path, err)
 }
 

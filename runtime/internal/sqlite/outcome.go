@@ -138,7 +138,8 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM busgen_log WHERE seq = ?1) IS NOT NULL,
 				       (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
 				       (SELECT error FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1),
-				       (SELECT reason FROM busgen_discarded x WHERE x.seq = ?1 AND x.subscription = s.id), s.id
+				       (SELECT reason FROM busgen_discarded x WHERE x.seq = ?1 AND x.subscription = s.id), s.id,
+				       (SELECT coalesce(answer, 0) FROM busgen_cancelled x WHERE x.seq = ?1 AND x.subscription = s.id AND x.reason = ?2)
 				FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 				LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = ?1
 				WHERE r.type = (SELECT type FROM busgen_log WHERE seq = ?1) AND s.start < ?1
@@ -149,13 +150,17 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				case state == rowDead:
 					one.State, one.Reason = engine.StateDead, s.ColumnText(2)
 				case state != "" || !s.ColumnBool(3):
-					open = true
+					if s.ColumnType(8) != sqlite3.NULL && l.neverBegins(s.ColumnInt64(7), seq, s.ColumnInt(8)) {
+						one.State, one.Reason = engine.StateDiscarded, engine.ReasonCancelled // as soon as a pause ends
+					} else {
+						open = true
+					}
 				case s.ColumnType(6) != sqlite3.NULL:
 					one.State, one.Reason = engine.StateDiscarded, s.ColumnText(6)
 				}
 				outcome = append(outcome, one)
 				return nil
-			}, seq)
+			}, seq, engine.ReasonCancelled)
 		})
 		if err == nil && len(outcome) == 0 {
 			err = l.knows(seq)
@@ -163,6 +168,21 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 		return !open, err
 	})
 	return outcome, fault.Wrap("read", l.path, err)
+}
+
+// neverBegins tells whether it is known that no handler is called any more for a delivery that was cancelled and
+// is not settled yet. answer is that of the file.
+func (l *Log) neverBegins(subscription, seq int64, answer int) bool {
+	if !l.writer.owns.Load() {
+		return answer == answerNone
+	}
+	for _, c := range l.all() {
+		if c.id == subscription {
+			_, marked := c.Cancelled(seq)
+			return marked && !c.begun(seq)
+		}
+	}
+	return answer == answerNone
 }
 
 // WaitSettled implements [engine.Log].

@@ -43,6 +43,11 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			if r != nil && len(r.Attempts) > 0 {
 				one.Failures, one.Error = len(r.Attempts), r.Attempts[len(r.Attempts)-1].Error
 			}
+			if l.neverBegins(s, event, r) { // it is settled as soon as a pause ends
+				one.State, one.Reason = engine.StateDiscarded, engine.ReasonCancelled
+				outcome = append(outcome, one)
+				continue
+			}
 			switch {
 			case r == nil:
 				settled = settled && !s.pending(event)
@@ -62,6 +67,20 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 		return settled, nil
 	})
 	return outcome, err
+}
+
+// neverBegins tells whether it is known that no handler is called any more for an open delivery that was cancelled. The
+// caller holds mu.
+func (l *Log) neverBegins(s *sub, event *engine.Record, r *row) bool {
+	if r != nil {
+		event = r.record()
+	}
+	if u := l.units[s.ID]; u != nil && u.has(slotOf(event)) {
+		reason, cancelled := u.cancelled(event.Seq)
+		f := u.flights.of(event.Seq)
+		return cancelled && reason == engine.ReasonCancelled && (f == nil || !f.begun && !f.ended)
+	}
+	return r != nil && r.open() && r.Cancelled && r.Answer == refused && r.Reason == engine.ReasonCancelled
 }
 
 // WaitSettled implements [engine.Waiter].
