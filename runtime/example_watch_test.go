@@ -86,6 +86,7 @@ func ExampleWithHealth() {
 	// unhandled 0
 	// unknown_types 0
 	// saturated 0
+	// held_up 0
 }
 
 // The statistics among the other variables of a program, at /debug/vars.

@@ -428,7 +428,7 @@ func (env *Env) TestAnErrorWhoseMethodsEndTheirGoroutineIsAFailedAttempt(t *test
 					}
 					return errors.Is(err, fs.ErrNotExist)
 				}
-				subscribe(f, runtime.WithRetry(retry.MaxAttempts(2)), runtime.WithBreaker(breaker.Off()), runtime.WithoutTimeout(), runtime.WithPermanentErrors(match))
+				subscribe(f, runtime.WithRetry(retry.MaxAttempts(2)), runtime.WithBreaker(breaker.Off()), runtime.WithPermanentErrors(match))
 				f.MustStart()
 				f.Publish(1, 2)
 				f.Idle()
