@@ -86,6 +86,7 @@ func ExampleWithHealth() {
 	// unhandled 0
 	// unknown_types 0
 	// saturated 0
+	// stalled 0
 	// held_up 0
 }
 

@@ -117,7 +117,7 @@ func (env *Env) TestAThresholdIsExceededOnlyAboveItsValue(t *testing.T) {
 				time.Sleep(Look)
 				p.RequireChanges(test.want...)
 				status := p.Health()
-				if status.Healthy != (test.want == nil) || len(status.Checks) != 7 {
+				if status.Healthy != (test.want == nil) || len(status.Checks) != 9 {
 					t.Errorf("the status is %+v", status)
 				}
 			})
