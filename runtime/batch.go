@@ -262,8 +262,8 @@ func (s *innerSubscription) batchStats() *BatchStats {
 	return &BatchStats{Batches: s.batches.batches.Load(), Events: s.batches.events.Load(), TimedOut: s.batches.timedOut.Load()}
 }
 
-// batchEnded counts a batch, and tells the observers.
-func (s *innerSubscription) batchEnded(e dispatch.BatchEnd) {
+// batchEnded counts a batch, and returns what tells the observers; nil if there are none.
+func (s *innerSubscription) batchEnded(e dispatch.BatchEnd) (told func()) {
 	s.batches.batches.Add(1)
 	s.batches.events.Add(uint64(e.Size))
 	s.batches.took.Add(int64(e.Took))
@@ -274,9 +274,14 @@ func (s *innerSubscription) batchEnded(e dispatch.BatchEnd) {
 		Subscription: s.name, Type: s.pattern, Size: e.Size, Done: e.Done, Failed: e.Failed,
 		TimedOut: e.TimedOut, Started: e.Started, Took: e.Took,
 	}
-	if o := &s.bus.observers; o.any() {
+	o := &s.bus.observers
+	if !o.any() {
+		s.alertBatch(info)
+		return nil
+	}
+	return func() {
 		tell(o, toBatch, info)
 		(*counter)(s).endedBatch(e.Whole, info)
+		s.alertBatch(info)
 	}
-	s.alertBatch(info)
 }

@@ -115,8 +115,8 @@ func (b *innerBus) published(records []engine.Record) {
 	b.tellPublished(records)
 }
 
-// publishing is [Bus.published] for events that are stored with the success of a handler.
-// Those with a dedupe key are counted when they are, because another event may be first.
+// publishing is [Bus.published] for events that are stored with the success of a handler, and does not tell the
+// observers. Those with a dedupe key are counted when they are, because another event may be first.
 func (b *innerBus) publishing(staged []engine.Record) {
 	for i := range staged {
 		switch r := &staged[i]; {
@@ -126,7 +126,6 @@ func (b *innerBus) publishing(staged []engine.Record) {
 			b.counters.of(r.Type).published.Add(1)
 		}
 	}
-	b.tellPublished(staged)
 }
 
 func (b *innerBus) tellPublished(records []engine.Record) {
@@ -172,21 +171,23 @@ func (c *counter) Succeeded(a *dispatch.Attempt, ended time.Time) {
 }
 
 // Handled implements [dispatch.Counter].
-func (c *counter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
-	took, latency := ended.Sub(a.Started()), ended.Sub(a.Since)
+func (c *counter) Handled(a *dispatch.Attempt, staged []engine.Record) {
 	c.settled(a)
 	if len(staged) > 0 {
 		c.bus.publishing(staged)
 	}
-	if c.bus.observers.any() {
-		info := c.info(a, a.Started(), took)
-		tell(&c.bus.observers, toHandled, HandledInfo{AttemptInfo: info, Latency: max(latency, 0)})
-		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeHandled})
-	}
+}
+
+// TellHandled implements [dispatch.Counter].
+func (c *counter) TellHandled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
+	c.bus.tellPublished(staged)
+	info := c.info(a, a.Started(), ended.Sub(a.Started()))
+	tell(&c.bus.observers, toHandled, HandledInfo{AttemptInfo: info, Latency: max(ended.Sub(a.Since), 0)})
+	c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeHandled})
 }
 
 // Failed implements [dispatch.Counter].
-func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) {
+func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) (told func()) {
 	retried := !due.IsZero()
 	took := failure.Ended.Sub(failure.Started)
 	if failure.Kind != engine.KindDecode { // then there was a handler
@@ -194,44 +195,55 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 	}
 	c.counts.attemptFailed(failure.Kind, retried)
 	c.ofType(a).attemptFailed(failure.Kind, retried)
-	if retried {
-		defer c.noteSlowEvent(a, failure, due)
-	}
 	if a.Batch() != nil {
 		c.batches.alarm.failed(a.Critical(), failure.Error)
 	}
-	if !c.bus.observers.any() {
-		return
+	age, slow := time.Duration(0), false
+	if retried {
+		age, slow = c.noteSlowEvent(a, failure, due)
+	}
+	o := &c.bus.observers
+	if !o.any() {
+		return nil
 	}
 	info := c.info(a, failure.Started, took)
-	tell(&c.bus.observers, toFailed, FailedInfo{AttemptInfo: info, Kind: failure.Kind, Error: failure.Error})
-	end := EndedInfo{AttemptInfo: info, Outcome: OutcomeRetried, Kind: failure.Kind, Error: failure.Error, Due: due}
-	if retried {
-		tell(&c.bus.observers, toRetrying, RetryingInfo{AttemptInfo: info, Due: due, Delay: due.Sub(failure.Ended), Error: failure.Error})
+	return func() {
+		tell(o, toFailed, FailedInfo{AttemptInfo: info, Kind: failure.Kind, Error: failure.Error})
+		end := EndedInfo{AttemptInfo: info, Outcome: OutcomeRetried, Kind: failure.Kind, Error: failure.Error, Due: due}
+		if !retried {
+			end.Outcome = OutcomeDiscarded
+			c.failedLast(a, end)
+			return
+		}
+		tell(o, toRetrying, RetryingInfo{AttemptInfo: info, Due: due, Delay: due.Sub(failure.Ended), Error: failure.Error})
 		c.ended(a, end)
-		return
+		if slow {
+			tell(o, toSlowEvent, SlowEventInfo{AttemptInfo: info, Age: age, Due: due, Error: failure.Error})
+		}
 	}
-	end.Outcome = OutcomeDiscarded
-	c.failedLast(a, end)
 }
 
 // Dead implements [dispatch.Counter].
-func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAttempt) {
+func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAttempt) (told func()) {
 	if !c.config.ephemeral {
 		c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed(), last.Error)
 	}
 	c.settled(a)
 	c.counts.died(a, reason)
 	c.ofType(a).died(a, reason)
-	if c.bus.observers.any() {
-		info := c.info(a, last.Started, last.Ended.Sub(last.Started))
-		tell(&c.bus.observers, toDead, DeadInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
+	o := &c.bus.observers
+	if !o.any() {
+		return nil
+	}
+	info := c.info(a, last.Started, last.Ended.Sub(last.Started))
+	return func() {
+		tell(o, toDead, DeadInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
 		if last.Started.IsZero() {
 			c.watchUntried(a)
 		}
 		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeDead, Kind: last.Kind, Error: last.Error, Reason: reason})
 		if a.Critical() {
-			later(&c.bus.observers, toAlert, AlertInfo{AttemptInfo: c.info(a, last.Started, last.Ended.Sub(last.Started)), Reason: reason, LastError: last.Error})
+			later(o, toAlert, AlertInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
 		}
 	}
 }
@@ -242,39 +254,49 @@ func (c *counter) started(a *dispatch.Attempt) {
 }
 
 // Discarded implements [dispatch.Counter].
-func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time) {
+func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time) (told func()) {
 	took := ended.Sub(a.Started())
 	c.counts.handler.Add(took)
 	c.settled(a)
 	c.counts.wasDiscarded(a)
 	c.ofType(a).wasDiscarded(a)
-	if c.bus.observers.any() {
-		info := c.info(a, a.Started(), took)
-		tell(&c.bus.observers, toDiscarded, DiscardedInfo{AttemptInfo: info, Reason: reason})
+	o := &c.bus.observers
+	if !o.any() {
+		return nil
+	}
+	info := c.info(a, a.Started(), took)
+	return func() {
+		tell(o, toDiscarded, DiscardedInfo{AttemptInfo: info, Reason: reason})
 		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeDiscarded, Reason: reason})
 	}
 }
 
 // Snoozed implements [dispatch.Counter].
-func (c *counter) Snoozed(a *dispatch.Attempt, until, ended time.Time) {
+func (c *counter) Snoozed(a *dispatch.Attempt, until, ended time.Time) (told func()) {
 	took := ended.Sub(a.Started())
 	c.counts.handler.Add(took)
 	c.counts.snoozed.Add(1)
 	c.ofType(a).snoozed.Add(1)
-	if c.bus.observers.any() {
-		info := c.info(a, a.Started(), took)
-		tell(&c.bus.observers, toSnoozed, SnoozedInfo{AttemptInfo: info, Until: until})
+	o := &c.bus.observers
+	if !o.any() {
+		return nil
+	}
+	info := c.info(a, a.Started(), took)
+	return func() {
+		tell(o, toSnoozed, SnoozedInfo{AttemptInfo: info, Until: until})
 		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeSnoozed, Due: until})
 	}
 }
 
 // Slow implements [dispatch.Counter].
-func (c *counter) Slow(a *dispatch.Attempt, running time.Duration) {
+func (c *counter) Slow(a *dispatch.Attempt, running time.Duration) (told func()) {
 	c.counts.slow.Add(1)
 	c.ofType(a).slow.Add(1)
-	if c.bus.observers.any() {
-		tell(&c.bus.observers, toSlow, SlowInfo{AttemptInfo: c.info(a, a.Started(), running)})
+	if !c.bus.observers.any() {
+		return nil
 	}
+	info := c.info(a, a.Started(), running)
+	return func() { tell(&c.bus.observers, toSlow, SlowInfo{AttemptInfo: info}) }
 }
 
 // Abandoned implements [dispatch.Counter].

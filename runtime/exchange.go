@@ -148,8 +148,8 @@ func declines(err error) (ok bool) {
 type answerCounter struct{ *counter }
 
 // Handled implements [dispatch.Counter].
-func (c answerCounter) Handled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
-	c.counter.Handled(a, ended, staged)
+func (c answerCounter) Handled(a *dispatch.Attempt, staged []engine.Record) {
+	c.counter.Handled(a, staged)
 	if x := c.bus.exchanges.find(a.ID); x != nil {
 		x.take(a, c.name)
 	}

@@ -126,7 +126,7 @@ type watching struct {
 	dispatch.Watched
 	info  AttemptInfo
 	ended []endedFunc
-	last  EndedInfo // a failure of which it is not known yet what comes of it
+	last  atomic.Pointer[EndedInfo] // a failure of which it is not known yet what comes of it; nil for none
 	over  atomic.Bool
 }
 
@@ -219,7 +219,7 @@ func (c *counter) ended(a *dispatch.Attempt, end EndedInfo) {
 func (c *counter) failedLast(a *dispatch.Attempt, end EndedInfo) {
 	if watched := a.Watched(); watched != nil && a.Batch() == nil {
 		end.Error = c.bus.shown(a.Delivery, end.Error)
-		watched.Of.(*watching).last = end
+		watched.Of.(*watching).last.Store(&end)
 	}
 }
 
@@ -242,11 +242,12 @@ func (w *watching) release(o *observers) {
 	if !w.over.CompareAndSwap(false, true) {
 		return
 	}
-	end := w.last
-	if end.Outcome == "" {
-		end = EndedInfo{AttemptInfo: w.info, Outcome: OutcomeReleased}
-		end.Took = time.Since(end.Started)
+	if last := w.last.Load(); last != nil {
+		w.tell(o, *last)
+		return
 	}
+	end := EndedInfo{AttemptInfo: w.info, Outcome: OutcomeReleased}
+	end.Took = time.Since(end.Started)
 	w.tell(o, end)
 }
 

@@ -42,19 +42,16 @@ func (e *slowEvents) remove(id uuid.UUID) {
 	delete(e.reported, id)
 }
 
-// noteSlowEvent reports an event that has failed again, if it is slow and was not reported.
-func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) {
+// noteSlowEvent logs an event that has failed again, if it is slow and was not reported. Then observers are to be told.
+func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) (age time.Duration, slow bool) {
 	limit := cmp.Or((*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter, c.bus.config.slowEventAfter)
-	age := failure.Ended.Sub(a.Since)
+	age = failure.Ended.Sub(a.Since)
 	if limit == 0 || age < limit || !c.counts.slowEvents.add(a.ID) {
-		return
+		return age, false
 	}
 	c.bus.config.logger.Warn("an event is slow: it was tried in vain for a long time", "event_id", a.ID, "event_type", a.Type,
 		"subscription_id", c.name, "attempt", a.Number, "age", age, "due", due, "error", c.bus.shown(a.Delivery, failure.Error))
-	if c.bus.observers.any() {
-		info := c.info(a, failure.Started, failure.Ended.Sub(failure.Started))
-		tell(&c.bus.observers, toSlowEvent, SlowEventInfo{AttemptInfo: info, Age: age, Due: due, Error: failure.Error})
-	}
+	return age, true
 }
 
 // settled forgets an event that was perhaps reported. Those that have not failed before were not.

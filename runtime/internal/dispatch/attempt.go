@@ -50,8 +50,11 @@ type Attempt struct {
 	over     bool // there is a disposition; whoever sets it makes it
 	entered  bool // the handler was called by a middleware
 	decoding bool // code of the program decodes the payload, before the handler
-	returned bool // the handler is back
-	left     bool // the worker did not wait for it
+	owes     owing
+	back     bool // the handler is
+	returned bool // the handler is back, and what follows it is done
+	leaving  bool // the worker is left behind soon, unless it has returned by then
+	left     bool // it is
 	handled  bool // well, and there are more handlers to come
 	taken    bool // what is staged, by TakeStaged
 	storing  bool // what was taken; its deadline does not end the attempt
@@ -160,7 +163,6 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 	r.tried = true
 	slow := a.settings.SlowAfter
 	a.warned = slow == 0 || slow >= a.limit
-	defer a.released()
 	for {
 		ok, cancelled := s.consumer.Begin(a.Delivery, w.number, a.started)
 		if ok {
@@ -220,22 +222,27 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	// Before anything is settled: from here on a crash is not this handler's.
 	s.consumer.End(a.Delivery)
 	a.mu.Lock()
-	late, left := a.over, a.left
-	a.over, a.returned = true, true
+	late := a.over
+	a.over, a.back = true, true
 	a.recall()
 	now := time.Now()
 	if !late {
 		a.judge(f, now)
 	}
 	a.end()
+	if late || a.handler.Observed {
+		owed := a.owes
+		a.mu.Unlock()
+		a.afterwards(late, owed, now, err)
+		a.mu.Lock()
+	}
+	a.returned = true
+	left := a.left
 	a.mu.Unlock()
 	s.unwatch(w, left)
 	// Nothing that takes time comes before the next attempt. With several workers its event may be younger than this.
 	if err == nil && !late && !a.handler.Observed && s.cfg.Concurrency <= 1 {
 		w.ended = now
-	}
-	if late {
-		s.cfg.Logger.Debug("a handler returned after its attempt was over", a.logged("error", err)...)
 	}
 	if left {
 		a.handler.Count.Abandoned(a, -1)
@@ -276,14 +283,20 @@ func (a *Attempt) succeed(now time.Time) {
 	if !a.counted {
 		a.handler.Count.Succeeded(a, now)
 	}
-	a.handler.Count.Handled(a, now, a.staged()) // first, so that a caller that waits for the delivery finds it counted
+	a.handler.Count.Handled(a, a.staged()) // first, so that a caller that waits for the delivery finds it counted
 	if s.cfg.Group {
-		a.handled = true
 		a.run.staged = append(a.run.staged, a.staged()...)
-	} else {
-		a.settle(engine.Disposition{Kind: engine.Done, Staged: a.staged()})
-		a.well = true
+		a.goOn()
+		return
 	}
+	a.well = true
+	if j := a.judged(); j != nil && a.handler.Observed {
+		j.reports = append(j.reports, report{of: a})
+	} else if a.handler.Observed {
+		a.owes = owesDone
+		return
+	}
+	a.settle(engine.Disposition{Kind: engine.Done, Staged: a.staged()})
 }
 
 // expire ends an attempt whose deadline has passed.
@@ -294,29 +307,53 @@ func (a *Attempt) expire() {
 	}
 	f := a.classify(a.during(a.lateness()), engine.KindTimeout, "")
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.over || a.storing || !a.late(time.Now()) { // who stores it knows what becomes of the attempt
+	switch {
+	case a.over:
+		a.leaveSoon(a.leave)
+		a.mu.Unlock()
+		return
+	case a.storing || !a.late(time.Now()): // who stores it knows what becomes of the attempt
+		a.mu.Unlock()
 		return
 	}
 	a.over = true
 	a.recall()
 	a.fail(f)
-	time.AfterFunc(Grace, a.leave)
+	a.leaveSoon(a.leave)
+	owed := a.owes
+	a.mu.Unlock()
+	a.tellApart(owed)
 }
 
-// leave writes the worker off if the handler still has not returned.
+// leaveSoon makes the worker be left behind if it does not return within Grace. The caller holds mu.
+func (a *Attempt) leaveSoon(leave func()) {
+	if !a.returned && !a.leaving {
+		a.leaving = true
+		time.AfterFunc(Grace, leave)
+	}
+}
+
+// isExpired tells whether there is nothing for expire to do.
+func (a *Attempt) isExpired() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over && (a.returned || a.leaving)
+}
+
+// leave writes the worker off if the handler, or the program's code that follows it, still has not returned.
 func (a *Attempt) leave() {
 	s := a.run.scheduler
 	a.mu.Lock()
-	left := !a.returned
-	if a.left = left; left {
-		s.runsOn(int(a.worker), 0) // before the handler can return, and the worker be another's
-	}
-	a.mu.Unlock()
-	if !left {
+	if a.returned || a.left {
+		a.mu.Unlock()
 		return
 	}
-	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", a.logged()...)
+	a.pay(true)
+	a.left = true
+	s.runsOn(int(a.worker), 0) // before the handler can return, and the worker be another's
+	back := a.back
+	a.mu.Unlock()
+	s.cfg.Logger.Warn(leftBehind(back), a.logged()...)
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
 	s.freeLimits(a)
@@ -329,13 +366,28 @@ func (a *Attempt) leave() {
 func (a *Attempt) interrupt(ignored time.Duration) {
 	f := a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "")
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.over {
+	over := a.over
+	if over {
+		a.pay(true) // an observer blocks
+	} else {
 		a.over = true
 		a.recall()
 		a.fail(f)
+	}
+	owed, returned := a.owes, a.returned
+	a.mu.Unlock()
+	if !over || !returned {
 		a.run.scheduler.freeLimits(a)
 	}
+	a.tellApart(owed)
+}
+
+// leftBehind is what the log says when a worker is left behind.
+func leftBehind(back bool) string {
+	if back {
+		return "an observer that is told of a handler does not return; it is left behind"
+	}
+	return "a handler ignores its context; it is left behind"
 }
 
 // withdraw tells the breaker that the attempt says nothing about its handler.
@@ -372,16 +424,6 @@ func (a *Attempt) drop() {
 	a.run.scheduler.release(a.run.Seq)
 	a.run.scheduler.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
-}
-
-// settle gives the disposition on the delivery.
-func (a *Attempt) settle(v engine.Disposition) {
-	v.NotCalled = v.NotCalled || a.uncalled
-	if b := a.batch; b != nil && b.judged != nil {
-		b.judged.add(a.run, v)
-		return
-	}
-	a.run.scheduler.settle(&a.run.item, v)
 }
 
 // logged returns the attributes of a log line about the attempt.

@@ -42,6 +42,8 @@ type Batch struct {
 	whole     Attempt                 // its mu is taken before those of the others, and guards all decisions
 	expired   int                     // attempts that were over before the batch was; guarded by whole.mu
 	judged    *judged                 // while it is judged: where dispositions are kept; guarded by whole.mu
+	owed      *judged                 // what is to be settled when observers are told; nil for nothing; guarded by whole.mu
+	settled   chan struct{}           // closed when it is; nil if nothing was owed; guarded by whole.mu
 }
 
 // spared is the kind of the failure of attempts that another one has kept from being made.
@@ -168,7 +170,6 @@ func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
 		return true
 	}
 	s.watchBatch(b)
-	defer b.whole.released()
 	defer b.whole.release()
 
 	returned := false
@@ -271,16 +272,22 @@ func (b *Batch) finish(err error, kind, stack string) (keep bool) {
 	}
 	s.consumer.EndAll(deliveries)
 	whole.mu.Lock()
-	late, left := whole.over, whole.left
-	whole.over, whole.returned = true, true
+	late := whole.over
+	whole.over, whole.back = true, true
+	now := time.Now()
 	if !late {
-		b.judge(failures, false)
+		b.judge(failures, now, false)
 	}
+	if late || b.handler.Observed {
+		owed := b.owed
+		whole.mu.Unlock()
+		b.afterwards(late, owed, now, err)
+		whole.mu.Lock()
+	}
+	whole.returned = true
+	left := whole.left
 	whole.mu.Unlock()
 	s.unwatchBatch(b, left)
-	if late {
-		s.cfg.Logger.Debug("a handler returned after its attempt was over", b.logged("error", err)...)
-	}
 	if left {
 		b.handler.Count.Abandoned(whole, -1)
 	}
@@ -300,8 +307,11 @@ func (b *Batch) expire(a *Attempt) {
 		}
 		return a.classify(a.during(&TimeoutError{After: b.whole.limit, Attempt: a.Number}), engine.KindTimeout, "")
 	})
+	b.whole.mu.Lock()
+	b.whole.leaveSoon(b.leave)
+	b.whole.mu.Unlock()
 	if decided {
-		time.AfterFunc(Grace, b.leave)
+		b.tellApart()
 	}
 }
 
@@ -310,8 +320,8 @@ func (b *Batch) expire(a *Attempt) {
 func (b *Batch) expireItem(a *Attempt) {
 	f := a.timeout()
 	b.whole.mu.Lock()
-	defer b.whole.mu.Unlock()
 	if b.whole.over {
+		b.whole.mu.Unlock()
 		return
 	}
 	a.mu.Lock()
@@ -320,6 +330,7 @@ func (b *Batch) expireItem(a *Attempt) {
 		a.fail(f)
 		b.expired++
 	}
+	owed := a.owes
 	a.mu.Unlock()
 	if b.preparing.Load() == a {
 		failures := make([]failure, len(b.begun))
@@ -327,13 +338,25 @@ func (b *Batch) expireItem(a *Attempt) {
 			failures[i].kind = spared
 		}
 		b.decide(failures)
-		time.AfterFunc(Grace, b.leave)
+		b.whole.leaveSoon(b.leave)
 	}
+	b.whole.mu.Unlock()
+	a.tellApart(owed)
+	b.tellApart()
 }
 
 // interrupt is [Attempt.interrupt] for all of the batch.
 func (b *Batch) interrupt(ignored time.Duration) {
 	if b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "") }) {
+		b.scheduler.freeLimits(&b.whole)
+		b.tellApart()
+		return
+	}
+	b.whole.mu.Lock()
+	b.pay(true) // an observer blocks
+	returned := b.whole.returned
+	b.whole.mu.Unlock()
+	if !returned {
 		b.scheduler.freeLimits(&b.whole)
 	}
 }
@@ -361,22 +384,23 @@ func (b *Batch) force(failed func(a *Attempt) failure) bool {
 // decide ends the batch before its handler has returned. The caller holds whole.mu.
 func (b *Batch) decide(failures []failure) {
 	b.whole.over = true
-	b.judge(failures, true)
+	b.judge(failures, time.Now(), true)
 }
 
 // leave writes the worker off if the handler still has not returned.
 func (b *Batch) leave() {
 	s, whole := b.scheduler, &b.whole
 	whole.mu.Lock()
-	left := !whole.returned
-	if whole.left = left; left {
-		s.runsOn(b.worker, 0)
-	}
-	whole.mu.Unlock()
-	if !left {
+	if whole.returned || whole.left {
+		whole.mu.Unlock()
 		return
 	}
-	s.cfg.Logger.Warn("a handler ignores its context; it is left behind", b.logged()...)
+	b.pay(true)
+	whole.left = true
+	s.runsOn(b.worker, 0)
+	back := whole.back
+	whole.mu.Unlock()
+	s.cfg.Logger.Warn(leftBehind(back), b.logged()...)
 	b.handler.Count.Abandoned(whole, 1)
 	s.leaveBatch(b)
 	s.freeLimits(whole)

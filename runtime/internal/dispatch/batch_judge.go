@@ -78,12 +78,11 @@ func (b *Batch) outOfRange(named *BatchError) error {
 		"nobody knows which events have failed, so all of them have; the error was: %s", wrong, len(b.handed), len(b.handed)-1, named.Error())
 }
 
-// judge gives the dispositions, and settles all of them together. The failures are those of
+// judge gives the dispositions, and settles all of them together, at once if nobody is to be told. The failures are those of
 // the attempts that have begun; nil if none has failed. With forced they are decided: the
 // batch has outlived its deadline or a shutdown. The caller holds whole.mu.
-func (b *Batch) judge(failures []failure, forced bool) {
+func (b *Batch) judge(failures []failure, now time.Time, forced bool) {
 	s, whole := b.scheduler, &b.whole
-	now := time.Now()
 	if len(whole.staged()) > 0 && b.allSucceed(failures, now) {
 		last := b.handed[len(b.handed)-1]
 		last.mu.Lock()
@@ -126,7 +125,11 @@ func (b *Batch) judge(failures []failure, forced bool) {
 		}
 	}
 	if b.handler.BatchEnded != nil && end.Size > 0 {
-		b.handler.BatchEnded(end) // first, so that a caller that waits for an event finds it counted
+		all.ended = b.handler.BatchEnded(end) // first, so that a caller that waits for an event finds it counted
+	}
+	if all.ended != nil || len(all.reports) > 0 {
+		b.owed, b.settled = all, make(chan struct{})
+		return
 	}
 	s.settleAll(all)
 	all.free()

@@ -77,5 +77,5 @@ func (c *endless) Settle(*engine.Delivery, engine.Disposition) {}
 // uncounted is a counter that does nothing.
 type uncounted struct{ dispatch.Counter }
 
-func (uncounted) Succeeded(*dispatch.Attempt, time.Time)                {}
-func (uncounted) Handled(*dispatch.Attempt, time.Time, []engine.Record) {}
+func (uncounted) Succeeded(*dispatch.Attempt, time.Time)     {}
+func (uncounted) Handled(*dispatch.Attempt, []engine.Record) {}

@@ -116,10 +116,19 @@ func (s *Scheduler) expire() {
 			attributes = append(attributes, "batch", len(a.batch.begun))
 		}
 		s.cfg.Logger.Warn("a handler is slow", a.logged(attributes...)...)
-		a.handler.Count.Slow(a, now.Sub(a.started))
+		if tell := a.handler.Count.Slow(a, now.Sub(a.started)); tell != nil {
+			go tell() // the alarm does not wait for observers
+		}
 	}
 	for _, a := range late {
-		a.expire()
+		if a.isExpired() {
+			continue // and its worker left behind, perhaps long ago
+		}
+		done := s.lookAtRunning()
+		go func() { // nor for each other
+			defer done()
+			a.expire()
+		}()
 	}
 }
 

@@ -1,6 +1,10 @@
 package dispatch
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
 
 // extras is what few attempts have. There is an attempt for each delivery, and most handlers just return: so the
 // memory for all of this is made when a part of it is needed for the first time.
@@ -10,11 +14,14 @@ type extras struct {
 	turn    atomic.Pointer[turn] // of its transaction; nil before it waits for one
 	loan    *loan                // that goes on; guarded by the subscription's loans
 	failed  error                // see Failed
+	settled chan struct{}        // closed when the disposition is settled; nil if that was at once
 	commits atomic.Bool          // the stash has functions for Commit
 
 	// These are guarded by the attempt's mu.
 	real         realContext   // made when someone asks for more than the deadline
 	interruption *interruption // nil unless something of it is needed
+	reports      []func()      // to observers
+	disposition  engine.Disposition
 }
 
 // extras returns the extras of the attempt, made if need be. Whoever only looks loads extra instead.

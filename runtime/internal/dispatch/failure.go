@@ -42,13 +42,45 @@ func (a *Attempt) examine(err error, kind, stack string) failure {
 		f.text += " " + unreadable(err, "Unwrap, Is or As")
 	}
 	settings := a.handler.Settings(a.Type) // in a group the member's own
-	for i := range settings.Errors {
-		if matches(settings.Errors[i].Match, err) {
-			f.rule = &settings.Errors[i]
-			break
-		}
+	if forced := kind == engine.KindTimeout || kind == engine.KindInterrupted; forced && len(settings.Errors) > 0 {
+		f.rule = a.run.scheduler.ruleInTime(settings, err)
+	} else {
+		f.rule = settings.rule(err)
 	}
 	return f
+}
+
+// rule returns the first rule that matches an error, or nil.
+func (s *Settings) rule(err error) *ErrorRule {
+	for i := range s.Errors {
+		if matches(s.Errors[i].Match, err) {
+			return &s.Errors[i]
+		}
+	}
+	return nil
+}
+
+// ruleInTime is rule where nobody can be left behind. It does not wait for a function that blocks, and as long as it
+// does none is asked again.
+func (s *Scheduler) ruleInTime(settings *Settings, err error) *ErrorRule {
+	if s.unanswered.Load() > 0 {
+		return nil
+	}
+	s.unanswered.Add(1)
+	found := make(chan *ErrorRule, 1)
+	if !withPatience(func() {
+		defer s.unanswered.Add(-1)
+		found <- settings.rule(err)
+	}) {
+		s.cfg.Logger.Warn("a function that matches errors does not return; it counts as one that does not match", "subscription_id", s.cfg.Name)
+		return nil
+	}
+	select {
+	case rule := <-found:
+		return rule
+	default: // it has ended its goroutine
+		return nil
+	}
 }
 
 // timeout is the failure of an attempt that outlived its deadline.
@@ -95,7 +127,7 @@ func (a *Attempt) fail(f failure) {
 		}
 		a.withdraw() // it says nothing about the handler
 		reason, _ := textOf(cause)
-		a.handler.Count.Discarded(a, reason, now)
+		a.tell(a.handler.Count.Discarded(a, reason, now))
 		_, cancelled := a.run.scheduler.consumer.Cancelled(a.Seq)
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
 		return
@@ -141,7 +173,7 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	a.logFailure(failure, due.Sub(now))
-	a.handler.Count.Failed(a, failure, due)
+	a.tell(a.handler.Count.Failed(a, failure, due))
 	v := engine.Disposition{Kind: engine.Retry, Attempt: failure, Due: due}
 	if f.rule != nil {
 		v.MaxAttempts = f.rule.Retry.MaxAttempts
@@ -196,7 +228,7 @@ func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 		failure.Error += fmt.Sprintf(", and expires %v after it was published", settings.ExpiresAfter)
 		a.deadLetterFailed(engine.ReasonExpired, failure)
 	default:
-		a.handler.Count.Snoozed(a, until, now)
+		a.tell(a.handler.Count.Snoozed(a, until, now))
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: until, Asked: true}))
 	}
 }
@@ -206,16 +238,16 @@ func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
 	a.run.scheduler.noteSuccess()
-	a.handler.Count.Discarded(a, reason, now)
+	a.tell(a.handler.Count.Discarded(a, reason, now))
 	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
 }
 
 // yield settles the delivery because others have answered. In a group the next member has its turn.
 func (a *Attempt) yield(reason string, now time.Time) {
 	a.withdraw()
-	a.handler.Count.Discarded(a, reason, now)
+	a.tell(a.handler.Count.Discarded(a, reason, now))
 	if a.run.scheduler.cfg.Group {
-		a.handled = true
+		a.goOn()
 		return
 	}
 	a.settle(engine.Disposition{Kind: engine.Discard, Reason: reason})
@@ -238,7 +270,7 @@ func (a *Attempt) lose(f failure, now time.Time) {
 // deadLetterFailed makes the delivery a dead letter after its last attempt.
 func (a *Attempt) deadLetterFailed(reason string, failure *engine.FailedAttempt) {
 	a.logFailure(failure, 0)
-	a.handler.Count.Failed(a, failure, time.Time{})
+	a.tell(a.handler.Count.Failed(a, failure, time.Time{}))
 	a.deadLetter(reason, failure)
 }
 
@@ -266,7 +298,7 @@ func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 	} else {
 		s.cfg.Logger.Error("event is dead-lettered", attributes...)
 	}
-	a.handler.Count.Dead(a, reason, last)
+	a.tell(a.handler.Count.Dead(a, reason, last))
 	v := a.run.disposition(engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: reason,
 		Fingerprint: fingerprint.Of(reason, last.ErrorType, last.Error, last.Stack),

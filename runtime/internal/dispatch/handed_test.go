@@ -203,8 +203,8 @@ type slowCount struct {
 	took time.Duration
 }
 
-func (slowCount) Succeeded(*dispatch.Attempt, time.Time)                  {}
-func (c slowCount) Handled(*dispatch.Attempt, time.Time, []engine.Record) { time.Sleep(c.took) }
+func (slowCount) Succeeded(*dispatch.Attempt, time.Time)       {}
+func (c slowCount) Handled(*dispatch.Attempt, []engine.Record) { time.Sleep(c.took) }
 
 // With several workers, one can read an event that another one handles, whose last attempt has ended before there was
 // that event.

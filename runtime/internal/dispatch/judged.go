@@ -11,6 +11,14 @@ import (
 type judged struct {
 	runs    []*run
 	settled []engine.Settled // one for each
+	reports []report         // to observers
+	ended   func()           // tells them of the batch; nil for nothing
+}
+
+// report is what observers are told of an attempt. If tell is nil, it has succeeded.
+type report struct {
+	of   *Attempt
+	tell func()
 }
 
 var judgedPool = sync.Pool{New: func() any { return new(judged) }}
@@ -24,6 +32,7 @@ func (j *judged) add(r *run, v engine.Disposition) {
 func (j *judged) free() {
 	clear(j.runs)
 	clear(j.settled)
-	j.runs, j.settled = j.runs[:0], j.settled[:0]
+	clear(j.reports)
+	j.runs, j.settled, j.reports, j.ended = j.runs[:0], j.settled[:0], j.reports[:0], nil
 	judgedPool.Put(j)
 }

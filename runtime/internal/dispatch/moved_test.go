@@ -147,14 +147,15 @@ func (s *source) change(f func()) {
 
 type silent struct{}
 
-func (silent) Succeeded(*dispatch.Attempt, time.Time)                     {}
-func (silent) Handled(*dispatch.Attempt, time.Time, []engine.Record)      {}
-func (silent) Failed(*dispatch.Attempt, *engine.FailedAttempt, time.Time) {}
-func (silent) Dead(*dispatch.Attempt, string, *engine.FailedAttempt)      {}
-func (silent) Discarded(*dispatch.Attempt, string, time.Time)             {}
-func (silent) Snoozed(*dispatch.Attempt, time.Time, time.Time)            {}
-func (silent) Slow(*dispatch.Attempt, time.Duration)                      {}
-func (silent) Abandoned(*dispatch.Attempt, int)                           {}
+func (silent) Succeeded(*dispatch.Attempt, time.Time)                                   {}
+func (silent) Handled(*dispatch.Attempt, []engine.Record)                               {}
+func (silent) Failed(*dispatch.Attempt, *engine.FailedAttempt, time.Time) (tell func()) { return nil }
+func (silent) Dead(*dispatch.Attempt, string, *engine.FailedAttempt) (tell func())      { return nil }
+func (silent) Discarded(*dispatch.Attempt, string, time.Time) (tell func())             { return nil }
+func (silent) Snoozed(*dispatch.Attempt, time.Time, time.Time) (tell func())            { return nil }
+func (silent) Slow(*dispatch.Attempt, time.Duration) (tell func())                      { return nil }
+func (silent) TellHandled(*dispatch.Attempt, time.Time, []engine.Record)                {}
+func (silent) Abandoned(*dispatch.Attempt, int)                                         {}
 
 // dispatching begins to handle what the source has, within one partition key.
 func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64) error) {

@@ -65,7 +65,6 @@ func (s *Scheduler) run(w *worker, r *run) (keep bool) {
 		if !handled || !keep {
 			return keep
 		}
-		r.done = append(r.done, h.Name)
 	}
 	if r.reopens.IsZero() {
 		s.settle(&r.item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
@@ -103,10 +102,12 @@ func (s *Scheduler) giveUp(worker int, r *run, h *Handler, permit breaker.Permit
 		a.Number = max(a.Number-1, 1) // there is no further one
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.over = true
 	a.withdraw()
 	a.deadLetter(reason, nil)
+	owed := a.owes
+	a.mu.Unlock()
+	a.tellApart(owed)
 }
 
 // expired tells whether the delivery may not be tried at the given time.

@@ -124,9 +124,9 @@ type Handler struct {
 	// Handle. A *[BatchError] says which attempts have failed.
 	HandleBatch func(b *Batch) error
 
-	// BatchEnded is called when a batch is over. It must not block. Nil if nobody needs to
-	// know.
-	BatchEnded func(e BatchEnd)
+	// BatchEnded counts a batch that is over, and returns what tells observers, as the methods of a Counter do. Nil if
+	// nobody needs to know.
+	BatchEnded func(e BatchEnd) (tell func())
 
 	// Settings returns what applies to an attempt: the timeouts.
 	Settings func(eventType string) *Settings
@@ -159,17 +159,19 @@ type ErrorRule struct {
 	Retry     retry.Policy
 }
 
-// Counter counts what happens to deliveries. Its methods must not block.
+// Counter counts what happens to deliveries. Its methods neither block nor run code of the program, but for
+// TellHandled. What runs such code, to tell observers, they return; nil if there is nobody to tell.
 type Counter interface {
 	// Succeeded counts an attempt, and Handled says what has come of it. Succeeded may be called
-	// by the engine, so it must not run code of the program.
+	// by the engine. TellHandled is called after Handled if the [Handler] is Observed.
 	Succeeded(a *Attempt, ended time.Time)
-	Handled(a *Attempt, ended time.Time, staged []engine.Record)
-	Failed(a *Attempt, failure *engine.FailedAttempt, due time.Time) // due is zero when there is no further attempt
-	Dead(a *Attempt, reason string, last *engine.FailedAttempt)      // last has no Kind if nothing new was tried
-	Discarded(a *Attempt, reason string, ended time.Time)
-	Snoozed(a *Attempt, until, ended time.Time)
-	Slow(a *Attempt, running time.Duration)
+	Handled(a *Attempt, staged []engine.Record)
+	TellHandled(a *Attempt, ended time.Time, staged []engine.Record)               // runs code of the program
+	Failed(a *Attempt, failure *engine.FailedAttempt, due time.Time) (tell func()) // due is zero when there is no further attempt
+	Dead(a *Attempt, reason string, last *engine.FailedAttempt) (tell func())      // last has no Kind if nothing new was tried
+	Discarded(a *Attempt, reason string, ended time.Time) (tell func())
+	Snoozed(a *Attempt, until, ended time.Time) (tell func())
+	Slow(a *Attempt, running time.Duration) (tell func())
 	Abandoned(a *Attempt, delta int)
 }
 
@@ -223,6 +225,8 @@ type Scheduler struct {
 	gathering gathering
 	limits    limits
 	stalls    stallWatch
+
+	unanswered atomic.Int32 // functions that match errors and that ruleInTime has asked
 
 	base    context.Context // of all attempts
 	cancel  context.CancelCauseFunc

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -88,11 +89,15 @@ func (s *Scheduler) interruptAll(ignored time.Duration) {
 		}
 	}
 	s.mu.Unlock()
+	var ending sync.WaitGroup
 	for _, a := range left {
-		if a.batch != nil {
-			a.batch.interrupt(ignored)
-		} else {
-			a.interrupt(ignored)
-		}
+		ending.Go(func() {
+			if a.batch != nil {
+				a.batch.interrupt(ignored)
+			} else {
+				a.interrupt(ignored)
+			}
+		})
 	}
+	ending.Wait() // they wait for the program's code with patience only
 }
