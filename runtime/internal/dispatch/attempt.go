@@ -51,10 +51,8 @@ type Attempt struct {
 	entered  bool // the handler was called by a middleware
 	decoding bool // code of the program decodes the payload, before the handler
 	owes     owing
-	back     bool // the handler is
 	returned bool // the handler is back, and what follows it is done
-	leaving  bool // the worker is left behind soon, unless it has returned by then
-	left     bool // it is
+	left     bool // the worker is, by others
 	handled  bool // well, and there are more handlers to come
 	taken    bool // what is staged, by TakeStaged
 	storing  bool // what was taken; its deadline does not end the attempt
@@ -223,7 +221,7 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	s.consumer.End(a.Delivery)
 	a.mu.Lock()
 	late := a.over
-	a.over, a.back = true, true
+	a.over = true
 	a.recall()
 	now := time.Now()
 	if !late {
@@ -327,8 +325,8 @@ func (a *Attempt) expire() {
 
 // leaveSoon makes the worker be left behind if it does not return within Grace. The caller holds mu.
 func (a *Attempt) leaveSoon(leave func()) {
-	if !a.returned && !a.leaving {
-		a.leaving = true
+	if x := a.extras(); !a.returned && !x.leaving {
+		x.leaving = true
 		time.AfterFunc(Grace, leave)
 	}
 }
@@ -337,7 +335,8 @@ func (a *Attempt) leaveSoon(leave func()) {
 func (a *Attempt) isExpired() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.over && (a.returned || a.leaving)
+	x := a.extra.Load()
+	return a.over && (a.returned || x != nil && x.leaving)
 }
 
 // leave writes the worker off if the handler, or the program's code that follows it, still has not returned.
@@ -348,12 +347,12 @@ func (a *Attempt) leave() {
 		a.mu.Unlock()
 		return
 	}
+	told := a.owes == owesNothing
 	a.pay(true)
 	a.left = true
 	s.runsOn(int(a.worker), 0) // before the handler can return, and the worker be another's
-	back := a.back
 	a.mu.Unlock()
-	s.cfg.Logger.Warn(leftBehind(back), a.logged()...)
+	s.cfg.Logger.Warn(leftBehind(told), a.logged()...)
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
 	s.freeLimits(a)
@@ -383,8 +382,8 @@ func (a *Attempt) interrupt(ignored time.Duration) {
 }
 
 // leftBehind is what the log says when a worker is left behind.
-func leftBehind(back bool) string {
-	if back {
+func leftBehind(told bool) string {
+	if !told {
 		return "an observer that is told of a handler does not return; it is left behind"
 	}
 	return "a handler ignores its context; it is left behind"

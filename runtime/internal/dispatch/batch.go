@@ -273,7 +273,7 @@ func (b *Batch) finish(err error, kind, stack string) (keep bool) {
 	s.consumer.EndAll(deliveries)
 	whole.mu.Lock()
 	late := whole.over
-	whole.over, whole.back = true, true
+	whole.over = true
 	now := time.Now()
 	if !late {
 		b.judge(failures, now, false)
@@ -395,12 +395,12 @@ func (b *Batch) leave() {
 		whole.mu.Unlock()
 		return
 	}
+	told := b.owed == nil
 	b.pay(true)
 	whole.left = true
 	s.runsOn(b.worker, 0)
-	back := whole.back
 	whole.mu.Unlock()
-	s.cfg.Logger.Warn(leftBehind(back), b.logged()...)
+	s.cfg.Logger.Warn(leftBehind(told), b.logged()...)
 	b.handler.Count.Abandoned(whole, 1)
 	s.leaveBatch(b)
 	s.freeLimits(whole)

@@ -22,6 +22,7 @@ type extras struct {
 	interruption *interruption // nil unless something of it is needed
 	reports      []func()      // to observers
 	disposition  engine.Disposition
+	leaving      bool // the worker is left behind soon, unless it has returned by then
 }
 
 // extras returns the extras of the attempt, made if need be. Whoever only looks loads extra instead.
