@@ -57,6 +57,10 @@ type innerBus struct {
 	interrupts   atomic.Bool // attempts can be interrupted
 	abandoning   abandoning
 
+	// changing holds a token while subscriptions are made, removed or started, which the log is asked for. Whoever
+	// takes mu, too, takes it later, and does not hold it during a call of the log.
+	changing chan struct{}
+
 	mu            sync.Mutex
 	subscriptions []*innerSubscription
 	feeds         []*feed // of durable names; replaced, never changed
@@ -64,6 +68,7 @@ type innerBus struct {
 	fleetings     uint64        // ephemeral subscriptions ever made
 	changed       chan struct{} // closed when feeds is replaced
 	tuning        Tuning
+	tuned         int             // how often it has changed
 	missing       map[string]bool // classes of errors that were reported
 	recovery      Recovery
 	state         busState
@@ -107,6 +112,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		},
 		counters:      newCounters(catalogue),
 		past:          &history{},
+		changing:      make(chan struct{}, 1),
 		changed:       make(chan struct{}),
 		stopRequested: make(chan struct{}),
 		stopped:       make(chan struct{}),
@@ -160,10 +166,10 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	b.log, b.storesKeys = log, log.StoresKeys() // the log may have called Changed already
 	b.mu.Unlock()
 	if err := declare(ctx, log, catalogue); err != nil {
-		return nil, errors.Join(public(err), log.Close())
+		return nil, errors.Join(public(err), closeWithin(ctx, log))
 	}
 	if err := migrate(ctx, log, b.config.migrations); err != nil {
-		return nil, errors.Join(public(err), log.Close())
+		return nil, errors.Join(public(err), closeWithin(ctx, log))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -82,14 +82,23 @@ type fleeting struct {
 }
 
 // joinEphemeral makes the feed of an ephemeral subscription, and begins to deliver. It
-// writes nothing. The caller holds the bus's mu.
-func (b *innerBus) joinEphemeral(s *innerSubscription) error {
-	b.fleetings++
-	f := &feed{bus: b, name: s.name, all: []*dispatch.Handler{s.handler}, fleeting: &fleeting{number: b.fleetings}}
+// writes nothing. The caller is the one that changes subscriptions.
+func (b *innerBus) joinEphemeral(ctx context.Context, s *innerSubscription) error {
+	f := &feed{bus: b, name: s.name, all: []*dispatch.Handler{s.handler}, fleeting: &fleeting{}}
 	f.members.Store(&[]*innerSubscription{s})
-	if err := f.watch(); err != nil {
-		return public(err)
+	watch, err := f.watch(ctx)
+	if err != nil {
+		return err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := s.confirm(); err != nil {
+		watch.Close()
+		return err
+	}
+	f.follow(watch)
+	b.fleetings++
+	f.fleeting.number = b.fleetings
 	s.feed = f
 	if b.ephemeral == nil {
 		b.ephemeral = map[*feed]struct{}{}
@@ -102,18 +111,21 @@ func (b *innerBus) joinEphemeral(s *innerSubscription) error {
 	return nil
 }
 
-// watch makes the consumer begin at the end of the log.
-func (f *feed) watch() error {
-	watch, err := f.bus.log.Watch(context.Background(), engine.WatchSpec{Types: strings.Fields((*f.members.Load())[0].pattern), Deliverable: true})
+// watch returns a consumer that begins at the end of the log.
+func (f *feed) watch(ctx context.Context) (*ephemeral.Consumer, error) {
+	watch, err := f.bus.log.Watch(ctx, engine.WatchSpec{Types: strings.Fields((*f.members.Load())[0].pattern), Deliverable: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return ephemeral.New(watch, f.name, f.bus.config.logger), nil
+}
+
+// follow makes a consumer that of the feed. The caller holds the bus's mu.
+func (f *feed) follow(consumer *ephemeral.Consumer) {
 	if f.fleeting.consumer != nil {
 		f.fleeting.consumer.Close()
 	}
-	f.fleeting.consumer = ephemeral.New(watch, f.name, f.bus.config.logger)
-	f.consumer = f.fleeting.consumer
-	return nil
+	f.fleeting.consumer, f.consumer = consumer, consumer
 }
 
 // ephemeralFeeds returns the feeds of ephemeral subscriptions, in the order in which they

@@ -43,28 +43,34 @@ type feed struct {
 	saturated atomic.Bool
 }
 
-// join adds a subscription to its feed, and makes the durable name. The
-// caller holds the bus's mu.
-func (b *innerBus) join(s *innerSubscription) error {
+// joining is a feed with a subscription that is about to become its member.
+type joining struct {
+	feed    *feed
+	members []*innerSubscription
+	spec    engine.ConsumerSpec
+}
+
+// joining returns the feed that a subscription is to be a member of. The caller holds the bus's mu.
+func (b *innerBus) joining(s *innerSubscription) (none joining, err error) {
 	if problem := b.catalogue.formerName(cmp.Or(s.config.group, s.name)); problem != "" {
-		return s.refuse(problem)
+		return none, s.refuse(problem)
 	}
 	name := s.config.group
 	if name == "" {
 		if slices.ContainsFunc(b.feeds, func(f *feed) bool { return f.name == s.name }) {
-			return s.refuse("there is a group of this name")
+			return none, s.refuse("there is a group of this name")
 		}
 		aliases := append(slices.Clone(b.catalogue.declared[s.name].Aliases), s.config.aliases...)
-		return b.add(&feed{bus: b, name: s.name, aliases: aliases}, s)
+		return (&feed{bus: b, name: s.name, aliases: aliases}).with(s), nil
 	}
 	if s.dead {
-		return s.refuse("a subscription to dead letters cannot be in a group")
+		return none, s.refuse("a subscription to dead letters cannot be in a group")
 	}
 	if b.state == running {
-		return s.refuse(fmt.Sprintf("the members of group %q must be subscribed before the bus is started", name))
+		return none, s.refuse(fmt.Sprintf("the members of group %q must be subscribed before the bus is started", name))
 	}
 	if _, declared := b.catalogue.declared[name]; declared {
-		return s.refuse(fmt.Sprintf("the catalogue declares a subscription %q; a group needs another name", name))
+		return none, s.refuse(fmt.Sprintf("the catalogue declares a subscription %q; a group needs another name", name))
 	}
 	f := b.feedNamed(name)
 	switch {
@@ -74,15 +80,15 @@ func (b *innerBus) join(s *innerSubscription) error {
 			f.aliases = append(slices.Clone(f.declared.aliases), f.aliases...)
 		}
 	case !f.group:
-		return s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
+		return none, s.refuse(fmt.Sprintf("there is a subscription %q; a group needs another name", name))
 	case f.detached != nil:
-		return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it afterwards", name))
+		return none, s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it afterwards", name))
 	}
-	return b.add(f, s)
+	return f.with(s), nil
 }
 
-// add makes s a member of f.
-func (b *innerBus) add(f *feed, s *innerSubscription) error {
+// with returns f with another member.
+func (f *feed) with(s *innerSubscription) joining {
 	var members []*innerSubscription
 	if old := f.members.Load(); old != nil {
 		members = slices.Clone(*old)
@@ -91,19 +97,20 @@ func (b *innerBus) add(f *feed, s *innerSubscription) error {
 	if f.declared != nil {
 		sortMembers(f.declared, members)
 	}
-	position, err := b.log.Consumer(context.Background(), f.spec(members))
-	if err != nil {
-		return public(err)
-	}
-	f.consumer = position
-	f.members.Store(&members)
-	f.all = []*dispatch.Handler{members[0].handler}
+	return joining{f, members, f.spec(members)}
+}
+
+// take makes s a member, with the consumer that the log has made. The caller holds the bus's mu.
+func (j *joining) take(s *innerSubscription, consumer engine.Consumer) {
+	f, b := j.feed, j.feed.bus
+	f.consumer = consumer
+	f.members.Store(&j.members)
+	f.all = []*dispatch.Handler{j.members[0].handler}
 	s.feed = f
 	if !slices.Contains(b.feeds, f) {
 		b.setFeeds(append(slices.Clip(b.feeds), f))
 	}
 	f.merge()
-	return nil
 }
 
 // spec returns what the log has to know of a feed with these members.

@@ -3,12 +3,14 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // Start recovers what the last process left unfinished, and begins to deliver.
@@ -31,7 +33,11 @@ func (b *innerBus) start(ctx context.Context) error {
 	if err := b.changeState(opened, starting); err != nil {
 		return err
 	}
-	err := b.completeGroups(ctx)
+	end, err := b.change(ctx)
+	if err == nil {
+		err = b.completeGroups(ctx)
+		end()
+	}
 	var found engine.Recovery
 	if err == nil {
 		found, err = b.takeOver(ctx)
@@ -43,10 +49,15 @@ func (b *innerBus) start(ctx context.Context) error {
 	if err == nil {
 		err = b.timetable.declare(ctx)
 	}
+	if err == nil {
+		end, err = b.change(ctx)
+	}
 	if err != nil {
 		return errors.Join(public(err), b.changeState(starting, opened))
 	}
-	if err := b.dispatch(); err != nil {
+	err = b.dispatch()
+	end()
+	if err != nil {
 		return err
 	}
 	b.reportUnhandled(ctx)
@@ -60,7 +71,7 @@ func (b *innerBus) tookOver(found engine.Recovery) {
 		b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
 	}
 	b.mu.Unlock()
-	b.crashed(found.Crashes)
+	guard.InTime(func() { b.crashed(found.Crashes) }) // which tells observers
 }
 
 // dispatch begins to deliver.
@@ -245,8 +256,12 @@ func (b *innerBus) shutdown(ctx context.Context) error {
 	b.mu.Lock()
 	if b.state == stopping {
 		b.mu.Unlock()
-		<-b.stopped
-		return nil
+		select {
+		case <-b.stopped:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	dispatched := b.state == running
 	b.state = stopping
@@ -254,13 +269,35 @@ func (b *innerBus) shutdown(ctx context.Context) error {
 	close(b.stopRequested)
 	feeds := append(b.ephemeralFeeds(), b.feeds...)
 	b.mu.Unlock()
-	defer close(b.stopped)
 
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, b.config.shutdownTimeout)
 		defer cancel()
 	}
+	ended := make(chan error, 1)
+	go func() {
+		defer close(b.stopped)
+		ended <- b.end(ctx, feeds, dispatched)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-endOf(ctx):
+		return fmt.Errorf("%s is not closed yet, because code of the program or the disk blocks: %w", b.log.Target(), ctx.Err())
+	}
+}
+
+// endOf returns a channel that is closed when a shutdown is to return, whatever blocks. That is a moment after all that
+// it waits for with a limit.
+func endOf(ctx context.Context) <-chan struct{} {
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(shutdownGrace+closingTime+3*guard.Patience, func() { close(ended) }) })
+	return ended
+}
+
+// end ends what is going on in a bus, and closes the log. What blocks is left behind soon after ctx has ended.
+func (b *innerBus) end(ctx context.Context, feeds []*feed, dispatched bool) error {
 	errs := make([]error, len(feeds)+1)
 	var waiting sync.WaitGroup
 	waiting.Go(func() { errs[len(feeds)] = b.past.close() }) // which ends a Find that is under way
@@ -270,7 +307,7 @@ func (b *innerBus) shutdown(ctx context.Context) error {
 	waiting.Wait()
 	b.maintenance.Wait()
 	b.abandoning.stop(ctx)
-	closing := b.database.close() // before what writes: a transaction may be open
+	err := b.database.close() // before what writes: a transaction may be open
 	if dispatched {
 		b.showing.Stop() // so late that others see for whom the shutdown waits
 	}
@@ -281,7 +318,7 @@ func (b *innerBus) shutdown(ctx context.Context) error {
 		}
 	}
 	b.closeLimits()
-	return errors.Join(errors.Join(errs...), closing, b.log.Close())
+	return errors.Join(errors.Join(errs...), err, closeWithin(ctx, b.log))
 }
 
 // accepts returns ErrShutdown once Shutdown was called.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ephemeral"
 )
 
 // logChanged is called by the log, on a goroutine of its own, when a backup was restored
@@ -87,40 +89,66 @@ func (b *innerBus) dispatches() bool {
 }
 
 func (b *innerBus) subscribeAnew() error {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(b.untilShutdown())
 	defer cancel()
 	if err := declare(ctx, b.log, b.catalogue); err != nil {
 		return err
 	}
+	end, err := b.change(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.state == stopping {
+	before, feeds := b.state, b.feeds
+	fleeting := slices.DeleteFunc(b.ephemeralFeeds(), func(f *feed) bool { return f.detached != nil }) // Unsubscribe closes those
+	b.mu.Unlock()
+	switch before {
+	case stopping:
 		return ErrShutdown
-	}
-	if b.state == starting {
+	case starting:
 		return errStarting // it has yet to take over, or is about to be told
-	}
-	if b.state == running {
+	case running:
 		if _, err := b.log.TakeOver(ctx); err != nil {
 			return err
 		}
 	}
-	// Whatever happens from here on, WaitIdle must look at the new ones.
-	defer b.setFeeds(b.feeds)
-	for _, f := range b.feeds {
-		position, err := b.log.Consumer(ctx, f.spec(*f.members.Load()))
-		if err != nil {
-			return err
+	consumers := make([]engine.Consumer, len(feeds))
+	for i, f := range feeds {
+		if consumers[i], err = b.log.Consumer(ctx, f.spec(*f.members.Load())); err != nil {
+			break
 		}
-		f.consumer = position
 	}
-	for f := range b.ephemeral {
-		if f.detached != nil { // Unsubscribe closes what it has
-			continue
+	watches := make([]*ephemeral.Consumer, len(fleeting))
+	for i, f := range fleeting {
+		if err == nil {
+			watches[i], err = f.watch(ctx)
 		}
-		if err := f.watch(); err != nil {
-			return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, f := range feeds {
+		if consumers[i] != nil {
+			f.consumer = consumers[i]
 		}
+	}
+	for i, f := range fleeting {
+		switch {
+		case watches[i] == nil:
+		case f.detached != nil: // meanwhile
+			watches[i].Close()
+		default:
+			f.follow(watches[i])
+		}
+	}
+	b.setFeeds(b.feeds) // also after an error, WaitIdle must look at the new ones
+	switch {
+	case err != nil:
+		return err
+	case b.state == stopping:
+		return ErrShutdown
+	case b.state != before:
+		return errStarting
 	}
 	b.renewing = false
 	for f := range b.ephemeral {

@@ -60,21 +60,21 @@ func (b *innerBus) remove(ctx context.Context, name string) error {
 		}
 	}
 
-	b.mu.Lock() // nobody subscribes with the name meanwhile
-	defer b.mu.Unlock()
-	f = b.feedNamed(name)
-	switch {
-	case b.state == stopping:
-		return ErrShutdown
-	case b.renewing:
-		return ErrRestored
-	case f != nil && f.scheduler != nil:
-		return &RemoveError{name, "somebody has subscribed with the name again"}
+	end, err := b.change(ctx) // nobody subscribes with the name meanwhile
+	if err != nil {
+		return err
+	}
+	defer end()
+	f, err = b.mayRemove(name)
+	if err != nil {
+		return err
 	}
 	removed, err := b.log.RemoveConsumer(ctx, name, thisProcess())
 	if err != nil {
 		return public(err)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if f != nil { // it was never started
 		if f.detached == nil {
 			f.detached = make(chan struct{})
@@ -85,6 +85,22 @@ func (b *innerBus) remove(ctx context.Context, name string) error {
 	}
 	b.config.logger.Info("subscription is removed", "subscription_id", name, "open", removed.Open, "dead", removed.Dead)
 	return nil
+}
+
+// mayRemove returns the feed of a subscription that may be removed now, which was never started; nil if there is none.
+func (b *innerBus) mayRemove(name string) (*feed, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.feedNamed(name)
+	switch {
+	case b.state == stopping:
+		return nil, ErrShutdown
+	case b.renewing:
+		return nil, ErrRestored
+	case f != nil && f.scheduler != nil:
+		return nil, &RemoveError{name, "somebody has subscribed with the name again"}
+	}
+	return f, nil
 }
 
 // feedNamed returns the feed of a durable name, or nil. The caller holds mu.

@@ -45,6 +45,7 @@ type innerSubscription struct {
 	notClosed atomic.Pointer[breaker.Status] // nil while it is closed
 	feed      *feed
 	inForce   atomic.Pointer[inForce]
+	tuned     int // how often the bus had been tuned when they were resolved
 	counts    subscriptionCounts
 }
 
@@ -229,21 +230,85 @@ func (s *innerSubscription) subscribe(handle func(a *dispatch.Attempt) error, in
 		s.pattern = s.globs.String()
 	}
 
+	ctx, end := s.bus.subscribing()
+	defer end()
+	if err := s.join(ctx, handle, commits); err != nil {
+		return nil, s.bus.notSubscribed(ctx, err)
+	}
+	return &Subscription{s}, nil
+}
+
+// join makes the durable subscription, and begins to deliver if the bus is running.
+func (s *innerSubscription) join(ctx context.Context, handle func(a *dispatch.Attempt) error, commits bool) error {
+	b := s.bus
+	end, err := b.change(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	position, err := s.prepare(handle, commits)
+	if err != nil {
+		return err
+	}
+	if s.config.ephemeral {
+		return b.joinEphemeral(ctx, s)
+	}
+	consumer, err := b.log.Consumer(ctx, position.spec)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := s.confirm(); err != nil {
+		return err
+	}
+	if position.feed.detached != nil {
+		return s.refuse(fmt.Sprintf("group %q is being unsubscribed; join it afterwards", position.feed.name))
+	}
+	position.take(s, consumer)
+	b.subscriptions = append(b.subscriptions, s)
+	if b.state == running {
+		b.reportClasses()
+		s.feed.start()
+	}
+	return nil
+}
+
+// confirm makes the settings those in force, after the log was asked. The caller holds the bus's mu.
+func (s *innerSubscription) confirm() error {
+	b := s.bus
+	if b.state == stopping {
+		return ErrShutdown
+	}
+	if s.tuned == b.tuned {
+		return nil
+	}
+	settings, err := s.resolve(b.tuning)
+	if err == nil {
+		s.put(settings)
+	}
+	return err
+}
+
+// prepare checks what depends on the other subscriptions, and returns what the log is to be asked for; nothing for an
+// ephemeral one.
+func (s *innerSubscription) prepare(handle func(a *dispatch.Attempt) error, commits bool) (position joining, err error) {
 	b := s.bus
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stopping {
-		return nil, ErrShutdown
+		return position, ErrShutdown
 	}
 	for _, other := range b.subscriptions {
 		if other.name == s.name && !s.config.ephemeral {
-			return nil, s.refuse("there is one of this name already")
+			return position, s.refuse("there is one of this name already")
 		}
 	}
 	settings, err := s.resolve(b.tuning)
 	if err != nil {
-		return nil, err
+		return position, err
 	}
+	s.tuned = b.tuned
 	s.breaker = breaker.New(settings.breaker)
 	s.breaker.Notify(s.breakerChanged)
 	s.put(settings)
@@ -259,10 +324,7 @@ func (s *innerSubscription) subscribe(handle func(a *dispatch.Attempt) error, in
 		s.handler.HandleBatch, s.handler.BatchEnded = s.batched, s.batchEnded
 	}
 	if s.config.ephemeral {
-		if err := b.joinEphemeral(s); err != nil {
-			return nil, err
-		}
-		return &Subscription{s}, nil
+		return position, nil
 	}
 	s.counts.byType = map[string]*counts{} // which stay for the name
 	for eventType := range settings.types {
@@ -274,15 +336,7 @@ func (s *innerSubscription) subscribe(handle func(a *dispatch.Attempt) error, in
 		b.interrupts.Store(true) // those that lose
 		s.handler.Count = answerCounter{(*counter)(s)}
 	}
-	if err := b.join(s); err != nil {
-		return nil, err
-	}
-	b.subscriptions = append(b.subscriptions, s)
-	if b.state == running {
-		b.reportClasses()
-		s.feed.start()
-	}
-	return &Subscription{s}, nil
+	return b.joining(s)
 }
 
 func (s *innerSubscription) refuse(problem string) error {
@@ -365,7 +419,12 @@ func (s *innerSubscription) unsubscribe(ctx context.Context) error {
 		return err
 	}
 	b.exchanges.gone(f)
-	flushErr := b.log.LetGo(context.WithoutCancel(ctx), f.consumer)
+	late, end := closing(ctx)
+	flushErr := b.log.LetGo(late, f.consumer)
+	if late.Err() != nil && errors.Is(flushErr, late.Err()) {
+		flushErr = fmt.Errorf("subscription %q: the results of its handlers could not be written in time; they are kept in memory and tried again: %w", f.name, ctx.Err())
+	}
+	end()
 	if err == nil && !errors.Is(flushErr, engine.ErrClosed) { // else Shutdown has written it
 		err = flushErr
 	}

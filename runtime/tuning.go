@@ -260,7 +260,7 @@ func (b *innerBus) tune(t Tuning) error {
 			return err
 		}
 	}
-	b.tuning = t
+	b.tuning, b.tuned = t, b.tuned+1
 	for i, s := range all {
 		s.put(resolved[i])
 	}

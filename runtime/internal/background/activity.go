@@ -29,7 +29,8 @@ type Activity struct {
 	logger       *slog.Logger
 
 	wake  chan struct{}
-	end   chan struct{}
+	ctx   context.Context // ends with Stop
+	end   context.CancelFunc
 	ended chan struct{}
 
 	mu       sync.Mutex
@@ -42,9 +43,10 @@ type Activity struct {
 // NewActivity returns an Activity that writes nothing before Start. It calls collect
 // for the state to write, and closeBreaker for each request of an operator.
 func NewActivity(collect func() engine.Activity, closeBreaker func(engine.BreakerRequest), logger *slog.Logger) *Activity {
+	ctx, end := context.WithCancel(context.Background())
 	return &Activity{
 		collect: collect, closeBreaker: closeBreaker, logger: logger,
-		wake: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), ctx: ctx, end: end, ended: make(chan struct{}),
 	}
 }
 
@@ -55,9 +57,9 @@ func (a *Activity) Start(log engine.Reporter) {
 	go a.run()
 }
 
-// Stop ends writing. It waits for a write that is under way.
+// Stop ends writing. It waits for a write that has begun.
 func (a *Activity) Stop() {
-	close(a.end)
+	a.end()
 	<-a.ended
 }
 
@@ -86,13 +88,13 @@ func (a *Activity) run() {
 		case <-a.wake:
 		case <-tick.C:
 			tick.Reset(beat.Until(activityEvery))
-		case <-a.end:
+		case <-a.ctx.Done():
 			return
 		}
 		if a.write() {
 			select {
 			case <-time.After(activityPause):
-			case <-a.end:
+			case <-a.ctx.Done():
 				return
 			}
 		}
@@ -113,8 +115,9 @@ func (a *Activity) write() bool {
 	if len(requests) == 0 && reflect.DeepEqual(now, a.written) {
 		return false
 	}
-	err := a.log.Show(context.Background(), now, requests)
+	err := a.log.Show(a.ctx, now, requests)
 	switch {
+	case a.ctx.Err() != nil: // about to end
 	case err == nil:
 		a.written = now
 		if a.failing {

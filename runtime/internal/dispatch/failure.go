@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
+	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -68,7 +69,7 @@ func (s *Scheduler) ruleInTime(settings *Settings, err error) *ErrorRule {
 	}
 	s.unanswered.Add(1)
 	found := make(chan *ErrorRule, 1)
-	if !withPatience(func() {
+	if !guard.InTime(func() {
 		defer s.unanswered.Add(-1)
 		found <- settings.rule(err)
 	}) {

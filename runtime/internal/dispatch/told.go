@@ -92,7 +92,7 @@ func (a *Attempt) tellApart(owed owing) {
 	if owed == owesNothing {
 		return
 	}
-	withPatience(func() { a.tellAll(owed, time.Now()) })
+	guard.InTime(func() { a.tellAll(owed, time.Now()) })
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pay(true)
@@ -140,23 +140,6 @@ func (a *Attempt) afterwards(late bool, owed owing, now time.Time, err error) {
 	a.released()
 }
 
-// withPatience calls code of the program on a goroutine of its own, and does not wait for it if it blocks.
-func withPatience(f func()) (through bool) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	timer := time.NewTimer(guard.Patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
 // tellAll is [Attempt.tellAll] for a batch that was judged.
 func (j *judged) tellAll(now time.Time) {
 	for _, r := range j.reports {
@@ -179,7 +162,7 @@ func (b *Batch) tellApart() {
 	if owed == nil {
 		return
 	}
-	withPatience(func() { owed.tellAll(time.Now()) })
+	guard.InTime(func() { owed.tellAll(time.Now()) })
 	b.whole.mu.Lock()
 	defer b.whole.mu.Unlock()
 	b.pay(true)

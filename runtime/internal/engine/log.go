@@ -27,6 +27,13 @@ type Log interface {
 	Close() error
 }
 
+// Closer is a [Log] that may have to wait when it is closed: for another process that holds a lock, or for a server.
+type Closer interface {
+	// CloseWithin is Close that goes on trying to write what is pending until ctx ends, and then gives up: the log is
+	// released all the same, what is not written is as if it was never given, and the error says why.
+	CloseWithin(ctx context.Context) error
+}
+
 // Appender stores events.
 type Appender interface {
 	// Append stores the records in one transaction, in order, and sets their

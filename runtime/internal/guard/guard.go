@@ -2,7 +2,28 @@
 // its panics, which would end the process there.
 package guard
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// InTime calls code of the program on a goroutine of its own, and does not wait for it for longer than Patience. It
+// reports whether the code is through. The code must not panic.
+func InTime(f func()) (through bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done) // also if it ends its goroutine
+		f()
+	}()
+	timer := time.NewTimer(Patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
 
 // PanicText returns the value of a panic as text. It does not panic, even if the
 // methods of the value do.

@@ -100,12 +100,12 @@ func clearActivity(c *database.Conn) error {
 
 // hide clears what was shown, if it can: nobody believes it once the process has
 // ended.
-func (l *Log) hide() {
+func (l *Log) hide(ctx context.Context) {
 	l.showing.mu.Lock()
 	shown := l.showing.shown
 	l.showing.mu.Unlock()
 	if shown {
-		l.writer.do(context.Background(), clearActivity)
+		l.writer.do(ctx, clearActivity)
 	}
 }
 

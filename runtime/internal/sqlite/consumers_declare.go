@@ -17,7 +17,10 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		log: l, name: spec.Name, types: typeMatcher{log: l},
 		wake: func() {}, rows: map[int64]*delivery{}, nextDue: never,
 	}
-	err := l.declareConsumers(ctx, []engine.ConsumerSpec{spec})
+	err := l.flushFormer(ctx, spec.Name)
+	if err == nil {
+		err = l.declareConsumers(ctx, []engine.ConsumerSpec{spec})
+	}
 	if err == nil {
 		err = l.read(c.load)
 	}
@@ -32,6 +35,18 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 		return nil, fault.Wrap("subscribe in", l.path, err)
 	}
 	return c, nil
+}
+
+// flushFormer writes what a consumer in whose place another one comes has to be written. It may have been let go while
+// another process held the lock, and its successor reads from the file what is settled.
+func (l *Log) flushFormer(ctx context.Context, name string) error {
+	for _, other := range l.all() {
+		if other.name == name {
+			l.writer.hasten()
+			return l.writer.do(ctx, nil)
+		}
+	}
+	return nil
 }
 
 // DeclareConsumers implements [engine.Log].

@@ -320,8 +320,11 @@ func (l *Log) LetGo(ctx context.Context, _ engine.Consumer) error { return l.Flu
 // Target implements [engine.Log].
 func (l *Log) Target() string { return l.path }
 
-// Close implements [engine.Log].
-func (l *Log) Close() error {
+// Close implements [engine.Log]. It tries once to write what is pending.
+func (l *Log) Close() error { return l.CloseWithin(nil) }
+
+// CloseWithin implements [engine.Closer].
+func (l *Log) CloseWithin(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -334,8 +337,14 @@ func (l *Log) Close() error {
 		c.stop()
 	}
 	endErr := l.programs.end(engine.ErrClosed)
-	l.hide()
-	err := l.writer.close()
+	lasting := ctx != nil
+	if lasting {
+		defer context.AfterFunc(ctx, l.writer.hurry)()
+	} else {
+		ctx = context.Background()
+	}
+	l.hide(ctx)
+	err := l.writer.close(lasting)
 	if why := l.stopped.Load(); why != nil {
 		err = why
 		// What lies beside the name may belong to another file by now.

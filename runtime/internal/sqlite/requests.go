@@ -174,7 +174,7 @@ type dirtyConsumer struct {
 func (w *writer) schedule(c *consumer, delay time.Duration, idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closing {
+	if w.closing && !w.lasting {
 		return // what is there is written now or never
 	}
 	at := time.Now().Add(delay)

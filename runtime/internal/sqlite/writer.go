@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/runtime/internal/beat"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -48,6 +50,7 @@ type writer struct {
 	expected  int  // how long the queue has to be for regroup to end; 0 if it does not wait
 	watch     bool // look for the writes of other processes
 	closing   bool
+	lasting   bool // it closes, and goes on trying while another process holds the lock
 
 	wake     chan struct{}
 	done     chan struct{}
@@ -194,14 +197,28 @@ func (w *writer) queued() {
 }
 
 // close writes what is queued and ends the goroutine. It returns the error of
-// the last dispositions if they could not be written; they are as if never given.
-func (w *writer) close() error {
+// the last dispositions if they could not be written; they are as if never given. With lasting it goes on
+// trying while another process holds the lock, until hurry is called.
+func (w *writer) close(lasting bool) error {
 	w.mu.Lock()
-	w.closing = true
+	w.closing, w.lasting = true, lasting
 	w.mu.Unlock()
 	w.signal()
 	<-w.done
 	return w.lost
+}
+
+// hurry makes the writer wait for no other process any more.
+func (w *writer) hurry() {
+	w.giveUp()
+	w.conn.Hurry()
+}
+
+// giveUp ends the trying of close: what cannot be written now is never written.
+func (w *writer) giveUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lasting = false
 }
 
 // group is what one transaction does.
@@ -318,6 +335,9 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	}
 	if err != nil {
 		w.unsettle()
+		if !errors.Is(err, sqlite3.BUSY) {
+			w.giveUp()
+		}
 	}
 	for _, f := range w.flushes {
 		if err == nil {

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,7 @@ const (
 type patience struct {
 	limit time.Duration
 	began time.Time
+	none  atomic.Bool                               // nobody waits for anything any more
 	again func(ctx context.Context, count int) bool // made once: each transaction sets the limit
 }
 
@@ -34,8 +36,14 @@ func (c *Conn) wait(limit time.Duration) error {
 	return c.BusyHandler(p.again)
 }
 
+// Hurry ends the waiting for locks of others, also that of the statement that runs. It may be called by any goroutine.
+func (c *Conn) Hurry() { c.patience.none.Store(true) }
+
 // look waits for a moment, and tells whether to look at the lock again.
 func (p *patience) look(_ context.Context, count int) bool {
+	if p.none.Load() {
+		return false
+	}
 	if count == 0 {
 		p.began = time.Now()
 	}

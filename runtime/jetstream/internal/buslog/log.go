@@ -158,7 +158,10 @@ func (l *Log) Target() string { return l.target }
 const closeTime = 5 * time.Second
 
 // Close implements [engine.Log]. The subscriptions of this process are free for others.
-func (l *Log) Close() error {
+func (l *Log) Close() error { return l.CloseWithin(context.Background()) }
+
+// CloseWithin implements [engine.Closer].
+func (l *Log) CloseWithin(ctx context.Context) error {
 	if l.enter() != nil { // a second time, or it is broken
 		l.stopFollowing()
 		l.stream.Close()
@@ -173,7 +176,7 @@ func (l *Log) Close() error {
 		}
 	}
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
 	defer cancel()
 	var all []error
 	var wait sync.WaitGroup
