@@ -242,10 +242,12 @@ func (b *innerBus) onWorker(f *feed) bool {
 // handler that ignores that for a second is left behind, which counts as a failed
 // attempt. All other deliveries are given back, which does not count, and made after
 // the next start. The error then matches [context.DeadlineExceeded] or what ended ctx;
-// the file is closed all the same.
+// the file is closed all the same. Observers that block are left behind, too, and what their handlers have done is
+// written. If another process holds the lock of the file, Shutdown tries to write until half a second after ctx has
+// ended; what it cannot write is handled again after the next start, and the error says so.
 //
 // Afterwards the methods of the bus return [ErrShutdown]. A second call waits for the
-// first and returns nil. In a handler of this bus Shutdown would wait for itself: it
+// first, or for its own ctx, and returns nil. In a handler of this bus Shutdown would wait for itself: it
 // returns [ErrInsideHandler] and changes nothing.
 func (b *Bus) Shutdown(ctx context.Context) error { return busOf(b).shutdown(ctx) }
 

@@ -22,8 +22,8 @@ import (
 //
 // Published runs on the goroutine that publishes, before its call returns. The
 // functions from Started to SlowEvent run on the goroutines that deliver, at the same time for
-// different deliveries. A delivery goes on when they return, so they must be quick. The
-// others run on one separate goroutine, one after the other, and may take their time: up
+// different deliveries. A delivery goes on when they return, so they must be quick: one that blocks is left behind as a
+// handler is, and what the handler has done is stored. The others run on one separate goroutine, one after the other, and may take their time: up
 // to 256 calls wait, and further changes are dropped with a warning in the log. A
 // shutdown waits for them until its deadline.
 //

@@ -91,7 +91,7 @@ type Handling struct {
 	// Ended is called when it is decided what comes of the attempt, after the other functions
 	// of the observer and before the file knows it; in a batch once for each event, and then
 	// once more with Batch. If the handler has outlived its deadline, that is before it has
-	// returned. It must not use Context, which the bus holds meanwhile.
+	// returned. Context has ended by then.
 	Ended func(EndedInfo)
 }
 

@@ -68,7 +68,8 @@ func Options(all ...Option) Option {
 // WithLogger sets where the bus logs: one Warn per failed attempt, one Error
 // per dead letter, Info on start and recovery. The default is [slog.Default].
 // The logger's handler must not call the bus: some lines are written while the bus holds
-// a lock. A handler that panics harms nothing but its own line.
+// a lock. A handler that panics harms nothing but its own line. One that blocks is waited for once, for a tenth of a
+// second. Up to 1,000 lines wait behind it; further ones are lost, and the log says how many.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error {
 		if logger == nil {

@@ -25,7 +25,7 @@ func (e *RemoveError) Error() string {
 // afterwards makes a new subscription.
 //
 // Remove first detaches the handler as [Subscription.Unsubscribe] does, and waits for the
-// one that is running. If ctx ends before the file is changed, the error is that of ctx, and
+// one that is running, as that does. If ctx ends before the file is changed, the error is that of ctx, and
 // the subscription is in the file, without a handler. The removal is one transaction, for
 // which publishers wait: up to a second for a hundred thousand dead letters. It is safe to
 // call at the same time from several goroutines. The other errors are:

@@ -54,6 +54,9 @@ type innerSubscription struct {
 //
 // The name must not be used twice in a bus. Errors are a *[SubscribeError] for
 // a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
+//
+// Subscribe has no context: mostly it writes nothing, or for a moment. While another process holds the lock of the file it
+// waits for ten seconds at most, and returns a *[StorageError] whose Fault is Busy. It ends at once when a shutdown begins.
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
 	return subscribe(bus, t.of, name, handler == nil, func(ctx context.Context, h head, payload any) error {
@@ -377,8 +380,11 @@ func (s *Subscription) Group() string { return subscriptionOf(s).config.group }
 
 // Unsubscribe detaches the handler, and with it the other members of its group.
 // It waits for the one that is running as [Bus.Shutdown] does, but has no timeout of
-// its own. A handler that it has to leave behind holds no [Limit] any more. The durable name stays: its events wait in the file until it is subscribed
-// again, by this process or a later one. Of an [Ephemeral] subscription nothing stays.
+// its own. A handler that it has to leave behind holds no [Limit] any more. The durable name stays: its events wait in
+// the file until it is subscribed again, by this process or a later one. Of an [Ephemeral] subscription nothing stays.
+//
+// If another process holds the lock of the file until half a second after ctx has ended, the error says that what
+// handlers have done is not written yet. The bus keeps it in memory and tries again.
 //
 // A second call waits for the first, or for its own ctx, and returns nil. The error is
 // [ErrShutdown] after [Bus.Shutdown], and [ErrInsideHandler] in a handler that it would
