@@ -185,7 +185,11 @@ func (env *Env) TestAFunctionThatMatchesErrorsAndBlocksDoesNotKeepATimeoutFromCo
 		}, runtime.WithPermanentErrors(func(error) bool { <-free; return true }), runtime.WithTimeout(10*time.Second), runtime.WithRetry(retry.MaxAttempts(1)))
 		f.MustStart()
 		f.Publish(1, 2)
-		f.Idle()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := f.WaitIdle(ctx); err != nil {
+			t.Error(err)
+		}
 		if got := handled.All(); !slices.Equal(got, []int{1, 2}) {
 			t.Errorf("%v were handled", got)
 		}
