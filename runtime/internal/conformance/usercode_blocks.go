@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,7 +203,9 @@ func (env *Env) TestAFunctionThatMatchesErrorsAndBlocksDoesNotKeepATimeoutFromCo
 func (env *Env) TestALogHandlerThatBlocksHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pipe := &fullPipe{free: make(chan struct{})}
-		defer close(pipe.free)
+		free := sync.OnceFunc(func() { close(pipe.free) })
+		defer free()
+		time.AfterFunc(time.Minute, free)
 		f := env.Open(t, runtime.WithLogger(slog.New(slog.NewTextHandler(pipe, nil))))
 		var handled Journal[int]
 		f.Handle("s", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
