@@ -12,10 +12,10 @@ import (
 func TestTheEventsInMemoryKeepTheirSlots(t *testing.T) {
 	r := ring{from: 1}
 	all := Sizes.Ring + 100
-	for seq := int64(1); seq <= all; seq++ {
+	for seq := int64(1); seq <= int64(all); seq++ {
 		r.add(&engine.Record{Seq: seq, ID: uuid.New()})
 	}
-	r.remove(map[int64]bool{200: true, 201: true, all: true})
+	r.remove(map[int64]bool{200: true, 201: true, int64(all): true})
 	events, slots := r.after(150)
 	if want := all - 149 - 3; len(events) != want || len(slots) != want {
 		t.Fatalf("%d events and %d slots are left, want %d", len(events), len(slots), want)
