@@ -156,7 +156,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	if err != nil {
 		return nil, err
 	}
-	b.config.metadataLimit = b.config.payloadLimit
+	b.config.metadataLimit = min(b.config.payloadLimit, engine.MaxMetadata)
 	if sized, ok := log.(engine.Sized); ok {
 		payload, metadata := sized.Sizes()
 		b.config.payloadLimit, b.config.metadataLimit = min(b.config.payloadLimit, payload), min(b.config.metadataLimit, metadata)

@@ -93,11 +93,12 @@ func WithShutdownTimeout(d time.Duration) Option {
 }
 
 // WithPayloadLimit sets the largest payload in bytes of JSON; the same limit
-// holds for metadata. The default is 1 MiB. An engine may have a lower one.
+// holds for metadata, up to 1 MiB. The default is 1 MiB, and the greatest limit 64 MiB: store larger data elsewhere, and
+// publish a reference to it. An engine may have a lower one.
 func WithPayloadLimit(bytes int) Option {
 	return func(c *config) error {
-		if bytes <= 0 {
-			return fmt.Errorf("WithPayloadLimit: %d is not positive", bytes)
+		if bytes <= 0 || bytes > engine.MaxPayload {
+			return fmt.Errorf("WithPayloadLimit: %d is not a number of bytes from 1 to %d (64 MiB)", bytes, engine.MaxPayload)
 		}
 		c.payloadLimit = bytes
 		return nil

@@ -109,6 +109,9 @@ func (s *Scheduler) appendItems(items []item, of []*engine.Delivery) []item {
 		if settings == nil || d.Type != eventType {
 			settings, eventType = s.cfg.Settings(d.Type), d.Type
 		}
+		if d.Unreadable != nil {
+			i.fail(&DecodeError{Err: d.Unreadable})
+		}
 		i.priority = i.own().over(settings).Priority
 		items = append(items, i)
 	}

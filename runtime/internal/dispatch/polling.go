@@ -220,7 +220,9 @@ func (s *Scheduler) holdFailing() (all bool, err error) {
 		}
 		items := make([]item, len(failing))
 		for i, d := range failing {
-			items[i].Delivery = d
+			if items[i].Delivery = d; d.Unreadable != nil {
+				items[i].fail(&DecodeError{Err: d.Unreadable})
+			}
 		}
 		items = items[:suspectsApart(items)]
 		if !s.setKeysApart(items) {

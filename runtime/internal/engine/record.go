@@ -31,11 +31,21 @@ type Record struct {
 	// need it; nil for what was published.
 	Origin *Origin
 
+	// Unreadable is why the log cannot hand over the payload and the metadata, which are nil then; nil for nearly all.
+	Unreadable error
+
 	Due       time.Time // not delivered before; zero for at once
 	Dedupe    *Dedupe   // nil without an idempotency key
 	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's
 	IfWanted  bool      // of a staged record: stored only if some subscription matches its type
 }
+
+// MaxPayload is how many bytes of JSON the payload of an event has at most, whatever the engine, and MaxMetadata is that
+// for its metadata. To write a payload takes several times its size.
+const (
+	MaxPayload  = 64 << 20
+	MaxMetadata = 1 << 20
+)
 
 // Dedupe is an idempotency key: an event of the same type and key that was
 // stored before and is still remembered is not stored again.

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"math"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -64,7 +63,7 @@ func (c *consumer) readBacklog(dst []*logged, from int64, limit int) (_ []*logge
 	case err != nil:
 		return dst, 0, err
 	case !usable:
-		if dst, next, err = c.readPage(dst, from, limit, math.MaxInt); err == nil && quick && len(dst) == limit {
+		if dst, next, err = c.readPage(dst, from, limit, pageBytes); err == nil && quick && len(dst) == limit {
 			c.ahead = c.readAhead(next)
 		}
 		return dst, next, err

@@ -163,7 +163,7 @@ func (w *writer) insertPlain(events []logged) error {
 func (w *writer) insertAll(events []logged) error {
 	for left := events; len(left) > 0; {
 		rows := 1
-		for rows*2 <= min(len(left), maxInsertRows) {
+		for rows*2 <= min(len(left), maxInsertRows) && sizeOf(left[:rows*2]) <= maxInsertBytes {
 			rows *= 2
 		}
 		if err := w.insertRows(left[:rows]); err != nil {
@@ -178,7 +178,22 @@ func (w *writer) insertAll(events []logged) error {
 // prepared for each power of two: the larger ones take half the time per row.
 const maxInsertRows = 64
 
-func (w *writer) insertRows(events []logged) error {
+// maxInsertBytes is how many bytes one statement inserts at most, unless it is for one event: SQLite has them in memory.
+const maxInsertBytes = 1 << 20
+
+// maxKeptBytes is of how many bytes of events SQLite may keep copies until the same statement runs again.
+const maxKeptBytes = 64 << 10
+
+// sizeOf returns how many bytes events have.
+func sizeOf(events []logged) (size int) {
+	for i := range events {
+		size += len(events[i].Payload) + len(events[i].Metadata)
+	}
+	return size
+}
+
+func (w *writer) insertRows(events []logged) (err error) {
+	defer w.conn.Recovered(&err)
 	s, err := w.conn.Stmt(insertStatements[len(events)])
 	if err != nil {
 		return err
@@ -187,6 +202,9 @@ func (w *writer) insertRows(events []logged) error {
 		if err := bindEvent(s, 5*i, &events[i]); err != nil {
 			return err
 		}
+	}
+	if sizeOf(events) > maxKeptBytes {
+		defer database.Quietly(func() { s.ClearBindings() })
 	}
 	if err := s.Exec(); err != nil {
 		return err

@@ -234,6 +234,7 @@ func (d *Departure) openKeys(after int64) (err error) {
 		return err
 	}
 	d.keys = k
+	defer k.conn.Recovered(&err)
 	k.stmt, _, err = k.conn.Prepare(`
 		SELECT d.seq, t.written, t.version, d.key, d.id, d.digest, d.expires_at, CASE d.digest WHEN x'' THEN (SELECT payload FROM busgen_log WHERE seq = d.seq) END
 		FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type WHERE d.seq > ? AND d.expires_at > ? ORDER BY d.seq`)
@@ -245,7 +246,8 @@ func (d *Departure) openKeys(after int64) (err error) {
 }
 
 // read reads the next key.
-func (k *departingKeys) read() error {
+func (k *departingKeys) read() (err error) {
+	defer k.conn.Recovered(&err)
 	k.seq = 0
 	s := k.stmt
 	if !s.Step() {

@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
 
@@ -123,12 +124,13 @@ func (n native) exec(query string, args ...any) error { return n.run(query, args
 
 func (n native) row(query string, args []any, dest ...any) error { return n.run(query, args, dest) }
 
-func (n native) run(query string, args, dest []any) error {
+func (n native) run(query string, args, dest []any) (err error) {
+	defer database.Recovered(&err)
 	s, _, err := n.conn.Prepare(query)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer database.Quietly(func() { s.Close() })
 	for i, arg := range args {
 		switch v := arg.(type) {
 		case nil:

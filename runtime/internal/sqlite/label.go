@@ -33,18 +33,14 @@ func readLabel(c *database.Conn) (m *label, err error) {
 		return nil, err
 	}
 	// The statement is not kept: the table can come and go.
-	s, _, err := c.Prepare("SELECT target, began_at, coalesce(done_at, 0) FROM " + labelPrefix)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	if s.Step() {
+	err = c.QueryOnce("SELECT target, began_at, coalesce(done_at, 0) FROM "+labelPrefix+" LIMIT 1", func(s *sqlite3.Stmt) error {
 		m = &label{To: s.ColumnText(0), Began: database.Time(s, 1)}
 		if s.ColumnInt64(2) != 0 {
 			m.Done = database.Time(s, 2)
 		}
-	}
-	return m, s.Err()
+		return nil
+	})
+	return m, err
 }
 
 // refuseLabelled returns an error if the file has a label.

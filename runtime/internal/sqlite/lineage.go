@@ -108,6 +108,7 @@ func (w *writer) verify() error {
 
 // dataVersion asks without an allocation.
 func (w *writer) dataVersion() (version int64, err error) {
+	defer w.conn.Recovered(&err)
 	s, err := w.conn.Stmt("PRAGMA data_version")
 	if err != nil {
 		return 0, err

@@ -68,7 +68,7 @@ func (v *visit) writing() error {
 	if err := requireOwnLog(v.path, ""); err != nil {
 		return err
 	}
-	c, err := database.Connect(v.path, "", sqlite3.OPEN_READWRITE)
+	c, err := database.ConnectBounded(v.path, "", sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -37,18 +38,25 @@ func (c *consumer) Reread() {
 
 // Failing implements [engine.Consumer].
 func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
+	size := int64(0)
 	err = c.log.read(func(conn *database.Conn) error {
 		// A row that was put off is due after the moment at which it began anew.
 		return conn.Query(`
-			SELECT d.seq, d.failures, d.crashed, l.id, l.type, l.payload, d.uncounted, d.suspect
+			SELECT d.seq, d.failures, d.crashed, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, d.uncounted, d.suspect
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead' AND NOT `+exempt+`
 			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since))
 			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			d := &engine.Delivery{
-				Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2), Uncounted: s.ColumnInt(6), Suspect: s.ColumnBool(7),
+				Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2), Uncounted: s.ColumnInt(7), Suspect: s.ColumnBool(8),
 			}
-			d.Record = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 3), Payload: s.ColumnBlob(5, nil)}
+			if size += bytesOf(s, 5) + bytesOf(s, 6); size > pageBytes && len(found) > 0 {
+				return errPageFull
+			}
+			d.Record = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 3)}
+			if err := readBounded(conn, s, 5, d.Record); err != nil {
+				return err
+			}
 			if err := c.log.types.resolve(conn, s.ColumnInt64(4), d.Record); err != nil {
 				return err
 			}
@@ -56,6 +64,9 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 			return nil
 		}, c.id, after, limit)
 	})
+	if errors.Is(err, errPageFull) {
+		err = nil
+	}
 	return found, fault.Wrap("read", c.log.path, err)
 }
 
@@ -77,13 +88,16 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	busy := len(c.rows)
 	c.mu.Unlock()
 
-	due := int64(never)
+	due, size := int64(never), int64(0)
 	err = c.log.read(func(conn *database.Conn) error {
 		err := conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
-			if found == limit {
-				due = s.ColumnInt64(1) // more than fit; come back for them
+			if due != never {
+				return nil
+			}
+			if size += bytesOf(s, 6) + bytesOf(s, 7); found == limit || found > 0 && size > pageBytes {
+				due, found = s.ColumnInt64(1), limit // more than fit; come back for them
 				return nil
 			}
 			own, err := c.waitingRow(conn, s)
@@ -115,8 +129,8 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 }
 
 // selectDelivery returns rows for waitingRow.
-const selectDelivery = `
-			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, l.payload, l.metadata, l.created_at,
+var selectDelivery = `
+			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, ` + bounded("l.payload") + `, ` + bounded("l.metadata") + `, l.created_at,
 			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed,
 			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + exempt + `
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq`
@@ -125,10 +139,7 @@ const selectDelivery = `
 func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
 	own := &delivery{row: rowWaiting}
 	own.Delivery = engine.Delivery{
-		Record: &engine.Record{
-			Seq: s.ColumnInt64(0), ID: database.UUID(s, 4), Payload: s.ColumnBlob(6, nil),
-			Metadata: s.ColumnBlob(7, nil), CreatedAt: database.Time(s, 8),
-		},
+		Record:      &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 4), CreatedAt: database.Time(s, 8)},
 		Failures:    s.ColumnInt(2),
 		Crashed:     s.ColumnBool(3),
 		Since:       database.Time(s, 9),
@@ -144,6 +155,9 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 	}
 	if own.Failures == 0 {
 		own.Uncounted = max(own.Uncounted, c.before(own.Seq))
+	}
+	if err := readBounded(conn, s, 6, own.Record); err != nil {
+		return nil, err
 	}
 	return own, c.log.types.resolve(conn, s.ColumnInt64(5), own.Record)
 }
@@ -320,6 +334,9 @@ const loggedAtOnce = 16
 // errPageFull ends the reading of a page that has enough bytes.
 var errPageFull = errors.New("the page has enough bytes")
 
+// selectLongPage is selectPage for a page with an event that is long: longer values come as their number of bytes.
+var selectLongPage = strings.Replace(selectPage, "l.payload, l.metadata", bounded("l.payload")+", "+bounded("l.metadata"), 1)
+
 // readPage reads from the file what the tail no longer holds: up to limit events, and no more once they have so many
 // bytes. Deliveries that have a row come from there.
 func (c *consumer) readPage(dst []*logged, from int64, limit, bytes int) (_ []*logged, next int64, err error) {
@@ -329,33 +346,69 @@ func (c *consumer) readPage(dst []*logged, from int64, limit, bytes int) (_ []*l
 			return err
 		}
 		next = end + 1
-		var free []logged
-		var copies copies
-		return conn.Query(selectPage, func(s *sqlite3.Stmt) error {
-			more := int(min(int64(limit-len(dst)), end+1-s.ColumnInt64(0)))
-			if len(free) == 0 {
-				free = make([]logged, min(more, loggedAtOnce))
+		page := &page{types: c.log.types, conn: conn, events: dst, limit: limit, bytes: bytes, end: end}
+		err = conn.Limited(inlineBytes, func() error { return conn.Query(selectPage, page.add, c.id, from, end, limit) })
+		if errors.Is(err, sqlite3.TOOBIG) {
+			if n := len(page.events); n > len(dst) {
+				from = page.events[n-1].Seq + 1
 			}
-			event := &free[0]
-			free = free[1:]
-			event.typeID = s.ColumnInt64(2)
-			event.Record = engine.Record{
-				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: copies.of(s.ColumnRawBlob(3), more),
-				Metadata: copies.of(s.ColumnRawBlob(4), more), CreatedAt: database.Time(s, 5),
-			}
-			if err := c.log.types.resolve(conn, event.typeID, &event.Record); err != nil {
-				return err
-			}
-			dst = append(dst, event)
-			if bytes -= len(event.Payload) + len(event.Metadata); len(dst) < limit && bytes > 0 {
-				return nil
-			}
-			next = event.Seq + 1
-			return errPageFull
-		}, c.id, from, end, limit)
+			page.long = true
+			err = conn.Query(selectLongPage, page.add, c.id, from, end, page.limit-len(page.events))
+		}
+		dst = page.events
+		if errors.Is(err, errPageFull) {
+			next, err = page.next, nil
+		}
+		return err
 	})
-	if errors.Is(err, errPageFull) {
-		err = nil
-	}
 	return dst, next, err
+}
+
+// page is what readPage reads.
+type page struct {
+	types  *typeTable
+	conn   *database.Conn
+	events []*logged
+	limit  int   // events
+	bytes  int   // that it may have yet
+	end    int64 // the last seq of the log
+	next   int64 // from where to go on, if it is full
+	long   bool  // the rows are those of selectLongPage
+
+	free   []logged
+	copies copies
+}
+
+// add adds a row.
+func (p *page) add(s *sqlite3.Stmt) (err error) {
+	seq := s.ColumnInt64(0)
+	if p.long && len(p.events) > 0 && bytesOf(s, 3)+bytesOf(s, 4) > int64(p.bytes) {
+		p.next = seq
+		return errPageFull
+	}
+	more := int(min(int64(p.limit-len(p.events)), p.end+1-seq))
+	if len(p.free) == 0 {
+		p.free = make([]logged, min(more, loggedAtOnce))
+	}
+	event := &p.free[0]
+	p.free = p.free[1:]
+	event.typeID = s.ColumnInt64(2)
+	event.Record = engine.Record{Seq: seq, ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5)}
+	if p.long {
+		err = readBounded(p.conn, s, 3, &event.Record)
+	} else {
+		event.Payload, event.Metadata = p.copies.of(s.ColumnRawBlob(3), more), p.copies.of(s.ColumnRawBlob(4), more)
+	}
+	if err == nil {
+		err = p.types.resolve(p.conn, event.typeID, &event.Record)
+	}
+	if err != nil {
+		return err
+	}
+	p.events = append(p.events, event)
+	if p.bytes -= len(event.Payload) + len(event.Metadata); len(p.events) < p.limit && p.bytes > 0 {
+		return nil
+	}
+	p.next = seq + 1
+	return errPageFull
 }

@@ -87,7 +87,7 @@ func (p *programs) connect() (*sqlapi.Conn, error) {
 		return nil, why
 	}
 	p.log.writer.gate.used.Store(true)
-	db, err := database.Connect(p.log.path, p.log.vfs, sqlite3.OPEN_READWRITE)
+	db, err := database.ConnectBounded(p.log.path, p.log.vfs, sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, err
 	}

@@ -137,9 +137,13 @@ func (c *Conn) tidied(err error) bool {
 // operating system may forget that part, and only the write-ahead log still has
 // it. Then it must not be emptied: the next process that opens the file moves
 // all of it again. A write that fails forgets nothing: SQLite repeats it.
-func (c *Conn) Checkpoint(mode sqlite3.CheckpointMode) error {
+func (c *Conn) Checkpoint(mode sqlite3.CheckpointMode) (err error) {
+	if c.panicked != nil {
+		return c.panicked
+	}
+	defer c.Recovered(&err)
 	c.disk.unsynced = false
-	_, _, err := c.WALCheckpoint("main", mode)
+	_, _, err = c.WALCheckpoint("main", mode)
 	if err = c.disk.explain(err); c.disk.unsynced {
 		if _, moved, noopErr := c.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP); moved > 0 || noopErr != nil {
 			c.wal.broken = true

@@ -7,7 +7,10 @@
 package database
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math/bits"
 	"net/url"
 	"time"
 
@@ -31,6 +34,7 @@ type Conn struct {
 	// doubtful says that a commit or a checkpoint has failed, and repair is
 	// still to come.
 	doubtful bool
+	panicked error // why the connection cannot be used any more; nil while it can
 	wal      wal
 	patience patience
 	// Quiet keeps others of this process from beginning to read, until resume is called, while the write-ahead log
@@ -48,6 +52,22 @@ func (c *Conn) DiskFailures() int { return c.disk.failures }
 // Connect opens the file without creating or changing anything in it, unless flags say so.
 // vfsName is the file layer that has it; "" is the one that [Locate] finds.
 func Connect(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
+	return connect(path, vfsName, flags, busMemory)
+}
+
+// ConnectBounded is Connect for tools, and for programs, which may have many connections: it has less memory.
+func ConnectBounded(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
+	return connect(path, vfsName, flags, boundedMemory)
+}
+
+// How many bytes of memory SQLite has for one connection. The driver sets them aside as addresses, and takes what is
+// needed. The bus has three connections. To write a payload of the greatest size takes twice its size.
+const (
+	busMemory     = 256 << 20
+	boundedMemory = 128 << 20
+)
+
+func connect(path, vfsName string, flags sqlite3.OpenFlag, memory int64) (*Conn, error) {
 	path, vfsName, err := Locate(path, vfsName)
 	if err != nil {
 		return nil, err
@@ -55,7 +75,7 @@ func Connect(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
 	if vfsName == "" && flags&sqlite3.OPEN_READWRITE != 0 {
 		file.Prepare(path) // else SQLite says what cannot be done here
 	}
-	return newDisk(vfsName).connect(path, flags)
+	return newDisk(vfsName).connect(path, flags, memory)
 }
 
 // Look is how a file is looked at.
@@ -72,12 +92,12 @@ const (
 func ConnectToLook(path, under string, how Look) (*Conn, error) {
 	d := newDisk(under)
 	d.looking, d.still, d.unlogged = true, how != LookBeside, how == LookAtFile
-	return d.connect(path, sqlite3.OPEN_READONLY)
+	return d.connect(path, sqlite3.OPEN_READONLY, boundedMemory)
 }
 
 // connect opens a file that has this name only.
-func (d *disk) connect(path string, flags sqlite3.OpenFlag) (*Conn, error) {
-	c, err := sqlite3.OpenFlags(uri(path, d.name), flags|sqlite3.OPEN_URI)
+func (d *disk) connect(path string, flags sqlite3.OpenFlag, memory int64) (*Conn, error) {
+	c, err := open(uri(path, d.name, flags), memory)
 	if err != nil {
 		d.remove()
 		return nil, fault.Wrap("open", path, d.explain(err))
@@ -104,12 +124,34 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag) (*Conn, error) {
 	return opened, nil
 }
 
-// uri escapes path, which may hold any character, as SQLite wants it.
-func uri(path, vfsName string) string {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	if vfsName != "" {
-		u.RawQuery = url.Values{"vfs": {vfsName}}.Encode()
+// open opens a connection with so much memory. What the driver panics with, for want of addresses, is an error.
+func open(uri string, memory int64) (c *sqlite3.Conn, err error) {
+	defer func() {
+		if errors.Is(err, errPanicked) {
+			err = fmt.Errorf("%w: %v", fault.ErrNoMemory, err)
+		}
+	}()
+	defer Recovered(&err)
+	if bits.UintSize < 64 {
+		memory = 32 << 20
 	}
+	return sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), memory), uri)
+}
+
+// uri escapes path, which may hold any character, as SQLite wants it.
+func uri(path, vfsName string, flags sqlite3.OpenFlag) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	query := url.Values{"mode": {"ro"}}
+	switch {
+	case flags&sqlite3.OPEN_CREATE != 0:
+		query.Set("mode", "rwc")
+	case flags&sqlite3.OPEN_READWRITE != 0:
+		query.Set("mode", "rw")
+	}
+	if vfsName != "" {
+		query.Set("vfs", vfsName)
+	}
+	u.RawQuery = query.Encode()
 	return u.String()
 }
 
@@ -128,7 +170,10 @@ func (c *Conn) Stmt(sql string) (*sqlite3.Stmt, error) {
 
 func (c *Conn) prepare(sql string) (prepared, error) {
 	if s, ok := c.stmts[sql]; ok {
-		return s, nil
+		return s, c.panicked
+	}
+	if c.panicked != nil {
+		return prepared{}, c.panicked
 	}
 	s, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
@@ -140,7 +185,13 @@ func (c *Conn) prepare(sql string) (prepared, error) {
 }
 
 // ExecScript runs one or more statements without keeping them prepared.
-func (c *Conn) ExecScript(sql string) error { return c.disk.explain(c.Conn.Exec(sql)) }
+func (c *Conn) ExecScript(sql string) (err error) {
+	if c.panicked != nil {
+		return c.panicked
+	}
+	defer c.Recovered(&err)
+	return c.disk.explain(c.Conn.Exec(sql))
+}
 
 // Exec runs a statement with its parameters and ignores its rows.
 func (c *Conn) Exec(sql string, args ...any) error {
@@ -148,7 +199,8 @@ func (c *Conn) Exec(sql string, args ...any) error {
 }
 
 // Query runs a statement and calls row for each of its rows.
-func (c *Conn) Query(sql string, row func(s *sqlite3.Stmt) error, args ...any) error {
+func (c *Conn) Query(sql string, row func(s *sqlite3.Stmt) error, args ...any) (err error) {
+	defer c.Recovered(&err)
 	s, err := c.prepare(sql)
 	if err != nil {
 		return err
@@ -156,7 +208,17 @@ func (c *Conn) Query(sql string, row func(s *sqlite3.Stmt) error, args ...any) e
 	if len(args) != s.parameters { // SQLite would take those of the last execution
 		return fmt.Errorf("a statement with %d parameters is given %d values: %s", s.parameters, len(args), sql)
 	}
-	if err := bind(s.Stmt, args); err != nil {
+	ended := false
+	defer func() {
+		if !ended { // by an error of row, or a panic
+			Quietly(func() { s.Reset() })
+		}
+	}()
+	long, err := bind(s.Stmt, args)
+	if long {
+		defer Quietly(func() { s.ClearBindings() })
+	}
+	if err != nil {
 		return err
 	}
 	for s.Step() {
@@ -164,10 +226,10 @@ func (c *Conn) Query(sql string, row func(s *sqlite3.Stmt) error, args ...any) e
 			continue
 		}
 		if err := row(s.Stmt); err != nil {
-			s.Reset()
 			return err
 		}
 	}
+	ended = true
 	err = s.Err()
 	if resetErr := s.Reset(); err == nil {
 		err = resetErr
@@ -176,12 +238,16 @@ func (c *Conn) Query(sql string, row func(s *sqlite3.Stmt) error, args ...any) e
 }
 
 // QueryOnce is Query for a statement without parameters that is not kept prepared.
-func (c *Conn) QueryOnce(sql string, row func(s *sqlite3.Stmt) error) error {
+func (c *Conn) QueryOnce(sql string, row func(s *sqlite3.Stmt) error) (err error) {
+	if c.panicked != nil {
+		return c.panicked
+	}
+	defer c.Recovered(&err)
 	s, _, err := c.Prepare(sql)
 	if err != nil {
 		return c.disk.explain(err)
 	}
-	defer s.Close()
+	defer Quietly(func() { s.Close() })
 	for s.Step() {
 		if err := row(s); err != nil {
 			return err
@@ -199,9 +265,12 @@ func (c *Conn) Int64(sql string, args ...any) (value int64, err error) {
 	return value, err
 }
 
-func bind(s *sqlite3.Stmt, args []any) error {
+// longValue is how long a value is of which SQLite is not to keep a copy until the statement runs again.
+const longValue = 64 << 10
+
+// bind gives a statement its values, and tells whether one of them is long.
+func bind(s *sqlite3.Stmt, args []any) (long bool, err error) {
 	for i, arg := range args {
-		var err error
 		switch v := arg.(type) {
 		case nil:
 			err = s.BindNull(i + 1)
@@ -212,8 +281,10 @@ func bind(s *sqlite3.Stmt, args []any) error {
 		case bool:
 			err = s.BindBool(i+1, v)
 		case string:
+			long = long || len(v) > longValue
 			err = s.BindText(i+1, v)
 		case []byte:
+			long = long || len(v) > longValue
 			err = s.BindBlob(i+1, v)
 		case time.Time:
 			err = s.BindInt64(i+1, v.UnixMicro())
@@ -221,22 +292,25 @@ func bind(s *sqlite3.Stmt, args []any) error {
 			err = fmt.Errorf("cannot bind a %T", arg)
 		}
 		if err != nil {
-			return err
+			return long, err
 		}
 	}
-	return nil
+	return long, nil
 }
 
 // Close finalizes the statements and closes the connection.
-func (c *Conn) Close() error {
+func (c *Conn) Close() (err error) {
+	defer c.disk.remove()
+	if c.panicked != nil {
+		return nil // it was reported, and what SQLite would do now nobody knows
+	}
+	defer c.Recovered(&err)
 	// The last connection moves the write-ahead log into the database.
 	if c.fastenLog() != nil {
 		c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 	}
 	for _, s := range c.stmts {
-		s.Close()
+		Quietly(func() { s.Close() })
 	}
-	err := c.Conn.Close()
-	c.disk.remove()
-	return err
+	return c.Conn.Close()
 }

@@ -41,10 +41,10 @@ func (c *Conn) copyTo(path string, like os.FileInfo) (damage, err error) {
 			return nil, err
 		}
 	}
-	if err := c.Backup("main", uri(path, "")); err != nil {
+	if err := c.Backup("main", uri(path, "", sqlite3.OPEN_READWRITE)); err != nil {
 		return nil, c.disk.explain(err)
 	}
-	copied, err := sqlite3.OpenFlags(uri(path, ""), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	copied, err := sqlite3.OpenFlags(uri(path, "", sqlite3.OPEN_READWRITE), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, err
 	}
