@@ -86,7 +86,11 @@ func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, 
 	}
 	var found []Unsettled // of the samples, whose errors may quote values
 	err = f.log.Unsettled(ctx, func(e Unsettled) {
-		if report.add(e, check(e)) {
+		problem := e.Unreadable
+		if problem == nil {
+			problem = check(e)
+		}
+		if report.add(e, problem) {
 			e.Payload = bytes.Clone(e.Payload) // it is on loan
 			found = append(found, e)
 		}

@@ -3,8 +3,10 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 
+	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
 )
@@ -158,6 +160,9 @@ func (f *File) Export(ctx context.Context, w io.Writer, filter Filter) (n int, e
 			return n, err
 		}
 		for _, one := range letters {
+			if one.PayloadBytes != 0 {
+				return n, fmt.Errorf("the payload of dead letter %s has %s, which is too much to be exported: discard it, or leave it out", one.Key, words.Bytes(one.PayloadBytes))
+			}
 			if err := encoder.Encode(one); err != nil {
 				return n, err
 			}

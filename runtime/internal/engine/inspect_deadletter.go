@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,17 +13,19 @@ import (
 // it. Its JSON is a line of an export: an object with the fields of the tags.
 type DeadLetter struct {
 	Key
-	Type        string          `json:"type"`               // of the event: order.placed
-	Version     int             `json:"version"`            // of the payload
-	Payload     json.RawMessage `json:"payload,omitempty"`  // as stored
-	Metadata    json.RawMessage `json:"metadata,omitempty"` // an object of strings; nil without
-	PublishedAt time.Time       `json:"published_at"`       // UTC
-	DeadAt      time.Time       `json:"dead_at"`            // UTC
-	Reason      string          `json:"reason"`             // max_attempts, permanent, decode, crash, expired or max_snoozes
-	Fingerprint string          `json:"fingerprint"`        // the same for failures of the same kind; see [FailureGroup]
-	Failures    int             `json:"failures"`           // attempts that count, since it was published or last retried
-	Redriven    int             `json:"redriven,omitzero"`  // how often it was retried automatically since
-	Progress    string          `json:"progress,omitempty"` // of a group of handlers: the ones that have handled it
+	Type    string          `json:"type"`              // of the event: order.placed
+	Version int             `json:"version"`           // of the payload
+	Payload json.RawMessage `json:"payload,omitempty"` // as stored, unless PayloadBytes says otherwise
+	// PayloadBytes is how many a long payload has, of which Payload is the beginning, as a text; else 0.
+	PayloadBytes int64           `json:"payload_bytes,omitempty"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"` // an object of strings; nil without
+	PublishedAt  time.Time       `json:"published_at"`       // UTC
+	DeadAt       time.Time       `json:"dead_at"`            // UTC
+	Reason       string          `json:"reason"`             // max_attempts, permanent, decode, crash, expired or max_snoozes
+	Fingerprint  string          `json:"fingerprint"`        // the same for failures of the same kind; see [FailureGroup]
+	Failures     int             `json:"failures"`           // attempts that count, since it was published or last retried
+	Redriven     int             `json:"redriven,omitzero"`  // how often it was retried automatically since
+	Progress     string          `json:"progress,omitempty"` // of a group of handlers: the ones that have handled it
 	// Attempts are the failed executions, oldest first, including those before a
 	// retry.
 	Attempts []FailedAttempt `json:"attempts"`
@@ -67,6 +70,9 @@ func ParseDeadLetter(line []byte) (DeadLetter, error) {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&encoded); err != nil {
 		return DeadLetter{}, err
+	}
+	if encoded.PayloadBytes != 0 {
+		return DeadLetter{}, errors.New("payload_bytes says that this is a line of a list, with the beginning of the payload only: export the dead letter")
 	}
 	if len(encoded.Raw) > 0 {
 		encoded.Payload = encoded.Raw

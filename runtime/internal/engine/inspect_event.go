@@ -34,7 +34,8 @@ type Event struct {
 	ParentID      uuid.UUID       `json:"parent_id,omitzero"`       // the event whose handler has published this one; part of Metadata
 	PublishedBy   string          `json:"published_by,omitempty"`   // the subscription of that handler; part of Metadata
 	Hops          int             `json:"hops,omitempty"`           // how many events are before it, up to the root; part of Metadata
-	Payload       json.RawMessage `json:"payload"`                  // as stored
+	Payload       json.RawMessage `json:"payload"`                  // as stored, unless PayloadBytes says otherwise
+	PayloadBytes  int64           `json:"payload_bytes,omitempty"`  // how many a long payload has, of which Payload is the beginning, as a text; else 0
 	Metadata      json.RawMessage `json:"metadata,omitempty"`       // a JSON object of strings; nil without
 	Seq           int64           `json:"-"`                        // its place in the log, which is the order of events
 }
@@ -90,8 +91,10 @@ type Unsettled struct {
 	Names   []string
 	Version int    // of its payload
 	Payload []byte // JSON; valid only until the function that was given it returns
-	Open    int    // deliveries that are pending, waiting, held or running
-	Dead    int    // dead letters
+	// Unreadable is why Payload is nil; nil for nearly all.
+	Unreadable error
+	Open       int // deliveries that are pending, waiting, held or running
+	Dead       int // dead letters
 }
 
 // EventSearch is what a search has found that looks through a bounded number of events.

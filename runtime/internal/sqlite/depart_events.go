@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,14 +42,19 @@ func (d *Departure) events(c *database.Conn, after int64) (events []engine.Moved
 	size, rows := 0, 0
 	var types []int64
 	err = c.Query(`
-		SELECT l.seq, l.id, l.type, l.payload, l.metadata, l.created_at, coalesce(l.due_at, 0), o.subscription, o.parent
+		SELECT l.seq, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at, coalesce(l.due_at, 0), o.subscription, o.parent
 		FROM (SELECT seq FROM busgen_log WHERE seq > max(?1, ?2) UNION SELECT seq FROM busgen_deliveries WHERE seq > ?1 ORDER BY seq LIMIT ?3) x
 		CROSS JOIN busgen_log l ON l.seq = x.seq LEFT JOIN busgen_origins o ON o.seq = l.seq ORDER BY x.seq`, func(s *sqlite3.Stmt) error {
 		of := d.known[s.ColumnInt64(2)]
 		e := engine.MovedEvent{Only: -1, Record: engine.Record{
-			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Type: of.name, Version: of.version, Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil),
-			CreatedAt: database.Time(s, 5),
+			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Type: of.name, Version: of.version, CreatedAt: database.Time(s, 5),
 		}}
+		if err := readBounded(c, s, 3, &e.Record); err != nil {
+			return err
+		}
+		if e.Unreadable != nil {
+			return fmt.Errorf("event %s: %w", e.ID, e.Unreadable)
+		}
 		if s.ColumnInt64(6) != 0 {
 			e.Due = database.Time(s, 6)
 		}

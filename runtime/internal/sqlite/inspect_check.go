@@ -75,7 +75,7 @@ var checks = []struct{ rule, sql string }{
 
 // Check implements [engine.Checker].
 func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err error) {
-	err = i.look(ctx, "check", func(c *database.Conn) error {
+	err = i.lookFor(ctx, checkTime, "check", func(c *database.Conn) error {
 		found, err = checkIntegrity(c)
 		if err != nil || slices.ContainsFunc(found, func(p engine.Problem) bool { return p.Rule == engine.RuleIntegrity }) {
 			return err
@@ -155,14 +155,14 @@ func checkRoutes(c *database.Conn) (wrong engine.Problem, err error) {
 
 // Unsettled implements [engine.EventReader].
 func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
-	return i.look(ctx, "check", func(c *database.Conn) error {
+	return i.lookFor(ctx, checkTime, "check", func(c *database.Conn) error {
 		types, err := typeRows(c)
 		if err != nil {
 			return err
 		}
 		names := typenames.All(types)
 		return c.Query(`
-			SELECT l.id, t.name, t.version, l.payload,
+			SELECT l.id, t.name, t.version, `+bounded("l.payload")+`, l.seq,
 			       (SELECT count(*) FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') +
 			         (SELECT count(*) FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 			          WHERE r.type = l.type AND `+notPassed+`
@@ -173,10 +173,20 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 			  AND (open > 0 OR dead > 0)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); name[0] != engine.OwnType {
-				visit(engine.Unsettled{
-					ID: database.UUID(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Payload: s.ColumnRawText(3),
-					Open: s.ColumnInt(4), Dead: s.ColumnInt(5),
-				})
+				e := engine.Unsettled{
+					ID: database.UUID(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Open: s.ColumnInt(5), Dead: s.ColumnInt(6),
+					Unreadable: tooLong("payload", bytesOf(s, 3)),
+				}
+				switch {
+				case e.Unreadable != nil:
+				case !isLong(s, 3):
+					e.Payload = s.ColumnRawText(3)
+				default:
+					if e.Payload, err = boundedValue(c, s, 3, "payload", s.ColumnInt64(4)); err != nil {
+						return err
+					}
+				}
+				visit(e)
 			}
 			return nil
 		})

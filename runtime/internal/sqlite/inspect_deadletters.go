@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,13 +24,16 @@ func (i *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine.
 	if err != nil {
 		return nil, "", err
 	}
-	sorted := newestFirst
-	if oldest {
-		sorted = oldestFirst
+	sorted, most := newestFirst, int64(listedBytes)
+	if oldest { // for who stores them elsewhere
+		sorted, most = oldestFirst, readableBytes
 	}
 	var found []deadLetter
 	err = i.look(ctx, "list the dead letters of", func(c *database.Conn) error {
-		found, err = readDeadLetters(c, f, sorted, after, p.Offset, p.Limit+1)
+		found, err = readDeadLetters(c, f, sorted, after, p.Offset, p.Limit+1, most)
+		if errors.Is(err, errPageFull) {
+			p.Limit, err = len(found)-1, nil
+		}
 		return err
 	})
 	found, next = engine.CutPage(p, found, func(d deadLetter) []int64 {
@@ -51,8 +55,9 @@ var (
 )
 
 // readDeadLetters returns dead letters with their attempts. It begins after the one
-// with the given cursor: when it died, and its place.
-func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []int64, offset, limit int) (letters []deadLetter, err error) {
+// with the given cursor: when it died, and its place. Of payloads with more than most bytes it reads the beginning. Who
+// asks for long payloads is given errPageFull if they have many bytes, with one letter more than was read.
+func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []int64, offset, limit int, most int64) (letters []deadLetter, err error) {
 	w, err := deadFilter{Filter: f}.condition(c)
 	if err != nil {
 		return nil, err
@@ -60,8 +65,9 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 	if after != nil {
 		w.and("(d.dead_at, d.subscription, d.seq) "+sorted.comes+" (?, ?, ?)", after[0], after[1], after[2])
 	}
+	size := int64(0)
 	err = c.Query(`
-		SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, l.payload, l.metadata, l.created_at,
+		SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at,
 		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven, t.version
 		FROM (SELECT * FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY `+sorted.by+` LIMIT ? OFFSET ?) d
@@ -69,21 +75,31 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 		CROSS JOIN busgen_types t ON t.id = l.type
 		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY `+sorted.by, func(s *sqlite3.Stmt) error {
+		if size += min(bytesOf(s, 6), most); size > pageBytes && len(letters) > 0 && most > listedBytes {
+			letters = append(letters, deadLetter{})
+			return errPageFull
+		}
+		read, err := readContents(c, s, 6, s.ColumnInt64(4), most)
 		letters = append(letters, deadLetter{
 			DeadLetter: engine.DeadLetter{
 				Key: engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}, DeadAt: database.Time(s, 2),
-				Type: s.ColumnText(5), Payload: s.ColumnBlob(6, nil), Metadata: s.ColumnBlob(7, nil), PublishedAt: database.Time(s, 8),
+				Type: s.ColumnText(5), Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 8),
 				Reason: s.ColumnText(9), Fingerprint: s.ColumnText(10), Failures: s.ColumnInt(11),
 				Progress: s.ColumnText(12), Redriven: s.ColumnInt(13), Version: s.ColumnInt(14),
 			},
 			rowKey: rowKey{s.ColumnInt64(3), s.ColumnInt64(4)},
 		})
-		return nil
+		return err
 	}, append(w.args, limit, offset)...)
+	if err != nil && !errors.Is(err, errPageFull) {
+		return nil, err
+	}
 	for i := range letters {
-		if err == nil {
-			letters[i].Attempts, err = readAttempts(c, letters[i].rowKey)
+		attempts, failed := readAttempts(c, letters[i].rowKey)
+		if failed != nil {
+			return nil, failed
 		}
+		letters[i].Attempts = attempts
 	}
 	return letters, err
 }
@@ -132,7 +148,7 @@ func (i *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history en
 
 // findDeadLetter returns one dead letter, or a *NotFoundError.
 func findDeadLetter(c *database.Conn, key engine.Key) (deadLetter, error) {
-	found, err := readDeadLetters(c, engine.Filter{Keys: []engine.Key{key}}, newestFirst, nil, 0, 1)
+	found, err := readDeadLetters(c, engine.Filter{Keys: []engine.Key{key}}, newestFirst, nil, 0, 1, readableBytes)
 	if err != nil {
 		return deadLetter{}, err
 	}

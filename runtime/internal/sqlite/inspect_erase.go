@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -125,9 +126,17 @@ func (e *eraser) others(keyed []string, mentioned []aboutRow) {
 }
 
 func eventRows(c *database.Conn, condition string, args ...any) (rows []aboutRow, err error) {
-	err = c.Query("SELECT l.seq, l.id, t.name, t.version, l.payload, l.metadata FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE "+condition,
+	err = c.Query("SELECT l.seq, l.id, t.name, t.version, "+bounded("l.payload")+", "+bounded("l.metadata")+" FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE "+condition,
 		func(s *sqlite3.Stmt) error {
-			rows = append(rows, aboutRow{s.ColumnInt64(0), database.UUID(s, 1), s.ColumnText(2), s.ColumnInt(3), s.ColumnBlob(4, nil), s.ColumnBlob(5, nil)})
+			r := engine.Record{Seq: s.ColumnInt64(0)}
+			if err := readBounded(c, s, 4, &r); err != nil {
+				return err
+			}
+			one := aboutRow{r.Seq, database.UUID(s, 1), s.ColumnText(2), s.ColumnInt(3), r.Payload, r.Metadata}
+			if r.Unreadable != nil { // nobody can tell whom it is about
+				return fmt.Errorf("event %s: %w", one.id, r.Unreadable)
+			}
+			rows = append(rows, one)
 			return nil
 		}, args...)
 	return rows, err

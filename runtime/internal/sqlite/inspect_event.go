@@ -14,9 +14,9 @@ import (
 func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.EventHistory, err error) {
 	err = i.look(ctx, "read an event of", func(c *database.Conn) error {
 		found := eventRow{}
-		err := c.Query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) error {
-			found = readEvent(s)
-			return nil
+		err := c.Query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) (err error) {
+			found, err = readEvent(c, s, readableBytes)
+			return err
 		}, id[:])
 		if err == nil && found.seq == 0 {
 			err = &engine.NotFoundError{Thing: "event", Name: id.String()}

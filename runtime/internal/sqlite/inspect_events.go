@@ -14,8 +14,8 @@ import (
 
 // selectEvent reads events with the status that the view events shows. A delayed
 // event is in nobody's backlog: without a row it is done.
-const selectEvent = `
-	SELECT l.seq, l.id, t.name, l.payload, l.metadata, l.created_at, l.due_at,
+var selectEvent = `
+	SELECT l.seq, l.id, t.name, ` + bounded("l.payload") + `, ` + bounded("l.metadata") + `, l.created_at, l.due_at,
 	       CASE
 	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
 	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
@@ -44,7 +44,7 @@ func listEvents(candidates string, oldestFirst bool) string {
 	return selectEvent + `
 	WHERE ` + place + ` >= ?1 AND ` + place + ` < ?2 AND l.type IN (SELECT value FROM json_each(?3))
 	  AND l.created_at >= ?4 AND l.created_at < ?5
-	  AND (?6 IS NULL OR instr(l.payload, ?6) > 0 OR instr(l.metadata, ?6) > 0
+	  AND (?6 IS NULL OR ` + containing("?6") + `
 	       OR EXISTS (SELECT 1 FROM busgen_attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
 	  AND (?7 IS NULL OR ` + correlationID + ` = ?7)
 	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
@@ -53,11 +53,19 @@ func listEvents(candidates string, oldestFirst bool) string {
 }
 
 // findEvents reads the events that match in a part of the log, with the first place in it
-// and the one behind it. The candidates are a condition that all events of the status meet.
-func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates string, first, end int64, limit, offset int, oldestFirst bool) (found []eventRow, err error) {
+// and the one behind it. The candidates are a condition that all events of the status meet. Of payloads with more than
+// most bytes it reads the beginning. Who asks for long payloads is given errPageFull if they have many bytes, with one
+// event more than was read.
+func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates string, first, end int64, limit, offset int, oldestFirst bool, most int64) (found []eventRow, err error) {
+	size := int64(0)
 	err = c.Query(listEvents(candidates+args.children, oldestFirst), func(s *sqlite3.Stmt) error {
-		found = append(found, readEvent(s))
-		return nil
+		if size += min(bytesOf(s, 3), most); size > pageBytes && len(found) > 0 && most > listedBytes {
+			found = append(found, eventRow{seq: s.ColumnInt64(0)})
+			return errPageFull
+		}
+		one, err := readEvent(c, s, most)
+		found = append(found, one)
+		return err
 	}, max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, limit, offset)
 	return found, err
 }
@@ -95,17 +103,18 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page)
 		if err != nil {
 			return err
 		}
-		found, err = findEvents(c, f, args, candidates, 0, before, p.Limit+1, p.Offset, false)
+		found, err = findEvents(c, f, args, candidates, 0, before, p.Limit+1, p.Offset, false, listedBytes)
 		return err
 	})
 	found, next = engine.CutPage(p, found, func(e eventRow) []int64 { return []int64{e.seq} })
 	return eventsOf(found), next, err
 }
 
-// readEvent reads a row of selectEvent.
-func readEvent(s *sqlite3.Stmt) eventRow {
+// readEvent reads a row of selectEvent. Of a payload with more than most bytes it reads the beginning.
+func readEvent(c *database.Conn, s *sqlite3.Stmt, most int64) (eventRow, error) {
+	read, err := readContents(c, s, 3, s.ColumnInt64(0), most)
 	e := eventRow{seq: s.ColumnInt64(0), Event: engine.Event{
-		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil), PublishedAt: database.Time(s, 5),
+		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 5),
 		Status: s.ColumnText(7), Failures: s.ColumnInt(8), Version: s.ColumnInt(9),
 	}}
 	if s.ColumnType(6) != sqlite3.NULL {
@@ -114,7 +123,7 @@ func readEvent(s *sqlite3.Stmt) eventRow {
 	e.Seq = e.seq
 	l := engine.LineageOf(e.Metadata)
 	e.CorrelationID, e.ParentID, e.PublishedBy, e.Hops = l.CorrelationID, l.ParentID, l.PublishedBy, l.Hops
-	return e
+	return e, err
 }
 
 // EventsWithID implements [engine.EventReader].

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -84,8 +85,8 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		w.and("(SELECT "+correlationID+" FROM busgen_log l WHERE l.seq = d.seq) = ?", f.CorrelationID)
 	}
 	if f.Text != "" {
-		w.and(`(EXISTS (SELECT 1 FROM busgen_log l WHERE l.seq = d.seq AND instr(l.payload, ?) > 0) OR EXISTS (
-			SELECT 1 FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, f.Text, f.Text)
+		w.and(fmt.Sprintf(`(EXISTS (SELECT 1 FROM busgen_log l WHERE l.seq = d.seq AND octet_length(l.payload) <= %d AND instr(l.payload, ?) > 0) OR EXISTS (
+			SELECT 1 FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, listedBytes), f.Text, f.Text)
 	}
 	return w, err
 }

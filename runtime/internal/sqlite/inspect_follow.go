@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -49,12 +50,15 @@ func (i *Inspection) Follow(ctx context.Context, f engine.Following) (part engin
 			if f.Limit == 0 {
 				return nil
 			}
-			found, err := findEvents(c, filter, args, "", 0, end.Seq+1, f.Limit, 0, false)
+			found, err := findEvents(c, filter, args, "", 0, end.Seq+1, f.Limit, 0, false, listedBytes)
 			slices.Reverse(found)
 			part.Events = eventsOf(found)
 			return err
 		}
-		found, err := findEvents(c, filter, args, "", after+1, end.Seq+1, f.Limit+1, 0, true)
+		found, err := findEvents(c, filter, args, "", after+1, end.Seq+1, f.Limit+1, 0, true, readableBytes)
+		if errors.Is(err, errPageFull) {
+			f.Limit, err = len(found)-1, nil
+		}
 		if part.More = len(found) > f.Limit; part.More {
 			found = found[:f.Limit]
 			last := found[f.Limit-1]

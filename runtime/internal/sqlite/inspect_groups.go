@@ -121,7 +121,7 @@ func named(ids map[int64]bool, names map[int64]string) []string {
 // addSample adds what the newest dead letter of a group says about all of them.
 func addSample(c *database.Conn, f engine.Filter, g *engine.FailureGroup) error {
 	f.Group = g.Fingerprint
-	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1)
+	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1, listedBytes)
 	if len(newest) > 0 {
 		last := newest[0].LastAttempt()
 		g.Reason, g.ErrorType, g.Message, g.Sample = newest[0].Reason, last.ErrorType, last.Error, newest[0].Key

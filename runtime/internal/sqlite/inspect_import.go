@@ -109,12 +109,19 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 // is wrong if the file has another event with the same id.
 func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong string, err error) {
 	err = c.Query(`
-		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), l.payload
+		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), `+bounded("l.payload")+`
 		FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
-		if !s.ColumnBool(1) || !bytes.Equal(s.ColumnRawText(2), l.Payload) {
+		seq = s.ColumnInt64(0)
+		if err := tooLong("payload", bytesOf(s, 2)); err != nil {
+			return err
+		}
+		stored, err := boundedValue(c, s, 2, "payload", seq)
+		if err != nil {
+			return err
+		}
+		if !s.ColumnBool(1) || !bytes.Equal(stored, l.Payload) {
 			wrong = fmt.Sprintf("the bus has event %s with another type or payload", l.EventID)
 		}
-		seq = s.ColumnInt64(0)
 		return nil
 	}, l.EventID[:], l.Type)
 	return seq, wrong, err

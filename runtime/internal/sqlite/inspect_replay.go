@@ -34,12 +34,12 @@ const handled = `
 
 // replayable are the events between two positions that a subscription ?1 has handled and
 // a filter chooses.
-const replayable = `
+var replayable = `
 	FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
 	WHERE l.seq > ?2 AND l.seq <= ?3 AND ` + handled + `
 	  AND l.type IN (SELECT value FROM json_each(?4))
 	  AND l.created_at >= ?5 AND l.created_at < ?6
-	  AND (?7 IS NULL OR instr(l.payload, ?7) > 0 OR instr(l.metadata, ?7) > 0)
+	  AND (?7 IS NULL OR ` + containing("?7") + `)
 	  AND (?8 IS NULL OR ` + correlationID + ` = ?8)
 	  AND (?9 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?9)))`
 

@@ -31,7 +31,7 @@ func (i *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engine
 		if err != nil {
 			return err
 		}
-		found, err := findEvents(c, f, args, candidates, first, before, p.Limit+1, p.Offset, false)
+		found, err := findEvents(c, f, args, candidates, first, before, p.Limit+1, p.Offset, false, listedBytes)
 		if err != nil {
 			return err
 		}

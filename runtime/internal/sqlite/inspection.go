@@ -3,7 +3,9 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -60,9 +62,22 @@ func (i *Inspection) Release() error {
 	return i.shut()
 }
 
-// look runs f, which reads, all of it from one state of the file. Close interrupts it.
+// A file from somebody else may make statements take for ever. So they have some time, which is more than they need for a
+// file of many gigabytes: lookTime, and checkTime for what reads all of it.
+var (
+	lookTime  = 5 * time.Minute
+	checkTime = 2 * time.Hour
+)
+
+// look runs f, which reads, all of it from one state of the file. Close interrupts it, and so does the end of lookTime.
 func (i *Inspection) look(ctx context.Context, op string, f func(c *database.Conn) error) error {
-	looking, end := context.WithCancel(ctx)
+	return i.lookFor(ctx, lookTime, op, f)
+}
+
+// lookFor is look with another time.
+func (i *Inspection) lookFor(ctx context.Context, most time.Duration, op string, f func(c *database.Conn) error) error {
+	tooLong := fmt.Errorf("this takes longer than %v, so it was ended: ask for less, or look at a copy of the file with the sqlite3 shell", most)
+	looking, end := context.WithTimeoutCause(ctx, most, tooLong)
 	defer end()
 	defer context.AfterFunc(i.closing, end)()
 	err := i.run(looking, op, i.reading, func(c *database.Conn) error {
@@ -77,6 +92,9 @@ func (i *Inspection) look(ctx context.Context, op string, f func(c *database.Con
 		return err
 	}, i.read)
 	if err != nil && looking.Err() != nil && ctx.Err() == nil {
+		if context.Cause(looking) == tooLong {
+			return &engine.StorageError{Fault: engine.IO, Op: op, Path: i.path, Err: tooLong}
+		}
 		return engine.ErrClosed
 	}
 	return err

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -19,6 +21,10 @@ const (
 	readableBytes = 2 * engine.MaxPayload
 	// pageBytes is how many bytes are read at once, unless one event has more.
 	pageBytes = 4 << 20
+	// listedBytes is how long a payload may be that a list shows, and that is searched for texts. Of a longer one lists
+	// show so many bytes as shownBytes.
+	listedBytes = 1 << 20
+	shownBytes  = 1 << 10
 )
 
 // bounded is the SQL of a column of busgen_log for who reads it with a longValue: the value, or the number of its bytes
@@ -42,9 +48,7 @@ func bytesOf(s *sqlite3.Stmt, column int) int64 {
 // first. What is too long makes r unreadable.
 func readBounded(c *database.Conn, s *sqlite3.Stmt, payload int, r *engine.Record) (err error) {
 	for i, name := range []string{"payload", "metadata"} {
-		if size := bytesOf(s, payload+i); size > readableBytes {
-			r.Unreadable = fmt.Errorf("the %s of this event has %s, and no more than %s are read: another program has written it with SQLite",
-				name, words.Bytes(size), words.Bytes(readableBytes))
+		if r.Unreadable = tooLong(name, bytesOf(s, payload+i)); r.Unreadable != nil {
 			return nil
 		}
 	}
@@ -61,4 +65,47 @@ func boundedValue(c *database.Conn, s *sqlite3.Stmt, column int, name string, se
 	}
 	value := make([]byte, s.ColumnInt64(column))
 	return value, c.Beginning("busgen_log", name, seq, value)
+}
+
+// tooLong returns the error of a value that is not read, or nil.
+func tooLong(name string, size int64) error {
+	if size <= readableBytes {
+		return nil
+	}
+	return fmt.Errorf("the %s of this event has %s, and no more than %s are read: another program has written it into the file",
+		name, words.Bytes(size), words.Bytes(readableBytes))
+}
+
+// contents are the payload and the metadata of an event as people see them.
+type contents struct {
+	payload, metadata json.RawMessage
+	size              int64 // of the payload, if that is its beginning only; else 0
+}
+
+// readContents reads two bounded columns, of which payload is the first. Of a payload with more than most bytes it
+// returns the beginning, as a text in JSON, and no metadata that is longer than the bus writes any.
+func readContents(c *database.Conn, s *sqlite3.Stmt, payload int, seq, most int64) (read contents, err error) {
+	if bytesOf(s, payload+1) <= engine.MaxMetadata {
+		if read.metadata, err = boundedValue(c, s, payload+1, "metadata", seq); err != nil {
+			return read, err
+		}
+	}
+	size := bytesOf(s, payload)
+	if size <= most {
+		read.payload, err = boundedValue(c, s, payload, "payload", seq)
+		return read, err
+	}
+	beginning := make([]byte, shownBytes)
+	if err := c.Beginning("busgen_log", "payload", seq, beginning); err != nil {
+		return read, err
+	}
+	read.size = size
+	read.payload, err = json.Marshal(strings.ToValidUTF8(string(beginning), "") + "… (the beginning of " + words.Bytes(size) + ")")
+	return read, err
+}
+
+// containing is the SQL of whether the payload or the metadata of l contains the text that sql is.
+func containing(sql string) string {
+	return fmt.Sprintf("(octet_length(l.payload) <= %[1]d AND instr(l.payload, %[2]s) > 0 OR octet_length(l.metadata) <= %[1]d AND instr(l.metadata, %[2]s) > 0)",
+		listedBytes, sql)
 }

@@ -68,7 +68,7 @@ func (v *visit) writing() error {
 	if err := requireOwnLog(v.path, ""); err != nil {
 		return err
 	}
-	c, err := database.ConnectBounded(v.path, "", sqlite3.OPEN_READWRITE)
+	c, err := database.Connect(v.path, "", sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return err
 	}
@@ -132,6 +132,9 @@ func ours(c *database.Conn) error {
 	empty, err := inspect(c)
 	if err == nil && !empty {
 		err = upToDate(c)
+	}
+	if err == nil && !empty {
+		err = isSchema(c)
 	}
 	if err == nil && empty {
 		err = &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: c.Path, Hint: "the file is empty; no bus was opened on it yet"}

@@ -7,6 +7,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
+var selectPublished = "SELECT seq, id, type, " + bounded("payload") + ", " + bounded("metadata") + ", created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq"
+
 // takeOutbox notes for the tail what a function of the program has published through the view
 // outbox, in the transaction at hand. Of its events, the first of which is at before, those that
 // it has appended are known, and the others are read, and adopted: refused is the error of that.
@@ -39,10 +41,13 @@ func (w *writer) takeOutbox(before int, adopt func(r *engine.Record) error) (ref
 
 // outboxSince reads the events that are newer than one.
 func (l *Log) outboxSince(c *database.Conn, last int64) (all []logged, err error) {
-	err = c.Query("SELECT seq, id, type, payload, metadata, created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq", func(s *sqlite3.Stmt) error {
+	err = c.Query(selectPublished, func(s *sqlite3.Stmt) error {
 		e := logged{typeID: s.ColumnInt64(2), Record: engine.Record{
-			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil), Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
+			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5),
 		}}
+		if err := readBounded(c, s, 3, &e.Record); err != nil {
+			return err
+		}
 		if s.ColumnType(6) != sqlite3.NULL {
 			e.Due = database.Time(s, 6)
 		}

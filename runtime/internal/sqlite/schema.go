@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"time"
 
@@ -109,7 +110,10 @@ func migrate(c *database.Conn) error {
 		return errors.Join(err, fmt.Errorf("the driver does not keep synchronous=FULL (it says %d)", mode))
 	}
 	if !empty {
-		return upgrade(c, migrations)
+		if err := upgrade(c, migrations); err != nil {
+			return err
+		}
+		return isSchema(c)
 	}
 	return c.Transaction(true, func() error {
 		// Another process may have been faster.
@@ -220,6 +224,54 @@ func header(c *database.Conn) (tables, id, version int64, err error) {
 		}
 	}
 	return tables, id, version, err
+}
+
+// kinds are the tables, views, indexes and triggers of the schema, by their names.
+var kinds = func() map[string]string {
+	all := map[string]string{}
+	for _, found := range regexp.MustCompile(`(?m)^CREATE (?:UNIQUE )?(TABLE|VIEW|INDEX|TRIGGER) (\w+)`).FindAllStringSubmatch(schema, -1) {
+		all[found[2]] = strings.ToLower(found[1])
+	}
+	return all
+}()
+
+// isSchema refuses a file in which something else has the name of a table of the schema: a view may compute for ever
+// what a statement reads, and so may a table of a module or a column that is computed. It reads no table of the file.
+func isSchema(c *database.Conn) error {
+	wrong := ""
+	var tables []string
+	err := c.QueryOnce("SELECT type, name, rootpage FROM sqlite_schema", func(s *sqlite3.Stmt) error {
+		kind, name := s.ColumnText(0), strings.ToLower(s.ColumnText(1))
+		want, ours := kinds[name]
+		switch {
+		case !ours:
+		case kind != want:
+			wrong = fmt.Sprintf("%s is a %s, and must be a %s", name, kind, want)
+		case kind == "table" && s.ColumnInt64(2) == 0:
+			wrong = name + " is a virtual table"
+		case kind == "table":
+			tables = append(tables, name)
+		}
+		return nil
+	})
+	for _, table := range tables {
+		if err != nil || wrong != "" {
+			break
+		}
+		err = c.QueryOnce("PRAGMA table_xinfo("+table+")", func(s *sqlite3.Stmt) error {
+			if s.ColumnInt(6) != 0 {
+				wrong = fmt.Sprintf("the column %s of %s is computed", s.ColumnText(1), table)
+			}
+			return nil
+		})
+	}
+	if err != nil || wrong == "" {
+		return err
+	}
+	return &engine.StorageError{
+		Fault: engine.Foreign, Op: "open", Path: c.Path, Err: errors.New(wrong),
+		Hint: "somebody has changed the schema, and the file is left as it is: restore it from a backup",
+	}
 }
 
 // upToDate refuses a file that a bus has yet to bring to the current schema. Those

@@ -438,6 +438,8 @@ CREATE TRIGGER busgen_outbox INSTEAD OF INSERT ON outbox BEGIN
     WHEN typeof(NEW.type) <> 'text' OR NEW.type LIKE '$%' OR NOT EXISTS (SELECT 1 FROM busgen_types WHERE written = NEW.type)
       THEN 'there is no event type "' || coalesce(NEW.type, 'NULL') || '" in this file, which has: ' || coalesce((SELECT group_concat(name, ', ')
         FROM (SELECT DISTINCT name FROM busgen_types WHERE name NOT LIKE '$%' ORDER BY name LIMIT 20)), 'none')
+    WHEN length(CAST(NEW.payload AS BLOB)) > 67108864 OR length(CAST(NEW.metadata AS BLOB)) > 1048576
+      THEN 'an event has at most 64 MiB of payload and 1 MiB of metadata, and this one of ' || NEW.type || ' has more'
     WHEN NEW.payload IS NULL OR typeof(NEW.payload) <> 'text' OR instr(NEW.payload, char(0)) OR NOT json_valid(NEW.payload)
       THEN 'the payload of ' || NEW.type || ' is not a text of JSON'
     WHEN json_type(NEW.payload) <> 'object' AND EXISTS (SELECT 1 FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type WHERE t.written = NEW.type)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,15 +17,6 @@ import (
 // of it is refused while the statement is prepared. The rest is found when a function has changed
 // the schema. Another program may have done it all, with a connection of its own.
 
-// ourNames are those of the tables, views, indexes and triggers of the schema.
-var ourNames = func() map[string]bool {
-	names := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(?m)^CREATE (?:TABLE|VIEW|(?:UNIQUE )?INDEX|TRIGGER) (\w+)`).FindAllStringSubmatch(schema, -1) {
-		names[found[1]] = true
-	}
-	return names
-}()
-
 // trespasses returns, in words, what in the schema is in the way of the bus.
 func trespasses(c *database.Conn) (found []string, err error) {
 	var tables []string // of the program
@@ -37,7 +27,7 @@ func trespasses(c *database.Conn) (found []string, err error) {
 			tables = append(tables, name)
 		}
 		switch {
-		case ourNames[strings.ToLower(name)], strings.HasPrefix(strings.ToLower(name), labelPrefix):
+		case kinds[strings.ToLower(name)] != "", strings.HasPrefix(strings.ToLower(name), labelPrefix):
 		case sqlapi.Hides(name) && (kind == "table" || kind == "view"):
 			add("the %s %s hides a function of SQLite that the bus uses", kind, name)
 		case isOurs(name):

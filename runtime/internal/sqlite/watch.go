@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -139,18 +140,22 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 		if err != nil || len(ids) == 0 {
 			return err
 		}
+		size := int64(0)
 		types, err := json.Marshal(ids)
 		if err != nil {
 			return err
 		}
 		err = c.Query(`
-			SELECT seq, id, type, payload, metadata, created_at, due_at FROM busgen_log
+			SELECT seq, id, type, `+bounded("payload")+`, `+bounded("metadata")+`, created_at, due_at FROM busgen_log
 			WHERE seq > ?1 AND seq <= ?2 AND type IN (SELECT value FROM json_each(?3))
 			  AND NOT (?5 AND due_at IS NOT NULL AND EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = busgen_log.seq))
 			ORDER BY seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
-			r := &engine.Record{
-				Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Payload: s.ColumnBlob(3, nil),
-				Metadata: s.ColumnBlob(4, nil), CreatedAt: database.Time(s, 5),
+			if size += bytesOf(s, 3) + bytesOf(s, 4); size > pageBytes && len(found) > 0 {
+				return errPageFull
+			}
+			r := &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5)}
+			if err := readBounded(c, s, 3, r); err != nil {
+				return err
 			}
 			if s.ColumnType(6) != sqlite3.NULL {
 				r.Due = database.Time(s, 6)
@@ -161,8 +166,12 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 			found = append(found, r)
 			return nil
 		}, w.after, end, string(types), limit, w.deliverable)
-		if len(found) == limit {
-			end = found[limit-1].Seq
+		full := errors.Is(err, errPageFull)
+		if full {
+			err = nil
+		}
+		if full || len(found) == limit {
+			end = found[len(found)-1].Seq
 		}
 		if first := max(w.after, w.began); err == nil && first < end {
 			var left int64

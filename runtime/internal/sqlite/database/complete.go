@@ -25,6 +25,9 @@ func Locate(path, vfsName string) (string, string, error) {
 	}
 	path, err := file.Resolve(path)
 	if err == nil {
+		err = file.RequireFiles(path)
+	}
+	if err == nil {
 		err = requireTogether(path)
 	}
 	if err == nil {

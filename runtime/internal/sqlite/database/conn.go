@@ -8,10 +8,10 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/bits"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -61,11 +61,14 @@ func ConnectBounded(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error)
 }
 
 // How many bytes of memory SQLite has for one connection. The driver sets them aside as addresses, and takes what is
-// needed. The bus has three connections. To write a payload of the greatest size takes twice its size.
+// needed. To write a payload takes twice its size, and leaves holes that small values get into.
 const (
-	busMemory     = 256 << 20
+	busMemory     = 512 << 20
 	boundedMemory = 128 << 20
 )
+
+// lookBytes is how long a value is that a connection to look reads at once: the file may be anybody's.
+const lookBytes = 8 << 20
 
 func connect(path, vfsName string, flags sqlite3.OpenFlag, memory int64) (*Conn, error) {
 	path, vfsName, err := Locate(path, vfsName)
@@ -108,6 +111,7 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag, memory int64) (*Conn
 		_, err = c.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true)
 	}
 	if d.looking && err == nil {
+		c.Limit(sqlite3.LIMIT_LENGTH, lookBytes)
 		_, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 		if err == nil {
 			err = c.Exec("PRAGMA temp_store=MEMORY") // there may be no place for temporary files
@@ -124,14 +128,13 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag, memory int64) (*Conn
 	return opened, nil
 }
 
-// open opens a connection with so much memory. What the driver panics with, for want of addresses, is an error.
+// open opens a connection with so much memory, for which there may be no addresses.
 func open(uri string, memory int64) (c *sqlite3.Conn, err error) {
 	defer func() {
-		if errors.Is(err, errPanicked) {
-			err = fmt.Errorf("%w: %v", fault.ErrNoMemory, err)
+		if became(recover(), &err) {
+			err = fmt.Errorf("%w connection: %w", fault.ErrNoMemory, err)
 		}
 	}()
-	defer Recovered(&err)
 	if bits.UintSize < 64 {
 		memory = 32 << 20
 	}
@@ -309,7 +312,7 @@ func (c *Conn) Close() (err error) {
 	if c.fastenLog() != nil {
 		c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 	}
-	for _, s := range c.stmts {
+	for _, s := range slices.Collect(c.Stmts()) { // also what a panic has left
 		Quietly(func() { s.Close() })
 	}
 	return c.Conn.Close()

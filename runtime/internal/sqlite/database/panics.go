@@ -9,15 +9,15 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
-// errPanicked is the error of a connection on which the driver has panicked for another reason than a lack of memory.
-// Nothing is known about the state of SQLite then.
-var errPanicked = errors.New("the driver of SQLite has panicked, and this connection cannot be used any more: start the program again")
+// errPanicked is part of the error of a panic of the driver that is no lack of memory.
+var errPanicked = errors.New("the driver of SQLite has panicked")
 
 // Recovered makes an error of a panic of the driver. It is deferred by whatever runs a statement. A panic of other code
 // goes on: it is a mistake of ours.
 func (c *Conn) Recovered(err *error) {
 	if became(recover(), err) && !errors.Is(*err, fault.ErrNoMemory) {
-		c.panicked = *err
+		// Nobody knows what SQLite has done.
+		c.panicked = fmt.Errorf("%w; this connection cannot be used any more: start the program again", *err)
 	}
 }
 
@@ -48,7 +48,7 @@ func driverError(cause any) error {
 	if err, ok := cause.(error); ok && err.Error() == "sqlite3: out of memory" {
 		return fault.ErrNoMemory // SQLite has ended what it did, and goes on
 	}
-	return fmt.Errorf("%w (%v)", errPanicked, cause)
+	return fmt.Errorf("%w: %v", errPanicked, cause)
 }
 
 // byDriver tells whether the code that has panicked is the driver's. It is called while a deferred function runs.

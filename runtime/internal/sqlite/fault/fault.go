@@ -17,8 +17,8 @@ import (
 // cannot be taken away at the moment.
 var ErrInDoubt = errors.New("if the process ends before the file can be written again, the outcome is open")
 
-// ErrNoMemory is part of the error of a statement for which SQLite has not found enough memory. The connection goes on.
-var ErrNoMemory = errors.New("SQLite has not enough memory for this statement")
+// ErrNoMemory is part of the error of a statement, or a connection, for which SQLite has not enough memory.
+var ErrNoMemory = errors.New("SQLite has not enough memory for this")
 
 // Wrap returns err as an *[engine.StorageError] about the file at path, with a hint for
 // the person who reads it. op completes "cannot … the file". Errors of the engine and of
@@ -61,7 +61,7 @@ func classify(err error) (fault engine.Fault, hint string) {
 	case errors.Is(err, sqlite3.READONLY), errors.Is(err, sqlite3.PERM), errors.Is(err, fs.ErrPermission), writeProtected(errno):
 		return engine.ReadOnly, "the file and its folder must be writable for this user"
 	case errors.Is(err, ErrNoMemory), errors.Is(err, sqlite3.TOOBIG):
-		return engine.IO, "a value is too long: see WithPayloadLimit, and SubscribeTx, Transact and DB in the documentation"
+		return engine.IO, "a value is too long, so store it elsewhere and keep a reference to it; or the system gives this process too little memory (ulimit -v)"
 	case errors.Is(err, sqlite3.CANTOPEN):
 		return engine.IO, "check that the folder exists and that this user may create files in it"
 	default:

@@ -93,6 +93,28 @@ func onlyName(path string) error {
 	return nil
 }
 
+// RequireFiles refuses a log of which one file is a pipe, a socket or a device: to open such a thing may wait for ever.
+func RequireFiles(path string) error {
+	for _, suffix := range []string{"", WALSuffix, IndexSuffix, ClaimsSuffix} {
+		info, err := os.Stat(path + suffix)
+		if err != nil || info.Mode().IsRegular() || info.IsDir() {
+			continue // for others to say
+		}
+		what := "a device"
+		switch mode := info.Mode(); {
+		case mode&os.ModeNamedPipe != 0:
+			what = "a named pipe"
+		case mode&os.ModeSocket != 0:
+			what = "a socket"
+		}
+		return &engine.StorageError{
+			Fault: engine.Foreign, Op: "open", Path: path, Err: fmt.Errorf("%s is %s, and no file", path+suffix, what),
+			Hint: "choose another name; it was left as it is",
+		}
+	}
+	return nil
+}
+
 // Quoted makes a path one word for a shell.
 func Quoted(path string) string {
 	if runtime.GOOS == "windows" || !strings.ContainsAny(path, " '\"\\$`&|;<>()*?[]#~!\n\t") {

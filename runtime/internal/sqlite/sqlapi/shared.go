@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Shared is a connection with statements that stay prepared for programs, and a guard. It
@@ -140,7 +142,8 @@ func (s *Shared) mark(stmt *sqlite3.Stmt) mark {
 }
 
 // close finalizes a statement.
-func (s *Shared) close(stmt *sqlite3.Stmt) error {
+func (s *Shared) close(stmt *sqlite3.Stmt) (err error) {
+	defer database.Recovered(&err)
 	delete(s.marks, stmt)
 	return stmt.Close()
 }
@@ -148,8 +151,10 @@ func (s *Shared) close(stmt *sqlite3.Stmt) error {
 // give takes a statement back, for the next who needs it.
 func (s *Shared) give(query string, stmt *sqlite3.Stmt) {
 	// What the last use failed with was reported to who used it.
-	stmt.Reset()
-	stmt.ClearBindings()
+	database.Quietly(func() {
+		defer stmt.ClearBindings()
+		stmt.Reset()
+	})
 	if s.kept >= maxKept {
 		s.forget()
 	}

@@ -128,15 +128,19 @@ func (s *Session) script(text string, before int64) error {
 		}
 		if raw != nil {
 			s.shared.prepared(raw)
-			err = s.run(raw, before)
-			s.shared.close(raw)
-			if err != nil {
+			if err := s.runOnce(raw, before); err != nil {
 				return err
 			}
 		}
 		text = tail
 	}
 	return nil
+}
+
+// runOnce runs a statement that is not kept.
+func (s *Session) runOnce(raw *sqlite3.Stmt, before int64) error {
+	defer s.shared.close(raw)
+	return s.run(raw, before)
 }
 
 // QueryContext implements [driver.QueryerContext].
@@ -161,6 +165,12 @@ func (s *Session) query(query string, args []driver.NamedValue) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := false
+	defer func() {
+		if !kept { // also when the driver panics
+			s.shared.give(query, raw)
+		}
+	}()
 	if s.touchesOurs(raw) {
 		err = s.before()
 	}
@@ -168,18 +178,18 @@ func (s *Session) query(query string, args []driver.NamedValue) (*rows, error) {
 		err = bindAll(raw, args)
 	}
 	if err != nil {
-		s.shared.give(query, raw)
 		return nil, err
 	}
 	if s.own != nil && !raw.ReadOnly() {
+		kept = true
 		return s.queryAll(query, raw)
 	}
 	more, err := s.begin(raw)
 	if err != nil {
-		s.shared.give(query, raw)
 		return nil, err
 	}
 	r := newRows(s, query, raw, more)
+	kept = true
 	if s.open == nil {
 		s.open = map[*rows]struct{}{}
 	}
