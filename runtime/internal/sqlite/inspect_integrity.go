@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // checkIntegrity has SQLite check the file, with the tables of the program in it. Damaged pages
@@ -32,6 +33,9 @@ func checkIntegrity(c *database.Conn) ([]engine.Problem, error) {
 	for _, table := range tables {
 		lines, err := integrity(c, table)
 		switch {
+		case isOurs(table) && (errors.Is(err, sqlite3.TOOBIG) || errors.Is(err, fault.ErrNoMemory)):
+			found = append(found, table+" has a value that is too long to be checked")
+			continue
 		case errors.Is(err, sqlite3.INTERRUPT), err != nil && isOurs(table):
 			return nil, err
 		case err != nil:
