@@ -52,7 +52,7 @@ func (c *Conn) DiskFailures() int { return c.disk.failures }
 // Connect opens the file without creating or changing anything in it, unless flags say so.
 // vfsName is the file layer that has it; "" is the one that [Locate] finds.
 func Connect(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
-	return connect(path, vfsName, flags, busMemory)
+	return connect(path, vfsName, flags, BusMemory)
 }
 
 // ConnectBounded is Connect for tools, and for programs, which may have many connections: it has less memory.
@@ -60,12 +60,13 @@ func ConnectBounded(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error)
 	return connect(path, vfsName, flags, boundedMemory)
 }
 
-// How many bytes of memory SQLite has for one connection. The driver sets them aside as addresses, and takes what is
-// needed. To write a payload takes twice its size, and leaves holes that small values get into.
-const (
-	busMemory     = 512 << 20
-	boundedMemory = 128 << 20
-)
+// BusMemory is how many bytes of memory SQLite has for a connection of the bus. The driver sets them aside as addresses,
+// and takes what is needed. To write a payload takes twice its size, and leaves holes that small values get into. Tests
+// make it smaller.
+var BusMemory int64 = 512 << 20
+
+// boundedMemory is that of the others.
+const boundedMemory = 128 << 20
 
 // lookBytes is how long a value is that a connection to look reads at once: the file may be anybody's.
 const lookBytes = 8 << 20

@@ -1,0 +1,179 @@
+package systest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+	. "github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// largeSent is an event of any size.
+var largeSent = runtime.Define(runtime.Spec[text]{Name: "text.sent", Settings: settingsOfLarge()})
+
+func settingsOfLarge() runtime.Settings {
+	s := runtime.DefaultSettings()
+	s.Retry = s.Retry.With(retry.WithBackoff(retry.None))
+	return s
+}
+
+func openLarge(t *testing.T, path string) *runtime.Bus {
+	t.Helper()
+	bus, err := runtime.Open(t.Context(), path, runtime.NewCatalogue(largeSent), runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithPayloadLimit(64<<20))
+	Must(t, err)
+	t.Cleanup(func() { bus.Shutdown(context.Background()) })
+	return bus
+}
+
+// useMemory gives SQLite so much memory for each connection of the bus.
+func useMemory(t *testing.T, bytes int64) {
+	before := database.BusMemory
+	database.BusMemory = bytes
+	t.Cleanup(func() { database.BusMemory = before })
+}
+
+func TestAPayloadThatSQLiteHasNoMemoryForIsHandled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.db")
+	bus := openLarge(t, path)
+	const events, size = 3, 20 << 20
+	for range events {
+		_, err := runtime.Publish(t.Context(), bus, largeSent, text{strings.Repeat("x", size)})
+		Must(t, err)
+	}
+	Must(t, bus.Shutdown(t.Context()))
+	useMemory(t, 32<<20)
+
+	bus = openLarge(t, path)
+	var mu sync.Mutex
+	calls := map[string]int{}
+	handler := func(_ context.Context, e runtime.Event[text]) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if calls[e.ID.String()]++; len(e.Payload.Text) != size || calls[e.ID.String()] == 1 {
+			return errors.New("come again")
+		}
+		return nil
+	}
+	_, err := runtime.Subscribe(bus, largeSent, "read", handler, runtime.FromBeginning())
+	Must(t, err)
+	Must(t, bus.Start(t.Context()))
+	Must(t, bus.WaitIdle(t.Context()))
+	for id, n := range calls {
+		if n != 2 {
+			t.Errorf("%s was handled %d times, want a failure and a success", id, n)
+		}
+	}
+	if len(calls) != events {
+		t.Errorf("%d events of %d were handled", len(calls), events)
+	}
+}
+
+func TestABatchThatSQLiteHasNoMemoryForIsWrittenEventByEvent(t *testing.T) {
+	useMemory(t, 72<<20)
+	bus := openLarge(t, filepath.Join(t.TempDir(), "shop.db"))
+	batch := make([]text, 8)
+	for i := range batch {
+		batch[i].Text = strings.Repeat("x", 10<<20)
+	}
+	_, err := runtime.PublishBatch(t.Context(), bus, largeSent, batch)
+	Must(t, err)
+}
+
+func TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.db")
+	bus := openLarge(t, path)
+	_, err := runtime.Subscribe(bus, largeSent, "read", nothing, runtime.FromBeginning())
+	Must(t, err)
+	publish := func() {
+		_, err := runtime.Publish(t.Context(), bus, largeSent, text{"small"})
+		Must(t, err)
+	}
+	publish()
+	useMemory(t, 1<<30)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	Must(t, err)
+	Must(t, c.Exec(`INSERT INTO busgen_log (id, type, payload, created_at)
+		SELECT randomblob(16), type, CAST(zeroblob(130 << 20) AS TEXT), created_at FROM busgen_log`))
+	Must(t, c.Close())
+	publish()
+	Must(t, bus.Start(t.Context()))
+	Must(t, bus.WaitIdle(t.Context()))
+
+	file, err := inspect.Open(t.Context(), path)
+	Must(t, err)
+	defer file.Close()
+	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	Must(t, err)
+	if len(letters) != 1 || letters[0].Reason != "decode" || !strings.Contains(letters[0].LastAttempt().Error, "130.0 MiB") {
+		t.Fatalf("the dead letters are %+v", letters)
+	}
+	status, err := file.Status(t.Context())
+	Must(t, err)
+	if s := status.Subscriptions[0]; s.Backlog != 0 || s.Dead != 1 {
+		t.Errorf("the subscription has %+v", s)
+	}
+	_, err = file.Retry(t.Context(), inspect.Only(letters[0].Key)) // which reads it as a retry
+	Must(t, err)
+	Must(t, bus.WaitIdle(t.Context()))
+}
+
+func nothing(context.Context, runtime.Event[text]) error { return nil }
+
+func TestAnEventOfOutboxIsNoLongerThanOneOfPublish(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.db")
+	openLarge(t, path)
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	Must(t, err)
+	defer c.Close()
+	for what, values := range map[string]string{
+		"payload":  `'{"text":"' || hex(zeroblob(33 << 20)) || '"}', NULL`,
+		"metadata": `'{"text":""}', '{"a":"' || hex(zeroblob(1 << 19)) || '"}'`,
+	} {
+		err := c.Exec("INSERT INTO outbox (type, payload, metadata) VALUES ('text.sent', " + values + ")")
+		if err == nil || !strings.Contains(err.Error(), "64 MiB of payload and 1 MiB of metadata") || !strings.Contains(err.Error(), "text.sent") {
+			t.Errorf("too much %s: got %v", what, err)
+		}
+	}
+	Must(t, c.Exec(`INSERT INTO outbox (type, payload) VALUES ('text.sent', '{"text":"' || hex(zeroblob(16 << 20)) || '"}')`))
+}
+
+func TestAStatementOfTheDatabaseThatNeedsTooMuchMemoryIsAnError(t *testing.T) {
+	bus := openLarge(t, filepath.Join(t.TempDir(), "shop.db"))
+	db := runtime.DB(bus)
+	for _, sql := range []string{
+		"SELECT hex(zeroblob(100000000))",
+		"SELECT hex(zeroblob(x)) FROM (SELECT 1 AS x UNION ALL SELECT 100000000)", // the second row
+		"CREATE TABLE large AS SELECT hex(zeroblob(100000000))",
+	} {
+		for range 6 { // together more than there are connections
+			rows, err := db.QueryContext(t.Context(), sql)
+			if err == nil {
+				for rows.Next() {
+				}
+				err = rows.Err()
+				rows.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "memory") {
+				t.Fatalf("%s: got %v", sql, err)
+			}
+		}
+	}
+	var n int
+	Must(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM events").Scan(&n))
+	_, err := runtime.Publish(t.Context(), bus, largeSent, text{})
+	Must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	Must(t, bus.Shutdown(ctx))
+}
