@@ -175,13 +175,16 @@ func (e *InvalidPayloadError) Unwrap() error { return e.Err }
 // of the bus. Nothing was stored.
 type PayloadTooLargeError struct {
 	EventType string
-	What      string // payload or metadata
+	What      string // payload, metadata, or batch for all payloads of one together
 	Size      int    // bytes, as JSON
 	Limit     int    // bytes
 }
 
 // Error names both sizes.
 func (e *PayloadTooLargeError) Error() string {
+	if e.What == "batch" {
+		return fmt.Sprintf("the payloads of this batch of %s have %d bytes, the limit is %d: publish it in parts", e.EventType, e.Size, e.Limit)
+	}
 	return fmt.Sprintf("the %s of this %s has %d bytes, the limit is %d: store large data elsewhere and publish a reference to it",
 		e.What, e.EventType, e.Size, e.Limit)
 }

@@ -94,7 +94,7 @@ func WithShutdownTimeout(d time.Duration) Option {
 
 // WithPayloadLimit sets the largest payload in bytes of JSON; the same limit
 // holds for metadata, up to 1 MiB. The default is 1 MiB, and the greatest limit 64 MiB: store larger data elsewhere, and
-// publish a reference to it. An engine may have a lower one.
+// publish a reference to it. All payloads of a batch have at most 256 MiB together. An engine may have lower limits.
 func WithPayloadLimit(bytes int) Option {
 	return func(c *config) error {
 		if bytes <= 0 || bytes > engine.MaxPayload {

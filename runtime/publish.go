@@ -297,9 +297,24 @@ func (t *eventType) validJSON(payload any) (encoded []byte, err error) {
 	return t.codec.Encode(payload)
 }
 
+// tooLarge returns an error if the events of the batch are too many bytes together for one transaction.
+func (b *batch) tooLarge() error {
+	size := 0
+	for i := range b.records {
+		size += len(b.records[i].Payload)
+	}
+	if size <= engine.MaxBatch {
+		return nil
+	}
+	return &PayloadTooLargeError{EventType: b.records[0].Type, What: "batch", Size: size, Limit: engine.MaxBatch}
+}
+
 // append stores the batch, or keeps it for the success of the handler that
 // publishes it.
 func (b *batch) append(ctx context.Context) error {
+	if err := b.tooLarge(); err != nil {
+		return err
+	}
 	if b.staged() {
 		return b.stage(ctx)
 	}

@@ -41,10 +41,12 @@ type Record struct {
 }
 
 // MaxPayload is how many bytes of JSON the payload of an event has at most, whatever the engine, and MaxMetadata is that
-// for its metadata. To write a payload takes several times its size.
+// for its metadata. MaxBatch is how many all payloads of a batch have together. To write a payload takes several times its
+// size.
 const (
 	MaxPayload  = 64 << 20
 	MaxMetadata = 1 << 20
+	MaxBatch    = 256 << 20
 )
 
 // Dedupe is an idempotency key: an event of the same type and key that was

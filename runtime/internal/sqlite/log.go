@@ -185,7 +185,11 @@ func (l *Log) read(f func(c *database.Conn) error) error {
 	if why := l.stopped.Load(); why != nil {
 		return why
 	}
-	return f(l.reader)
+	err := f(l.reader)
+	if errors.Is(err, fault.ErrNoMemory) {
+		l.reader.Renew() // for the next; the error says enough
+	}
+	return err
 }
 
 // add takes a consumer in, in place of an earlier one of the same name, whose

@@ -32,6 +32,8 @@ const (
 	pollDelay = 200 * time.Millisecond
 	// groupEvents bounds one transaction, so that nobody waits for too long.
 	groupEvents = 4096
+	// groupBytes bounds it, too, but for the last of those who wait: a transaction takes memory, see [database.Conn.Renew].
+	groupBytes = 64 << 20
 )
 
 // writer owns the connection that writes, and runs one transaction after the
@@ -274,12 +276,13 @@ func (w *writer) takeDirty(wait time.Duration) (due []*consumer, _ time.Duration
 // take removes from the queue what fits into one transaction: events of many,
 // or what one has to itself, whose error is then its own.
 func (w *writer) take() (taken []*request) {
-	n, size := 0, 0
+	n, size, bytes := 0, 0, 0
 	for _, r := range w.queue {
-		if size >= groupEvents || r.alone() && n > 0 {
+		if size >= groupEvents || bytes >= groupBytes || r.alone() && n > 0 {
 			break
 		}
 		size += len(r.events)
+		bytes += sizeOf(r.events)
 		n++
 		if r.alone() {
 			break
@@ -315,7 +318,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 	if err == nil {
 		err = w.conn.Finish(apply)
 	}
-	for tries := 0; errors.Is(err, errBeginAnew) || tries < changesLimit && w.changed(err); tries++ {
+	for tries := 0; errors.Is(err, errBeginAnew) || tries < changesLimit && w.changed(err) || tries == 0 && w.renew(err); tries++ {
 		if tries == anewLimit {
 			separate(g.requests)
 		}
@@ -373,6 +376,23 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		w.signal() // this may be the goroutine of a publisher
 	}
 	return took
+}
+
+// renew takes another connection if a transaction has failed for want of memory, and tells whether that may do.
+func (w *writer) renew(err error) bool {
+	if !errors.Is(err, fault.ErrNoMemory) {
+		return false
+	}
+	if w.shared != nil {
+		w.shared.Close()
+		w.shared = nil
+	}
+	if err := w.conn.Renew(); err != nil {
+		w.logger.Warn("the connection that writes has too little memory, and cannot be opened again", "path", w.conn.Path, "error", err)
+		return false
+	}
+	w.version, w.seen, w.known.version = -1, database.Head{}, -1 // which no version is: the log is looked at
+	return true
 }
 
 // report tells the log when writing dispositions begins to fail and when all of them

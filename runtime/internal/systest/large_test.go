@@ -80,11 +80,11 @@ func TestAPayloadThatSQLiteHasNoMemoryForIsHandled(t *testing.T) {
 }
 
 func TestABatchThatSQLiteHasNoMemoryForIsWrittenEventByEvent(t *testing.T) {
-	useMemory(t, 72<<20)
+	useMemory(t, 15<<20)
 	bus := openLarge(t, filepath.Join(t.TempDir(), "shop.db"))
 	batch := make([]text, 8)
 	for i := range batch {
-		batch[i].Text = strings.Repeat("x", 10<<20)
+		batch[i].Text = strings.Repeat("x", 15<<17)
 	}
 	_, err := runtime.PublishBatch(t.Context(), bus, largeSent, batch)
 	Must(t, err)

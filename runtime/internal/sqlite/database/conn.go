@@ -34,6 +34,8 @@ type Conn struct {
 	// doubtful says that a commit or a checkpoint has failed, and repair is
 	// still to come.
 	doubtful bool
+	address  string // of the file, for SQLite
+	memory   int64
 	panicked error // why the connection cannot be used any more; nil while it can
 	wal      wal
 	patience patience
@@ -101,16 +103,14 @@ func ConnectToLook(path, under string, how Look) (*Conn, error) {
 
 // connect opens a file that has this name only.
 func (d *disk) connect(path string, flags sqlite3.OpenFlag, memory int64) (*Conn, error) {
-	c, err := open(uri(path, d.name, flags), memory)
+	address := uri(path, d.name, flags)
+	c, err := open(address, memory)
 	if err != nil {
 		d.remove()
 		return nil, fault.Wrap("open", path, d.explain(err))
 	}
-	opened := &Conn{Conn: c, disk: d, Path: path, stmts: map[string]prepared{}}
-	err = opened.wait(BusyTimeout)
-	if err == nil { // else a statement with LIMIT ? is compiled again for each value
-		_, err = c.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true)
-	}
+	opened := &Conn{Conn: c, disk: d, Path: path, address: address, memory: memory, stmts: map[string]prepared{}}
+	err = opened.configure()
 	if d.looking && err == nil {
 		c.Limit(sqlite3.LIMIT_LENGTH, lookBytes)
 		_, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
@@ -127,6 +127,16 @@ func (d *disk) connect(path string, flags sqlite3.OpenFlag, memory int64) (*Conn
 	}
 	opened.wal.watch(c)
 	return opened, nil
+}
+
+// configure makes the settings of each connection.
+func (c *Conn) configure() error {
+	if err := c.wait(BusyTimeout); err != nil {
+		return err
+	}
+	// Else a statement with LIMIT ? is compiled again for each value.
+	_, err := c.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true)
+	return err
 }
 
 // open opens a connection with so much memory, for which there may be no addresses.
@@ -313,8 +323,13 @@ func (c *Conn) Close() (err error) {
 	if c.fastenLog() != nil {
 		c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 	}
-	for _, s := range slices.Collect(c.Stmts()) { // also what a panic has left
+	return closeAll(c.Conn)
+}
+
+// closeAll closes a connection with its statements, also those that a panic has left.
+func closeAll(c *sqlite3.Conn) error {
+	for _, s := range slices.Collect(c.Stmts()) {
 		Quietly(func() { s.Close() })
 	}
-	return c.Conn.Close()
+	return c.Close()
 }
