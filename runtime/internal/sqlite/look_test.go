@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+func TestAStatementOfAToolThatTakesForEverIsEnded(t *testing.T) {
+	defer func(before time.Duration) { lookTime = before }(lookTime)
+	lookTime = time.Millisecond
+	path := filepath.Join(t.TempDir(), "events.db")
+	log, err := Open(path, Options{})
+	must(t, err)
+	must(t, log.Close())
+	i, err := Engine{}.Inspect(t.Context(), path, "")
+	must(t, err)
+	defer i.Close()
+	err = i.(*Inspection).look(t.Context(), "list the events of", func(c *database.Conn) error {
+		return c.Exec("WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n")
+	})
+	var storage *engine.StorageError
+	if !errors.As(err, &storage) || !strings.Contains(err.Error(), "longer than 1ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// change makes another file of a new log, by SQL that a stranger has run on it.
+func change(t *testing.T, sql string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "events.db")
+	log, err := Open(path, Options{})
+	must(t, err)
+	must(t, log.Close())
+	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
+	must(t, err)
+	must(t, c.ExecScript("PRAGMA foreign_keys=OFF; PRAGMA legacy_alter_table=ON; "+sql))
+	must(t, c.Close())
+	return path
+}
+
+func TestAFileWithSomethingElseInThePlaceOfATableIsRefused(t *testing.T) {
+	const endless = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x"
+	for want, sql := range map[string]string{
+		"busgen_log is a view": "ALTER TABLE busgen_log RENAME TO other; CREATE VIEW busgen_log (seq, id, type, payload, metadata, created_at, due_at) AS " +
+			endless + ", randomblob(16), 1, '{}', NULL, 1, NULL FROM n",
+		"busgen_types is a view":                       "ALTER TABLE busgen_types RENAME TO other; CREATE VIEW busgen_types (id, name, written, version) AS " + endless + ", 'a', 'a', 1 FROM n",
+		"events is a table":                            "DROP VIEW events; CREATE TABLE events (id TEXT)",
+		"the column more of busgen_routes is computed": "ALTER TABLE busgen_routes ADD COLUMN more TEXT AS (hex(zeroblob(1000000)))",
+	} {
+		path := change(t, sql)
+		_, looked := Engine{}.Inspect(t.Context(), path, "")
+		_, opened := Open(path, Options{})
+		for what, err := range map[string]error{"Inspect": looked, "Open": opened} {
+			var storage *engine.StorageError
+			if !errors.As(err, &storage) || storage.Fault != engine.Foreign || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %s: got %v", want, what, err)
+			}
+		}
+	}
+}
+
+func TestAPipeInThePlaceOfAFileIsRefusedAtOnce(t *testing.T) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-claims"} {
+		path := filepath.Join(t.TempDir(), "events.db")
+		if suffix != "" {
+			log, err := Open(path, Options{})
+			must(t, err)
+			must(t, log.Close())
+		}
+		if err := makePipe(path + suffix); err != nil {
+			t.Skip(err)
+		}
+		_, looked := Engine{}.Inspect(t.Context(), path, "")
+		_, opened := Open(path, Options{})
+		for what, err := range map[string]error{"Inspect": looked, "Open": opened} {
+			if err == nil || !strings.Contains(err.Error(), path+suffix+" is a named pipe") {
+				t.Errorf("%s in the place of events.db%s: got %v", what, suffix, err)
+			}
+		}
+	}
+}
