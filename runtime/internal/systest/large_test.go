@@ -2,6 +2,7 @@ package systest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -176,4 +177,95 @@ func TestAStatementOfTheDatabaseThatNeedsTooMuchMemoryIsAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	Must(t, bus.Shutdown(ctx))
+}
+
+func TestALongPayloadIsListedByItsBeginningAndExportedWhole(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "shop.db")
+	bus := openLarge(t, path)
+	_, err := runtime.Subscribe(bus, largeSent, "read", func(context.Context, runtime.Event[text]) error {
+		return runtime.Permanent(errors.New("no"))
+	})
+	Must(t, err)
+	const size = 2 << 20
+	receipt, err := runtime.Publish(t.Context(), bus, largeSent, text{"begins" + strings.Repeat("x", size)})
+	Must(t, err)
+	Must(t, bus.Start(t.Context()))
+	Must(t, bus.WaitIdle(t.Context()))
+	file, err := inspect.Open(t.Context(), path)
+	Must(t, err)
+	defer file.Close()
+
+	whole := func(what string, payload []byte, bytes int64) {
+		t.Helper()
+		if bytes != 0 || len(payload) < size {
+			t.Errorf("%s has %d bytes, and says %d", what, len(payload), bytes)
+		}
+	}
+	beginning := func(what string, payload []byte, bytes int64) {
+		t.Helper()
+		var shown string
+		if json.Unmarshal(payload, &shown) != nil || bytes < size || !strings.HasPrefix(shown, `{"text":"beginsxxx`) || len(shown) > 2000 || !strings.Contains(shown, "2.0 MiB") {
+			t.Errorf("%s is %.100s, and says %d bytes", what, payload, bytes)
+		}
+	}
+	events, _, err := file.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+	Must(t, err)
+	beginning("the event of a list", events[0].Payload, events[0].PayloadBytes)
+	search, err := file.SearchEvents(t.Context(), inspect.Filter{}, inspect.Page{}, 10)
+	Must(t, err)
+	beginning("the event of a search", search.Events[0].Payload, search.Events[0].PayloadBytes)
+	event, err := file.Event(t.Context(), receipt.ID)
+	Must(t, err)
+	whole("the event", event.Payload, event.PayloadBytes)
+	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	Must(t, err)
+	beginning("the dead letter of a list", letters[0].Payload, letters[0].PayloadBytes)
+	letter, err := file.DeadLetter(t.Context(), letters[0].Key)
+	Must(t, err)
+	whole("the dead letter", letter.Payload, letter.PayloadBytes)
+
+	var export strings.Builder
+	_, err = file.Export(t.Context(), &export, inspect.Filter{})
+	Must(t, err)
+	other := filepath.Join(folder, "other.db")
+	to := openLarge(t, other)
+	_, err = runtime.Subscribe(to, largeSent, "read", nothing)
+	Must(t, err)
+	Must(t, to.Start(t.Context()))
+	there, err := inspect.Open(t.Context(), other)
+	Must(t, err)
+	defer there.Close()
+	listed, err := json.Marshal(letters[0])
+	Must(t, err)
+	if _, err := there.Import(t.Context(), strings.NewReader(string(listed))); err == nil || !strings.Contains(err.Error(), "beginning of the payload") {
+		t.Errorf("the line of a list is imported: %v", err)
+	}
+	for range 2 { // the second time it is there
+		_, err = there.Import(t.Context(), strings.NewReader(export.String()))
+		Must(t, err)
+	}
+	letter, err = there.DeadLetter(t.Context(), letters[0].Key)
+	Must(t, err)
+	whole("the imported dead letter", letter.Payload, letter.PayloadBytes)
+}
+
+func TestTheBeginningOfALongPayloadShowsNoSensitiveValue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.db")
+	sent := runtime.Define(runtime.Spec[text]{
+		Name: "text.sent", Settings: runtime.DefaultSettings(), Schema: `{"event":"text.sent","version":1,"payload":{"text":{"type":"string","sensitive":true}}}`,
+	})
+	bus, err := runtime.Open(t.Context(), path, runtime.NewCatalogue(sent), runtime.WithPayloadLimit(4<<20))
+	Must(t, err)
+	defer bus.Shutdown(t.Context())
+	_, err = runtime.Publish(t.Context(), bus, sent, text{"secret" + strings.Repeat("x", 2<<20)})
+	Must(t, err)
+	file, err := inspect.Open(t.Context(), path)
+	Must(t, err)
+	defer file.Close()
+	events, _, err := file.Hiding().Events(t.Context(), inspect.Filter{}, inspect.Page{})
+	Must(t, err)
+	if shown := string(events[0].Payload); !strings.Contains(shown, inspect.HiddenValue) || strings.Contains(shown, "secret") {
+		t.Errorf("it shows %.100s", shown)
+	}
 }
