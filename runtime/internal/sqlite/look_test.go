@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,9 @@ func TestAStatementOfAToolThatTakesForEverIsEnded(t *testing.T) {
 	i, err := Engine{}.Inspect(t.Context(), path, "")
 	must(t, err)
 	defer i.Close()
-	err = i.(*Inspection).look(t.Context(), "list the events of", func(c *database.Conn) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // if nothing else ends it
+	defer cancel()
+	err = i.(*Inspection).look(ctx, "list the events of", func(c *database.Conn) error {
 		return c.Exec("WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n")
 	})
 	var storage *engine.StorageError

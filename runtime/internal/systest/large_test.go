@@ -37,6 +37,14 @@ func openLarge(t *testing.T, path string) *runtime.Bus {
 	return bus
 }
 
+// becomesIdle waits until everything is settled, and no longer than that may take on a slow disk.
+func becomesIdle(t *testing.T, bus *runtime.Bus) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	Must(t, bus.WaitIdle(ctx))
+}
+
 // useMemory gives SQLite so much memory for each connection of the bus.
 func useMemory(t *testing.T, bytes int64) {
 	before := database.BusMemory
@@ -69,7 +77,7 @@ func TestAPayloadThatSQLiteHasNoMemoryForIsHandled(t *testing.T) {
 	_, err := runtime.Subscribe(bus, largeSent, "read", handler, runtime.FromBeginning())
 	Must(t, err)
 	Must(t, bus.Start(t.Context()))
-	Must(t, bus.WaitIdle(t.Context()))
+	becomesIdle(t, bus)
 	for id, n := range calls {
 		if n != 2 {
 			t.Errorf("%s was handled %d times, want a failure and a success", id, n)
@@ -109,7 +117,7 @@ func TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled(t *
 	Must(t, c.Close())
 	publish()
 	Must(t, bus.Start(t.Context()))
-	Must(t, bus.WaitIdle(t.Context()))
+	becomesIdle(t, bus)
 
 	file, err := inspect.Open(t.Context(), path)
 	Must(t, err)
@@ -126,7 +134,7 @@ func TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled(t *
 	}
 	_, err = file.Retry(t.Context(), inspect.Only(letters[0].Key)) // which reads it as a retry
 	Must(t, err)
-	Must(t, bus.WaitIdle(t.Context()))
+	becomesIdle(t, bus)
 }
 
 func nothing(context.Context, runtime.Event[text]) error { return nil }
@@ -191,7 +199,7 @@ func TestALongPayloadIsListedByItsBeginningAndExportedWhole(t *testing.T) {
 	receipt, err := runtime.Publish(t.Context(), bus, largeSent, text{"begins" + strings.Repeat("x", size)})
 	Must(t, err)
 	Must(t, bus.Start(t.Context()))
-	Must(t, bus.WaitIdle(t.Context()))
+	becomesIdle(t, bus)
 	file, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	defer file.Close()

@@ -64,11 +64,11 @@ func TestAStatementThatNeedsTooMuchMemoryFailsAlone(t *testing.T) {
 		want  string
 	}{
 		"memory": {func(tx runtime.Tx) error {
-			_, err := tx.ExecContext(context.Background(), "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 300<<20))
+			_, err := tx.ExecContext(context.Background(), "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 600<<20))
 			return err
 		}, "has panicked"},
 		"memory, and no error": {func(tx runtime.Tx) error {
-			tx.ExecContext(context.Background(), "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 300<<20))
+			tx.ExecContext(context.Background(), "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 600<<20))
 			return nil
 		}, "has panicked"},
 		"row numbers": {func(tx runtime.Tx) error { // SQLite says that the disk is full
@@ -101,7 +101,7 @@ func TestAStatementThatNeedsTooMuchMemoryFailsAlone(t *testing.T) {
 func TestAHandlerThatNeedsTooMuchMemoryOrNumbersFails(t *testing.T) {
 	for name, wrong := range map[string]func(ctx context.Context, tx runtime.Tx) error{
 		"memory": func(ctx context.Context, tx runtime.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 300<<20))
+			_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 600<<20))
 			return err
 		},
 		"numbers": func(ctx context.Context, tx runtime.Tx) error {
