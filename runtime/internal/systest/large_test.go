@@ -61,7 +61,7 @@ func TestAPayloadThatSQLiteHasNoMemoryForIsHandled(t *testing.T) {
 		Must(t, err)
 	}
 	Must(t, bus.Shutdown(t.Context()))
-	useMemory(t, 32<<20)
+	useMemory(t, 16<<20)
 
 	bus = openLarge(t, path)
 	var mu sync.Mutex
