@@ -71,7 +71,7 @@ var BusMemory int64 = 512 << 20
 const boundedMemory = 128 << 20
 
 // lookBytes is how long a value is that a connection to look reads at once: the file may be anybody's.
-const lookBytes = 8 << 20
+const lookBytes = 16 << 20
 
 func connect(path, vfsName string, flags sqlite3.OpenFlag, memory int64) (*Conn, error) {
 	path, vfsName, err := Locate(path, vfsName)
