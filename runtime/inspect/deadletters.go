@@ -20,6 +20,7 @@ import (
 //		Type        string          // of the event: order.placed
 //		Version     int             // of the payload
 //		Payload     json.RawMessage // as stored
+//		PayloadBytes int64          // how many a long payload has, of which a list has the beginning as a text; else 0
 //		Metadata    json.RawMessage // an object of strings; nil without
 //		PublishedAt time.Time       // UTC
 //		DeadAt      time.Time       // UTC

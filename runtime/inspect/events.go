@@ -27,6 +27,7 @@ import (
 //		PublishedBy   string          // the subscription of that handler; part of Metadata
 //		Hops          int             // how many events are before it, up to the root; part of Metadata
 //		Payload       json.RawMessage // as stored
+//		PayloadBytes  int64           // how many a long payload has, of which a list has the beginning as a text; else 0
 //		Metadata      json.RawMessage // a JSON object of strings; nil without
 //		Seq           int64           // its place in the log, which is the order of events
 //	}
@@ -84,6 +85,7 @@ type SharedCrash = engine.SharedCrash
 //		Names   []string
 //		Version int    // of its payload
 //		Payload []byte // JSON; valid only until the function that was given it returns
+//		Unreadable error // why Payload is nil; nil for nearly all
 //		Open    int    // deliveries that are pending, waiting, held or running
 //		Dead    int    // dead letters
 //	}
