@@ -129,6 +129,8 @@ type DeliveryOutcome struct {
 //		// the text: another process has handled the event, or an earlier life of this one; more than 1024
 //		// other events have died since; or the methods of the error panic.
 //		Known bool
+//
+//		cause error
 //	}
 type HandlerError = dispatch.HandlerError
 

@@ -59,9 +59,9 @@ func (c deafConsumer) Notify(wake func()) {
 	})
 }
 
-func (c deafConsumer) Reread() {
+func (c deafConsumer) Reread() bool {
 	c.looks.Add(1)
-	c.Consumer.Reread()
+	return c.Consumer.Reread()
 }
 
 // openDeaf opens a bus of its own: the others of the tests must not stall.

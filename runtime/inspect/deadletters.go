@@ -17,18 +17,19 @@ import (
 //
 //	type DeadLetter struct {
 //		Key
-//		Type        string          // of the event: order.placed
-//		Version     int             // of the payload
-//		Payload     json.RawMessage // as stored
-//		PayloadBytes int64          // how many a long payload has, of which a list has the beginning as a text; else 0
-//		Metadata    json.RawMessage // an object of strings; nil without
-//		PublishedAt time.Time       // UTC
-//		DeadAt      time.Time       // UTC
-//		Reason      string          // max_attempts, permanent, decode, crash, expired or max_snoozes
-//		Fingerprint string          // the same for failures of the same kind; see FailureGroup
-//		Failures    int             // attempts that count, since it was published or last retried
-//		Redriven    int             // how often it was retried automatically since
-//		Progress    string          // of a group of handlers: the ones that have handled it
+//		Type    string          // of the event: order.placed
+//		Version int             // of the payload
+//		Payload json.RawMessage // as stored, unless PayloadBytes says otherwise
+//		// PayloadBytes is how many a long payload has, of which Payload is the beginning, as a text; else 0.
+//		PayloadBytes int64
+//		Metadata     json.RawMessage // an object of strings; nil without
+//		PublishedAt  time.Time       // UTC
+//		DeadAt       time.Time       // UTC
+//		Reason       string          // max_attempts, permanent, decode, crash, expired or max_snoozes
+//		Fingerprint  string          // the same for failures of the same kind; see FailureGroup
+//		Failures     int             // attempts that count, since it was published or last retried
+//		Redriven     int             // how often it was retried automatically since
+//		Progress     string          // of a group of handlers: the ones that have handled it
 //		// Attempts are the failed executions, oldest first, including those before a
 //		// retry.
 //		Attempts []FailedAttempt

@@ -26,8 +26,8 @@ import (
 //		ParentID      uuid.UUID       // the event whose handler has published this one; part of Metadata
 //		PublishedBy   string          // the subscription of that handler; part of Metadata
 //		Hops          int             // how many events are before it, up to the root; part of Metadata
-//		Payload       json.RawMessage // as stored
-//		PayloadBytes  int64           // how many a long payload has, of which a list has the beginning as a text; else 0
+//		Payload       json.RawMessage // as stored, unless PayloadBytes says otherwise
+//		PayloadBytes  int64           // how many a long payload has, of which Payload is the beginning, as a text; else 0
 //		Metadata      json.RawMessage // a JSON object of strings; nil without
 //		Seq           int64           // its place in the log, which is the order of events
 //	}
@@ -85,9 +85,10 @@ type SharedCrash = engine.SharedCrash
 //		Names   []string
 //		Version int    // of its payload
 //		Payload []byte // JSON; valid only until the function that was given it returns
-//		Unreadable error // why Payload is nil; nil for nearly all
-//		Open    int    // deliveries that are pending, waiting, held or running
-//		Dead    int    // dead letters
+//		// Unreadable is why Payload is nil; nil for nearly all.
+//		Unreadable error
+//		Open       int // deliveries that are pending, waiting, held or running
+//		Dead       int // dead letters
 //	}
 type Unsettled = engine.Unsettled
 

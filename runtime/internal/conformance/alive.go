@@ -34,6 +34,7 @@ type life struct {
 	bus       []runtime.Option
 	subs      []lifeSub
 	other     *runtime.Bus // another process
+	keyed     bool
 	events    int
 	trouble   int           // seven of so many events do not succeed at once; 0 for none
 	stopped   time.Duration // in which something said wait
@@ -84,7 +85,7 @@ func (env *Env) newLife(t *testing.T, seed uint64) *life {
 		Name: "order.placed", Settings: settings,
 		LimitKeys: map[string]func(OrderPlaced) string{"weight": func(p OrderPlaced) string { return fmt.Sprint(p.Weight) }},
 	}
-	if l.IntN(2) == 0 {
+	if l.keyed = l.IntN(2) == 0; l.keyed {
 		spec.PartitionBy = func(p OrderPlaced) string { return p.OrderID }
 	}
 	l.placed = runtime.Define(spec)
@@ -107,7 +108,7 @@ func (l *life) newSub(name string) lifeSub {
 		runtime.FromBeginning(), runtime.WithConcurrency([]int{1, 2, 4, 8, 64}[l.IntN(5)]),
 		runtime.WithRetry(retry.MaxAttempts(lifeAttempts), retry.BaseDelay(lifeDelay), retry.Jitter(0)),
 	}
-	if l.IntN(2) == 0 {
+	if l.IntN(2) == 0 && (l.keyed || !s.batch) {
 		s.opts = append(s.opts, runtime.WithStrictOrder())
 	}
 	if s.batch {

@@ -65,7 +65,7 @@ func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery,
 	return dst, c.left > 0, nil
 }
 
-func (c *endless) Reread() {}
+func (c *endless) Reread() bool { return false }
 
 func (c *endless) Cancelled(int64) (string, bool) { return "", false }
 func (c *endless) Begin(*engine.Delivery, int, time.Time) (ok, cancelled bool) {

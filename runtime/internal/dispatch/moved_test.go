@@ -61,7 +61,7 @@ func (s *source) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, 
 	return dst, len(s.events) > 0, nil
 }
 
-func (s *source) Reread() {}
+func (s *source) Reread() bool { return false }
 
 func (s *source) PollEvent(seq int64) (d *engine.Delivery, again time.Time, err error) {
 	s.mu.Lock()

@@ -15,10 +15,11 @@ import (
 // costs nothing.
 
 const (
-	// stallAfter is how long a worker waits without a signal before it looks,
-	stallAfter = 5 * time.Second
+	// stallAfter is how long a worker waits without a signal before it looks. What is due, is due at a microsecond, and
+	// the signal for it must not come at the same moment.
+	stallAfter = 5*time.Second + 511*time.Nanosecond
 	// stallSlowest and how long at most between looks that find nothing.
-	stallSlowest = 5 * time.Minute
+	stallSlowest = 5*time.Minute + 511*time.Nanosecond
 	// stallDoubt is how long the signal for what a look has found may take: it may have been on its way.
 	stallDoubt = time.Second
 )
@@ -110,9 +111,9 @@ func (s *Scheduler) lookAgain(times ...<-chan time.Time) (looked bool) {
 		default:
 		}
 	}
-	s.consumer.Reread()
+	soon := s.consumer.Reread()
 	s.woken()
-	return looked
+	return looked && !soon
 }
 
 // began notes that a worker begins something. looked says that it had waited, and only looked.

@@ -31,8 +31,9 @@ type Source interface {
 	Poll(dst []*Delivery, limit int) (polled []*Delivery, more bool, err error)
 
 	// Reread makes the next Poll read from the storage what it otherwise believes to
-	// know: where the log ends, and when the next retry is due.
-	Reread()
+	// know: where the log ends, and when the next retry is due. It reports whether a retry
+	// has just become due, so that the engine is about to wake the caller.
+	Reread() (soon bool)
 
 	// PollEvent polls the delivery of the event at seq out of turn, if it was put off,
 	// or its event is delayed, and it is due. Otherwise it returns nil, and in again

@@ -142,7 +142,7 @@ func (c *Consumer) notePruned(missed int64, atEnd bool) {
 }
 
 // Reread implements [engine.Source]. The watch reads the log each time.
-func (c *Consumer) Reread() {}
+func (c *Consumer) Reread() (soon bool) { return false }
 
 // pollDue hands out what is due.
 func (c *Consumer) pollDue(dst []*engine.Delivery, limit int) []*engine.Delivery {

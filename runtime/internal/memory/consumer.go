@@ -164,7 +164,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 }
 
 // Reread implements [engine.Source]. What the log knows is all there is.
-func (c *consumer) Reread() {}
+func (c *consumer) Reread() (soon bool) { return false }
 
 // PollEvent implements [engine.Source].
 func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {

@@ -41,7 +41,7 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 // another process held the lock, and its successor reads from the file what is settled.
 func (l *Log) flushFormer(ctx context.Context, name string) error {
 	for _, other := range l.all() {
-		if other.name == name {
+		if other.name == name && other.owes() {
 			l.writer.hasten()
 			return l.writer.do(ctx, nil)
 		}

@@ -27,13 +27,15 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 }
 
 // Reread implements [engine.Consumer].
-func (c *consumer) Reread() {
+func (c *consumer) Reread() (soon bool) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
 	c.doubts, c.ahead = true, nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	late := -c.until(c.nextDue)
 	c.nextDue = 0
+	return late >= 0 && late < time.Second
 }
 
 // Failing implements [engine.Consumer].

@@ -217,7 +217,16 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 }
 
 // Reread implements [engine.Source]. What the log knows is the view of this process, which follows the servers.
-func (c *consumer) Reread() {}
+func (c *consumer) Reread() (soon bool) {
+	l := c.unit.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(c.unit.sub.due) == 0 {
+		return false
+	}
+	late := l.clock.now().Sub(c.unit.sub.due[0].due)
+	return late >= 0 && late < time.Second
+}
 
 // isNext reports whether an event is this process's, and was not looked at.
 func (u *unit) isNext(r *engine.Record, slot int) bool {
