@@ -42,7 +42,7 @@ var brokenRules = []brokenRule{
 	{"TestCodeThatEndsItsGoroutineBeforeTheHandlerIsNotTheHandlers", "runtime/payload.go",
 		"	a.Decoding(true)\n", ""},
 	{"TestATimeoutSaysThatThePayloadWasStillBeingDecoded", "runtime/internal/dispatch/usercode.go",
-		"a.decoding = begins; a.over {", "a.decoding = begins; false {"},
+		"a.run.decoding = begins; a.over {", "a.run.decoding = begins; false {"},
 	{"TestWhatTriggersPublishForAHandlerAreItsChildren", "runtime/tx.go",
 		"		Adopt:   b.adopting(a),\n", ""},
 	{"TestWhatTheDatabasePublishesWithTheContextOfAHandlerAreItsChildren", "runtime/internal/sqlite/sqlapi/conn.go",

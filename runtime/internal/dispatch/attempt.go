@@ -49,7 +49,6 @@ type Attempt struct {
 	ended    bool // the context is over
 	over     bool // there is a disposition; whoever sets it makes it
 	entered  bool // the handler was called by a middleware
-	decoding bool // code of the program decodes the payload, before the handler
 	owes     owing
 	returned bool // the handler is back, and what follows it is done
 	left     bool // the worker is, by others
@@ -59,7 +58,6 @@ type Attempt struct {
 	stored   bool // what was taken: the attempt succeeds, however late
 	counted  bool // as handled
 	well     bool // it has succeeded, and is settled
-	uncalled bool // it has failed before the handler, of a group the first member, was called
 }
 
 // stash is what the handler of an attempt leaves to be done with its success. It is guarded by

@@ -133,7 +133,7 @@ func (a *Attempt) fail(f failure) {
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
 		return
 	}
-	a.uncalled = a.first && (f.decode != nil || a.run.limits.tooLate())
+	a.run.uncalled = a.first && (f.decode != nil || a.run.limits.tooLate())
 	failure := &engine.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack, Log: a.closeJournal(),
 	}

@@ -20,6 +20,8 @@ type run struct {
 	alone     bool    // nothing runs beside it, unless it waits; changed under the subscription's loans
 	guest     bool    // it runs in a place that was lent
 	left      bool    // its attempt is the worker's alone, who may use all of this memory again
+	uncalled  bool    // it has failed before the handler, of a group the first member, was called; guarded by its attempt's mu
+	decoding  bool    // code of the program decodes the payload, before the handler; guarded by its attempt's mu
 	initial   Attempt // the memory of the first attempt, outside of groups the only one
 	*members          // nil outside of groups
 }

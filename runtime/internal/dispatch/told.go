@@ -51,7 +51,7 @@ func (a *Attempt) judged() *judged {
 
 // settle gives the disposition on the delivery, at once if nobody is to be told. The caller holds mu.
 func (a *Attempt) settle(v engine.Disposition) {
-	v.NotCalled = v.NotCalled || a.uncalled
+	v.NotCalled = v.NotCalled || a.run.uncalled
 	if j := a.judged(); j != nil {
 		j.add(a.run, v)
 		return

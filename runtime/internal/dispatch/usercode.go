@@ -44,7 +44,7 @@ func (a *Attempt) classify(err error, kind, stack string) failure {
 func (a *Attempt) Decoding(begins bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.decoding = begins; a.over {
+	if a.run.decoding = begins; a.over {
 		return ErrOver
 	}
 	return nil
@@ -53,7 +53,7 @@ func (a *Attempt) Decoding(begins bool) error {
 func (a *Attempt) decodes() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.decoding
+	return a.run.decoding
 }
 
 // exited is the error of an attempt whose goroutine was ended.
