@@ -51,6 +51,7 @@ type lifeSub struct {
 	name  string
 	batch bool
 	slow  time.Duration // what its handler takes
+	says  string
 	opts  []runtime.SubscribeOption
 }
 
@@ -97,6 +98,7 @@ func (env *Env) newLife(t *testing.T, seed uint64) *life {
 	for i := range 1 + l.IntN(2) {
 		l.subs = append(l.subs, l.newSub(fmt.Sprint("sub", i)))
 	}
+	t.Logf("%d events, window %d, page %d, keys %v, breaker off %v, trouble %d, subscriptions %+v", l.events, window, page, l.keyed, settings.Breaker.Off, l.trouble, l.subs)
 	l.open(t, env.Target(t))
 	return l
 }
@@ -104,17 +106,24 @@ func (env *Env) newLife(t *testing.T, seed uint64) *life {
 // newSub makes up a subscription.
 func (l *life) newSub(name string) lifeSub {
 	s := lifeSub{name: name, batch: l.IntN(3) == 0, slow: []time.Duration{0, 0, time.Microsecond * 200, 30 * time.Millisecond}[l.IntN(4)]}
+	concurrency := []int{1, 2, 4, 8, 64}[l.IntN(5)]
+	s.says = fmt.Sprint("concurrency ", concurrency)
 	s.opts = []runtime.SubscribeOption{
-		runtime.FromBeginning(), runtime.WithConcurrency([]int{1, 2, 4, 8, 64}[l.IntN(5)]),
+		runtime.FromBeginning(), runtime.WithConcurrency(concurrency),
 		runtime.WithRetry(retry.MaxAttempts(lifeAttempts), retry.BaseDelay(lifeDelay), retry.Jitter(0)),
 	}
 	if l.IntN(2) == 0 && (l.keyed || !s.batch) {
+		s.says += ", strict"
 		s.opts = append(s.opts, runtime.WithStrictOrder())
 	}
 	if s.batch {
-		s.opts = append(s.opts, runtime.WithBatch(1+l.IntN(200), time.Duration(l.IntN(5))*time.Second))
+		size, wait := 1+l.IntN(200), time.Duration(l.IntN(5))*time.Second
+		s.says += fmt.Sprintf(", batches of %d within %v", size, wait)
+		s.opts = append(s.opts, runtime.WithBatch(size, wait))
 	}
-	switch l.IntN(6) {
+	what := l.IntN(6)
+	s.says += fmt.Sprint(", limits ", what)
+	switch what {
 	case 0:
 		s.opts = append(s.opts, limitedBy("scales"))
 	case 1:
@@ -209,7 +218,9 @@ func (l *life) publish(t *testing.T, from, to int) {
 		opts = append(opts, runtime.WithPriority([]runtime.Priority{runtime.PriorityLow, runtime.PriorityHigh, runtime.PriorityCritical}[l.IntN(3)]))
 	}
 	var err error
-	switch l.IntN(4) {
+	way := l.IntN(4)
+	t.Logf("%v: publish %d to %d, way %d, %d options", time.Now().Format("05.000"), from, to, way, len(opts))
+	switch way {
 	case 0:
 		_, err = runtime.PublishBatch(t.Context(), l.other, l.placed, all, opts...)
 	case 1:
@@ -230,7 +241,9 @@ func (l *life) publish(t *testing.T, from, to int) {
 func (l *life) step(t *testing.T) {
 	ctx, sub := t.Context(), l.subs[l.IntN(len(l.subs))]
 	pause := time.Duration(l.IntN(20)) * time.Second / 4
-	switch l.IntN(12) {
+	what := l.IntN(12)
+	t.Logf("%v: step %d of %s, %v", time.Now().Format("05.000"), what, sub.name, pause)
+	switch what {
 	case 0:
 		Must(t, l.PauseSubscription(ctx, sub.name))
 		l.wait(pause)
@@ -337,14 +350,18 @@ func (env *Env) live(t *testing.T, seed uint64) {
 			l.step(t)
 		}
 		l.becomesIdle(t, "in the end")
-		l.redrive(t)
-		l.becomesIdle(t, "after a retry of all dead letters")
+		for range 3 { // an event can be a dead letter of an outage first, and then of its own
+			l.redrive(t)
+			l.becomesIdle(t, "after a retry of all dead letters")
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for _, s := range l.subs {
 			for number := range l.events {
 				if !l.handled[lifeCall{s.name, number}] {
-					t.Fatalf("%s has not handled event %d of %d", s.name, number, l.events)
+					lags, err := l.Lag(t.Context())
+					t.Fatalf("%s has not handled event %d of %d: it was called %d times; %+v, %+v, %v",
+						s.name, number, l.events, l.calls[lifeCall{s.name, number}], l.Stats().Subscriptions, lags, err)
 				}
 			}
 		}

@@ -49,9 +49,13 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	s.moves = 0
 	s.enqueue(polled)
 	s.more = more || err != nil
+	came := len(polled) > 0
 	if polled != nil {
 		clear(polled)
 		s.polled = polled[:0]
+	}
+	if came && err == nil && s.cfg.Strict && s.more && s.later == nil && !s.hasRoom() {
+		return s.fill(extra) // what has filled the window may wait for retries: who knows when these are due?
 	}
 	if pause := s.pause(err); pause != nil || due.IsZero() {
 		return pause, true

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -45,6 +44,9 @@ func (h handler) WithGroup(name string) (with slog.Handler) {
 	defer func() { recover() }()
 	return handler{h.Handler.WithGroup(name)}
 }
+
+// missing is what stands for the lines that are lost.
+const missing = "lines of the bus are missing here: the log handler had blocked for too long"
 
 const (
 	// Patience is how long a line, or other code of the program beside its handlers, is waited for.
@@ -188,8 +190,9 @@ func (s *sink) next(to slog.Handler) (l line, ok bool) {
 	case len(s.behind) > 0:
 		l, s.behind = s.behind[0], s.behind[1:]
 	case s.lost > 0:
-		text := fmt.Sprintf("%d lines of the bus are missing here: the log handler had blocked for too long", s.lost)
-		l = line{to, context.Background(), slog.NewRecord(time.Now(), slog.LevelWarn, text, 0)}
+		record := slog.NewRecord(time.Now(), slog.LevelWarn, missing, 0)
+		record.AddAttrs(slog.Int("lines", s.lost))
+		l = line{to, context.Background(), record}
 		s.lost = 0
 	default:
 		s.late--

@@ -76,6 +76,9 @@ func apart(path string) (missing, left string) {
 	case !used, !file.UsesWAL(path): // another process may be creating it
 		return "", ""
 	case !index:
+		if exclusive, err := locks.Exclusive(path); exclusive || err != nil {
+			return "", "" // SQLite says that it is locked
+		}
 		return path + file.IndexSuffix, path
 	}
 	if _, err := os.Stat(path + file.WALSuffix); errors.Is(err, fs.ErrNotExist) {

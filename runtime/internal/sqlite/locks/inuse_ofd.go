@@ -28,6 +28,16 @@ func InUse(path string) (bool, error) {
 	return locked(file, syscall.F_WRLCK, sharedFirst, sharedSize)
 }
 
+// Exclusive reports whether another program keeps everybody out of the database, which then needs no index.
+func Exclusive(path string) (bool, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	return locked(file, syscall.F_RDLCK, sharedFirst, sharedSize)
+}
+
 // IndexInUse reports whether somebody uses the index of a write-ahead log. Whoever does has its database
 // open, too, and for longer: a connection opens the database first, and closes it last.
 func IndexInUse(path string) (bool, error) {

@@ -23,6 +23,9 @@ func InUse(path string) (bool, error) {
 	return err == nil, err
 }
 
+// Exclusive reports false: it cannot be known.
+func Exclusive(string) (bool, error) { return false, nil }
+
 // IndexInUse reports false: it cannot be known.
 func IndexInUse(string) (bool, error) { return false, nil }
 
