@@ -350,7 +350,7 @@ func (a *Attempt) leave() {
 	a.left = true
 	s.runsOn(int(a.worker), 0) // before the handler can return, and the worker be another's
 	a.mu.Unlock()
-	s.cfg.Logger.Warn(leftBehind(told), a.logged()...)
+	s.sayLeft(told, a.logged())
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
 	s.freeLimits(a)
@@ -379,12 +379,14 @@ func (a *Attempt) interrupt(ignored time.Duration) {
 	a.tellApart(owed)
 }
 
-// leftBehind is what the log says when a worker is left behind.
-func leftBehind(told bool) string {
+// sayLeft says that a worker is left behind: in its handler, or in an observer that is told of it.
+func (s *Scheduler) sayLeft(told bool, attributes []any) {
+	logger := s.cfg.Logger
 	if !told {
-		return "an observer that is told of a handler does not return; it is left behind"
+		logger.Warn("an observer that is told of a handler does not return; it is left behind", attributes...)
+		return
 	}
-	return "a handler ignores its context; it is left behind"
+	logger.Warn("a handler ignores its context; it is left behind", attributes...)
 }
 
 // withdraw tells the breaker that the attempt says nothing about its handler.

@@ -400,7 +400,7 @@ func (b *Batch) leave() {
 	whole.left = true
 	s.runsOn(b.worker, 0)
 	whole.mu.Unlock()
-	s.cfg.Logger.Warn(leftBehind(told), b.logged()...)
+	s.sayLeft(told, b.logged())
 	b.handler.Count.Abandoned(whole, 1)
 	s.leaveBatch(b)
 	s.freeLimits(whole)

@@ -127,8 +127,9 @@ func (s *Scheduler) began(looked bool) {
 			return
 		}
 		s.stalls.count.Add(1)
-		s.cfg.Logger.Error("the subscription had stopped although it had events to handle; the bus has looked again, and it goes on. "+
-			"This is a fault of busgen: please report it", "subscription_id", s.cfg.Name)
+		logger := s.cfg.Logger
+		logger.Error("a subscription had stopped although it had events to handle; the bus has looked again, and it goes on. This is a fault of busgen: please report it",
+			"subscription_id", s.cfg.Name)
 	})
 }
 
