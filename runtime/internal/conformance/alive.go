@@ -211,15 +211,18 @@ func (l *life) publish(t *testing.T, from, to int) {
 		all = append(all, OrderPlaced{Number: n, OrderID: fmt.Sprint("K", l.IntN(keys)), Weight: float64(1 + n%3)})
 	}
 	var opts []runtime.PublishOption
+	how := "as usual"
 	switch l.IntN(8) {
 	case 0:
+		how = "delayed"
 		opts = append(opts, runtime.WithDelay(time.Second))
 	case 1:
+		how = "with a priority"
 		opts = append(opts, runtime.WithPriority([]runtime.Priority{runtime.PriorityLow, runtime.PriorityHigh, runtime.PriorityCritical}[l.IntN(3)]))
 	}
 	var err error
 	way := l.IntN(4)
-	t.Logf("%v: publish %d to %d, way %d, %d options", time.Now().Format("05.000"), from, to, way, len(opts))
+	t.Logf("%v: publish %d to %d, way %d, %s", time.Now().Format("05.000"), from, to, way, how)
 	switch way {
 	case 0:
 		_, err = runtime.PublishBatch(t.Context(), l.other, l.placed, all, opts...)

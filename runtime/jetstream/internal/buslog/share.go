@@ -39,10 +39,15 @@ func (u *unit) hands(slot int) bool {
 
 // nextOf returns the first event of a slot that was not looked at. The caller holds mu.
 func (u *unit) nextOf(slot int) int64 {
-	if at := u.sub.at(slot); at != whole && u.parts[at].leaving {
-		return u.parts[at].stop
+	at := u.sub.at(slot)
+	switch p := &u.parts[at]; {
+	case !p.leaving:
+		return max(u.next, u.skip[slot%partCount])
+	case at == whole:
+		return max(p.stop, u.skip[slot%partCount])
+	default:
+		return p.stop
 	}
-	return max(u.next, u.skip[slot%partCount])
 }
 
 // covers reports whether a part, or the whole, has a slot.
@@ -203,9 +208,9 @@ func (u *unit) stay(at int) {
 				u.skip[i] = max(u.skip[i], u.next)
 			}
 		}
-		u.next = min(u.next, p.stop)
 		u.skip[at-1] = p.stop
 	}
+	u.next = min(u.next, p.stop)
 	p.leaving = false
 	u.moved = u.moved || u.polled
 	for _, r := range u.sub.rows {

@@ -226,9 +226,13 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 	var floor [1 + partCount]int64
 	for _, at := range u.sub.live() {
 		floor[at] = max(u.parts[at].top, u.sub.nextAt(at)-1)
-		all[at].next = u.next
-		if at != whole {
+		switch {
+		case at != whole:
 			all[at].next = u.nextOf(at - 1)
+		case u.parts[whole].leaving: // what has come since is for whoever follows
+			all[at].next = u.parts[whole].stop
+		default:
+			all[at].next = u.next
 		}
 	}
 	add := func(seq int64, slot int) {
