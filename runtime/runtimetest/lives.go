@@ -37,6 +37,7 @@ func (k *Kit) shutdown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err := k.Bus.Shutdown(ctx)
+	k.Bus.Shutdown(context.Background()) // which waits until the first is through, also on a slow disk
 	k.log.end()
 	return err
 }
@@ -117,7 +118,8 @@ func (k *Kit) die(left func(*simfs.FS) simfs.Image, systemLives bool) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	k.Bus.Shutdown(ctx) // its disk is gone, so it fails; but its goroutines end
+	k.Bus.Shutdown(ctx)                  // its disk is gone, so it fails; but its goroutines end,
+	k.Bus.Shutdown(context.Background()) // on a slow disk later than the call
 	k.Disk.remove()
 	if !systemLives {
 		claims = nil // they are never synced

@@ -334,13 +334,6 @@ func (c *consumer) queue(delay time.Duration) {
 	c.log.writer.schedule(c, delay, false)
 }
 
-// owes tells whether there is something to write.
-func (c *consumer) owes() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.queued == queuedDispositions || len(c.dispositions)+len(c.owed) > 0
-}
-
 // look tells the writer to come back for attempts that run for long.
 func (c *consumer) look() {
 	if c.queued == queuedNot {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -41,9 +42,11 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 // another process held the lock, and its successor reads from the file what is settled.
 func (l *Log) flushFormer(ctx context.Context, name string) error {
 	for _, other := range l.all() {
-		if other.name == name && other.owes() {
+		if other.name == name {
 			l.writer.hasten()
-			return l.writer.do(ctx, nil)
+			if err := l.writer.do(ctx, nil); !errors.Is(err, engine.ErrInTx) { // else it would wait for itself
+				return err
+			}
 		}
 	}
 	return nil
