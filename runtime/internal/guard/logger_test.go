@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	goruntime "runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,7 +27,9 @@ func (b *blocking) WithGroup(string) slog.Handler          { return b }
 func (b *blocking) Handle(_ context.Context, r slog.Record) error {
 	<-b.free
 	b.mu.Lock()
-	b.lines = append(b.lines, r.Message)
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	b.lines = append(b.lines, text)
 	b.mu.Unlock()
 	if b.do != nil {
 		b.do(r.Message)
@@ -68,7 +69,7 @@ func TestLinesThatAreLostBehindALogHandlerThatBlocksAreCounted(t *testing.T) {
 		}
 		close(to.free)
 		synctest.Wait()
-		if last := to.lines[len(to.lines)-1]; len(to.lines) != linesKept+2 || !strings.HasPrefix(last, "7 lines") {
+		if last := to.lines[len(to.lines)-1]; len(to.lines) != linesKept+2 || last != missing+" lines=7" {
 			t.Errorf("got %d lines, the last is %q", len(to.lines), last)
 		}
 	})
