@@ -63,8 +63,10 @@ type Settler interface {
 	Prepare(d *Delivery)
 
 	// Begin says that one of the subscription's workers, numbered from 0,
-	// starts an attempt at d. The fact survives the death of the process. For a
-	// suspect it also survives a power cut. Begin returns false if the delivery must not
+	// starts an attempt at d. The handler is called next, with nothing that takes time in
+	// between: the fact survives the death of the process, and then counts as an attempt.
+	// For a suspect it also survives a power cut, unless that comes within the first sync.
+	// Begin returns false if the delivery must not
 	// be tried. If it was cancelled it is to be settled as discarded, as Cancelled says;
 	// if Cancelled says nothing that was undone meanwhile, and Begin is to be called again.
 	// Otherwise it is not this process's any more, and must be dropped, neither tried nor

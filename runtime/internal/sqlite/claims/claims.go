@@ -42,6 +42,7 @@ type File struct {
 	mu     sync.Mutex
 	places []*Place
 
+	syncing  syncing
 	lamented bool // the log was told that the file cannot be made again; only Keep uses it
 }
 
@@ -215,15 +216,6 @@ func (p *Place) begin(life uint32, subscription, seq, begun int64, executions in
 	p.last = Claim{
 		Subscription: subscription, Running: seq, Highest: max(begun, p.last.Highest),
 		Life: life, Executions: uint16(executions), turn: p.last.turn + 1,
-	}
-}
-
-// Sync makes what the file says survive a power cut, as far as the disk allows.
-func (c *File) Sync(p *Place) {
-	p.mu.Lock() // nobody closes the file meanwhile
-	defer p.mu.Unlock()
-	if c.file != nil {
-		c.file.Sync()
 	}
 }
 

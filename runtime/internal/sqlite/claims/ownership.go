@@ -88,6 +88,7 @@ func (c *File) Abandon() error {
 
 // giveBack gives both locks back. The caller holds all locks of the places.
 func (c *File) giveBack() error {
+	c.syncing.all.Wait() // the lock of a file is kept until nobody uses it
 	err := errors.Join(unmapFile(c.mapped), c.file.Close())
 	c.file, c.is, c.mapped = nil, nil, nil
 	if c.database != nil {
