@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 
 	"github.com/busgen/busgen/runtime/internal/background"
@@ -53,6 +54,8 @@ type innerBus struct {
 	timetable    *timetable
 	database     database
 	alone        dispatch.Alone
+	crashLoop    dispatch.CrashLoop
+	began        atomic.Pointer[time.Time] // to dispatch; nil before that
 	waits        dispatch.Waits
 	interrupts   atomic.Bool // attempts can be interrupted
 	abandoning   abandoning
@@ -149,7 +152,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		},
 		Recovered: func(found engine.Recovery) {
 			if b := bus.Value(); b != nil {
-				b.crashed(found.Crashes)
+				b.recovered(found)
 			}
 		},
 	})

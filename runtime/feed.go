@@ -272,7 +272,7 @@ func (f *feed) start() {
 	config := dispatch.Config{
 		Owner: f.bus, Name: f.name, Group: f.group, Concurrency: concurrencyOf(members),
 		Handlers: f.handlersOf, Settings: f.settingsOf, Notice: f.notice, Shown: f.bus.shown,
-		Alone: &f.bus.alone, Waits: &f.bus.waits, Interrupts: &f.bus.interrupts, Logger: f.bus.config.logger,
+		Alone: &f.bus.alone, Waits: &f.bus.waits, CrashLoop: &f.bus.crashLoop, Interrupts: &f.bus.interrupts, Logger: f.bus.config.logger,
 	}
 	config.Strict = strictOf(members)
 	reorders := false

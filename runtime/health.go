@@ -123,12 +123,16 @@ type HealthCheck struct {
 
 // HealthStatus is the result of all checks when the bus last evaluated them.
 type HealthStatus struct {
-	Healthy bool          `json:"healthy"`     // no threshold is exceeded, and it has not stopped
+	Healthy bool          `json:"healthy"`     // no threshold is exceeded, it has not stopped, and is in no crash loop
 	At      time.Time     `json:"at,omitzero"` // when the bus looked; zero before the first time
 	Checks  []HealthCheck `json:"checks"`      // empty if the bus does not look
 	// Stopped says why the bus has stopped dispatching by itself: its file was moved,
 	// deleted or replaced, or another process has taken over.
 	Stopped string `json:"stopped,omitempty"`
+	// CrashLoop says until when deliveries wait that another crash would make dead letters: the
+	// last process ended within 10 seconds of its start, while handlers were running. The bus
+	// is not healthy meanwhile. Zero for no such time.
+	CrashLoop time.Time `json:"crash_loop,omitzero"`
 }
 
 // Health returns how the bus was when it last looked, which only a bus that

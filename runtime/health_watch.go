@@ -84,6 +84,9 @@ func (h *healthWatch) status() HealthStatus {
 	defer h.mu.Unlock()
 	sick := slices.ContainsFunc(h.checks, func(c HealthCheck) bool { return c.Exceeded })
 	status := HealthStatus{Healthy: !sick, At: h.at, Checks: slices.Clone(h.checks)}
+	if until := h.bus.crashLoop.Until(); !until.IsZero() {
+		status.Healthy, status.CrashLoop = false, until.UTC()
+	}
 	if h.ended != nil {
 		status.Healthy, status.Stopped = false, h.ended.Error()
 	}

@@ -71,7 +71,8 @@ func (b *innerBus) tookOver(found engine.Recovery) {
 		b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
 	}
 	b.mu.Unlock()
-	guard.InTime(func() { b.crashed(found.Crashes) }) // which tells observers
+	b.began.Store(new(time.Now()))
+	b.recovered(found)
 }
 
 // dispatch begins to deliver.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/internal/ephemeral"
 )
 
@@ -165,6 +166,23 @@ func (b *innerBus) subscribeAnew() error {
 }
 
 var errStarting = errors.New("the bus is starting")
+
+// recovered reports what a takeover has found of a process that has died.
+func (b *innerBus) recovered(found engine.Recovery) {
+	guard.InTime(func() { b.crashed(found.Crashes) }) // which tells observers
+	began := b.began.Load()
+	if !found.CrashLoop || began == nil || !b.crashLoop.Until().IsZero() { // or Start finds it
+		return
+	}
+	until := began.Add(engine.CrashLoopTime)
+	if !time.Now().Before(until) {
+		return // this process has lived for long enough
+	}
+	b.crashLoop.Begin(until)
+	b.config.logger.Warn("the last process ended soon after its start, while handlers were running; "+
+		"deliveries that another crash would make dead letters wait until this process has lived for as long",
+		"within", engine.CrashLoopTime, "until", until)
+}
 
 // crashed reports the deliveries whose handlers ran when the last process died: to
 // the log, to the observers and in Stats, before anything runs again.

@@ -37,6 +37,7 @@ func (env *Env) TestACrashThatCountsIsLoggedObservedAndInTheStats(t *testing.T) 
 		f.Handle("reader", Hang, opts)
 		f.MustStart()
 		f.Publish(1)
+		time.Sleep(20 * time.Second) // so it is in no crash loop
 
 		f = env.Reopen(t, f.Killed(), runtime.WithObserver(observer))
 		f.Handle("reader", Hang, opts)

@@ -80,6 +80,13 @@ func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <
 			s.settle(&i, engine.Disposition{Kind: engine.Hold, Progress: i.Progress})
 			continue
 		}
+		if until := s.loops(i); !until.IsZero() {
+			if s.putOff(i, until) {
+				continue
+			}
+			s.putBack(i)
+			return nil, time.After(time.Until(until)), false
+		}
 		settings := i.own().over(s.cfg.Settings(i.Type))
 		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
 			s.putBack(i) // the one that runs will signal

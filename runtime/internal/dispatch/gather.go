@@ -151,6 +151,14 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 		if s.dismiss(i) {
 			continue
 		}
+		if until := s.loops(i); !until.IsZero() {
+			s.queue.enter(&i)
+			if s.putOff(i, until) {
+				continue
+			}
+			s.queue.giveBack(i)
+			return nil, time.After(time.Until(until))
+		}
 		solo := s.solo(i, now.Add(wait))
 		if len(g.items) > 0 && (solo || i.Together != g.items[0].Together) {
 			s.queue.giveBack(i)

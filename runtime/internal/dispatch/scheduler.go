@@ -87,6 +87,9 @@ type Config struct {
 	Alone *Alone
 	Waits *Waits
 
+	// CrashLoop is shared, too. Nil for deliveries that no crash counts for.
+	CrashLoop *CrashLoop
+
 	// Interrupts is shared, too. While it is true, attempts keep what [Scheduler.Interrupt]
 	// and [Attempt.Abandon] need. Nil for never.
 	Interrupts *atomic.Bool

@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Log is an open event log. All methods are safe for concurrent use, and return
 // ErrClosed after Close.
@@ -91,7 +94,15 @@ type Recovery struct {
 	Dead        int     // dead letters, or the largest number that the engine counts
 	Backlog     int64   // events at least one subscription has yet to see
 	Crashes     []Crash // the interrupted ones
+	// CrashLoop says that the last owner died within CrashLoopTime of its beginning while
+	// handlers ran, or that one before it did and none has lived for so long since. A
+	// shutdown ends that.
+	CrashLoop bool
 }
+
+// CrashLoopTime is how long a process has to dispatch before it is believed that it does not end
+// by itself.
+const CrashLoopTime = 10 * time.Second
 
 // Crash is a delivery whose handler ran when the last owner died.
 type Crash struct {

@@ -150,7 +150,7 @@ func TestClaimsThatDoNotFitTheLogCountForNoDelivery(t *testing.T) {
 			claimsTest(t, func(m *machine) {
 				m.publish(5, 10)
 				m.begin(m.held[0])
-				found := claims.Left(m.path + "-claims")
+				found, _ := claims.Left(m.path + "-claims")
 				if len(found) != 1 {
 					m.fail("there is no claim")
 				}
@@ -243,8 +243,8 @@ func TestASubscriptionThatIsMadeAgainUsesItsPlacesAgain(t *testing.T) {
 				again.End(m.held[0].Delivery)
 			}
 		}
-		if n := len(claims.Left(m.path + "-claims")); n != 2 {
-			m.fail("two workers have %d places", n)
+		if left, _ := claims.Left(m.path + "-claims"); len(left) != 2 {
+			m.fail("two workers have %d places", len(left))
 		}
 	})
 }

@@ -38,7 +38,7 @@ func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
 	if _, err := inspection.RemoveSubscription(ctx, "old"); err != nil {
 		t.Fatal(err)
 	}
-	left := claims.Left(path + "-claims")
+	left, _ := claims.Left(path + "-claims")
 	if len(left) != 1 || left[0].Subscription != 2 || left[0].Running != 6 || left[0].Highest != 6 {
 		t.Errorf("left are %+v, want that of the other subscription", left)
 	}

@@ -48,6 +48,7 @@ type Log struct {
 
 	mu        sync.Mutex
 	consumers []*consumer
+	grown     *time.Timer // says when this process has dispatched for long; nil before it does
 	closed    bool
 
 	showing activity
@@ -335,6 +336,9 @@ func (l *Log) CloseWithin(ctx context.Context) error {
 		return nil
 	}
 	l.closed = true
+	if l.grown != nil {
+		l.grown.Stop()
+	}
 	l.mu.Unlock()
 
 	for _, c := range l.all() {

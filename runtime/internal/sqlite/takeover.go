@@ -36,7 +36,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 }
 
 func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
-	left, err := l.claims.Read()
+	left, age, err := l.claims.Read()
 	if err != nil {
 		return claimsError("read", l.path+file.ClaimsSuffix, err)
 	}
@@ -53,6 +53,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 			return err
 		}
 		left = slices.DeleteFunc(left, func(one claims.Claim) bool { return one.Life != lifeOf(before) })
+		found.CrashLoop = claims.DiedYoung(left, age)
 		if err := l.recover(c, left, found); err != nil {
 			return err
 		}
@@ -82,6 +83,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	if err := l.claims.Clear(lifeOf(since)); err != nil {
 		return claimsError("clear", l.path+file.ClaimsSuffix, err)
 	}
+	l.growUp(found.CrashLoop)
 	// The last owner may have dispatched what this process published. The writer, which looks
 	// at what others have written, reads the consumers too: it waits meanwhile.
 	<-l.writer.turn
@@ -108,6 +110,22 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 	l.writer.owns.Store(err == nil)
 	l.writer.watchOthers()
 	return err
+}
+
+// growUp lets the claims say that this process is young, and when it is so no more.
+func (l *Log) growUp(looping bool) {
+	age := claims.Young
+	if looping {
+		age = claims.Looping
+	}
+	l.claims.SetAge(age)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.grown == nil {
+		l.grown = time.AfterFunc(engine.CrashLoopTime, func() { l.claims.SetAge(claims.Grown) })
+	} else { // it has taken over again
+		l.grown.Reset(engine.CrashLoopTime)
+	}
 }
 
 // lifeOf is how the claims name the owner since the given microsecond.

@@ -42,6 +42,7 @@ type File struct {
 	mu     sync.Mutex
 	places []*Place
 
+	process  *Place // says how old the process is; nil before SetAge
 	syncing  syncing
 	lamented bool // the log was told that the file cannot be made again; only Keep uses it
 }
@@ -91,38 +92,43 @@ func Open(path, vfsName string) (*File, error) {
 // the system.
 func (c *File) Shared() bool { return c.of != "" }
 
-// Read returns what the last owner left.
-func (c *File) Read() ([]Claim, error) {
+// Read returns what the last owner left: the claims of its workers, and its age.
+func (c *File) Read() (found []Claim, age Age, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	content, err := io.ReadAll(io.LimitReader(c.file, claimsLimit))
 	if err != nil {
-		return nil, err
+		return nil, Grown, err
 	}
-	var found []Claim
 	for ; len(content) >= claimSize; content = content[min(2*claimSize, len(content)):] {
-		found = append(found, claimsOf(content)...)
+		for _, one := range claimsOf(content) {
+			if one.Subscription == ofProcess {
+				age = max(age, ageOf(one))
+			} else {
+				found = append(found, one)
+			}
+		}
 	}
-	return found, nil
+	return found, age, nil
 }
 
 // Left returns what the claims file at path says, without its lock, and nothing
 // if that cannot be read. It reads a plain file only.
-func Left(path string) []Claim {
+func Left(path string) ([]Claim, Age) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil
+		return nil, Grown
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil
+		return nil, Grown
 	}
 	defer file.Close()
-	found, err := (&File{file: file}).Read()
+	found, age, err := (&File{file: file}).Read()
 	if err != nil {
-		return nil
+		return nil, Grown
 	}
-	return found
+	return found, age
 }
 
 // Clear forgets what the last owner left, which is in the log by now, and

@@ -31,7 +31,7 @@ func TestClaimsAreReadByTheNextOwner(t *testing.T) {
 
 	second := &File{path: path}
 	must(t, second.Own())
-	found, err := second.Read()
+	found, _, err := second.Read()
 	must(t, err)
 	want := []Claim{{Subscription: 7, Highest: 102, Life: 3, turn: 3}, {Subscription: 7, Running: 101, Highest: 101, Life: 3, turn: 1}}
 	if len(found) != 2 || found[0] != want[0] || found[1] != want[1] {
@@ -58,7 +58,7 @@ func TestMoreWorkersThanAreMappedAreClaimedToo(t *testing.T) {
 	second := &File{path: path}
 	must(t, second.Own())
 	defer second.Release()
-	found, err := second.Read()
+	found, _, err := second.Read()
 	if err != nil || len(found) != workers || found[workers-1].Running != workers {
 		t.Errorf("found %d claims (%v), want %d", len(found), err, workers)
 	}
@@ -76,7 +76,7 @@ func TestTornClaimsAreIgnored(t *testing.T) {
 	c := &File{path: path}
 	must(t, c.Own())
 	defer c.Release()
-	found, err := c.Read()
+	found, _, err := c.Read()
 	if err != nil || len(found) != 1 || found[0].Running != 5 {
 		t.Errorf("found %+v (%v), want the good one", found, err)
 	}
@@ -117,7 +117,7 @@ func TestAClaimSaysWhetherItsHandlerWaits(t *testing.T) {
 	place := first.Reserve()
 	says := func(running int64, waits bool) {
 		t.Helper()
-		found, err := first.Read()
+		found, _, err := first.Read()
 		must(t, err)
 		if _, err := first.file.Seek(0, 0); err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func claimsIn(t *testing.T, path string) []Claim {
 	file, err := os.Open(path)
 	must(t, err)
 	defer file.Close()
-	found, err := (&File{file: file}).Read()
+	found, _, err := (&File{file: file}).Read()
 	must(t, err)
 	return found
 }

@@ -123,7 +123,8 @@ func requireComplete(path string) error {
 // interrupted counts the events that were being handled when the process that wrote
 // the claims at path ended.
 func interrupted(path string) (n int) {
-	for _, one := range claims.Left(path) {
+	left, _ := claims.Left(path)
+	for _, one := range left {
 		if one.Running != 0 {
 			n++
 		}

@@ -67,7 +67,7 @@ func TestWhatRanBesideIsKnownAfterTwoOwnersHaveDied(t *testing.T) {
 	l.sub("a").parts[whole] = part{c, 7}
 	other := cursor{Owner: "first", Ran: []claim{{Seq: 2, ID: uuid.New()}}}
 	l.sub("b").parts[whole] = part{other, 8}
-	if ran, counting, _, beside := l.ranBeside(&other); ran != 2 || counting != 2 || len(beside) != 2 {
+	if ran, counting, _, beside := l.ranBeside(&other, called{}); ran != 2 || counting != 2 || len(beside) != 2 {
 		t.Errorf("%d handlers ran, of which %d count, and %d are named, want 2, 2 and 2", ran, counting, len(beside))
 	}
 }
@@ -86,7 +86,7 @@ func TestFormerOwnersNameAFewOfManyHandlers(t *testing.T) {
 	other.addFormers(c.Formers)
 	l.sub("a").parts[whole] = part{other, 7}
 	one := cursor{Owner: "first"}
-	ran, counting, _, beside := l.ranBeside(&one)
+	ran, counting, _, beside := l.ranBeside(&one, called{})
 	if ran != 40_000 || counting != 40_000 || len(beside) > mostBeside {
 		t.Errorf("%d handlers ran, of which %d count, and %d are named, want 40,000, 40,000 and at most %d", ran, counting, len(beside), mostBeside)
 	}
@@ -125,7 +125,7 @@ func TestWhatWasLeftBehindAndHasSucceededSinceThenDoesNotComeAgain(t *testing.T)
 	s.noteGone(3, 6)
 	c := cursor{N: 1, Owner: "old", Next: 4, Ran: []claim{{Seq: 3, Left: true}}}
 	s.parts[whole] = part{c, 7}
-	if msgs, crashes, all, err := l.recover(u, &c, time.Now(), 10); err != nil || !all || len(msgs)+len(crashes) != 0 {
+	if msgs, crashes, all, err := l.recover(u, &c, called{}, time.Now(), 10); err != nil || !all || len(msgs)+len(crashes) != 0 {
 		t.Errorf("recover returns %d rows, %d crashes, %v, %v, want none", len(msgs), len(crashes), all, err)
 	}
 }
@@ -142,7 +142,7 @@ func TestACrashOfASuspectCountsOnceAtMost(t *testing.T) {
 		s.rows[3] = r
 		c := cursor{N: 1, Owner: "old", Busy: busy, Next: 4, Ran: []claim{{Seq: 3, ID: r.ID}}}
 		s.parts[whole] = part{c, 7}
-		msgs, _, _, err := l.recover(u, &c, time.Now(), 10)
+		msgs, _, _, err := l.recover(u, &c, called{}, time.Now(), 10)
 		if err != nil || len(msgs) != 1 {
 			t.Fatal(len(msgs), err)
 		}

@@ -23,6 +23,7 @@ type claimed struct {
 	wary    [1 + partCount]int // of so many deliveries the claim is stored first
 	msgs    []*stream.Msg
 	crashes []engine.Crash
+	looping bool // an owner died young
 	partly  bool // nothing is this process's yet
 }
 
@@ -51,7 +52,12 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		if !l.lost(one) {
 			continue
 		}
-		msgs, crashes, all, err := l.recover(u, one, now, room-len(c.msgs))
+		calls, err := l.calledBy(one.Owner)
+		if err != nil {
+			return nil, err
+		}
+		one.Ran = calls.begun(u.sub.ID, one.Ran)
+		msgs, crashes, all, err := l.recover(u, one, calls, now, room-len(c.msgs))
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +69,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	for _, at := range from {
 		one := c.cursors[at]
 		if l.lost(one) {
+			one.CrashLoop = one.CrashLoop || one.diedYoung()
 			if one.died(); one.Busy {
 				c.wary[at] = len(one.Open) + waryEvents
 			}
@@ -71,6 +78,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		if one.Owner, one.PID, one.Host, one.Since = l.instance, os.Getpid(), l.host, time.Now().UTC(); !own {
 			one.free()
 		}
+		c.looping = c.looping || one.CrashLoop
 	}
 	switch {
 	case own && !divided && parallel:
@@ -79,6 +87,12 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		l.unite(c)
 	}
 	return c, nil
+}
+
+// diedYoung reports whether the owner of a cursor, which has died, had handlers that began soon
+// after it did.
+func (c *cursor) diedYoung() bool {
+	return slices.ContainsFunc(c.Ran, func(one claim) bool { return one.Started.Sub(c.Since) < engine.CrashLoopTime })
 }
 
 // lost reports whether the owner of a cursor has died, as this process is to take it over.

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -133,7 +134,10 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
 			return false, false
 		}
-		ok = c.flight(d) == f
+		if ok = c.flight(d) == f; ok && f.asked {
+			u.call(f)
+			ok = c.flight(d) == f
+		}
 	} else {
 		ok = true
 	}
@@ -146,6 +150,7 @@ func (u *unit) begin(f *flight, started time.Time) {
 	if !f.begun {
 		u.atWork = append(u.atWork, f)
 	}
+	f.asked = f.delivery.Suspect
 	f.begun, f.returned, f.started = true, false, started.UnixNano() // a member of a group may have returned before
 }
 
@@ -180,12 +185,10 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, d := range all[:begun] {
-		if c.flight(d) == nil { // another process has taken its part over
-			return i
-		}
+	if mine := c.flightsOf(all[:begun]); slices.ContainsFunc(mine, (*flight).isAsked) {
+		u.call(mine...)
 	}
-	return begun
+	return len(c.flightsOf(all[:begun]))
 }
 
 // SetWaiting implements [engine.Settler].
@@ -221,6 +224,21 @@ func (c *consumer) EndAll(all []*engine.Delivery) {
 		}
 	}
 }
+
+// flightsOf returns the flights of deliveries up to the first that another process has taken
+// over. The caller holds mu.
+func (c *consumer) flightsOf(all []*engine.Delivery) (flights []*flight) {
+	for _, d := range all {
+		f := c.flight(d)
+		if f == nil {
+			break
+		}
+		flights = append(flights, f)
+	}
+	return flights
+}
+
+func (f *flight) isAsked() bool { return f.asked }
 
 // flight returns what this consumer has polled and not settled, or nil. It shuts the lane. The
 // caller holds mu.

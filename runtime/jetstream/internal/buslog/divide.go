@@ -57,6 +57,7 @@ func (l *Log) unite(c *claimed) {
 		if at != 1 {
 			one.addFormers(p.Formers)
 		}
+		one.CrashLoop = one.CrashLoop || p.CrashLoop
 		c.wary[whole] = max(c.wary[whole], c.wary[at])
 		c.cursors[at] = &cursor{N: p.N, By: p.By, Next: p.Next}
 	}

@@ -13,6 +13,7 @@
 //	k.HASH       an idempotency key
 //	r.SUB.SEQ    somebody's wish to have a delivery cancelled, until the owner has answered
 //	a, s, t, l, v, q  the audit, schemas, schedules, rates of limits, what processes show, requests of operators
+//	b.PROCESS    the suspects of a crash whose handlers the process has called
 //	p, h         the events that were pruned just now, and how many were before
 //	m            how far a move from a file has come
 //	o            the processes that share subscriptions
@@ -34,7 +35,7 @@
 //	turns.go          changes of single records, one at a time in each process
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
 //	flights.go        what was handed out and is not stored
-//	claims.go         which handlers run
+//	claims.go, called.go  which handlers run
 //	lane.go           the short way on which the workers of busy subscriptions say so
 //	verdict.go        how a delivery has ended, and the row that says so
 //	clock.go          due times, and steps of the wall clock

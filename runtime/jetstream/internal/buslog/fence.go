@@ -52,7 +52,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 		return found, nil
 	}
 	found.Crashes, err = l.takeAll(ctx, units, others)
-	found.Interrupted = len(found.Crashes)
+	found.Interrupted, found.CrashLoop = len(found.Crashes), l.looping.Load()
 	if err != nil {
 		l.mu.Lock()
 		l.dispatching = false
@@ -153,6 +153,12 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 			return crashes, l.storage("take over", err)
 		}
 		crashes = append(crashes, c.crashes...)
+		if c.looping {
+			l.looping.Store(true)
+			if l.options.Recovered != nil { // before anything is handed out
+				l.options.Recovered(engine.Recovery{CrashLoop: true})
+			}
+		}
 		// The fence: what the last owner has stored has been read when this is done.
 		if err := l.learn(ctx, seq+int64(len(c.msgs))-1); err != nil {
 			return crashes, err

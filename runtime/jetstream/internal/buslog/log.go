@@ -45,6 +45,7 @@ type Log struct {
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
 	limited atomic.Bool                            // the size of the stream is
 	terse   atomic.Bool                            // events lack headers that other headers make needless
+	looping atomic.Bool                            // the last takeover has found a crash loop
 	come    atomic.Int64                           // as received, for who waits for it
 	stored  atomic.Int64                           // the newest message that this process knows to be stored
 	// followsAll says that the log follows events, see following.go.
@@ -58,6 +59,7 @@ type Log struct {
 	allRows     bool              // all rows are whole
 	bare        []bareRow         // those that lack their events
 	view                          // what the stream says, up to a message
+	calling     []*flight         // see called.go
 	own         map[string]string // names of this process's catalogue, by these and their aliases
 	here        map[string]string // what this process calls types, by the names under which events were published
 	units       map[string]*unit  // the subscriptions that this process handles, by id

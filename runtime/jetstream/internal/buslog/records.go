@@ -94,6 +94,8 @@ type cursor struct {
 	// Fallen says that the owner has died, and that the rows of some of the claims are stored:
 	// there were too many for one batch. Anybody may go on.
 	Fallen bool `json:"fallen,omitempty"`
+	// CrashLoop is that of [engine.Recovery]. It ends when the owner has lived for so long.
+	CrashLoop bool `json:"crash_loop,omitempty"`
 	// Formers are the owners that died, the last ones: who takes over another subscription of
 	// such a process has to know what ran here.
 	Formers []former `json:"formers,omitempty"`
@@ -156,6 +158,7 @@ type claim struct {
 	ID      uuid.UUID `json:"id"`
 	Waits   bool      `json:"waits,omitempty"` // for other handlers
 	Batch   bool      `json:"batch,omitempty"` // it runs with others, in a batch
+	Asked   bool      `json:"asked,omitempty"` // it has begun if the process says so in a record of its own, see called.go
 	Left    bool      `json:"left,omitempty"`  // the attempt is over, but its handler has not returned
 	Started time.Time `json:"started"`
 	// Noted says, of an owner that has died, that the row of the delivery says so. Suspect is what

@@ -15,11 +15,11 @@ import (
 // recover returns the rows of deliveries whose handlers ran when the owner died, at most room of
 // them, and says in their claims that they are noted. They are suspects from now on. If only one
 // ran, that was a failed attempt. all reports whether the claims are all noted now.
-func (l *Log) recover(u *unit, c *cursor, now time.Time, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
-	ran, counting, sure, beside := l.ranBeside(c)
+func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
+	ran, counting, sure, beside := l.ranBeside(c, calls)
 	due := l.clock.now()
 	l.mu.Lock()
-	together, name := u.sub.ranOf(c.Owner), u.sub.Name
+	together, name := calls.begun(u.sub.ID, u.sub.ranOf(c.Owner)), u.sub.Name
 	earliest := u.sub.suspectsDue(due, together)
 	l.mu.Unlock()
 	c.Ran = slices.Clone(c.Ran)
@@ -178,7 +178,7 @@ func (s *sub) ranOf(owner string) (ran []claim) {
 // ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
 // many of them did not wait for others. It is sure if the owner has ended and no others can
 // have run.
-func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engine.Key) {
+func (l *Log) ranBeside(c *cursor, calls called) (ran, counting int, sure bool, beside []engine.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sure = !l.unsure[c.Owner]
@@ -196,7 +196,7 @@ func (l *Log) ranBeside(c *cursor) (ran, counting int, sure bool, beside []engin
 				continue
 			}
 			sure = sure && !p.Busy
-			for _, one := range p.Ran {
+			for _, one := range calls.begun(s.ID, p.Ran) {
 				ran++
 				if !one.Waits {
 					counting++

@@ -71,6 +71,7 @@ type flight struct {
 	in       uint8               // the slot of the event
 	begun    bool
 	waits    bool
+	asked    bool // for its claim, see called.go
 	batch    bool
 	returned bool // its handler
 	ended    bool // it is settled

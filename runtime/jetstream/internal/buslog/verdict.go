@@ -261,7 +261,7 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 	for _, f := range u.atWork {
 		if f.plan != p {
 			one := &all[u.sub.at(f.slot())]
-			one.ran = append(one.ran, claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Started: f.began()})
+			one.ran = append(one.ran, claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Asked: f.asked, Started: f.began()})
 		}
 	}
 	return all
@@ -287,8 +287,10 @@ func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
 		c.Ran = append(c.Ran, *one)
 	}
 	sortClaims(&c)
+	c.CrashLoop = c.CrashLoop && time.Since(c.Since) < engine.CrashLoopTime
 	if c.Busy = u.busyMode; left {
 		c.free()
+		c.CrashLoop = false
 	}
 	return &c
 }

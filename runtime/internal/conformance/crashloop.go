@@ -1,0 +1,173 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// looping lets a program live again and again that ends soon after its start, whatever it
+// handles: each life lasts a few milliseconds. It returns the target that the last one leaves.
+func (env *Env) looping(t *testing.T, lives int, target string, subscribe func(f *Fixture, handler runtime.Handler[OrderPlaced])) string {
+	t.Helper()
+	for range lives {
+		f := env.Reopen(t, target)
+		subscribe(f, Hang)
+		f.MustStart()
+		time.Sleep(3 * time.Millisecond)
+		target = f.Killed()
+	}
+	return target
+}
+
+// deadLetters returns how many there are.
+func (env *Env) deadLetters(t *testing.T, target string) int {
+	t.Helper()
+	inspector, err := env.OpenFile(t.Context(), target)
+	Must(t, err)
+	defer inspector.Close()
+	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	Must(t, err)
+	return len(letters)
+}
+
+// A port is in use: the program ends by itself a few milliseconds after each start, while
+// handlers happen to run.
+func (env *Env) TestACrashLoopMakesNoDeadLettersOfWhatHappensToRun(t *testing.T) {
+	for _, concurrency := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			subscribe := func(f *Fixture, handler runtime.Handler[OrderPlaced]) {
+				f.Handle("reader", handler, runtime.FromBeginning(), runtime.WithConcurrency(concurrency), runtime.WithRetry(retry.MaxAttempts(3)))
+			}
+			f := env.Open(t)
+			subscribe(f, Hang)
+			f.Publish(Numbers(1, 5)...)
+			f.Stop()
+			target := env.looping(t, 20, f.Path, subscribe)
+			if dead := env.deadLetters(t, target); dead > 0 {
+				t.Errorf("with concurrency %d %d of 5 events are dead", concurrency, dead)
+			}
+			// The port is free again.
+			f = env.Reopen(t, target)
+			var handled Journal[int]
+			subscribe(f, func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+				handled.Add(e.Payload.Number)
+				return nil
+			})
+			f.MustStart()
+			health := f.Health()
+			if health.Healthy || health.CrashLoop.IsZero() {
+				t.Errorf("the health is %+v, want that of a crash loop", health)
+			}
+			if !slices.ContainsFunc(f.Log.Level(t, "WARN"), func(l map[string]any) bool { return l["within"] != nil && l["until"] != nil }) {
+				t.Error("the log does not say that deliveries wait")
+			}
+			f.Idle()
+			got := handled.All()
+			if slices.Sort(got); !slices.Equal(got, Numbers(1, 5)) {
+				t.Errorf("afterwards %v are handled, want all", got)
+			}
+			time.Sleep(time.Minute)
+			if health := f.Health(); !health.CrashLoop.IsZero() {
+				t.Errorf("a minute later the health is %+v", health)
+			}
+		})
+	}
+}
+
+// Of events that must be tried only once, the first crash makes one a dead letter.
+func (env *Env) TestACrashLoopMakesOneDeadLetterOfEventsThatAreTriedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		subscribe := func(f *Fixture, handler runtime.Handler[OrderPlaced]) {
+			f.Handle("reader", handler, runtime.FromBeginning(), runtime.WithRetry(retry.MaxAttempts(1)))
+		}
+		f := env.Open(t)
+		subscribe(f, Hang)
+		f.Publish(Numbers(1, 5)...)
+		f.Stop()
+		target := env.looping(t, 10, f.Path, subscribe)
+		f = env.Reopen(t, target)
+		var handled atomic.Int32
+		subscribe(f, func(context.Context, runtime.Event[OrderPlaced]) error { handled.Add(1); return nil })
+		f.MustStart()
+		f.Idle()
+		if dead := env.deadLetters(t, target); dead != 1 || handled.Load() != 4 {
+			t.Errorf("%d events are dead and %d are handled, want 1 and 4", dead, handled.Load())
+		}
+	})
+}
+
+// What an event does to its process is found as soon as without the loop: it waits longer, and
+// needs no more lives.
+func (env *Env) TestAnEventThatEndsItsProcessAtOnceIsNoCrashLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const attempts = 3
+		f := env.Open(t)
+		target, deaths := f.Path, 0
+		for lives := 0; lives < attempts+2; lives++ {
+			if lives > 0 {
+				f = env.Reopen(t, target)
+			}
+			dying := make(chan struct{}, 1)
+			f.Handle("reader", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+				if e.Payload.Number == 3 {
+					dying <- struct{}{}
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			}, runtime.FromBeginning(), runtime.WithConcurrency(2), runtime.WithRetry(retry.MaxAttempts(attempts)))
+			f.MustStart()
+			if lives == 0 {
+				f.Publish(Numbers(1, 5)...)
+			}
+			idle := make(chan error, 1)
+			go func() { idle <- f.WaitIdle(context.Background()) }()
+			select {
+			case <-dying:
+				deaths++
+				target = f.Killed()
+			case err := <-idle:
+				Must(t, err)
+				if dead := env.deadLetters(t, target); deaths != attempts || dead != 1 {
+					t.Errorf("after %d deaths there are %d dead letters, want %d and 1", deaths, dead, attempts)
+				}
+				return
+			}
+		}
+		t.Errorf("the event is not dead after %d deaths", deaths)
+	})
+}
+
+// A shutdown ends a crash loop, and so does a process that lives.
+func (env *Env) TestACrashLoopEndsWithAShutdownOrAProcessThatLives(t *testing.T) {
+	for _, end := range []func(f *Fixture) string{
+		func(f *Fixture) string { f.Stop(); return f.Path },
+		func(f *Fixture) string { time.Sleep(time.Minute); return f.Killed() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			subscribe := func(f *Fixture, handler runtime.Handler[OrderPlaced]) {
+				f.Handle("reader", handler, runtime.FromBeginning())
+			}
+			f := env.Open(t)
+			subscribe(f, Hang)
+			f.Publish(1)
+			f.Stop()
+			f = env.Reopen(t, env.looping(t, 2, f.Path, subscribe))
+			subscribe(f, func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
+			f.MustStart()
+			f = env.Reopen(t, end(f))
+			subscribe(f, Hang)
+			f.MustStart()
+			if health := f.Health(); !health.CrashLoop.IsZero() {
+				t.Errorf("the health is %+v", health)
+			}
+		})
+	}
+}

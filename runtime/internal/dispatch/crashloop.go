@@ -1,0 +1,65 @@
+package dispatch
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// CrashLoop keeps events from dying of a process that ends again and again for a reason of its
+// own, while they happen to be handled: a port is in use, a setting is missing. If the last
+// process has died young, a delivery for which another crash would be the last attempt waits
+// until this one has lived for so long. A process that ends by itself does not get there. One
+// that an event ends does, and then dies of the event.
+//
+// Everything else is delivered meanwhile: it has attempts left.
+type CrashLoop struct {
+	until atomic.Pointer[time.Time] // nil for no loop
+}
+
+// Begin says that the last process has died young, and until when this one is young.
+func (c *CrashLoop) Begin(until time.Time) { c.until.Store(&until) }
+
+// Until returns until when deliveries wait, or the zero time if none does.
+func (c *CrashLoop) Until() time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	until := c.until.Load()
+	if until == nil || !time.Now().Before(*until) {
+		return time.Time{}
+	}
+	return *until
+}
+
+// loops returns until when a delivery waits, or the zero time if it may be tried now.
+func (s *Scheduler) loops(i item) time.Time {
+	until := s.cfg.CrashLoop.Until()
+	if until.IsZero() {
+		return until
+	}
+	policy, failures := s.cfg.Settings(i.Type).Retry, i.Failures+1
+	if i.Crashed && policy.Exhausted(i.Failures) {
+		return time.Time{} // it becomes a dead letter
+	}
+	if i.Suspect && !i.Crashed { // a crash in which it ran with others counts with the next one
+		failures++
+	}
+	if !policy.Exhausted(failures) {
+		return time.Time{}
+	}
+	return until
+}
+
+// putOff puts a delivery off that waits until this process is no more young. It reports false
+// for one that was never tried: all of its kind wait, in the queue and not with a row each.
+func (s *Scheduler) putOff(i item, until time.Time) bool {
+	if i.Failures == 0 && !i.Suspect {
+		return false
+	}
+	s.cfg.Logger.Info("a delivery waits until this process has lived for a while: it has one attempt left, and the last process ended soon after its start",
+		"event_id", i.ID, "event_type", i.Type, "subscription_id", s.cfg.Name, "until", until)
+	s.settle(&i, engine.Disposition{Kind: engine.Snooze, Due: until, NotCalled: true, Progress: i.Progress})
+	return true
+}
