@@ -34,7 +34,7 @@ func TestClaimsAreMadeAgainEachTimeThatTheyAreDeletedAndNotOtherwise(t *testing.
 		for range 3 {
 			c.Keep(logger)
 		}
-		if found := Left(path + "-claims"); len(found) != 1 || found[0].Running != 42 {
+		if found, _ := Left(path + "-claims"); len(found) != 1 || found[0].Running != 42 {
 			t.Errorf("after deletion %d the claims are %v", n, found)
 		}
 		if got := strings.Count(log.String(), "they are restored"); got != n+1 || strings.Contains(log.String(), "cannot") {

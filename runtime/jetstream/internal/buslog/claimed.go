@@ -69,12 +69,12 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	for _, at := range from {
 		one := c.cursors[at]
 		if l.lost(one) {
-			one.CrashLoop = one.CrashLoop || one.diedYoung()
+			one.CrashLoop = one.CrashLoop || one.Young && len(one.Ran) > 0
 			if one.died(); one.Busy {
 				c.wary[at] = len(one.Open) + waryEvents
 			}
 		}
-		one.Ran, one.Busy, one.Fallen = nil, false, false
+		one.Ran, one.Busy, one.Fallen, one.Young = nil, false, false, false
 		if one.Owner, one.PID, one.Host, one.Since = l.instance, os.Getpid(), l.host, time.Now().UTC(); !own {
 			one.free()
 		}
@@ -87,12 +87,6 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		l.unite(c)
 	}
 	return c, nil
-}
-
-// diedYoung reports whether the owner of a cursor, which has died, had handlers that began soon
-// after it did.
-func (c *cursor) diedYoung() bool {
-	return slices.ContainsFunc(c.Ran, func(one claim) bool { return one.Started.Sub(c.Since) < engine.CrashLoopTime })
 }
 
 // lost reports whether the owner of a cursor has died, as this process is to take it over.

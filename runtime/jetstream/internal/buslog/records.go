@@ -94,7 +94,9 @@ type cursor struct {
 	// Fallen says that the owner has died, and that the rows of some of the claims are stored:
 	// there were too many for one batch. Anybody may go on.
 	Fallen bool `json:"fallen,omitempty"`
-	// CrashLoop is that of [engine.Recovery]. It ends when the owner has lived for so long.
+	// Young says that handlers run, and that the owner has not had the record for
+	// [engine.CrashLoopTime]. CrashLoop is that of [engine.Recovery], and ends with that time.
+	Young     bool `json:"young,omitempty"`
 	CrashLoop bool `json:"crash_loop,omitempty"`
 	// Formers are the owners that died, the last ones: who takes over another subscription of
 	// such a process has to know what ran here.

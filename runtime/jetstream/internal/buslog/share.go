@@ -75,11 +75,11 @@ func (u *unit) touchedAll(all []*flight) {
 	}
 }
 
-// grownUp lets the next cursor say that this process is in no crash loop.
-func (u *unit) grownUp(at int) {
+// growUp stores a cursor that does not say any more that this process is young, if one does.
+func (u *unit) growUp(at int) {
 	u.log.mu.Lock()
 	defer u.log.mu.Unlock()
-	if u.parts[at].owned && !u.log.isClosed() {
+	if c := &u.sub.parts[at].cursor; (c.Young || c.CrashLoop) && u.parts[at].owned && !u.log.isClosed() {
 		u.shut()
 		u.changed(false)
 		u.parts[at].touched = u.changes
@@ -125,9 +125,7 @@ func (u *unit) acquire(at int, wary int) {
 			u.putBack(reopened{seq, max(at-1, 0)})
 		}
 	}
-	if c.CrashLoop {
-		time.AfterFunc(engine.CrashLoopTime, func() { u.grownUp(at) })
-	}
+	time.AfterFunc(engine.CrashLoopTime, func() { u.growUp(at) })
 	u.log.clock.back = 0
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {

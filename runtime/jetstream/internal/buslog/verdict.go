@@ -287,10 +287,11 @@ func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
 		c.Ran = append(c.Ran, *one)
 	}
 	sortClaims(&c)
-	c.CrashLoop = c.CrashLoop && time.Since(c.Since) < engine.CrashLoopTime
+	young := time.Since(c.Since) < engine.CrashLoopTime
+	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && c.CrashLoop
 	if c.Busy = u.busyMode; left {
 		c.free()
-		c.CrashLoop = false
+		c.Young, c.CrashLoop = false, false
 	}
 	return &c
 }
