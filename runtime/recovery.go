@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/internal/ephemeral"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // logChanged is called by the log, on a goroutine of its own, when a backup was restored

@@ -41,6 +41,9 @@ var breakages = []breakage{
 			if first -= int64(last); err == nil {
 `},
 	}},
+	{"a claim counted before its handler was called", []string{"TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled"}, []change{
+		{"claims.go", "	f.asked = f.delivery.Suspect\n", ""},
+	}},
 	{"no claims", []string{"TestACrashIsReportedWhenAnotherProcessGoesOnInTheBackground"}, []change{
 		{"verdict.go", "		if f.plan != p {\n", "		if false {\n"},
 	}},

@@ -145,6 +145,10 @@ func (c *call) statusText(status inspect.Status) string {
 	}
 	b.WriteString("\n")
 	b.WriteString(c.owner(status.Owner))
+	if status.CrashLoop {
+		b.WriteString(c.screen.Paint(terminal.Red, "Crash loop:") +
+			" the last process ended within 10 s of its start, while handlers were running.\nDeliveries that another crash would make dead letters wait until a process has lived for 10 s.\n")
+	}
 	fmt.Fprintf(&b, "%s\n", c.extent(status))
 	if status.Rates != nil {
 		fmt.Fprintf(&b, "%s events are published per second.\n", terminal.Rate(status.Rates.Published))

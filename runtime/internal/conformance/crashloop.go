@@ -62,6 +62,12 @@ func (env *Env) TestACrashLoopMakesNoDeadLettersOfWhatHappensToRun(t *testing.T)
 				return nil
 			})
 			f.MustStart()
+			inspector, err := env.OpenFile(t.Context(), target)
+			Must(t, err)
+			defer inspector.Close()
+			if status, err := inspector.Status(t.Context()); err != nil || !status.CrashLoop {
+				t.Errorf("the status says nothing of a crash loop: %v", err)
+			}
 			health := f.Health()
 			if health.Healthy || health.CrashLoop.IsZero() {
 				t.Errorf("the health is %+v, want that of a crash loop", health)
@@ -77,6 +83,9 @@ func (env *Env) TestACrashLoopMakesNoDeadLettersOfWhatHappensToRun(t *testing.T)
 			time.Sleep(time.Minute)
 			if health := f.Health(); !health.CrashLoop.IsZero() {
 				t.Errorf("a minute later the health is %+v", health)
+			}
+			if status, err := inspector.Status(t.Context()); err != nil || status.CrashLoop {
+				t.Errorf("a minute later the status says that there is a crash loop: %v", err)
 			}
 		})
 	}

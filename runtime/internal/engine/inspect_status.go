@@ -9,12 +9,16 @@ import (
 // Status is what a log holds and who uses it. Its JSON is what "busgen status
 // --json" prints.
 type Status struct {
-	At            time.Time           `json:"at"` // when the log was read; UTC
-	Path          string              `json:"path"`
-	Size          int64               `json:"size"`            // bytes
-	WAL           int64               `json:"wal"`             // bytes of the write-ahead log beside the file
-	Schema        int                 `json:"schema"`          // version of the tables
-	Owner         *Owner              `json:"owner"`           // nil if no bus was ever started on it
+	At     time.Time `json:"at"` // when the log was read; UTC
+	Path   string    `json:"path"`
+	Size   int64     `json:"size"`   // bytes
+	WAL    int64     `json:"wal"`    // bytes of the write-ahead log beside the file
+	Schema int       `json:"schema"` // version of the tables
+	Owner  *Owner    `json:"owner"`  // nil if no bus was ever started on it
+	// CrashLoop says that the last process ended within 10 seconds of its start while handlers
+	// were running, and that none has lived for so long since: deliveries that another crash
+	// would make dead letters wait for one that does.
+	CrashLoop     bool                `json:"crash_loop,omitempty"`
 	Events        int                 `json:"events"`          // stored, those of the bus itself included; not counted beyond MaxBacklog
 	More          bool                `json:"more,omitempty"`  // there are more; Events and Types are about the newest
 	Oldest        time.Time           `json:"oldest,omitzero"` // publication of the oldest event

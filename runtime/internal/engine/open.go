@@ -34,6 +34,7 @@ type Options struct {
 	Changed func(error)
 	// Recovered is called, on a goroutine of its own, with what a takeover has found that
 	// was not asked for by TakeOver: the process goes on with a subscription whose owner has
-	// died meanwhile. Nil for nobody.
+	// died meanwhile. A crash loop is told alone, before anything is handed out, and the
+	// caller waits for that. Nil for nobody.
 	Recovered func(Recovery)
 }

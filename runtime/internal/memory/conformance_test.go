@@ -75,6 +75,10 @@ var exceptions = map[string][]string{
 		"TestOfTheCrashesOfASuspectWithOthersOnlyTheFirstCounts",
 		"TestADeadLetterWhoseHandlerIsStillRunningAtACrashIsASuspect",
 		"TestAHandlerThatWaitedForAnotherAtACrashIsNotReportedAsInterrupted",
+		"TestACrashLoopMakesNoDeadLettersOfWhatHappensToRun",
+		"TestACrashLoopMakesOneDeadLetterOfEventsThatAreTriedOnce",
+		"TestAnEventThatEndsItsProcessAtOnceIsNoCrashLoop",
+		"TestACrashLoopEndsWithAShutdownOrAProcessThatLives",
 	},
 	"due times are kept by the monotonic clock: steps of the wall clock do not move them": {
 		"TestADelayedEventFollowsTheWallClock",

@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
@@ -42,6 +43,8 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		}
 		if owner.PID != 0 {
 			status.Owner = &owner
+			left, age := claims.Left(c.Path + file.ClaimsSuffix)
+			status.CrashLoop = age == claims.Looping || !owner.Alive && claims.DiedYoung(left, age)
 		}
 		status.Subscriptions, status.Pauses = subscriptionStates(lags), pauseStates(pauses)
 		status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)

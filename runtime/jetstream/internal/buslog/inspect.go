@@ -90,6 +90,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 		status.Pauses = append(status.Pauses, one)
 	}
 	status.Snoozed = in.snoozed()
+	status.CrashLoop = in.crashLoops()
 	status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
 	return status, nil
 }
@@ -257,4 +258,17 @@ func (in *Inspection) Schema(ctx context.Context, eventType string) (newest engi
 		}
 	}
 	return newest, nil
+}
+
+// crashLoops reports whether the owner of a subscription has died young, and who has it now, if
+// anybody, is young as well. The caller holds mu.
+func (in *Inspection) crashLoops() bool {
+	for _, s := range in.subs {
+		for _, at := range s.live() {
+			if s.parts[at].CrashLoop {
+				return true
+			}
+		}
+	}
+	return false
 }
