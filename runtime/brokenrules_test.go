@@ -452,8 +452,6 @@ var brokenRules = []brokenRule{
 		"l.claims.SetAge(claims.Grown)", "l.claims.SetAge(age)"},
 	{"TestACrashLoopMakesOneDeadLetterOfEventsThatAreTriedOnce", "runtime/internal/sqlite/claims/age.go",
 		"return age == Looping", "return false"},
-	{"TestAnEventThatEndsItsProcessAtOnceIsNoCrashLoop", "runtime/internal/dispatch/crashloop.go",
-		"if i.Crashed && policy.Exhausted(i.Failures) {", "if i.Crashed && policy.Exhausted(i.Failures+9) {"},
 	{"TestNobodyHavingAnAnswerIsAnErrorOfItsOwn", "runtime/exchange.go",
 		"return fmt.Errorf(\"%s %s: %w\", s.typ, s.id, ErrNoAnswer)", "return &NoAnswererError{EventType: s.typ}"},
 }
