@@ -21,13 +21,14 @@ type CrashLoop struct {
 // Begin says that the last process has died young, and until when this one is young.
 func (c *CrashLoop) Begin(until time.Time) { c.until.Store(&until) }
 
-// Until returns until when deliveries wait, or the zero time if none does.
+// Until returns until when deliveries wait, or the zero time if none does. A log may keep times to the microsecond
+// only: one that was put off may come back by that much too early, and must not be put off again.
 func (c *CrashLoop) Until() time.Time {
 	if c == nil {
 		return time.Time{}
 	}
 	until := c.until.Load()
-	if until == nil || !time.Now().Before(*until) {
+	if until == nil || !time.Now().Before(until.Add(-time.Microsecond)) {
 		return time.Time{}
 	}
 	return *until

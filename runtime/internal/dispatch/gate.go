@@ -85,8 +85,7 @@ func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <
 				continue
 			}
 			s.putBack(i)
-			time.AfterFunc(time.Until(until), s.signal) // the caller may be a guest, who does not wait for it
-			return nil, nil, false
+			return nil, time.After(time.Until(until)), false
 		}
 		settings := i.own().over(s.cfg.Settings(i.Type))
 		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {

@@ -157,6 +157,7 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 				continue
 			}
 			s.queue.giveBack(i)
+			s.putBackGathered() // from before the loop was known: it does not wait for more meanwhile
 			return nil, time.After(time.Until(until))
 		}
 		solo := s.solo(i, now.Add(wait))
