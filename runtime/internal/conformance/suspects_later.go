@@ -59,7 +59,7 @@ func (env *Env) TestADeadLetterWhoseLastAttemptWasNoCrashIsACanaryAndRedriven(t 
 				var called Journal[int]
 				f := die(t, &called)
 				f.MustStart()
-				time.Sleep(10 * time.Second)
+				time.Sleep(20 * time.Second)
 				env.Letter(t, f.Path)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -185,7 +185,7 @@ func (env *Env) TestACrashWithOthersFromBeforeARetryDoesNotCount(t *testing.T) {
 		f, opts := env.shared(t)
 		f.Handle("a", Hang, opts...)
 		f.MustStart()
-		time.Sleep(10 * time.Second)
+		time.Sleep(20 * time.Second)
 		_, err := f.outside().Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
 		time.Sleep(5 * time.Second)
@@ -196,7 +196,7 @@ func (env *Env) TestACrashWithOthersFromBeforeARetryDoesNotCount(t *testing.T) {
 			return nil
 		}, opts...)
 		f.MustStart()
-		time.Sleep(10 * time.Second)
+		time.Sleep(20 * time.Second)
 		if all := seen.All(); !slices.Equal(all, []string{"3/3"}) {
 			t.Errorf("called %v, want 3/3", all)
 		}
