@@ -181,7 +181,11 @@ func (w *world) open(path string) {
 	if w.IntN(2) == 0 {
 		w.publishOne()
 	}
+	w.model.start(time.Now())
 	w.bus.MustStart()
+	if got, want := w.bus.Health().CrashLoop, w.model.waitsUntil(); !got.Equal(want) {
+		w.Errorf("deliveries wait in a crash loop until %v, want %v", got, want)
+	}
 	if got := w.bus.Stats().Recovery.Interrupted; got != w.model.interrupted {
 		w.Errorf("Start found %d interrupted deliveries, want %d", got, w.model.interrupted)
 	}

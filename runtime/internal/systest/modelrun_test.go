@@ -96,6 +96,13 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, now time.Time) {
 	case now.Before(p.due.Add(-time.Microsecond)): // that is how precisely due times are stored
 		m.t.Errorf("%v runs %v before it is due", p, p.due.Sub(now))
 	}
+	due := p.due
+	if p.risks() && due.Before(m.young) && m.loops {
+		due = m.young
+		if now.Before(due.Add(-time.Microsecond)) {
+			m.t.Errorf("%v runs in a crash loop, after %d failures", p, p.failures)
+		}
+	}
 	if m.isPaused(p) {
 		m.t.Errorf("%v runs while it is paused", p)
 	}
@@ -109,8 +116,8 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, now time.Time) {
 	if e.max != at.sub.policy.MaxAttempts+p.others || e.typ != p.event.typ || e.subscription != at.sub.name {
 		m.t.Errorf("%v is announced as %+v", p, e)
 	}
-	if late := now.Sub(p.due); p.exact && late > time.Millisecond && !at.sub.strict &&
-		len(at.running) == 0 && !at.quiet.After(p.due) && !at.since.After(p.due) && !m.resumed.After(p.due) && !m.serial.After(p.due) && !m.suspects() {
+	if late := now.Sub(due); p.exact && late > time.Millisecond && !at.sub.strict &&
+		len(at.running) == 0 && !at.quiet.After(due) && !at.since.After(due) && !m.resumed.After(due) && !m.serial.After(due) && !m.suspects() {
 		m.t.Errorf("%v runs %v after it was due, and its subscription had nothing else to do", p, late)
 	}
 	running := 0

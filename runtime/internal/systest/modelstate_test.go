@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // model knows what a bus has to do. The test calls it when an execution begins and
@@ -30,6 +31,8 @@ type model struct {
 	paused      map[string]bool // by name of the subscription
 	pausedTypes map[string]bool // by pattern
 	resumed     time.Time       // when a pause last ended
+	young       time.Time       // until when a kill of this process begins a crash loop, or goes on with it
+	loops       bool            // the next process finds a crash loop; while this one is young, that it has found one
 }
 
 // modelEvent is an event that is stored, or is about to be.
@@ -83,6 +86,16 @@ type pair struct {
 // as it is looked at.
 func (p *pair) doomed() bool {
 	return p.state == pairOpen && p.crashed && p.failures >= p.sub.policy.MaxAttempts
+}
+
+// risks says that another crash makes it a dead letter: one that counts, with the one before
+// that may count then, because others ran.
+func (p *pair) risks() bool {
+	failures := p.failures + 1
+	if p.suspect && !p.crashed {
+		failures++
+	}
+	return failures >= p.sub.policy.MaxAttempts
 }
 
 func (p *pair) String() string { return fmt.Sprintf("%d/%s", p.event.number, p.sub.name) }
@@ -148,10 +161,46 @@ func (m *model) each(visit func(p *pair)) {
 	}
 }
 
+// start begins a life.
+func (m *model) start(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.young = now.Add(engine.CrashLoopTime)
+}
+
+// loop returns until when deliveries wait because of a crash loop, or the zero time.
+func (m *model) loop(now time.Time) time.Time {
+	if !m.loops || !now.Before(m.young) {
+		return time.Time{}
+	}
+	return m.young
+}
+
+// waitsUntil is loop for who does not hold mu.
+func (m *model) waitsUntil() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loop(time.Now())
+}
+
+// leaveLoop ends a life. What a crash loop has put off may stay so, though the next life has none.
+func (m *model) leaveLoop(now time.Time) {
+	if m.loop(now).IsZero() {
+		return
+	}
+	m.each(func(p *pair) {
+		if p.risks() && !p.due.After(now) {
+			p.exact = false
+		}
+	})
+}
+
 // shutDown ends a life in order: what has no disposition was given back.
 func (m *model) shutDown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.leaveLoop(time.Now())
+	m.loops = false
 	m.each(func(p *pair) {
 		if p.current != nil {
 			m.t.Errorf("%v still runs after the shutdown", p)
@@ -183,6 +232,8 @@ func (m *model) kill(bus *runtime.Bus) {
 			}
 		}
 	}
+	m.leaveLoop(now)
+	m.loops = now.Before(m.young) && (m.loops || len(ran) > 0)
 	m.each(func(p *pair) {
 		if ran[p] {
 			m.serial = now
