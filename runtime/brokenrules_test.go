@@ -443,7 +443,6 @@ var brokenRules = []brokenRule{
 		"lasting := ctx != nil", "lasting := ctx == nil"},
 	{"TestWhoSubscribesAgainFindsWhatWasUnsubscribedUnderTheLockSettled", "runtime/internal/sqlite/consumers_declare.go",
 		"		if other.name == name {\n			l.writer.hasten()", "		if other.name == \"\" {\n			l.writer.hasten()"},
-		"if other.name == name && other.owes() {", "if other.name == \"\" {"},
 	{"TestAKillCountsForNoHandlerThatWasNotCalled", "runtime/internal/sqlite/claims/sync.go",
 		"	go s.run(c.file)\n", "	s.mu.Unlock()\n	s.run(c.file)\n	s.mu.Lock()\n"},
 	{"TestACrashLoopMakesNoDeadLettersOfWhatHappensToRun", "runtime/internal/dispatch/crashloop.go",
