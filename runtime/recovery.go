@@ -179,8 +179,7 @@ func (b *innerBus) recovered(found engine.Recovery) {
 		return // this process has lived for long enough
 	}
 	b.crashLoop.Begin(until)
-	b.config.logger.Warn("the last process ended soon after its start, while handlers were running; "+
-		"deliveries that another crash would make dead letters wait until this process has lived for as long",
+	b.config.logger.Warn("the last process ended soon after its start, while handlers were running; deliveries that another crash would make dead letters wait until this process has lived for as long",
 		"within", engine.CrashLoopTime, "until", until)
 }
 

@@ -11,15 +11,15 @@ import (
 // "busgen status --json" prints it.
 //
 //	type Status struct {
-//		At            time.Time // when the log was read; UTC
-//		Path          string
-//		Size          int64     // bytes
-//		WAL           int64     // bytes of the write-ahead log beside the file
-//		Schema        int       // version of the tables
-//		Owner         *Owner    // nil if no bus was ever started on it
-//		// CrashLoop says that the last process ended within 10 seconds of its start while
-//		// handlers were running, and that none has lived for so long since: deliveries that
-//		// another crash would make dead letters wait for one that does.
+//		At     time.Time // when the log was read; UTC
+//		Path   string
+//		Size   int64  // bytes
+//		WAL    int64  // bytes of the write-ahead log beside the file
+//		Schema int    // version of the tables
+//		Owner  *Owner // nil if no bus was ever started on it
+//		// CrashLoop says that the last process ended within 10 seconds of its start while handlers
+//		// were running, and that none has lived for so long since: deliveries that another crash
+//		// would make dead letters wait for one that does.
 //		CrashLoop     bool
 //		Events        int       // stored, those of the bus itself included; not counted beyond MaxBacklog
 //		More          bool      // there are more; Events and Types are about the newest

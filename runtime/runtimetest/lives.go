@@ -83,7 +83,8 @@ func (k *Kit) Restart() {
 // Crash ends the bus as kill -9 ends a process: nothing more is written, and running
 // handlers are cut off. It opens another bus, which is not started, on everything that
 // was written by then. That bus treats the handlers that were running as after any crash:
-// if there was only one, it counts as an attempt.
+// if there was only one, it counts as an attempt. A bus that crashes within 10 seconds of its start is a crash loop:
+// in the next life, deliveries that another crash would make dead letters wait for 10 seconds.
 //
 // A goroutine cannot be killed, so handlers of the old bus have their context cancelled,
 // with the cause [runtime.ErrShutdown]. Nothing that they do after that reaches the file.

@@ -44,6 +44,7 @@ func TestACrashCountsAsAnAttemptOfTheRunningHandlers(t *testing.T) {
 		for range 2 {
 			k.Break("receipts", 1, runtimetest.Hangs())
 			k.Deliver()
+			time.Sleep(15 * time.Second) // else it is a crash loop
 			k.Crash()
 		}
 		k.Deliver()
@@ -64,6 +65,7 @@ func TestAnEventThatKillsItsProcessEachTimeIsADeadLetter(t *testing.T) {
 		k.Break("receipts", 3, runtimetest.Hangs())
 		for range 3 {
 			k.Deliver()
+			time.Sleep(15 * time.Second) // else it is a crash loop
 			k.Crash()
 		}
 		k.Drain()
