@@ -46,7 +46,7 @@ func (a *Attempt) Handed() *Handed {
 
 // Attempt returns the attempt. It is over if its memory serves others: then it is one that knows no more than that.
 func (h *Handed) Attempt() *Attempt {
-	if h.state.Load() == asked || h.state.CompareAndSwap(unasked, asked) {
+	if h.state.Load() == asked || h.state.CompareAndSwap(unasked, asked) || h.state.Load() == asked { // another goroutine was first
 		return h.attempt
 	}
 	s, d := h.scheduler, h.delivery
