@@ -324,15 +324,17 @@ func (b *Batch) expireItem(a *Attempt) {
 		b.whole.mu.Unlock()
 		return
 	}
+	owed := owesNothing
 	a.mu.Lock()
 	if !a.over {
 		a.over = true
 		a.fail(f)
 		b.expired++
+		owed = a.owes
 	}
-	owed := a.owes
 	a.mu.Unlock()
-	if b.preparing.Load() == a {
+	unread := b.preparing.Load() == a
+	if unread {
 		failures := make([]failure, len(b.begun))
 		for i := range failures {
 			failures[i].kind = spared
@@ -342,7 +344,9 @@ func (b *Batch) expireItem(a *Attempt) {
 	}
 	b.whole.mu.Unlock()
 	a.tellApart(owed)
-	b.tellApart()
+	if unread { // else somebody else decides, and tells
+		b.tellApart()
+	}
 }
 
 // interrupt is [Attempt.interrupt] for all of the batch.
