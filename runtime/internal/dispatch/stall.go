@@ -40,6 +40,8 @@ type stallWatch struct {
 	timer *time.Timer
 	seen  uint64        // waits
 	pause time.Duration // before the next look
+
+	looked uint64 // signals before the last look; guarded by the turn
 }
 
 func (w *stallWatch) init() {
@@ -87,6 +89,13 @@ func (w *stallWatch) fire() {
 	}
 }
 
+// waited tells whether the worker that is told to look has waited all the time, or the timer fired before it began to.
+func (w *stallWatch) waited() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waits.Load() == w.seen
+}
+
 // stop ends the looks.
 func (w *stallWatch) stop() {
 	w.mu.Lock()
@@ -95,10 +104,11 @@ func (w *stallWatch) stop() {
 	w.timer.Stop()
 }
 
-// lookAgain makes the worker that waits with the turn look. It reports false if there is a reason to, by a signal or a
-// time that has come, so that what it finds says nothing.
+// lookAgain makes the worker that waits with the turn look. It reports false if it has not waited for long, or there is
+// a reason to look, by a signal or a time that has come: then what it finds says nothing.
 func (s *Scheduler) lookAgain(times ...<-chan time.Time) (looked bool) {
-	looked = true
+	looked = s.stalls.waited()
+	s.stalls.looked = s.stalls.signals.Load()
 	select {
 	case <-s.wake:
 		looked = false
@@ -116,12 +126,13 @@ func (s *Scheduler) lookAgain(times ...<-chan time.Time) (looked bool) {
 	return looked && !soon
 }
 
-// began notes that a worker begins something. looked says that it had waited, and only looked.
+// began notes that a worker begins something. looked says that it had waited, and only looked. A signal that was sent
+// since then may have been for this.
 func (s *Scheduler) began(looked bool) {
 	if !looked {
 		return
 	}
-	before := s.stalls.signals.Load()
+	before := s.stalls.looked
 	time.AfterFunc(stallDoubt, func() {
 		if s.stalls.signals.Load() != before || s.stopped.Load() {
 			return
