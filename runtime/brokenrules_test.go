@@ -29,6 +29,8 @@ var brokenRules = []brokenRule{
 		"	if s.cfg.Strict {\n		var next", "	if s.cfg.Strict && room > 0 {\n		var next"},
 	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/sqlite/poll.go", // an empty page that was read ahead is believed
 		"return dst, next < c.log.tail.end(), nil", "return dst, len(events) > 0 && next < c.log.tail.end(), nil"},
+	{"TestAStrictOrderWhoseWindowIsFullGoesOnAfterACrashLoop", "runtime/internal/dispatch/queue.go", // nobody asks for what was put off
+		" || p.awaited > 0 && len(p.behind) > 0\n", "\n"},
 	{"TestASubscriptionThatStallsIsLookedAtAndTheLogTheCountsAndTheHealthSaySo", "runtime/internal/dispatch/stall.go",
 		"	s.woken()\n	return looked", "	return looked"},
 	{"TestASignalThatComesLateIsNoStall", "runtime/internal/dispatch/stall.go",

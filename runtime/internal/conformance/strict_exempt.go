@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -176,4 +177,41 @@ func (env *Env) TestAStrictOrderWaitsForWhateverWasPutOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Nobody else tells the worker when to ask for it again: there was more to read when the window was filled.
+func (env *Env) TestAStrictOrderWhoseWindowIsFullGoesOnAfterACrashLoop(t *testing.T) {
+	if env.Copy == nil {
+		t.Skip("the log of a process that was killed is not kept")
+	}
+	dispatch.WatchStalls = false
+	defer func() { dispatch.WatchStalls = true }()
+	env.hold(t, 8, 8, 8)
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var seen Journal[int]
+		fails := 0
+		open := func(work time.Duration) {
+			f.Handle("strict", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+				if rest(ctx, work); ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if fails++; fails == 1 {
+					return ErrBoom // its next attempt is the last one
+				}
+				seen.Add(e.Payload.Number)
+				return nil
+			}, runtime.WithStrictOrder(), runtime.WithConcurrency(4), runtime.WithRetry(retry.MaxAttempts(3), retry.BaseDelay(time.Second), retry.Jitter(0)))
+			f.MustStart()
+		}
+		open(time.Hour)
+		f.Publish(Numbers(1, 100)...)
+		time.Sleep(time.Second)
+		f = env.Reopen(t, f.Killed())
+		open(time.Millisecond)
+		time.Sleep(5 * time.Minute)
+		if all := seen.All(); !slices.Equal(all, Numbers(1, 100)) {
+			t.Errorf("saw %v", all)
+		}
+	})
 }

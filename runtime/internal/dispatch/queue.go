@@ -320,7 +320,8 @@ func (q *queue) awaitedKey(seq int64) (key string, awaited bool) {
 	return one.key, awaited
 }
 
-// done frees a key, and reports whether somebody may have waited for it.
+// done frees a key, and reports whether somebody may have waited for it, or has to poll by its number what the key waits
+// for from now on.
 func (q *queue) done(key string, seq int64) (more bool) {
 	if key == "" {
 		return false
@@ -332,7 +333,7 @@ func (q *queue) done(key string, seq int64) (more bool) {
 		return false
 	}
 	p.exit(seq)
-	return q.promote(key, p) || p.lent > 0 || len(q.urgent) > 0 || len(q.aside) > 0
+	return q.promote(key, p) || p.lent > 0 || len(q.urgent) > 0 || len(q.aside) > 0 || p.awaited > 0 && len(p.behind) > 0
 }
 
 // promote makes the next delivery of a key ready, if there is one and the key is free.
