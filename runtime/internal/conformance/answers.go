@@ -82,14 +82,14 @@ func (env *Env) TestTheFirstAnswerByTimeWinsAndTheLosersContextEnds(t *testing.T
 		began := time.Now()
 		answer(f, "slow", func(ctx context.Context, e runtime.Event[OrderPlaced]) (string, error) {
 			value, err := says("slow", time.Second)(ctx, e)
-			cause, lost = context.Cause(ctx), time.Since(began)
+			cause, lost = context.Cause(ctx), since(began)
 			return value, err
 		})
 		answer(f, "fast", says("fast", 10*time.Millisecond))
 		f.MustStart()
 		began = time.Now()
 		got, err := f.request()
-		if took := time.Since(began); got != "fast" || err != nil || took != 10*time.Millisecond {
+		if took := since(began); got != "fast" || err != nil || took != 10*time.Millisecond {
 			t.Errorf("the answer is %q with error %v after %v, want fast after 10ms", got, err, took)
 		}
 		if got, want := f.states(), "fast done, slow discarded answered by fast"; got != want {
@@ -119,7 +119,7 @@ func answersZero[R comparable](t *testing.T, env *Env, zero R) {
 	f.MustStart()
 	began := time.Now()
 	got, err := runtime.Request[R](t.Context(), f.Bus, PlacedType, OrderPlaced{})
-	if took := time.Since(began); got != zero || err != nil || took != time.Millisecond {
+	if took := since(began); got != zero || err != nil || took != time.Millisecond {
 		t.Errorf("%T: the answer is %v with error %v after %v", zero, got, err, took)
 	}
 	all, err := runtime.Collect[R](t.Context(), f.Bus, PlacedType, OrderPlaced{}, runtime.FirstAnswers(1))
@@ -149,7 +149,7 @@ func (env *Env) TestFailuresOfAllWhoAnswerAreJoined(t *testing.T) {
 		if a, b := failed.Failed[0], failed.Failed[1]; a.Subscription != "one" || b.Subscription != "two" {
 			t.Errorf("failed: %v", failed.Failed)
 		}
-		if took := time.Since(began); took != time.Minute {
+		if took := since(began); took != time.Minute {
 			t.Errorf("it took %v: the caller has not waited for the retry, or for more than that", took)
 		}
 		f.Idle()
@@ -252,8 +252,8 @@ func (env *Env) TestARetryMayAnswerLater(t *testing.T) {
 		}, runtime.WithRetry(retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute)))
 		f.MustStart()
 		began := time.Now()
-		if got, err := f.request(); got != "attempt 3" || err != nil || time.Since(began) != 2*time.Minute {
-			t.Errorf("the answer is %q, the error %v after %v", got, err, time.Since(began))
+		if got, err := f.request(); got != "attempt 3" || err != nil || since(began) != 2*time.Minute {
+			t.Errorf("the answer is %q, the error %v after %v", got, err, since(began))
 		}
 	})
 }
@@ -336,8 +336,8 @@ func (env *Env) TestSubscriptionsThatDoNotAnswerAreNeitherWaitedForNorEnded(t *t
 		one := answer(f, "one", says("one", time.Millisecond))
 		f.MustStart()
 		began := time.Now()
-		if got, err := f.request(); got != "one" || err != nil || time.Since(began) != time.Millisecond {
-			t.Errorf("the answer is %q, the error %v after %v", got, err, time.Since(began))
+		if got, err := f.request(); got != "one" || err != nil || since(began) != time.Millisecond {
+			t.Errorf("the answer is %q, the error %v after %v", got, err, since(began))
 		}
 		if got, want := f.states(), "listener done, one done"; got != want || ended != nil {
 			t.Errorf("the deliveries are %s, the context ended with %v", got, ended)
@@ -345,8 +345,8 @@ func (env *Env) TestSubscriptionsThatDoNotAnswerAreNeitherWaitedForNorEnded(t *t
 		Must(t, one.Unsubscribe(t.Context()))
 		answer(f, "two", passes)
 		began = time.Now()
-		if _, err := f.request(); !errors.Is(err, runtime.ErrNoAnswer) || time.Since(began) != 0 {
-			t.Errorf("the error is %v after %v", err, time.Since(began))
+		if _, err := f.request(); !errors.Is(err, runtime.ErrNoAnswer) || since(began) != 0 {
+			t.Errorf("the error is %v after %v", err, since(began))
 		}
 	})
 }
@@ -370,8 +370,8 @@ func (env *Env) TestAGroupStopsAskingAfterAnAnswer(t *testing.T) {
 		member("third", says("third", 0))
 		f.MustStart()
 		began := time.Now()
-		if got, err := f.request(); got != "second" || err != nil || time.Since(began) != time.Second {
-			t.Errorf("the answer is %q, the error %v after %v", got, err, time.Since(began))
+		if got, err := f.request(); got != "second" || err != nil || since(began) != time.Second {
+			t.Errorf("the answer is %q, the error %v after %v", got, err, since(began))
 		}
 		if got, want := f.states(), "desk done"; got != want {
 			t.Errorf("the deliveries are %s, want %s", got, want)

@@ -43,8 +43,8 @@ func (env *Env) TestCollectEndsWithEnoughAnswers(t *testing.T) {
 		f.MustStart()
 		began := time.Now()
 		got, err := f.collect(runtime.FirstAnswers(2))
-		if want := "fast=a middle=b"; got != want || err != nil || time.Since(began) != 2*time.Second {
-			t.Errorf("collected %s with error %v after %v, want %s", got, err, time.Since(began), want)
+		if want := "fast=a middle=b"; got != want || err != nil || since(began) != 2*time.Second {
+			t.Errorf("collected %s with error %v after %v, want %s", got, err, since(began), want)
 		}
 		if got, want := f.states(), "fast done, middle done, slow discarded answered by fast, middle"; got != want {
 			t.Errorf("the deliveries are %s, want %s", got, want)
@@ -64,8 +64,8 @@ func (env *Env) TestCollectEndsAtItsTimeAndTheOthersGoOn(t *testing.T) {
 			f.MustStart()
 			began := time.Now()
 			got, err := f.collect(within())
-			if want := "fast=a"; got != want || err != nil || time.Since(began) != 2*time.Second {
-				t.Errorf("%s: collected %s with error %v after %v, want %s", name, got, err, time.Since(began), want)
+			if want := "fast=a"; got != want || err != nil || since(began) != 2*time.Second {
+				t.Errorf("%s: collected %s with error %v after %v, want %s", name, got, err, since(began), want)
 			}
 			if got, want := f.states(), "fast done, slow done"; got != want {
 				t.Errorf("%s: the deliveries are %s, want %s", name, got, want)

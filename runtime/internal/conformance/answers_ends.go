@@ -30,8 +30,8 @@ func (env *Env) TestACallerWhoseContextEndsLeavesTheEventToItsHandlers(t *testin
 		defer cancel()
 		began := time.Now()
 		_, err := runtime.Request[string](ctx, f.Bus, PlacedType, OrderPlaced{})
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "order.placed") || time.Since(began) != time.Second {
-			t.Errorf("the error is %v after %v", err, time.Since(began))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "order.placed") || since(began) != time.Second {
+			t.Errorf("the error is %v after %v", err, since(began))
 		}
 		if got, want := f.states(), "slow done"; got != want || ended != nil {
 			t.Errorf("the deliveries are %s, and the context ended with %v", got, ended)
@@ -103,8 +103,8 @@ func (env *Env) TestAnAnswerHandlerThatPanicsOrExitsFails(t *testing.T) {
 		began := time.Now()
 		_, err := f.request()
 		var failed *runtime.AllFailedError
-		if !errors.As(err, &failed) || len(failed.Failed) != 4 || time.Since(began) != time.Second {
-			t.Fatalf("the error is %v after %v", err, time.Since(began))
+		if !errors.As(err, &failed) || len(failed.Failed) != 4 || since(began) != time.Second {
+			t.Fatalf("the error is %v after %v", err, since(began))
 		}
 		for _, want := range []string{"the desk is on fire", "did not finish within 1s", "panics in", "nil pointer"} {
 			if !strings.Contains(err.Error(), want) {
@@ -171,8 +171,8 @@ func (env *Env) TestARequestWhoseDeliveryIsDiscardedByHandEnds(t *testing.T) {
 		_, err = file.DiscardEvent(t.Context(), events[0].ID, "desk", "by hand")
 		Must(t, err)
 		began := time.Now()
-		if err := <-errs; !errors.Is(err, runtime.ErrNoAnswer) || time.Since(began) > time.Second {
-			t.Errorf("the error is %v after %v", err, time.Since(began))
+		if err := <-errs; !errors.Is(err, runtime.ErrNoAnswer) || since(began) > time.Second {
+			t.Errorf("the error is %v after %v", err, since(began))
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (env *Env) TestLosersOfARequestInAHandlerAreStopped(t *testing.T) {
 		f.asker(func(_ context.Context, ask func() (string, error)) (err error) {
 			began := time.Now()
 			got, err = ask()
-			took = time.Since(began)
+			took = since(began)
 			return err
 		})
 		answer(f, "slow", says("slow", time.Second))
@@ -102,7 +102,7 @@ func (env *Env) TestAHandlerWhoseTimeIsUpStopsAsking(t *testing.T) {
 		f.asker(func(_ context.Context, ask func() (string, error)) error {
 			began := time.Now()
 			_, failed = ask()
-			took = time.Since(began)
+			took = since(began)
 			return failed
 		}, runtime.WithTimeout(time.Second), runtime.WithRetry(retry.MaxAttempts(1)))
 		answer(f, "desk", says("late", 10*time.Second))

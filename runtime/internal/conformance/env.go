@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -65,3 +66,7 @@ func (env *Env) ReopenWith(t *testing.T, target string, catalogue *runtime.Catal
 	})
 	return &Fixture{Bus: bus, Env: env, T: t, Path: target, Log: lines}
 }
+
+// since returns how much of the virtual time has passed, to the millisecond: a connection that waits for a lock of
+// another one sleeps for parts of one.
+func since(began time.Time) time.Duration { return time.Since(began).Round(time.Millisecond) }

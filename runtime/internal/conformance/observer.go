@@ -356,8 +356,8 @@ func (env *Env) TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		if err := f.Shutdown(ctx); err != nil || time.Since(began) != time.Minute {
-			t.Errorf("the shutdown has waited for %v and returned %v, want its deadline and nil", time.Since(began), err)
+		if err := f.Shutdown(ctx); err != nil || since(began) != time.Minute {
+			t.Errorf("the shutdown has waited for %v and returned %v, want its deadline and nil", since(began), err)
 		}
 		close(stuck)
 	})

@@ -183,7 +183,7 @@ func (env *Env) TestShutdownWaitsForThirtySecondsByDefault(t *testing.T) {
 				if err := f.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the shutdown returned %v", err)
 				}
-				if took := time.Since(began); took != test.want {
+				if took := since(began); took != test.want {
 					t.Errorf("the handler was interrupted after %v, want %v", took, test.want)
 				}
 			})
@@ -214,7 +214,7 @@ func (env *Env) TestShutdownInterruptsHandlersAtItsDeadlineAndCountsThoseThatIgn
 		if err := f.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "obedient") {
 			t.Errorf("the shutdown returned %v", err)
 		}
-		if took := time.Since(began); took != 4*time.Second {
+		if took := since(began); took != 4*time.Second {
 			t.Errorf("the shutdown took %v, want the deadline and a second of grace", took)
 		}
 		if got := causes.All(); len(got) != 1 || !errors.Is(got[0], runtime.ErrShutdown) {
@@ -386,7 +386,7 @@ func (env *Env) TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 		for len(seen.All()) < 2 {
 			time.Sleep(10 * time.Millisecond)
 		}
-		if took := time.Since(began); took > time.Second {
+		if took := since(began); took > time.Second {
 			t.Errorf("the retried dead letter took %v to arrive", took)
 		}
 		f.Publish(3)
