@@ -9,20 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
 var (
 	anySeed   = flag.Uint64("any.seed", 0, "run TestNothingIsLostWhateverHappens with this seed only")
-	anyRounds = flag.Uint64("any.rounds", 40, "how many seeds TestNothingIsLostWhateverHappens tries")
+	anyRounds = short.Flag("any.rounds", 40, 6, "how many seeds TestNothingIsLostWhateverHappens tries")
 )
 
 // Whatever happens to handlers, the disk, the process and the machine: an event
 // whose publisher was told that it is stored is handled or dead in the end, and
 // what its handler has published is there exactly once.
 func TestNothingIsLostWhateverHappens(t *testing.T) {
-	for seed := uint64(1); seed <= *anyRounds; seed++ {
+	for seed := uint64(1); seed <= uint64(anyRounds.N()); seed++ {
 		if *anySeed != 0 {
 			seed = *anySeed
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -19,7 +20,7 @@ import (
 )
 
 var (
-	aliveRounds = flag.Int("alive.rounds", 100, "how many logs are tried, each with another seed")
+	aliveRounds = short.Flag("alive.rounds", 200, 20, "how many logs are tried, each with another seed")
 	aliveSeed   = flag.Uint64("alive.seed", 0, "the first seed")
 )
 
@@ -325,7 +326,7 @@ func (l *life) becomesIdle(t *testing.T, when string) {
 func (env *Env) TestEveryLogIsHandledToItsEndWithoutAnotherPublish(t *testing.T) {
 	dispatch.WatchStalls = false
 	defer func() { dispatch.WatchStalls = true }()
-	for i := range *aliveRounds {
+	for i := range aliveRounds.N() {
 		seed := *aliveSeed + uint64(i)
 		if !t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { env.live(t, seed) }) {
 			return

@@ -129,7 +129,7 @@ func (env *Env) TestAwaitChoosesByCorrelationID(t *testing.T) {
 // events each, half of them on another bus, which is to the log what another process is.
 func (env *Env) TestAwaitMissesNothingInTenThousandRacesWithPublish(t *testing.T) {
 	const each = 100
-	rounds := max(*races/each, 1)
+	rounds := max(races.N()/each, 1)
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithDurability(runtime.Normal))
 		other := env.Reopen(t, f.Path, runtime.WithDurability(runtime.Normal))

@@ -286,7 +286,7 @@ func (env *Env) TestAStrictOrderGoesOnAfterACancel(t *testing.T) {
 // again at once, until they are cancelled or dead.
 func (env *Env) TestAnEventIsEitherCancelledOrBegun(t *testing.T) {
 	const size, most = 40, 1000
-	rounds := max(*races/size, 1)
+	rounds := max(races.N()/size, 1)
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithDurability(runtime.Normal))
 		attempts := make([]atomic.Int32, rounds*size)

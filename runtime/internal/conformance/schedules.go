@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -140,15 +140,15 @@ func (env *Env) TestExecutionsHappenWhenTheTablesSaySo(t *testing.T) {
 	}
 }
 
-var races = flag.Int("races", 10_000, "how often two things happen at once of which each must see the other")
+var races = short.Flag("races", 10000, 500, "how often two things happen at once of which each must see the other")
 
-var scheduleEvents = flag.Int("schedule.events", 500, "how many events are retried twenty times each to see their waits")
+var scheduleEvents = short.Flag("schedule.events", 500, 50, "how many events are retried twenty times each to see their waits")
 
 // An event after the other: together they would be a handler that fails, and
 // the breaker would rightly open.
 func (env *Env) TestTenThousandRetriesHappenWithinTheirWindows(t *testing.T) {
 	const retries = 20
-	events := *scheduleEvents
+	events := scheduleEvents.N()
 	policy := Exact(retry.Jitter(0.2), retry.MaxAttempts(1+retries), retry.BaseDelay(50*time.Millisecond), retry.MaxDelay(time.Second))
 	synctest.Test(t, func(t *testing.T) {
 		thirds := env.waitsWithin(t, policy, events)

@@ -31,7 +31,7 @@ func TestFaultsAreReportedAndOvercome(t *testing.T) {
 	var done counter
 	points := faultPoints(t)
 	var seeds []uint64
-	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(points))[:min(*simFaults, len(points))] {
+	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(points))[:min(simFaults.N(), len(points))] {
 		seeds = append(seeds, uint64(i+1))
 	}
 	simulate(t, seeds, func(s *sim) {

@@ -28,7 +28,7 @@ import (
 //   - SQLite finds nothing wrong with the file.
 func TestNothingPromisedIsLostInAPowerCut(t *testing.T) {
 	var cuts counter
-	seeds := make([]uint64, *simRounds)
+	seeds := make([]uint64, simRounds.N())
 	for i := range seeds {
 		seeds[i] = uint64(i + 1)
 	}

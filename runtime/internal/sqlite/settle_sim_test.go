@@ -20,7 +20,7 @@ import (
 // would leave it without, and a row without its success would give it another.
 func TestRowsAndSuccessesNeverDiffer(t *testing.T) {
 	var total counter
-	seeds := make([]uint64, max(1, *simRounds/12))
+	seeds := make([]uint64, max(1, simRounds.N()/12))
 	for i := range seeds {
 		seeds[i] = uint64(i + 1)
 	}

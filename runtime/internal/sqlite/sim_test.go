@@ -3,6 +3,7 @@ package sqlite
 import (
 	"flag"
 	"fmt"
+	"github.com/busgen/busgen/internal/short"
 	"maps"
 	"math/rand/v2"
 	"net/url"
@@ -28,8 +29,8 @@ import (
 //	go test ./runtime/internal/sqlite -run PowerCut -sim.rounds 50000 -timeout 1h
 var (
 	simSeed   = flag.Uint64("sim.seed", 0, "run the simulations with this seed only")
-	simRounds = flag.Int("sim.rounds", 1200, "how many seeds the simulations of power cuts run")
-	simFaults = flag.Int("sim.faults", 2100, "how many faults are injected")
+	simRounds = short.Flag("sim.rounds", 1200, 60, "how many seeds the simulations of power cuts run")
+	simFaults = short.Flag("sim.faults", 2100, 150, "how many faults are injected")
 	simKeep   = flag.String("sim.keep", "", "folder for the files that a failed simulation leaves")
 )
 

@@ -27,7 +27,7 @@ import (
 //   - each transfer has its event, and each event its transfer;
 //   - SQLite finds nothing wrong with the file.
 func TestMoneyIsNeitherMadeNorLost(t *testing.T) {
-	seeds := make([]uint64, max(1, *simRounds/12))
+	seeds := make([]uint64, max(1, simRounds.N()/12))
 	for i := range seeds {
 		seeds[i] = uint64(i + 1)
 	}

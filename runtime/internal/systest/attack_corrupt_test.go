@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -27,7 +28,7 @@ import (
 
 var (
 	damageSeed   = flag.Uint64("damage.seed", 0, "damage a file with this seed only")
-	damageRounds = flag.Int("damage.rounds", 80, "how many damaged files are tried")
+	damageRounds = short.Flag("damage.rounds", 80, 8, "how many damaged files are tried")
 )
 
 // TestADamagedFileIsReportedAndNothingElseHappens damages one good file in
@@ -39,7 +40,7 @@ var (
 // log, and a file that is refused is left as it is.
 func TestADamagedFileIsReportedAndNothingElseHappens(t *testing.T) {
 	good := makeGoodFile(t)
-	seeds := make([]uint64, *damageRounds)
+	seeds := make([]uint64, damageRounds.N())
 	for i := range seeds {
 		seeds[i] = uint64(i + 1)
 	}

@@ -2,13 +2,13 @@ package systest
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -17,7 +17,7 @@ import (
 // How often a process is killed that handles batches:
 //
 //	go test ./runtime/internal/systest -run TestKillsWithBatchesLoseNothing -batch.kills 500 -timeout 30m
-var batchKills = flag.Int("batch.kills", 5, "how often the test kills a process that handles batches")
+var batchKills = short.Flag("batch.kills", 5, 1, "how often the test kills a process that handles batches")
 
 func init() {
 	children["batch publisher"] = batchPublisherChild
@@ -68,7 +68,7 @@ func batchPublisherChild(path string) {
 func TestKillsWithBatchesLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	published := map[string]bool{}
-	for kill := range *batchKills {
+	for kill := range batchKills.N() {
 		for _, line := range child(t, "batch publisher", path, time.Duration(5+kill*13%60)*time.Millisecond) {
 			if id, ok := strings.CutPrefix(line, "published "); ok {
 				published[id] = true
@@ -86,7 +86,7 @@ func TestKillsWithBatchesLoseNothing(t *testing.T) {
 	f.MustStart()
 	f.Idle()
 	f.Stop()
-	t.Logf("%d events were acknowledged over %d kills", len(published), *batchKills)
+	t.Logf("%d events were acknowledged over %d kills", len(published), batchKills.N())
 	if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status NOT IN ('done')"); got != "0" {
 		t.Errorf("%s events are not done", got)
 		t.Error(queryFile(t, path, "SELECT group_concat(concat_ws(' ', seq, subscription, state, failures, uncounted, crashed, suspect, reason), '; ') FROM busgen_deliveries"))

@@ -2,20 +2,20 @@ package systest
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // How often a process is killed whose handlers publish with dedupe keys.
-var dedupeKills = flag.Int("dedupe.kills", 8, "how often the test kills a process whose handlers publish with dedupe keys")
+var dedupeKills = short.Flag("dedupe.kills", 8, 2, "how often the test kills a process whose handlers publish with dedupe keys")
 
 func init() { children["dedupe publisher"] = dedupeChild }
 
@@ -64,7 +64,7 @@ func dedupeChild(path string) {
 func TestAKeyOfAHandlerIsNeverStoredTwiceOverKills(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	published := 0
-	for kill := range *dedupeKills {
+	for kill := range dedupeKills.N() {
 		for _, line := range child(t, "dedupe publisher", path, time.Duration(5+kill*13%60)*time.Millisecond) {
 			if strings.HasPrefix(line, "published ") {
 				published++
@@ -76,7 +76,7 @@ func TestAKeyOfAHandlerIsNeverStoredTwiceOverKills(t *testing.T) {
 	f.MustStart()
 	f.Idle()
 	f.Stop()
-	t.Logf("%d orders were acknowledged over %d kills", published, *dedupeKills)
+	t.Logf("%d orders were acknowledged over %d kills", published, dedupeKills.N())
 	orders := queryFile(t, path, "SELECT count(*) FROM events WHERE type = 'order.placed'")
 	if got := queryFile(t, path, "SELECT count(*) || ' ' || count(DISTINCT payload) FROM events WHERE type = 'order.paid'"); published == 0 || got != orders+" "+orders {
 		t.Errorf("there are %s payments for %s orders", got, orders)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -33,14 +34,14 @@ import (
 //	go test ./runtime/internal/systest -run TestTheBusDoesWhatItsModelDoes -model.rounds 5000 -timeout 1h
 var (
 	modelSeed   = flag.Uint64("model.seed", 0, "run the model test with this seed only")
-	modelRounds = flag.Int("model.rounds", 25, "how many seeds the model test runs")
+	modelRounds = short.Flag("model.rounds", 25, 3, "how many seeds the model test runs")
 )
 
 // modelSteps is how many operations a round has before it is brought to rest.
 const modelSteps = 60
 
 func TestTheBusDoesWhatItsModelDoes(t *testing.T) {
-	first, rounds := uint64(1), *modelRounds
+	first, rounds := uint64(1), modelRounds.N()
 	if *modelSeed != 0 {
 		first, rounds = *modelSeed, 1
 	}

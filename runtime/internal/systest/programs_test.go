@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -29,11 +30,11 @@ import (
 //	go test ./runtime/internal/systest -run TestNothingIsLostBetweenPrograms -programs.rounds 2000 -timeout 1h
 var (
 	programsSeed   = flag.Uint64("programs.seed", 0, "run the test of programs with this seed only")
-	programsRounds = flag.Int("programs.rounds", 10, "how many seeds the test of programs runs")
+	programsRounds = short.Flag("programs.rounds", 10, 2, "how many seeds the test of programs runs")
 )
 
 func TestNothingIsLostBetweenPrograms(t *testing.T) {
-	first, rounds := uint64(1), *programsRounds
+	first, rounds := uint64(1), programsRounds.N()
 	if *programsSeed != 0 {
 		first, rounds = *programsSeed, 1
 	}

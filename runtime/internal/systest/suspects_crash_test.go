@@ -2,7 +2,6 @@ package systest
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -19,7 +19,7 @@ import (
 // How often an event kills its process while others are handled beside it:
 //
 //	go test ./runtime/internal/systest -run TestAPoisonEventHarmsNoneOfThoseThatRunBesideIt -poison.runs 20
-var poisonRuns = flag.Int("poison.runs", 2, "how many rounds the test of a poison event among healthy ones runs")
+var poisonRuns = short.Flag("poison.runs", 2, 1, "how many rounds the test of a poison event among healthy ones runs")
 
 func init() {
 	for _, concurrency := range []int{1, 8} {
@@ -54,7 +54,7 @@ func crowdedChild(path string, concurrency int) {
 
 func TestAPoisonEventHarmsNoneOfThoseThatRunBesideIt(t *testing.T) {
 	for _, concurrency := range []int{1, 8} {
-		for round := range *poisonRuns {
+		for round := range poisonRuns.N() {
 			t.Run(fmt.Sprintf("concurrency %d, round %d", concurrency, round+1), func(t *testing.T) {
 				poisonRound(t, concurrency, (round*7)%51)
 			})

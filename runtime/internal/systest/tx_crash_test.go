@@ -2,7 +2,6 @@ package systest
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // How often a process is killed whose handlers write rows.
-var txKills = flag.Int("tx.kills", 12, "how often the test kills a process whose handlers write rows with their success")
+var txKills = short.Flag("tx.kills", 12, 2, "how often the test kills a process whose handlers write rows with their success")
 
 const txOrders = 500
 
@@ -74,10 +74,10 @@ func txChild(path string) {
 func TestRowsOfHandlersAreThereOnceOverKills(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	published := 0
-	for kill := range *txKills {
+	for kill := range txKills.N() {
 		bus, err := runtime.Open(t.Context(), path, Catalogue)
 		Must(t, err)
-		for share := txOrders * (kill + 1) / *txKills; published < share; published++ {
+		for share := txOrders * (kill + 1) / txKills.N(); published < share; published++ {
 			_, err := runtime.Publish(t.Context(), bus, PlacedType, OrderPlaced{Number: published})
 			Must(t, err)
 		}
@@ -116,5 +116,5 @@ func TestRowsOfHandlersAreThereOnceOverKills(t *testing.T) {
 	if len(seen) != txOrders {
 		t.Errorf("%d orders had their effect, want %d", len(seen), txOrders)
 	}
-	t.Logf("%d kills; %d effects outside came twice", *txKills, extra)
+	t.Logf("%d kills; %d effects outside came twice", txKills.N(), extra)
 }

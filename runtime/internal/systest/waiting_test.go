@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -28,11 +29,11 @@ import (
 //	go test ./runtime/internal/systest -run TestTreesOfWaitingHandlersComeToAnEnd -trees.seed 4711 -v
 var (
 	treesSeed   = flag.Uint64("trees.seed", 0, "run the test of waiting handlers with this seed only")
-	treesRounds = flag.Int("trees.rounds", 25, "how many seeds the test of waiting handlers runs, each with 40 trees")
+	treesRounds = short.Flag("trees.rounds", 25, 3, "how many seeds the test of waiting handlers runs, each with 40 trees")
 )
 
 func TestTreesOfWaitingHandlersComeToAnEnd(t *testing.T) {
-	first, rounds := uint64(1), *treesRounds
+	first, rounds := uint64(1), treesRounds.N()
 	if *treesSeed != 0 {
 		first, rounds = *treesSeed, 1
 	}
