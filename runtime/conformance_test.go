@@ -1,7 +1,6 @@
 package runtime_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/busgen/busgen/runtime/internal/conformance"
@@ -10,11 +9,15 @@ import (
 
 func TestConformance(t *testing.T) { conformance.Run(t, conformance.SQLite, nil) }
 
-// suites has the names of the tests that any engine runs.
-var suites = func() map[string]bool {
-	names := map[string]bool{}
-	for _, name := range slices.Concat(conformance.Names(conformance.SQLite), conformance.Names(inspection.SQLite)) {
-		names[name] = true
+// suites has the names of the tests that any engine runs, with the folders, from the root of the module, of their tests
+// on SQLite.
+var suites = func() map[string]string {
+	folders := map[string]string{}
+	for _, name := range conformance.Names(conformance.SQLite) {
+		folders[name] = "runtime"
 	}
-	return names
+	for _, name := range conformance.Names(inspection.SQLite) {
+		folders[name] = "runtime/inspect"
+	}
+	return folders
 }()

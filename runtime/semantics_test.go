@@ -23,7 +23,7 @@ func TestEveryRuleOfTheSemanticsNamesTestsThatExist(t *testing.T) {
 	if !found {
 		t.Fatal("the page has no section on what is not promised")
 	}
-	exist := testNames(t, "..")
+	exist := testFolders(t)
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]*)`")
 	items := strings.Split(rules, "\n* ")[1:]
 	for _, item := range items {
@@ -33,7 +33,7 @@ func TestEveryRuleOfTheSemanticsNamesTestsThatExist(t *testing.T) {
 			t.Errorf("no test is named for %q", title)
 		}
 		for _, name := range names {
-			if !exist[name[1]] {
+			if exist[name[1]] == "" {
 				t.Errorf("%s, named for %q, does not exist", name[1], title)
 			}
 		}
@@ -51,7 +51,7 @@ func TestEveryTestThatCINamesExists(t *testing.T) {
 	if len(named) < 10 {
 		t.Errorf("only %d names were found: is the form of the script another one?", len(named))
 	}
-	exist := testNames(t, "..")
+	exist := testFolders(t)
 	for _, name := range named {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(exist)), func(test string) bool { return strings.HasPrefix(test, name) }) {
 			t.Errorf("no test begins with %s", name)
@@ -61,7 +61,7 @@ func TestEveryTestThatCINamesExists(t *testing.T) {
 
 // Rows of the comparisons have a test or a reason.
 func TestThePagesOnConversationAndFlowNameTestsThatExist(t *testing.T) {
-	exist := testNames(t, "..")
+	exist := testFolders(t)
 	for name, least := range map[string]int{"conversation.md": 70, "flow.md": 60} {
 		page, err := os.ReadFile(filepath.Join("..", "docs", name))
 		conformance.Must(t, err)
@@ -70,7 +70,7 @@ func TestThePagesOnConversationAndFlowNameTestsThatExist(t *testing.T) {
 			t.Errorf("%s names only %d tests: is their form another one?", name, len(named))
 		}
 		for _, name := range named {
-			if !exist[name[1]] {
+			if exist[name[1]] == "" {
 				t.Errorf("%s does not exist", name[1])
 			}
 		}
@@ -86,24 +86,20 @@ func TestThePagesOnConversationAndFlowNameTestsThatExist(t *testing.T) {
 	}
 }
 
-// testNames returns the tests in all the packages below root, and those of the
-// suites.
-func testNames(t *testing.T, root string) map[string]bool {
+// testFolders returns the tests in all the packages of the module, and those of the suites, with their folders.
+func testFolders(t *testing.T) map[string]string {
 	t.Helper()
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
-	names := map[string]bool{}
-	for name := range suites {
-		names[name] = true
-	}
-	conformance.Must(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+	folders := maps.Clone(suites)
+	conformance.Must(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		source, err := os.ReadFile(path)
 		for _, match := range declared.FindAllSubmatch(source, -1) {
-			names[string(match[1])] = true
+			folders[string(match[1])] = strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")
 		}
 		return err
 	}))
-	return names
+	return folders
 }
