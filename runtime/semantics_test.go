@@ -43,13 +43,16 @@ func TestEveryRuleOfTheSemanticsNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// A test that is renamed would otherwise run where .ci/run leaves it out, or not run at all.
+// A test that is renamed would otherwise run where CI leaves it out, or not run at all.
 func TestEveryTestThatCINamesExists(t *testing.T) {
-	script, err := os.ReadFile(filepath.Join("..", ".ci", "run"))
-	conformance.Must(t, err)
-	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(string(script), -1)
+	var named []string
+	for _, tier := range []string{"run", "long"} {
+		script, err := os.ReadFile(filepath.Join("..", ".ci", tier))
+		conformance.Must(t, err)
+		named = append(named, regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(string(script), -1)...)
+	}
 	if len(named) < 10 {
-		t.Errorf("only %d names were found: is the form of the script another one?", len(named))
+		t.Errorf("only %d names were found: is the form of the scripts another one?", len(named))
 	}
 	exist := testFolders(t)
 	for _, name := range named {

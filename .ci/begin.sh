@@ -1,0 +1,38 @@
+# What both tiers begin with. It is sourced by a script that has gone to the root of the project.
+set -euo pipefail
+
+step() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
+
+# What tests leave behind goes with the folder, also when they fail or are killed. Like /tmp it is
+# open to tests that act as another user.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+chmod 1777 "$TMPDIR"
+trap 'chmod -R u+w "$TMPDIR" || true; rm -rf "$TMPDIR" || true' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+step "space on the disk"
+free() { echo $(($(df -Pk "$1" | awk 'NR == 2 { print $4 }') / 1024 / 1024)); }
+cache=$(go env GOCACHE)
+mkdir -p "$cache"
+# Go never has less in its cache than it has used within five days, which can fill a disk.
+if [ -n "${CI:-}" ] && [ "$(free "$cache")" -lt 20 ]; then
+  echo "less than 20 GB are free: this deletes Go's build cache"
+  go clean -cache
+fi
+for folder in "$TMPDIR" "$cache"; do
+  echo "$folder: $(free "$folder") GB are free"
+  if [ "$(free "$folder")" -lt 10 ]; then
+    echo "That may not be enough, and a test that finds the disk full says something else. go clean -cache makes room."
+  fi
+done
+
+# The detector does not look into SQLite, which was translated from C: each connection is used by one goroutine at a time,
+# and that is the runtime's to see to. Looking there takes two thirds of the time.
+race() { go test -vet=off -race -gcflags='github.com/ncruces/go-sqlite3-wasm/...=-race=false' "$@"; }
+
+# The modules in folders with a go.mod of their own: module FOLDER, and what go test is given.
+module() {
+  (cd "$1" && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 20m "${@:2}")
+}
