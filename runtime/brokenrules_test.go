@@ -23,6 +23,8 @@ type brokenRule struct {
 }
 
 var brokenRules = []brokenRule{
+	{"TestAnEventLooksTheSameInEveryAttempt", "runtime/internal/engine/record.go",
+		"return t.UTC().Truncate(time.Microsecond)", "return t.UTC()"},
 	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/dispatch/polling.go", // a short answer is taken for the end
 		"		return polled, more, due, err\n", "		return polled, len(polled) == room, due, err\n"},
 	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/dispatch/polling.go", // nothing is polled for a full window

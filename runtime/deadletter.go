@@ -133,7 +133,7 @@ func (b *innerBus) notice(subscription string, d *engine.Delivery, v engine.Disp
 	}
 	o := notice{
 		ID: d.ID, Type: d.Type, Version: d.Version, Payload: d.Payload, Metadata: d.Metadata, PublishedAt: d.CreatedAt,
-		Subscription: subscription, Failures: d.Failures, Reason: v.Reason, DeadAt: time.Now().UTC(),
+		Subscription: subscription, Failures: d.Failures, Reason: v.Reason, DeadAt: engine.Now(),
 	}
 	if v.Attempt != nil {
 		o.Failures++

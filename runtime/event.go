@@ -38,7 +38,7 @@ type Event[T any] struct {
 	// have them.
 	Schedule     string
 	ScheduledFor time.Time
-	PublishedAt  time.Time // UTC; order is that of the log, not of this
+	PublishedAt  time.Time // UTC, in whole microseconds; order is that of the log, not of this
 
 	Subscription string
 	// Attempt is 1 the first time. It counts the executions that may have happened,

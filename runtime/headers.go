@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
 // Header gives a key of the metadata of events a type: an entry of `headers:` in a catalogue.
@@ -170,6 +171,14 @@ func headerText(value any) (string, error) {
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	case Decimal:
 		return string(v), v.Validate()
+	case time.Time: // as in payloads
+		var w wire.Writer
+		w.Time(v)
+		if text, ok := w.Finish(); ok {
+			return string(text[1 : len(text)-1]), nil
+		}
+		text, err := v.MarshalText()
+		return string(text), err
 	case interface{ MarshalText() ([]byte, error) }:
 		text, err := v.MarshalText()
 		return string(text), err

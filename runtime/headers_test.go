@@ -114,6 +114,13 @@ func TestTheTextOfAHeaderStandsForItsValue(t *testing.T) {
 	})
 }
 
+func TestAHeaderWithATimeWhoseOffsetHasSecondsIsInUTC(t *testing.T) {
+	moment := time.Date(1900, 1, 1, 12, 0, 0, 0, time.FixedZone("", 20*60-28))
+	if text, err := headerText(moment); err != nil || text != "1900-01-01T11:40:28Z" {
+		t.Errorf("%v is the header %q, %v", moment, text, err)
+	}
+}
+
 func TestTextsThatAreNoHeaders(t *testing.T) {
 	for typ, texts := range map[string][]string{
 		"bool":     {"", "TRUE", "1", " true"},

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 	"unsafe"
 
@@ -189,7 +188,7 @@ func newBatch(ctx context.Context, bus *innerBus, tx within, eventType string, v
 	if err != nil {
 		return nil, b.over(err)
 	}
-	now := time.Now().UTC()
+	now := engine.Now()
 	for i := range b.records {
 		b.records[i] = engine.Record{ID: engine.NewID(), Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
 		addTo(&b.records[i], c, i, size, bus.config.dedupeWindow)

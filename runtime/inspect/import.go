@@ -120,6 +120,9 @@ func parseDeadLetter(line []byte) (letter DeadLetter, err error) {
 	if letter, err = engine.ParseDeadLetter(line); err != nil {
 		return letter, fmt.Errorf("this is not a dead letter: %w", err)
 	}
+	if !letter.PublishedAt.IsZero() {
+		letter.PublishedAt = engine.Stored(letter.PublishedAt)
+	}
 	switch {
 	case letter.EventID == uuid.Nil:
 		return letter, errors.New("event_id is missing")

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/plainjson"
 )
 
 // Record is an event as the log keeps it.
@@ -12,10 +15,10 @@ type Record struct {
 	Seq       int64 // position in the log, set by Append; order is by Seq, never by time
 	ID        uuid.UUID
 	Type      string
-	Version   int    // of the payload; 0 stands for 1
-	Payload   []byte // JSON; shared between consumers, so never written to
-	Metadata  []byte // a JSON object of strings, or nil
-	CreatedAt time.Time
+	Version   int       // of the payload; 0 stands for 1
+	Payload   []byte    // JSON; shared between consumers, so never written to
+	Metadata  []byte    // a JSON object of strings, or nil
+	CreatedAt time.Time // as [Now] gives it
 
 	// Key is the partition key. The publisher sets it if the log stores keys
 	// (Appender.StoresKeys). Where it is empty the key is computed from the payload.
@@ -40,6 +43,13 @@ type Record struct {
 	IfWanted  bool      // of a staged record: stored only if some subscription matches its type
 }
 
+// Now returns the time as every log gives it back: in UTC, in whole microseconds, without a monotonic clock. So an
+// event that comes from memory looks the same as one that was read.
+func Now() time.Time { return Stored(time.Now()) }
+
+// Stored returns what a log gives back of a time.
+func Stored(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
 // MaxPayload is how many bytes of JSON the payload of an event has at most, whatever the engine, and MaxMetadata is that
 // for its metadata. MaxBatch is how many all payloads of a batch have together. To write a payload takes several times its
 // size.
@@ -58,6 +68,9 @@ type Dedupe struct {
 	// tells whether two events are the same, instead of their payloads.
 	Scope  string
 	Digest [sha256.Size]byte
+	// Same is an event of which the publisher knows that it is the same as this one, although its payload is
+	// other JSON; uuid.Nil for none.
+	Same uuid.UUID
 	// Settled, of a staged record that is no Duplicate, is called once its disposition is
 	// stored, before those who wait for that are woken. With a nil error first is the event
 	// that has the key: the record's own ID, or another one's if the record was dropped for
@@ -85,7 +98,24 @@ func (r *Record) KeyVersion() int {
 	return 1
 }
 
-// KeyDigest returns what is compared.
+// SameAs reports whether the event that has the key of r is the same, for one whose payload has the version of r.
+// digest is its KeyDigest, or empty if that is not known. stored reads its payload; it is called if the digests
+// differ, and returns nil for an event that was pruned. Of payloads the values are compared, however they are written.
+func (r *Record) SameAs(first uuid.UUID, digest []byte, stored func() ([]byte, error)) (bool, error) {
+	if own := r.KeyDigest(); bytes.Equal(own[:], digest) || r.Dedupe.Same == first {
+		return true, nil
+	}
+	if r.Dedupe.Scope != "" {
+		return false, nil
+	}
+	payload, err := stored()
+	if err != nil || payload == nil {
+		return len(digest) == 0, err
+	}
+	return plainjson.Same(r.Payload, payload), nil
+}
+
+// KeyDigest returns what is compared first.
 func (r *Record) KeyDigest() [sha256.Size]byte {
 	if r.Dedupe.Scope == "" {
 		return sha256.Sum256(r.Payload)

@@ -26,7 +26,7 @@ func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uui
 		return err
 	}
 	made, err := in.makeEvents(ctx, []*engine.Record{{
-		ID: id, Type: old.Type, Version: old.Version, Payload: payload, Metadata: old.Metadata, CreatedAt: time.Now(),
+		ID: id, Type: old.Type, Version: old.Version, Payload: payload, Metadata: old.Metadata, CreatedAt: engine.Now(),
 		Origin: &engine.Origin{Consumer: old.sub.ID, Parent: key.EventID},
 	}})
 	if err != nil {
