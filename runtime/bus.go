@@ -73,6 +73,7 @@ type innerBus struct {
 	tuning        Tuning
 	tuned         int             // how often it has changed
 	missing       map[string]bool // classes of errors that were reported
+	awaited       map[string]bool // subscriptions without a handler that were reported to those who wait
 	recovery      Recovery
 	state         busState
 	observing     bool          // observers are told of changes

@@ -141,6 +141,7 @@ type subscriptionCounts struct {
 	counts
 	latency, handler histogram.Recorder
 	slowEvents       slowEvents
+	queued           atomic.Bool        // the last event handled at its first attempt had waited for a long time
 	byType           map[string]*counts // its shards; never changed
 	only             string             // the one event type; empty if there are several
 	ofOnly           *counts            // its shard
@@ -166,6 +167,7 @@ func (c *counter) ofEventType(eventType string) *counts {
 func (c *counter) Succeeded(a *dispatch.Attempt, ended time.Time) {
 	c.counts.handler.Add(ended.Sub(a.Started()))
 	c.counts.latency.Add(ended.Sub(a.Since))
+	c.noteQueued(a, ended)
 	c.counts.succeeded(a)
 	c.ofType(a).succeeded(a)
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
 // A dedupe key comes from the publisher (WithDedupeKey) or from the payload (Spec.DedupeBy). The
@@ -72,7 +74,7 @@ func (b *batch) stage(ctx context.Context) error {
 	if err := b.attempt.Stage(ctx, nil); err != nil { // before the file is read
 		return err
 	}
-	if err := b.bus.log.Recognise(ctx, b.records); err != nil {
+	if err := b.unlessSame(ctx, func() error { return b.bus.log.Recognise(ctx, b.records) }); err != nil {
 		return public(err)
 	}
 	for i := range b.records {
@@ -81,6 +83,64 @@ func (b *batch) stage(ctx context.Context) error {
 		}
 	}
 	return b.attempt.Stage(ctx, b.records)
+}
+
+// unlessSame stores the batch, or looks its keys up. The log compares JSON; an event that is refused for other JSON may
+// still be the same to its type, such as one with a set, which writes itself in another order each time. Its code is the
+// program's, and not for the transaction of a log: so it is called here, and the batch comes again.
+func (b *batch) unlessSame(ctx context.Context, store func() error) error {
+	for {
+		err := store()
+		conflict, ok := errors.AsType[*engine.ConflictError](err)
+		if !ok || !b.sameAsFirst(ctx, conflict) {
+			return err
+		}
+	}
+}
+
+// sameAsFirst tells whether an event that was refused is the same as the one with its key, and notes that.
+func (b *batch) sameAsFirst(ctx context.Context, conflict *engine.ConflictError) bool {
+	i := slices.IndexFunc(b.records, func(r engine.Record) bool {
+		d := r.Dedupe
+		return r.Type == conflict.EventType && d != nil && d.Scope == "" && d.Key == conflict.Key && d.Same != conflict.First && r.ID != conflict.First
+	})
+	if i < 0 {
+		return false
+	}
+	r := &b.records[i]
+	first, err := b.event(ctx, conflict.First)
+	if err != nil || first.Version != max(r.Version, 1) {
+		return false
+	}
+	t := typeOf(b.bus.catalogue.Lookup(r.Type))
+	same, _ := guard.Apart(func() (same bool) {
+		defer func() { recover() }() // what cannot be compared is not the same
+		own, err := t.decode(r)
+		if err != nil {
+			return false
+		}
+		stored, err := t.decode(first)
+		return err == nil && deep.Equal(own, stored)
+	})
+	if same {
+		r.Dedupe.Same = conflict.First
+	}
+	return same
+}
+
+// event returns one of the batch, or one that is stored.
+func (b *batch) event(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
+	for i := range b.records {
+		if b.records[i].ID == id {
+			return &b.records[i], nil
+		}
+	}
+	history, err := b.bus.history(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := history.Event(ctx, id)
+	return &engine.Record{ID: found.ID, Version: found.Version, Payload: found.Payload}, err
 }
 
 // keySettled returns what is called when an event that a handler has published with a key is

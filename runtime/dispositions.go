@@ -36,8 +36,8 @@ func RetryAfter(d time.Duration, err error) error {
 }
 
 // Snooze puts the event off, which does not count as a failed attempt: it is
-// delivered again after d, at most 30 days. The circuit breaker takes no
-// notice. What ends a handler that snoozes for ever is MaxSnoozes, 10,000 times
+// delivered again after d, at least 100 ms and at most 30 days. The circuit breaker takes
+// no notice. What ends a handler that snoozes for ever is MaxSnoozes, 10,000 times
 // unless the catalogue or [WithMaxSnoozes] says otherwise, and ExpiresAfter, if the
 // event type has it: the event is dead-lettered then. In a group the snoozes of all
 // members count together.

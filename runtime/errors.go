@@ -39,7 +39,7 @@ var ErrStaged = errors.New("the event is stored when the handler that published 
 var ErrStagedKey = errors.New("an event that a handler publishes with its context cannot have a dedupe key")
 
 // ConflictError says that a dedupe key was used before for another payload.
-// Nothing was stored.
+// Nothing was stored. To publish a corrected payload with the key of a dead letter, discard the dead letter first.
 //
 //	type ConflictError struct {
 //		EventType string

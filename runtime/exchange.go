@@ -227,7 +227,7 @@ func (x *exchange) wait(ctx context.Context, bus *innerBus, seq int64) error {
 	defer end()
 	asked := make(chan error, 1)
 	go func() {
-		settled, err := bus.log.Outcome(asking, seq)
+		settled, err := bus.outcome(asking, x.id, seq)
 		if err == nil {
 			x.settledInLog(bus, settled)
 		}

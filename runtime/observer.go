@@ -54,7 +54,7 @@ type Observer struct {
 	Discarded func(DiscardedInfo) // a handler has returned [Discard]
 	Snoozed   func(SnoozedInfo)   // a handler has returned [Snooze]
 	Slow      func(SlowInfo)      // an attempt runs for longer than SlowAfter; once per attempt, and once per batch
-	SlowEvent func(SlowEventInfo) // after Retrying: an event is not handled after a long time; see [WithSlowEventAfter]
+	SlowEvent func(SlowEventInfo) // an event is not handled after a long time, after Retrying if it has failed; see [WithSlowEventAfter]
 	// Batch is called when a batch is over ([SubscribeBatch]), after the functions above were
 	// called for each of its events.
 	Batch func(BatchInfo)
@@ -155,10 +155,10 @@ type SlowInfo struct{ AttemptInfo }
 
 // SlowEventInfo says which event is not handled after a long time, for one subscription.
 type SlowEventInfo struct {
-	AttemptInfo               // the attempt that has failed
+	AttemptInfo               // the attempt that has failed, is at work, or had to wait
 	Age         time.Duration // since the event was published, due, or last retried by hand
-	Due         time.Time     // when the next attempt is
-	Error       string        // of the one that has failed
+	Due         time.Time     // when the next attempt is; zero if none has failed
+	Error       string        // of the one that has failed; empty if none has
 }
 
 // BatchInfo says what became of a batch. Events that are neither Done nor Failed were

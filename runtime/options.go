@@ -154,15 +154,15 @@ func WithStandby() Option {
 	}
 }
 
-// WithSlowEventAfter sets after what time an event that fails again and again is reported
+// WithSlowEventAfter sets after what time an event that is not handled is reported
 // as slow: 0 for never, 5 minutes by default. It is for events whose catalogue has no
 // slow_event_after ([Settings]). The time is counted since the event was
 // published, since it was due if it was delayed, or since it was last retried by hand. When
 // an attempt fails after that, and will be retried, the bus logs a warning and calls
 // SlowEvent of its observers, once for each event and subscription, and perhaps once more
-// after a restart. Snoozes are no failures. Events that wait without having been tried are
-// what the health check of the lag is for, and an attempt that takes long is reported by
-// [WithSlowAfter].
+// after a restart. It does the same when an attempt is still at work at that time, and when an
+// event had to wait so long for its first attempt: of a backlog for the first event, and again
+// after an event of the subscription was handled in time. Snoozes are no failures.
 func WithSlowEventAfter(d time.Duration) Option {
 	return func(c *config) error {
 		if d < 0 {

@@ -318,7 +318,7 @@ func (b *batch) append(ctx context.Context) error {
 		return b.stage(ctx)
 	}
 	if b.tx != nil {
-		return b.tx.append(ctx, b.attempt, b.records)
+		return b.unlessSame(ctx, func() error { return b.tx.append(ctx, b.attempt, b.records) })
 	}
 	if err := b.bus.accepts(); err != nil {
 		return err
@@ -330,7 +330,7 @@ func (b *batch) append(ctx context.Context) error {
 	} else if err := b.attempt.Stage(ctx, nil); err != nil { // the attempt is over
 		return err
 	}
-	if err := b.bus.log.Append(ctx, b.records); err != nil {
+	if err := b.unlessSame(ctx, func() error { return b.bus.log.Append(ctx, b.records) }); err != nil {
 		return public(err)
 	}
 	b.bus.published(b.records)

@@ -69,9 +69,9 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	var settled []engine.Settlement
 	var err error
 	if a := b.attemptOf(ctx); a == nil {
-		settled, err = b.log.Outcome(ctx, r.seq)
+		settled, err = b.outcome(ctx, r.ID, r.seq)
 	} else {
-		settled, err = b.outcomeFor(ctx, a, r.seq)
+		settled, err = b.outcomeFor(ctx, a, r.ID, r.seq)
 	}
 	if err != nil {
 		return Outcome{}, public(err)

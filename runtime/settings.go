@@ -25,7 +25,7 @@ type Settings struct {
 	// SlowAfter is how long an attempt may take before it is logged as slow,
 	// once. 0 for never.
 	SlowAfter time.Duration
-	// SlowEventAfter is after what time an event that fails again and again is reported as
+	// SlowEventAfter is after what time an event that is not handled is reported as
 	// slow: see [WithSlowEventAfter], which decides if it is 0. [Forever] for never. In a group
 	// each member has its own.
 	SlowEventAfter time.Duration

@@ -1,8 +1,8 @@
 package runtime
 
 import (
-	"cmp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +15,7 @@ import (
 // It has none until one is slow, and its memory is bounded: what it forgets may be
 // reported again.
 type slowEvents struct {
+	some     atomic.Bool // there are any
 	mu       sync.Mutex
 	reported map[uuid.UUID]struct{}
 }
@@ -33,6 +34,7 @@ func (e *slowEvents) add(id uuid.UUID) bool {
 		e.reported = map[uuid.UUID]struct{}{}
 	}
 	e.reported[id] = struct{}{}
+	e.some.Store(true)
 	return true
 }
 
@@ -40,11 +42,12 @@ func (e *slowEvents) remove(id uuid.UUID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.reported, id)
+	e.some.Store(len(e.reported) > 0)
 }
 
 // noteSlowEvent logs an event that has failed again, if it is slow and was not reported. Then observers are to be told.
 func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) (age time.Duration, slow bool) {
-	limit := cmp.Or((*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter, c.bus.config.slowEventAfter)
+	limit := (*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter
 	age = failure.Ended.Sub(a.Since)
 	if limit == 0 || age < limit || !c.counts.slowEvents.add(a.ID) {
 		return age, false
@@ -54,9 +57,48 @@ func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *engine.FailedAttem
 	return age, true
 }
 
-// settled forgets an event that was perhaps reported. Those that have not failed before were not.
+// SlowEvent implements [dispatch.Counter].
+func (c *counter) SlowEvent(a *dispatch.Attempt, age, running time.Duration) (told func()) {
+	if !c.counts.slowEvents.add(a.ID) {
+		return nil
+	}
+	c.bus.config.logger.Warn("an event is slow: its handler has been at work for a long time", "event_id", a.ID, "event_type", a.Type,
+		"subscription_id", c.name, "attempt", a.Number, "age", age, "running", running)
+	return c.slowEvent(a, age, running)
+}
+
+// slowEvent returns what tells observers of an event that is slow without a failure.
+func (c *counter) slowEvent(a *dispatch.Attempt, age, took time.Duration) (told func()) {
+	if !c.bus.observers.any() {
+		return nil
+	}
+	info := c.info(a, a.Started(), took)
+	return func() { tell(&c.bus.observers, toSlowEvent, SlowEventInfo{AttemptInfo: info, Age: age}) }
+}
+
+// noteQueued logs an event that was handled at the first attempt and had to wait for that for a long time. With a backlog
+// that are many: the first one is logged, and the next one when another was handled in time since.
+func (c *counter) noteQueued(a *dispatch.Attempt, ended time.Time) {
+	waited, queue := a.Started().Sub(a.Since), &c.counts.queued
+	if limit := (*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter; limit == 0 || waited < limit {
+		if queue.Load() {
+			queue.Store(false)
+		}
+		return
+	}
+	if a.Failures > 0 || a.Snoozes > 0 || queue.Swap(true) {
+		return
+	}
+	c.bus.config.logger.Warn("an event is slow: it has waited for a long time before it was tried", "event_id", a.ID, "event_type", a.Type,
+		"subscription_id", c.name, "waited", waited)
+	if told := c.slowEvent(a, ended.Sub(a.Since), ended.Sub(a.Started())); told != nil {
+		go told()
+	}
+}
+
+// settled forgets an event that was perhaps reported.
 func (c *counter) settled(a *dispatch.Attempt) {
-	if a.Failures > 0 {
+	if c.counts.slowEvents.some.Load() {
 		c.counts.slowEvents.remove(a.ID)
 	}
 }

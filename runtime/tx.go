@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,7 @@ type Tx struct{ inner any } // a *txRun
 type txRun struct {
 	engine.Tx
 	bus     *innerBus
+	user    *atomic.Uintptr // the function of the program that runs, for the log
 	state   atomic.Int32
 	doubt   error           // why nobody knows whether it is stored; set before the state
 	mu      sync.Mutex      // guards what follows
@@ -170,6 +172,7 @@ func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *en
 	goruntime.Callers(4, callers[:]) // who has called Tx
 	began := time.Now()
 	var run *txRun
+	var user atomic.Uintptr
 	var own error // of the program
 	defer func() {
 		if run != nil { // also when the function panics
@@ -182,12 +185,12 @@ func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *en
 			if run != nil {
 				run.state.Store(txUndone)
 			}
-			run = &txRun{Tx: tx, bus: b}
+			run = &txRun{Tx: tx, bus: b, user: &user}
 			own = f(run)
 			return own
 		},
 		Adopt:   b.adopting(a),
-		Overran: func() { b.warnTx(callers[:], began) },
+		Overran: func() { b.warnTx(callers[:], user.Load(), began) },
 	})
 	if same(err, own) {
 		return err // its methods are code of the program
@@ -220,9 +223,15 @@ func (r *txRun) end(err error) {
 	r.state.Store(txUndone)
 }
 
-// warnTx says whose function holds up all others.
-func (b *innerBus) warnTx(callers []uintptr, began time.Time) {
+// runs notes the function of the program that is called next, where its caller is no code of the program.
+func (r *txRun) runs(f any) { r.user.Store(reflect.ValueOf(f).Pointer()) }
+
+// warnTx says whose function holds up all others: it names the line that has called Tx, or else the function.
+func (b *innerBus) warnTx(callers []uintptr, user uintptr, began time.Time) {
 	frame, _ := goruntime.CallersFrames(callers).Next()
+	if f := goruntime.FuncForPC(user); f != nil {
+		frame.File, frame.Line = f.FileLine(user)
+	}
 	b.config.logger.Warn("the function of a transaction takes too long; what it has written is taken back",
 		slog.String("caller", fmt.Sprintf("%s:%d", frame.File, frame.Line)), slog.Duration("limit", b.config.txLimit), slog.Time("began", began))
 }

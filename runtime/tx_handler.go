@@ -33,12 +33,12 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // in a file.
 func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return subscribeTx(bus, t.of, name, handler == nil, func(ctx context.Context, tx Tx, h head, payload any) error {
+	return subscribeTx(bus, t.of, name, handler == nil, given, func(ctx context.Context, tx Tx, h head, payload any) error {
 		return given.(TxHandler[T])(ctx, tx, typed[T](h, payload))
 	}, opts)
 }
 
-func subscribeTx(bus *Bus, of AnyEventType, name string, none bool, handler func(ctx context.Context, tx Tx, h head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
+func subscribeTx(bus *Bus, of AnyEventType, name string, none bool, given any, handler func(ctx context.Context, tx Tx, h head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
 	t := of.(*eventType)
 	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name, transacts: true}
 	within := func(ctx context.Context, h head, payload any) error {
@@ -63,6 +63,7 @@ func subscribeTx(bus *Bus, of AnyEventType, name string, none bool, handler func
 				a.Rewind()
 			}
 			again = true
+			run.runs(given)
 			err := t.callWithin(a, s, run, p, within)
 			if err == nil {
 				t.give(p)
@@ -129,7 +130,11 @@ func Atomically(ctx context.Context, f func(tx Tx) error) error {
 	if _, err := bus.transactor(); err != nil {
 		return fmt.Errorf("Atomically: %w", err)
 	}
-	return a.Atomically(func(tx engine.Tx) error { return f(Tx{tx.(*txRun)}) })
+	return a.Atomically(func(tx engine.Tx) error {
+		run := tx.(*txRun)
+		run.runs(f)
+		return f(Tx{run})
+	})
 }
 
 // ErrNotInHandler is returned by [Atomically] for a context that is not the one of a handler.

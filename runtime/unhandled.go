@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -72,6 +76,49 @@ func (b *innerBus) reportUnhandled(ctx context.Context) {
 		log.Info("no subscription is for the events of these types", "event_types", known)
 	}
 	b.health.begin(found)
+}
+
+// outcome waits until every delivery of an event is settled. If that lasts because this program has no handler for a
+// subscription, the log names it.
+func (b *innerBus) outcome(ctx context.Context, id uuid.UUID, seq int64) ([]engine.Settlement, error) {
+	if b.began.Load() != nil {
+		soon := time.AfterFunc(logPatience, func() { b.reportAwaited(ctx, id) })
+		defer soon.Stop()
+	}
+	return b.log.Outcome(ctx, seq)
+}
+
+// reportAwaited logs, once each, the subscriptions for which an event waits and this program has no handler.
+func (b *innerBus) reportAwaited(ctx context.Context, id uuid.UUID) {
+	found, err := b.findUnhandled(ctx, math.MaxInt64, func(string) bool { return false })
+	if err != nil || len(found.Consumers) == 0 {
+		return
+	}
+	history, err := b.history(ctx)
+	if err != nil {
+		return
+	}
+	event, err := history.Event(ctx, id)
+	if err != nil {
+		return
+	}
+	for _, one := range event.Deliveries {
+		handled := !slices.ContainsFunc(found.Consumers, func(c engine.Backlog) bool { return c.Name == one.Subscription })
+		if handled || one.State != engine.StatePending && one.State != engine.StateWaiting {
+			continue
+		}
+		b.mu.Lock()
+		known := b.awaited[one.Subscription]
+		if b.awaited == nil {
+			b.awaited = map[string]bool{}
+		}
+		b.awaited[one.Subscription] = true
+		b.mu.Unlock()
+		if !known {
+			b.config.logger.Warn("a caller waits for an event, and this program has no handler for a subscription that has to handle it",
+				"subscription_id", one.Subscription, "event_id", id, "event_type", event.Type)
+		}
+	}
 }
 
 // logUnreadable says that the file cannot be asked.

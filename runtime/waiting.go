@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -53,9 +55,9 @@ func (b *innerBus) lend(ctx context.Context, a *dispatch.Attempt, seq int64, wai
 }
 
 // outcomeFor is [engine.Waiter].Outcome inside the handler of an attempt.
-func (b *innerBus) outcomeFor(ctx context.Context, a *dispatch.Attempt, seq int64) (settled []engine.Settlement, err error) {
+func (b *innerBus) outcomeFor(ctx context.Context, a *dispatch.Attempt, id uuid.UUID, seq int64) (settled []engine.Settlement, err error) {
 	err = b.lend(ctx, a, seq, func(ctx context.Context) (err error) {
-		settled, err = b.log.Outcome(ctx, seq)
+		settled, err = b.outcome(ctx, id, seq)
 		return err
 	})
 	return settled, err

@@ -188,7 +188,7 @@ const longestWait = 30 * 24 * time.Hour
 // retryAfter reads seconds, or a date. A receiver that names none, or one that is over, says nothing
 // of when it can take the event: then the retry policy knows better than to ask at once.
 func retryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
-	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
+	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) { // then it is the largest
 		wait = time.Duration(min(seconds, uint64(longestWait/time.Second))) * time.Second
 	} else if date, err := http.ParseTime(value); err == nil {
 		wait = min(date.Sub(now), longestWait)

@@ -112,7 +112,7 @@ func (env *Env) TestAttemptsRunningAtACrashAreLoggedAndCountForNone(t *testing.T
 			t.Errorf("recovered %+v, want two that were interrupted", r)
 		}
 		f.Idle()
-		synctest.Wait()
+		time.Sleep(11 * time.Second)
 		if got := strings.Join(alone.All(), ", "); got != "begin, end 2 of 2, begin, end 2 of 2" {
 			t.Errorf("they ran as %s, want one after the other", got)
 		}
@@ -125,11 +125,47 @@ func (env *Env) TestAttemptsRunningAtACrashAreLoggedAndCountForNone(t *testing.T
 		for _, want := range []string{
 			"the process ended while several handlers were running; it counts for none of them, and they now run alone: one at a time, or in half a batch",
 			"handlers that were running when the process died now run alone: one at a time, or in half a batch",
-			"no handler is suspected of a crash any more; handlers run in parallel again",
+			"handlers run in parallel again: none that is suspected of a crash was due for ten seconds",
 		} {
 			if !slices.Contains(messages, want) {
 				t.Errorf("the log has no line %q in %q", want, messages)
 			}
+		}
+	})
+}
+
+// Suspects come one by one, with other events between them: here the second one when its subscription is made.
+func (env *Env) TestTheLogDoesNotGoBackAndForthBetweenSuspectsAndOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		names := []string{"one", "two", "three"}
+		for _, name := range names {
+			f.Handle(name, Hang)
+		}
+		f.MustStart()
+		f.Publish(1)
+		f = env.Reopen(t, f.Killed())
+		f.MustStart()
+		for _, name := range names {
+			f.Handle(name, func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
+			f.Idle()
+			f.Publish(2)
+			f.Idle()
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		count := func(level, text string) (n int) {
+			for _, line := range f.Log.Level(t, level) {
+				if line["msg"] == text {
+					n++
+				}
+			}
+			return n
+		}
+		began := count("WARN", "handlers that were running when the process died now run alone: one at a time, or in half a batch")
+		ended := count("INFO", "handlers run in parallel again: none that is suspected of a crash was due for ten seconds")
+		if began != 1 || ended != 1 {
+			t.Errorf("the log says %d times that suspects run alone, and %d times that they do not any more; want once each", began, ended)
 		}
 	})
 }

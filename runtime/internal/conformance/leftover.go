@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,6 +123,59 @@ func (f *Fixture) exceeded() (names []string) {
 }
 
 func ignore(context.Context, runtime.Event[note]) error { return nil }
+
+const waitsInVain = "a caller waits for an event, and this program has no handler for a subscription that has to handle it"
+
+func (env *Env) TestTheLogNamesTheSubscriptionWithoutAHandlerForWhichSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		taken := noteType("note.taken", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
+		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(taken, PlacedType))
+		_, err := runtime.Subscribe(f.Bus, taken, "slow", func(context.Context, runtime.Event[note]) error { time.Sleep(time.Second); return nil })
+		Must(t, err)
+		receipts := make(chan *runtime.Receipt, 1)
+		f.Handle("parent", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			r, err := runtime.Publish(ctx, f.Bus, taken, note{1}, runtime.Immediately())
+			if err != nil {
+				return err
+			}
+			receipts <- r
+			_, err = r.Wait(ctx)
+			return err
+		})
+		f.MustStart()
+		wait := func(r *runtime.Receipt) error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := r.Wait(ctx)
+			return err
+		}
+		for range 2 { // the second time is not logged again
+			r, err := runtime.Publish(t.Context(), f.Bus, taken, note{1})
+			Must(t, err)
+			if err := wait(r); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the wait ends with %v", err)
+			}
+		}
+		f.Publish(1)
+		again := <-receipts
+		named := 0
+		for _, line := range f.Log.Level(t, "WARN") {
+			if line["msg"] == waitsInVain {
+				named++
+				if line["subscription_id"] != "reader" || line["event_type"] != "note.taken" || line["event_id"] == nil {
+					t.Errorf("the log says %v", line)
+				}
+			}
+		}
+		if named != 1 {
+			t.Errorf("the log names the subscription %d times, want once", named)
+		}
+		_, err = runtime.Subscribe(f.Bus, taken, "reader", ignore)
+		Must(t, err)
+		Must(t, wait(again))
+		f.Idle()
+	})
+}
 
 const noHandler = "a subscription has pending events, and this program has no handler for it"
 

@@ -80,6 +80,12 @@ func (env *Env) TestTheErrorOfAHandlerChoosesTheDisposition(t *testing.T) {
 			do: twice(runtime.Snooze(time.Hour)), opts: []runtime.SubscribeOption{runtime.WithRetry(retry.MaxAttempts(1))},
 			want: []execution{{1, 0}, {2, time.Hour}},
 		},
+		"a snooze until a time that has passed is a short one": {
+			do: twice(runtime.Snooze(-time.Hour)), want: []execution{{1, 0}, {2, 100 * time.Millisecond}},
+		},
+		"a snooze of no time is a short one": {
+			do: twice(runtime.Snooze(0)), want: []execution{{1, 0}, {2, 100 * time.Millisecond}},
+		},
 		"the outermost of several decides": {
 			do: twice(runtime.RetryAfter(time.Minute, runtime.Permanent(ErrBoom))), want: []execution{{1, 0}, {2, time.Minute}},
 		},
@@ -127,6 +133,23 @@ func (env *Env) TestTheErrorOfAHandlerChoosesTheDisposition(t *testing.T) {
 			})
 		})
 	}
+}
+
+func (env *Env) TestTheTextOfAnErrorIsKeptWholeWhateverIsInIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const text = "before\x00after\x1b[31m\u2028 \ufeff"
+		_, f, outcome := env.steered(t, func(runtime.Event[OrderPlaced]) error { return runtime.Permanent(errors.New(text)) }, nil)
+		if got := outcome.Deliveries[0].LastError; got != text {
+			t.Errorf("the outcome has the error %q, want %q", got, text)
+		}
+		if got := env.Letter(t, f.Path).LastAttempt().Error; got != text {
+			t.Errorf("the dead letter has the error %q, want %q", got, text)
+		}
+		f.Stop()
+		if got := env.Letter(t, f.Path).LastAttempt().Error; got != text {
+			t.Errorf("read again, the dead letter has the error %q, want %q", got, text)
+		}
+	})
 }
 
 func (env *Env) TestADiscardedEventIsSettledWithoutADeadLetter(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +69,64 @@ func (env *Env) TestAnEventThatFailsForALongTimeIsReportedAsSlowOnce(t *testing.
 				}
 				if logged != len(want) {
 					t.Errorf("the log has %d warnings, want %d", logged, len(want))
+				}
+			})
+		})
+	}
+}
+
+func (env *Env) TestAnEventThatDoesNotFailIsSlowToo(t *testing.T) {
+	for name, batch := range map[string]bool{"one by one": false, "in batches": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var told Journal[string]
+				f := env.Open(t, runtime.WithObserver(runtime.Observer{SlowEvent: func(i runtime.SlowEventInfo) {
+					told.Add(fmt.Sprint(i.Subscription, " after ", i.Age.Round(time.Minute), ", at ", time.Since(began).Round(time.Minute), ": ", i.Error, i.Due.IsZero()))
+				}}))
+				work := func(n int) error {
+					switch n {
+					case 1:
+						time.Sleep(10 * time.Minute)
+					case 5:
+						return runtime.Snooze(10 * time.Minute) // on purpose
+					}
+					return nil
+				}
+				if batch {
+					f.Batches("a", func(_ context.Context, events []runtime.Event[OrderPlaced]) error {
+						return work(events[0].Payload.Number)
+					},
+						runtime.WithBatch(1, 0), runtime.WithTimeout(time.Hour), runtime.WithConcurrency(1))
+				} else {
+					f.Handle("a", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+						if e.Payload.Number == 5 && e.Attempt > 1 {
+							return nil
+						}
+						return work(e.Payload.Number)
+					}, runtime.WithTimeout(time.Hour), runtime.WithConcurrency(1))
+				}
+				f.MustStart()
+				f.Publish(1, 2, 3) // 2 and 3 wait for 1
+				f.Idle()
+				f.Publish(4) // in time
+				if !batch {
+					f.Publish(5)
+				}
+				f.Idle()
+				want := []string{"a after 5m0s, at 5m0s: true", "a after 10m0s, at 10m0s: true"}
+				if got := told.All(); !slices.Equal(got, want) {
+					t.Errorf("observers are told %q, want %q", got, want)
+				}
+				var logged []string
+				for _, line := range f.Log.Level(t, "WARN") {
+					if text := fmt.Sprint(line["msg"]); strings.HasPrefix(text, "an event is slow") {
+						logged = append(logged, text)
+					}
+				}
+				wantLogged := []string{"an event is slow: its handler has been at work for a long time", "an event is slow: it has waited for a long time before it was tried"}
+				if !slices.Equal(logged, wantLogged) {
+					t.Errorf("the log has %q, want %q", logged, wantLogged)
 				}
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Alone lets suspects run one at a time, with nothing beside them in the whole
@@ -29,7 +30,12 @@ type Alone struct {
 	owner   *Scheduler   // has the bus, or waits until the others are through
 	running bool         // a suspect of the owner is in its handler
 	waiting []*Scheduler // have asked
+	calm    *time.Timer  // says that there are no suspects any more; nil if that was said, or there is an owner
 }
+
+// calmAfter is how long no suspect has run before the log says so. They come one by one, with others between them: the
+// log does not go back and forth.
+const calmAfter = 10 * time.Second
 
 // join takes a subscription in that begins to deliver.
 func (a *Alone) join(s *Scheduler) {
@@ -49,6 +55,9 @@ func (a *Alone) leave(s *Scheduler) {
 	default:
 		a.owner.signal() // it waits no longer for a handler that was left behind
 	}
+	if len(a.all) == 0 && a.calm != nil {
+		a.calm.Stop()
+	}
 	a.mu.Unlock()
 	a.pass(s)
 }
@@ -62,6 +71,11 @@ func (a *Alone) enter(s *Scheduler) bool {
 	case a.owner == nil:
 		a.owner = s
 		a.closed.Store(true)
+		if a.calm != nil {
+			a.calm.Stop()
+			a.calm = nil
+			break
+		}
 		a.Logger.Warn("handlers that were running when the process died now run alone: one at a time, or in half a batch", "subscription_id", s.cfg.Name)
 	case a.owner != s:
 		if !slices.Contains(a.waiting, s) {
@@ -106,9 +120,21 @@ func (a *Alone) pass(s *Scheduler) {
 	}
 	a.owner = nil
 	a.closed.Store(false)
-	a.Logger.Info("no handler is suspected of a crash any more; handlers run in parallel again")
+	if len(a.all) > 0 {
+		a.calm = time.AfterFunc(calmAfter, a.calmed)
+	}
 	for _, other := range a.all {
 		other.signal()
+	}
+}
+
+// calmed says that no suspect has run for a while.
+func (a *Alone) calmed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.owner == nil && a.calm != nil && len(a.all) > 0 {
+		a.calm = nil
+		a.Logger.Info("handlers run in parallel again: none that is suspected of a crash was due for ten seconds")
 	}
 }
 

@@ -43,6 +43,7 @@ type Attempt struct {
 	expires bool // the limit is because its event expires then
 	first   bool // of its run
 	warned  bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
+	delays  bool // its event, which was reported as slow while it ran; guarded by the subscription's mu
 
 	// These are guarded by mu.
 	lends    bool // has lent something, at some time

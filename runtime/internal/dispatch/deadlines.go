@@ -61,8 +61,34 @@ func (s *Scheduler) watch(w *worker, a *Attempt) {
 // alarmAt returns when the attempt needs attention next, or the zero time. The caller holds the
 // subscription's mu.
 func (a *Attempt) alarmAt() time.Time {
+	at := a.slowAt()
 	if a.warned {
-		return a.deadline()
+		at = a.deadline()
+	}
+	if slow := a.slowEventAt(); at.IsZero() || !slow.IsZero() && slow.Before(at) {
+		return slow
+	}
+	return at
+}
+
+// slowEventAt returns when the event becomes slow although nothing has failed, or the zero time: it is slow before the
+// attempt begins, or the attempt is over by then.
+func (a *Attempt) slowEventAt() time.Time {
+	after := a.settings.SlowEventAfter
+	if after == 0 || a.delays {
+		return time.Time{}
+	}
+	left := after - a.started.Sub(a.Since)
+	if limit, _ := a.bounds(); left <= 0 || left >= limit {
+		return time.Time{}
+	}
+	return a.started.Add(left)
+}
+
+// slowAt returns when the log says that the handler is slow, or the zero time.
+func (a *Attempt) slowAt() time.Time {
+	if a.warned {
+		return time.Time{}
 	}
 	working := a.working()
 	if working.IsZero() {
@@ -87,7 +113,7 @@ func (s *Scheduler) unwatch(w *worker, left bool) {
 func (s *Scheduler) expire() {
 	defer s.lookAtRunning()()
 	now := time.Now()
-	var late, slow []*Attempt
+	var late, slow, delaying []*Attempt
 	s.mu.Lock()
 	s.alarm.unset() // before the slots are read
 	look := func(a *Attempt) {
@@ -95,9 +121,13 @@ func (s *Scheduler) expire() {
 			late = append(late, a)
 			return
 		}
-		if at := a.alarmAt(); !a.warned && !at.IsZero() && !at.After(now) {
+		if at := a.slowAt(); !at.IsZero() && !at.After(now) {
 			a.warned = true
 			slow = append(slow, a)
+		}
+		if at := a.slowEventAt(); !at.IsZero() && !at.After(now) {
+			a.delays = true
+			delaying = append(delaying, a)
 		}
 		s.alarm.set(a.alarmAt())
 	}
@@ -118,6 +148,11 @@ func (s *Scheduler) expire() {
 		s.cfg.Logger.Warn("a handler is slow", a.logged(attributes...)...)
 		if tell := a.handler.Count.Slow(a, now.Sub(a.started)); tell != nil {
 			go tell() // the alarm does not wait for observers
+		}
+	}
+	for _, a := range delaying {
+		if tell := a.handler.Count.SlowEvent(a, now.Sub(a.Since), now.Sub(a.started)); tell != nil {
+			go tell()
 		}
 	}
 	for _, a := range late {

@@ -145,7 +145,7 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	if asked, ok := f.steering.(*SnoozeError); ok {
-		a.snooze(now.Add(clamp(asked.For)), now, failure)
+		a.snooze(now.Add(max(clamp(asked.For), leastSnooze)), now, failure)
 		return
 	}
 	if _, expires := a.bounds(); expires && f.kind == engine.KindTimeout {
@@ -212,6 +212,10 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 	}
 	return due, ""
 }
+
+// leastSnooze is how long a snooze puts the delivery off at least: a handler that waits for a time that has passed would
+// be called again without a pause, and each call is written.
+const leastSnooze = 100 * time.Millisecond
 
 // clamp bounds a delay that a handler has chosen.
 func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDelay) }

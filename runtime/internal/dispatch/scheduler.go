@@ -146,7 +146,7 @@ type Settings struct {
 	Retry           retry.Policy
 	Timeout         time.Duration // of one attempt; 0 for none
 	SlowAfter       time.Duration // 0 for never
-	SlowEventAfter  time.Duration // 0 for what the bus says
+	SlowEventAfter  time.Duration // 0 for never
 	ExpiresAfter    time.Duration // 0 for never
 	MaxSnoozes      int           // 0 for no limit
 	FailureThrottle int           // 0 for never
@@ -175,6 +175,7 @@ type Counter interface {
 	Discarded(a *Attempt, reason string, ended time.Time) (tell func())
 	Snoozed(a *Attempt, until, ended time.Time) (tell func())
 	Slow(a *Attempt, running time.Duration) (tell func())
+	SlowEvent(a *Attempt, age, running time.Duration) (tell func()) // its event has become slow while it runs
 	Abandoned(a *Attempt, delta int)
 }
 

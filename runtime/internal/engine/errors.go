@@ -53,7 +53,7 @@ type ConflictError struct {
 
 // Error names the key and the first event.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("the idempotency key %q was used before for another %s (event %s): a key stands for one payload", e.Key, e.EventType, e.First)
+	return fmt.Sprintf("the idempotency key %q was used before for another %s (event %s): a key stands for one payload, until that event is cancelled or a dead letter of it is discarded", e.Key, e.EventType, e.First)
 }
 
 // Fault is a class of storage failure: what a caller can do about it.

@@ -17,6 +17,7 @@ type keyed struct {
 	id      uuid.UUID
 	version int
 	digest  [sha256.Size]byte
+	payload []byte
 }
 
 // Recognise makes a record a Duplicate of an earlier one that has its key, and notes the key
@@ -30,11 +31,17 @@ func (k Keys) Recognise(r *Record) error {
 	first, known := k[at]
 	switch {
 	case !known:
-		k[at] = keyed{r.ID, r.KeyVersion(), r.KeyDigest()}
-	case first.version == r.KeyVersion() && first.digest != r.KeyDigest():
-		return &ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first.id}
-	default:
-		r.ID, r.Seq, r.Duplicate = first.id, 0, true
+		k[at] = keyed{r.ID, r.KeyVersion(), r.KeyDigest(), r.Payload}
+		return nil
+	case first.version == r.KeyVersion():
+		same, err := r.SameAs(first.id, first.digest[:], func() ([]byte, error) { return first.payload, nil })
+		if err != nil {
+			return err
+		}
+		if !same {
+			return &ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first.id}
+		}
 	}
+	r.ID, r.Seq, r.Duplicate = first.id, 0, true
 	return nil
 }

@@ -230,16 +230,36 @@ func (s *store) recognise(r *engine.Record) error {
 	}
 	for _, name := range s.namesOf(r.KeyType()) {
 		known, ok := s.keys[dedupeKey{name, r.Dedupe.Key}]
-		if !ok || !known.expires.After(time.Now()) {
+		if !ok || !known.expires.After(time.Now()) || s.freed(known.seq) {
 			continue
 		}
-		// Payloads of different versions cannot be compared.
-		if known.version == r.KeyVersion() && known.digest != r.KeyDigest() {
-			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.id}
+		if known.version == r.KeyVersion() { // payloads of different versions cannot be compared
+			same, err := r.SameAs(known.id, known.digest[:], func() (payload []byte, err error) {
+				if stored := s.events[known.seq]; stored != nil {
+					payload = stored.Payload
+				}
+				return payload, nil
+			})
+			if err != nil {
+				return err
+			}
+			if !same {
+				return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.id}
+			}
 		}
 		r.ID, r.Seq, r.Duplicate = known.id, known.seq, true
 	}
 	return nil
+}
+
+// freed reports whether an event does not have its idempotency key any more: a delivery of it was cancelled, or a
+// dead letter discarded or edited.
+func (s *store) freed(seq int64) bool {
+	return slices.ContainsFunc(s.subscriptions, func(sub *subscription) bool {
+		d := sub.deliveries[seq]
+		return d != nil && (d.reason == engine.ReasonCancelled && (d.state == discarded || d.cancelled && d.open() && d.state != polled) ||
+			d.state == discarded && d.fingerprint != "")
+	})
 }
 
 // insert stores records, and wakes the consumers.

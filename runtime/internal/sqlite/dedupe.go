@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,12 +76,12 @@ func recognise(c *database.Conn, r *engine.Record, now time.Time) error {
 	var first uuid.UUID
 	var seq int64
 	same := false
-	err := c.Query(selectKey, func(s *sqlite3.Stmt) error {
+	own := r.KeyDigest()
+	err := c.Query(selectKey, func(s *sqlite3.Stmt) (err error) {
 		first, seq = database.UUID(s, 0), s.ColumnInt64(1)
-		// Payloads of different versions cannot be compared.
-		same = s.ColumnInt(3) != r.KeyVersion() || isSame(r, s.ColumnRawBlob(2), s.ColumnRawText(4))
-		return nil
-	}, r.KeyType(), r.Dedupe.Key, now)
+		same, err = isSame(r, first, s.ColumnInt(3), s.ColumnRawBlob(2), s.ColumnRawText(4))
+		return err
+	}, r.KeyType(), r.Dedupe.Key, now, own[:])
 	switch {
 	case err != nil || seq == 0:
 		return err
@@ -94,21 +92,26 @@ func recognise(c *database.Conn, r *engine.Record, now time.Time) error {
 	return nil
 }
 
-// selectKey finds what is remembered of a type ?1 and key ?2 at the time ?3.
-const selectKey = `
-	SELECT d.id, d.seq, d.digest, t.version, CASE d.digest WHEN x'' THEN (SELECT payload FROM busgen_log WHERE seq = d.seq) END FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type
-	WHERE t.name = (SELECT name FROM busgen_types WHERE written = ?1 LIMIT 1) AND d.key = ?2 AND d.expires_at > ?3`
+// freed is the SQL condition that the event of row d of busgen_dedupe does not have its key any more: no handler is
+// called for a delivery of it that was cancelled, or a dead letter of it was discarded or edited. Undone, it has the key
+// again, unless another event has it by then. The trigger of outbox has the same condition.
+const freed = `(
+	EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = d.seq AND x.reason = '` + engine.ReasonCancelled + `' AND coalesce(x.answer, 1) = 1)
+	OR EXISTS (SELECT 1 FROM busgen_discarded x WHERE x.seq = d.seq AND (x.reason = '` + engine.ReasonCancelled + `' OR x.dead_at IS NOT NULL)))`
 
-// isSame compares a record with an event of the file: by the digest, or if it is empty
-// by the payload. Programs that publish through outbox cannot compute digests, and write JSON with
-// other spaces. What became of an event that was pruned is not known, so it counts as the same.
-func isSame(r *engine.Record, digest, stored []byte) bool {
-	if len(digest) > 0 {
-		own := r.KeyDigest()
-		return bytes.Equal(own[:], digest)
+// selectKey finds what is remembered of a type ?1 and key ?2 at the time ?3, with the payload if its digest is not ?4.
+const selectKey = `
+	SELECT d.id, d.seq, d.digest, t.version, CASE WHEN d.digest <> ?4 THEN (SELECT payload FROM busgen_log WHERE seq = d.seq) END
+	FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type
+	WHERE t.name = (SELECT name FROM busgen_types WHERE written = ?1 LIMIT 1) AND d.key = ?2 AND d.expires_at > ?3 AND NOT ` + freed + ` LIMIT 1`
+
+// isSame compares a record with the event that selectKey has found. Programs that publish through outbox cannot
+// compute digests: theirs are empty.
+func isSame(r *engine.Record, first uuid.UUID, version int, digest, stored []byte) (bool, error) {
+	if version != r.KeyVersion() { // their payloads cannot be compared
+		return true, nil
 	}
-	var a, b bytes.Buffer
-	return stored == nil || json.Compact(&a, r.Payload) == nil && json.Compact(&b, stored) == nil && bytes.Equal(a.Bytes(), b.Bytes())
+	return r.SameAs(first, digest, func() ([]byte, error) { return stored, nil })
 }
 
 // settledKey is what became of a staged event with an idempotency key.

@@ -181,7 +181,8 @@ func join(s statements, r *engine.Record) error {
 func joinKey(s statements, r *engine.Record) error {
 	var id, digest, stored []byte
 	var seq, version int64
-	err := s.row(selectKey, []any{r.KeyType(), r.Dedupe.Key, time.Now().UnixMicro()}, &id, &seq, &digest, &version, &stored)
+	own := r.KeyDigest()
+	err := s.row(selectKey, []any{r.KeyType(), r.Dedupe.Key, time.Now().UnixMicro(), own[:]}, &id, &seq, &digest, &version, &stored)
 	if errors.Is(err, errNoRow) {
 		return nil
 	}
@@ -192,7 +193,11 @@ func joinKey(s statements, r *engine.Record) error {
 	if err != nil {
 		return err
 	}
-	if version == int64(r.KeyVersion()) && !isSame(r, digest, stored) {
+	same, err := isSame(r, first, int(version), digest, stored)
+	if err != nil {
+		return err
+	}
+	if !same {
 		return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first}
 	}
 	r.ID, r.Seq, r.Duplicate = first, seq, true

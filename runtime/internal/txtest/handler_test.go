@@ -3,6 +3,7 @@ package txtest
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -53,6 +54,31 @@ func forBoth(t *testing.T, test func(t *testing.T, subscribe func(f *fixture, na
 }
 
 var fast = runtime.WithRetry(retry.MaxAttempts(5), retry.BaseDelay(time.Second))
+
+func TestTheLogNamesTheFunctionOfAHandlerThatHoldsUpTheWriters(t *testing.T) {
+	forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
+		f := open(t, 1, runtime.WithTxLimit(time.Second))
+		f.must(subscribe(f, "slow", func(_ context.Context, _ runtime.Tx, e runtime.Event[booking]) error {
+			if e.Attempt == 1 {
+				time.Sleep(2 * time.Second)
+			}
+			return nil
+		}, fast))
+		f.must(f.Start(t.Context()))
+		f.settled(1)
+		named := 0
+		for _, line := range f.log.Level(t, "WARN") {
+			if caller, ok := line["caller"].(string); ok {
+				if named++; !strings.Contains(caller, "handler_test.go:") {
+					t.Errorf("the log names %s", caller)
+				}
+			}
+		}
+		if named != 1 {
+			t.Errorf("the log names %d functions, want one", named)
+		}
+	})
+}
 
 func TestRowsOfAHandlerAreStoredWithItsSuccess(t *testing.T) {
 	forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {

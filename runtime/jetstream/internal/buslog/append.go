@@ -1,7 +1,6 @@
 package buslog
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -248,9 +247,14 @@ func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
 		if known.ID == uuid.Nil {
 			continue
 		}
-		// Payloads of different versions cannot be compared.
-		if digest := r.KeyDigest(); known.Version == r.KeyVersion() && len(known.Digest) > 0 && !bytes.Equal(known.Digest, digest[:]) {
-			return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
+		if known.Version == r.KeyVersion() { // payloads of different versions cannot be compared
+			same, err := r.SameAs(known.ID, known.Digest, func() ([]byte, error) { return l.payloadOf(known.ID, seq) })
+			if err != nil {
+				return l.storage("append", err)
+			}
+			if !same {
+				return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
+			}
 		}
 		r.ID, r.Seq, r.Duplicate = known.ID, seq, true
 	}
@@ -271,11 +275,67 @@ func (l *Log) lookUp(ctx context.Context, eventType, name string) (key, int64, e
 	if err := json.Unmarshal(m.Data, &known); err != nil {
 		return key{}, 0, err
 	}
-	if !known.Expires.After(time.Now()) {
+	seq := m.Seq + 1
+	if known.Seq != 0 {
+		seq = known.Seq
+	}
+	over := !known.Expires.After(time.Now())
+	if !over {
+		over, err = l.freed(ctx, seq)
+	}
+	if err != nil {
+		return key{}, 0, err
+	}
+	if over {
 		return key{}, 0, l.stream.Delete(ctx, m.Seq)
 	}
-	if known.Seq != 0 {
-		return known, known.Seq, nil
+	return known, seq, nil
+}
+
+// freed reports whether an event does not have its idempotency key any more: no handler is called for a delivery of it
+// that was cancelled, or a dead letter of it was discarded or edited.
+func (l *Log) freed(ctx context.Context, seq int64) (bool, error) {
+	if err := l.sync(ctx); err != nil {
+		return false, err
 	}
-	return known, m.Seq + 1, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	event, err := l.event(seq)
+	if err != nil && !errors.Is(err, stream.ErrNotFound) {
+		return false, err
+	}
+	for _, s := range l.inOrder() {
+		switch r := s.rows[seq]; {
+		case r != nil && r.State == discarded:
+			if r.Reason == engine.ReasonCancelled {
+				return true, nil
+			}
+			whole, err := l.wholeRow(s, seq)
+			if err != nil {
+				return false, err
+			}
+			if whole != nil && whole.Was != nil && whole.Was.State == dead {
+				return true, nil
+			}
+		case r != nil && r.open() || r == nil && event != nil && s.pending(event):
+			if l.neverBegins(s, event, r) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// payloadOf returns the payload of the event at seq, or nil if that was pruned.
+func (l *Log) payloadOf(id uuid.UUID, seq int64) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	event, err := l.event(seq)
+	switch {
+	case errors.Is(err, stream.ErrNotFound) || err == nil && event.ID != id:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return event.Payload, nil
 }
