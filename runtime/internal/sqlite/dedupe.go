@@ -92,11 +92,11 @@ func recognise(c *database.Conn, r *engine.Record, now time.Time) error {
 	return nil
 }
 
-// freed is the SQL condition that the event of row d of busgen_dedupe does not have its key any more: no handler is
-// called for a delivery of it that was cancelled, or a dead letter of it was discarded or edited. Undone, it has the key
+// freed is the SQL condition that the event of row d of busgen_dedupe does not have its key any more: no handler
+// is called for a delivery of it that was cancelled, or a dead letter of it was discarded or edited. Undone, it has the key
 // again, unless another event has it by then. The trigger of outbox has the same condition.
 const freed = `(
-	EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = d.seq AND x.reason = '` + engine.ReasonCancelled + `' AND coalesce(x.answer, 1) = 1)
+	EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = d.seq AND x.reason = '` + engine.ReasonCancelled + `' AND coalesce(x.answer, 1) <> 2)
 	OR EXISTS (SELECT 1 FROM busgen_discarded x WHERE x.seq = d.seq AND (x.reason = '` + engine.ReasonCancelled + `' OR x.dead_at IS NOT NULL)))`
 
 // selectKey finds what is remembered of a type ?1 and key ?2 at the time ?3, with the payload if its digest is not ?4.

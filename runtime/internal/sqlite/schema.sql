@@ -469,7 +469,7 @@ CREATE TRIGGER busgen_outbox INSTEAD OF INSERT ON outbox BEGIN
   DELETE FROM busgen_dedupe WHERE key = NEW.dedupe_key
     AND type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = NEW.type))
     AND (expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
-      OR EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = busgen_dedupe.seq AND x.reason = 'cancelled' AND coalesce(x.answer, 1) = 1)
+      OR EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = busgen_dedupe.seq AND x.reason = 'cancelled' AND coalesce(x.answer, 1) <> 2)
       OR EXISTS (SELECT 1 FROM busgen_discarded x WHERE x.seq = busgen_dedupe.seq AND (x.reason = 'cancelled' OR x.dead_at IS NOT NULL)));
   SELECT (SELECT 1 FROM json_each('{}', 'outbox: the dedupe_key "' || NEW.dedupe_key || '" of ' || NEW.type || ' was used for another payload'))
   FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type JOIN busgen_log l ON l.seq = d.seq
