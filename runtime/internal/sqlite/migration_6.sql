@@ -162,15 +162,15 @@ CREATE VIEW outbox (type, payload, metadata, dedupe_key, delay_ms) AS
 SELECT NULL, NULL, NULL, NULL, NULL WHERE 0;
 
 CREATE TRIGGER busgen_outbox INSTEAD OF INSERT ON outbox BEGIN
-  SELECT json_extract('{}', 'outbox: ' || CASE
+  SELECT 1 FROM json_each('{}', 'outbox: ' || CASE
     WHEN typeof(NEW.type) <> 'text' OR NEW.type LIKE '$%' OR NOT EXISTS (SELECT 1 FROM busgen_types WHERE written = NEW.type)
       THEN 'there is no event type "' || coalesce(NEW.type, 'NULL') || '" in this file, which has: ' || coalesce((SELECT group_concat(name, ', ')
         FROM (SELECT DISTINCT name FROM busgen_types WHERE name NOT LIKE '$%' ORDER BY name LIMIT 20)), 'none')
     WHEN length(CAST(NEW.payload AS BLOB)) > 67108864 OR length(CAST(NEW.metadata AS BLOB)) > 1048576
       THEN 'an event has at most 64 MiB of payload and 1 MiB of metadata, and this one of ' || NEW.type || ' has more'
-    WHEN NEW.payload IS NULL OR typeof(NEW.payload) <> 'text' OR instr(NEW.payload, char(0)) OR NOT json_valid(NEW.payload)
+    WHEN NEW.payload IS NULL OR typeof(NEW.payload) <> 'text' OR instr(NEW.payload, char(0))
       THEN 'the payload of ' || NEW.type || ' is not a text of JSON'
-    WHEN json_type(NEW.payload) <> 'object' AND EXISTS (SELECT 1 FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type WHERE t.written = NEW.type)
+    WHEN (SELECT type FROM json_tree(NEW.payload) LIMIT 1) <> 'object' AND EXISTS (SELECT 1 FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type WHERE t.written = NEW.type)
       THEN 'the payload of ' || NEW.type || ' is not a JSON object'
     WHEN NEW.dedupe_key IS NOT NULL AND (typeof(NEW.dedupe_key) <> 'text' OR NOT length(CAST(NEW.dedupe_key AS BLOB)) BETWEEN 1 AND 200)
       THEN 'the dedupe_key of ' || NEW.type || ' is not a text of 1 to 200 bytes'
@@ -178,10 +178,13 @@ CREATE TRIGGER busgen_outbox INSTEAD OF INSERT ON outbox BEGIN
         OR NOT NEW.delay_ms BETWEEN 0 AND 253402300799999 - (julianday('now') - 2440587.5) * 86400000)
       THEN 'the delay_ms of ' || NEW.type || ' is not a number of milliseconds from 0 that ends before the year 10000'
     WHEN NEW.metadata IS NULL THEN NULL
-    WHEN typeof(NEW.metadata) <> 'text' OR instr(NEW.metadata, char(0)) OR NOT json_valid(NEW.metadata)
+    WHEN typeof(NEW.metadata) <> 'text' OR instr(NEW.metadata, char(0)) OR instr(CAST(NEW.metadata AS BLOB), x'fe') OR instr(CAST(NEW.metadata AS BLOB), x'ff')
       THEN 'the metadata of ' || NEW.type || ' is not a text of JSON'
-    WHEN json_type(NEW.metadata) <> 'object' OR EXISTS (SELECT 1 FROM json_each(NEW.metadata) WHERE type <> 'text')
+    WHEN (SELECT type FROM json_tree(NEW.metadata) LIMIT 1) <> 'object' OR EXISTS (SELECT 1 FROM json_each(NEW.metadata) WHERE type <> 'text')
       THEN 'the metadata of ' || NEW.type || ' is not a JSON object of texts'
+    WHEN EXISTS (SELECT 1 FROM json_each(NEW.metadata) WHERE instr(key || value, char(0))
+        OR key || value GLOB '*[' || char(1) || '-' || char(8) || char(11) || char(12) || char(14) || '-' || char(31) || ']*')
+      THEN 'the metadata of ' || NEW.type || ' has a control character that is neither a tab nor a line break'
     WHEN EXISTS (SELECT 1 FROM json_each(NEW.metadata) GROUP BY key HAVING count(*) > 1)
       THEN 'the metadata of ' || NEW.type || ' has a key twice'
     WHEN EXISTS (SELECT 1 FROM json_each(NEW.metadata) WHERE key IN ('parent_id', 'published_by', 'hops') OR substr(key, 1, 7) = 'busgen.')
@@ -190,13 +193,21 @@ CREATE TRIGGER busgen_outbox INSTEAD OF INSERT ON outbox BEGIN
 
   DELETE FROM busgen_dedupe WHERE NEW.dedupe_key IS NOT NULL AND (type, key) IN (
     SELECT type, key FROM busgen_dedupe WHERE expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 ORDER BY expires_at LIMIT 8);
-  DELETE FROM busgen_dedupe WHERE key = NEW.dedupe_key AND expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
-    AND type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = NEW.type));
-  SELECT json_extract('{}', 'outbox: the dedupe_key "' || NEW.dedupe_key || '" of ' || NEW.type || ' was used for another payload')
+  DELETE FROM busgen_dedupe WHERE key = NEW.dedupe_key
+    AND type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = NEW.type))
+    AND (expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
+      OR EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = busgen_dedupe.seq AND x.reason = 'cancelled' AND coalesce(x.answer, 1) <> 2)
+      OR EXISTS (SELECT 1 FROM busgen_discarded x WHERE x.seq = busgen_dedupe.seq AND (x.reason = 'cancelled' OR x.dead_at IS NOT NULL)));
+  SELECT (SELECT 1 FROM json_each('{}', 'outbox: the dedupe_key "' || NEW.dedupe_key || '" of ' || NEW.type || ' was used for another payload'))
   FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type JOIN busgen_log l ON l.seq = d.seq
   WHERE t.name = (SELECT name FROM busgen_types WHERE written = NEW.type) AND d.key = NEW.dedupe_key
     AND t.version = (SELECT max(version) FROM busgen_types WHERE written = NEW.type)
-    AND CASE WHEN json_valid(l.payload) THEN json(l.payload) ELSE l.payload END <> json(NEW.payload);
+    AND l.payload <> NEW.payload AND ( -- the values count, not how they are written; beyond 2^53 SQLite does not know all digits
+      EXISTS (SELECT fullkey, iif(type = 'real', 'integer', type), atom FROM json_tree(l.payload)
+        EXCEPT SELECT fullkey, iif(type = 'real', 'integer', type), atom FROM json_tree(NEW.payload))
+      OR EXISTS (SELECT fullkey, iif(type = 'real', 'integer', type), atom FROM json_tree(NEW.payload)
+        EXCEPT SELECT fullkey, iif(type = 'real', 'integer', type), atom FROM json_tree(l.payload))
+      OR EXISTS (SELECT 1 FROM json_tree(NEW.payload) WHERE typeof(atom) = 'real' AND abs(atom) >= 9007199254740992));
   SELECT RAISE(IGNORE)
   FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type
   WHERE t.name = (SELECT name FROM busgen_types WHERE written = NEW.type) AND d.key = NEW.dedupe_key;
@@ -209,7 +220,10 @@ CREATE TRIGGER busgen_outbox INSTEAD OF INSERT ON outbox BEGIN
       || substr(bytes, 1 + (128 + (random() & 63)), 1) || randomblob(7) AS BLOB),
     (SELECT id FROM busgen_types WHERE written = NEW.type ORDER BY version DESC LIMIT 1),
     NEW.payload,
-    (SELECT nullif(json_group_object(key, value), '{}') FROM (SELECT key, value FROM json_each(NEW.metadata) ORDER BY key)),
+    (SELECT '{"' || replace(replace(replace(replace(replace(replace(replace(
+        group_concat(key || CAST(x'fe' AS TEXT) || value, CAST(x'ff' AS TEXT)),
+        '\', '\\'), '"', '\"'), char(9), '\t'), char(10), '\n'), char(13), '\r'), CAST(x'fe' AS TEXT), '":"'), CAST(x'ff' AS TEXT), '","') || '"}'
+      FROM (SELECT key, value FROM json_each(NEW.metadata) ORDER BY key)),
     ms * 1000,
     ms * 1000 + nullif(CAST(NEW.delay_ms * 1000 AS INTEGER), 0)
   FROM (

@@ -40,16 +40,11 @@ var migration5 string
 //go:embed migration_6.sql
 var migration6 string
 
-// migration7 leads from version 6 to 7.
-//
-//go:embed migration_7.sql
-var migration7 string
-
 const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 7
+	schemaVersion = 6
 	// FileFormat is that for others.
 	FileFormat = schemaVersion
 )
@@ -82,7 +77,6 @@ var migrations = []string{
 	migration4,
 	migration5,
 	migration6,
-	migration7,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and
