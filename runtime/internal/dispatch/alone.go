@@ -55,8 +55,8 @@ func (a *Alone) leave(s *Scheduler) {
 	default:
 		a.owner.signal() // it waits no longer for a handler that was left behind
 	}
-	if len(a.all) == 0 && a.calm != nil {
-		a.calm.Stop()
+	if len(a.all) == 0 {
+		a.becalm()
 	}
 	a.mu.Unlock()
 	a.pass(s)
@@ -71,10 +71,8 @@ func (a *Alone) enter(s *Scheduler) bool {
 	case a.owner == nil:
 		a.owner = s
 		a.closed.Store(true)
-		if a.calm != nil {
-			a.calm.Stop()
-			a.calm = nil
-			break
+		if a.becalm() {
+			break // they have not stopped coming
 		}
 		a.Logger.Warn("handlers that were running when the process died now run alone: one at a time, or in half a batch", "subscription_id", s.cfg.Name)
 	case a.owner != s:
@@ -120,7 +118,7 @@ func (a *Alone) pass(s *Scheduler) {
 	}
 	a.owner = nil
 	a.closed.Store(false)
-	if len(a.all) > 0 {
+	if len(a.all) > 0 { // else the bus stops
 		a.calm = time.AfterFunc(calmAfter, a.calmed)
 	}
 	for _, other := range a.all {
@@ -128,11 +126,21 @@ func (a *Alone) pass(s *Scheduler) {
 	}
 }
 
+// becalm takes back that the log is about to say that there are no suspects any more, and reports whether it was.
+func (a *Alone) becalm() bool {
+	if a.calm == nil {
+		return false
+	}
+	a.calm.Stop()
+	a.calm = nil
+	return true
+}
+
 // calmed says that no suspect has run for a while.
 func (a *Alone) calmed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.owner == nil && a.calm != nil && len(a.all) > 0 {
+	if a.calm != nil {
 		a.calm = nil
 		a.Logger.Info("handlers run in parallel again: none that is suspected of a crash was due for ten seconds")
 	}
