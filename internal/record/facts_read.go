@@ -180,16 +180,6 @@ func (r *factReader) fieldFact(f Fact, words []string, isReserved bool) bool {
 		return false
 	}
 	field.Name, field.Removed = name, isReserved
-	field.Default.Pos = f.ValueAt
-	if field.Default.V == nil {
-		field.Default.Pos = diag.Position{}
-	}
-	for i := range field.Was {
-		field.Was[i].Pos = f.ValueAt
-	}
-	for t := field.Type; t != nil; t = t.Elem {
-		t.Pos = f.ValueAt
-	}
 	holder.Fields = append(holder.Fields, field)
 	return true
 }
@@ -203,9 +193,10 @@ func (r *factReader) field(f Fact, words []string, isGone bool) *catalog.Field {
 	}
 	var inline *catalog.Type
 	types := &r.Reader
+	types.At = f.ValueAt
 	switch {
 	case isGone:
-		types = schema.NewReader(s.Types)
+		types = schema.NewReader(s.Types, f.ValueAt)
 		if s.Fields != nil {
 			inline = &catalog.Type{Inline: true, Fields: types.Fields(s.Fields)}
 			r.structs[wordsKey(words)] = inline // of which fields were removed before
@@ -363,6 +354,7 @@ func (r *factReader) typeFact(f Fact, t *catalog.Type) bool {
 		if schema.Unmarshal([]byte(f.Value), &s) != nil || s.Custom == "" {
 			return false
 		}
+		r.At = f.ValueAt
 		r.Define(t, s)
 		return true
 	case sort == "enum" && len(f.Words) == 3:

@@ -17,6 +17,7 @@ func accepting(o *record.Options) { o.Accept = true }
 func TestATypeThatReturnsIsComparedWithItsLastForm(t *testing.T) {
 	const enum = "types: { Level: { enum: { %s } } }\nevents: { a.b: { payload: { level: Level } } }\n"
 	const union = "types: { Way: { one_of: { %s sea: { fields: { port: string } } } }, Road: { fields: { miles: int32, way: \"Way?\" } } }\nevents: { a.b: { payload: { way: Way } } }\n"
+	const inner = "events:\n  a.b: { payload: { %s a: int } }\n"
 	in := func(form, part string) string {
 		return strings.Replace(form, "%s", part, 1)
 	}
@@ -38,6 +39,14 @@ func TestATypeThatReturnsIsComparedWithItsLastForm(t *testing.T) {
 		"an event without a field":  {"events: { a.b: {}, a.c: {} }\n", "events: { a.c: {} }\n", "events: { a.b: { payload: { n: int32 } }, a.c: {} }\n", []string{"(event-added a.b)", "field-added a.b 1 n"}},
 		"an event as an alias":      {"events: { a.b: { payload: { n: int32 } }, a.c: { payload: { n: string } } }\n", "events: { a.c: { payload: { n: string } } }\n", "events: { a.c: { aliases: [a.b], payload: { n: string } } }\n", []string{"type-changed a.c 1 n int32->string"}},
 		"an event in a new version": {"events: { a.b: { payload: { n: int32 } }, a.c: {} }\n", "events: { a.c: {} }\n", "events: { a.b: { version: 2, payload: { n: string }, history: { 1: { payload: { n: int32 } } } }, a.c: {} }\n", []string{"(event-added a.b)"}},
+		"a field with another default inside of its struct in place": {in(inner, "m: { type: \"{}?\", fields: { k: { type: string, default: xx, min_length: 1 } } },"), in(inner, ""),
+			in(inner, "m: { type: \"{}?\", fields: { k: { type: string, default: yy, min_length: 2 } } },"), []string{"(constraint-tightened ABM k min_length)", "(default-changed ABM k)"}},
+		"a field with another default inside of its type": {"types: { M: { fields: { k: { type: string, default: x } } } }\n" + in(inner, `m: "[]M?",`), in(inner, ""), "types: { M: { fields: { k: { type: string, default: y } } } }\n" + in(inner, `m: "[]M?",`),
+			[]string{"(default-changed M k)"}},
+		"an event with another default inside of a struct in place": {in(inner, "m: { type: \"{}?\", fields: { k: { type: string, default: x } } },") + "  a.c: {}\n", "events:\n  a.c: {}\n",
+			in(inner, "m: { type: \"{}?\", fields: { k: { type: string, default: y } } },") + "  a.c: {}\n", []string{"(default-changed ABM k)", "(event-added a.b)"}},
+		"a variant with another default": {in(union, "land: { fields: { n: { type: int32, default: 1 } } },"), in(union, ""), in(union, "land: { fields: { n: { type: int32, default: 2 } } },"),
+			[]string{"(default-changed WayLand n)", "(variant-added Way land)"}},
 		"an event in an old version": {"events: { a.b: { version: 2, payload: { n: string }, history: { 1: { payload: { n: int32 } } } }, a.c: {} }\n", "events: { a.c: {} }\n",
 			"events: { a.b: { payload: { n: int32 } }, a.c: {} }\n", []string{"version-lowered a.b 2->1", "(event-added a.b)"}},
 		"a dropped version": {"events: { a.b: { version: 2, history: { 1: { payload: { n: int32 } } } } }\n", "events: { a.b: { version: 2, history: { 1: dropped } } }\n",

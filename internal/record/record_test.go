@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -35,7 +36,12 @@ func parsed(t *testing.T, text string) *catalog.Catalogue {
 // compare compares a catalogue with a record; empty for none.
 func compare(t *testing.T, text string, before *record.Record, options ...func(*record.Options)) record.Result {
 	t.Helper()
-	o := record.Options{Catalogue: "events.yaml", Read: func(string) ([]byte, error) { return []byte("version: 1\npackage: events\n" + text), nil }}
+	o := record.Options{Catalogue: "events.yaml", Read: func(file string) ([]byte, error) {
+		if file != "api/events.yaml" {
+			return nil, fmt.Errorf("there is no file %q", file)
+		}
+		return []byte("version: 1\npackage: events\n" + text), nil
+	}}
 	for _, option := range options {
 		option(&o)
 	}

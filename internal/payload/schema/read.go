@@ -22,7 +22,7 @@ func Read(file, text string) (*catalog.Catalogue, error) {
 	if err := Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("%s cannot be read by this version of busgen: %w", file, err)
 	}
-	r := NewReader(s.Types)
+	r := NewReader(s.Types, diag.Position{File: file, Line: 1, Column: 1})
 	e := &catalog.Event{Name: catalog.Value[string]{V: s.Event}, Version: catalog.Value[int]{V: s.Version}, Fields: r.Fields(s.Payload)}
 	for _, f := range e.Fields {
 		if f.Name.V == s.PartitionBy {
@@ -42,13 +42,14 @@ func Read(file, text string) (*catalog.Catalogue, error) {
 type Reader struct {
 	Types   map[string]*catalog.Type // those that are declared
 	Missing []string                 // those that are not
+	At      diag.Position            // where the schema is: the position of all that is in it
 }
 
-// NewReader returns a reader that knows the types of a schema.
-func NewReader(all map[string]Type) *Reader {
-	r := &Reader{Types: map[string]*catalog.Type{}}
+// NewReader returns a reader that knows the types of a schema, which is at a position.
+func NewReader(all map[string]Type, at diag.Position) *Reader {
+	r := &Reader{Types: map[string]*catalog.Type{}, At: at}
 	for name := range all {
-		r.Types[name] = &catalog.Type{Name: catalog.Value[string]{V: name}}
+		r.Types[name] = &catalog.Type{Name: valueAt(at, name)}
 	}
 	for name, t := range all {
 		r.Define(r.Types[name], t)
@@ -66,17 +67,17 @@ func (r *Reader) Define(t *catalog.Type, s Type) {
 		}
 	case s.Enum != nil:
 		for _, name := range s.Enum {
-			t.Values = append(t.Values, &catalog.EnumValue{Name: catalog.Value[string]{V: name}})
+			t.Values = append(t.Values, &catalog.EnumValue{Name: valueAt(r.At, name)})
 		}
 	case s.Numbers != nil:
 		t.Integer = true
 		for _, one := range s.Numbers {
-			t.Values = append(t.Values, &catalog.EnumValue{Name: catalog.Value[string]{V: one.name}, Number: one.value})
+			t.Values = append(t.Values, &catalog.EnumValue{Name: valueAt(r.At, one.name), Number: one.value})
 		}
 	case s.Discriminator != "":
-		t.Discriminator, t.Variants = catalog.Value[string]{V: s.Discriminator}, []*catalog.Variant{}
+		t.Discriminator, t.Variants = valueAt(r.At, s.Discriminator), []*catalog.Variant{}
 		for _, one := range s.OneOf {
-			variant := &catalog.Variant{Name: catalog.Value[string]{V: one.name}, Type: &catalog.Type{Inline: true}}
+			variant := &catalog.Variant{Name: valueAt(r.At, one.name), Type: &catalog.Type{Inline: true}}
 			if one.value.Type != "" {
 				variant.Type = r.declared(one.value.Type)
 			} else {
@@ -113,30 +114,30 @@ func (r *Reader) Fields(all ordered[Field]) []*catalog.Field {
 // Field returns a field. inline is the type of a struct in place; it may be nil.
 func (r *Reader) Field(name string, s Field, inline *catalog.Type) *catalog.Field {
 	t := r.ref(s.Type, inline)
-	f := &catalog.Field{Name: catalog.Value[string]{V: name}, Type: t, Constraints: s.of(t)}
-	f.Sensitive, f.Personal = ifTrue(s.Sensitive), ifTrue(s.Personal)
+	f := &catalog.Field{Name: valueAt(r.At, name), Type: t, Constraints: s.of(t, r.At)}
+	f.Sensitive, f.Personal = ifTrue(s.Sensitive, r.At), ifTrue(s.Personal, r.At)
 	for _, was := range s.Was {
-		f.Was = append(f.Was, written(&was))
+		f.Was = append(f.Was, valueAt(r.At, was))
 	}
 	if s.Default != nil {
-		f.Default = written(&s.Default)
+		f.Default = valueAt(r.At, s.Default)
 	}
 	return f
 }
 
 // of returns the constraints of values of a type.
-func (s Constraints) of(t *catalog.TypeRef) catalog.Constraints {
+func (s Constraints) of(t *catalog.TypeRef, at diag.Position) catalog.Constraints {
 	c := catalog.Constraints{
-		Min: bound(t.Kind, s.Min), Max: bound(t.Kind, s.Max), MinLength: written(s.MinLength), MaxLength: written(s.MaxLength),
-		Pattern: pattern(s.Pattern), Format: written(s.Format), MinItems: written(s.MinItems), MaxItems: written(s.MaxItems),
-		Unique: written(s.Unique),
+		Min: bound(t.Kind, s.Min, at), Max: bound(t.Kind, s.Max, at), MinLength: written(s.MinLength, at), MaxLength: written(s.MaxLength, at),
+		Pattern: pattern(s.Pattern, at), Format: written(s.Format, at), MinItems: written(s.MinItems, at), MaxItems: written(s.MaxItems, at),
+		Unique: written(s.Unique, at),
 	}
 	each := s.Items
 	if t.Kind == catalog.Map {
 		each = s.Values
 	}
 	if each != nil && t.IsCollection() {
-		of := each.of(t.Elem)
+		of := each.of(t.Elem, at)
 		c.Each = &of
 	}
 	return c
@@ -145,7 +146,7 @@ func (s Constraints) of(t *catalog.TypeRef) catalog.Constraints {
 // ref reads the text of a type.
 func (r *Reader) ref(text string, inline *catalog.Type) *catalog.TypeRef {
 	inner, mark := catalog.CutMark(text)
-	t := &catalog.TypeRef{Optional: mark == catalog.OptionalMark, Nullable: mark == catalog.NullMark, Text: text}
+	t := &catalog.TypeRef{Optional: mark == catalog.OptionalMark, Nullable: mark == catalog.NullMark, Text: text, Pos: r.At}
 	if kind, elem, ok := catalog.CutElem(inner); ok {
 		t.Kind, t.Elem = kind, r.ref(elem, inline)
 		return t
@@ -161,37 +162,39 @@ func (r *Reader) ref(text string, inline *catalog.Type) *catalog.TypeRef {
 }
 
 // bound returns no bound if the text is nil.
-func bound(kind catalog.Kind, text *string) (v catalog.Value[catalog.Bound]) {
+func bound(kind catalog.Kind, text *string, at diag.Position) (v catalog.Value[catalog.Bound]) {
 	if text == nil {
 		return v
 	}
 	limit := catalog.NewBound(kind, *text)
-	return written(&limit)
+	return valueAt(at, limit)
 }
 
 // pattern returns no pattern if the text is nil. It keeps a text that is not a regular expression here: a
 // pattern that was dropped would look like one that somebody adds, and payloads would pass unchecked.
-func pattern(text *string) (v catalog.Value[catalog.Pattern]) {
+func pattern(text *string, at diag.Position) (v catalog.Value[catalog.Pattern]) {
 	if text == nil {
 		return v
 	}
 	p, _ := catalog.NewPattern(*text)
-	return written(&p)
+	return valueAt(at, p)
 }
 
-func ifTrue(v bool) catalog.Value[bool] {
+func ifTrue(v bool, at diag.Position) catalog.Value[bool] {
 	if !v {
 		return catalog.Value[bool]{}
 	}
-	return written(&v)
+	return valueAt(at, v)
 }
 
-func written[T any](v *T) catalog.Value[T] {
+func written[T any](v *T, at diag.Position) catalog.Value[T] {
 	if v == nil {
 		return catalog.Value[T]{}
 	}
-	return catalog.Value[T]{V: *v, Pos: diag.Position{Line: 1, Column: 1}}
+	return valueAt(at, *v)
 }
+
+func valueAt[T any](at diag.Position, v T) catalog.Value[T] { return catalog.Value[T]{V: v, Pos: at} }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (s *Field) UnmarshalJSON(data []byte) error {
