@@ -50,7 +50,7 @@ func told(all diag.Findings) []string {
 
 func TestEachRuleReportsItsBadExampleAndNotTheGoodOne(t *testing.T) {
 	for _, rule := range breaking.Rules() {
-		if rule.Rule == rules.StoredRows {
+		if rule.Bad == "" {
 			continue // there is a test of the verb
 		}
 		t.Run(rule.ID, func(t *testing.T) {

@@ -260,6 +260,12 @@ groups:
   payment-chain: { aliases: [bank] }`,
 }
 
+// MergedTwice is the rule for what two merged branches brought with different fields, which package record finds. It
+// has no example.
+var MergedTwice = Rule{
+	Rule: rules.MergedTwice, Direction: diag.Backward,
+}
+
 // StoredRows is the rule for events in a file that the code of the catalogue cannot
 // decode. It has no example.
 var StoredRows = Rule{

@@ -35,9 +35,13 @@ func Compare(c *catalog.Catalogue, before *Record, o Options) (Result, error) {
 	if before == nil {
 		return result(file(o.Catalogue, c.File, lines), nil, o.Present), nil
 	}
-	r := comparison{after: c, before: before, options: o, facts: facts, lines: lines, removed: map[string]bool{}}
+	r := comparison{after: c, before: before, now: before.facts, options: o, facts: facts, lines: lines, removed: map[string]bool{}}
 	r.findings = append(slices.Clone(before.findings), checkSamples(c, before.samples, source.Place)...)
-	if err := r.compare(); err != nil {
+	err := r.settleForks(source.Place)
+	if err == nil {
+		err = r.compare()
+	}
+	if err != nil {
 		return Result{}, err
 	}
 	for line := range r.removed {
@@ -52,16 +56,18 @@ func Compare(c *catalog.Catalogue, before *Record, o Options) (Result, error) {
 type comparison struct {
 	after    *catalog.Catalogue
 	before   *Record
+	now      []Fact // those of the record, with one side of each fork that is settled
 	options  Options
 	facts    []Fact
 	lines    []string // the facts of the present catalogue, as lines
 	removed  map[string]bool
 	findings diag.Findings
+	settled  []string // keys of forks that the catalogue settles
 }
 
 // compare compares the catalogue with each variant of the record, and of earlier records.
 func (r *comparison) compare() error {
-	all := variants(r.before.facts)
+	all := variants(r.now)
 	for _, one := range r.before.earlier {
 		all = append(all, variants(one.facts)...)
 	}
@@ -74,7 +80,7 @@ func (r *comparison) compare() error {
 			continue // the record has an older form
 		}
 		before := r.read(facts)
-		found, err := breaking.Compare(breaking.State{Catalogue: before, Read: r.before.readText}, breaking.State{Catalogue: r.after, Read: r.options.Read})
+		found, err := r.changesSince(before)
 		if err != nil {
 			return err
 		}
@@ -92,6 +98,10 @@ func (r *comparison) compare() error {
 	return nil
 }
 
+func (r *comparison) changesSince(before *catalog.Catalogue) (diag.Findings, error) {
+	return breaking.Compare(breaking.State{Catalogue: before, Read: r.before.readText}, breaking.State{Catalogue: r.after, Read: r.options.Read})
+}
+
 // same reports whether the record agrees with the catalogue, which is quicker than comparing.
 func (r *comparison) same() bool {
 	now := map[string]bool{}
@@ -100,7 +110,7 @@ func (r *comparison) same() bool {
 	}
 	was := 0
 	removed := map[string]bool{}
-	for _, f := range r.before.facts {
+	for _, f := range r.now {
 		line := f.String()
 		switch {
 		case now[line]:
@@ -154,7 +164,7 @@ func (r *comparison) lineFinding(wrong FactError) {
 
 // accept turns accepted findings into notes, and returns the accepted keys for the new file.
 func (r *comparison) accept() []string {
-	keys := slices.Concat(r.before.accepted, r.before.merged)
+	keys := slices.Concat(r.before.accepted, r.before.merged, r.settled)
 	present := slices.Clone(r.before.merged)
 	if IsRecord(r.options.Present) {
 		present = append(present, Read(FileName, r.options.Present).accepted...)

@@ -31,10 +31,11 @@ func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []stri
 	if now == nil {
 		now, _ = ReadFacts(after)
 	}
+	accepted = slices.Concat(accepted, r.accepted)
 	isRefused := func(f *diag.Finding) bool {
-		return Refused(f) && !slices.Contains(accepted, f.Key) && !slices.Contains(r.accepted, f.Key)
+		return Refused(f) && !slices.Contains(accepted, f.Key)
 	}
-	for _, facts := range variants(before.facts) {
+	for _, facts := range variants(withAcceptedForks(before.facts, after, accepted)) {
 		was, _ := ReadFacts(facts)
 		for _, f := range RemovedFacts(was, now) {
 			if !reserved[wordsOf(f)] {

@@ -20,6 +20,7 @@ type Record struct {
 	facts     []Fact
 	accepted  []string  // keys of accepted findings
 	merged    []string  // those among them that a merge of branches accepted; see Resolved
+	forks     []fork    // what two merged branches brought differently
 	samples   []sample  // lines of an older form
 	catalogue string    // the path of the catalogue, from the folder of the file; empty in an older form
 	earlier   []*Record // records to compare with as well; see AlsoSince
@@ -113,8 +114,15 @@ func lineFinding(at diag.Position, line, message string) *diag.Finding {
 }
 
 // Merge returns the record of two branches with the common ancestor base: the lines that both have, and
-// those that one of them added. It keeps a type that one branch no longer uses for the other.
+// those that one of them added. It keeps a type that one branch no longer uses for the other. What both have added with
+// different lines is compared with the catalogue as each of them has it.
 func (r *Record) Merge(theirs, base *Record) *Record {
+	merged := r.union(theirs, base)
+	merged.forks = slices.Concat(r.forks, theirs.forks, forksOf(r, theirs, base))
+	return merged
+}
+
+func (r *Record) union(theirs, base *Record) *Record {
 	merged := &Record{catalogue: r.catalogue, texts: map[string][]byte{}}
 	for _, one := range []*Record{theirs, r} {
 		for name, text := range one.texts {
@@ -134,8 +142,8 @@ func (r *Record) Merge(theirs, base *Record) *Record {
 // Resolved returns the record of a committed merge: its own lines, and those of the merged records of its
 // parents, because somebody may have committed the file of one side only.
 func (r *Record) Resolved(parents *Record) *Record {
-	all := r.Merge(parents, &Record{})
-	all.accepted, all.merged = parents.accepted, nil
+	all := r.union(parents, &Record{})
+	all.accepted, all.merged, all.forks = parents.accepted, nil, parents.forks
 	for _, key := range r.accepted {
 		if !slices.Contains(parents.accepted, key) {
 			all.merged = append(all.merged, key)

@@ -204,3 +204,127 @@ func TestAChangeAcceptedInAMergeStaysAccepted(t *testing.T) {
 		busgen(t, "-q").Wants(t, 0, "", "")
 	}
 }
+
+// versionTwo is the catalogue with a second version of an event, with more fields.
+func versionTwo(more string) string {
+	return strings.Replace(mergeCatalogue, "  order.placed:\n    payload:\n      number: int\n",
+		"  order.placed:\n    version: 2\n    payload:\n      number: int\n"+more+"    history: { 1: { payload: { number: int } } }\n", 1)
+}
+
+// forked makes a branch ours and a branch theirs, with these catalogues, and combines them by a command of git. The record is
+// merged line by line, as .gitattributes says.
+func forked(t *testing.T, command, ours, theirs string) {
+	t.Helper()
+	generated(t, "events.yaml", mergeCatalogue)
+	must(t, os.WriteFile(".gitattributes", []byte("wire.golden merge=union\n"), 0o600))
+	gits(t, "add .", "commit -q -m attributes")
+	branch(t, "ours", ours)
+	branch(t, "theirs", theirs)
+	gits(t, "checkout -q ours")
+	gitIn(t, strings.Fields(command)...) // generated code has conflicts
+}
+
+// Rows of version 2 have what the branch that stored them knows: no catalogue with all fields reads them.
+func TestTwoBranchesThatBringTheSameVersionAreRefused(t *testing.T) {
+	vat, shop := "      vat: int64\n", "      shop: string\n"
+	const key = "[merged-twice order.placed 2 shop,vat]"
+	for _, command := range []string{"merge --no-edit theirs", "cherry-pick theirs", "rebase ours theirs"} {
+		t.Run(command, func(t *testing.T) {
+			forked(t, command, versionTwo(vat), versionTwo(shop))
+			rewrite(t, versionTwo(vat+shop))
+			for _, verb := range []string{"", "check"} {
+				busgen(t, verb).WantsErrors(t, cli.StatusNo, "two merged branches brought version 2 of event order.placed, one with vat: int64, the other with shop: string", key,
+					"HEAD:wire.golden:", `event order.placed 2 vat: "int64"`, `event order.placed 2 shop: "string"`)
+			}
+			// Whoever generates when it is committed is refused, too.
+			gits(t, "add .", map[bool]string{true: "rebase --continue", false: "commit -q --allow-empty -m both"}[strings.HasPrefix(command, "rebase")])
+			for _, verb := range []string{"", "check"} {
+				if got := busgen(t, verb); got.Status != cli.StatusNo || !strings.Contains(got.Stderr, "order.placed 2 ") {
+					t.Errorf("%+v", got)
+				}
+			}
+			busgen(t, "-q --accept-wire").Wants(t, 0, "", "")
+			gits(t, "commit -q -a -m accepted")
+			busgen(t, "check").Wants(t, 0, "", "")
+		})
+	}
+	t.Run("a squashed merge", func(t *testing.T) {
+		forked(t, "merge --squash theirs", versionTwo(vat), versionTwo(shop))
+		rewrite(t, versionTwo(vat+shop))
+		gits(t, "add .", "commit -q -m both")
+		busgen(t, "").WantsErrors(t, cli.StatusNo, "[field-added order.placed 2 shop]")
+	})
+}
+
+func TestTwoBranchesThatBringTheSameVersionAreReconciled(t *testing.T) {
+	vat, shop := "      vat: int64\n", "      shop: string\n"
+	third := func(second string) string {
+		return strings.Replace(strings.Replace(versionTwo(vat+shop), "version: 2", "version: 3", 1), "    history: {", "    history: { 2: { payload: { number: int, "+second+" } },", 1)
+	}
+	for name, test := range map[string]struct{ theirs, merged, note string }{
+		"ours stays version 2":              {theirs: shop, merged: third("vat: int64"), note: "its rows are read as those of the branch with vat: int64 [merged-twice order.placed 2 shop,vat]"},
+		"theirs stays version 2":            {theirs: shop, merged: third("shop: string"), note: "its rows are read as those of the branch with shop: string [merged-twice order.placed 2 shop,vat]"},
+		"another type, and theirs stays":    {theirs: "      vat: string\n", merged: third("vat: string"), note: "the other with vat: string: in old rows"},
+		"a struct in place, and ours stays": {theirs: "      more: { type: \"{}\", fields: { a: int } }\n", merged: third("vat: int64"), note: "the other with more.a: int, more: {}: in old rows"},
+		"nothing more, and ours stays":      {theirs: "", merged: third("vat: int64"), note: "the other without that: in old rows"},
+		"optional fields":                   {theirs: shop, merged: versionTwo("      vat: int64?\n      shop: string?\n")},
+		"the same":                          {theirs: vat, merged: versionTwo(vat)},
+		"a field more that is optional":     {theirs: vat + "      shop: string?\n", merged: versionTwo(vat + "      shop: string?\n")},
+		"accepted": {theirs: shop, note: "accepted: Nothing was deployed. [merged-twice order.placed 2 shop,vat]",
+			merged: strings.Replace(versionTwo(vat+shop), "events:", "accepted: { \"merged-twice order.placed 2 shop,vat\": Nothing was deployed. }\nevents:", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forked(t, "merge --no-edit theirs", versionTwo(vat), versionTwo(test.theirs))
+			rewrite(t, test.merged)
+			got := busgen(t, "")
+			if got.Status != 0 || !strings.Contains(got.Stdout, test.note) || strings.Contains(got.Stdout, "merged-twice") != (test.note != "") {
+				t.Fatalf("%+v", got)
+			}
+			if got := busgen(t, "check"); got.Status != 0 {
+				t.Errorf("%+v", got)
+			}
+			gits(t, "add .", "commit -q --allow-empty -m merged")
+			if got := busgen(t, "check"); got.Status != 0 {
+				t.Errorf("%+v", got)
+			}
+			// The next changes know nothing of it, in this branch and in the other one.
+			change := strings.Replace(read(t, "events.yaml"), "  order.paid:", "  order.x: {}\n  order.paid:", 1)
+			rewrite(t, change)
+			busgen(t, "-q").Wants(t, 0, "", "")
+			gits(t, "add .", "commit -q -m later")
+			busgen(t, "check").Wants(t, 0, "", "")
+			gits(t, "checkout -q theirs", "merge -q --no-ff --no-edit ours")
+			busgen(t, "check").Wants(t, 0, "", "")
+		})
+	}
+}
+
+// It is the same with an event or a type that both branches bring.
+func TestTwoBranchesThatBringTheSameNameAreRefused(t *testing.T) {
+	event := func(fields string) string {
+		return mergeCatalogue + "  order.shipped: { payload: { " + fields + " } }\n"
+	}
+	extra := func(fields string) string {
+		return strings.Replace(strings.Replace(mergeCatalogue, "      number: int\n", "      number: int\n      extra: Extra?\n", 1), "events:", "types: { Extra: { fields: { "+fields+" } } }\nevents:", 1)
+	}
+	colors := func(values string) string {
+		return strings.Replace(strings.Replace(mergeCatalogue, "      number: int\n", "      number: int\n      color: Color?\n", 1), "events:", "types: { Color: { enum: ["+values+"] } }\nevents:", 1)
+	}
+	for name, test := range map[string]struct{ ours, theirs, merged, key string }{
+		"an event":                    {event("a: int"), event("b: int"), event("a: int, b: int"), "[merged-twice order.shipped 1 a,b]"},
+		"a struct":                    {extra("a: int"), extra("b: int"), extra("a: int, b: int"), "[merged-twice Extra a,b]"},
+		"a struct of one side":        {extra("a: int"), extra("b: int"), extra("a: int"), "[merged-twice Extra a,b]"},
+		"an enum":                     {colors("red"), colors("blue"), colors("red, blue"), ""},
+		"an event of optional fields": {event(`a: "int?"`), event(`b: "int?"`), event(`a: "int?", b: "int?"`), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forked(t, "merge --no-edit theirs", test.ours, test.theirs)
+			rewrite(t, test.merged)
+			if test.key == "" {
+				busgen(t, "-q").Wants(t, 0, "", "")
+				return
+			}
+			busgen(t, "").WantsErrors(t, cli.StatusNo, "two merged branches brought ", test.key)
+		})
+	}
+}

@@ -46,6 +46,7 @@ var (
 	HeaderOptional       = breaking(diag.Warning, "header-optional", "New events may lack a header that old programs rely on.")
 	HeaderRemoved        = breaking(diag.Warning, "header-removed", "New events lack a header that old programs read.")
 	HeaderChanged        = breaking(diag.Error, "header-changed", "Stored events have a text of the former type in their metadata, which handlers cannot read as another type.")
+	MergedTwice          = breaking(diag.Error, "merged-twice", "Two merged branches brought the same version of an event, or the same type, with different fields: rows may have those of either. Only `generate` and `check` find it, in git.")
 	StoredRows           = breaking(diag.Error, "stored-rows", "The file has open events or dead letters that code of this catalogue cannot decode (--db).")
 )
 

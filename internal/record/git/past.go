@@ -18,21 +18,19 @@ const (
 )
 
 // takenBack returns records that a later commit has changed without generating,
-// as "git revert" does. What was published in between is still stored. The next
-// generate after such a commit writes all of it into the record.
+// as "git revert" does, or a rebase in which git has merged the lines of the
+// record. What was published in between is still stored. The next generate after
+// such a commit writes all of it into the record.
 func (g *repository) takenBack() (lost []*record.Record) {
 	changes := g.changes()
 	for i, change := range changes {
-		if !change.removes {
+		now, before := readRecord(g.at(change), g.path), readRecord(g.at(change+"^"), g.path)
+		if now == nil || before == nil || g.follows(change, now, before) {
 			continue
 		}
-		now, before := readRecord(g.at(change.commit), g.path), readRecord(g.at(change.commit+"^"), g.path)
-		if now == nil || before == nil || g.follows(change.commit, now, before) {
-			continue
-		}
-		isSettled := func(later recordChange) bool {
-			then := readRecord(g.at(later.commit), g.path)
-			return then != nil && g.follows(later.commit, then, before)
+		isSettled := func(later string) bool {
+			then := readRecord(g.at(later), g.path)
+			return then != nil && g.follows(later, then, before)
 		}
 		if !slices.ContainsFunc(changes[:i], isSettled) {
 			lost = append(lost, before)
@@ -41,30 +39,19 @@ func (g *repository) takenBack() (lost []*record.Record) {
 	return lost
 }
 
-// recordChange is a commit that has changed the record.
-type recordChange struct {
-	commit  string
-	removes bool // whether it removes lines
-}
-
-// changes lists the latest of them, merges included, newest first.
-func (g *repository) changes() (all []recordChange) {
+// changes lists the latest commits that have changed the record, merges included, newest first.
+func (g *repository) changes() []string {
 	name, err := g.at("").object(g.path)
 	if err != nil {
 		return nil
 	}
-	args := []string{"log", "--first-parent", "-m", "--no-renames", "--numstat", "--format=%x00%H", "-" + strconv.Itoa(mostChanges), "HEAD"}
+	args := []string{"log", "--first-parent", "-m", "--no-renames", "--format=%H", "-" + strconv.Itoa(mostChanges), "HEAD"}
 	oldest, _ := g.at("HEAD").git("rev-list", "--first-parent", "--skip="+strconv.Itoa(mostCommits), "-1", "HEAD")
 	if commit := strings.TrimSpace(string(oldest)); commit != "" {
 		args = append(args, "^"+commit)
 	}
 	text, _ := g.at("HEAD").git(append(args, "--", ":(top,literal)"+strings.TrimPrefix(name, ":"))...)
-	for entry := range strings.SplitSeq(string(text), "\x00") {
-		if words := strings.Fields(entry); len(words) >= 3 { // commit, added, removed, name
-			all = append(all, recordChange{commit: words[0], removes: words[2] != "0"})
-		}
-	}
-	return all
+	return strings.Fields(string(text))
 }
 
 // follows reports whether the record of a commit can have been generated after

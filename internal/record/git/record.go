@@ -25,16 +25,20 @@ type repository struct {
 // openRepository returns nil outside of a repository, or if there is no git.
 func openRepository(w *generated) (*repository, error) {
 	g := &repository{generated: w, folder: existingFolder(w.out)}
-	lines, err := g.at("HEAD").git("rev-parse", "--show-prefix", "--git-path", "MERGE_HEAD", "--git-path", "CHERRY_PICK_HEAD", "--git-path", "REBASE_HEAD")
+	lines, err := g.at("HEAD").git("rev-parse", "--show-prefix", "--git-path", "MERGE_HEAD", "--git-path", "CHERRY_PICK_HEAD", "--git-path", "REBASE_HEAD",
+		"--git-path", "rebase-merge", "--git-path", "rebase-apply")
 	if err != nil {
 		return nil, context.Cause(w.ctx)
 	}
 	parts := strings.Split(strings.TrimSuffix(string(lines), "\n"), "\n")
-	if len(parts) != 4 {
+	if len(parts) != 6 {
 		return nil, nil // a path with a line end
 	}
 	g.prefix = parts[0]
-	g.merged, g.picked = g.commitsIn(parts[1]), append(g.commitsIn(parts[2]), g.commitsIn(parts[3])...)
+	g.merged, g.picked = g.commitsIn(parts[1]), g.commitsIn(parts[2])
+	if g.isFolder(parts[4]) || g.isFolder(parts[5]) { // git leaves REBASE_HEAD behind when a rebase has ended
+		g.picked = append(g.picked, g.commitsIn(parts[3])...)
+	}
 	return g, nil
 }
 
@@ -54,12 +58,22 @@ func existingFolder(folder string) string {
 	}
 }
 
+func (g *repository) isFolder(name string) bool {
+	info, err := os.Stat(g.fromHere(name))
+	return err == nil && info.IsDir()
+}
+
+// fromHere returns a path that git has named in the folder.
+func (g *repository) fromHere(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(g.folder, name)
+}
+
 // commitsIn reads a file of git that has a commit on each line.
 func (g *repository) commitsIn(name string) []string {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(g.folder, name)
-	}
-	text, err := input.ReadFile(name, parse.MaxFile)
+	text, err := input.ReadFile(g.fromHere(name), parse.MaxFile)
 	if err != nil {
 		return nil // no merge, cherry-pick or rebase is under way
 	}
