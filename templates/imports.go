@@ -47,4 +47,4 @@ func isTaken(name string) bool {
 }
 
 var takenNames = regexp.MustCompile(`^(breaker|bytes|checks|context|deep|encoding|json|maps|regexp|retry|runtime|slices|strconv|time|uuid|wire|` +
-	`answers?|contract|bus|ctx|data|err|handler|inner\d*|item|key|metadata|name|opts|other|path|payloads?|problems|same|text|value)$`)
+	`answers?|contract|bus|ctx|data|err|handler|init|inner\d*|item|key|metadata|name|opts|other|path|payloads?|problems|same|text|value)$`)

@@ -21,6 +21,7 @@ func TestTheNameOfAnImportIsMadeOfItsPath(t *testing.T) {
 		"example.com/func":              "funcpkg",
 		"example.com/string":            "stringpkg",
 		"example.com/runtime":           "runtimepkg",
+		"example.com/init":              "initpkg",
 		"example.com/contract":          "contractpkg",
 		"example.com/123":               "pkg",
 		"example.com/~":                 "pkg",

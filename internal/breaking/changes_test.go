@@ -36,6 +36,15 @@ events:
   a.b: { version: 2, payload: { total: Money }, history: { 1: { payload: { total: MoneyV1 } } } }`,
 			want: []string{"error forward: event a.b is version 2 and was 1 [version-raised]"},
 		},
+		"a value that is empty": {
+			before: `
+types: { G: { enum: { "": { go_name: None }, a: {} } } }
+events: { a.b: { payload: { g: G } } }`,
+			after: `
+types: { G: { enum: [a] } }
+events: { a.b: { payload: { g: G } } }`,
+			want: []string{`warning backward: value "" of type G is gone: old rows decode, but may hold what it does not allow [enum-value-removed]`},
+		},
 		"a type in the history that has changed": {
 			before: `
 types: { Money: { fields: { amount: int64 } } }

@@ -23,7 +23,7 @@ func (c *comparison) enums(old, now *catalog.Type, d diag.Direction) {
 		}
 		moved[before.Number], moved[v.Number] = true, true
 		report(draft{rule: enumRenumbered, direction: d, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
-			message: fmt.Sprintf("value %s of type %s is %d and was %d", v.Name.V, now.Name.V, v.Number, before.Number), hint: "leave the number as it was, and give new values new ones"}, fmt.Sprintf("%s %d->%d", v.Name.V, before.Number, v.Number))
+			message: fmt.Sprintf("value %s of type %s is %d and was %d", diag.Label(v.Name.V), now.Name.V, v.Number, before.Number), hint: "leave the number as it was, and give new values new ones"}, fmt.Sprintf("%s %d->%d", diag.Label(v.Name.V), before.Number, v.Number))
 	}
 	for _, v := range now.Values {
 		if d&diag.Backward == 0 || !now.Integer || holds(old, now, v) {
@@ -32,21 +32,21 @@ func (c *comparison) enums(old, now *catalog.Type, d diag.Direction) {
 		for _, before := range old.RemovedValues {
 			if before.Number == v.Number && before.Name.V != v.Name.V {
 				report(draft{rule: enumRenumbered, direction: diag.Backward, at: v.Name.Pos, was: before.Name.Pos, effect: renumbered,
-					message: fmt.Sprintf("value %s of type %s is %d, which was the number of the removed value %s", v.Name.V, now.Name.V, v.Number, before.Name.V),
-					hint:    "give it a number that no value ever had"}, fmt.Sprintf("%s->%s %d", before.Name.V, v.Name.V, v.Number))
+					message: fmt.Sprintf("value %s of type %s is %d, which was the number of the removed value %s", diag.Label(v.Name.V), now.Name.V, v.Number, diag.Label(before.Name.V)),
+					hint:    "give it a number that no value ever had"}, fmt.Sprintf("%s->%s %d", diag.Label(before.Name.V), diag.Label(v.Name.V), v.Number))
 			}
 		}
 	}
 	for _, v := range old.Values {
 		if d&diag.Backward != 0 && !moved[v.Number] && !holds(now, old, v) {
 			report(draft{rule: enumValueRemoved, direction: diag.Backward, at: now.Name.Pos, was: v.Name.Pos, effect: notAsSaid,
-				message: "value " + v.Name.V + " of type " + now.Name.V + " is gone", hint: keptValue(v, now)}, v.Name.V)
+				message: "value " + diag.Label(v.Name.V) + " of type " + now.Name.V + " is gone", hint: keptValue(v, now)}, diag.Label(v.Name.V))
 		}
 	}
 	for _, v := range now.Values {
 		if d&diag.Forward != 0 && !moved[v.Number] && !holds(old, now, v) {
 			report(draft{rule: enumValueAdded, direction: diag.Forward, at: v.Name.Pos, effect: notAsSaid,
-				message: "value " + v.Name.V + " of type " + now.Name.V + " is new", hint: twoSteps}, v.Name.V)
+				message: "value " + diag.Label(v.Name.V) + " of type " + now.Name.V + " is new", hint: twoSteps}, diag.Label(v.Name.V))
 		}
 	}
 }

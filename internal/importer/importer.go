@@ -43,7 +43,7 @@ type Result struct {
 
 // Check returns an error for names that cannot be.
 func (o Options) Check() error {
-	if o.Package != "" && !validPackage(o.Package) {
+	if o.Package != "" && parse.PackageProblem(o.Package) != "" {
 		return fmt.Errorf("--package %s is not a valid name of a package", o.Package)
 	}
 	if o.Event != "" && glob.ValidName(o.Event) != nil {
@@ -227,7 +227,7 @@ func (im *importer) maxSchemas() int { return 1000 + 20*len(im.counted) }
 // packageName is the name of the generated package.
 func (im *importer) packageName(title string) string {
 	for _, name := range []string{im.Package, packageWord(title)} {
-		if name != "" && validPackage(name) {
+		if parse.PackageProblem(name) == "" {
 			return name
 		}
 	}
@@ -240,16 +240,6 @@ func packageWord(title string) string {
 		return ""
 	}
 	return word
-}
-
-// validPackage asks the reader of catalogues.
-func validPackage(name string) bool {
-	root := mapping()
-	set(root, "version", plain("1"))
-	set(root, "package", textNode(name))
-	set(root, "events", flow(mapping()))
-	_, findings := parse.Text("", encode(root))
-	return !slices.ContainsFunc(findings, func(f *diag.Finding) bool { return f.Rule == rules.Package || f.Rule == rules.WrongKind })
 }
 
 // baseName is the name of the file without folder and endings; that of the folder if it is a version, as in

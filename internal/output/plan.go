@@ -111,8 +111,8 @@ func compareFile(dir string, file File) (State, error) {
 		return Missing, nil
 	case err != nil:
 		return 0, fmt.Errorf("cannot compare a generated file with the present one: %w", err)
-	case bytes.Equal(have, file.Content):
-		return Same, nil
+	case bytes.Equal(have, file.Content) || bytes.Equal(bytes.ReplaceAll(have, []byte("\r\n"), []byte("\n")), file.Content):
+		return Same, nil // git ends the lines of text with \r\n on Windows
 	case !ours(file.Name, have):
 		return 0, &ForeignError{path}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/plainjson"
 )
@@ -96,7 +97,7 @@ func wrongEnum(t *catalog.Type, text string) string {
 		if value == text {
 			return ""
 		}
-		values = append(values, value)
+		values = append(values, diag.Label(value))
 	}
 	return "a value of " + t.Name.V + ": use one of " + strings.Join(values, ", ")
 }

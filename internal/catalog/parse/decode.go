@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"gopkg.in/yaml.v3"
 
@@ -197,12 +196,5 @@ func kindOf(n *yaml.Node) string {
 	return "a value tagged " + label(n.ShortTag())
 }
 
-// label shows a name in a message: as it is if that is plain to see, and
-// quoted otherwise.
-func label(name string) string {
-	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
-	if name == "" || strings.ContainsFunc(name, odd) {
-		return strconv.Quote(name)
-	}
-	return name
-}
+// label shows a name in a message.
+func label(name string) string { return diag.Label(name) }

@@ -51,6 +51,7 @@ func (r *reader) document(file string, text []byte) *yaml.Node {
 			Hint = "a catalogue is one document: move this into a file of its own"
 	}
 	src.number(doc.Content[0])
+	tagNumbers(doc.Content[0])
 	return doc.Content[0]
 }
 

@@ -234,6 +234,8 @@ func (c *converter) scalarValue(path string, n *yaml.Node, t *catalog.TypeRef) j
 		return plainjson.Quote(n.Value)
 	case "!!int", "!!float":
 		switch {
+		case plainNumber.MatchString(n.Value) && n.Value[0] == '-' && isZero(n.Value):
+			return json.RawMessage("0")
 		case plainNumber.MatchString(n.Value):
 			return json.RawMessage(n.Value)
 		case infinite.MatchString(n.Value):

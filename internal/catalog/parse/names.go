@@ -109,32 +109,37 @@ func (r *reader) packageName(o object) catalog.Value[string] {
 	return name
 }
 
+// PackageProblem says why a package of generated code cannot have a name, and "" if it can.
+func PackageProblem(name string) string {
+	switch {
+	case token.IsKeyword(name):
+		return "it is a keyword of Go"
+	case !token.IsIdentifier(name):
+		return "it is not a Go identifier"
+	case name == "_" || name == "main" || name == "init":
+		return "it cannot be imported"
+	case strings.HasSuffix(name, "_test"):
+		return "names in _test are for tests"
+	case predeclared[name]:
+		return "it is a predeclared name of Go"
+	case importedNames[name]:
+		return "generated code imports a package of that name"
+	}
+	return ""
+}
+
 // goPackage reads the name of a package of generated code.
 func (r *reader) goPackage(e entry) (catalog.Value[string], bool) {
 	name, ok := r.text(e.value, "package")
 	if !ok {
 		return name, false
 	}
-	reason := ""
-	switch {
-	case token.IsKeyword(name.V):
-		reason = "it is a keyword of Go"
-	case !token.IsIdentifier(name.V):
-		reason = "it is not a Go identifier"
-	case name.V == "_" || name.V == "main":
-		reason = "it cannot be imported"
-	case strings.HasSuffix(name.V, "_test"):
-		reason = "names in _test are for tests"
-	case predeclared[name.V]:
-		reason = "it is a predeclared name of Go"
-	case importedNames[name.V]:
-		reason = "generated code imports a package of that name"
-	}
-	if reason != "" {
-		r.report(r.place(e.value), rules.Package, "package cannot be named %s: %s", label(name.V), reason).
+	problem := PackageProblem(name.V)
+	if problem != "" {
+		r.report(r.place(e.value), rules.Package, "package cannot be named %s: %s", label(name.V), problem).
 			Hint = "use a short lower-case name, such as events"
 	}
-	return name, reason == ""
+	return name, problem == ""
 }
 
 // ownImportPath reads `import_path:`, which stands in for go.mod.

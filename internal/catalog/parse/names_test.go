@@ -63,6 +63,7 @@ func TestPackageNames(t *testing.T) {
 		{"func", "it is a keyword of Go"},
 		{"string", "it is a predeclared name of Go"},
 		{"main", "it cannot be imported"},
+		{"init", "it cannot be imported"},
 		{"_", "it cannot be imported"},
 		{"uuid", "generated code imports a package of that name"},
 		{"my-events", "it is not a Go identifier"},

@@ -22,6 +22,27 @@ var (
 
 const plainWhole = `-?(0|[1-9][0-9]*)`
 
+// tagNumbers makes numbers of the texts that the reader of YAML takes for strings because no float64 is as large, as 1e400.
+func tagNumbers(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!str" && plainNumber.MatchString(n.Value) {
+		n.Tag = "!!float"
+	}
+	for _, inside := range n.Content {
+		tagNumbers(inside)
+	}
+}
+
+// isZero tells whether a plain number is 0 or -0. Go has no constant -0, so a catalogue has none either.
+func isZero(number string) bool { return !strings.ContainsAny(digits(number), "123456789") }
+
+// digits cuts the exponent off a plain number.
+func digits(number string) string {
+	if i := strings.IndexAny(number, "eE"); i >= 0 {
+		return number[:i]
+	}
+	return number
+}
+
 func isNumber(n *yaml.Node) bool {
 	tag := n.ShortTag()
 	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
@@ -59,7 +80,7 @@ func (r *reader) number(e entry, what string) (catalog.Value[float64], bool) {
 	case !plainNumber.MatchString(n.Value):
 		r.notPlain(n, what)
 	default:
-		return catalog.Value[float64]{V: f, Pos: r.position(n)}, true
+		return catalog.Value[float64]{V: f + 0, Pos: r.position(n)}, true // -0 is 0
 	}
 	return catalog.Value[float64]{}, false
 }

@@ -246,7 +246,7 @@ func TestInitNamesOnlyTheStepsThatAreLeft(t *testing.T) {
 func TestInitNamesThePackageAfterTheFolderIfItCan(t *testing.T) {
 	for dir, want := range map[string]string{
 		"shop": "shop", "internal/billing2": "billing2",
-		"my-events": "events", "Shop": "events", "2shop": "events", "func": "events", "main": "events", "a_b": "events",
+		"my-events": "events", "Shop": "events", "2shop": "events", "func": "events", "main": "events", "init": "events", "json": "events", "a_b": "events",
 	} {
 		if got := packageName(dir); got != want {
 			t.Errorf("packageName(%q) = %q, want %q", dir, got, want)

@@ -3,13 +3,13 @@ package catalogue
 import (
 	"errors"
 	"fmt"
-	"go/token"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/gomod"
 	"github.com/busgen/busgen/internal/input"
@@ -89,7 +89,7 @@ func packageName(dir string) string {
 		return "events"
 	}
 	name := filepath.Base(abs)
-	if !token.IsIdentifier(name) || name != strings.ToLower(name) || strings.Contains(name, "_") || name == "main" {
+	if parse.PackageProblem(name) != "" || name != strings.ToLower(name) || strings.Contains(name, "_") {
 		return "events"
 	}
 	return name

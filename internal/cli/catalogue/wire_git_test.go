@@ -190,3 +190,32 @@ func TestTheRecordInOtherKindsOfRepositories(t *testing.T) {
 		refusedAs(t, "api/events.yaml", "HEAD:api/wire.golden")
 	}
 }
+
+// Git does not read a repository of another user. The file in the folder may be anything, so it does not stand in.
+func TestAGitThatRefusesIsSaid(t *testing.T) {
+	generated(t, "events.yaml", ordersBefore)
+	rewrite(t, ordersAfter)
+	must(t, os.Remove("wire.golden"))
+	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+	for _, command := range []string{"", "check", "generate --accept-wire"} {
+		busgen(t, command).WantsErrors(t, cli.StatusTrouble, "git refuses to say what was committed, so busgen cannot tell which changes break stored events: detected dubious ownership in repository", "safe.directory")
+	}
+	busgen(t, "breaking --against HEAD").WantsErrors(t, cli.StatusTrouble, "there is no file or folder HEAD, and git refuses to look for a revision of that name: detected dubious ownership")
+}
+
+// Git for Windows ends the lines of text files with \r\n.
+func TestAFreshCloneWithOtherLineEndsIsUpToDate(t *testing.T) {
+	generated(t, "events.yaml", ordersBefore+"  order.paid: { payload: { note: string }, examples: [{ note: \"two\\r\\nlines\" }] }\n")
+	gits(t, "clone -q -c core.autocrlf=true . clone")
+	t.Chdir("clone")
+	if !strings.Contains(read(t, "payloads.gen.go"), "\r\n") || !strings.Contains(read(t, "wire.golden"), "\r\n") {
+		t.Fatal("the lines end with \\n")
+	}
+	busgen(t, "check").Wants(t, 0, "", "")
+	busgen(t, "").Wants(t, 0, "shop: 2 events, 5 files (5 unchanged)\n", "")
+	if out, err := gitIn(t, "status", "--porcelain"); err != nil || out != "" {
+		t.Errorf("%v %s", err, out)
+	}
+	rewrite(t, strings.ReplaceAll(ordersAfter, "\n", "\r\n"))
+	busgen(t, "").WantsErrors(t, cli.StatusNo, "[event-removed order.paid]", "[type-changed order.placed 1 number int->string]", "  HEAD:wire.golden:10:30: it was here")
+}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,8 +28,14 @@ func openRepository(w *generated) (*repository, error) {
 	g := &repository{generated: w, folder: existingFolder(w.out)}
 	lines, err := g.at("HEAD").git("rev-parse", "--show-prefix", "--git-path", "MERGE_HEAD", "--git-path", "CHERRY_PICK_HEAD", "--git-path", "REBASE_HEAD",
 		"--git-path", "rebase-merge", "--git-path", "rebase-apply")
+	if cause := context.Cause(w.ctx); cause != nil {
+		return nil, cause
+	}
+	if refused := refusal(err); refused != nil {
+		return nil, fmt.Errorf("git refuses to say what was committed, so busgen cannot tell which changes break stored events: %w", refused)
+	}
 	if err != nil {
-		return nil, context.Cause(w.ctx)
+		return nil, nil
 	}
 	parts := strings.Split(strings.TrimSuffix(string(lines), "\n"), "\n")
 	if len(parts) != 6 {

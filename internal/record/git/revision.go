@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ func OpenRevision(ctx context.Context, against, catalogue string) (*Revision, st
 		if errors.Is(err, exec.ErrNotFound) {
 			return nil, "", fmt.Errorf("there is no file or folder %s, and no git to ask for a revision of that name: install it, or name a file", against)
 		}
+		if refused := refusal(err); refused != nil {
+			return nil, "", fmt.Errorf("there is no file or folder %s, and git refuses to look for a revision of that name: %w", against, refused)
+		}
 		return nil, "", fmt.Errorf("there is no file or folder %s, and %s is not in a repository of git", against, catalogue)
 	}
 	r.prefix = strings.TrimSpace(string(prefix))
@@ -74,9 +78,21 @@ func (r *Revision) git(args ...string) ([]byte, error) {
 	cmd.Dir = r.folder
 	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(variable string) bool { // set by a hook that runs us in another folder
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}, name)
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "LC_ALL", "LANGUAGE"}, name)
 	})
+	cmd.Env = append(cmd.Env, "LC_ALL=C") // refusal reads what git says
 	return cmd.Output()
+}
+
+// refusal returns what git says when it does not read a repository that is there, as one of another user. It returns nil
+// if there is no repository, or no git.
+func refusal(err error) error {
+	var failed *exec.ExitError
+	if !errors.As(err, &failed) || strings.Contains(string(failed.Stderr), "not a git repository") {
+		return nil
+	}
+	said := strings.TrimPrefix(strings.Join(strings.Fields(string(failed.Stderr)), " "), "fatal: ")
+	return errors.New(cmp.Or(said, failed.Error()))
 }
 
 // object returns what git calls a file or a folder. It does not begin with a

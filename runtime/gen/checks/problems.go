@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -163,11 +164,20 @@ func (p *Problems) Entry(path, key string, err error) {
 // NotInEnum returns the error of an enum's Validate method for a value that is not
 // one of allowed.
 func NotInEnum(value string, allowed ...string) error {
-	message := fmt.Sprintf("%q is not one of %s", value, strings.Join(allowed, ", "))
+	message := fmt.Sprintf("%q is not one of %s", value, listed(allowed))
 	if value == "" {
-		message = "is not set; choose one of " + strings.Join(allowed, ", ")
+		message = "is not set; choose one of " + listed(allowed)
 	}
 	return &ValidationError{Problems: []Problem{{Message: message}}}
+}
+
+// listed shows the values of an enum. One that is empty can be seen.
+func listed(values []string) string {
+	texts := slices.Clone(values)
+	if i := slices.Index(texts, ""); i >= 0 {
+		texts[i] = `""`
+	}
+	return strings.Join(texts, ", ")
 }
 
 // NotANumberOf is NotInEnum for an enum of numbers; allowed describes them, as in
@@ -179,9 +189,9 @@ func NotANumberOf(value int, allowed ...string) error {
 // NotAVariant returns the error for a value of a union that is not one of its variants:
 // nil, or a pointer to a variant. allowed lists the names of the variants.
 func NotAVariant(value any, allowed ...string) error {
-	message := fmt.Sprintf("is a %T, which is not one of %s", value, strings.Join(allowed, ", "))
+	message := fmt.Sprintf("is a %T, which is not one of %s", value, listed(allowed))
 	if value == nil {
-		message = "is not set; choose one of " + strings.Join(allowed, ", ")
+		message = "is not set; choose one of " + listed(allowed)
 	}
 	return &ValidationError{Problems: []Problem{{Message: message}}}
 }
