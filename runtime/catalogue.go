@@ -239,9 +239,10 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //	6  structs are written, copied and compared without code for them: wire.WriteStruct
 //	7  functions without type parameters: DescribeAs, PublishPayload, SubscribeFunc and SubscribeNamespaceFunc
 //	8  more of them: AnswerFunc, RequestPayload, CollectPayload; enums are written without methods; wire.Reader.Enum
+//	9  checks.CustomAs
 const (
 	OldestContract = 2
-	NewestContract = 8
+	NewestContract = 9
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

@@ -30,5 +30,11 @@ func goTypes(used []*catalog.GoType) *jen.Statement {
 
 // usualType returns the Go type that a built-in type has without go_types.
 func usualType(t *catalog.TypeRef) *jen.Statement {
+	switch t.Kind {
+	case catalog.List:
+		return jen.Index().Add(usualType(t.Elem))
+	case catalog.Map:
+		return jen.Map(jen.String()).Add(usualType(t.Elem))
+	}
 	return bareType(&catalog.TypeRef{Kind: t.Kind, Text: t.Text})
 }

@@ -173,10 +173,17 @@ func check(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at p
 //	<value>.Validate()
 //	validate<Union>(<value>)
 //	checks.Custom(<value>)
+//	checks.CustomAs[<usual Go type>](<value>)
 func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statement {
 	switch {
-	case isCustom(t):
+	case isCustom(t) && t.Named.Custom.JSON.Kind == catalog.JSON:
 		return inChecks("Custom").Call(value)
+	case isCustom(t):
+		usual := usualType(t.Named.Custom.JSON)
+		if t.MayBeNil() {
+			usual = jen.Op("*").Add(usual)
+		}
+		return inChecks("CustomAs").Types(usual).Call(value)
 	case isUnion(t) && descends(within, t):
 		return jen.Id(validateUnionName(t.Named)).Call(value, jen.Id("d"))
 	case isUnion(t) && hasDescent(t.Named):

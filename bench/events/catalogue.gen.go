@@ -10,7 +10,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 8
+const contract = 9
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.

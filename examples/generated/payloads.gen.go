@@ -511,7 +511,7 @@ func (p SystemDiskFilled) Validate() error {
 	problems.Text("host", p.Host)
 	problems.Format("host", p.Host, "hostname")
 	if p.Address != nil {
-		problems.Nested("address", checks.Custom(*p.Address))
+		problems.Nested("address", checks.CustomAs[*string](*p.Address))
 	}
 	problems.Text("mount", p.Mount)
 	problems.Nested("severity", p.Severity.Validate())

@@ -217,19 +217,19 @@ type HostSeen struct {
 // Validate returns nil or a [*runtime.ValidationError] with every problem.
 func (p HostSeen) Validate() error {
 	var problems checks.Problems
-	problems.Nested("host", checks.Custom(p.Host))
+	problems.Nested("host", checks.CustomAs[string](p.Host))
 	for i, item := range p.Others {
-		problems.Item("others", i, checks.Custom(item))
+		problems.Item("others", i, checks.CustomAs[string](item))
 	}
 	if p.Maybe != nil {
-		problems.Nested("maybe", checks.Custom(*p.Maybe))
+		problems.Nested("maybe", checks.CustomAs[*string](*p.Maybe))
 	}
 	if p.Gone != nil {
-		problems.Nested("gone", checks.Custom(*p.Gone))
+		problems.Nested("gone", checks.CustomAs[*string](*p.Gone))
 	}
 	for key, value := range p.ByName {
 		problems.Key("by_name", key)
-		problems.Entry("by_name", key, checks.Custom(value))
+		problems.Entry("by_name", key, checks.CustomAs[string](value))
 	}
 	return problems.Err()
 }
