@@ -54,7 +54,7 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 		r.reserve(all[i].name)
 	}
 	for i, a := range all {
-		r.made[n] = append(r.made[n], r.messageEvent(n, a.name, "", a.at, a.schema, examples[i])...)
+		r.made[n] = append(r.made[n], r.messageEvent(n, a.name, a.name, a.at, a.schema, examples[i])...)
 	}
 	return r.made[n]
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/base64"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,7 +32,8 @@ type shown struct {
 	loose  bool     // they do not keep to the format
 	none   *node    // the null that they have for a property that may be absent
 	absent bool     // they do not have it at all
-	large  bool     // integers have more than 64 bits
+	large  bool     // numbers have more digits than there is room for
+	other  bool     // they are of another kind than the keywords of the schema are about
 	extra  []member // properties that the schema does not have, with a value
 }
 
@@ -76,6 +78,10 @@ func (im *importer) observe(s, v *node) {
 	case variants != nil:
 		im.observeVariant(v, variants)
 	case len(kinds) != 1:
+	case n.get("type") == nil && !v.is(null) && kindName(v) != kinds[0] && kindName(v) != "" && !(kinds[0] == "number" && kindName(v) == "integer"):
+		im.contradict(n, v, "of another type than the keywords of its schema are about; the field takes any JSON", func(of *shown) *bool { return &of.other })
+	case kinds[0] == "number" && v.is(number) && !exact(v.text):
+		im.contradict(n, v, v.text+", which a float64 rounds; the field takes any JSON", func(of *shown) *bool { return &of.large })
 	case kinds[0] == "object" && v.is(object):
 		im.observeObject(u, v)
 	case kinds[0] == "array" && v.is(list) && itemsOf(n).is(object):
@@ -89,10 +95,41 @@ func (im *importer) observe(s, v *node) {
 	case kinds[0] == "integer" && v.is(number):
 		_, err := strconv.ParseInt(v.text, 10, 64)
 		_, unsigned := strconv.ParseUint(v.text, 10, 64)
-		if err != nil && (unsigned != nil || s.str("format") != "uint64") {
+		if err != nil && (unsigned != nil || n.str("format") != "uint64" && !beyondInt64(n)) {
 			im.contradict(n, v, v.text+", for which an int64 has no room; the field takes any JSON", func(of *shown) *bool { return &of.large })
 		}
 	}
+}
+
+// kindName is the type of JSON Schema that a value has.
+func kindName(v *node) string {
+	switch v.kind {
+	case object:
+		return "object"
+	case list:
+		return "array"
+	case text:
+		return "string"
+	case boolean:
+		return "boolean"
+	case number:
+		if isWhole(v) {
+			return "integer"
+		}
+		return "number"
+	}
+	return ""
+}
+
+// exact tells whether a float64 keeps all digits of a number.
+func exact(text string) bool {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return false
+	}
+	written, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
+	want, ok2 := rational(&node{kind: number, text: text})
+	return !ok || !ok2 || written.Cmp(want) == 0
 }
 
 // shows returns what is known of a schema, to be changed.

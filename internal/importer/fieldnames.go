@@ -20,12 +20,14 @@ type fieldKey struct {
 // fieldNames gives the fields of one struct their names.
 type fieldNames struct {
 	taken names           // in the catalogue
+	own   map[string]bool // the properties that the schema names, which come before those that examples have
 	json  map[string]bool // in JSON
 }
 
 func newFieldNames(s *node) fieldNames {
-	n := fieldNames{names{}, map[string]bool{}}
+	n := fieldNames{names{}, map[string]bool{}, map[string]bool{}}
 	for _, p := range s.get("properties").properties() {
+		n.own[p.name] = true
 		n.taken[p.name] = true // those that can stay come before those that are made up
 	}
 	return n
@@ -44,7 +46,8 @@ func (im *importer) fieldName(name string, at diag.Place, n fieldNames) string {
 		return ""
 	}
 	n.json[name] = true
-	if catalog.FieldName.MatchString(name) && len(name) <= maxMade {
+	if catalog.FieldName.MatchString(name) && len(name) <= maxMade && (n.own[name] || !n.taken[name]) {
+		n.taken[name] = true
 		return name
 	}
 	field := snake(signed(name))

@@ -164,7 +164,7 @@ func TestFindingsNameTheirFile(t *testing.T) {
 		"a.yaml": "title: a\ntype: object\nproperties:\n  x: { type: object, properties: { y: { not: {} } } }\n  z: { $ref: b.yaml }\n",
 		"b.yaml": "type: object\nproperties:\n  y: { not: {} }\n",
 	})
-	found := importFrom(files, "a.yaml").Findings
+	found := others(importFrom(files, "a.yaml"))
 	if len(found) != 1 || !strings.Contains(found[0].Message, "(2 times: here and b.yaml:3:8)") {
 		t.Errorf("%v", found)
 	}

@@ -37,7 +37,7 @@ events:
 		"bank: { doc: The bank is slow., at_once: 3, hold: event, wait: 30s, lax: true }", "mail.api: { rate: 100 per 1m, burst: 10 }",
 		"limits: [bank, { limit: mail.api, by: id }]", "limits: off",
 	} {
-		if strings.Count(string(got.Catalogue), want) != 1 || len(got.Findings) > 0 {
+		if strings.Count(string(got.Catalogue), want) != 1 || len(others(got)) > 0 {
 			t.Errorf("%q is not there once: %v\n%s", want, got.Findings, got.Catalogue)
 		}
 	}

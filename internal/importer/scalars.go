@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -221,6 +222,12 @@ func (im *importer) numberType(s *node, kind string) typing {
 		if known, ok := intFormats[format]; ok {
 			size, format = known, ""
 		}
+		if size.kind == "int64" && format == "" && s.str("format") == "" && beyondInt64(s) {
+			size.kind = "uint64"
+			if most, _ := rational(s.get("maximum")); most != nil && most.Num().IsUint64() && most.Num().Uint64() == math.MaxUint64 {
+				s = without(s, "maximum")
+			}
+		}
 		t.text = size.kind
 	} else if format == "double" || format == "float" {
 		format = ""
@@ -235,6 +242,30 @@ func (im *importer) numberType(s *node, kind string) typing {
 	}
 	im.leftovers(s, "minimum", "maximum", "format", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 	return t
+}
+
+// beyondInt64 tells integers that are never negative, and can be larger than an int64.
+func beyondInt64(s *node) bool {
+	values := valuesIn(s)
+	if most := s.get("maximum"); most != nil {
+		least, ok := rational(s.get("minimum"))
+		if above, hasAbove := rational(s.get("exclusiveMinimum")); hasAbove && above.Cmp(big.NewRat(-1, 1)) >= 0 {
+			least, ok = new(big.Rat), true
+		}
+		if !ok || least.Sign() < 0 {
+			return false
+		}
+		values = append(slices.Clone(values), most)
+	}
+	beyond := false
+	for _, v := range values {
+		n, ok := rational(v)
+		if !ok || n.Sign() < 0 || n.Cmp(new(big.Rat).SetInt(new(big.Int).SetUint64(math.MaxUint64))) > 0 {
+			return false
+		}
+		beyond = beyond || n.Cmp(new(big.Rat).SetInt64(math.MaxInt64)) > 0
+	}
+	return beyond
 }
 
 // bound is a limit that says more than the type; usual is that of the format.

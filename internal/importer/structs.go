@@ -142,6 +142,8 @@ func (im *importer) fields(s *node, goName string) *yaml.Node {
 	switch rest := s.get("additionalProperties"); {
 	case rest.is(boolean) && rest.text == "false":
 		im.note(s.at("additionalProperties"), "payloads with other properties are not refused: unknown properties are ignored")
+	case rest == nil:
+		im.note(s.place, "an object without additionalProperties allows properties beyond those it names; a struct ignores them")
 	case rest.is(object), rest.is(boolean):
 		im.report(s.at("additionalProperties"), rules.ImportKeyword, "the object allows properties beyond those it names; a struct ignores them").
 			Hint = "put the others into a map of their own, or make the object a map[string]json"

@@ -86,7 +86,7 @@ func (im *importer) shape(u use, at spot) typing {
 		defer delete(im.expanding, u.def)
 	}
 	switch of := im.shownOf(s); {
-	case of.large:
+	case of.large, of.other:
 		return typing{text: "json"}
 	case of.loose:
 		s = loosened(s)
@@ -150,6 +150,9 @@ func kindsOf(s *node) []string {
 	if slices.Equal(kinds, []string{"integer", "number"}) {
 		return kinds[1:]
 	}
+	if (len(kinds) == 1 && kinds[0] == "number" || kinds == nil) && len(valuesIn(s)) > 0 && !slices.ContainsFunc(valuesIn(s), func(v *node) bool { return !isWhole(v) }) {
+		return []string{"integer"} // a float64 has no room for all of their digits
+	}
 	if kinds == nil {
 		for _, i := range implied {
 			if slices.ContainsFunc(i.keywords, func(k string) bool { return s.get(k) != nil }) {
@@ -162,6 +165,9 @@ func kindsOf(s *node) []string {
 	}
 	return kinds
 }
+
+// isWhole tells an integer that has no point and no exponent.
+func isWhole(v *node) bool { return v.is(number) && !v.unsure && !strings.ContainsAny(v.text, ".eE") }
 
 // kindsOfValues is the type of texts or numbers; none for others.
 func kindsOfValues(values []*node) []string {
@@ -203,10 +209,29 @@ func (im *importer) kindOf(s *node) string {
 			im.report(s.at("type"), rules.ImportType, "%s is not a type of JSON Schema; the field takes any JSON", quoted(kinds[0]))
 			return ""
 		}
+		im.implied(s, kinds[0])
 		return kinds[0]
 	}
 	return ""
 }
+
+// implied says that a schema that does not name a type becomes one, although values of others match it, too. Who lists
+// properties, or values, leaves no doubt.
+func (im *importer) implied(s *node, kind string) {
+	if s.get("type") != nil || s.get("properties") != nil || valuesIn(s) != nil {
+		return
+	}
+	for _, i := range implied {
+		for _, keyword := range i.keywords {
+			if i.kind == kind && s.get(keyword) != nil {
+				im.report(s.at(keyword), rules.ImportType, "a schema with %s and without a type also allows values of other types; the field takes %s", keyword, impliedNouns[kind])
+				return
+			}
+		}
+	}
+}
+
+var impliedNouns = map[string]string{"object": "objects only", "array": "lists only", "string": "strings only", "number": "numbers only"}
 
 // listType is a list of what items are.
 func (im *importer) listType(s *node, at spot) typing {

@@ -53,10 +53,16 @@ func New(t testing.TB, catalogue *runtime.Catalogue, opts ...runtime.Option) *Ki
 }
 
 // Run calls f with a kit in a bubble of virtual time (package [testing/synctest]), and
-// with the t of that bubble.
+// with the t of that bubble. A goroutine that waits for a network makes the virtual time stand still: after 30 seconds
+// Run ends the process and says which one it is.
 func Run(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit), opts ...runtime.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, New(t, catalogue, opts...)) })
+	watched(func(inBubble func()) {
+		synctest.Test(t, func(t *testing.T) {
+			inBubble()
+			f(t, New(t, catalogue, opts...))
+		})
+	})
 }
 
 // Path returns the path of the file. The file is in memory, but code of this process can
