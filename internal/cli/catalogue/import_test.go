@@ -27,18 +27,24 @@ events:
     payload: { order_id: "uuid?", customer_name: { type: "string?", json: customerName } }
 `
 
+// openNote is what import says of orderSchema.
+const openNote = `order.yaml:1:1: note: an object without additionalProperties allows properties beyond those it names; a struct ignores them [import-detail]
+    1 | title: Order Placed
+      | ^
+`
+
 func TestImportPrintsACatalogueAndReportsTheRest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema})
-	busgen(t, "import jsonschema order.yaml").Wants(t, 0, orderCatalogue, "")
+	busgen(t, "import jsonschema order.yaml").Wants(t, 0, orderCatalogue, openNote+"1 note in order.yaml\n")
 	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n"})
 	got := busgen(t, "import jsonschema order.yaml --rename-keys")
 	got.Wants(t, cli.StatusNo, orderCatalogue, `order.yaml:6:3: warning: 1 key of the JSON has changed: "a,b" is left out; payloads with the old keys lose these values [import-keys]
     6 |   'a,b': { type: string }
       |   ^^^
-order.yaml:6:3: warning: the property "a,b" cannot be a field, and is left out: Go's encoding/json cannot have ',' in the tag of a field [import-name]
+`+openNote+`order.yaml:6:3: warning: the property "a,b" cannot be a field, and is left out: Go's encoding/json cannot have ',' in the tag of a field [import-name]
     6 |   'a,b': { type: string }
       |   ^^^
-busgen: imported with 2 warnings in order.yaml
+busgen: imported with 2 warnings and 1 note in order.yaml
 `)
 	for command, want := range map[string]string{
 		"import jsonschema order.yaml --rename-keys --event order.placed": strings.Replace(orderCatalogue, "order_placed", "order.placed", 1),
@@ -76,7 +82,7 @@ func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
 		if got.Status != statusKeys || got.Stdout != "" || first != want {
 			t.Errorf("%s: %+v", command, got)
 		}
-		if want := "busgen: nothing was imported: 1 error and 4 warnings in order.yaml\n"; !strings.HasSuffix(got.Stderr, want) {
+		if want := "busgen: nothing was imported: 1 error, 4 warnings and 1 note in order.yaml\n"; !strings.HasSuffix(got.Stderr, want) {
 			t.Errorf("%s: the end is not %q: %+v", command, want, got)
 		}
 	}
@@ -91,9 +97,10 @@ func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
 func TestImportAndExportOverwriteOnlyOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": strings.Replace(orderSchema, "customerName", "customer_name", 1), "events.yaml": described})
 	for _, verb := range []string{"import jsonschema order.yaml", "export jsonschema", "export asyncapi", "docs", "schema"} {
-		want := busgen(t, verb).Stdout
-		busgen(t, verb+" -o new/made").Wants(t, 0, "wrote new/made\n", "")
-		busgen(t, verb+" -o new/made").Wants(t, 0, "new/made is up to date\n", "")
+		printed := busgen(t, verb)
+		want, said := printed.Stdout, printed.Stderr
+		busgen(t, verb+" -o new/made").Wants(t, 0, "wrote new/made\n", said)
+		busgen(t, verb+" -o new/made").Wants(t, 0, "new/made is up to date\n", said)
 		must(t, os.WriteFile("new/made", []byte("mine"), 0o666))
 		clitest.Age(t)
 		before := clitest.Snapshot(t)
@@ -102,7 +109,7 @@ func TestImportAndExportOverwriteOnlyOnRequest(t *testing.T) {
 		if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
 			t.Errorf("%s: folder (-before +after):\n%s", verb, diff)
 		}
-		busgen(t, verb+" -o new/made --force").Wants(t, 0, "wrote new/made\n", "")
+		busgen(t, verb+" -o new/made --force").Wants(t, 0, "wrote new/made\n", said)
 		if got := read(t, "new/made"); got != want || want == "" {
 			t.Errorf("%s: the file has %q", verb, got)
 		}
@@ -194,7 +201,10 @@ func TestAnExportedAndImportedCatalogueGenerates(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": string(source)})
 	for _, form := range []string{"jsonschema", "asyncapi"} {
 		busgen(t, "export "+form+" -o "+form+".json")
-		busgen(t, "import "+form+" "+form+".json -o "+form+"/events.yaml").Wants(t, 0, "wrote "+form+"/events.yaml\n", "")
+		got := busgen(t, "import "+form+" "+form+".json -o "+form+"/events.yaml")
+		if got.Status != 0 || got.Stdout != "wrote "+form+"/events.yaml\n" || !strings.HasSuffix(got.Stderr, "\n1 note in "+form+".json\n") {
+			t.Errorf("%+v", got)
+		}
 		if got := busgen(t, "generate "+form+"/events.yaml"); got.Status != 0 {
 			t.Errorf("%+v", got)
 		}
