@@ -172,9 +172,6 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	if err := declare(ctx, log, catalogue); err != nil {
 		return nil, errors.Join(public(err), closeWithin(ctx, log))
 	}
-	if err := migrate(ctx, log, b.config.migrations); err != nil {
-		return nil, errors.Join(public(err), closeWithin(ctx, log))
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.admission = admission{log: log, limit: b.config.maxPending, when: b.config.whenFull}

@@ -38,7 +38,6 @@ type config struct {
 	intercept       testhook.Intercept // nil outside of tests
 	wall            func() time.Time   // nil outside of tests
 	engine          engine.Engine
-	migrations      []engine.Migration
 }
 
 const (

@@ -22,12 +22,13 @@ func inBooks(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit, b *books),
 	t.Helper()
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
 		s := &shop{books: &books{}}
+		kit.Setup(makeTables)
 		kit.Setup(func(bus *runtime.Bus) error {
 			s.bus = bus
 			return s.subscribe()
 		})
 		f(t, kit, s.books)
-	}, append(opts, tables())...)
+	}, opts...)
 }
 
 // payment returns a payment of some cents.

@@ -18,9 +18,10 @@ import (
 func inShop(t *testing.T, f func(t *testing.T, kit *runtimetest.Kit)) {
 	t.Helper()
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
+		kit.Setup(makeTables)
 		kit.Setup(func(bus *runtime.Bus) error { return (&shop{bus: bus, books: &books{}}).subscribe() })
 		f(t, kit)
-	}, tables(), runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
+	}, runtime.WithErrorClass(events.ErrorTextTooLong, runtime.ErrorAs[*tooLongError]()))
 }
 
 // order returns an order without trouble. What the bank says depends on its number.
@@ -82,6 +83,7 @@ func TestTheBankIsAskedAgainWhenItsLineDrops(t *testing.T) {
 
 func TestTheBankIsNotAskedMoreOftenThanItAnswers(t *testing.T) {
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
+		kit.Setup(makeTables)
 		s := &shop{bus: kit.Bus, books: &books{}}
 		if err := s.subscribe(); err != nil {
 			t.Fatal(err)
@@ -93,7 +95,7 @@ func TestTheBankIsNotAskedMoreOftenThanItAnswers(t *testing.T) {
 		if n := len(kit.Attempts(events.OnOrderPlacedChargeCard)); n != 20 || s.bank.busiest.Load() != 4 {
 			t.Errorf("%d attempts, and up to %d calls at once", n, s.bank.busiest.Load())
 		}
-	}, tables())
+	})
 }
 
 func TestAnOrderIsPaidOnceEvenIfTheMachineCrashesMeanwhile(t *testing.T) {
@@ -111,6 +113,7 @@ func TestAnOrderIsPaidOnceEvenIfTheMachineCrashesMeanwhile(t *testing.T) {
 
 func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
+		kit.Setup(makeTables)
 		s := &shop{bus: kit.Bus, books: &books{}}
 		if err := s.subscribe(); err != nil {
 			t.Fatal(err)
@@ -138,7 +141,7 @@ func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 		if letters := kit.AllDeadLetters(); len(letters) != 0 {
 			t.Errorf("dead letters after the retry: %+v", letters)
 		}
-	}, tables())
+	})
 }
 
 // The sample of an order is a present without a message, which printGiftCard does not

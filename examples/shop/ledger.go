@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"database/sql"
-	"embed"
+	_ "embed"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/google/uuid"
 
@@ -14,16 +13,13 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-//go:embed migrations
-var migrations embed.FS
+//go:embed tables.sql
+var tables string
 
-// tables makes the shop's own tables in the file of the bus, when that is opened.
-func tables() runtime.Option {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic(err) // the name of the folder is wrong
-	}
-	return runtime.WithMigrations(files)
+// makeTables makes the shop's own tables in the file of the bus, if they are not there yet.
+func makeTables(bus *runtime.Bus) error {
+	_, err := runtime.DB(bus).Exec(tables)
+	return err
 }
 
 // post writes a line into the ledger. The event that is handled is its key: a second line for it

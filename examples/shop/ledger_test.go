@@ -47,6 +47,7 @@ func TestTheLedgerHasEachPaymentAndEachRefundOnceOverPowerCuts(t *testing.T) {
 // An order has a row and an event, or neither: here its number is taken, or its event is refused.
 func TestAnOrderThatCannotBeStoredIsNotAnnounced(t *testing.T) {
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
+		kit.Setup(makeTables)
 		s := &shop{bus: kit.Bus, promises: &promises{sheet: scratch(t)}}
 		first, second, third := order(7), order(7), order(8)
 		third.ShipTo.Country = "Atlantis"
@@ -65,7 +66,7 @@ func TestAnOrderThatCannotBeStoredIsNotAnnounced(t *testing.T) {
 		if orders := numberIn(t, kit, "SELECT count(*) FROM orders"); orders != 1 {
 			t.Errorf("there are %d orders", orders)
 		}
-	}, tables())
+	})
 }
 
 // A payment whose line cannot be written is not announced, and its handler tries again.

@@ -98,7 +98,7 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	defer logFile.Close()
 	logger := slog.New(slog.NewTextHandler(logFile, nil))
 
-	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger), tables(),
+	bus, err := events.Open(ctx, o.db, runtime.WithLogger(logger),
 		runtime.WithMiddleware(timed), runtime.WithPublishMiddleware(stamped),
 		// What kinds of errors mean is in the catalogue; which errors are of a kind, here.
 		runtime.WithErrorClass(events.ErrorRateLimited, runtime.ErrorIs(errRateLimited)),
@@ -108,6 +108,9 @@ func oneDay(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	// Shutdown waits for running handlers, so it must not use a ctx that has ended.
 	defer func() { err = errors.Join(err, bus.Shutdown(context.WithoutCancel(ctx))) }()
+	if err := makeTables(bus); err != nil {
+		return err
+	}
 
 	file, err := openFile(o.db)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 // If a note cannot be sent it is not written again, and the next one of its order waits.
 func TestCreditNotesOfAnOrderAreWrittenOnceAndSentInTheirOrder(t *testing.T) {
 	eventstest.Run(t, func(t *testing.T, kit *runtimetest.Kit) {
+		kit.Setup(makeTables)
 		s := &shop{bus: kit.Bus, books: &books{}}
 		if err := s.subscribe(); err != nil {
 			t.Fatal(err)
@@ -36,7 +37,7 @@ func TestCreditNotesOfAnOrderAreWrittenOnceAndSentInTheirOrder(t *testing.T) {
 		if written, sent := s.notes.of(refund.OrderID); !slices.Equal(written, want) || !slices.Equal(sent, want) {
 			t.Errorf("written %q, sent %q", written, sent)
 		}
-	}, tables())
+	})
 }
 
 func (c *creditNotes) of(order uuid.UUID) (written, sent []string) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/nats-io/nats.go"
 
@@ -84,12 +83,11 @@ func TestWhatThisEngineCannotDoIsAnErrorAtTheCall(t *testing.T) {
 	bus, err := open()
 	conformance.Must(t, err)
 	defer bus.Shutdown(context.Background())
-	_, migrating := open(runtime.WithMigrations(fstest.MapFS{"1_a.sql": {Data: []byte("SELECT 1")}}))
 	_, joining := runtime.Publish(t.Context(), runtime.In(bus, nil), conformance.PlacedType, conformance.OrderPlaced{OrderID: "A"})
 	_, beginning := runtime.DB(bus).Begin()
 	_, compacting := bus.Compact(t.Context())
 	for what, err := range map[string]error{
-		"Tx": runtime.Transact(t.Context(), bus, func(runtime.Tx) error { return nil }), "WithMigrations": migrating, "In": joining,
+		"Tx": runtime.Transact(t.Context(), bus, func(runtime.Tx) error { return nil }), "In": joining,
 		"DB": runtime.DB(bus).Ping(), "BeginTx": beginning, "Compact": compacting,
 	} {
 		said := false

@@ -70,7 +70,7 @@ func Run(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit
 func (k *Kit) Path() string { return k.path }
 
 // Setup calls f with the bus, and later with each bus that takes its place. f
-// makes subscriptions; its error ends the test.
+// makes subscriptions, or the tables of the program; its error ends the test.
 func (k *Kit) Setup(f func(bus *runtime.Bus) error) {
 	k.t.Helper()
 	k.setups = append(k.setups, f)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/fstest"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/memory"
@@ -27,11 +26,10 @@ func TestABusWithoutTablesSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bus.Shutdown(context.Background())
-	_, migrating := open(runtime.WithMigrations(fstest.MapFS{"1_a.sql": {Data: []byte("SELECT 1")}}))
 	_, joining := runtime.Publish(ctx, runtime.In(bus, nil), noted, note{})
 	_, beginning := runtime.DB(bus).Begin()
 	for what, err := range map[string]error{
-		"Tx": runtime.Transact(ctx, bus, func(runtime.Tx) error { return nil }), "WithMigrations": migrating,
+		"Tx": runtime.Transact(ctx, bus, func(runtime.Tx) error { return nil }),
 		"In": joining, "DB": runtime.DB(bus).Ping(), "BeginTx": beginning, "a statement": runtime.DB(bus).QueryRow("SELECT 1").Scan(new(int)),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {

@@ -13,7 +13,7 @@ var impersonal = map[string]string{
 	"busgen_types": "names of the catalogue", "busgen_schemas": "the catalogue's words, and the name of a program",
 	"busgen_subscriptions": "names of the catalogue or the program", "busgen_former_names": "the same",
 	"busgen_schedules": "names and times of the catalogue", "busgen_breaker_requests": "the name of an operator",
-	"busgen_running": "names of the catalogue", "busgen_unhandled": "the same", "busgen_saturated": "the same", "busgen_migrations": "names of files",
+	"busgen_running": "names of the catalogue", "busgen_unhandled": "the same", "busgen_saturated": "the same",
 	"busgen_log.payload":      "erased with its event; of others it is counted",
 	"busgen_deliveries.state": "a word of the bus", "busgen_deliveries.reason": "a word of the bus",
 	"busgen_deliveries.fingerprint": "a hash", "busgen_deliveries.progress": "names of subscriptions",

@@ -76,12 +76,6 @@ CREATE TABLE busgen_limits_clock (
   wall INTEGER NOT NULL
 );
 
-CREATE TABLE busgen_migrations (
-  name     TEXT    PRIMARY KEY,
-  checksum TEXT    NOT NULL,
-  at       INTEGER NOT NULL
-) WITHOUT ROWID;
-
 CREATE INDEX busgen_types_name ON busgen_types (name);
 CREATE INDEX busgen_log_due ON busgen_log (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX busgen_log_parent ON busgen_log (substr(metadata, instr(metadata, ',"parent_id":"') + 14, 36))

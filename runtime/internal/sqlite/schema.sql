@@ -345,13 +345,6 @@ CREATE TABLE busgen_owner (
   since INTEGER NOT NULL
 );
 
--- Which migrations of its own tables the program has run (WithMigrations).
-CREATE TABLE busgen_migrations (
-  name     TEXT    PRIMARY KEY, -- of the file
-  checksum TEXT    NOT NULL, -- of its text, in hex
-  at       INTEGER NOT NULL
-) WITHOUT ROWID;
-
 -- One line per event, with the state of its deliveries rolled up:
 -- processing while a handler is known to run, pending while any subscription
 -- has yet to settle it, dlq when one gave up, else done. retry_count is the largest

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"slices"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -169,20 +168,5 @@ func TestTheOutboxPublishesInATransactionalHandlerAndInTheDatabase(t *testing.T)
 		}
 		f.must(f.Shutdown(ctx))
 		wantSound(t, f.path)
-	})
-}
-
-func TestTheOutboxPublishesInAMigration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, 1)
-		f.seeing()
-		f.must(f.Shutdown(context.Background()))
-		f.reopen(runtime.WithMigrations(fstest.MapFS{"1_first.sql": {Data: []byte(`
-			INSERT INTO outbox (type, payload) VALUES ('money.booked', '{"account":1}');
-			INSERT INTO outbox (type, payload) VALUES ('money.booked', '{"account":2}')`)}}))
-		seen := f.seeing()
-		synctest.Wait()
-		f.wantSeen(seen, handledAt{1, 0}, handledAt{2, 0})
-		f.must(f.Shutdown(context.Background()))
 	})
 }

@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -93,6 +94,9 @@ func (s *Shared) take(query string) (*sqlite3.Stmt, error) {
 		s.idle[query] = list[:len(list)-1]
 		s.kept--
 		return last.Stmt, nil
+	}
+	if at := strings.IndexByte(query, 0); at >= 0 {
+		return nil, fmt.Errorf("the text of the statement has a NUL at byte %d, where SQLite would end it: remove that, or give the value as a parameter", at)
 	}
 	s.guard.unnote()
 	stmt, tail, err := s.conn.PrepareFlags(query, sqlite3.PREPARE_PERSISTENT)
