@@ -47,7 +47,7 @@ func TestTheGuideListsTheRules(t *testing.T) {
 func TestTheCatalogueAcceptsFindingsOfAllRules(t *testing.T) {
 	var ids []string
 	for _, rule := range breaking.Rules() {
-		if rule.Rule != rules.StoredRows {
+		if rule.Rule != rules.StoredRows && rule.Rule != rules.StoredFields {
 			ids = append(ids, rule.ID)
 		}
 	}

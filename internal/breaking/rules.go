@@ -24,7 +24,7 @@ func Rules() []Rule {
 		subscriptionRemoved, subscriptionMoved, subscriptionNarrowed, subscriptionWidened, subscriptionRegrouped,
 		scheduleRemoved, scheduleMoved, cloudEventsChanged,
 		headerRequired, headerOptional, headerRemoved, headerChanged,
-		MergedTwice, StoredRows,
+		MergedTwice, StoredRows, StoredFields,
 	}
 }
 

@@ -271,3 +271,8 @@ var MergedTwice = Rule{
 var StoredRows = Rule{
 	Rule: rules.StoredRows, Direction: diag.Backward,
 }
+
+// StoredFields is the rule for those that lack required fields. It has no example.
+var StoredFields = Rule{
+	Rule: rules.StoredFields, Direction: diag.Backward,
+}

@@ -35,6 +35,16 @@ func CheckDecode(c *catalog.Catalogue, eventType string, version int, payload []
 	return check(c, eventType, version, payload, &checker{lenient: true})
 }
 
+// Lacking returns the paths of the required fields that a stored payload lacks, and that have no default: generated
+// code decodes it, and handlers find zero values there. It returns none for a payload that does not decode.
+func Lacking(c *catalog.Catalogue, eventType string, version int, payload []byte) []string {
+	with := &checker{lenient: true}
+	if check(c, eventType, version, payload, with) != nil {
+		return nil
+	}
+	return with.lacking
+}
+
 // CheckValue strictly checks the JSON of a value of type t. The JSON must be well-formed.
 func CheckValue(t *catalog.TypeRef, text json.RawMessage) []plainjson.Problem {
 	c := checker{scan: plainjson.Scanner{Rest: text}}

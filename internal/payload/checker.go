@@ -22,6 +22,7 @@ type checker struct {
 	scan     plainjson.Scanner
 	path     []string // of the value, piece by piece
 	problems []plainjson.Problem
+	lacking  []string // of a lenient one: required fields that are not there
 }
 
 func (c *checker) report(format string, args ...any) {
@@ -117,6 +118,7 @@ func wasCalled(f *catalog.Field, name string) bool {
 // decodedObject decodes a key twice that is there twice.
 func (c *checker) decodedObject(fields []*catalog.Field) {
 	names := c.storedNames(fields)
+	seen := map[*catalog.Field]bool{}
 	c.scan.Entries(func(raw json.RawMessage) {
 		key := plainjson.Unquote(raw)
 		i := slices.IndexFunc(fields, func(f *catalog.Field) bool { return cmp.Or(names[f], f.Name.V) == key })
@@ -127,8 +129,14 @@ func (c *checker) decodedObject(fields []*catalog.Field) {
 			c.scan.Value()
 			return
 		}
+		seen[fields[i]] = true
 		c.within("."+fields[i].Name.V, func() { c.value(fields[i].Type) })
 	})
+	for _, f := range fields {
+		if !seen[f] && !f.Type.MayBeNil() && !f.Default.Written() {
+			c.within("."+f.Name.V, func() { c.lacking = append(c.lacking, c.at(0)) })
+		}
+	}
 }
 
 // storedNames returns the former names under which decoders read fields of the object that comes next:

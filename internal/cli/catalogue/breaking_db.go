@@ -48,6 +48,7 @@ type rowGroup struct {
 	rows, open, dead int
 	first            string // the id of one of them
 	unknown          bool   // the catalogue has no such event, or not in that version
+	lacks            bool   // they decode, but lack fields: reason has them
 }
 
 // elementOf matches the index of a list or the key of a map in a path.
@@ -58,6 +59,13 @@ func (s *stored) add(e inspect.Unsettled) {
 	e.Type = cli.TypeOf(s.catalogue, e)
 	err := payload.CheckDecode(s.catalogue, e.Type, e.Version, e.Payload)
 	if err == nil {
+		if lacking := payload.Lacking(s.catalogue, e.Type, e.Version, e.Payload); lacking != nil {
+			for i := range lacking {
+				lacking[i] = elementOf.ReplaceAllString(lacking[i], "[]")
+			}
+			slices.Sort(lacking)
+			s.count(e, strings.Join(slices.Compact(lacking), ", "), false, true)
+		}
 		return
 	}
 	reason, unknown := err.Error(), true
@@ -68,10 +76,14 @@ func (s *stored) add(e inspect.Unsettled) {
 		reason, unknown = elementOf.ReplaceAllString(first.Path, "[]")+": "+first.Message, !known
 		reason = strings.TrimPrefix(reason, ": ")
 	}
-	key := fmt.Sprintf("%s %d %s", e.Type, e.Version, reason)
+	s.count(e, reason, unknown, false)
+}
+
+func (s *stored) count(e inspect.Unsettled, reason string, unknown, lacks bool) {
+	key := fmt.Sprintf("%s %d %t %s", e.Type, e.Version, lacks, reason)
 	g := s.groups[key]
 	if g == nil {
-		g = &rowGroup{eventType: e.Type, version: e.Version, reason: reason, unknown: unknown, first: cli.ShortID(e.ID)}
+		g = &rowGroup{eventType: e.Type, version: e.Version, reason: reason, unknown: unknown, lacks: lacks, first: cli.ShortID(e.ID)}
 		s.groups[key] = g
 	}
 	g.rows++
@@ -90,9 +102,16 @@ func (s *stored) findings() diag.Findings {
 		if e := s.catalogue.EventNamed(g.eventType); e != nil {
 			at = e.Name.Pos
 		}
-		f := rules.StoredRows.At(source.Place(at), "%s of %s, version %d, in %s (%s, %s; such as %s) cannot be decoded: %s",
+		rule, problem := rules.StoredRows, "cannot be decoded: "
+		if g.lacks {
+			rule, problem = rules.StoredFields, "is read with zero values in the place of what it lacks: "
+			if g.rows > 1 {
+				problem = "are read with zero values in the place of what they lack: "
+			}
+		}
+		f := rule.At(source.Place(at), "%s of %s, version %d, in %s (%s, %s; such as %s) %s%s",
 			terminal.Counted(g.rows, "row"), terminal.Clean(g.eventType), g.version, s.path,
-			cli.OpenDeliveries(g.open), terminal.Counted(g.dead, "dead letter"), g.first, g.reason)
+			cli.OpenDeliveries(g.open), terminal.Counted(g.dead, "dead letter"), g.first, problem, g.reason)
 		f.Hint, f.Subject, f.Direction = g.hint(), g.eventType, diag.Backward
 		all = append(all, f)
 	}
@@ -100,6 +119,9 @@ func (s *stored) findings() diag.Findings {
 }
 
 func (g *rowGroup) hint() string {
+	if g.lacks {
+		return "raise the version and keep the payload that they have under history, or make the field optional or give it a default"
+	}
 	if g.unknown {
 		return "settle them with a program that knows it, or keep it in the catalogue: an event under aliases, a version under history"
 	}
@@ -109,11 +131,20 @@ func (g *rowGroup) hint() string {
 // answer returns a line with the number of rows that do not decode.
 func (s *stored) answer() string {
 	n := 0
+	lacking := 0
 	for _, g := range s.groups {
-		n += g.rows
+		if g.lacks {
+			lacking += g.rows
+		} else {
+			n += g.rows
+		}
 	}
-	if n == 0 {
-		return fmt.Sprintf("%s: all of %s decode", s.path, terminal.Counted(s.rows, "open or dead row"))
+	text := fmt.Sprintf("%s: all of %s decode", s.path, terminal.Counted(s.rows, "open or dead row"))
+	if n > 0 {
+		text = fmt.Sprintf("%s: %s of %s cannot be decoded", s.path, terminal.Number(n), terminal.Counted(s.rows, "open or dead row"))
 	}
-	return fmt.Sprintf("%s: %s of %s cannot be decoded", s.path, terminal.Number(n), terminal.Counted(s.rows, "open or dead row"))
+	if lacking > 0 {
+		text += fmt.Sprintf("; %s without a field that is required", terminal.Number(lacking))
+	}
+	return text
 }

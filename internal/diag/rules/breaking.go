@@ -48,6 +48,7 @@ var (
 	HeaderChanged        = breaking(diag.Error, "header-changed", "Stored events have a text of the former type in their metadata, which handlers cannot read as another type.")
 	MergedTwice          = breaking(diag.Error, "merged-twice", "Two merged branches brought the same version of an event, or the same type, with different fields: rows may have those of either. Only `generate` and `check` find it, in git.")
 	StoredRows           = breaking(diag.Error, "stored-rows", "The file has open events or dead letters that code of this catalogue cannot decode (--db).")
+	StoredFields         = breaking(diag.Warning, "stored-fields", "The file has open events or dead letters without a field that this catalogue requires, so handlers find its zero value (--db).")
 )
 
 func breaking(severity diag.Severity, id, doc string) *diag.Rule {
@@ -58,7 +59,7 @@ func breaking(severity diag.Severity, id, doc string) *diag.Rule {
 func Changes() []string {
 	var ids []string
 	for _, r := range Of(diag.Breaking) {
-		if r != StoredRows {
+		if r != StoredRows && r != StoredFields {
 			ids = append(ids, r.ID)
 		}
 	}
