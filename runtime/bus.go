@@ -170,6 +170,9 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	b.log, b.storesKeys = log, log.StoresKeys() // the log may have called Changed already
 	b.mu.Unlock()
 	if err := declare(ctx, log, catalogue); err != nil {
+		if _, other := errors.AsType[*SchemaError](err); other {
+			err = fmt.Errorf("open %s: %w", target, err)
+		}
 		return nil, errors.Join(public(err), closeWithin(ctx, log))
 	}
 	b.mu.Lock()
@@ -218,6 +221,9 @@ func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 	var consumers []engine.ConsumerSpec
 	for i, t := range catalogue.types {
 		types[i] = engine.TypeSpec{Name: t.Name(), Version: t.Version(), Aliases: t.Aliases(), Schema: t.Schema()}
+		if t.Schema() != "" {
+			types[i].Fits = fits(t)
+		}
 		for _, s := range t.Subscriptions() {
 			if s.Group == "" { // else its group has the deliveries
 				consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: t.Name(), Aliases: s.Aliases})

@@ -47,6 +47,7 @@ type taken struct {
 type outcome struct {
 	rows     map[string]string // the payload that a handler got, or the state of the row
 	leftover []string          // subscriptions of which the bus has warned
+	unopened string            // why the bus was not opened
 	stored   string
 }
 
@@ -219,11 +220,13 @@ func (m *drillModule) run(t *testing.T, args ...string) map[string]outcome {
 	}
 	all, now, handled := map[string]outcome{}, outcome{rows: map[string]string{}}, map[string]bool{}
 	for decoder := json.NewDecoder(&out); decoder.More(); {
-		var line struct{ Program, Row, Subscription, Handled, Warning string }
+		var line struct{ Program, Row, Subscription, Handled, Warning, Unopened string }
 		must(t, decoder.Decode(&line))
 		switch {
 		case line.Program != "":
 			all[line.Program], now, handled = now, outcome{rows: map[string]string{}}, map[string]bool{}
+		case line.Unopened != "":
+			now.unopened = line.Unopened
 		case line.Warning != "":
 			if name, ok := strings.CutPrefix(line.Warning, "a subscription has pending events, and this program has no handler for it: "); ok {
 				now.leftover = append(now.leftover, name)

@@ -112,7 +112,13 @@ func (m *drillModule) takesOver(t *testing.T, name string, c carelessChange) {
 	if !ok {
 		t.Fatal("the change could not be made")
 	}
+	if got.unopened != c.unopened {
+		t.Errorf("the bus is not opened because %q, want %q", got.unopened, c.unopened)
+	}
 	for row, published := range m.published {
+		if got.unopened != "" {
+			break // nothing is handled
+		}
 		want := published
 		if expected, ok := c.rows[strings.TrimSuffix(strings.TrimSuffix(row, " dead"), " pending")]; ok {
 			want = expected

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -41,6 +42,23 @@ func (e *AliasError) Error() string {
 	}
 	return fmt.Sprintf("subscription %q is to have been called %q before, but the bus has both, each with its own place in the log: "+
 		"remove the alias, or the one that nobody needs (busgen subscriptions remove)", e.Name, e.Alias)
+}
+
+// SchemaError says that the bus has events of a type and version with another payload than the
+// catalogue of the program. Nothing was changed.
+type SchemaError struct {
+	Event    string
+	Version  int
+	Problem  string    // in words
+	Program  string    // that has stored the other schema
+	StoredAt time.Time // when; UTC
+}
+
+// Error says what to do.
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("there are events %s, version %d, whose payload is not that of the catalogue of this program: %s; %s has stored it on %s. "+
+		"Give the new payload a higher version, and keep the stored one under history; if these are two events, call one of them otherwise",
+		e.Event, e.Version, e.Problem, cmp.Or(e.Program, "a program"), e.StoredAt.Format(time.DateOnly))
 }
 
 // ConflictError says that an idempotency key was used before for another

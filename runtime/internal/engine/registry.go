@@ -12,6 +12,10 @@ type Registry interface {
 	// that were stored under an alias are handed out under the name. In a log whose
 	// types have newer names, this process sees the names that it declares. Schemas
 	// are kept with the types.
+	//
+	// TypeSpec.Fits is asked about each other schema that the log has of a type, in any version and
+	// under any of its names. If it returns an error, and the log has events of that name and version,
+	// DeclareTypes changes nothing and returns that error.
 	DeclareTypes(ctx context.Context, types []TypeSpec) error
 
 	// DeclareConsumers makes durable consumers exist before anyone polls them. It
@@ -31,6 +35,20 @@ type TypeSpec struct {
 	Version int      // of the payloads that this process publishes; 0 stands for 1
 	Aliases []string // names it had before
 	Schema  string   // of the payload, for operators' tools; empty for none
+	Fits    func(stored Schema) error
+}
+
+// Unfit returns why what is stored under a name does not fit, if something else is stored.
+func Unfit(specs []TypeSpec, written string, stored Schema) error {
+	for _, spec := range specs {
+		if spec.Name != written && !slices.Contains(spec.Aliases, written) || spec.Fits == nil || spec.Schema == stored.Text {
+			continue
+		}
+		if err := spec.Fits(stored); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ConsumerSpec names a durable consumer.

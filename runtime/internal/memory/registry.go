@@ -20,6 +20,11 @@ func (l *Log) DeclareTypes(_ context.Context, specs []engine.TypeSpec) error {
 		return err
 	}
 	defer l.mu.Unlock()
+	for key, stored := range l.schemas {
+		if err := engine.Unfit(specs, key.Name, stored); err != nil && l.has(key) {
+			return err
+		}
+	}
 	for _, spec := range specs {
 		l.own[spec.Name] = spec.Name
 		for _, alias := range spec.Aliases {
@@ -40,6 +45,16 @@ func (l *Log) DeclareTypes(_ context.Context, specs []engine.TypeSpec) error {
 	})
 	l.releaseHeld() // a pause of types may have matched what is another type now
 	return nil
+}
+
+// has reports whether there is an event of a type and version.
+func (s *store) has(key typenames.Key) bool {
+	for _, r := range s.events {
+		if r.Type == key.Name && max(r.Version, 1) == key.Version {
+			return true
+		}
+	}
+	return false
 }
 
 // declareType adds a type unless it is known.

@@ -6,6 +6,7 @@
 //	[Shape.Hide]    replaces what is sensitive, for people who look
 //	[Shape.Redact]  replaces what is personal, for good
 //	[Shape.Names]   reports whether a payload is about a person
+//	[Shape.Compare] says how the fields differ from those of another schema
 //
 // Everything here is a pure function. A payload that does not fit its schema loses what cannot be understood: it
 // is better to hide too much.
@@ -49,8 +50,10 @@ type variant struct {
 
 type field struct {
 	name string
+	was  []string // its former names
 	flags
-	of *ref
+	of     *ref
+	stands bool // a default stands in for it
 }
 
 // ref is the type of a value.
@@ -100,6 +103,7 @@ type writtenField struct {
 	Was       []string        `json:"was"`
 	Sensitive bool            `json:"sensitive"`
 	Personal  bool            `json:"personal"`
+	Default   json.RawMessage `json:"default"`
 }
 
 func (s *Shape) read(text string) error {
@@ -230,7 +234,7 @@ func (r *reader) fields(s *structure, text json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		f := &field{name: m.key, flags: flags{w.Sensitive, w.Personal}, of: of}
+		f := &field{name: m.key, was: w.Was, flags: flags{w.Sensitive, w.Personal}, of: of, stands: w.Default != nil}
 		r.shape.flagged.sensitive = r.shape.flagged.sensitive || w.Sensitive
 		r.shape.flagged.personal = r.shape.flagged.personal || w.Personal
 		s.fields = append(s.fields, f)

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -31,6 +33,25 @@ func changedSchemas(c *database.Conn, rows []typenames.Row, specs []engine.TypeS
 		return nil
 	})
 	return changed, err
+}
+
+// fitting returns an error if the file has events whose payload is another one than the program's.
+func fitting(c *database.Conn, specs []engine.TypeSpec) error {
+	unfit := map[int64]error{} // by the number of the type
+	err := c.Query("SELECT s.type, t.written, t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type", func(s *sqlite3.Stmt) error {
+		stored := engine.Schema{Version: s.ColumnInt(2), Text: s.ColumnText(3), StoredAt: database.Time(s, 4), Program: s.ColumnText(5)}
+		if err := engine.Unfit(specs, s.ColumnText(1), stored); err != nil {
+			unfit[s.ColumnInt64(0)] = err
+		}
+		return nil
+	})
+	for _, id := range slices.Sorted(maps.Keys(unfit)) {
+		if err != nil {
+			break
+		}
+		err = c.Query("SELECT 1 FROM busgen_log WHERE type = ? LIMIT 1", func(*sqlite3.Stmt) error { return unfit[id] }, id)
+	}
+	return err
 }
 
 // storeSchemas writes what has changed, after declareTypes.

@@ -28,12 +28,18 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 		if err != nil {
 			return err
 		}
+		if err := fitting(c, specs); err != nil {
+			return err
+		}
 		changed, err := changedSchemas(c, rows, specs)
 		needed = len(changed) > 0 || len(typenames.Missing(rows, specs)) > 0 || len(typenames.Renamed(rows, specs)) > 0
 		return err
 	})
 	if needed && err == nil {
 		err = l.writer.do(ctx, func(c *database.Conn) error {
+			if err := fitting(c, specs); err != nil { // another process may have stored one meanwhile
+				return err
+			}
 			if err := declareTypes(c, specs); err != nil {
 				return err
 			}

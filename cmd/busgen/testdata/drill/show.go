@@ -28,7 +28,13 @@ func main() {
 			continue
 		}
 		program := programs[name]
-		bus := open(program.open, path)
+		bus, err := tryOpen(program.open, path)
+		if other, ok := errors.AsType[*runtime.SchemaError](err); ok {
+			say(line{Unopened: other.Problem})
+			say(line{Program: name})
+			continue
+		}
+		must(err)
 		program.subscribe(bus)
 		must(bus.Start(context.Background()))
 		must(bus.WaitIdle(context.Background()))
@@ -45,9 +51,13 @@ type program struct {
 }
 
 func open(f func(context.Context, string, ...runtime.Option) (*runtime.Bus, error), path string) *runtime.Bus {
-	bus, err := f(context.Background(), path, runtime.WithDurability(runtime.Normal), runtime.WithLogger(slog.New(&warnings{})))
+	bus, err := tryOpen(f, path)
 	must(err)
 	return bus
+}
+
+func tryOpen(f func(context.Context, string, ...runtime.Option) (*runtime.Bus, error), path string) (*runtime.Bus, error) {
+	return f(context.Background(), path, runtime.WithDurability(runtime.Normal), runtime.WithLogger(slog.New(&warnings{})))
 }
 
 // refusing makes handlers fail for good, so that their events become dead letters.
@@ -72,6 +82,7 @@ type line struct {
 	Subscription string `json:",omitempty"`
 	Handled      string `json:",omitempty"`
 	Warning      string `json:",omitempty"`
+	Unopened     string `json:",omitempty"` // why the bus is not opened
 }
 
 var saying sync.Mutex

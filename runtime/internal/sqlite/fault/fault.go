@@ -30,13 +30,14 @@ func Wrap(op, path string, err error) error {
 	var known *engine.StorageError
 	var conflict *engine.ConflictError
 	var alias *engine.AliasError
+	var schema *engine.SchemaError
 	var owned *engine.OwnedError
 	var missing *engine.NotFoundError
 	var settled *engine.NotOpenError
 	var begun *engine.BegunError
 	var unanswered *engine.UnansweredError
 	if errors.Is(err, engine.ErrClosed) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &owned) || errors.As(err, &missing) || errors.As(err, &settled) || errors.As(err, &begun) || errors.As(err, &unanswered) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrInTx) {
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &known) || errors.As(err, &conflict) || errors.As(err, &alias) || errors.As(err, &schema) || errors.As(err, &owned) || errors.As(err, &missing) || errors.As(err, &settled) || errors.As(err, &begun) || errors.As(err, &unanswered) || errors.Is(err, engine.ErrUnknownConsumer) || errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrInTx) {
 		return err
 	}
 	fault, hint := classify(err)

@@ -141,6 +141,9 @@ func (r *registry) keepLost(before *registry) {
 
 // DeclareTypes implements [engine.Registry].
 func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
+	if err := l.fitting(ctx, specs); err != nil {
+		return err
+	}
 	if err := l.enter(); err != nil {
 		return err
 	}
@@ -170,6 +173,31 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 		return err
 	}
 	return l.storeSchemas(ctx, specs)
+}
+
+// fitting returns an error if the bus has events whose payload is another one than the program's. Of what version they are,
+// their subjects do not say: any event of the type counts.
+func (l *Log) fitting(ctx context.Context, specs []engine.TypeSpec) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	unfit := map[string]error{} // by the name under which they were published
+	for _, stored := range l.schemas {
+		if err := engine.Unfit(specs, stored.Type, stored.Of); err != nil {
+			unfit[stored.Type] = err
+		}
+	}
+	l.mu.Unlock()
+	for written, err := range unfit {
+		n, countErr := l.stream.CountFrom(ctx, l.subject(eventToken, "*", token(written)), 1)
+		if countErr != nil {
+			return l.storage("declare types in", countErr)
+		}
+		if n > 0 {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
