@@ -189,11 +189,18 @@ func mergeSettings(t AnyEventType, base Settings, members []*innerSubscription) 
 	merged := &dispatch.Settings{Priority: dispatch.Priority(t.Priority()), Timeout: base.Timeout}
 	merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle = base.ExpiresAfter, base.MaxSnoozes, base.FailureThrottle
 	var expires, snoozes, throttle bool
+	merged.HoldUnknown = base.HoldUnknown
 	retries := make([][]retry.Option, len(members))
 	for i, m := range members {
 		own := m.overrides(base)
 		loosen(&merged.ExpiresAfter, own.ExpiresAfter, &expires)
 		loosen(&merged.MaxSnoozes, own.MaxSnoozes, &snoozes)
+		if own.HoldUnknown != nil {
+			merged.HoldUnknown = max(merged.HoldUnknown, *own.HoldUnknown)
+		}
+		if m.decodes() {
+			merged.Version = t.Version()
+		}
 		loosen(&merged.FailureThrottle, own.FailureThrottle, &throttle)
 		retries[i] = own.Retry
 	}
@@ -400,6 +407,9 @@ func (f *feed) partitionKey(d *engine.Delivery) (string, error) {
 	t := f.bus.catalogue.Lookup(d.Type)
 	if t == nil || !typeOf(t).partitioned() {
 		return "", nil
+	}
+	if d.Version > t.Version() {
+		return typeOf(t).keyOfNewer(d.Payload), nil
 	}
 	payload, err := typeOf(t).decode(d.Record)
 	if err != nil {

@@ -187,6 +187,7 @@ func (s *innerSubscription) overrides(base Settings) Override {
 	own := s.bus.tuning.ofDeclared(d, base)
 	all.Retry = append(retryOverrides(base.Retry, own.Retry), all.Retry...)
 	overridden(&all.ExpiresAfter, base.ExpiresAfter, own.ExpiresAfter)
+	overridden(&all.HoldUnknown, base.HoldUnknown, own.HoldUnknown)
 	overridden(&all.MaxSnoozes, base.MaxSnoozes, own.MaxSnoozes)
 	overridden(&all.FailureThrottle, base.FailureThrottle, own.FailureThrottle)
 	return all

@@ -107,17 +107,18 @@ const (
 	CheckUnknownTypes = "unknown_types"
 	CheckSaturated    = "saturated"
 	CheckStalled      = "stalled"
-	CheckHeld         = "held_up" // transactions of DB that keep all others from writing for more than 5 s; the threshold is 0
+	CheckNewer        = "newer_versions" // events held because a newer program has published them; for longer than an hour
+	CheckHeld         = "held_up"        // transactions of DB that keep all others from writing for more than 5 s; the threshold is 0
 )
 
 // HealthCheck is the result of one check: a value, and whether it exceeds its threshold.
 type HealthCheck struct {
 	Name      string    `json:"name"`     // one of the Check constants
 	Exceeded  bool      `json:"exceeded"` // Value is above Threshold, of enough samples
-	Value     float64   `json:"value"`    // a share of Samples, or how many there are
+	Value     float64   `json:"value"`    // a share of Samples, or how many there are; of newer_versions: for how many hours
 	Threshold float64   `json:"threshold"`
-	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window
-	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog; the line that has begun the transaction
+	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window; of newer_versions: held events
+	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog; the line that has begun the transaction; the type and version that was held first
 	Since     time.Time `json:"since,omitzero"`    // when Exceeded last changed
 }
 
@@ -133,6 +134,9 @@ type HealthStatus struct {
 	// last process ended within 10 seconds of its start, while handlers were running. The bus
 	// is not healthy meanwhile. Zero for no such time.
 	CrashLoop time.Time `json:"crash_loop,omitzero"`
+	// Newer are events of versions that this program does not know, of all subscriptions, the oldest
+	// first. For an hour the bus is healthy with them: a deploy is under way.
+	Newer []Newer `json:"newer,omitempty"`
 }
 
 // Health returns how the bus was when it last looked, which only a bus that

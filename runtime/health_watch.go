@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -21,6 +22,8 @@ type healthWatch struct {
 	saturation  saturationWatch
 	stalls      stallCheck
 	deadLetters HealthCheck // of dead letters, as last counted
+	newer       []Newer     // as last counted
+	holds       int64       // how often an event was held for its version, at the last look
 	stale       bool        // there may be others now
 	rest        time.Time   // they are not counted again before
 	failing     bool        // they could not be counted the last time
@@ -31,6 +34,7 @@ type healthWatch struct {
 	ended          error    // why the bus has stopped dispatching
 	started        int64    // the seq of the newest event when the bus began to dispatch
 	saturatedNames []string // subscriptions, by name
+	shownNewer     []Newer  // what is held for its version
 	noHandler      []string // subscriptions with pending events that this program does not handle
 }
 
@@ -84,6 +88,7 @@ func (h *healthWatch) status() HealthStatus {
 	defer h.mu.Unlock()
 	sick := slices.ContainsFunc(h.checks, func(c HealthCheck) bool { return c.Exceeded })
 	status := HealthStatus{Healthy: !sick, At: h.at, Checks: slices.Clone(h.checks)}
+	status.Newer = slices.Clone(h.shownNewer)
 	if until := h.bus.crashLoop.Until(); !until.IsZero() {
 		status.Healthy, status.CrashLoop = false, until.UTC()
 	}
@@ -120,7 +125,7 @@ func (h *healthWatch) check(ctx context.Context) {
 	if quiet {
 		now.types = last.types // one copy is enough
 	}
-	h.countDead(ctx, quiet)
+	h.countLetters(ctx, quiet)
 	h.checkUnhandled(ctx)
 	h.checkSaturation(ctx)
 	h.checkStalls(now.at)
@@ -142,13 +147,14 @@ func (h *healthWatch) slide(now reading) {
 	}
 }
 
-// countDead asks the file for its dead letters, unless nothing has happened since
+// countLetters asks the file for its dead letters, and for what is held for its version, unless nothing has happened since
 // it was asked last: not since the look before that either, because a disposition is
 // counted a moment before it is written. While there are too many it is always
 // asked, for there may be an operator who does something about it; but deliveries
 // may wait for the file meanwhile, so that takes a hundredth of the time at most.
-func (h *healthWatch) countDead(ctx context.Context, quiet bool) {
-	h.stale = h.stale || !quiet || !h.quiet || h.deadLetters.Exceeded
+func (h *healthWatch) countLetters(ctx context.Context, quiet bool) {
+	holds := h.bus.holds()
+	h.stale = h.stale || !quiet || !h.quiet || h.deadLetters.Exceeded || holds != h.holds || len(h.newer) > 0
 	began := time.Now()
 	if !h.stale || began.Before(h.rest) {
 		return
@@ -162,16 +168,54 @@ func (h *healthWatch) countDead(ctx context.Context, quiet bool) {
 		h.failing = true
 		return
 	}
-	h.stale, h.failing = false, false
+	h.stale, h.failing, h.holds = false, false, holds
 	total, most := 0, 0
+	var all engine.Lag
 	h.deadLetters.Mostly = ""
 	for _, lag := range lags {
+		for _, n := range lag.Newer {
+			all.NoteNewer(n)
+		}
 		total += lag.Dead
 		if lag.Dead > most {
 			most, h.deadLetters.Mostly = lag.Dead, lag.Name
 		}
 	}
 	h.deadLetters.Value, h.deadLetters.Exceeded = float64(total), total > h.policy.DeadLetters
+	h.newer = all.Newer
+}
+
+// newerHours is for how many hours events may be held for their version: as long as that a deploy, or its rollback,
+// may be under way.
+const newerHours = 1
+
+// checkNewer says for how long events have been held for their version.
+func (h *healthWatch) checkNewer(now time.Time) HealthCheck {
+	c := HealthCheck{Name: CheckNewer, Threshold: newerHours}
+	for _, n := range h.newer {
+		c.Samples += uint64(n.Events)
+	}
+	if len(h.newer) > 0 {
+		first := h.newer[0]
+		c.Value, c.Mostly = max(now.Sub(first.Since).Hours(), 0), fmt.Sprintf("%s version %d", first.Type, first.Version)
+		c.Exceeded = c.Value > newerHours
+	}
+	h.mu.Lock()
+	h.shownNewer = h.newer
+	h.mu.Unlock()
+	return c
+}
+
+// holds returns how often the bus has held an event for its version.
+func (b *innerBus) holds() (n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.feeds {
+		if f.scheduler != nil {
+			n += f.scheduler.Holds()
+		}
+	}
+	return n
 }
 
 // measure says where each threshold stands.
@@ -200,6 +244,7 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		h.unhandled.types,
 		h.saturation.check,
 		h.stalls.check,
+		h.checkNewer(now.at),
 		h.held(),
 	}
 }
@@ -277,6 +322,7 @@ var healthAdvice = map[string]string{
 	CheckDuplicates:  "publishers repeat events: find out why the same dedupe keys come again",
 	CheckUnhandled: "subscribe to it, declare it as an alias of its new name, or remove it with busgen subscriptions remove; " +
 		"busgen status shows them",
+	CheckNewer:        "start a program that knows the version: after hold_unknown they become dead letters; busgen status shows them",
 	CheckStalled:      "the bus goes on by itself, but this is a fault of busgen: please report it, with the log",
 	CheckSaturated:    "the log names each subscription, and the setting that would help",
 	CheckHeld:         "commit the transaction of runtime.DB that was begun there, or roll it back; in handlers use runtime.Transact or runtime.In",

@@ -178,7 +178,7 @@ func (m *metrics) lags(all []Lag, now time.Time) {
 		{"busgen_backlog", "Events that are not settled.", func(l Lag) float64 { return float64(l.Backlog) }},
 		{"busgen_running", "Handlers that have been running for 5 ms or more.", func(l Lag) float64 { return float64(l.Running) }},
 		{"busgen_waiting", "Events that wait for a retry, a delay or a snooze.", func(l Lag) float64 { return float64(l.Waiting) }},
-		{"busgen_held", "Events that wait because their type is paused.", func(l Lag) float64 { return float64(l.Held) }},
+		{"busgen_held", "Events that wait because their type is paused, or their version newer than the program.", func(l Lag) float64 { return float64(l.Held) }},
 		{"busgen_dead_letters", "Dead letters.", func(l Lag) float64 { return float64(l.Dead) }},
 		{"busgen_oldest_seconds", "Age of the oldest event that is not settled.", func(l Lag) float64 { return l.age(now).Seconds() }},
 		{"busgen_unhandled", "1 if this program has no handler for the subscription.", func(l Lag) float64 { return bit(!l.Here) }},

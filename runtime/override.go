@@ -21,6 +21,7 @@ type Override struct {
 	SlowAfter       *time.Duration // 0 for never
 	SlowEventAfter  *time.Duration // Forever for never
 	ExpiresAfter    *time.Duration // 0 for no limit
+	HoldUnknown     *time.Duration // 0 for not at all
 	MaxSnoozes      *int           // 0 for no limit
 	Breaker         []breaker.Option
 	FailureThrottle *int // 0 for never
@@ -150,6 +151,7 @@ func (r *resolving) apply(o *Override) {
 	replace(&s.SlowAfter, o.SlowAfter)
 	replace(&s.SlowEventAfter, o.SlowEventAfter)
 	replace(&s.ExpiresAfter, o.ExpiresAfter)
+	replace(&s.HoldUnknown, o.HoldUnknown)
 	replace(&s.MaxSnoozes, o.MaxSnoozes)
 	replace(&s.FailureThrottle, o.FailureThrottle)
 	replace(&s.Concurrency, o.Concurrency)

@@ -198,3 +198,21 @@ func (t *eventType) limitKey(payload any, path string) string {
 	}
 	return key(payload)
 }
+
+// keyOfNewer returns the partition key of a payload of a version that this program does not know, read as one that it
+// knows; "" if that does not work, or the payload seems to lack the key.
+func (t *eventType) keyOfNewer(stored []byte) (key string) {
+	defer func() {
+		if recover() != nil {
+			key = ""
+		}
+	}()
+	payload := reflect.New(t.of).Interface()
+	if t.codec.Decode(stored, payload) != nil {
+		return ""
+	}
+	if key = t.partition(payload); key == t.partition(reflect.New(t.of).Interface()) {
+		return ""
+	}
+	return key
+}

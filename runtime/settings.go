@@ -35,6 +35,12 @@ type Settings struct {
 	// not; the context of a handler that is at work ends at that moment, with an
 	// *[ExpiredError] as its cause. 0 for no limit.
 	ExpiresAfter time.Duration
+	// HoldUnknown is how long an event is held whose version this program cannot read, because
+	// a newer one has published it: uncounted, and in its place of a strict order. A program that
+	// takes over and knows the version handles it. After that time it is dead-lettered, with
+	// reason decode; with 0 at once. Handlers of [Raw] get such events, and ephemeral
+	// subscriptions drop them. In a group the longest time of a member holds for all.
+	HoldUnknown time.Duration
 	// MaxSnoozes is how often a handler may put an event off ([Snooze]). The next
 	// time it is dead-lettered, with reason max_snoozes. 0 for no limit.
 	MaxSnoozes int
@@ -97,7 +103,7 @@ type Redrive struct {
 // after 10 s, and 10,000 snoozes.
 func DefaultSettings() Settings {
 	return Settings{
-		Retry: retry.Default(), Timeout: 30 * time.Second, SlowAfter: 10 * time.Second, MaxSnoozes: 10_000, Breaker: breaker.Default(),
+		Retry: retry.Default(), Timeout: 30 * time.Second, SlowAfter: 10 * time.Second, HoldUnknown: 7 * 24 * time.Hour, MaxSnoozes: 10_000, Breaker: breaker.Default(),
 	}
 }
 
@@ -116,6 +122,7 @@ func (s Settings) Validate() error {
 	require(s.Timeout >= 0, "Timeout is %v: it must not be negative", s.Timeout)
 	require(s.SlowAfter >= 0, "SlowAfter is %v: it must not be negative", s.SlowAfter)
 	require(s.ExpiresAfter >= 0, "ExpiresAfter is %v: it must not be negative", s.ExpiresAfter)
+	require(s.HoldUnknown >= 0, "HoldUnknown is %v: it must not be negative", s.HoldUnknown)
 	require(s.SlowEventAfter >= 0, "SlowEventAfter is %v: it must not be negative", s.SlowEventAfter)
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
 	require(s.FailureThrottle >= 0, "FailureThrottle is %d: it must not be negative", s.FailureThrottle)
@@ -142,12 +149,12 @@ func (s Settings) Validate() error {
 }
 
 // MarshalJSON gives the settings in the words of the catalogue, with durations as
-// texts. What is off is left out, except that a timeout and a slow event are "off". A
+// texts. What is off is left out, except that a timeout, a slow event and hold_unknown are "off". A
 // rule for errors has its whole retry policy.
 func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: cmp.Or(durationText(s.Timeout), "off"), SlowAfter: durationText(s.SlowAfter),
-		SlowEventAfter: durationText(s.SlowEventAfter), ExpiresAfter: durationText(s.ExpiresAfter),
+		SlowEventAfter: durationText(s.SlowEventAfter), ExpiresAfter: durationText(s.ExpiresAfter), HoldUnknown: cmp.Or(durationText(s.HoldUnknown), "off"),
 		Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle, MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
 	}
 	if s.Batch != (Batch{}) {
@@ -179,6 +186,7 @@ type settingsJSON struct {
 	SlowAfter       string          `json:"slow_after,omitempty"`
 	SlowEventAfter  string          `json:"slow_event_after,omitempty"`
 	ExpiresAfter    string          `json:"expires_after,omitempty"`
+	HoldUnknown     string          `json:"hold_unknown"`
 	MaxSnoozes      int             `json:"max_snoozes,omitempty"`
 	Breaker         *breakerJSON    `json:"breaker,omitempty"`
 	FailureThrottle int             `json:"failure_throttle,omitempty"`

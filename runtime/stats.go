@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Stats holds the counts since the bus was opened, and the settings in force. Its JSON has
@@ -150,6 +151,7 @@ func (s *innerSubscription) settings() map[string]Settings {
 	for eventType, merged := range *s.feed.settings.Load() {
 		if one, ok := settings[eventType]; ok {
 			one.Retry, one.ExpiresAfter, one.MaxSnoozes, one.FailureThrottle = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle
+			one.HoldUnknown = merged.HoldUnknown
 			settings[eventType] = one
 		}
 	}
@@ -171,12 +173,25 @@ type Lag struct {
 	Backlog int `json:"backlog"`
 	Running int `json:"running"` // handlers that have been running for 5 ms or more
 	Waiting int `json:"waiting"` // for a retry, a delay or a snooze
-	Held    int `json:"held"`    // because their event type is paused
+	Held    int `json:"held"`    // because their event type is paused, or their version newer than the program
 	Dead    int `json:"dead"`    // dead letters
+	// Newer are those of Held that wait for a program which knows their version, the oldest first.
+	Newer []Newer `json:"newer,omitempty"`
 	// Oldest is when the oldest event of the backlog was published; UTC, zero
 	// without a backlog.
 	Oldest time.Time `json:"oldest,omitzero"`
 }
+
+// Newer are events of a version that this program does not know, because a newer one has
+// published them. See Settings.HoldUnknown.
+//
+//	type Newer struct {
+//		Type    string
+//		Version int
+//		Events  int
+//		Since   time.Time // when the first of them was held; UTC
+//	}
+type Newer = engine.Newer
 
 // Lag returns the backlog of every subscription of the file, in the order in which they
 // were made, also of those without a handler. It reads the file, which takes longer for
@@ -197,7 +212,7 @@ func (b *innerBus) lag(ctx context.Context) ([]Lag, error) {
 		here := slices.ContainsFunc(feeds, func(f *feed) bool { return f.name == one.Name })
 		lags[i] = Lag{
 			Subscription: one.Name, Pattern: one.Pattern, Here: here, Paused: one.Paused, Backlog: one.Backlog,
-			Running: one.Running, Waiting: one.Waiting, Held: one.Held, Dead: one.Dead, Oldest: one.Oldest,
+			Running: one.Running, Waiting: one.Waiting, Held: one.Held, Newer: one.Newer, Dead: one.Dead, Oldest: one.Oldest,
 		}
 	}
 	return lags, nil

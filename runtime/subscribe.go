@@ -33,6 +33,7 @@ type innerSubscription struct {
 	pattern   string
 	globs     glob.Set               // over event types of the catalogue
 	dead      bool                   // it is for the dead letters of the event type
+	raw       bool                   // the handler gets payloads as they are stored
 	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig
 	around    Next                          // the handler within its middleware; nil without any
@@ -156,7 +157,7 @@ func implementing(of reflect.Type) func(value any) bool {
 // everything, a * at the end for one or more segments and any other * for
 // exactly one. Several patterns have blanks between them.
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
-	s := &innerSubscription{bus: busOf(bus), name: name, pattern: pattern}
+	s := &innerSubscription{bus: busOf(bus), name: name, pattern: pattern, raw: true}
 	takes := func(ctx context.Context, e Event[any]) error {
 		raw := Event[Raw]{Payload: e.Payload.(Raw)}
 		*headOf(&raw) = *headOf(&e)

@@ -81,6 +81,9 @@ func (s *innerSubscription) resolve(tuning Tuning) (*inForce, error) {
 		}
 		f.types[name] = settings
 		f.compiled = s.compile(settings, t.Priority())
+		if s.decodes() {
+			f.compiled.Version = t.Version()
+		}
 		f.only, f.compile[name] = name, f.compiled
 	}
 	if len(f.types) > 1 {
@@ -118,11 +121,15 @@ func (s *innerSubscription) mixedBreaker(tuning Tuning, d declared) breaker.Poli
 	return settings.With(s.config.own).Breaker
 }
 
+// decodes tells whether the handler gets the payloads as this program knows them, so that it cannot have one of a version
+// that is newer.
+func (s *innerSubscription) decodes() bool { return !s.raw && !s.dead }
+
 // compile makes of the settings what the dispatcher needs.
 func (s *innerSubscription) compile(settings Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: cmp.Or(settings.SlowEventAfter, s.bus.config.slowEventAfter) % Forever,
-		ExpiresAfter: settings.ExpiresAfter, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: dispatch.Priority(priority),
+		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: dispatch.Priority(priority),
 	}
 	if len(settings.Limits) > 0 {
 		compiled.Limits = s.bus.limitUses(settings.Limits)

@@ -52,7 +52,8 @@ type EventHistory = engine.EventHistory
 //	type DeliveryState struct {
 //		Subscription string
 //		State        string    // one of the State constants
-//		Due          time.Time // of a waiting one; UTC
+//		Due          time.Time // of a waiting one; of one with Held: when it becomes a dead letter; UTC
+//		Held         time.Time // of one that is held because the program cannot read its version; UTC
 //		Settled      time.Time // when it died or was discarded; UTC
 //		Reason       string    // why it is dead or was discarded
 //		Failures     int       // failed attempts, over its whole life
@@ -105,7 +106,7 @@ const (
 	StatePending   = engine.StatePending   // not yet tried
 	StateRunning   = engine.StateRunning   // a handler is known to run, or ran when its process died
 	StateWaiting   = engine.StateWaiting   // for a retry, a delay or a snooze
-	StateHeld      = engine.StateHeld      // its type is paused
+	StateHeld      = engine.StateHeld      // its type is paused, or its version newer than the program
 	StateDead      = engine.StateDead      // a dead letter
 	StateDiscarded = engine.StateDiscarded // settled without having been handled
 	StateDone      = engine.StateDone      // handled

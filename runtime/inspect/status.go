@@ -86,12 +86,24 @@ type TypeCount = engine.TypeCount
 //		Partial bool
 //		Running int                // handlers that the log knows to run, or that ran when their process died
 //		Waiting int                // for a retry, a delay or a snooze
-//		Held    int                // because their type is paused
+//		Held    int                // because their type is paused, or their version newer than the program
+//		Newer   []Newer            // which of them are held for their version, the oldest first
 //		Dead    int                // dead letters
 //		Oldest  time.Time          // when the oldest event of the backlog was published, or of what was not looked at; UTC
 //		Rates   *SubscriptionRates // only in a Status since an earlier one
 //	}
 type SubscriptionState = engine.SubscriptionState
+
+// Newer are events of a version that the dispatching program cannot read: they are held until
+// one that can takes over.
+//
+//	type Newer struct {
+//		Type    string
+//		Version int
+//		Events  int
+//		Since   time.Time // when the first of them was held; UTC
+//	}
+type Newer = engine.Newer
 
 // Rates measures the throughput of a bus between two statuses.
 //

@@ -15,7 +15,7 @@ var (
 	backlog     = metric("busgen_backlog", "Events that are not settled.", "subscription")
 	running     = metric("busgen_running", "Handlers that have been running for 5 ms or more.", "subscription")
 	waiting     = metric("busgen_waiting", "Events that wait for a retry, a delay or a snooze.", "subscription")
-	held        = metric("busgen_held", "Events that wait because their type is paused.", "subscription")
+	held        = metric("busgen_held", "Events that wait because their type is paused, or their version newer than the program.", "subscription")
 	deadLetters = metric("busgen_dead_letters", "Dead letters.", "subscription")
 	oldest      = metric("busgen_oldest_seconds", "Age of the oldest event that is not settled.", "subscription")
 	unhandled   = metric("busgen_unhandled", "1 if this program has no handler for the subscription.", "subscription")

@@ -118,7 +118,7 @@ func leftOf(l runtime.Lag) string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{l.Running, "running"}, {l.Waiting, "waiting for a retry, a delay or a snooze"}, {l.Held, "held because their type is paused"}} {
+	}{{l.Running, "running"}, {l.Waiting, "waiting for a retry, a delay or a snooze"}, {l.Held, "held because their type is paused, or their version newer than the program"}} {
 		if part.n > 0 {
 			line += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

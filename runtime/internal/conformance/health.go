@@ -117,7 +117,7 @@ func (env *Env) TestAThresholdIsExceededOnlyAboveItsValue(t *testing.T) {
 				time.Sleep(Look)
 				p.RequireChanges(test.want...)
 				status := p.Health()
-				if status.Healthy != (test.want == nil) || len(status.Checks) != 9 {
+				if status.Healthy != (test.want == nil) || len(status.Checks) != 10 {
 					t.Errorf("the status is %+v", status)
 				}
 			})
@@ -248,7 +248,7 @@ func (env *Env) TestHealthIsWatchedByTheBusThatDispatches(t *testing.T) {
 			p.Publish(failsOnce)
 		}
 		time.Sleep(time.Hour)
-		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 9 {
+		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 10 {
 			t.Errorf("before the start the status is %+v", status)
 		}
 		p.MustStart()
@@ -378,6 +378,12 @@ func (env *Env) TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
    "exceeded": false,
    "value": 0,
    "threshold": 0
+  },
+  {
+   "name": "newer_versions",
+   "exceeded": false,
+   "value": 0,
+   "threshold": 1
   },
   {
    "name": "held_up",

@@ -163,9 +163,14 @@ func (env *Env) TestAnEventThatCannotBeUpcastIsADeadLetterAfterOneAttempt(t *tes
 	})
 }
 
-func (env *Env) TestAnEventOfANewerProgramWaitsAsADeadLetterForIt(t *testing.T) {
+func (env *Env) TestADeadLetterOfANewerProgramIsRetriedWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
+		settings := BillSettings
+		settings.HoldUnknown = 0
+		billType2 := runtime.Define(runtime.Spec[billV2]{Name: "bill.sent", Settings: settings, Version: 2,
+			Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV1)}})
+		bills2 := runtime.NewCatalogue(billType2)
 		handled := func(f *Fixture, seen *Journal[int]) {
 			_, err := runtime.Subscribe(f.Bus, billType3, "book", func(_ context.Context, e runtime.Event[billV3]) error {
 				seen.Add(e.Payload.Number)

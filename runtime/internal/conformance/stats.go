@@ -369,7 +369,7 @@ func (env *Env) TestTheVariableIsTheStatisticsAsJSON(t *testing.T) {
 				"retry": map[string]any{
 					"max_attempts": 4.0, "backoff": "exponential", "base_delay": "1s", "max_delay": "30s", "multiplier": 2.0, "jitter": 0.0,
 				},
-				"timeout": "30s", "slow_after": "10s", "max_snoozes": 10000., "concurrency": 1.0,
+				"timeout": "30s", "slow_after": "10s", "hold_unknown": "168h0m0s", "max_snoozes": 10000., "concurrency": 1.0,
 			}},
 		}
 		reader := got.Subscriptions[0]
@@ -392,7 +392,7 @@ func (env *Env) TestSettingsAsJSONSpeakTheWordsOfTheCatalogue(t *testing.T) {
 	Must(t, err)
 	want := strings.Join([]string{
 		`{"retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1s","max_delay":"30s","multiplier":2,"jitter":0.1}`,
-		`"timeout":"30s","slow_after":"10s","slow_event_after":"1m0s","expires_after":"1h0m0s","max_snoozes":10000`,
+		`"timeout":"30s","slow_after":"10s","slow_event_after":"1m0s","expires_after":"1h0m0s","hold_unknown":"168h0m0s","max_snoozes":10000`,
 		`"breaker":{"threshold":0.5,"min_samples":4,"window":"1m0s","open_for":"30s"},"failure_throttle":3,"concurrency":8`,
 		`"errors":[{"class":"card_declined","permanent":true}`,
 		`{"class":"busy","retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1m0s","max_delay":"1h0m0s","multiplier":2,"jitter":0.1}}]`,

@@ -5,18 +5,19 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // A delivery passes the gate when a worker takes it: neither the subscription nor the
-// event type is paused, the failure throttle does not hold it, the breaker is closed, and
-// no suspect of a crash is running. Deliveries that may not pass stay in the queue. Only
-// those of a paused event type get a row, in state held.
+// event type is paused, the program knows the version of the event, the failure throttle
+// does not hold it, the breaker is closed, and no suspect of a crash is running. Deliveries
+// that may not pass stay in the queue. Only those that are held get a row: see held.go.
 
 // gate is the state of it.
 type gate struct {
 	paused atomic.Bool
 	held   atomic.Pointer[func(eventType string) bool] // nil if no type is paused
+	newer  map[string]int                              // by type: up to which version the log has been told; under the turn
+	holds  atomic.Int64                                // how often a delivery was held for its version
 	active atomic.Int32                                // deliveries that have passed and are not settled
 	streak atomic.Int32                                // failures in a row
 }
@@ -72,12 +73,9 @@ func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <
 			s.limits.tried = true
 			return nil, nil, false
 		}
-		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-			s.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress})
-			continue
-		}
-		if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {
-			s.settle(&i, engine.Disposition{Kind: engine.Hold, Progress: i.Progress})
+		settings := i.own().over(s.cfg.Settings(i.Type))
+		if v, dismissed := s.dismissal(&i, settings); dismissed {
+			s.settle(&i, v)
 			continue
 		}
 		if until := s.loops(i); !until.IsZero() {
@@ -87,7 +85,6 @@ func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <
 			s.putBack(i)
 			return nil, time.After(time.Until(until)), false
 		}
-		settings := i.own().over(s.cfg.Settings(i.Type))
 		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
 			s.putBack(i) // the one that runs will signal
 			return nil, nil, false

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -222,13 +221,10 @@ func (s *Scheduler) isLast(i item, settings *Settings, policy retry.Policy, begi
 	return settings.ExpiresAfter > 0 && due.Sub(i.Since) >= settings.ExpiresAfter
 }
 
-// dismiss settles a delivery that was taken from the queue, if it must not be tried now:
-// somebody has cancelled it, or its event type is paused.
+// dismiss settles a delivery that was taken from the queue, if it must not be tried now.
 func (s *Scheduler) dismiss(i item) bool {
-	v := engine.Disposition{Kind: engine.Hold, Progress: i.Progress}
-	if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-		v = engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress}
-	} else if held := s.gate.held.Load(); held == nil || !(*held)(i.Type) {
+	v, dismissed := s.dismissal(&i, i.own().over(s.cfg.Settings(i.Type)))
+	if !dismissed {
 		return false
 	}
 	s.queue.enter(&i)

@@ -47,7 +47,7 @@ func (k *keying) run() {
 	for d := k.begin(); d != nil; d = k.begin() {
 		key, err := k.scheduler.key(d)
 		var of *limited
-		if err == nil && k.scheduler.cfg.Limits != nil {
+		if err == nil && k.scheduler.cfg.Limits != nil && !k.scheduler.cfg.Settings(d.Type).newer(d) {
 			k.is(limitKey)
 			of, err = k.scheduler.limitUses(d)
 		}

@@ -148,6 +148,8 @@ type Settings struct {
 	SlowAfter       time.Duration // 0 for never
 	SlowEventAfter  time.Duration // 0 for never
 	ExpiresAfter    time.Duration // 0 for never
+	Version         int           // the newest that the handlers can read; 0 for any
+	HoldUnknown     time.Duration // how long a newer one is held at most; 0 for not at all
 	MaxSnoozes      int           // 0 for no limit
 	FailureThrottle int           // 0 for never
 	Priority        Priority

@@ -37,7 +37,7 @@ type Source interface {
 
 	// PollEvent polls the delivery of the event at seq out of turn, if it was put off,
 	// or its event is delayed, and it is due. Otherwise it returns nil, and in again
-	// when it may be due, which is now for one that is held. again is zero if the
+	// when it may be due, which is now for one whose type is paused. again is zero if the
 	// delivery is not put off: it is settled, it was polled and is not yet settled, it
 	// comes with the log, or the subscription does not get the event. The error may be
 	// ErrMoved, as with Poll.

@@ -12,7 +12,8 @@ const (
 	Retry
 	// Snooze: put off until Disposition.Due; it does not count as an attempt.
 	Snooze
-	// Hold: put off until its type is no longer paused.
+	// Hold: put off until its type is no longer paused. With a Due it is held because this
+	// program cannot read its version: until a process takes over, or it is due.
 	Hold
 	// Discard: settled without having been handled. Final.
 	Discard
@@ -27,7 +28,8 @@ const (
 type Disposition struct {
 	Kind    DispositionKind
 	Attempt *FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
-	Due     time.Time      // of Retry and Snooze; its distance from now is by the monotonic clock
+	Due     time.Time      // of Retry, Snooze and some Holds; its distance from now is by the monotonic clock
+	Held    time.Time      // of a Hold with a Due: since when, which Delivery.Held says the next time
 	Asked   bool           // of Snooze: the handler has asked for it, which is counted
 	// NotCalled says that the handler was not called after all, although the delivery was begun: a suspect stays one.
 	NotCalled bool

@@ -56,14 +56,15 @@ const (
 	StatePending = "pending" // not yet tried
 	StateRunning = "running" // a handler is known to run, or ran when its process died
 	StateWaiting = "waiting" // for a retry, a delay or a snooze
-	StateHeld    = "held"    // its type is paused
+	StateHeld    = "held"    // its type is paused, or its version newer than the program: see DeliveryState.Held
 )
 
 // DeliveryState is one event on its way to one subscription, as an operator sees it.
 type DeliveryState struct {
 	Subscription string    `json:"subscription"`
 	State        string    `json:"state"`               // one of the State constants
-	Due          time.Time `json:"due_at,omitzero"`     // of a waiting one; UTC
+	Due          time.Time `json:"due_at,omitzero"`     // of a waiting one; of one with Held: when it becomes a dead letter; UTC
+	Held         time.Time `json:"held_since,omitzero"` // of one that is held because the program cannot read its version; UTC
 	Settled      time.Time `json:"settled_at,omitzero"` // when it died or was discarded; UTC
 	Reason       string    `json:"reason,omitempty"`    // why it is dead or was discarded
 	Failures     int       `json:"failures"`            // failed attempts, over its whole life

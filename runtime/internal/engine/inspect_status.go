@@ -82,10 +82,20 @@ type SubscriptionState struct {
 	Partial bool               `json:"partial,omitempty"`
 	Running int                `json:"running"`         // handlers that the log knows to run, or that ran when their process died
 	Waiting int                `json:"waiting"`         // for a retry, a delay or a snooze
-	Held    int                `json:"held"`            // because their type is paused
+	Held    int                `json:"held"`            // because their type is paused, or their version newer than the program
+	Newer   []Newer            `json:"newer,omitempty"` // which of them are held for their version, the oldest first
 	Dead    int                `json:"dead"`            // dead letters
 	Oldest  time.Time          `json:"oldest,omitzero"` // when the oldest event of the backlog was published, or of what was not looked at; UTC
 	Rates   *SubscriptionRates `json:"rates,omitempty"` // only in a [Status] since an earlier one
+}
+
+// Newer are events of a version that the dispatching program cannot read: they are held until
+// one that can takes over.
+type Newer struct {
+	Type    string    `json:"type"`
+	Version int       `json:"version"`
+	Events  int       `json:"events"`
+	Since   time.Time `json:"since"` // when the first of them was held; UTC
 }
 
 // Rates is how fast a bus has worked between two statuses.

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
@@ -32,9 +34,26 @@ type Lag struct {
 	Partial bool      // counting has stopped before all of Running, Waiting, Held and Dead were counted
 	Running int       // attempts that are known to run
 	Waiting int       // for a retry, a delay or a snooze
-	Held    int       // because their type is paused
+	Held    int       // because their type is paused, or their version newer than the program
+	Newer   []Newer   // which of them are held for their version, the oldest first
 	Dead    int       // dead letters
 	Oldest  time.Time // when the oldest event of the backlog was published; zero without backlog
+}
+
+// NoteNewer adds events that are held for their version.
+func (l *Lag) NoteNewer(n Newer) {
+	at := slices.IndexFunc(l.Newer, func(one Newer) bool { return one.Type == n.Type && one.Version == n.Version })
+	if at < 0 {
+		l.Newer = append(l.Newer, n)
+	} else {
+		one := &l.Newer[at]
+		if one.Events += n.Events; n.Since.Before(one.Since) {
+			one.Since = n.Since
+		}
+	}
+	slices.SortFunc(l.Newer, func(a, b Newer) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Version, b.Version))
+	})
 }
 
 // Unhandled is what stays in a log because nobody handles it.

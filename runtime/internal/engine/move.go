@@ -67,7 +67,8 @@ type MovedDelivery struct {
 	Reason       string // of a dead or cancelled one
 	Fingerprint  string
 	Died         time.Time // or was cancelled
-	Due          time.Time // of a waiting one; zero for at once
+	Due          time.Time // of a waiting one, zero for at once; of one with Held
+	Held         time.Time // since when it is held for its version; else zero
 	Since        time.Time
 	Failures     int
 	Uncounted    int

@@ -27,7 +27,7 @@ type subscription struct {
 type delivery struct {
 	engine.Delivery // as it is handed out next
 	state           state
-	due             time.Time // of a waiting one; zero for at once
+	due             time.Time // of a waiting one, zero for at once; of one that is held for its version
 	started         time.Time // of the attempt that runs; zero before it
 	attempts        []engine.FailedAttempt
 	reason          string    // of a dead or discarded one
@@ -98,6 +98,11 @@ func (l *Log) Consumer(_ context.Context, spec engine.ConsumerSpec) (engine.Cons
 		return other.name == c.name
 	})
 	l.consumers = append(l.consumers, c)
+	for _, d := range c.sub.deliveries {
+		if d.state == held && !d.Held.IsZero() { // this program may know its version
+			d.due = time.Time{}
+		}
+	}
 	return c, nil
 }
 
@@ -176,7 +181,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	switch {
 	case c.gone || d == nil || d.state == polled || !d.open():
 		return nil, time.Time{}, nil
-	case d.state == held:
+	case d.state == held && d.Held.IsZero():
 		return nil, now, nil
 	case d.due.After(now):
 		return nil, d.due, nil
@@ -187,7 +192,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 // waiting returns the deliveries that wait, in the order in which they are due.
 func (sub *subscription) waiting() (all []*delivery) {
 	for _, d := range sub.deliveries {
-		if d.state == waiting {
+		if d.state == waiting || d.state == held && !d.Held.IsZero() {
 			all = append(all, d)
 		}
 	}
@@ -309,7 +314,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 		own.Uncounted++
 	}
 	s.insert(s.keep(v.Staged))
-	own.Progress = v.Progress
+	own.Progress, own.Held = v.Progress, v.Held
 	switch v.Kind {
 	case engine.Done:
 		if own.state = done; len(own.attempts) == 0 {
@@ -326,7 +331,9 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 			own.Snoozes++
 		}
 	case engine.Hold:
-		if own.state, own.due = waiting, time.Now(); s.typePaused(own.Type) {
+		if own.state, own.due = waiting, time.Now(); !v.Due.IsZero() {
+			own.state, own.due = held, v.Due
+		} else if s.typePaused(own.Type) {
 			own.state = held
 		}
 	case engine.Dead:
@@ -337,7 +344,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	if !own.open() {
 		own.cancelled = false
 	}
-	if own.state == waiting {
+	if own.state == waiting || own.state == held {
 		c.wake()
 	}
 	s.noteSettled()

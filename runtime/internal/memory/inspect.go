@@ -90,7 +90,7 @@ func (in *inspection) Subscriptions(_ context.Context, limit int) (states []engi
 		lag := in.lagOf(sub, limit)
 		states = append(states, engine.SubscriptionState{
 			Name: sub.name, Pattern: sub.pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost,
-			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
+			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Newer: lag.Newer, Dead: lag.Dead, Oldest: lag.Oldest,
 		})
 	}
 	return states, nil
@@ -326,7 +326,9 @@ func (sub *subscription) stateOf(r *engine.Record) engine.DeliveryState {
 			state.State = engine.StateRunning
 		}
 	case held:
-		state.State = engine.StateHeld
+		if state.State = engine.StateHeld; !d.Held.IsZero() {
+			state.Held, state.Due = d.Held.UTC(), d.due.UTC()
+		}
 	case dead:
 		state.State, state.Settled = engine.StateDead, d.died.UTC()
 	case discarded:

@@ -75,7 +75,9 @@ func (s *store) lagOf(sub *subscription, limit int) engine.Lag {
 		case d.state == waiting:
 			lag.Waiting++
 		case d.state == held:
-			lag.Held++
+			if lag.Held++; !d.Held.IsZero() {
+				lag.NoteNewer(engine.Newer{Type: s.nameOf(d.Type), Version: d.Version, Events: 1, Since: d.Held.UTC()})
+			}
 		case d.state == dead:
 			lag.Dead++
 		case d.state == polled && !d.started.IsZero() && time.Since(d.started) >= runningDelay:

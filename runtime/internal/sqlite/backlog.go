@@ -48,6 +48,11 @@ func readLag(c *database.Conn, lag *engine.Lag, id, cursor int64, limit int, rea
 	if err != nil {
 		return err
 	}
+	if lag.Held > 0 {
+		if err := readNewer(c, lag, id, max(limit, rowsCounted)); err != nil {
+			return err
+		}
+	}
 	open := lag.Running + lag.Waiting + lag.Held
 	there, err := reach(c, cursor, limit)
 	if err != nil {
@@ -113,6 +118,18 @@ func countRows(c *database.Conn, lag *engine.Lag, id int64, limit int) (first in
 			WHERE subscription = ? AND seq > ? AND state <> 'dead' ORDER BY seq LIMIT 1`, id, last)
 	}
 	return first, err
+}
+
+// readNewer says which of so many open rows of a subscription are held for their version.
+func readNewer(c *database.Conn, lag *engine.Lag, id int64, most int) error {
+	return c.Query(`
+		SELECT t.name, t.version, count(*), min(d.due_at - d.wait)
+		FROM (SELECT seq, state, due_at, wait FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?) d
+		JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
+		WHERE `+heldForVersion+` GROUP BY 1, 2 ORDER BY 4, 1, 2`, func(s *sqlite3.Stmt) error {
+		lag.Newer = append(lag.Newer, engine.Newer{Type: s.ColumnText(0), Version: s.ColumnInt(1), Events: s.ColumnInt(2), Since: database.Time(s, 3)})
+		return nil
+	}, id, most)
 }
 
 // notPassed is the SQL condition that the cursor of subscription s has not passed event

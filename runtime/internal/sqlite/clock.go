@@ -83,43 +83,55 @@ func (w *writer) reportSetBack(by time.Duration) {
 }
 
 // followClockSince makes up for a wall clock that was set back while nobody
-// dispatched. It runs in a transaction of the writer. It also says how many deliveries wait, and
-// how many are dead, because it has to look at the rows that wait.
+// dispatched, and makes due what is held for its version. It runs in a transaction of the writer. It also says how
+// many deliveries wait, and how many are dead, because it has to look at the rows that wait.
 func (l *Log) followClockSince(c *database.Conn, found *engine.Recovery) error {
 	l.clock.look()
 	l.writer.back = 0
-	back, err := setBack(c, l.clock.now(), found, rowsCounted)
-	if err != nil || back == 0 {
-		return err
+	back, held, err := setBack(c, l.clock.now(), found, rowsCounted)
+	if err == nil && back > 0 {
+		l.writer.reportSetBack(back)
+		err = shiftWaits(c, back)
 	}
-	l.writer.reportSetBack(back)
-	return shiftWaits(c, back)
+	if err == nil && held {
+		err = l.askAgain(c)
+	}
+	return err
+}
+
+// askAgain makes the deliveries due that the last program held because it could not read their versions: this one may
+// know them. Since when they are held stays.
+func (l *Log) askAgain(c *database.Conn) error {
+	return c.Exec(`
+		UPDATE busgen_deliveries AS d SET due_at = ?1, wait = max(1, ?1 - (due_at - wait))
+		WHERE d.state <> 'dead' AND `+heldForVersion, l.clock.now())
 }
 
 // shiftWaits makes what waits due earlier, because the clock was set back.
 func shiftWaits(c *database.Conn, back time.Duration) error {
 	return c.Exec(`
 		UPDATE busgen_deliveries SET due_at = due_at - ?
-		WHERE state <> 'dead' AND state = 'waiting' AND wait IS NOT NULL`, back.Microseconds())
+		WHERE state <> 'dead' AND state IN ('waiting', 'held') AND wait IS NOT NULL`, back.Microseconds())
 }
 
 // setBack returns by how much the wall clock must have been set back since the
-// rows of the file were written. It counts the rows that wait, and the dead ones up to most.
+// rows of the file were written. It counts the rows that wait, and the dead ones up to most, and reports whether some
+// are held for their version.
 //
 // To read the whole table takes a sixth of the time of reading rows through the index, unless
 // most of it is dead letters.
-func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) (back time.Duration, err error) {
+func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) (back time.Duration, held bool, err error) {
 	dead, err := c.Int64("SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_dead WHERE state = 'dead' LIMIT ?)", most)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	found.Dead = int(dead)
-	rows := "NOT INDEXED WHERE state = 'waiting'"
+	rows := "NOT INDEXED WHERE state IN ('waiting', 'held')"
 	if found.Dead == most {
-		rows = "INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND state = 'waiting'"
+		rows = "INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND state IN ('waiting', 'held')"
 	}
-	err = c.Query("SELECT count(*), max(due_at - wait) FROM busgen_deliveries "+rows, func(s *sqlite3.Stmt) error {
-		found.Waiting = s.ColumnInt(0) - found.Interrupted
+	err = c.Query("SELECT sum(state = 'waiting'), max(due_at - wait), max("+heldForVersion+") FROM busgen_deliveries AS d "+rows, func(s *sqlite3.Stmt) error {
+		found.Waiting, held = s.ColumnInt(0)-found.Interrupted, s.ColumnBool(2)
 		if s.ColumnType(1) != sqlite3.NULL {
 			back = database.Time(s, 1).Sub(now)
 		}
@@ -128,5 +140,5 @@ func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) 
 	if back < clockTolerance {
 		back = 0
 	}
-	return back, err
+	return back, held, err
 }

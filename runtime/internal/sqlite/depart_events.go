@@ -95,8 +95,8 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 	var at []rowKey
 	err := c.Query(`
 		SELECT subscription, state, failures, crashed, coalesce(due_at, 0), coalesce(dead_at, 0), reason, fingerprint, coalesce(since, 0), progress,
-		       redriven, snoozes, uncounted, max_attempts, suspect, replayed
-		FROM busgen_deliveries WHERE seq = ? ORDER BY subscription`, func(s *sqlite3.Stmt) error {
+		       redriven, snoozes, uncounted, max_attempts, suspect, replayed, `+heldSince+`
+		FROM busgen_deliveries AS d WHERE seq = ? ORDER BY subscription`, func(s *sqlite3.Stmt) error {
 		to := d.place(s.ColumnInt64(0))
 		if to < 0 {
 			return nil
@@ -115,6 +115,13 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 		if s.ColumnInt64(4) != 0 {
 			one.Due = database.Time(s, 4)
 			one.PutOff = e.Due.IsZero() && s.ColumnInt64(4) > s.ColumnInt64(8)
+		}
+		if one.State == engine.MovedHeld {
+			if one.PutOff = true; s.ColumnType(16) != sqlite3.NULL {
+				one.Held = database.Time(s, 16)
+			} else {
+				one.Due = time.Time{}
+			}
 		}
 		if one.State != engine.MovedDead {
 			one.Retried, one.Reason = one.Reason != "", ""

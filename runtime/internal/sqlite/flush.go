@@ -194,6 +194,11 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 		}
 		return row(rowWaiting, due, nil, nil, nil)
 	case engine.Hold:
+		if !d.Due.IsZero() {
+			due, _ := w.log.clock.putOff(d.Due)
+			wait = max(due.Sub(d.Disposition.Held), time.Microsecond).Microseconds()
+			return row(rowHeld, due, nil, nil, nil)
+		}
 		// In the transaction that sees whether the pause is still there: else
 		// it could be held for ever by one that has ended.
 		paused, err := typePaused(w.conn, d.Type)
@@ -309,7 +314,14 @@ func (c *consumer) written(f flush) {
 		case engine.Retry, engine.Snooze:
 			due, _ := c.log.clock.putOff(d.Due)
 			c.dueAt(due.UnixMicro())
-		case engine.Release, engine.Hold:
+		case engine.Hold:
+			due := int64(0)
+			if !d.Due.IsZero() {
+				at, _ := c.log.clock.putOff(d.Due)
+				due = at.UnixMicro()
+			}
+			c.dueAt(due)
+		case engine.Release:
 			c.dueAt(0)
 		case engine.Discard:
 			if d.undone {

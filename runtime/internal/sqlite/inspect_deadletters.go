@@ -191,7 +191,7 @@ func descendants(c *database.Conn, id uuid.UUID) (keys []engine.Key, err error) 
 func whereabouts(c *database.Conn, key engine.Key) (text string, err error) {
 	text = "there is no such event"
 	err = c.Query(`
-		SELECT s.id, d.state, x.reason, `+notPassed+`
+		SELECT s.id, d.state, x.reason, `+notPassed+`, `+heldForVersion+`
 		FROM busgen_log l LEFT JOIN busgen_subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
 		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
@@ -201,6 +201,8 @@ func whereabouts(c *database.Conn, key engine.Key) (text string, err error) {
 			text = "there is no such subscription"
 		case state == rowRunning:
 			text = "a handler is running"
+		case state == rowHeld && s.ColumnBool(4):
+			text = "it is held, because its version is newer than the program"
 		case state == rowHeld:
 			text = "its type is paused"
 		case state != "":

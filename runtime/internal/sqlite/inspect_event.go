@@ -87,7 +87,7 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
 		            WHEN `+notPassed+` THEN iif(k.seq IS NULL, 'pending', 'discarded')
 		            ELSE 'done' END,
-		       k.seq IS NOT NULL AND x.seq IS NULL
+		       k.seq IS NOT NULL AND x.seq IS NULL, `+heldSince+`
 		FROM busgen_log l JOIN busgen_subscriptions s
 		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
@@ -104,6 +104,10 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 			one.cancelled, one.reason = s.ColumnBool(9), s.ColumnText(7)
 		}
 		switch one.State {
+		case rowHeld:
+			if s.ColumnType(10) != sqlite3.NULL {
+				one.Due, one.Held = database.Time(s, 2), database.Time(s, 10)
+			}
 		case rowWaiting:
 			one.Due = database.Time(s, 2)
 		case rowDead:

@@ -90,7 +90,7 @@ func subscriptionStates(lags []engine.Lag) []engine.SubscriptionState {
 	for i, lag := range lags {
 		all[i] = engine.SubscriptionState{
 			Name: lag.Name, Pattern: lag.Pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost, Partial: lag.Partial,
-			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
+			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Newer: lag.Newer, Dead: lag.Dead, Oldest: lag.Oldest,
 		}
 	}
 	return all

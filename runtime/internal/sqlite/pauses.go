@@ -194,15 +194,16 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) (found bool, err error) 
 func releaseHeld(c *database.Conn) error {
 	held, err := idsWhere(c, `
 		SELECT DISTINCT t.id, t.written FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
-		WHERE d.state = 'held'`, func(written string) (bool, error) {
+		WHERE d.state = 'held' AND NOT `+heldForVersion, func(written string) (bool, error) {
 		paused, err := typePaused(c, written)
 		return !paused, err
 	})
 	for _, typeID := range held {
 		if err == nil {
 			err = c.Exec(`
-				UPDATE busgen_deliveries SET state = 'waiting', due_at = ?, wait = 0
-				WHERE state = 'held' AND seq IN (SELECT d.seq FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
+				UPDATE busgen_deliveries AS d SET state = 'waiting', due_at = ?, wait = 0
+				WHERE state = 'held' AND NOT `+heldForVersion+`
+				  AND seq IN (SELECT d.seq FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
 				time.Now(), typeID)
 		}
 	}

@@ -93,7 +93,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	due, size := int64(never), int64(0)
 	err = c.log.read(func(conn *database.Conn) error {
 		err := conn.Query(selectDelivery+`
-			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at <= ?
+			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			if due != never {
 				return nil
@@ -116,8 +116,8 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			return err
 		}
 		return conn.Query(`
-			SELECT due_at FROM busgen_deliveries
-			WHERE subscription = ? AND state <> 'dead' AND state = 'waiting' AND due_at > ?
+			SELECT due_at FROM busgen_deliveries d
+			WHERE subscription = ? AND state <> 'dead' AND `+waits+` AND due_at > ?
 			ORDER BY due_at LIMIT 1`, func(s *sqlite3.Stmt) error {
 			due = s.ColumnInt64(0)
 			return nil
@@ -134,8 +134,19 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 var selectDelivery = `
 			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, ` + bounded("l.payload") + `, ` + bounded("l.metadata") + `, l.created_at,
 			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed,
-			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + exempt + `
+			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + exempt + `,
+			       ` + heldSince + `
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq`
+
+// A delivery that is held because the program cannot read its version has a wait: due_at is when that ends, and wait
+// how long it is in all. One whose type is paused has none.
+const (
+	heldForVersion = "(d.state = 'held' AND d.wait > 0)"
+	heldSince      = "iif(" + heldForVersion + ", d.due_at - d.wait, NULL)"
+)
+
+// waits is the SQL condition that the delivery of row d comes by itself when it is due.
+const waits = "(d.state = 'waiting' OR " + heldForVersion + ")"
 
 // waitingRow makes the delivery of a row that waits.
 func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
@@ -154,6 +165,9 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 		Replayed:    s.ColumnBool(16),
 		Exempt:      s.ColumnBool(18),
 		Token:       own,
+	}
+	if s.ColumnType(19) != sqlite3.NULL {
+		own.Held = database.Time(s, 19)
 	}
 	if own.Failures == 0 {
 		own.Uncounted = max(own.Uncounted, c.before(own.Seq))
@@ -184,7 +198,7 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 	err = c.log.read(func(conn *database.Conn) error {
 		return conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.seq = ? AND d.state IN ('waiting', 'held')`, func(s *sqlite3.Stmt) error {
-			if s.ColumnText(15) == rowHeld {
+			if s.ColumnText(15) == rowHeld && s.ColumnType(19) == sqlite3.NULL {
 				again = time.Now()
 				return nil
 			}

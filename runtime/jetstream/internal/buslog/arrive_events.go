@@ -146,7 +146,7 @@ func (a *Arrival) rowMsg(record *engine.Record, d *engine.MovedDelivery) (*strea
 	case engine.MovedWaiting:
 		r.State = waiting
 	case engine.MovedHeld:
-		r.State = held
+		r.State, r.Held = held, d.Held
 	case engine.MovedDead:
 		r.State = dead
 	case engine.MovedCancelled:

@@ -125,7 +125,7 @@ func (l *Log) setBack(by time.Duration) {
 	for _, s := range l.subs {
 		s.due = nil
 		for _, r := range s.rows {
-			if r.State == waiting && !r.Due.IsZero() && !r.Set.IsZero() {
+			if (r.State == waiting || r.forVersion()) && !r.Due.IsZero() && !r.Set.IsZero() {
 				r.Due, r.Set, moved = r.Due.Add(-by), r.Set.Add(-by), true
 			}
 			l.queueRow(s, r)

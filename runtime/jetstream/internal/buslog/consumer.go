@@ -261,9 +261,9 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return c.pollAhead(seq)
 	case r == nil || !r.open():
 		return nil, time.Time{}, nil
-	case r.State == held && l.typePaused(r.Type):
+	case r.State == held && !r.forVersion() && l.typePaused(r.Type):
 		return nil, now, nil
-	case r.State == waiting && r.Due.After(l.clock.now()):
+	case (r.State == waiting || r.forVersion()) && r.Due.After(l.clock.now()):
 		return nil, l.clock.at(r.Due), nil
 	}
 	whole, err := l.wholeRow(u.sub, seq)
@@ -352,6 +352,7 @@ func (c *consumer) fill(d *engine.Delivery, r *engine.Record, row *row, name str
 	if row != nil {
 		d.Failures, d.Uncounted, d.MaxAttempts, d.Crashed, d.Suspect = row.Failures, row.Uncounted, row.MaxAttempts, row.Crashed, row.Suspect
 		d.Since, d.Progress, d.Snoozes, d.Replayed, d.Exempt = row.Since, row.Progress, row.Snoozes, row.Replayed, row.exempt()
+		d.Held = row.Held
 		if d.Suspect {
 			d.Together = max(row.Together, 1)
 		}

@@ -43,6 +43,7 @@
 //	fence.go, claimed.go, recover.go  which process handles a subscription; what ran when one died
 //	liveness.go       who is alive, and when to look
 //	parts.go, divide.go   the parts of a subscription, and its cursors
+//	newer.go              who should have events of a version that not all processes know
 //	share.go, members.go  what this process has of them, and what it should have
 //	cancel.go         cancelling and discarding
 //	unit.go           a subscription that this process handles: what ties the rooms together

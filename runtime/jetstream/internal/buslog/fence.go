@@ -187,7 +187,7 @@ func (l *Log) takeable(u *unit) (from []int) {
 	}
 	free := func(at int) bool {
 		owner := s.parts[at].Owner
-		return !u.parts[at].owned && (owner == "" || owner == l.instance || dead(at))
+		return !u.parts[at].owned && (owner == "" || owner == l.instance || dead(at)) && l.isFor(s, at) != others
 	}
 	switch {
 	case l.units[s.ID] != u || u.consumer == nil: // it only notes what ran

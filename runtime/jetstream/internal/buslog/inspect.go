@@ -169,7 +169,7 @@ func (in *Inspection) states(ctx context.Context, limit int) (states []engine.Su
 		}
 		states = append(states, engine.SubscriptionState{
 			Name: s.Name, Pattern: s.Pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost,
-			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Dead: lag.Dead, Oldest: lag.Oldest,
+			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Newer: lag.Newer, Dead: lag.Dead, Oldest: lag.Oldest,
 		})
 	}
 	return states, nil

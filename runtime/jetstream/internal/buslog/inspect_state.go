@@ -75,7 +75,10 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 			state.State, state.Due = engine.StateDiscarded, time.Time{}
 		}
 	case held:
-		if state.State = engine.StateHeld; !l.typePaused(row.Type) {
+		switch state.State = engine.StateHeld; {
+		case row.forVersion():
+			state.Held, state.Due = row.Held.UTC(), row.Due.UTC()
+		case !l.typePaused(row.Type):
 			state.State = engine.StateWaiting
 		}
 	case dead:
@@ -84,7 +87,7 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 		state.State, state.Settled = engine.StateDiscarded, row.Died.UTC()
 	}
 	if ran && row.open() {
-		state.State, state.Due = engine.StateRunning, time.Time{}
+		state.State, state.Due, state.Held = engine.StateRunning, time.Time{}, time.Time{}
 	}
 	return state
 }
@@ -105,6 +108,8 @@ func (l *Log) whereabouts(key engine.Key) (string, error) {
 		switch state := l.stateOf(s, r); {
 		case state.State == engine.StateRunning:
 			return "a handler is running", nil
+		case state.State == engine.StateHeld && !state.Held.IsZero():
+			return "it is held, because its version is newer than the program", nil
 		case state.State == engine.StateHeld:
 			return "its type is paused", nil
 		case state.State == engine.StateDiscarded && s.rows[r.Seq] != nil && !s.rows[r.Seq].open():

@@ -61,6 +61,7 @@ type Log struct {
 	view                          // what the stream says, up to a message
 	calling     []*flight         // see called.go
 	own         map[string]string // names of this process's catalogue, by these and their aliases
+	versions    map[string]int    // of the types of the catalogue, if it is not 1, by the same
 	here        map[string]string // what this process calls types, by the names under which events were published
 	units       map[string]*unit  // the subscriptions that this process handles, by id
 	watches     map[*watch]struct{}
@@ -97,7 +98,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, versions: map[string]int{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	l.types.Store(&map[typenames.Key]bool{})
 	l.newClock(options.Wall)

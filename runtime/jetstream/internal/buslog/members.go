@@ -19,6 +19,7 @@ import (
 //     as long as another one has less than that rounded down.
 //   - Who has more lets go of half of what is too much, at least of one part, every second.
 //   - What nobody has claimed for a while is claimed by anybody.
+//   - What has events of a newer version is for those who know it: see newer.go.
 
 // moveAgain is how long a process waits after it has let go of parts.
 const moveAgain = time.Second
@@ -40,6 +41,10 @@ type member struct {
 	PID  int      `json:"pid"`
 	Host string   `json:"host,omitempty"`
 	Subs []string `json:"subscriptions"` // the ids of those that it shares
+	// Wholes are those that it handles, or waits for, and does not share. Versions are the newest
+	// versions that it can read, of types that have several, by all names that it knows them by.
+	Wholes   []string       `json:"wholes,omitempty"`
+	Versions map[string]int `json:"versions,omitempty"`
 }
 
 // join puts this process into the record, with what it shares now, and takes out those that
@@ -63,15 +68,20 @@ func (l *Log) memberMsg() ([]*stream.Msg, error) {
 	}
 	me := member{PID: os.Getpid(), Host: l.host}
 	for _, s := range l.inOrder() {
-		if u := l.units[s.ID]; u != nil && u.consumer != nil && u.parallel && l.dispatching && !l.leaving {
+		switch u := l.units[s.ID]; {
+		case u == nil || u.consumer == nil || !l.dispatching || l.leaving:
+		case u.parallel:
 			me.Subs = append(me.Subs, s.ID)
+		case len(l.versions) > 0:
+			me.Wholes = append(me.Wholes, s.ID)
 		}
 	}
 	before := r.Processes[l.instance]
-	if delete(r.Processes, l.instance); len(me.Subs) > 0 {
+	if delete(r.Processes, l.instance); len(me.Subs)+len(me.Wholes) > 0 {
+		me.Versions = maps.Clone(l.versions)
 		r.Processes[l.instance] = me
 	}
-	if same && slices.Equal(before.Subs, me.Subs) {
+	if same && slices.Equal(before.Subs, me.Subs) && slices.Equal(before.Wholes, me.Wholes) && maps.Equal(before.Versions, me.Versions) {
 		return nil, nil
 	}
 	data, _ := json.Marshal(r)
@@ -129,7 +139,8 @@ func (l *Log) fairClaims(u *unit) (from []int) {
 		case u.parts[at].owned || p.Owner != "" && p.Owner != l.instance && !l.dead[p.Owner] && !p.Fallen:
 		case p.Owner == l.instance && !p.Fallen: // it counts as its own: the answer to its takeover was lost
 			from = append(from, at)
-		case want > 0, time.Since(u.freed[at]) > unclaimed && p.Owner == "" && !u.freed[at].IsZero():
+		case l.isFor(u.sub, at) == others:
+		case want > 0, l.isFor(u.sub, at) == us, time.Since(u.freed[at]) > unclaimed && p.Owner == "" && !u.freed[at].IsZero():
 			from = append(from, at)
 			want--
 		}
@@ -141,6 +152,7 @@ func (l *Log) fairClaims(u *unit) (from []int) {
 // caller holds mu.
 func (l *Log) letGo(now time.Time) (again bool) {
 	for _, u := range l.units {
+		again = u.offer(now) || again
 		if !u.parallel || !u.sub.divided() || !u.owns() {
 			continue
 		}

@@ -209,6 +209,9 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 		case r.State == dead:
 			lag.Dead++
 		case runs[r.Seq]:
+		case r.forVersion():
+			lag.Held++
+			lag.NoteNewer(engine.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.Held.UTC()})
 		case r.State == held && l.typePaused(r.Type):
 			lag.Held++
 		case r.open():

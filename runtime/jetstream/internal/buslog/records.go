@@ -195,6 +195,7 @@ type row struct {
 	Together    int                    `json:"together,omitempty"` // see [engine.Delivery.Together]
 	Open        []time.Time            `json:"open,omitempty"`     // crashes that count as failed attempts when one comes while it runs alone
 	Since       time.Time              `json:"since"`
+	Held        time.Time              `json:"held,omitzero"` // since when it is held for its version; then Due is when that ends
 	Progress    string                 `json:"progress,omitempty"`
 	Snoozes     int                    `json:"snoozes,omitempty"`
 	PutOff      bool                   `json:"put_off,omitempty"` // it was begun, or tried, and has to come again
@@ -243,7 +244,7 @@ type state string
 
 const (
 	waiting   state = "waiting"
-	held      state = "held" // until its type is not paused
+	held      state = "held" // until its type is not paused; with [row.Held] see newer.go
 	dead      state = "dead"
 	done      state = "done"
 	discarded state = "discarded"

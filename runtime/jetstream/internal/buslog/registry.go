@@ -148,9 +148,10 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 		return err
 	}
 	for _, spec := range specs {
-		l.own[spec.Name] = spec.Name
-		for _, alias := range spec.Aliases {
-			l.own[alias] = spec.Name
+		for _, name := range append([]string{spec.Name}, spec.Aliases...) {
+			if l.own[name] = spec.Name; spec.Version > 1 {
+				l.versions[name] = spec.Version
+			}
 		}
 	}
 	l.here = typenames.Here(l.registry.Types, l.own)

@@ -37,6 +37,11 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 		return nil
 	}
 	r.rev, r.size = m.Seq, len(m.Data)
+	s.countNewer(before, -1)
+	s.countNewer(r, 1)
+	if r.forVersion() && l.units[id] != nil {
+		l.lack() // somebody else may know it
+	}
 	s.countCancelled(before, -1)
 	if s.countCancelled(r, 1); s.cancelled > 0 && l.units[id] != nil {
 		l.units[id].shut()
@@ -93,7 +98,7 @@ func (l *Log) queueRow(s *sub, r *row) {
 	u := l.units[s.ID]
 	switch {
 	case u == nil || !u.has(r.slot()):
-	case r.State == waiting:
+	case r.State == waiting || r.forVersion():
 		l.shorten(r)
 		s.due.add(dueAt{r.Due, r.Seq})
 	case r.State == held && !l.typePaused(r.Type):
@@ -107,7 +112,7 @@ func (l *Log) isDue(s *sub, d dueAt) (*row, bool) {
 	switch {
 	case r == nil:
 		return nil, false
-	case r.State == waiting:
+	case r.State == waiting || r.forVersion():
 		return r, r.Due.Equal(d.due)
 	}
 	return r, r.State == held && d.due.IsZero() && !l.typePaused(r.Type)

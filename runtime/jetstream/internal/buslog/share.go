@@ -129,6 +129,9 @@ func (u *unit) acquire(at int, wary int) {
 	u.log.clock.back = 0
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
+			if r.forVersion() { // this program may know it; the record says what it said
+				r.Due, r.Set = u.log.clock.now(), time.Time{}
+			}
 			u.log.queueRow(u.sub, r)
 		}
 	}
@@ -224,7 +227,7 @@ func (u *unit) stay(at int) {
 		u.skip[at-1] = p.stop
 	}
 	u.next = min(u.next, p.stop)
-	p.leaving = false
+	p.leaving, u.stayed = false, time.Now()
 	u.moved = u.moved || u.polled
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {

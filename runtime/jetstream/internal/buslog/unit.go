@@ -22,6 +22,7 @@ type unit struct {
 	parts     [1 + partCount]share
 	freed     [1 + partCount]time.Time   // since when nobody has a part, as far as this process has seen
 	letGo     time.Time                  // when parts were last given away
+	stayed    time.Time                  // when parts were last kept because their handlers took too long
 	skip      [partCount]int64           // by part: it has looked at the events before this, wherever next is
 	hungry    bool                       // the last poll has found too little, so that new events wake the consumer
 	polled    bool                       // somebody has asked for deliveries

@@ -68,7 +68,7 @@ func (u *unit) plain(f *flight) bool {
 
 // returns reports whether a delivery that has ended comes back at once.
 func (f *flight) returns() bool {
-	return f.how.Kind == engine.Hold || f.how.Kind == engine.Release
+	return f.how.Kind == engine.Hold && f.how.Due.IsZero() || f.how.Kind == engine.Release
 }
 
 // park makes a delayed event a row that waits. The caller holds mu.
@@ -109,7 +109,7 @@ func (u *unit) rowOf(f *flight) *row {
 	if called {
 		r.Suspect, r.Together = false, 0
 	}
-	r.Progress, r.Answer = v.Progress, ""
+	r.Progress, r.Answer, r.Held = v.Progress, "", v.Held
 	switch v.Kind {
 	case engine.Done:
 		r.State = done
@@ -137,7 +137,10 @@ func (u *unit) rowOf(f *flight) *row {
 		}
 	case engine.Hold:
 		r.State, r.Due, r.PutOff = waiting, time.Time{}, true
-		if u.log.typePaused(r.Type) {
+		if !v.Due.IsZero() {
+			r.State = held
+			r.Due, r.Set = u.log.clock.putOff(v.Due)
+		} else if u.log.typePaused(r.Type) {
 			r.State = held
 		}
 	case engine.Dead:

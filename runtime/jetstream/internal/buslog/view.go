@@ -51,6 +51,7 @@ type sub struct {
 	clear     int64               // no event that is pending and has no row is between next and this, but for those in cursors
 	asks      map[int64]*ask      // by event
 	cancelled int                 // rows of deliveries that are cancelled, and not settled
+	newer     int                 // rows of deliveries that are held for their version
 	gone      map[int64]int64     // the records of rows that are gone, which the server keeps for a while
 	goneRows  []goneRow           // in the order in which they went
 }
