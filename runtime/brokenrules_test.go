@@ -35,6 +35,12 @@ var brokenRules = []brokenRule{
 		" OR x.dead_at IS NOT NULL)", ")"},
 	{"TestAnEventLooksTheSameInEveryAttempt", "runtime/internal/engine/record.go",
 		"return t.UTC().Truncate(time.Microsecond)", "return t.UTC()"},
+	{"TestAnEventOfANewerVersionIsHeldUntilAProgramTakesOverThatKnowsIt", "runtime/internal/sqlite/clock.go", // nobody looks again
+		"if err == nil && held {", "if err == nil && held && back > 0 {"},
+	{"TestAnEventThatNoProgramKnowsIsADeadLetterAfterHoldUnknown", "runtime/internal/dispatch/held.go", // each restart begins anew
+		"if v.Held = i.Held; v.Held.IsZero() {", "if v.Held = i.Held; !v.Held.After(now) {"},
+	{"TestAHeldEventKeepsItsPlaceInAStrictOrder", "runtime/feed.go", // its key is not read
+		"	if d.Version > t.Version() {\n", "	if false {\n"},
 	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/dispatch/polling.go", // a short answer is taken for the end
 		"		return polled, more, due, err\n", "		return polled, len(polled) == room, due, err\n"},
 	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/dispatch/polling.go", // nothing is polled for a full window

@@ -71,6 +71,7 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 //		SlowAfter:       new(<duration>),
 //		SlowEventAfter:  new(<duration>), // or new(runtime.Forever)
 //		ExpiresAfter:    new(<duration>),
+//		HoldUnknown:     new(<duration>),
 //		MaxSnoozes:      new(<n>),
 //		Breaker:         []breaker.Option{breaker.<Field>(<value>)},
 //		FailureThrottle: new(<n>),
@@ -103,6 +104,7 @@ func overrideFields(s catalog.Settings) []jen.Code {
 	add(s.SlowAfter.Written(), "SlowAfter", newOf(span(s.SlowAfter.V)))
 	add(s.SlowEventAfter.Written(), "SlowEventAfter", newOf(orForever(s.SlowEventAfter.V)))
 	add(s.ExpiresAfter.Written(), "ExpiresAfter", newOf(span(s.ExpiresAfter.V)))
+	add(s.HoldUnknown.Written(), "HoldUnknown", newOf(span(s.HoldUnknown.V)))
 	add(s.MaxSnoozes.Written(), "MaxSnoozes", newOf(jen.Lit(s.MaxSnoozes.V)))
 	if opts := breakerOptions(s.Breaker); len(opts) > 0 {
 		fields = append(fields, pair("Breaker", jen.Index().Qual(breakerPath, "Option").Values(opts...)))

@@ -13,6 +13,7 @@ events:
     timeout: 1m
     slow_after: 5s
     slow_event_after: 10m
+    hold_unknown: 2d
     expires_after: 2d
     max_snoozes: 60
     breaker: { threshold: 0.25, min_samples: 20, window: 5m, open_for: 1m30s }
@@ -33,6 +34,7 @@ events:
     timeout: off
     slow_after: off
     slow_event_after: off
+    hold_unknown: off
     max_snoozes: off
     breaker: off
     redrive: {}
@@ -44,6 +46,7 @@ runtime.Override{
 	SlowAfter:       new(5 * time.Second),
 	SlowEventAfter:  new(10 * time.Minute),
 	ExpiresAfter:    new(48 * time.Hour),
+	HoldUnknown:     new(48 * time.Hour),
 	MaxSnoozes:      new(60),
 	Breaker:         []breaker.Option{breaker.On(), breaker.Threshold(0.25), breaker.MinSamples(20), breaker.Window(5 * time.Minute), breaker.OpenFor(90 * time.Second)},
 	FailureThrottle: new(10),
@@ -66,6 +69,7 @@ runtime.Override{
 	Timeout:        new(time.Duration(0)),
 	SlowAfter:      new(time.Duration(0)),
 	SlowEventAfter: new(runtime.Forever),
+	HoldUnknown:    new(time.Duration(0)),
 	MaxSnoozes:     new(0),
 	Breaker:        []breaker.Option{breaker.Off()},
 	Limits:         []runtime.LimitUse{},

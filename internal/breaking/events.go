@@ -67,12 +67,21 @@ func (c *comparison) versions(old *catalog.Event) {
 	case now.Version.V > old.Version.V:
 		c.report(draft{rule: versionRaised, direction: diag.Forward, at: now.Version.Pos, was: placeOfVersion(old), subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
-			hint: "deploy to all programs before you rely on it; retry the dead letters of old programs when these programs are gone"})
+			hint: "deploy to all programs before you rely on it: until then, and after a rollback, old programs " + heldBy(now)})
 	case now.Version.V < old.Version.V:
 		c.report(draft{rule: versionLowered, direction: diag.Backward, at: placeOfVersion(now), was: old.Version.Pos, subject: now.Name.V,
 			key: fmt.Sprintf("%s %d->%d", now.Name.V, old.Version.V, now.Version.V), message: fmt.Sprintf("event %s is version %d and was %d", now.Name.V, now.Version.V, old.Version.V),
-			hint: fmt.Sprintf("give the new payload version %d", old.Version.V+1)})
+			hint: fmt.Sprintf("stored events of version %d have no upcast to version %d, so this catalogue cannot be rolled back to: its programs %s; "+
+				"give the new payload version %d", old.Version.V, now.Version.V, heldBy(now), old.Version.V+1)})
 	}
+}
+
+// heldBy says what programs do with events of a newer version, by the settings of today's catalogue: a record has none.
+func heldBy(e *catalog.Event) string {
+	if e.Settings.HoldUnknown.V == 0 {
+		return "make dead letters of its events at once (hold_unknown is off)"
+	}
+	return fmt.Sprintf("hold its events for %s (hold_unknown), and then make dead letters of them", catalog.Short(e.Settings.HoldUnknown.V))
 }
 
 func placeOfVersion(e *catalog.Event) diag.Position {

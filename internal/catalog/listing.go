@@ -24,6 +24,7 @@ func (s Settings) List() []Setting {
 		{"slow_after", shortOrOff(s.SlowAfter.V), s.SlowAfter.Pos},
 		{"slow_event_after", shortOrOff(s.SlowEventAfter.V), s.SlowEventAfter.Pos},
 		{"expires_after", shortOrOff(s.ExpiresAfter.V), s.ExpiresAfter.Pos},
+		{"hold_unknown", shortOrOff(s.HoldUnknown.V), s.HoldUnknown.Pos},
 		{"max_snoozes", countOrOff(s.MaxSnoozes.V), s.MaxSnoozes.Pos},
 	}
 	list = append(list, s.Retry.list("retry.")...)

@@ -9,6 +9,7 @@ func (s Settings) With(over Settings) Settings {
 	replace(&s.SlowAfter, over.SlowAfter)
 	replace(&s.SlowEventAfter, over.SlowEventAfter)
 	replace(&s.ExpiresAfter, over.ExpiresAfter)
+	replace(&s.HoldUnknown, over.HoldUnknown)
 	replace(&s.MaxSnoozes, over.MaxSnoozes)
 	s.Breaker = s.Breaker.with(over.Breaker)
 	replace(&s.FailureThrottle, over.FailureThrottle)

@@ -15,6 +15,7 @@ type Settings struct {
 	SlowAfter       Value[time.Duration] // an attempt that takes longer is logged; 0 for never
 	SlowEventAfter  Value[time.Duration] // an event that fails for longer is logged; 0 for never
 	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
+	HoldUnknown     Value[time.Duration] // an event of a version newer than the program waits for one that knows it; 0 for not at all
 	MaxSnoozes      Value[int]           // of one event; 0 for no limit
 	Breaker         Breaker
 	FailureThrottle Value[int] // failures in a row; 0 for never

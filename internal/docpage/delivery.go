@@ -72,6 +72,11 @@ func facts(s catalog.Settings) []fact {
 	if s.SlowAfter.V > 0 {
 		add("Slow", "logged when an attempt takes longer than "+catalog.Short(s.SlowAfter.V))
 	}
+	if s.HoldUnknown.Written() && s.HoldUnknown.V > 0 {
+		add("Newer version", "held for a program that knows it, for up to "+catalog.Short(s.HoldUnknown.V))
+	} else if s.HoldUnknown.Written() {
+		add("Newer version", "a dead letter at once")
+	}
 	if s.SlowEventAfter.Written() && s.SlowEventAfter.V > 0 {
 		add("Slow event", "logged when its attempts still fail after "+catalog.Short(s.SlowEventAfter.V))
 	}

@@ -306,6 +306,7 @@ func TestTheSchemaHasTheLimitsOfTheReader(t *testing.T) {
 		"events: { a.done: { timeout: % } }":                               {"5s", "1d12h", "1.5h", ".5m", "3", "s", "-1s", "5 s", "1h2d", "µs", "\"\"", "off"},
 		"events: { a.done: { slow_after: % } }":                            {"off", "5s", "never"},
 		"events: { a.done: { slow_event_after: % } }":                      {"off", "5m", "5", "never"},
+		"events: { a.done: { hold_unknown: % } }":                          {"off", "5m", "5", "never"},
 		"events: { a.done: { priority: % } }":                              {"critical", "high", "normal", "low", "urgent"},
 		"events: { a.done: { retry: { backoff: % } } }":                    {"exponential", "linear", "constant", "none", "cubic"},
 		"events: { a.done: { tags: [%] } }":                                {"a", "a-b", "A", "a--b", "a, a"},

@@ -68,7 +68,7 @@ func (m *repairer) at(pos diag.Position) []step {
 var droppable = []string{
 	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "dedupe_by", "result", "go_name", "wire", "schema", "default", "subscriptions", "group",
 	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
-	"timeout", "slow_after", "slow_event_after", "expires_after", "max_snoozes", "priority", "concurrency", "strict_order", "batch", "limits", "retry", "errors", "breaker", "failure_throttle", "redrive",
+	"timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "priority", "concurrency", "strict_order", "batch", "limits", "retry", "errors", "breaker", "failure_throttle", "redrive",
 }
 
 // repair does away with the reason of a finding.

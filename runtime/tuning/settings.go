@@ -20,6 +20,7 @@ func overrideOf(s catalog.Settings) runtime.Override {
 		SlowAfter:       written(s.SlowAfter),
 		SlowEventAfter:  written(s.SlowEventAfter),
 		ExpiresAfter:    written(s.ExpiresAfter),
+		HoldUnknown:     written(s.HoldUnknown),
 		MaxSnoozes:      written(s.MaxSnoozes),
 		Breaker:         s.Breaker.Options(),
 		FailureThrottle: written(s.FailureThrottle),

@@ -55,6 +55,7 @@ func TestTunedTypesAndSubscriptionsAreReported(t *testing.T) {
 		"priority: high\n    timeout: 2s>priority: high\n    timeout: 3s":   "ui.command.cart_changed ui.command.checkout_submitted",
 		"slow_after: 4m>slow_after: off":                                    "ml.run.started ml.run.finished ml.run.failed",
 		"slow_after: 4m>slow_event_after: off":                              "ml.run.started ml.run.finished ml.run.failed",
+		"slow_after: 4m>hold_unknown: off":                                  "ml.run.started ml.run.finished ml.run.failed",
 		"expires_after: 10s>expires_after: off":                             "ui.command.cart_changed ui.command.checkout_submitted",
 		"breaker: off >breaker: { open_for: 1s }":                           "ui.command.cart_changed ui.command.checkout_submitted",
 		"failure_throttle: 5>failure_throttle: 6":                           "charge-card",

@@ -18,7 +18,7 @@ import (
 // about events among each other.
 var (
 	settingKeys      = append(slices.Clone(subscriptionKeys), "priority")
-	subscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
+	subscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
 )
 
 var (
@@ -32,6 +32,7 @@ func builtin() catalog.Settings {
 		Timeout:        catalog.Value[time.Duration]{V: 30 * time.Second},
 		SlowAfter:      catalog.Value[time.Duration]{V: 10 * time.Second},
 		SlowEventAfter: catalog.Value[time.Duration]{V: 5 * time.Minute},
+		HoldUnknown:    catalog.Value[time.Duration]{V: 7 * 24 * time.Hour},
 		MaxSnoozes:     catalog.Value[int]{V: 10_000},
 		Breaker:        builtinBreaker(),
 		Concurrency:    catalog.Value[int]{V: 1},
@@ -51,6 +52,7 @@ func (r *reader) settings(o object) catalog.Settings {
 	s.SlowAfter = r.duration(o, "slow_after", patience)
 	s.SlowEventAfter = r.duration(o, "slow_event_after", patience)
 	s.ExpiresAfter = r.duration(o, "expires_after", patience)
+	s.HoldUnknown = r.duration(o, "hold_unknown", patience)
 	s.Breaker = r.breaker(o)
 	s.MaxSnoozes = r.countOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
 	s.FailureThrottle = r.countOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")

@@ -66,6 +66,7 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 		Timeout:        catalog.Value[time.Duration]{V: 30 * time.Second},
 		SlowAfter:      catalog.Value[time.Duration]{V: 10 * time.Second},
 		SlowEventAfter: catalog.Value[time.Duration]{V: 5 * time.Minute},
+		HoldUnknown:    catalog.Value[time.Duration]{V: 7 * 24 * time.Hour},
 		MaxSnoozes:     catalog.Value[int]{V: 10_000},
 		Breaker: catalog.Breaker{
 			Threshold:  catalog.Value[float64]{V: 0.5},

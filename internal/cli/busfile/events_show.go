@@ -26,13 +26,14 @@ id begins with it.
 
 The state of a delivery is pending (on its way), running (a handler is at work,
 or was when its process died), waiting (for a retry, a delay or a snooze, until
-DUE), held (its type is paused), dead, discarded, or done. FAILED counts the
+DUE), held (its type is paused, or its version newer than the program, until DUE
+at the latest), dead, discarded, or done. FAILED counts the
 attempts that failed. When the process ended while several handlers ran, that is
 listed, and it counts for none of them. With --json, counted is how many of the
 attempts count against max_attempts at the moment.
 
 With --json: what events list has, and made_from and made_into (events that an
-operator has corrected), deliveries (subscription, state, due_at, settled_at,
+operator has corrected), deliveries (subscription, state, due_at, held_since, settled_at,
 reason, failures, counted, attempts with kind, started_at, ended_at, error,
 error_type, member, stack, log, crashes with at and beside), running (as "busgen
 running"), audit (id, at, actor, action, event_id, subscription, count, detail).
@@ -100,7 +101,11 @@ func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
 		{Title: "DUE"}, {Title: "SETTLED"}, {Title: "REASON", Least: 10},
 	}}
 	for _, d := range deliveries {
-		table.Row(d.Subscription, d.State, some(d.Failures), c.ago(d.Due), c.ago(d.Settled), d.Reason)
+		reason := d.Reason
+		if !d.Held.IsZero() {
+			reason = "no program that knows its version, since " + c.moment(d.Held)
+		}
+		table.Row(d.Subscription, d.State, some(d.Failures), c.ago(d.Due), c.ago(d.Settled), reason)
 	}
 	return table.Render(c.screen)
 }

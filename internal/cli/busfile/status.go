@@ -25,8 +25,9 @@ of one that has died, and changes nothing.
 
 BACKLOG is the number of events that a subscription has not settled. It includes
 events that are RUNNING (a handler is at work, or was when its process died),
-WAITING (for a retry, a delay or a snooze) and HELD (their type is paused). DEAD
-is the number of its dead letters. OLDEST is the age of the oldest event of the
+WAITING (for a retry, a delay or a snooze) and HELD (their type is paused, or a
+newer program has published them in a version that this one does not know: these
+are listed). DEAD is the number of its dead letters. OLDEST is the age of the oldest event of the
 backlog: the number to watch. "no handler" means that the process that
 dispatches does not handle the subscription: it was renamed or forgotten. "no
 subscription" means that no subscription matches the events of a type.
@@ -165,6 +166,9 @@ func (c *call) statusText(status inspect.Status) string {
 	if len(status.Pauses) > 0 {
 		b.WriteString("\n" + c.pauseLines(status.Pauses))
 	}
+	if lines := c.newerLines(status.Subscriptions); lines != "" {
+		b.WriteString("\n" + lines)
+	}
 	if len(status.Breakers) > 0 {
 		b.WriteString("\n" + c.breakerLines(status.Breakers))
 	}
@@ -274,6 +278,18 @@ func (c *call) pauseLines(pauses []inspect.PauseState) string {
 			by += ": " + p.Reason
 		}
 		fmt.Fprintf(&b, "%s: %s, since %s%s\n", c.screen.Paint(terminal.Yellow, "Paused"), terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))
+	}
+	return b.String()
+}
+
+// newerLines lists versions that the dispatching program does not know.
+func (c *call) newerLines(subscriptions []inspect.SubscriptionState) string {
+	var b strings.Builder
+	for _, s := range subscriptions {
+		for _, n := range s.Newer {
+			fmt.Fprintf(&b, "%s: %s of %s for %s, since %s: no program that knows this version has taken over\n", c.screen.Paint(terminal.Yellow, "Held"),
+				terminal.Counted(n.Events, "event"), terminal.Clean(versioned(n.Type, n.Version)), terminal.Clean(s.Name), c.moment(n.Since))
+		}
 	}
 	return b.String()
 }

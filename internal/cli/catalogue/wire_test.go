@@ -44,7 +44,7 @@ func TestAChangeThatStoredEventsDoNotFitIsRefused(t *testing.T) {
 
 	rewrite(t, ordersVersioned) // which takes a program to compile: upcasts are its own
 	got := busgen(t, "")
-	if got.Status != 0 || !strings.HasSuffix(got.Stdout, "unchanged)\nevents.yaml:5:14: note: event order.placed is version 2 and was 1; deploy to all programs before you rely on it; retry the dead letters of old programs when these programs are gone [version-raised order.placed 1->2]\n") {
+	if got.Status != 0 || !strings.HasSuffix(got.Stdout, "unchanged)\nevents.yaml:5:14: note: event order.placed is version 2 and was 1; deploy to all programs before you rely on it: until then, and after a rollback, old programs hold its events for 7d (hold_unknown), and then make dead letters of them [version-raised order.placed 1->2]\n") {
 		t.Errorf("%+v", got)
 	}
 	for _, line := range []string{`event order.placed 1 number: "int"`, `event order.placed 2 number: "string"`} {

@@ -75,6 +75,11 @@ func (h health) sum(s inspect.Status, alive bool) health {
 			warn("The oldest event of %s waits for %s.", one.Name, words.Span(age))
 		}
 	}
+	for _, one := range s.Subscriptions {
+		for _, n := range one.Newer {
+			warn("%s for %s: the program does not know version %d of %s. Held for %s.", wait(n.Events), one.Name, n.Version, n.Type, words.Span(max(s.At.Sub(n.Since), 0)))
+		}
+	}
 	for _, p := range s.Pauses {
 		if p.Types != "" {
 			warn("Events of type %s are paused.", p.Types)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -63,8 +64,8 @@ func TestTheRowsOfASubscriptionAreCountedAsFarAsTheStatusSays(t *testing.T) {
 			all, err := manyRows(t, one.dead, one.waiting).Subscriptions(t.Context(), limit)
 			must(t, err)
 			one.want.Name, one.want.Pattern, one.want.Oldest = "printer", "*", time.UnixMicro(1000*one.oldest).UTC()
-			if !slices.Equal(all, []engine.SubscriptionState{one.want}) {
-				t.Errorf("got  %+v\nwant %+v", all[0], one.want)
+			if diff := cmp.Diff([]engine.SubscriptionState{one.want}, all); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
@@ -108,13 +109,13 @@ func TestAStatusReadsNoMoreThanItsReachOfTheLog(t *testing.T) {
 			if one.oldest > 0 {
 				one.want.Oldest = time.UnixMicro(1000 * one.oldest).UTC()
 			}
-			if !slices.Equal(all, []engine.SubscriptionState{one.want}) {
-				t.Errorf("got  %+v\nwant %+v", all[0], one.want)
+			if diff := cmp.Diff([]engine.SubscriptionState{one.want}, all); diff != "" {
+				t.Error(diff)
 			}
 			status, err := i.Status(t.Context(), limit, engine.Status{})
 			must(t, err)
-			if !slices.Equal(status.Subscriptions, all) {
-				t.Errorf("the status says %+v, want %+v", status.Subscriptions, all)
+			if diff := cmp.Diff(all, status.Subscriptions); diff != "" {
+				t.Error("the status differs: ", diff)
 			}
 		})
 	}
