@@ -85,6 +85,8 @@ var brokenRules = []brokenRule{
 		"maxInsertBytes = 1 << 20", "maxInsertBytes = 1 << 40"},
 	{"TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled", "runtime/internal/dispatch/own.go",
 		"if d.Unreadable != nil {", "if false {"},
+	{"TestASearchFindsNothingInWhatIsHidden", "runtime/internal/privacy/hide.go", // errors are searched as they are stored
+		"shown = json.RawMessage(veil.Text(string(part)))", "shown = part"},
 	{"TestALongPayloadIsListedByItsBeginningAndExportedWhole", "runtime/internal/sqlite/long.go",
 		"if size <= most {", "if size >= 0 {"},
 	{"TestAStatementOfAToolThatTakesForEverIsEnded", "runtime/internal/sqlite/inspection.go",

@@ -25,6 +25,9 @@ const HiddenValue = privacy.Hidden
 // that the file keeps, so no catalogue is needed. Types without a stored schema hide
 // nothing, and a schema that this version of busgen cannot read hides the whole payload.
 //
+// What is hidden is not found either: the Text and the CorrelationID of a filter choose only
+// what the reader sees, also for methods that steer.
+//
 // [File.Export] and [File.Edit] work with what is stored. Both files are one: Close closes
 // both.
 func (f *File) Hiding() *File {
@@ -56,6 +59,23 @@ func (f *File) Hide(ctx context.Context, eventType string, version int, payload 
 	v := f.Hiding().log.(*veiled)
 	hidden, _, err := v.hide(ctx, eventType, version, payload)
 	return hidden, err
+}
+
+// SensitiveTypes returns the event types of which [File.Hiding] hides something, by the names
+// that they have now. A type whose schema this version of busgen cannot read is one.
+func (f *File) SensitiveTypes(ctx context.Context) (types []string, err error) {
+	v := f.Hiding().log.(*veiled)
+	names, err := v.Inspection.Names(ctx)
+	for _, eventType := range names.Types {
+		shape, wrong := v.shape(ctx, eventType)
+		if wrong != nil {
+			return nil, wrong
+		}
+		if shape.Sensitive() {
+			types = append(types, eventType)
+		}
+	}
+	return types, err
 }
 
 // veiled is a log of which sensitive values are hidden.
@@ -111,8 +131,46 @@ func (v *veiled) hide(ctx context.Context, eventType string, version int, payloa
 	return hidden, veil, nil
 }
 
+// limited returns the filter of somebody who does not see hidden values: it finds nothing in them. The shapes are read
+// before the search, during which the log answers nothing else.
+func (v *veiled) limited(ctx context.Context, f engine.Filter) (engine.Filter, error) {
+	if f.Text == "" && f.CorrelationID == "" {
+		return f, nil
+	}
+	names, err := v.Inspection.Names(ctx)
+	if err != nil {
+		return f, err
+	}
+	shapes, hides := map[string]*privacy.Shape{}, false
+	for _, name := range names.Types {
+		if shapes[name], err = v.shape(ctx, strings.TrimPrefix(name, engine.DeadType(""))); err != nil {
+			return f, err
+		}
+		hides = hides || shapes[name].Sensitive()
+	}
+	if !hides {
+		return f, nil
+	}
+	return engine.SeenThrough(f, func(eventType string, version int, payload, part []byte, text string) bool {
+		shape, known := shapes[eventType]
+		if !known { // a program has declared it this moment
+			return false
+		}
+		return shape.Finds(strings.HasPrefix(eventType, engine.DeadType("")), version, payload, part, text)
+	}), nil
+}
+
+// hideListed is hide for what a list has of a payload: of a long one the beginning, whose other values nobody knows.
+func (v *veiled) hideListed(ctx context.Context, eventType string, version int, payload []byte, bytes int64) (json.RawMessage, *privacy.Veil, error) {
+	hidden, veil, err := v.hide(ctx, eventType, version, payload)
+	if veil != nil && bytes != 0 {
+		veil = privacy.HidesAll
+	}
+	return hidden, veil, err
+}
+
 func (v *veiled) event(ctx context.Context, e *engine.Event) (*privacy.Veil, error) {
-	payload, veil, err := v.hide(ctx, e.Type, e.Version, e.Payload)
+	payload, veil, err := v.hideListed(ctx, e.Type, e.Version, e.Payload, e.PayloadBytes)
 	if err != nil || veil == nil {
 		return nil, err
 	}
@@ -122,7 +180,7 @@ func (v *veiled) event(ctx context.Context, e *engine.Event) (*privacy.Veil, err
 }
 
 func hiddenMetadata(metadata json.RawMessage, veil *privacy.Veil) json.RawMessage {
-	if metadata == nil {
+	if metadata == nil || veil == privacy.HidesAll {
 		return nil
 	}
 	return json.RawMessage(veil.Text(string(metadata)))
@@ -148,6 +206,10 @@ func hiddenAudit(entries []engine.AuditEntry, veil *privacy.Veil) []engine.Audit
 
 // Events implements [engine.EventReader].
 func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
+	f, err := v.limited(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
 	events, next, err := v.Inspection.Events(ctx, f, p)
 	for i := range events {
 		if err == nil {
@@ -159,6 +221,10 @@ func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]
 
 // SearchEvents implements [engine.EventReader].
 func (v *veiled) SearchEvents(ctx context.Context, f engine.Filter, p engine.Page, most int) (engine.EventSearch, error) {
+	f, err := v.limited(ctx, f)
+	if err != nil {
+		return engine.EventSearch{}, err
+	}
 	found, err := v.Inspection.SearchEvents(ctx, f, p, most)
 	for i := range found.Events {
 		if err == nil {
@@ -171,6 +237,10 @@ func (v *veiled) SearchEvents(ctx context.Context, f engine.Filter, p engine.Pag
 
 // Follow implements [engine.EventReader].
 func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followed, error) {
+	var err error
+	if f.Filter, err = v.limited(ctx, f.Filter); err != nil {
+		return engine.Followed{}, err
+	}
 	part, err := v.Inspection.Follow(ctx, f)
 	for i := range part.Events {
 		if err == nil {
@@ -209,7 +279,7 @@ func (v *veiled) Event(ctx context.Context, id uuid.UUID) (engine.EventHistory, 
 }
 
 func (v *veiled) letter(ctx context.Context, l *engine.DeadLetter) (*privacy.Veil, error) {
-	payload, veil, err := v.hide(ctx, l.Type, l.Version, l.Payload)
+	payload, veil, err := v.hideListed(ctx, l.Type, l.Version, l.Payload, l.PayloadBytes)
 	if err != nil || veil == nil {
 		return nil, err
 	}
@@ -220,6 +290,10 @@ func (v *veiled) letter(ctx context.Context, l *engine.DeadLetter) (*privacy.Vei
 
 // DeadLetters implements [engine.DeadLetterReader].
 func (v *veiled) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page, oldestFirst bool) ([]engine.DeadLetter, string, error) {
+	f, err := v.limited(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
 	letters, next, err := v.Inspection.DeadLetters(ctx, f, p, oldestFirst)
 	for i := range letters {
 		if err == nil {
@@ -227,6 +301,24 @@ func (v *veiled) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page
 		}
 	}
 	return given(letters, err), next, err
+}
+
+// CountDeadLetters implements [engine.DeadLetterReader].
+func (v *veiled) CountDeadLetters(ctx context.Context, f engine.Filter) (int, error) {
+	f, err := v.limited(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	return v.Inspection.CountDeadLetters(ctx, f)
+}
+
+// Sweep implements [engine.Sweeper]. How many deliveries match says as much as a list of them.
+func (v *veiled) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
+	var err error
+	if spec.Filter, err = v.limited(ctx, spec.Filter); err != nil {
+		return nil, err
+	}
+	return v.Inspection.Sweep(ctx, spec)
 }
 
 // DeadLetter implements [engine.DeadLetterReader].
@@ -246,6 +338,10 @@ func (v *veiled) DeadLetter(ctx context.Context, key engine.Key) (engine.DeadLet
 // FailureGroups implements [engine.DeadLetterReader]. The message of a group is that of its
 // newest dead letter, whose values are hidden.
 func (v *veiled) FailureGroups(ctx context.Context, f engine.Filter) ([]engine.FailureGroup, error) {
+	f, err := v.limited(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	groups, err := v.Inspection.FailureGroups(ctx, f)
 	for i := range groups {
 		if err == nil {
@@ -274,7 +370,7 @@ func (v *veiled) groupMessage(ctx context.Context, g engine.FailureGroup) (strin
 	if len(letters) == 0 {
 		return HiddenValue, nil // it was retried meanwhile
 	}
-	_, veil, err := v.hide(ctx, letters[0].Type, letters[0].Version, letters[0].Payload)
+	veil, err := v.letter(ctx, &letters[0])
 	return veil.Text(g.Message), err
 }
 
@@ -302,7 +398,7 @@ func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]eng
 	if len(breakers) == 0 {
 		return breakers, nil
 	}
-	if hides, err := v.hidesAny(ctx); err != nil || !hides {
+	if hides, err := (&File{log: v}).SensitiveTypes(ctx); err != nil || len(hides) == 0 {
 		return given(breakers, err), err
 	}
 	breakers = slices.Clone(breakers)
@@ -344,16 +440,4 @@ func (v *veiled) report(ctx context.Context, r *Report, found []Unsettled) error
 		}
 	}
 	return nil
-}
-
-// hidesAny reports whether some type has something to hide.
-func (v *veiled) hidesAny(ctx context.Context) (bool, error) {
-	names, err := v.Inspection.Names(ctx)
-	for _, eventType := range names.Types {
-		shape, wrong := v.shape(ctx, eventType)
-		if wrong != nil || shape.Sensitive() {
-			return true, wrong
-		}
-	}
-	return false, err
 }

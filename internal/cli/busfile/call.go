@@ -45,7 +45,7 @@ type fileVerb struct {
 	asks    bool      // destroys something, so it has --yes
 	reasons bool      // needs a reason, so it has --because
 	shows   bool      // shows payloads, so it has --max-payload
-	quotes  bool      // shows payloads or errors, so it has --show-sensitive
+	quotes  bool      // shows payloads or errors, or looks for a text in them, so it has --show-sensitive
 	works   bool      // works with payloads as they are stored
 	times   bool      // shows times, so it has --utc
 	exports bool      // prints JSON anyway, so it has no --json
@@ -67,7 +67,7 @@ func onFile(on cli.Engines, cmd *cobra.Command, v fileVerb) *cobra.Command {
 		flags.Var((*cli.Number)(&c.maxPayload), "max-payload", "show at most this many `bytes` of a payload (default: all)")
 	}
 	if v.shows || v.quotes {
-		flags.BoolVar(&c.sensitive, "show-sensitive", false, "show the values of fields that the catalogue calls sensitive")
+		flags.BoolVar(&c.sensitive, "show-sensitive", false, "show the values of fields that the catalogue calls sensitive, and let --text find them")
 	}
 	if v.works {
 		c.sensitive = true

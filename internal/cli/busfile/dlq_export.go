@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,11 +27,14 @@ into a new file, the oldest first: one line of JSON for each, with everything
 that is known about it. "busgen dlq list --help" lists the fields. The file of
 the bus is not changed. "busgen dlq import" reads them again.
 
-Exit status: 0 done, 1 the file has no such subscription, event type or group, 2
-trouble.`,
+An import needs the whole payloads, so the values of fields that the catalogue
+calls sensitive are written in clear. Export asks before it does that.
+
+Exit status: 0 done, 1 the answer was no, or the file has no such subscription,
+event type or group, 2 trouble.`,
 		Example: `  busgen dlq export shop.db > dead.jsonl
   busgen dlq export shop.db --group 5b9de41c02ff --out refused.jsonl`,
-	}, fileVerb{exports: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter, out) }})
+	}, fileVerb{exports: true, works: true, asks: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter, out) }})
 	letterFlags(on, cmd, &filter)
 	cmd.Flags().StringVarP(&out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
 	return cmd
@@ -38,6 +43,9 @@ trouble.`,
 func exportLetters(c *call, filter inspect.Filter, out string) (err error) {
 	filter, err = c.known(filter)
 	if err != nil {
+		return err
+	}
+	if err := c.confirmClear(filter); err != nil {
 		return err
 	}
 	n := 0
@@ -54,6 +62,31 @@ func exportLetters(c *call, filter inspect.Filter, out string) (err error) {
 		c.tell("exported %s", terminal.Counted(n, "dead letter"))
 	}
 	return err
+}
+
+// confirmClear asks whether sensitive values of the dead letters may be written in clear, if they have some.
+func (c *call) confirmClear(filter inspect.Filter) error {
+	if c.yes {
+		return nil
+	}
+	sensitive, err := c.file.SensitiveTypes(c.context())
+	if err != nil || len(sensitive) == 0 {
+		return err
+	}
+	groups, err := c.file.FailureGroups(c.context(), filter)
+	if err != nil {
+		return err
+	}
+	var written []string
+	for _, eventType := range sensitive {
+		if slices.ContainsFunc(groups, func(g inspect.FailureGroup) bool { return slices.Contains(g.Types, eventType) }) {
+			written = append(written, eventType)
+		}
+	}
+	if len(written) == 0 {
+		return nil
+	}
+	return c.confirm("Really write the sensitive values of " + strings.Join(written, ", ") + " in clear?")
 }
 
 func newDLQImport(on cli.Engines) *cobra.Command {

@@ -39,7 +39,7 @@ event type or group, 2 trouble, 3 nothing matches.`,
   busgen dlq retry shop.db --group 5b9de41c02ff --canary 5 --limit 500
   busgen dlq retry shop.db --type 'payment.*' --since 2h --rate 50
   busgen dlq retry shop.db --all`,
-	}, fileVerb{takes: anyLetters, changes: true, do: func(c *call) (report string, err error) {
+	}, fileVerb{takes: anyLetters, changes: true, quotes: true, do: func(c *call) (report string, err error) {
 		if selection.Filter, err = c.letters(selection.Filter, all); err != nil {
 			return "", err
 		}

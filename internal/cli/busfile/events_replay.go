@@ -38,7 +38,7 @@ trouble, 3 nothing matches, or there is no such subscription.`,
 		Example: `  busgen events replay shop.db --subscription ledger 018f4f2e-1c3a-7b21 --yes
   busgen events replay shop.db --subscription ledger --type 'order.*' --since 1d --dry-run
   busgen events replay shop.db --subscription ledger --since 02:45 --rate 50 --limit 500 --yes`,
-	}, fileVerb{takes: takes, changes: true, asks: true, do: func(c *call) (string, error) { return replayEvents(c, selection, subscription, all) }})
+	}, fileVerb{takes: takes, changes: true, asks: true, quotes: true, do: func(c *call) (string, error) { return replayEvents(c, selection, subscription, all) }})
 	cmd.Flags().StringVar(&subscription, "subscription", "", "the `name` of the subscription")
 	eventFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)

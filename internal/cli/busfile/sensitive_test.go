@@ -92,9 +92,37 @@ func TestSensitiveValuesAreShownOnlyIfAskedFor(t *testing.T) {
 				t.Errorf("%s --show-sensitive shows\n%s", verb, got)
 			}
 		}
-		got := typed(t, "busgen dlq export people.db", "").Stdout
+		for _, verb := range []string{"dlq export people.db", "dlq export people.db --text zebediah"} {
+			if got := typed(t, "busgen "+verb, ""); got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, "sensitive values of user.registered in clear") || !strings.Contains(got.Stderr, "--yes") {
+				t.Errorf("%s does not ask: %+v", verb, got)
+			}
+		}
+		if got := typed(t, "busgen dlq export people.db --type 'order.*' --yes", ""); got.Status != 1 {
+			t.Errorf("an export of no known type: %+v", got)
+		}
+		got := typed(t, "busgen dlq export people.db --yes", "").Stdout
 		if !strings.Contains(got, "zebediah") {
 			t.Errorf("an export that cannot be imported:\n%s", got)
+		}
+	})
+}
+
+func TestTextsAreNotLookedForInSensitiveValuesUnlessAskedFor(t *testing.T) {
+	inOffice(t, func(t *testing.T) {
+		for verb, none := range map[string]string{
+			"events list people.db --text zebediah":                                "There are no such events.",
+			"events export people.db --source /shop --text zebediah":               "exported 0 events",
+			"events replay people.db --subscription greeter --text ann@ --dry-run": "matched 0",
+			"dlq list people.db --text zebediah":                                   "There are no such dead letters.",
+			"dlq groups people.db --text zebediah":                                 "There are no such dead letters.",
+			"dlq retry people.db --text zebediah --dry-run":                        "matched 0",
+			"dlq discard people.db --text zebediah --because 'a test' --dry-run":   "matched 0",
+			"dlq purge people.db --older-than 1s --text zebediah --dry-run":        "matched 0",
+		} {
+			hidden, open := typed(t, "busgen "+verb, ""), typed(t, "busgen "+verb+" --show-sensitive", "")
+			if !strings.Contains(hidden.Stdout+hidden.Stderr, none) || strings.Contains(open.Stdout+open.Stderr, none) || open.Status != 0 {
+				t.Errorf("%s: %+v and with --show-sensitive: %+v", verb, hidden, open)
+			}
 		}
 	})
 }

@@ -36,6 +36,8 @@ type Filter struct {
 	Reasons       []string // max_attempts, permanent, decode, crash, expired, max_snoozes
 	Keys          []Key    // one of which it is
 	Group         string   // the fingerprint of a [FailureGroup]
+
+	sight Sight // see SeenThrough
 }
 
 // String describes the filter in words, as in the audit.

@@ -1,7 +1,6 @@
 package memview
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -26,15 +25,20 @@ func (names Names) matchesAny(globs []string, written string) bool {
 // Matches reports whether an event, whose texts besides the payload are given, is one of those
 // that a filter chooses. It does not look at times, states and subscriptions.
 func Matches(f engine.Filter, r *engine.Record, names Names, texts []string) bool {
-	contains := func(text string) bool { return strings.Contains(text, f.Text) }
+	finds := func(part, text string) bool { return strings.Contains(part, text) }
+	if sees := engine.SightOf(f); sees != nil {
+		finds = func(part, text string) bool { return sees(r.Type, r.Version, r.Payload, []byte(part), text) }
+	}
+	contains := func(part string) bool { return finds(part, f.Text) }
+	correlation := engine.LineageOf(r.Metadata).CorrelationID
 	switch {
 	case len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil && f.ChildOf == uuid.Nil:
 		return false
 	case len(f.Types) > 0 && !names.matchesAny(f.Types, r.Type),
 		len(f.Events) > 0 && !slices.Contains(f.Events, r.ID),
-		f.CorrelationID != "" && f.CorrelationID != engine.LineageOf(r.Metadata).CorrelationID,
+		f.CorrelationID != "" && (f.CorrelationID != correlation || !finds(correlation, f.CorrelationID)),
 		f.ChildOf != uuid.Nil && f.ChildOf != engine.LineageOf(r.Metadata).ParentID,
-		!bytes.Contains(r.Payload, []byte(f.Text)) && !slices.ContainsFunc(texts, contains):
+		f.Text != "" && !contains(string(r.Payload)) && !slices.ContainsFunc(texts, contains):
 		return false
 	}
 	return true

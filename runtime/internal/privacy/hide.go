@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -32,7 +33,13 @@ func (s *Shape) Hide(version int, payload []byte) (json.RawMessage, *Veil) {
 }
 
 // Veil hides values in texts. Nil hides nothing.
-type Veil struct{ values []string }
+type Veil struct {
+	values []string
+	all    bool
+}
+
+// HidesAll hides every text: for one beside values that are not known.
+var HidesAll = &Veil{all: true}
 
 // hide hides a value with everything in it.
 func (v *Veil) hide(value []byte) json.RawMessage {
@@ -138,12 +145,37 @@ func (v *Veil) Text(text string) string {
 	if v == nil {
 		return text
 	}
+	if v.all && text != "" {
+		return Hidden
+	}
 	for _, value := range v.values {
 		for _, form := range forms(value) {
 			text = strings.ReplaceAll(text, form, Hidden)
 		}
 	}
 	return text
+}
+
+// Finds reports whether a text is in a part of an event, which is its payload or one of its other texts, where nothing
+// is hidden. The text must be within what is shown on one side of a hidden value: whether it goes on there is not told.
+func (s *Shape) Finds(notice bool, version int, payload, part []byte, text string) bool {
+	if !s.Sensitive() {
+		return bytes.Contains(part, []byte(text))
+	}
+	hide := s.Hide
+	if notice {
+		hide = func(_ int, payload []byte) (json.RawMessage, *Veil) { return s.HideNotice(payload) }
+	}
+	shown, veil := hide(version, payload)
+	if !bytes.Equal(part, payload) {
+		shown = json.RawMessage(veil.Text(string(part)))
+	}
+	for _, run := range bytes.Split(shown, []byte(Hidden)) {
+		if bytes.Contains(run, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 // quotedOf is how many characters of a value the errors of checks quote at most.

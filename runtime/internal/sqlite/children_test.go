@@ -49,8 +49,8 @@ func TestChildrenAreFoundByTheirIndexInAMigratedFile(t *testing.T) {
 	must(t, err)
 	var plan, found []string
 	list := []any{args.first, int64(never), args.types, args.since, args.until, args.text, args.correlation, args.ids, nil, args.parent, 10, 0}
-	must(t, c.Query("EXPLAIN QUERY PLAN "+listEvents(args.children, false), func(s *sqlite3.Stmt) error { plan = append(plan, s.ColumnText(3)); return nil }, list...))
-	must(t, c.Query(listEvents(args.children, false), func(s *sqlite3.Stmt) error { found = append(found, s.ColumnText(0)); return nil }, list...))
+	must(t, c.Query("EXPLAIN QUERY PLAN "+listEvents(args.children, false, false), func(s *sqlite3.Stmt) error { plan = append(plan, s.ColumnText(3)); return nil }, list...))
+	must(t, c.Query(listEvents(args.children, false, false), func(s *sqlite3.Stmt) error { found = append(found, s.ColumnText(0)); return nil }, list...))
 	if text := strings.Join(plan, "; "); !strings.Contains(text, "SEARCH l USING INDEX busgen_log_parent") {
 		t.Errorf("the plan is %s", text)
 	}

@@ -32,7 +32,7 @@ var selectEvent = `
 // listEvents lists the newest events that match, or with oldestFirst the oldest. There are
 // few events that are not done, so that candidates finds those of a status without reading
 // the log.
-func listEvents(candidates string, oldestFirst bool) string {
+func listEvents(candidates string, oldestFirst, seen bool) string {
 	order := "DESC"
 	place := "l.seq"
 	if strings.Contains(candidates, "l.seq IN") {
@@ -44,9 +44,8 @@ func listEvents(candidates string, oldestFirst bool) string {
 	return selectEvent + `
 	WHERE ` + place + ` >= ?1 AND ` + place + ` < ?2 AND l.type IN (SELECT value FROM json_each(?3))
 	  AND l.created_at >= ?4 AND l.created_at < ?5
-	  AND (?6 IS NULL OR ` + containing("?6") + `
-	       OR EXISTS (SELECT 1 FROM busgen_attempts a WHERE a.seq = l.seq AND instr(a.error, ?6) > 0))
-	  AND (?7 IS NULL OR ` + correlationID + ` = ?7)
+	  AND (?6 IS NULL OR ` + containing("?6", seen) + ` OR ` + inErrors("", "?6", seen) + `)
+	  AND (?7 IS NULL OR ` + correlationIs("?7", seen) + `)
 	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
 	  AND (?9 IS NULL OR status = ?9)` + candidates + `
 	ORDER BY l.seq ` + order + ` LIMIT ?11 OFFSET ?12`
@@ -58,7 +57,7 @@ func listEvents(candidates string, oldestFirst bool) string {
 // event more than was read.
 func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates string, first, end int64, limit, offset int, oldestFirst bool, most int64) (found []eventRow, err error) {
 	size := int64(0)
-	err = c.Query(listEvents(candidates+args.children, oldestFirst), func(s *sqlite3.Stmt) error {
+	err = c.Query(listEvents(candidates+args.children, oldestFirst, args.seen), func(s *sqlite3.Stmt) error {
 		if size += min(bytesOf(s, 3), most); size > pageBytes && len(found) > 0 && most > listedBytes {
 			found = append(found, eventRow{seq: s.ColumnInt64(0)})
 			return errPageFull

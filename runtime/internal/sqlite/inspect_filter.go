@@ -3,7 +3,6 @@ package sqlite
 import (
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -42,6 +41,10 @@ func (w *condition) in(sql string, list any) error {
 // condition turns the filter into SQL.
 func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 	w = &condition{}
+	seen, err := lookThrough(c, f.Filter)
+	if err != nil {
+		return nil, err
+	}
 	if len(f.Types) > 0 {
 		types, err := typesMatching(c, f.Types)
 		if err == nil {
@@ -82,13 +85,24 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		w.and("d.dead_at <= ?", f.Until)
 	}
 	if f.CorrelationID != "" {
-		w.and("(SELECT "+correlationID+" FROM busgen_log l WHERE l.seq = d.seq) = ?", f.CorrelationID)
+		w.and(searched+correlationIs("q.text", seen)+")", f.CorrelationID)
 	}
 	if f.Text != "" {
-		w.and(fmt.Sprintf(`(EXISTS (SELECT 1 FROM busgen_log l WHERE l.seq = d.seq AND octet_length(l.payload) <= %d AND instr(l.payload, ?) > 0) OR EXISTS (
-			SELECT 1 FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription AND instr(a.error, ?) > 0))`, listedBytes), f.Text, f.Text)
+		w.and(searched+"("+inListed("l.payload", "q.text", seen)+" OR "+inErrors(" AND a.subscription = d.subscription", "q.text", seen)+"))", f.Text)
 	}
 	return w, err
+}
+
+// searched begins a condition on event l of delivery d and one parameter, q.text.
+const searched = "EXISTS (SELECT 1 FROM (SELECT ? AS text) q CROSS JOIN busgen_log l WHERE l.seq = d.seq AND "
+
+// correlationIs is the SQL of whether that of event l is the text that sql is, where it may be seen.
+func correlationIs(sql string, seen bool) string {
+	is := correlationID + " = " + sql
+	if seen {
+		is += " AND " + instr(correlationID, sql, seen)
+	}
+	return "(" + is + ")"
 }
 
 // correlationID is the SQL expression for that of event l. Metadata that somebody has
@@ -104,6 +118,7 @@ type eventArgs struct {
 	text, correlation any
 	children          string // the condition childOf or childOfAny
 	parent            any    // its parameter
+	seen              bool   // not by everything: see lookThrough
 }
 
 // eventArgsOf puts a filter of events into parameters.
@@ -113,6 +128,9 @@ func eventArgsOf(c *database.Conn, f engine.Filter) (args eventArgs, err error) 
 		args.children, args.parent = childOf, f.ChildOf.String()
 	}
 	if args.types, err = typesOf(c, f); err != nil {
+		return args, err
+	}
+	if args.seen, err = lookThrough(c, f); err != nil {
 		return args, err
 	}
 	if len(f.Events) > 0 {

@@ -17,6 +17,7 @@ type replay struct {
 	matched      int
 	subscription int64
 	name         string
+	chosen       engine.Filter
 	filter       eventArgs
 	last         int64 // the events up to here have had their turn
 	end          int64 // the events up to here were handled when it began
@@ -34,14 +35,16 @@ const handled = `
 
 // replayable are the events between two positions that a subscription ?1 has handled and
 // a filter chooses.
-var replayable = `
+func replayable(seen bool) string {
+	return `
 	FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
 	WHERE l.seq > ?2 AND l.seq <= ?3 AND ` + handled + `
 	  AND l.type IN (SELECT value FROM json_each(?4))
 	  AND l.created_at >= ?5 AND l.created_at < ?6
-	  AND (?7 IS NULL OR ` + containing("?7") + `)
-	  AND (?8 IS NULL OR ` + correlationID + ` = ?8)
+	  AND (?7 IS NULL OR ` + containing("?7", seen) + `)
+	  AND (?8 IS NULL OR ` + correlationIs("?8", seen) + `)
 	  AND (?9 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?9)))`
+}
 
 // replayWindow is how many positions of the log a replay reads at once.
 const replayWindow = 4096
@@ -53,7 +56,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
-	r := &replay{Inspection: i, ledger: ledger{AuditEntry: entry}}
+	r := &replay{Inspection: i, chosen: spec.Filter, ledger: ledger{AuditEntry: entry}}
 	err := i.look(ctx, "read", func(c *database.Conn) error {
 		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {
@@ -85,7 +88,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 	})
 	for at := r.last; err == nil && at < r.end; {
 		at, err = r.window(ctx, at, func(c *database.Conn, args []any) error {
-			n, err := c.Int64("SELECT count(*)"+replayable+r.filter.children, args...)
+			n, err := c.Int64("SELECT count(*)"+replayable(r.filter.seen)+r.filter.children, args...)
 			r.matched += int(n)
 			return err
 		})
@@ -99,6 +102,9 @@ func (r *replay) window(ctx context.Context, after int64, f func(c *database.Con
 	err = r.look(ctx, "read", func(c *database.Conn) error {
 		first, err := c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq > ?1", after, r.end)
 		if err != nil {
+			return err
+		}
+		if _, err := lookThrough(c, r.chosen); err != nil { // another search may have looked since
 			return err
 		}
 		end = min(r.end, first-1+replayWindow)
@@ -139,7 +145,7 @@ type replayed struct {
 // find returns events that match, and the position up to which there are no others.
 func (r *replay) find(ctx context.Context, limit int) (found []replayed, end int64, err error) {
 	end, err = r.window(ctx, r.last, func(c *database.Conn, args []any) error {
-		return c.Query("SELECT l.id, l.seq"+replayable+r.filter.children+" ORDER BY l.seq LIMIT ?11", func(s *sqlite3.Stmt) error {
+		return c.Query("SELECT l.id, l.seq"+replayable(r.filter.seen)+r.filter.children+" ORDER BY l.seq LIMIT ?11", func(s *sqlite3.Stmt) error {
 			found = append(found, replayed{s.ColumnInt64(1), database.UUID(s, 0)})
 			return nil
 		}, append(args, limit)...)

@@ -104,8 +104,17 @@ func readContents(c *database.Conn, s *sqlite3.Stmt, payload int, seq, most int6
 	return read, err
 }
 
-// containing is the SQL of whether the payload or the metadata of l contains the text that sql is.
-func containing(sql string) string {
-	return fmt.Sprintf("(octet_length(l.payload) <= %[1]d AND instr(l.payload, %[2]s) > 0 OR octet_length(l.metadata) <= %[1]d AND instr(l.metadata, %[2]s) > 0)",
-		listedBytes, sql)
+// containing is the SQL of whether the payload or the metadata of l contains the text that sql is, where it may be seen.
+func containing(sql string, seen bool) string {
+	return "(" + inListed("l.payload", sql, seen) + " OR " + inListed("l.metadata", sql, seen) + ")"
+}
+
+// inListed is the SQL of whether a column of l that is not long contains the text.
+func inListed(column, sql string, seen bool) string {
+	return fmt.Sprintf("octet_length(%s) <= %d AND %s", column, listedBytes, instr(column, sql, seen))
+}
+
+// inErrors is the SQL of whether the error of an attempt at l contains the text. The condition chooses attempts a.
+func inErrors(condition, sql string, seen bool) string {
+	return "EXISTS (SELECT 1 FROM busgen_attempts a WHERE a.seq = l.seq" + condition + " AND " + instr("a.error", sql, seen) + ")"
 }

@@ -152,6 +152,85 @@ func (env *Env) TestSensitiveValuesAreHiddenFromThoseWhoLook(t *testing.T) {
 	})
 }
 
+// found is how much each method that searches finds with a filter.
+func found(t *testing.T, file *inspect.File, filter inspect.Filter) map[string]int {
+	t.Helper()
+	all, ctx := map[string]int{}, t.Context()
+	note := func(method string, n int, err error) {
+		Must(t, err)
+		all[method] = n
+	}
+	filter.Types = []string{"*", "$dead.user.registered"}
+	events, _, err := file.Events(ctx, filter, inspect.Page{})
+	note("Events", len(events), err)
+	search, err := file.SearchEvents(ctx, filter, inspect.Page{}, 100)
+	note("SearchEvents", len(search.Events), err)
+	newest, err := file.Newest(ctx, filter, 10)
+	note("Newest", len(newest.Events), err)
+	part, err := file.Follow(ctx, filter, inspect.Page{})
+	note("Follow", len(part.Events), err)
+	letters, _, err := file.DeadLetters(ctx, filter, inspect.Page{})
+	note("DeadLetters", len(letters), err)
+	n, err := file.CountDeadLetters(ctx, filter)
+	note("CountDeadLetters", n, err)
+	if groups, err := file.FailureGroups(ctx, filter); err == nil { // the engine in memory has none
+		note("FailureGroups", len(groups), nil)
+	}
+	dry := inspect.Selection{Filter: filter, DryRun: true}
+	counts, err := file.Retry(ctx, dry)
+	note("Retry", counts.Matched, err)
+	counts, err = file.DiscardDeadLetters(ctx, dry, "it is old")
+	note("DiscardDeadLetters", counts.Matched, err)
+	counts, err = file.Replay(ctx, "auditor", dry)
+	note("Replay", counts.Matched, err)
+	return all
+}
+
+func (env *Env) TestASearchFindsNothingInWhatIsHidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", greetInVain)
+		f.register("auditor", func(Registered) error { return nil })
+		_, err := runtime.SubscribeDead(f.Bus, registeredType, "morgue", func(context.Context, runtime.Event[runtime.DeadLetter[Registered]]) error { return nil })
+		Must(t, err)
+		f.MustStart()
+		const zeb = "zebediah@example.org"
+		_, err = runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-17", Email: zeb, Age: 41, Plan: "gold", Note: "hi"},
+			runtime.WithMetadata(map[string]string{"asked-by": zeb, "desk": "north"}), runtime.WithCorrelationID(zeb))
+		Must(t, err)
+		time.Sleep(time.Minute)
+		hiding := f.File.Hiding()
+		for _, text := range []string{zeb, "zebediah", `"email":"z`, `"email":"zebediah@example.org","age"`, "ebed", "for zeb", `"age":41`, "[hidden]", `"asked-by":"z`} {
+			for method, n := range found(t, hiding, inspect.Filter{Text: text}) {
+				if n != 0 {
+					t.Errorf("%s finds %q in %d", method, text, n)
+				}
+			}
+			if open := found(t, f.File, inspect.Filter{Text: text}); open["Events"] == 0 && text != "[hidden]" {
+				t.Errorf("who may see everything does not find %q", text)
+			}
+		}
+		for method, n := range found(t, hiding, inspect.Filter{CorrelationID: zeb}) {
+			if n != 0 {
+				t.Errorf("%s finds the correlation id in %d", method, n)
+			}
+		}
+		for text, methods := range map[string]string{
+			`"plan":"gold","note":"hi"`:  "Events SearchEvents Follow DeadLetters CountDeadLetters Retry DiscardDeadLetters Replay",
+			`{"number":"c-17","email":"`: "Events SearchEvents Follow DeadLetters CountDeadLetters Retry DiscardDeadLetters Replay",
+			"no mailbox for":             "Events SearchEvents Follow DeadLetters CountDeadLetters Retry DiscardDeadLetters",
+			`"desk":"north"`:             "Events SearchEvents Follow Replay",
+		} {
+			got := found(t, hiding, inspect.Filter{Text: text})
+			for _, method := range strings.Fields(methods) {
+				if got[method] == 0 {
+					t.Errorf("%s does not find %q, which is shown", method, text)
+				}
+			}
+		}
+	})
+}
+
 func (env *Env) TestAPayloadThatCannotBeDecodedIsNotQuoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))
