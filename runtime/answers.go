@@ -282,6 +282,7 @@ func (c *collectConfig) refuse(option, problem string) {
 func ask(ctx context.Context, to *Bus, of AnyEventType, payload any, wants reflect.Type, c *collectConfig) (*said, error) {
 	t, bus := of.(*eventType), busOf(to)
 	attempt, opts := bus.attemptOf(ctx), c.publish
+	deny := func(err error) (*said, error) { return nil, refused(to, 1, err) }
 	if attempt != nil && attempt.Batch() != nil {
 		return nil, ErrBatchWait
 	}
@@ -290,25 +291,25 @@ func ask(ctx context.Context, to *Bus, of AnyEventType, payload any, wants refle
 	}
 	batch, err := newBatch(ctx, bus, nil, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
-		return nil, err
+		return deny(err)
 	}
 	defer batch.free()
 	batch.config.unkeyed = true
 	if batch.config.dedupeKey != "" {
-		return nil, batch.over(&OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"})
+		return deny(batch.over(&OptionError{"WithDedupeKey", "a request cannot have a dedupe key: an event that was handled before is not answered again"}))
 	}
 	if err := encode(ctx, batch, t, 0, payload); err != nil {
-		return nil, batch.over(err)
+		return deny(batch.over(err))
 	}
 	t.give(payload)
 	x := newExchange(batch.records[0].ID, t.spec.Name, c.first)
 	if err := bus.open(x, wants); err != nil {
-		return nil, batch.over(err)
+		return deny(batch.over(err))
 	}
 	defer bus.exchanges.leave(x)
 	said := x.said
 	if err := batch.append(ctx); err != nil {
-		return nil, batch.over(err)
+		return deny(batch.over(err))
 	}
 	batch.over(nil)
 	seq := batch.records[0].Seq

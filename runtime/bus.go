@@ -43,6 +43,7 @@ type innerBus struct {
 	limitsByName map[string]Limit
 	limits       *limit.Set // nil for none
 	counters     *counters
+	refusals     refusals
 	observers    observers
 	causes       causes
 	exchanges    exchanges

@@ -108,7 +108,10 @@ const (
 	CheckSaturated    = "saturated"
 	CheckStalled      = "stalled"
 	CheckNewer        = "newer_versions" // events held because a newer program has published them; for longer than an hour
-	CheckHeld         = "held_up"        // transactions of DB that keep all others from writing for more than 5 s; the threshold is 0
+	// CheckUnwritable says that nothing can be stored: the last write has failed, and so does another one now. Mostly
+	// is the [Fault], and Since is when the first write failed; the threshold is 0.
+	CheckUnwritable = "unwritable"
+	CheckHeld       = "held_up" // transactions of DB that keep all others from writing for more than 5 s; the threshold is 0
 )
 
 // HealthCheck is the result of one check: a value, and whether it exceeds its threshold.
@@ -118,7 +121,7 @@ type HealthCheck struct {
 	Value     float64   `json:"value"`    // a share of Samples, or how many there are; of newer_versions: for how many hours
 	Threshold float64   `json:"threshold"`
 	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window; of newer_versions: held events
-	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog; the line that has begun the transaction; the type and version that was held first
+	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog; the line that has begun the transaction; the type and version that was held first; the fault
 	Since     time.Time `json:"since,omitzero"`    // when Exceeded last changed
 }
 
@@ -139,6 +142,7 @@ type HealthStatus struct {
 	Newer []Newer `json:"newer,omitempty"`
 }
 
-// Health returns how the bus was when it last looked, which only a bus that
-// dispatches does. It costs next to nothing.
+// Health returns how the bus was when it last looked, which only a bus does that
+// dispatches or stands by. One that stands by looks at the file only: at its dead
+// letters, and whether it can be written. It costs next to nothing.
 func (b *Bus) Health() HealthStatus { return busOf(b).health.status() }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,6 +22,7 @@ type healthWatch struct {
 	unhandled   unhandledWatch
 	saturation  saturationWatch
 	stalls      stallCheck
+	unwritable  HealthCheck
 	deadLetters HealthCheck // of dead letters, as last counted
 	newer       []Newer     // as last counted
 	holds       int64       // how often an event was held for its version, at the last look
@@ -78,6 +80,7 @@ func newHealthWatch(b *innerBus, policy Health) *healthWatch {
 		h.unhandled.types = HealthCheck{Name: CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
 		h.saturation.check = HealthCheck{Name: CheckSaturated, Threshold: float64(policy.Saturated)}
 		h.stalls.check = HealthCheck{Name: CheckStalled}
+		h.unwritable = HealthCheck{Name: CheckUnwritable}
 		h.checks = h.measure(reading{})
 	}
 	return h
@@ -99,8 +102,8 @@ func (h *healthWatch) status() HealthStatus {
 }
 
 // watch looks again and again, until ctx ends. The window begins now, with what
-// was counted since the bus was opened.
-func (h *healthWatch) watch(ctx context.Context) {
+// was counted since the bus was opened. Of a bus that does not dispatch it looks at the file only.
+func (h *healthWatch) watch(ctx context.Context, dispatches bool) {
 	if h.policy.Off {
 		return
 	}
@@ -110,7 +113,7 @@ func (h *healthWatch) watch(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			h.check(ctx)
+			h.check(ctx, dispatches)
 		case <-ctx.Done():
 			return
 		}
@@ -118,7 +121,7 @@ func (h *healthWatch) watch(ctx context.Context) {
 }
 
 // check compares what has happened with the thresholds, once.
-func (h *healthWatch) check(ctx context.Context) {
+func (h *healthWatch) check(ctx context.Context, dispatches bool) {
 	now := reading{time.Now(), h.bus.counters.tallies()}
 	last := h.readings[len(h.readings)-1]
 	quiet := maps.Equal(now.types, last.types)
@@ -126,9 +129,12 @@ func (h *healthWatch) check(ctx context.Context) {
 		now.types = last.types // one copy is enough
 	}
 	h.countLetters(ctx, quiet)
-	h.checkUnhandled(ctx)
-	h.checkSaturation(ctx)
-	h.checkStalls(now.at)
+	h.checkWrites(ctx)
+	if dispatches {
+		h.checkUnhandled(ctx)
+		h.checkSaturation(ctx)
+		h.checkStalls(now.at)
+	}
 	h.quiet = quiet
 	h.slide(now)
 	for _, c := range h.update(now.at, h.measure(now)) {
@@ -245,6 +251,7 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		h.saturation.check,
 		h.stalls.check,
 		h.checkNewer(now.at),
+		h.unwritable,
 		h.held(),
 	}
 }
@@ -277,6 +284,19 @@ func (h *healthWatch) checkStalls(now time.Time) {
 	}
 }
 
+// checkWrites finds out whether the log can be written.
+func (h *healthWatch) checkWrites(ctx context.Context) {
+	log, ok := h.bus.log.(engine.WriteWatcher)
+	if !ok {
+		return
+	}
+	c := HealthCheck{Name: CheckUnwritable}
+	if err, since := log.CannotWrite(ctx); err != nil {
+		c.Value, c.Exceeded, c.Mostly, c.Since = 1, true, string(err.Fault), since.UTC()
+	}
+	h.unwritable = c
+}
+
 // held says whether a transaction of the program keeps others from writing.
 func (h *healthWatch) held() HealthCheck {
 	c := HealthCheck{Name: CheckHeld}
@@ -294,9 +314,10 @@ func (h *healthWatch) update(at time.Time, checks []HealthCheck) (changed []Heal
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range checks {
+		known := checks[i].Since // of what a check knows better
 		checks[i].Since = h.checks[i].Since
 		if checks[i].Exceeded != h.checks[i].Exceeded {
-			checks[i].Since = at.UTC()
+			checks[i].Since = cmp.Or(known, at.UTC())
 			changed = append(changed, checks[i])
 		}
 	}
@@ -324,6 +345,7 @@ var healthAdvice = map[string]string{
 		"busgen status shows them",
 	CheckNewer:        "start a program that knows the version: after hold_unknown they become dead letters; busgen status shows them",
 	CheckStalled:      "the bus goes on by itself, but this is a fault of busgen: please report it, with the log",
+	CheckUnwritable:   "nothing can be stored: free some space, or see what the errors of publishers say; the bus goes on by itself",
 	CheckSaturated:    "the log names each subscription, and the setting that would help",
 	CheckHeld:         "commit the transaction of runtime.DB that was begun there, or roll it back; in handlers use runtime.Transact or runtime.In",
 	CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",

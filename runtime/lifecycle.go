@@ -96,7 +96,7 @@ func (b *innerBus) dispatch() error {
 		b.maintenance.Go(func() { background.Prune(owner, b.log, b.config.retention, b.config.logger) })
 	}
 	b.maintenance.Go(func() { background.Redrive(owner, b.log, b.redriveRules, b.config.logger) })
-	b.maintenance.Go(func() { b.health.watch(owner) })
+	b.maintenance.Go(func() { b.health.watch(owner, true) })
 	b.maintenance.Go(func() { b.timetable.run(owner) })
 	b.runObservers()
 	b.showing.Start(b.log)
@@ -128,6 +128,14 @@ func (b *innerBus) takeOver(ctx context.Context) (engine.Recovery, error) {
 		return found, err
 	}
 	b.config.logger.Info("event bus stands by", "reason", err.Error())
+	standing, end := context.WithCancel(context.Background())
+	var looks sync.WaitGroup
+	looks.Go(func() { b.health.watch(standing, false) })
+	defer looks.Wait()
+	defer end()
+	b.mu.Lock()
+	b.runObservers() // of what the health says meanwhile
+	b.mu.Unlock()
 	for tick := time.NewTicker(standbyDelay); ; {
 		select {
 		case <-tick.C:

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -37,6 +38,7 @@ func (b *innerBus) writeMetrics(ctx context.Context, w io.Writer) error {
 	stats := b.stats()
 	var m metrics
 	m.types(stats.Types)
+	m.refused(stats.Refused)
 	m.subscriptions(slices.DeleteFunc(stats.Subscriptions, func(s SubscriptionStats) bool { return s.Ephemeral }))
 	m.lags(lags, time.Now())
 	m.pauses(pauses)
@@ -82,6 +84,13 @@ func (m *metrics) types(all []TypeStats) {
 		for _, t := range all {
 			m.Count(name, c.of(t.Counts), "type", t.Type)
 		}
+	}
+}
+
+func (m *metrics) refused(by map[string]uint64) {
+	m.Head("busgen_refused_total", "counter", "Events that were not stored, by what the error was.")
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		m.Count("busgen_refused_total", by[reason], "reason", reason)
 	}
 }
 
@@ -216,6 +225,12 @@ func (m *metrics) health(h HealthStatus) {
 	m.Head("busgen_health_exceeded", "gauge", "1 if the threshold of a health check is exceeded.")
 	for _, c := range h.Checks {
 		m.Gauge("busgen_health_exceeded", bit(c.Exceeded), "check", c.Name)
+	}
+	for _, c := range h.Checks {
+		if c.Name == CheckUnwritable && c.Exceeded {
+			m.Head("busgen_unwritable_seconds", "gauge", "For how long nothing could be stored, by the fault; none while it can.")
+			m.Gauge("busgen_unwritable_seconds", max(h.At.Sub(c.Since), 0).Seconds(), "fault", c.Mostly)
+		}
 	}
 }
 

@@ -48,8 +48,14 @@ func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payl
 	return PublishPayload(ctx, to, t, &payload, opts)
 }
 
-// publishOne publishes a payload, and takes it back.
+// publishOne publishes a payload.
 func publishOne(ctx context.Context, to Publisher, t *eventType, payload any, opts []PublishOption) (*Receipt, error) {
+	receipt, err := storeOne(ctx, to, t, payload, opts)
+	return receipt, refused(to, 1, err)
+}
+
+// storeOne stores an event, and takes its payload back.
+func storeOne(ctx context.Context, to Publisher, t *eventType, payload any, opts []PublishOption) (*Receipt, error) {
 	batch, err := newBatchTo(ctx, to, t.spec.Name, t.spec.Version, 1, opts)
 	if err != nil {
 		return nil, err
@@ -75,6 +81,11 @@ func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T],
 
 // publishAll publishes a list of n payloads, of which first is the first.
 func publishAll(ctx context.Context, to Publisher, of AnyEventType, first unsafe.Pointer, n int, opts []PublishOption) ([]*Receipt, error) {
+	receipts, err := storeAll(ctx, to, of, first, n, opts)
+	return receipts, refused(to, n, err)
+}
+
+func storeAll(ctx context.Context, to Publisher, of AnyEventType, first unsafe.Pointer, n int, opts []PublishOption) ([]*Receipt, error) {
 	t := of.(*eventType)
 	if n == 0 {
 		bus, _, err := targetOf(to)

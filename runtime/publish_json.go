@@ -42,6 +42,11 @@ type JSONEvent struct {
 // An error about one of the events is an *[ItemError] with its index, and wraps what
 // [Publish] would have returned.
 func PublishJSON(ctx context.Context, to Publisher, events []JSONEvent) ([]*Receipt, error) {
+	receipts, err := storeJSON(ctx, to, events)
+	return receipts, refused(to, len(events), err)
+}
+
+func storeJSON(ctx context.Context, to Publisher, events []JSONEvent) ([]*Receipt, error) {
 	bus, run, err := targetOf(to)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,12 @@ import (
 //
 //	expvar.Publish("events", expvar.Func(func() any { return bus.Stats() }))
 type Stats struct {
-	Recovery      Recovery            `json:"recovery"`      // what Start found; zero before
-	Types         []TypeStats         `json:"types"`         // in the order of the catalogue, then by name
+	Recovery Recovery    `json:"recovery"` // what Start found; zero before
+	Types    []TypeStats `json:"types"`    // in the order of the catalogue, then by name
+	// Refused counts events that were not stored, by what the error of the call was: disk_full, busy and the other
+	// faults of a [StorageError]; invalid, too_large, metadata, option, middleware, conflict, unknown_type, pending,
+	// hop_limit, attempt_over, shutdown, cancelled and other.
+	Refused       map[string]uint64   `json:"refused"`
 	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made, [Ephemeral] ones after the others
 }
 
@@ -105,7 +109,7 @@ func (b *Bus) Stats() Stats { return busOf(b).stats() }
 func (b *innerBus) stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	stats := Stats{Recovery: b.recovery, Types: b.counters.snapshot(), Subscriptions: []SubscriptionStats{}}
+	stats := Stats{Recovery: b.recovery, Types: b.counters.snapshot(), Refused: b.refusals.snapshot(), Subscriptions: []SubscriptionStats{}}
 	now := time.Now()
 	for _, s := range b.subscriptions {
 		stats.Subscriptions = append(stats.Subscriptions, s.stats(now))

@@ -40,6 +40,8 @@ var (
 	stale     = metric("busgen_scrape_stale_seconds", "Age of the figures that are read from the file.")
 	stopped   = metric("busgen_stopped", "1 if the bus has stopped dispatching by itself.")
 	exceeded  = metric("busgen_health_exceeded", "1 if the threshold of a health check is exceeded.", "check")
+	unwritten = metric("busgen_unwritable_seconds", "For how long nothing could be stored, by the fault; none while it can.", "fault")
+	refused   = metric("busgen_refused_total", "Events that were not stored, by what the error was.", "reason")
 )
 
 // Describe implements [prometheus.Collector].
@@ -94,6 +96,9 @@ func (c *Collector) collectHealth(s *sink) error {
 	s.gauge(stopped, bit(health.Stopped != ""))
 	for _, check := range health.Checks {
 		s.gauge(exceeded, bit(check.Exceeded), check.Name)
+		if check.Name == runtime.CheckUnwritable && check.Exceeded {
+			s.gauge(unwritten, max(health.At.Sub(check.Since), 0).Seconds(), check.Mostly)
+		}
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ type ofType struct {
 // collectCounts collects what is in memory.
 func (c *Collector) collectCounts(s *sink) error {
 	stats := c.bus.Stats()
+	for reason, n := range stats.Refused {
+		s.count(refused, n, reason)
+	}
 	types, order := map[string]*ofType{}, []string{}
 	for _, t := range stats.Types {
 		name := c.types.of(t.Type)

@@ -386,6 +386,12 @@ func (env *Env) TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
    "threshold": 1
   },
   {
+   "name": "unwritable",
+   "exceeded": false,
+   "value": 0,
+   "threshold": 0
+  },
+  {
    "name": "held_up",
    "exceeded": false,
    "value": 0,
@@ -395,6 +401,32 @@ func (env *Env) TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
 }`
 		if diff := cmp.Diff(want, string(encoded)); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+func (env *Env) TestABusThatStandsByCountsDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := runtime.DefaultHealth()
+		policy.DeadLetters = 1
+		p := env.OpenPatient(t, policy)
+		p.MustStart()
+		standby := env.Reopen(t, p.Path, runtime.WithStandby(), runtime.WithHealth(policy, nil))
+		standby.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
+		started := make(chan error, 1)
+		go func() { started <- standby.Start(t.Context()) }()
+		p.Happens(FailsForGood, 2)
+		time.Sleep(2 * Look)
+		health := standby.Health()
+		dead := health.Checks[slices.IndexFunc(health.Checks, func(c runtime.HealthCheck) bool { return c.Name == runtime.CheckDeadLetters })]
+		if health.Healthy || !dead.Exceeded || dead.Value != 2 || dead.Mostly != "reader" {
+			t.Errorf("a bus that stands by beside 2 dead letters says %+v", health)
+		}
+		Must(t, p.Shutdown(context.Background()))
+		Must(t, <-started)
+		time.Sleep(2 * Look)
+		if health := standby.Health(); health.Healthy || time.Since(health.At) > 2*Look {
+			t.Errorf("when it has taken over, it says %+v", health)
 		}
 	})
 }

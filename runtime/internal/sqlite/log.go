@@ -32,6 +32,8 @@ type Log struct {
 
 	programs *programs
 
+	unwritable engine.WriteFault
+
 	arrivals waiters // that wait for events to be appended
 	kept     kept    // by Prune
 

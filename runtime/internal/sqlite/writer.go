@@ -336,6 +336,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		w.tellSettled()
 		w.log.tail.append(w.events, len(w.log.all())+int(w.log.arrivals.count.Load()))
 	}
+	w.noteWrite(err, g.requests)
 	if err != nil {
 		w.unsettle()
 		if !errors.Is(err, sqlite3.BUSY) {

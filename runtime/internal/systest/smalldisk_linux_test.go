@@ -205,3 +205,47 @@ func TestADiskThatBecomesReadOnlyIsSaidToBeReadOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
+	folder := mounted(t, "tmpfs", "tmpfs", 0, "size=6m")
+	policy := runtime.DefaultHealth()
+	policy.Every = time.Second
+	f := SQLite.Reopen(t, filepath.Join(folder, "events.db"), runtime.WithHealth(policy, nil))
+	f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
+	f.MustStart()
+	unwritable := func(exceeded bool) runtime.HealthCheck {
+		for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
+			health := f.Bus.Health()
+			for _, c := range health.Checks {
+				if c.Name == runtime.CheckUnwritable && c.Exceeded == exceeded && !health.At.IsZero() && (!exceeded || !health.Healthy) {
+					return c
+				}
+			}
+		}
+		t.Fatalf("the health is %+v", f.Bus.Health())
+		return runtime.HealthCheck{}
+	}
+	unwritable(false)
+	free := fill(t, folder)
+	began, number, stored := time.Now(), 0, []int(nil)
+	refused := refusals(t, f, &number, &stored)
+	first := time.Now()
+	if c := unwritable(true); c.Mostly != "disk full" || c.Since.Before(began.Add(-time.Second)) || c.Since.After(first) || c.Value != 1 {
+		t.Errorf("the check is %+v; the disk was full between %v and %v", c, began, first)
+	}
+	var metrics strings.Builder
+	Must(t, f.Bus.WriteMetrics(t.Context(), &metrics))
+	for _, want := range []string{
+		fmt.Sprintf("busgen_refused_total{reason=\"disk_full\"} %d\n", len(refused)), `busgen_refused_total{reason="invalid"} 0`,
+		`busgen_health_exceeded{check="unwritable"} 1`, `busgen_unwritable_seconds{fault="disk full"} `,
+	} {
+		if !strings.Contains(metrics.String(), want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	free()
+	unwritable(false) // although nobody publishes
+	if n := f.Bus.Stats().Refused["disk_full"]; n != uint64(len(refused)) {
+		t.Errorf("%d events were refused for want of space, want %d", n, len(refused))
+	}
+}

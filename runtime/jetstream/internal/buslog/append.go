@@ -54,8 +54,9 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		if errors.Is(err, stream.ErrConflict) {
 			continue // somebody else has used a key meanwhile
 		}
-		if err != nil {
-			return l.storage("append", err)
+		err = l.storage("append", err)
+		if l.noteWrite(err, records); err != nil {
+			return err
 		}
 		for i := range records {
 			if r := &records[i]; r.Duplicate && r.Seq == 0 { // of an earlier one of the records

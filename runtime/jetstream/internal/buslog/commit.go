@@ -158,6 +158,7 @@ func (u *unit) send(p *plan) bool {
 		if err == nil {
 			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {
 				l.reach(context.Background(), first+int64(len(p.msgs))-1)
+				l.noteWrite(nil, records)
 				if failing {
 					l.logger.Info("dispositions can be stored again", "subscription_id", l.nameOfUnit(u))
 				}
@@ -199,6 +200,7 @@ func (u *unit) send(p *plan) bool {
 		if (errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload)) && u.shrink(p, err) {
 			return false
 		}
+		l.noteWrite(l.storage("append", err), records)
 		if !failing {
 			failing = true
 			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)

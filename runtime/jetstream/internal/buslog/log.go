@@ -28,6 +28,7 @@ type Log struct {
 	host      string
 	stopped   chan struct{} // closed by Close, or when the log is broken
 	broken    atomic.Pointer[engine.StorageError]
+	writing   engine.WriteFault
 	missing   chan struct{} // there may be subscriptions to take over
 	beginning chan struct{} // holds a token while the log begins to follow events
 	claiming  chan struct{} // holds a token while subscriptions are taken over

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+)
+
+// noteWrite remembers how a transaction has ended. What is too long to be written says nothing about the disk.
+func (w *writer) noteWrite(err error, requests []*request) {
+	noted := &w.log.unwritable
+	if err == nil && !noted.Fails() || errors.Is(err, fault.ErrNoMemory) || errors.Is(err, sqlite3.TOOBIG) {
+		return
+	}
+	bytes := 0
+	for _, r := range requests {
+		bytes += sizeOf(r.events)
+	}
+	noted.Note(err, bytes)
+}
+
+const (
+	// tryTime is how long CannotWrite tries to write.
+	tryTime = 2 * database.BusyTimeout
+	// tryBytes is how much space there must be beyond that for the write that was refused: it was pages, in two files.
+	tryBytes = 64 << 10
+)
+
+// CannotWrite implements [engine.WriteWatcher]. While nobody publishes, only a write of its own tells whether there is
+// space again.
+func (l *Log) CannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
+	err, since, bytes := l.unwritable.Now()
+	if err == nil || err.Fault == engine.DiskFull && l.vfs == "" && !hasRoom(filepath.Dir(l.path), 2*bytes+tryBytes) {
+		return err, since
+	}
+	ctx, end := context.WithTimeout(ctx, tryTime)
+	defer end()
+	failed := l.writer.doSynced(ctx, func(c *database.Conn) error { return c.Exec("UPDATE busgen_identity SET log = log") })
+	if failed != nil {
+		return err, since
+	}
+	l.unwritable.Note(nil, math.MaxInt)
+	return nil, time.Time{}
+}
+
+// hasRoom reports whether so many bytes can be written in a folder. Quotas and reserved blocks count, which the number
+// of free bytes does not tell.
+func hasRoom(folder string, bytes int) bool {
+	f, err := os.CreateTemp(folder, "busgen-*.tmp")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(f.Name()) // where an open file cannot be removed
+	defer f.Close()
+	os.Remove(f.Name())
+	for zeros := make([]byte, tryBytes); bytes > 0 && err == nil; bytes -= len(zeros) {
+		_, err = f.Write(zeros)
+	}
+	return err == nil && f.Sync() == nil
+}
