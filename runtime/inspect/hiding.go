@@ -392,8 +392,12 @@ func (v *veiled) Activity(ctx context.Context) (engine.Activity, engine.Owner, e
 	return activity, owner, err
 }
 
+// breakerEvents is how many of the newest events are looked through for the one whose error opened a breaker.
+const breakerEvents = 1000
+
 // breakers hides values in the last errors of breakers, which do not say of which event they
-// are. If no event is found with the error, ids, numbers and quoted texts are taken out.
+// are. The process that dispatches has hidden what its catalogue calls sensitive. For the rest,
+// if none of the newest events is found with the error, ids, numbers and quoted texts are taken out.
 func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]engine.Breaker, error) {
 	if len(breakers) == 0 {
 		return breakers, nil
@@ -404,13 +408,14 @@ func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]eng
 	breakers = slices.Clone(breakers)
 	for i := range breakers {
 		b := &breakers[i]
-		if b.LastError == "" {
+		if b.LastError == "" || strings.Contains(b.LastError, HiddenValue) {
 			continue
 		}
-		found, _, err := v.Inspection.Events(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1})
+		search, err := v.Inspection.SearchEvents(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1}, breakerEvents)
 		if err != nil {
 			return nil, err
 		}
+		found := search.Events
 		if len(found) == 0 {
 			b.LastError = fingerprint.Normalize(b.LastError)
 			continue

@@ -1,0 +1,53 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// largeLog is a log with a sensitive field and open breakers. It notes how many events are looked through.
+type largeLog struct {
+	engine.Inspection
+	looked []int
+}
+
+func (*largeLog) Names(context.Context) (engine.Names, error) {
+	return engine.Names{Types: []string{"user.registered"}}, nil
+}
+
+func (*largeLog) Schema(context.Context, string) (engine.Schema, error) {
+	return engine.Schema{Version: 1, Text: `{"event":"user.registered","version":1,"payload":{"email":{"type":"string","sensitive":true}}}`}, nil
+}
+
+func (*largeLog) Status(context.Context, int, engine.Status) (engine.Status, error) {
+	return engine.Status{Breakers: []engine.Breaker{
+		{Subscription: "greeter", LastError: "no mailbox 4711"}, {Subscription: "mailer", LastError: "no mailbox for [hidden]"}, {Subscription: "new"},
+	}}, nil
+}
+
+func (l *largeLog) SearchEvents(_ context.Context, _ engine.Filter, _ engine.Page, most int) (engine.EventSearch, error) {
+	l.looked = append(l.looked, most)
+	return engine.EventSearch{}, nil
+}
+
+func TestTheStatusLooksThroughABoundedPartOfTheLogForTheErrorsOfBreakers(t *testing.T) {
+	log := &largeLog{}
+	file := (&File{log: log}).Hiding()
+	status, err := file.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, b := range status.Breakers {
+		shown = append(shown, b.LastError)
+	}
+	if want := []string{"no mailbox <n>", "no mailbox for [hidden]", ""}; !slices.Equal(shown, want) {
+		t.Errorf("the errors are %q, want %q", shown, want)
+	}
+	if !slices.Equal(log.looked, []int{breakerEvents}) {
+		t.Errorf("it has looked through %v events", log.looked)
+	}
+}
