@@ -45,7 +45,7 @@ type DeadLetter = engine.DeadLetter
 //		Started   time.Time // UTC; zero for a crash
 //		Ended     time.Time // UTC; of a crash: when it was noticed
 //		Error     string    // its text
-//		ErrorType string    // the Go type of the error: *fs.PathError
+//		ErrorType string    // the Go type of the error, with a code that it says of itself: *fs.PathError, *exec.ExitError(137)
 //		Member    string    // of a group of handlers: the one that failed
 //		Stack     string    // of a panic or goexit
 //		Log       string    // the last lines that the handler wrote to the event's logger
@@ -65,7 +65,8 @@ type DeadLetterHistory = engine.DeadLetterHistory
 
 // FailureGroup is dead letters that failed in the same way: for the same reason, with
 // an error of the same type, the same message once ids, numbers, times, addresses and
-// quoted texts are taken out of it, and a panic in the same function.
+// quoted texts are taken out of it, and a panic in the same function. Codes behind words such
+// as status, code, exit, errno and SQLSTATE stay, and quoted names of tables and files.
 //
 //	type FailureGroup struct {
 //		Fingerprint   string // for Filter.Group

@@ -40,6 +40,8 @@ import (
 //		Reasons       []string // max_attempts, permanent, decode, crash, expired, max_snoozes
 //		Keys          []Key    // one of which it is
 //		Group         string   // the fingerprint of a FailureGroup
+//
+//		sight Sight // see SeenThrough
 //	}
 //
 //	func (f Filter) String() string

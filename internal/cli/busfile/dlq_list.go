@@ -97,6 +97,9 @@ trouble.`,
 	return cmd
 }
 
+// messageShown is how wide the message of a group is at most in a list. "dlq show" and --json have all of it.
+const messageShown = 300
+
 func groupLetters(c *call, filter inspect.Filter) (string, error) {
 	filter, err := c.known(filter)
 	if err != nil {
@@ -118,7 +121,7 @@ func groupLetters(c *call, filter inspect.Filter) (string, error) {
 	for _, g := range groups {
 		table.Row(g.Fingerprint, terminal.Number(g.Count), c.ago(g.First), c.ago(g.Last),
 			strings.Join(g.Subscriptions, ", "), strings.Join(g.Types, ", "), g.Reason)
-		table.Note(g.Message)
+		table.Note(terminal.Cut(terminal.Clean(g.Message), messageShown))
 	}
 	return table.Render(c.screen), nil
 }

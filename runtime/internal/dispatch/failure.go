@@ -18,7 +18,7 @@ const errorLimit = 16 << 10
 type failure struct {
 	err         error  // nil if its methods panic
 	text        string // what the error says
-	typ         string // the Go type of the error, or of what it wraps
+	typ         string // the Go type of the error, or of what it wraps, with its code
 	kind, stack string
 	steering    steering     // what the handler asks for, or nil
 	decode      *DecodeError // the handler was not called; or nil
@@ -35,6 +35,9 @@ func (a *Attempt) examine(err error, kind, stack string) failure {
 	steering, steers := find[steering](err)
 	decode, decodes := find[*DecodeError](err)
 	f.text, f.steering, f.decode = text, steering, decode
+	if code := codeOf(err); code != "" {
+		f.typ += "(" + code + ")"
+	}
 	f.stopped = matches(func(err error) bool { return errors.Is(err, ErrShutdown) }, err)
 	switch {
 	case readable && steers && decodes:

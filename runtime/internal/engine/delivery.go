@@ -49,7 +49,7 @@ type FailedAttempt struct {
 	Started   time.Time `json:"started_at,omitzero"`  // UTC; zero for a crash
 	Ended     time.Time `json:"ended_at"`             // UTC; of a crash: when it was noticed
 	Error     string    `json:"error"`                // its text
-	ErrorType string    `json:"error_type,omitempty"` // the Go type of the error: *fs.PathError
+	ErrorType string    `json:"error_type,omitempty"` // the Go type of the error, with a code that it says of itself: *fs.PathError, *exec.ExitError(137)
 	Member    string    `json:"member,omitempty"`     // of a group of handlers: the one that failed
 	Stack     string    `json:"stack,omitempty"`      // of a panic or goexit
 	Log       string    `json:"log,omitempty"`        // the last lines that the handler wrote to the event's logger

@@ -73,6 +73,41 @@ func TestPartsThatDifferBetweenErrorsOfOneKindAreReplaced(t *testing.T) {
 	}
 }
 
+func TestWhatTellsCausesApartStays(t *testing.T) {
+	for _, message := range []string{
+		"PUT https://crm.example/contacts: status 404", "unexpected status: 503", "status=401", "StatusCode: 429", "status code 500", "http status (409)",
+		"exit status 1", "exit status 137", "exit code 3", "signal 9", "errno 13", "errno=28", "rpc error: code = 5", "rpc error: code = 14 desc = gone",
+		"ERROR: duplicate key (SQLSTATE 23505)", "SQLSTATE=42P01", "SQLSTATE 0A000", "Error 1062 (23000): duplicate", "ORA-00942: no such table",
+		"HTTP 502", "smtp: 451 greylisted", "code: E17", "code -32601",
+		`relation "users" does not exist`, `relation "orders" does not exist`, `null value in column "email"`, `open "/etc/shop.conf": permission denied`,
+	} {
+		want := strings.ReplaceAll(message, "(23000)", "(<n>)")
+		if got := fingerprint.Normalize(message); got != want {
+			t.Errorf("%q becomes %q", message, got)
+		}
+		if got := fingerprint.Normalize(want); got != want {
+			t.Errorf("%q becomes %q the second time", want, got)
+		}
+	}
+	for message, want := range map[string]string{
+		"HTTP/1.1 404 Not Found": "HTTP/<n> 404 Not Found",
+		"status of order 4711":   "status of order <n>",
+		"code 4711":              "code <n>",
+		"status 1234567":         "status <n>",
+		"exit after 17 tries":    "exit after <n> tries",
+		"exit 1.5s":              "exit <n>",
+		"status 10.0.0.1:80":     "status <addr>",
+		"status 12:30:05":        "status <time>",
+		"error code 018f3c5e-0000-7000-8000-000000000001": "error code <id>",
+		`no user "ann" in table "orders_2024"`:            `no user <text> in table <text>`,
+		`customer "relation"`:                             "customer <text>",
+	} {
+		if got := fingerprint.Normalize(message); got != want {
+			t.Errorf("%q becomes %q, want %q", message, got, want)
+		}
+	}
+}
+
 // messages are like those of programs, and made of what is treated in a
 // special way.
 var messages = rapid.Custom(func(t *rapid.T) string {

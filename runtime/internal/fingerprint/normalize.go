@@ -16,8 +16,9 @@ import (
 //	<n>     numbers with their signs and units, in any base; identifiers of letters
 //	        and digits; random tokens (base64)
 //
-// Digits at the end of a word are a number: order17 becomes order<n>. Normalizing
-// twice gives the same as once. The result is at most three times as long as the
+// Digits at the end of a word are a number: order17 becomes order<n>. What says what has
+// failed stays: short codes behind the words for them (status 404, exit code 137, SQLSTATE
+// 23505), and quoted names of things such as tables and files. Normalizing twice gives the same as once. The result is at most three times as long as the
 // message.
 func Normalize(message string) string {
 	n := normalizer{in: message}
@@ -38,6 +39,12 @@ type normalizer struct {
 // step moves the next quotation, word or character.
 func (n *normalizer) step() {
 	c := n.in[0]
+	if isDigit(c) || 'A' <= c && c <= 'Z' || c == '-' {
+		if length := n.code(); length > 0 {
+			n.copy(length)
+			return
+		}
+	}
 	switch {
 	case c == '"' || c == '\'' || c == '`':
 		n.quotation(c)
@@ -70,7 +77,10 @@ func (n *normalizer) quotation(mark byte) {
 		n.copy(1)
 		return
 	}
-	if length := quoted(n.in); length > 0 {
+	if length := quoted(n.in); length > 0 && n.names(n.in[:length]) {
+		n.copy(length)
+		return
+	} else if length > 0 {
 		n.replace(length, "<text>")
 		return
 	}

@@ -90,3 +90,31 @@ func (env *Env) TestAGroupSpansTypesAndSubscriptions(t *testing.T) {
 		}
 	})
 }
+
+// clientError is like those of HTTP clients: the code is not in its text.
+type clientError struct{ code int }
+
+func (e clientError) Error() string   { return "the customer's server refuses the call" }
+func (e clientError) StatusCode() int { return e.code }
+
+func (env *Env) TestCausesThatACodeTellsApartAreGroupsOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.OpenJobs(t)
+		causes := []error{
+			errors.New("PUT https://crm.example/contacts: status 404"), errors.New("PUT https://crm.example/contacts: status 503"),
+			errors.New("PUT https://crm.example/contacts: status 401"), errors.New(`relation "users" does not exist`), errors.New(`relation "orders" does not exist`),
+			errors.New("smtp: 451 greylisted"), errors.New("smtp: 550 no such user"), errors.New("exit status 1"), errors.New("exit status 137"),
+			errors.New(`open "/etc/shop.conf": permission denied`), errors.New(`open "/var/lib/shop/key.pem": permission denied`),
+			errors.New("rpc error: code = 5"), errors.New("rpc error: code = 14"), clientError{409}, clientError{410},
+		}
+		f.Failing(func(number int) error {
+			return runtime.Permanent(fmt.Errorf("job %d: %w", number, causes[number%len(causes)]))
+		})
+		f.Publish(Numbers(0, 2*len(causes))...)
+		groups, err := f.Inspect().FailureGroups(t.Context(), inspect.Filter{})
+		Must(t, err)
+		if len(groups) != len(causes) {
+			t.Errorf("%d causes are %d groups: %+v", len(causes), len(groups), groups)
+		}
+	})
+}
