@@ -50,7 +50,7 @@ func deadLetters(t *testing.T, orders, payments int) (id string) {
 
 // Another catalogue, or another branch, may have given the version another payload.
 func TestTheRowsThatLackARequiredFieldAreCounted(t *testing.T) {
-	inFolder(t, map[string]string{"next.yaml": "version: 1\npackage: shop\nevents:\n  order.placed:\n    payload: { grams: int64, note: string? }\n" +
+	inFolder(t, map[string]string{"next.yaml": "version: 1\npackage: shop\nevents:\n  order.placed:\n    payload: { grams: int64, note: \"string?\" }\n" +
 		"  payment.requested: { payload: { order: int, cents: int64 } }\n"})
 	deadLetters(t, 2, 1)
 	got := typed(t, "busgen breaking next.yaml --db shop.db", "")
