@@ -266,8 +266,8 @@ func TestAValueThatIsGoneCanStayOnTheWire(t *testing.T) {
 func TestACatalogueThatIsRolledBackBehindAnUpcastIsToldWhatBecomesOfTheEvents(t *testing.T) {
 	raised := "\nevents: { a.b: { version: 2, payload: { n: string }, history: { 1: { payload: { n: int64 } } } } }"
 	for settings, want := range map[string]string{
-		"":                       "hold its events for 7d (hold_unknown), and then make dead letters of them",
-		", hold_unknown: 2d":     "hold its events for 2d (hold_unknown), and then make dead letters of them",
+		"":                        "hold its events for 7d (hold_unknown), and then make dead letters of them",
+		", hold_unknown: 2d":      "hold its events for 2d (hold_unknown), and then make dead letters of them",
 		", hold_unknown: \"off\"": "make dead letters of its events at once (hold_unknown is off)",
 	} {
 		lowered := "\nevents: { a.b: { payload: { n: int64 }" + settings + " } }"

@@ -37,7 +37,7 @@ func TestAServerInVirtualTimeIsNoticed(t *testing.T) {
 	}
 }
 
-// inProcess answers the requests of a client without a network, as docs/testing.md has it.
+// inProcess answers the requests of a client without a network.
 type inProcess struct{ http.Handler }
 
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {

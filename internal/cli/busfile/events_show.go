@@ -33,10 +33,10 @@ listed, and it counts for none of them. With --json, counted is how many of the
 attempts count against max_attempts at the moment.
 
 With --json: what events list has, and made_from and made_into (events that an
-operator has corrected), deliveries (subscription, state, due_at, held_since, settled_at,
-reason, failures, counted, attempts with kind, started_at, ended_at, error,
-error_type, member, stack, log, crashes with at and beside), running (as "busgen
-running"), audit (id, at, actor, action, event_id, subscription, count, detail).
+operator has corrected), deliveries (subscription, state, due_at, held_since,
+settled_at, reason, failures, counted, attempts with kind, started_at, ended_at,
+error, error_type, member, stack, log, crashes with at and beside), running (as
+"busgen running"), audit (id, at, actor, action, event_id, subscription, count, detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21

@@ -58,7 +58,7 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 					busgen(t, "-q events.yaml").Wants(t, 0, "", "")
 					busgen(t, "-q events/events.yaml").Wants(t, 0, "", "")
 				}
-				if got := typed(t, example, ""); got.Status != 0 || got.Stderr != "" {
+				if got := typed(t, example, ""); got.Status != 0 || !onlyOpen(got.Stderr) {
 					t.Errorf("%+v", got)
 				}
 			})
@@ -105,7 +105,7 @@ func TestTheCommandsInTheGuideWork(t *testing.T) {
 	ran := 0
 	for _, command := range guide.Commands() {
 		ran++
-		if got := typed(t, command, ""); got.Status != 0 || got.Stderr != "" {
+		if got := typed(t, command, ""); got.Status != 0 || !onlyOpen(got.Stderr) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
@@ -135,4 +135,10 @@ func examplesOf(cmd *cobra.Command) (examples []string) {
 		}
 	}
 	return examples
+}
+
+// onlyOpen tells whether nothing is said but that objects are open, as those of most documents are.
+func onlyOpen(stderr string) bool {
+	return stderr == "" || strings.Count(stderr, "note: ") == 1 && strings.Contains(stderr, ": note: an object without additionalProperties ") &&
+		!strings.Contains(stderr, "warning: ") && !strings.Contains(stderr, "error: ")
 }
