@@ -30,7 +30,8 @@ newer program has published them in a version that this one does not know: these
 are listed). DEAD is the number of its dead letters. OLDEST is the age of the
 oldest event of the backlog: the number to watch. "no handler" means that the
 process that dispatches does not handle the subscription: it was renamed or
-forgotten. "no subscription" means that no subscription matches the events of a type.
+forgotten. "no subscription" means that no subscription matches the events of a
+type.
 
 Status takes milliseconds however large the file is: it counts only the newest
 10,000 events, and a backlog up to 10,000, and for that it reads no more than
