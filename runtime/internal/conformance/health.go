@@ -117,7 +117,7 @@ func (env *Env) TestAThresholdIsExceededOnlyAboveItsValue(t *testing.T) {
 				time.Sleep(Look)
 				p.RequireChanges(test.want...)
 				status := p.Health()
-				if status.Healthy != (test.want == nil) || len(status.Checks) != 10 {
+				if status.Healthy != (test.want == nil) || len(status.Checks) != 11 {
 					t.Errorf("the status is %+v", status)
 				}
 			})
@@ -248,7 +248,7 @@ func (env *Env) TestHealthIsWatchedByTheBusThatDispatches(t *testing.T) {
 			p.Publish(failsOnce)
 		}
 		time.Sleep(time.Hour)
-		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 10 {
+		if status := p.Health(); !status.Healthy || !status.At.IsZero() || len(status.Checks) != 11 {
 			t.Errorf("before the start the status is %+v", status)
 		}
 		p.MustStart()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,13 +19,17 @@ var differing = map[string]bool{"Subscription": true, "Attempt": true, "MaxAttem
 
 // looks compares what handlers are given with what the first of them was given, field by field and to the byte.
 type looks struct {
-	t     *testing.T
+	t *testing.T
+
+	mu    sync.Mutex
 	first map[string]reflect.Value
 	seen  map[string]int
 }
 
 // at is called by a handler: where says how it came to the event.
 func (l *looks) at(where string, payload string, event any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	e := reflect.ValueOf(event)
 	id := e.FieldByName("ID").Interface().(uuid.UUID).String()
 	l.seen[where]++

@@ -149,7 +149,7 @@ func (s *Scheduler) newRun(w *worker) *run {
 }
 
 // runsAtOnce is how many fit into 4 KiB, which is what the memory of more would be rounded up to.
-const runsAtOnce = 16
+const runsAtOnce = 15
 
 // reopening returns a channel that says when to try an open breaker again, or
 // nil if its state has to change first, which signals.
