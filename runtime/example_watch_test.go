@@ -87,6 +87,8 @@ func ExampleWithHealth() {
 	// unknown_types 0
 	// saturated 0
 	// stalled 0
+	// newer_versions 1
+	// unwritable 0
 	// held_up 0
 }
 
