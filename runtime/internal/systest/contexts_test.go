@@ -576,7 +576,8 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		_, err := b.file.Rewind(ctx, "s", inspect.ToBeginning(), inspect.Selection{})
 		return err
 	},
-	"File.Tree": func(ctx context.Context, b *blockedBus) error { _, err := b.file.Tree(ctx, b.receipt.ID); return err },
+	"File.SensitiveTypes": func(ctx context.Context, b *blockedBus) error { _, err := b.file.SensitiveTypes(ctx); return err },
+	"File.Tree":           func(ctx context.Context, b *blockedBus) error { _, err := b.file.Tree(ctx, b.receipt.ID); return err },
 	"File.TreeUpTo": func(ctx context.Context, b *blockedBus) error {
 		_, err := b.file.TreeUpTo(ctx, b.receipt.ID, 10)
 		return err

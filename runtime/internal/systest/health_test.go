@@ -78,6 +78,7 @@ func TestDeadLettersThatCannotBeCountedAreLoggedOnce(t *testing.T) {
 		}
 		p.Happens(FailsForGood, 101)
 		time.Sleep(Look)
-		p.RequireChanges("dead_letters true: 101 of 0, mostly reader")
+		p.RequireChanges("unwritable true: 1 of 0, mostly corrupt", "unwritable false: 0 of 0, mostly ",
+			"dead_letters true: 101 of 0, mostly reader")
 	})
 }
