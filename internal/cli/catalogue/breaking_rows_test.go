@@ -51,7 +51,7 @@ func TestExactlyTheRowsThatAreCountedFailToDecode(t *testing.T) {
 			rows = append(rows, row{e.Name.V, 1, payload})
 		}
 	}
-	rows = append(rows, row{"ping", 2, "{}"}, row{"pong", 1, "{}"}, row{"order.placed", 1, "{"}, row{"order.placed", 1, ""})
+	rows = append(rows, row{"pong", 1, "{}"}, row{"order.placed", 1, "{"}, row{"order.placed", 1, ""})
 	subscribe := func(bus *runtime.Bus) error {
 		_, err := features.SubscribeAll(bus, "all", func(context.Context, runtime.Event[features.AnyEvent]) error { return nil })
 		return err
@@ -95,9 +95,11 @@ type (
 
 func (bill) Validate() error { return nil }
 
-// fewAttempts allow three attempts, two seconds and four seconds apart.
+// fewAttempts allow three attempts, two seconds and four seconds apart. An event of a newer version is
+// a dead letter at once: a week of virtual time is a minute of work.
 func fewAttempts() runtime.Settings {
 	s := runtime.DefaultSettings()
+	s.HoldUnknown = 0
 	s.Retry = s.Retry.With(retry.MaxAttempts(3), retry.BaseDelay(2*time.Second), retry.Jitter(0))
 	s.Breaker.Off = true
 	return s
