@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 func TestTheGrowthOfEveryOperationIsReportedInEveryDimension(t *testing.T) {
+	short.Skip(t, "each operation is measured at three sizes of six files")
 	dir := t.TempDir()
 	code, stdout, stderr := bench(t.Context(), dir, "-growth", "-short", "-json", "-events", "3000")
 	if code != 0 || stderr != "" {
@@ -39,6 +42,7 @@ func TestTheGrowthOfEveryOperationIsReportedInEveryDimension(t *testing.T) {
 }
 
 func TestTheTableOfGrowthSaysWhatWasMeasured(t *testing.T) {
+	short.Skip(t, "it measures")
 	code, stdout, stderr := bench(t.Context(), t.TempDir(), "-growth", "-short", "-events", "3000", "-case", "types")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d: %s", code, stderr)

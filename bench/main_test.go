@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 // TestMain lets the test binary be the process that recover-100 kills.
@@ -58,6 +60,7 @@ var extras = map[string][]string{
 }
 
 func TestEveryCaseIsReportedAsOneLineOfJSON(t *testing.T) {
+	short.Skip(t, "each case runs")
 	dir := t.TempDir()
 	code, stdout, stderr := bench(t.Context(), dir, "-short", "-json", "-time", "1ms", "-events", "3000")
 	if code != 0 || stderr != "" {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 // asShop makes the test binary behave as the shop, so that a test can crash it.
@@ -73,6 +75,7 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 }
 
 func TestAfterACrashNothingAcknowledgedIsMissingAndAllOfItIsSettled(t *testing.T) {
+	short.Skip(t, "after a crash the shop takes its time")
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "shop.db")
 	child := exec.Command(os.Args[0], "-db", db, "-orders", "200", "-crash")
@@ -138,6 +141,7 @@ func TestAnInterruptEndsTheDayEarlyAndLosesNothing(t *testing.T) {
 
 // A retry budget of a thousand is cut to three while a receipt is being tried.
 func TestAnEditOfTheTunedFileShowsFromTheNextFailureOn(t *testing.T) {
+	short.Skip(t, "retries wait in real time")
 	t.Parallel()
 	folder := t.TempDir()
 	db, catalogue := filepath.Join(folder, "shop.db"), filepath.Join(folder, "events.yaml")

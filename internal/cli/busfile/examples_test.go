@@ -26,7 +26,9 @@ func TestTheExamplesOfTheManualsWork(t *testing.T) {
 	ran := 0
 	for _, cmd := range fileVerbs(root()) {
 		for _, example := range examplesOf(cmd) {
-			ran++
+			if ran++; testing.Short() && ran%5 != 0 { // each works on a file of its own
+				continue
+			}
 			t.Run(example, func(t *testing.T) {
 				inShop(t, func(t *testing.T, s *shop) {
 					s.badNight()
