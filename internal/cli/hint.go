@@ -4,28 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/busgen/busgen/internal/diag"
 )
-
-// Nearest asks whether the name closest to a word was meant, or the first that
-// begins with it. It returns nothing if no name is close.
-func Nearest(word string, names []string) string {
-	best := diag.Closest(word, names)
-	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, word) }); best == "" && i >= 0 {
-		best = names[i]
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(": did you mean %s?", best)
-}
 
 // UnknownVerb explains a first argument that is neither a verb nor a catalogue.
 func UnknownVerb(cmd *cobra.Command, arg string) error {

@@ -2,6 +2,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,19 @@ func DidYouMean(word string, candidates []string) string {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return ""
+}
+
+// Nearest asks at the end of an error whether the candidate closest to a word was meant, or the first
+// that begins with it. It returns "" if none is close.
+func Nearest(word string, candidates []string) string {
+	best := Closest(word, candidates)
+	if i := slices.IndexFunc(candidates, func(name string) bool { return strings.HasPrefix(name, word) }); best == "" && i >= 0 {
+		best = candidates[i]
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %s?", best)
 }
 
 // Closest returns the candidate closest to word, or "" if none is close enough

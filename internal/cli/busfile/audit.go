@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -60,7 +61,7 @@ func audit(c *call, f auditFilter) (string, error) {
 		return "", err
 	}
 	if f.Subscription != "" {
-		if err := c.knowSubscriptions([]string{f.Subscription}); err != nil {
+		if err := unknownIsNo(beforehand.Subscriptions(c.context(), c.file, []string{f.Subscription})); err != nil {
 			return "", err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -129,7 +130,7 @@ func classified(err error) error {
 	var refused *inspect.InvalidPayloadError
 	switch {
 	case errors.As(err, &missing):
-		if hint := cli.Nearest(missing.Name, missing.Known); hint != "" {
+		if hint := diag.Nearest(missing.Name, missing.Known); hint != "" {
 			err = fmt.Errorf("%w;%s", err, strings.TrimPrefix(hint, ":"))
 		}
 		return cli.NotFound(err)

@@ -36,7 +36,7 @@ event type or group, 2 trouble, 3 nothing matches.`,
 		discard := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
 			return c.file.DiscardDeadLetters(ctx, s, c.because)
 		}
-		if err := c.confirmSweep(discard, selection, "Really discard %s (%s)?", "dead letter"); err != nil {
+		if err := c.confirmSweep(discard, selection, lettersQuestion("discard", selection.Filter)); err != nil {
 			return "", err
 		}
 		return c.sweepLetters(discard, selection, "discarded")
@@ -83,7 +83,7 @@ func purgeLetters(c *call, s inspect.Selection, age time.Duration) (string, erro
 	if s.Filter, err = c.known(s.Filter); err != nil {
 		return "", err
 	}
-	if err := c.confirmSweep(c.file.Purge, s, "Really purge %s (%s)?", "dead letter"); err != nil {
+	if err := c.confirmSweep(c.file.Purge, s, lettersQuestion("purge", s.Filter)); err != nil {
 		return "", err
 	}
 	report, err := c.sweepLetters(c.file.Purge, s, "purged")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -54,8 +55,8 @@ func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (
 	if !c.chooses(s.Filter, all) {
 		return "", errors.New("say which events: by id, with --since or another condition, or with --all and nothing else")
 	}
-	if err := c.knowTypes(s.Filter.Types); err != nil {
-		return "", err
+	if _, err := beforehand.Types(c.context(), c.file, s.Filter.Types); err != nil {
+		return "", unknownIsNo(err)
 	}
 	events, err := c.events()
 	if err != nil {
@@ -67,7 +68,9 @@ func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (
 	replay := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
 		return c.file.Replay(ctx, subscription, s)
 	}
-	if err := c.confirmSweep(replay, s, "Really have "+escaped(subscription)+" handle %s again (%s)?", "event"); err != nil {
+	if err := c.confirmSweep(replay, s, func(n int) string {
+		return fmt.Sprintf("Really have %s handle %s again (%s)?", subscription, terminal.Counted(n, "event"), s.Filter)
+	}); err != nil {
 		return "", err
 	}
 	counts, err := c.sweep(replay, s, "replayed")

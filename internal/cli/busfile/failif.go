@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -43,7 +44,7 @@ func parseThreshold(text string) (t threshold, err error) {
 	t = threshold{text: text, subscription: match[1], field: match[2], operator: match[3]}
 	switch {
 	case !slices.Contains(thresholdFields, t.field):
-		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field, meant(t.field, thresholdFields, nil, "there are"))
+		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field, beforehand.Meant(t.field, thresholdFields, nil, "there are"))
 	case t.field == "dispatchers" && t.subscription != "":
 		return t, fmt.Errorf("--fail-if %q: a process dispatches for all subscriptions: leave the name out", text)
 	case t.field == "oldest":
@@ -127,7 +128,7 @@ func (c *call) thresholds(texts []string) (all []threshold, err error) {
 			names = append(names, one.subscription)
 		}
 	}
-	return all, c.knowSubscriptions(names)
+	return all, unknownIsNo(beforehand.Subscriptions(c.context(), c.file, names))
 }
 
 // fails returns the answer no if a condition holds.

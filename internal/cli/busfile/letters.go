@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -107,15 +108,12 @@ func (c *call) named(arg string) (key inspect.Key, err error) {
 	if key.EventID, err = c.file.FindEvent(c.context(), prefix); err != nil || !found {
 		return key, err
 	}
-	names, err := c.file.Names(c.context())
-	if err != nil {
-		return key, err
-	}
-	if err := knowSubscription(subscription, names); err != nil {
-		return key, cli.NotFound(err)
-	}
 	key.Subscription = subscription
-	return key, nil
+	err = beforehand.Subscriptions(c.context(), c.file, []string{subscription})
+	if _, unknown := errors.AsType[*beforehand.UnknownError](err); unknown {
+		err = cli.NotFound(err)
+	}
+	return key, err
 }
 
 // letter finds the one dead letter that the argument names.

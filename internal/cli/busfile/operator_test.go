@@ -440,7 +440,7 @@ func TestSteeringNeedsATargetThatExists(t *testing.T) {
 			"busgen subscriptions remove shop.db ledger --yes":              "; this can be done only while no program dispatches: end it first",
 			"busgen subscriptions remove shop.db":                           "needs the name of a subscription behind the file",
 			"busgen subscriptions rewind shop.db ledger":                    "say where to with --to: beginning, a time, or the id of an event",
-			"busgen subscriptions rewind shop.db ledger --to yesterday":     "--to yesterday: it is neither beginning, nor a time, nor the id of an event",
+			"busgen subscriptions rewind shop.db ledger --to yesterday":     "yesterday is neither beginning, nor a time, nor the id of an event",
 			"busgen subscriptions lsit shop.db":                             `busgen subscriptions has no verb "lsit": did you mean list?`,
 			"busgen status":                                                 `busgen status needs the file of a bus, as in "busgen status shop.db"`,
 			"busgen status shop.db other.db":                                `busgen status takes one file, but got "other.db" too`,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -89,8 +90,8 @@ there is no such subscription.`,
   busgen subscriptions pause shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
 		if types != "" {
-			if err := c.knowTypes([]string{types}); err != nil {
-				return "", err
+			if _, err := beforehand.Types(c.context(), c.file, []string{types}); err != nil {
+				return "", unknownIsNo(err)
 			}
 		}
 		return c.steer(types, "paused",

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -47,29 +47,15 @@ since then, or there is no such subscription or event.`,
 	return cmd
 }
 
-// place reads where to rewind. An id that could be a time, such as 7d, is a time.
-func (c *call) place(text string) (inspect.To, error) {
-	var at time.Time
-	switch {
-	case text == "":
-		return inspect.To{}, errors.New("say where to with --to: beginning, a time, or the id of an event")
-	case text == "beginning":
-		return inspect.ToBeginning(), nil
-	case (*cli.Moment)(&at).Set(text) == nil:
-		return inspect.ToTime(at), nil
-	}
-	id, err := c.file.FindEvent(c.context(), text)
-	if _, missing := errors.AsType[*inspect.NotFoundError](err); err != nil && !missing {
-		if _, several := errors.AsType[*inspect.AmbiguousError](err); !several {
-			err = fmt.Errorf("--to %s: it is neither beginning, nor a time, nor the id of an event", text)
-		}
-	}
-	return inspect.ToEvent(id), err
-}
-
 func rewindSubscription(c *call, s inspect.Selection, to string) (string, error) {
 	name := c.args[0]
-	place, err := c.place(to)
+	if to == "" {
+		return "", errors.New("say where to with --to: beginning, a time, or the id of an event")
+	}
+	place, err := beforehand.PlaceIn(c.context(), c.file, to, func(text string) (at time.Time, err error) {
+		err = (*cli.Moment)(&at).Set(text)
+		return at, err
+	})
 	if err != nil {
 		return "", err
 	}
@@ -77,8 +63,8 @@ func rewindSubscription(c *call, s inspect.Selection, to string) (string, error)
 		s.Filter = inspect.Filter{}
 		return c.file.Rewind(ctx, name, place, s)
 	}
-	question := fmt.Sprintf("Really rewind %s to %s, and have it handle %%[1]s again?", escaped(name), place)
-	if err := c.confirmSweep(rewind, s, question, "event"); err != nil {
+	question := func(n int) string { return beforehand.RewindQuestion(name, place, n) }
+	if err := c.confirmSweep(rewind, s, question); err != nil {
 		return "", err
 	}
 	counts, err := c.sweep(rewind, s, "rewound")
@@ -90,7 +76,7 @@ func rewindSubscription(c *call, s inspect.Selection, to string) (string, error)
 		report, err = replayed(counts, err)
 	}
 	if err == nil && counts.Matched == 0 {
-		err = cli.NotFound(fmt.Errorf("%s has handled nothing since then (%s)", name, place))
+		err = cli.NotFound(errors.New(beforehand.NothingToRewind(name, place)))
 	}
 	return report, err
 }
@@ -103,6 +89,3 @@ func replayed(counts inspect.Counts, err error) (string, error) {
 	}{counts.Matched, counts.Moved})
 	return report, errors.Join(err, encodeErr)
 }
-
-// escaped is text for a format.
-func escaped(text string) string { return strings.ReplaceAll(text, "%", "%%") }

@@ -22,9 +22,8 @@ func sweepFlags(cmd *cobra.Command, s *inspect.Selection) {
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "change nothing, only count")
 }
 
-// confirmSweep asks a question with the number of things that would change and
-// the conditions, unless nothing would change.
-func (c *call) confirmSweep(do sweep, s inspect.Selection, question, thing string) error {
+// confirmSweep asks a question with the number of things that would change, unless nothing would.
+func (c *call) confirmSweep(do sweep, s inspect.Selection, question func(n int) string) error {
 	if s.DryRun || c.yes {
 		return nil
 	}
@@ -37,7 +36,14 @@ func (c *call) confirmSweep(do sweep, s inspect.Selection, question, thing strin
 	if err != nil || n == 0 {
 		return err
 	}
-	return c.confirm(fmt.Sprintf(question, terminal.Counted(n, thing), s.Filter))
+	return c.confirm(question(n))
+}
+
+// lettersQuestion asks before dead letters are changed.
+func lettersQuestion(do string, of inspect.Filter) func(n int) string {
+	return func(n int) string {
+		return fmt.Sprintf("Really %s %s (%s)?", do, terminal.Counted(n, "dead letter"), of)
+	}
 }
 
 // sweep changes deliveries with a line of progress; done is the word for what

@@ -10,6 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -93,7 +94,7 @@ func eventsMatching(c *catalog.Catalogue, pattern string) ([]*catalog.Event, err
 		}
 	}
 	if some == nil {
-		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, cli.Nearest(pattern, c.EventLabels())))
+		return nil, cli.NotFound(fmt.Errorf("no event type matches %s%s", pattern, diag.Nearest(pattern, c.EventLabels())))
 	}
 	return some, nil
 }

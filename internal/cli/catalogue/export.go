@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/export"
 )
 
@@ -74,7 +75,7 @@ func jsonSchema(c *catalog.Catalogue, event string) ([]byte, error) {
 			return export.EventSchema(e)
 		}
 	}
-	return nil, cli.NotFound(fmt.Errorf("there is no event %s in %s%s", event, c.File, cli.Nearest(event, c.EventNames())))
+	return nil, cli.NotFound(fmt.Errorf("there is no event %s in %s%s", event, c.File, diag.Nearest(event, c.EventNames())))
 }
 
 func newExportAsyncAPI() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/glob"
 )
 
@@ -153,7 +154,7 @@ func matching(all []subject, pattern string) ([]subject, error) {
 		names = append(names, name)
 	}
 	if some == nil {
-		return nil, cli.NotFound(fmt.Errorf("no event type and no declared subscription matches %s%s", pattern, cli.Nearest(pattern, names)))
+		return nil, cli.NotFound(fmt.Errorf("no event type and no declared subscription matches %s%s", pattern, diag.Nearest(pattern, names)))
 	}
 	return some, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/output"
 )
@@ -51,7 +52,7 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	case errors.As(err, &wrong):
 		return "", cli.No(fmt.Errorf("%w; nothing was changed", err))
 	case errors.As(err, &missing):
-		return "", cli.NotFound(fmt.Errorf("%s: %w%s", e.file(), err, cli.Nearest(missing.Name, missing.Names)))
+		return "", cli.NotFound(fmt.Errorf("%s: %w%s", e.file(), err, diag.Nearest(missing.Name, missing.Names)))
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", e.file(), err)
 	case e.diff:

@@ -111,6 +111,7 @@ func (q *request) name(field string) (string, error) {
 // command line that does the same. Without the right to act, it shows only that.
 type button struct {
 	Action string // the last part of a path
+	Dry    string // instead: the page that says what would be done, and has the button that does it
 	Label  string // Pause
 	Of     string // charge-card: what screen readers say behind the label
 	Fields []field

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect/page"
 	"github.com/busgen/busgen/runtime/inspect/page/fromfile"
@@ -124,25 +125,42 @@ func TestASubscriptionIsRewoundToTheBeginningToATimeAndToAnEvent(t *testing.T) {
 		began := time.Now().UTC()
 		receipts := f.Publish(1, 2, 3)
 		p := open(t, f)
-		fields := formOf(t, shows(t, p, "/subscriptions"), "rewind")
+		fields := formOf(t, shows(t, p, "/subscriptions"), "plan-rewind")
+		plan := func(to string) string {
+			return "/plan-rewind?" + url.Values{fields[0]: {fields[1]}, "to": {to}}.Encode()
+		}
 		for to, want := range map[string]int{
 			"beginning": 3, began.Add(time.Minute).Format("2006-01-02T15:04"): 2, receipts[2].ID.String(): 1, receipts[2].ID.String()[:18]: 1,
 		} {
 			before := len(printed.All())
-			status, header, got := post(p, "/rewind", append(fields, "to", to)...)
-			if status != http.StatusSeeOther {
-				t.Fatalf("%s: status %d\n%s", to, status, got)
+			asked := shows(t, p, plan(to), "Really rewind printer to ", "handle "+words.Counted(want, "event")+" again?", "Nothing is changed yet.", "busgen subscriptions rewind --to ")
+			time.Sleep(Notice)
+			if n := len(printed.All()) - before; n != 0 {
+				t.Fatalf("to %s: a dry run has rewound %d", to, n)
 			}
-			shows(t, p, strings.TrimPrefix(header.Get("Location"), "."), "printer handles ")
+			_, got := follow(t, p, "/rewind", formOf(t, asked, "rewind")...)
+			if !strings.Contains(got, "printer handles ") {
+				t.Errorf("to %s: the page shows\n%s", to, got)
+			}
 			time.Sleep(Notice)
 			if n := len(printed.All()) - before; n != want {
 				t.Errorf("to %s: %d were handled again, want %d", to, n, want)
 			}
 		}
 		for _, to := range []string{"", "tomorrow", "zz"} {
+			if status, _, _ := get(p, plan(to)); status != http.StatusBadRequest {
+				t.Errorf("to %q: status %d", to, status)
+			}
 			if status, _, _ := post(p, "/rewind", append(fields, "to", to)...); status != http.StatusBadRequest {
 				t.Errorf("to %q: status %d", to, status)
 			}
+		}
+		if status, _, got := get(p, "/plan-rewind?subscription=printr&to=beginning"); status != http.StatusNotFound || !strings.Contains(got, "did you mean printer?") {
+			t.Errorf("of no subscription: status %d\n%s", status, got)
+		}
+		got := shows(t, p, plan(time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04")), "Printer has handled nothing since then")
+		if strings.Contains(got, `action="./rewind"`) {
+			t.Error("there is a button that does nothing")
 		}
 		button := formOf(t, shows(t, p, "/subscriptions"), "pause")
 		if _, header, _ := post(p, "/pause", button...); !strings.HasPrefix(header.Get("Location"), "./subscriptions?done=") {

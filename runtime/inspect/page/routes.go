@@ -18,6 +18,8 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&typeSheet,
 		&auditSheet,
 		&planSheet,
+		&rewindPlanSheet,
+		&pausePlanSheet,
 		&jobSheet,
 	}
 }

@@ -9,7 +9,7 @@ import (
 // pauseTypes is the button that pauses events by their type.
 func pauseTypes(target string) button {
 	return button{
-		Action: "pause-types", Label: "Pause event types", Ask: []ask{{"types", "Types: a name, or a pattern such as order.*"}, {"reason", "Reason"}},
+		Dry: pausePlanSheet.path, Label: "Pause event types", Ask: []ask{{"pattern", "Types: a name, or a pattern such as order.*"}, {"reason", "Reason"}},
 		CLI: commandLine("subscriptions pause", []string{"--type", "TYPES"}, target),
 	}
 }
@@ -31,20 +31,6 @@ func closeBreaker(target, subscription string) button {
 		Action: "close-breaker", Label: "Close", Of: subscription, Fields: []field{sealedField("subscription", subscription)},
 		CLI: commandLine("breakers close", nil, target, subscription),
 	}
-}
-
-func pauseTypesAction(q *request, as *inspect.File) (done, next string, err error) {
-	types := q.PostForm.Get("types")
-	if types == "" {
-		return "", "", badRequest("Say which types to pause. Nothing was changed.")
-	}
-	if err := as.PauseTypes(q.Context(), types, q.PostForm.Get("reason")); err != nil {
-		if statusOf(err) == 500 { // no pattern
-			err = badRequest(err.Error())
-		}
-		return "", "", err
-	}
-	return fmt.Sprintf("Events of type %s are paused.", types), "", nil
 }
 
 func resumeTypesAction(q *request, as *inspect.File) (done, next string, err error) {

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,12 +19,23 @@ func TestTypesArePausedAndResumedOnThePage(t *testing.T) {
 		p := open(t, f)
 		shows(t, p, "/", "busgen subscriptions pause --type TYPES ")
 		for _, wrong := range []string{"", "order.*.*[", "a b"} {
-			if status, _, got := post(p, "/pause-types", "types", wrong); status != http.StatusBadRequest {
+			if status, _, got := post(p, "/pause-types", "pattern", wrong); status != http.StatusBadRequest {
 				t.Errorf("types %q: status %d\n%s", wrong, status, got)
 			}
+			if status, _, got := get(p, "/plan-pause?pattern="+url.QueryEscape(wrong)); status != http.StatusBadRequest {
+				t.Errorf("a dry run of types %q: status %d\n%s", wrong, status, got)
+			}
 		}
-		_, got := follow(t, p, "/pause-types", "types", "order.*", "reason", "no <b>paper</b>")
-		if !strings.Contains(got, "Events of type order.* are paused.") || !strings.Contains(got, "no &lt;b&gt;paper") || !strings.Contains(got, "busgen subscriptions resume --type &#39;order.*&#39; ") {
+		if status, _, got := get(p, "/plan-pause?pattern=ordr.placed"); status != http.StatusNotFound || !strings.Contains(got, "did you mean order.placed?") {
+			t.Errorf("of no type: status %d\n%s", status, got)
+		}
+		if status, _, got := post(p, "/pause-types", "types", "ordr.placed"); status != http.StatusNotFound || !strings.Contains(got, "did you mean order.placed?") {
+			t.Errorf("of no type: status %d\n%s", status, got)
+		}
+		asked := shows(t, p, "/plan-pause?"+url.Values{"pattern": {"order.*"}, "reason": {"no <b>paper</b>"}}.Encode(), "Pause events of type order.*", "order.paid, order.placed", "Nothing is lost, and nothing is changed yet")
+		shows(t, p, "/", "Nothing is paused.")
+		_, got := follow(t, p, "/pause-types", formOf(t, asked, "pause-types")...)
+		if !strings.Contains(got, "Events of type order.* are paused: ") || !strings.Contains(got, "no &lt;b&gt;paper") || !strings.Contains(got, "busgen subscriptions resume --type &#39;order.*&#39; ") {
 			t.Errorf("the page shows\n%s", got)
 		}
 		_, got = follow(t, p, "/resume-types", formOf(t, got, "resume-types")...)
