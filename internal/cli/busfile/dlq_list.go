@@ -118,10 +118,18 @@ func groupLetters(c *call, filter inspect.Filter) (string, error) {
 		{Title: "GROUP"}, {Title: "COUNT", Right: true}, {Title: "FIRST"}, {Title: "LAST"}, {Title: "SUBSCRIPTION", Least: 10},
 		{Title: "TYPE", Least: 8}, {Title: "REASON", Least: 6},
 	}}
+	sameMessage := map[string]int{}
+	for _, g := range groups {
+		sameMessage[g.Message]++
+	}
 	for _, g := range groups {
 		table.Row(g.Fingerprint, terminal.Number(g.Count), c.ago(g.First), c.ago(g.Last),
 			strings.Join(g.Subscriptions, ", "), strings.Join(g.Types, ", "), g.Reason)
-		table.Note(terminal.Cut(terminal.Clean(g.Message), messageShown))
+		note := terminal.Cut(terminal.Clean(g.Message), messageShown)
+		if sameMessage[g.Message] > 1 && g.ErrorType != "" { // which may have the code that its error says of itself
+			note += " (" + terminal.Clean(g.ErrorType) + ")"
+		}
+		table.Note(note)
 	}
 	return table.Render(c.screen), nil
 }
