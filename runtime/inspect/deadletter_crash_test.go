@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -104,6 +105,7 @@ func runAndKill(t *testing.T, mode, path string, steps int, after time.Duration)
 }
 
 func TestABulkRetryThatIsKilledLeavesEveryDeadLetterAsItWasOrRetriedOnce(t *testing.T) {
+	short.Skip(t, "processes are killed again and again")
 	const n = 2000
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -87,6 +88,7 @@ func TestNoByteOfAnErasedPersonIsLeft(t *testing.T) {
 
 // The child is another process than that of the bus, which runs meanwhile.
 func TestAnErasureThatIsKilledIsCompletedByTheNext(t *testing.T) {
+	short.Skip(t, "processes are killed again and again")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -59,6 +60,7 @@ func TestAClientWithoutANetworkFitsIntoVirtualTime(t *testing.T) {
 
 // A test that only waits in virtual time, or that computes, is left alone.
 func TestATestThatTakesItsTimeIsLeftAlone(t *testing.T) {
+	short.Skip(t, "it takes real time")
 	before := stalledAfter
 	stalledAfter = 60 * time.Millisecond
 	defer func() { stalledAfter = before }()

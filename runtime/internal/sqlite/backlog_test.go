@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,7 @@ func manyRows(t *testing.T, dead, waiting int) *Inspection {
 }
 
 func TestTheRowsOfASubscriptionAreCountedAsFarAsTheStatusSays(t *testing.T) {
+	short.Skip(t, "the file has many rows")
 	const limit = 5000
 	for name, one := range map[string]struct {
 		dead, waiting int
@@ -73,6 +75,7 @@ func TestTheRowsOfASubscriptionAreCountedAsFarAsTheStatusSays(t *testing.T) {
 
 // A subscription that few events are for, and that is far behind, does not make a status read the whole log.
 func TestAStatusReadsNoMoreThanItsReachOfTheLog(t *testing.T) {
+	short.Skip(t, "the file has many rows")
 	const last, limit = 2*windowEvents + 5, 5000
 	for name, one := range map[string]struct {
 		first  int64 // what is before it was pruned

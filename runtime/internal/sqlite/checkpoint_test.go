@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -166,6 +167,7 @@ func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *tes
 // A write that fails forgets nothing, and writing goes on once it works again:
 // whoever reads an old state meanwhile, and without another start.
 func TestAWriteThatFailsAfterHalfACheckpointIsMadeUpFor(t *testing.T) {
+	short.Skip(t, "each write of a checkpoint fails once")
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
 		for _, file := range []string{"events.db", ""} {
 			t.Run(fmt.Sprintf("%v, %q", errno, file), func(t *testing.T) {
@@ -221,6 +223,7 @@ func TestTheLogIsMovedIntoTheDatabaseBeforeItGrowsLong(t *testing.T) {
 
 // Each of the readers ends its transaction soon, but never the last.
 func TestReadersThatOverlapDoNotMakeTheLogGrow(t *testing.T) {
+	short.Skip(t, "readers overlap in real time")
 	checkpointTest(t, func(r *checkpoints) {
 		over := make(chan struct{})
 		var readers sync.WaitGroup

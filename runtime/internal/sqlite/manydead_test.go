@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -68,6 +69,7 @@ func stepsOf(t *testing.T, log *Log, do func(), except ...string) int {
 // What a process does when it takes over does not depend on how many dead letters there are, if
 // they are more than it counts.
 func TestATakeoverReadsNoMoreDeadLettersThanItCounts(t *testing.T) {
+	short.Skip(t, "the file has many rows")
 	steps := func(dead, waiting int) int {
 		log := withRows(t, dead, waiting)
 		defer log.Close()
@@ -89,6 +91,7 @@ func TestATakeoverReadsNoMoreDeadLettersThanItCounts(t *testing.T) {
 }
 
 func TestTheSearchForUnhandledEventsPassesDeadLetters(t *testing.T) {
+	short.Skip(t, "the file has many rows")
 	for _, test := range []struct{ dead, waiting, found int }{
 		{0, 0, 0}, {100, 0, 0}, {100, 2, 1}, {5 * unhandledLooked, 0, 0}, {5 * unhandledLooked, 2, 1},
 	} {
@@ -111,6 +114,7 @@ func TestTheSearchForUnhandledEventsPassesDeadLetters(t *testing.T) {
 // Each minute the owner looks for events to prune. Events with dead letters stay, and it does not
 // read them again each time.
 func TestPruningDoesNotReadTheEventsOfDeadLettersAgain(t *testing.T) {
+	short.Skip(t, "the file has many rows")
 	log := withRows(t, 2*stretch+100, 0)
 	defer log.Close()
 	_, err := log.TakeOver(t.Context())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -67,6 +68,7 @@ func (g *workerLog) deadLetter(eventType, reason, kind string) int64 {
 }
 
 func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
+	short.Skip(t, "all choices are crossed")
 	for name, test := range map[string]struct {
 		change func(s *engine.RedriveSpec)
 		want   []int64

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -85,6 +86,7 @@ func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
 
 // A commit that fails must not leave a file that is neither empty nor ours.
 func TestAFileWhoseMakingHasFailedIsMadeTheNextTime(t *testing.T) {
+	short.Skip(t, "each write of a new file fails once")
 	for _, op := range []simfs.Op{simfs.Write, simfs.Sync, simfs.Truncate, simfs.Read} {
 		for nth, over := 1, false; !over; nth++ {
 			synctest.Test(t, func(t *testing.T) {

@@ -10,12 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // Every way in which the one probe of a half-open breaker can end.
 func TestAProbeNeverLeavesTheSubscriptionStuck(t *testing.T) {
+	short.Skip(t, "all moments of a probe are tried")
 	type probe struct {
 		do    func(ctx context.Context, f *Fixture, e runtime.Event[OrderPlaced]) error
 		again bool // the breaker opens again: it takes 30 s more

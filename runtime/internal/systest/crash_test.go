@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -171,6 +172,7 @@ func child(t *testing.T, mode, path string, killAfter time.Duration) (lines []st
 }
 
 func TestNothingAcknowledgedIsLostOrRepeatedByTwoHundredKills(t *testing.T) {
+	short.Skip(t, "two hundred processes are killed")
 	const rounds = 200
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("%d rounds of kill -9, seed %d", rounds, seed)

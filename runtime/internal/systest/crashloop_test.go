@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -34,6 +35,7 @@ func loopChild(path string, concurrency int) {
 }
 
 func TestAProgramThatEndsByItselfHarmsNoEvent(t *testing.T) {
+	short.Skip(t, "processes end again and again")
 	for _, concurrency := range []int{1, 4} {
 		t.Run(fmt.Sprintf("concurrency %d", concurrency), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "events.db")

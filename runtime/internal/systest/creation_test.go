@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -24,6 +25,7 @@ func creatorChild(path string) {
 }
 
 func TestProcessesThatCreateAFileAtOnceAllOpenIt(t *testing.T) {
+	short.Skip(t, "many processes begin at once")
 	for range 60 {
 		path := filepath.Join(t.TempDir(), "events.db")
 		said := make([][]string, 8)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
@@ -124,6 +125,7 @@ func wantSound(t *testing.T, path string) {
 }
 
 func TestOutboxRefusesWhatIsNoEventInWords(t *testing.T) {
+	short.Skip(t, "each refusal is a process")
 	f := open(t, 0)
 	f.must(f.Shutdown(t.Context()))
 	refused := map[string]string{ // by the values
@@ -165,6 +167,7 @@ func TestOutboxRefusesWhatIsNoEventInWords(t *testing.T) {
 }
 
 func TestTheDedupeKeysOfOutboxAndOfPublishAreTheSame(t *testing.T) {
+	short.Skip(t, "other programs are begun")
 	withEachProgram(t, func(t *testing.T, run func(t *testing.T, path, script string) error) {
 		f := open(t, 0)
 		insert := func(payload, key string) error {
@@ -215,6 +218,7 @@ func TestTheDedupeKeysOfOutboxAndOfPublishAreTheSame(t *testing.T) {
 }
 
 func TestTheDedupeKeysOfOutboxCompareValuesAndAreFreed(t *testing.T) {
+	short.Skip(t, "other programs are begun")
 	withEachProgram(t, func(t *testing.T, run func(t *testing.T, path, script string) error) {
 		f := open(t, 0)
 		insert := func(payload, key string) error {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -99,6 +100,7 @@ func TestAStatementThatNeedsTooMuchMemoryFailsAlone(t *testing.T) {
 
 // It would be tried for ever if that were no failure of its own.
 func TestAHandlerThatNeedsTooMuchMemoryOrNumbersFails(t *testing.T) {
+	short.Skip(t, "it needs much memory")
 	for name, wrong := range map[string]func(ctx context.Context, tx runtime.Tx) error{
 		"memory": func(ctx context.Context, tx runtime.Tx) error {
 			_, err := tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", make([]byte, 600<<20))
