@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -111,6 +112,61 @@ func (env *Env) TestACrashLoopMakesOneDeadLetterOfEventsThatAreTriedOnce(t *test
 			t.Errorf("%d events are dead and %d are handled, want 1 and 4", dead, handled.Load())
 		}
 	})
+}
+
+// The keys of events are computed by the program before their turn: a process that ends meanwhile has ended with them.
+func (env *Env) TestACrashLoopMakesNoDeadLettersOfEventsWhoseKeysHappenToBeComputed(t *testing.T) {
+	for name, opts := range map[string][]runtime.SubscribeOption{
+		"a partition key": {},
+		"a strict order":  {runtime.WithStrictOrder()},
+		"a limit key":     {limitedBy("one by order_id")},
+	} {
+		for attempts, dead := range map[int]int{1: 1, 3: 0} {
+			t.Run(fmt.Sprintf("%s, %d attempts", name, attempts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					slow := func(p OrderPlaced) string { time.Sleep(50 * time.Millisecond); return p.OrderID }
+					placed := runtime.Define(runtime.Spec[OrderPlaced]{
+						Name: "order.placed", Settings: Within(30*time.Second, Exact(retry.MaxAttempts(attempts))),
+						PartitionBy: slow, LimitKeys: map[string]func(OrderPlaced) string{"order_id": slow},
+					})
+					catalogue := runtime.NewCatalogue(placed).WithLimits(runtime.Limit{Name: "one", AtOnce: 1})
+					target := env.Target(t)
+					var handled Journal[int]
+					open := func() *Fixture {
+						f := env.ReopenWith(t, target, catalogue)
+						_, err := runtime.Subscribe(f.Bus, placed, "reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+							handled.Add(e.Payload.Number)
+							return nil
+						}, append(opts, runtime.WithConcurrency(4), runtime.FromBeginning())...)
+						Must(t, err)
+						return f
+					}
+					f := open()
+					for n := range 5 {
+						_, err := runtime.Publish(t.Context(), f.Bus, placed, OrderPlaced{OrderID: "A", Number: n})
+						Must(t, err)
+					}
+					f.Stop()
+					for range 20 {
+						f := open()
+						f.MustStart()
+						time.Sleep(30 * time.Millisecond)
+						target = f.Killed()
+					}
+					time.Sleep(time.Second) // what computed the keys ends
+					f = open()
+					f.MustStart()
+					f.Idle()
+					if got := env.deadLetters(t, target); got != dead || len(handled.All()) != 5-dead {
+						t.Errorf("%d events are dead, want %d, and %v are handled", got, dead, handled.All())
+					}
+					if name == "a strict order" && !slices.IsSorted(handled.All()) {
+						t.Errorf("in a strict order %v are handled", handled.All())
+					}
+				})
+			})
+		}
+	}
 }
 
 // What an event does to its process is found as soon as without the loop: it waits longer, and

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,14 +54,47 @@ func (s *Scheduler) loops(i item) time.Time {
 	return until
 }
 
+// triedBefore tells whether a delivery has a row for its failures, or for the crash of which it is a suspect.
+func triedBefore(i item) bool { return i.Failures > 0 || i.Suspect }
+
 // putOff puts a delivery off that waits until this process is no more young. It reports false
 // for one that was never tried: all of its kind wait, in the queue and not with a row each.
 func (s *Scheduler) putOff(i item, until time.Time) bool {
-	if i.Failures == 0 && !i.Suspect {
+	if !triedBefore(i) {
 		return false
 	}
 	s.cfg.Logger.Info("a delivery waits until this process has lived for a while: it has one attempt left, and the last process ended soon after its start",
 		"event_id", i.ID, "event_type", i.Type, "subscription_id", s.cfg.Name, "until", until)
 	s.settle(&i, engine.Disposition{Kind: engine.Snooze, Due: until, NotCalled: true, Progress: i.Progress})
 	return true
+}
+
+// keyLoops tells whether the key of a delivery must not be computed yet: that calls the program, and a crash meanwhile
+// would be its last attempt.
+func (s *Scheduler) keyLoops(i item) bool {
+	return !s.loops(i).IsZero() && s.callsForKeys(i)
+}
+
+// withoutLooping returns the deliveries whose keys may be computed, in their order: those that have to wait for the end
+// of a crash loop, and were tried before, are put off. If others have to wait it returns all, and false: in a strict
+// order nobody knows for which keys the delivery holds up what comes, and of those that were never tried all wait.
+func (s *Scheduler) withoutLooping(items []item) (rest []item, ok bool) {
+	until := s.cfg.CrashLoop.Until()
+	if until.IsZero() {
+		return items, true
+	}
+	waits := func(i item) bool { return s.keyLoops(i) && (s.cfg.Strict || !triedBefore(i)) }
+	if slices.ContainsFunc(items, waits) {
+		return items, false
+	}
+	return slices.DeleteFunc(items, func(i item) bool { return s.keyLoops(i) && s.putOff(i, until) }), true
+}
+
+// untilLoopEnds says when a crash loop ends, if there is one.
+func (s *Scheduler) untilLoopEnds() <-chan time.Time {
+	until := s.cfg.CrashLoop.Until()
+	if until.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(until))
 }

@@ -77,10 +77,8 @@ func (k *keying) begin() *engine.Delivery {
 		i := &k.items[k.at]
 		if i.key, k.known = k.scheduler.queue.awaitedKey(i.Seq); !k.known {
 			i.key = k.scheduler.cfg.Keyless
-		} else if !k.scheduler.keyedLimits(i.Type) {
-			continue
 		}
-		if k.scheduler.mayRun(i.Delivery) {
+		if k.scheduler.callsForKeys(*i) {
 			k.since, k.what = time.Now(), partitionKey
 			k.scheduler.consumer.Prepare(i.Delivery)
 			return i.Delivery
@@ -164,6 +162,12 @@ func (k *keying) stop(problem error) (through int) {
 	}
 	k.items[k.at].failKey(k.what, problem)
 	return k.at + 1
+}
+
+// callsForKeys tells whether the program has to compute a key of a delivery.
+func (s *Scheduler) callsForKeys(i item) bool {
+	_, known := s.queue.awaitedKey(i.Seq)
+	return (!known || s.keyedLimits(i.Type)) && s.mayRun(i.Delivery)
 }
 
 // mayRun tells whether there will be an attempt at a delivery, because nobody has

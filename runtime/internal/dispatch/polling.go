@@ -27,7 +27,7 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	s.asks = false
 	if s.later != nil {
 		if asked = true; !s.enqueue(nil) {
-			return nil, asked
+			return s.untilLoopEnds(), asked
 		}
 	}
 	if s.failing {
@@ -57,6 +57,9 @@ func (s *Scheduler) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	if came && err == nil && s.cfg.Strict && s.more && s.later == nil && !s.hasRoom() {
 		return s.fill(extra) // what has filled the window may wait for retries: who knows when these are due?
 	}
+	if s.later != nil {
+		due = earlier(due, s.cfg.CrashLoop.Until())
+	}
 	if pause := s.pause(err); pause != nil || due.IsZero() {
 		return pause, true
 	}
@@ -80,7 +83,7 @@ func (s *Scheduler) giveBack(polled []*engine.Delivery) {
 }
 
 // enqueue puts deliveries into the queue, with their keys. It reports false if
-// some are left for later, because suspects have to be alone.
+// some are left for later, because suspects have to be alone or a crash loop is on.
 func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
 	items := s.appendItems(append(s.items[:0], s.later...), polled)
 	s.later = nil
@@ -100,7 +103,11 @@ func (s *Scheduler) enqueue(polled []*engine.Delivery) bool {
 		items = append(s.queue.reset(), items...) // what is queued has no keys
 	}
 	s.keyed = true
-	for left := items; len(left) > 0; {
+	left, ok := s.withoutLooping(items)
+	if !ok {
+		s.later = slices.Clone(left)
+	}
+	for ok && len(left) > 0 {
 		n := suspectsApart(left)
 		if !s.setKeysApart(left[:n]) {
 			s.later = slices.Clone(left)
@@ -182,7 +189,7 @@ func (s *Scheduler) pollsOn() bool {
 func (s *Scheduler) poll(extra bool) (polled []*engine.Delivery, more bool, due time.Time, err error) {
 	if s.cfg.Strict && !s.ready {
 		if s.ready, err = s.holdFailing(); !s.ready {
-			return nil, true, due, err
+			return nil, true, s.cfg.CrashLoop.Until(), err
 		}
 	}
 	polled = s.polled[:0]
@@ -229,7 +236,7 @@ func (s *Scheduler) holdFailing() (all bool, err error) {
 			}
 		}
 		items = items[:suspectsApart(items)]
-		if !s.setKeysApart(items) {
+		if slices.ContainsFunc(items, s.keyLoops) || !s.setKeysApart(items) {
 			return false, nil
 		}
 		for _, i := range items {

@@ -51,6 +51,9 @@ func TestAProgramThatEndsByItselfHarmsNoEvent(t *testing.T) {
 			f.Idle()
 			if got := queryFile(t, path, "SELECT count(*) FROM events WHERE status <> 'done'"); got != "0" {
 				t.Errorf("%s of 20 events are not done", got)
+				for _, letter := range SQLite.Dead(t, path) {
+					t.Logf("%s: %s, %+v", letter, letter.Reason, letter.Attempts)
+				}
 			}
 		})
 	}

@@ -129,7 +129,7 @@ func (env *Env) TestEveryPageIsShownAndEveryActionIsDone(t *testing.T) {
 
 		v.press("/", "pause", "Subscription worker is paused.", "reason", "a test")
 		v.press("/", "resume", "Subscription worker is resumed.")
-		v.press("/", "pause-types", "Events of type job.* are paused.", "types", "job.*")
+		v.press("/plan-pause?pattern=job.*", "pause-types", "Events of type job.* are paused: job.queued.")
 		v.press("/", "resume-types", "Events of type job.* are resumed.")
 		v.press(letter, "edit-letter", "refused: does not fit int</bdi> Nothing was changed.", "payload", `{"number":"x"}`)
 		v.press(letter, "edit-letter", `refused: {"number":"typed"}</textarea>`, "payload", `{"number":"typed"}`)
@@ -147,7 +147,7 @@ func (env *Env) TestEveryPageIsShownAndEveryActionIsDone(t *testing.T) {
 		receipt, err := runtime.Publish(t.Context(), f.Bus, jobType, job{Number: 500}, runtime.WithDelay(time.Hour))
 		Must(t, err)
 		v.press("/event?id="+receipt.ID.String(), "discard-delivery", "worker will not handle the event.", "reason", "a test")
-		v.press("/subscriptions", "rewind", "worker handles ", "to", "beginning")
+		v.press("/plan-rewind?subscription=worker&to=beginning", "rewind", "worker handles ")
 		f.Settle()
 
 		of := regexp.MustCompile(`name="of" value="([^"]*)"`).FindStringSubmatch(v.shows(group, ""))[1]
