@@ -19,9 +19,16 @@ import (
 // checkRate fails the test unless what has begun at these times is what a rate allows.
 func checkRate(t *testing.T, began []time.Time, rate int, per time.Duration, burst int) {
 	t.Helper()
+	checkRateAbout(t, began, rate, per, burst, 0)
+}
+
+// checkRateAbout takes handlers that were called a little later than the limit has let them through: that of a suspect
+// is called when its claim is stored, and an engine may take its time for that.
+func checkRateAbout(t *testing.T, began []time.Time, rate int, per time.Duration, burst int, late time.Duration) {
+	t.Helper()
 	for i := range began {
 		for j := i; j < len(began); j++ {
-			most := burst + int(int64(rate)*int64(began[j].Sub(began[i]))/int64(per))
+			most := burst + int(int64(rate)*int64(began[j].Sub(began[i])+late)/int64(per))
 			if n := j - i + 1; n > most {
 				t.Errorf("within %v %d have begun, and the rate allows %d", began[j].Sub(began[i]), n, most)
 				return
@@ -157,7 +164,7 @@ func (env *Env) TestRatesSurviveTheDeathOfTheProcess(t *testing.T) {
 				target = f.Killed()
 				began = append(began, seen.All()...)
 			}
-			checkRate(t, began, rate, time.Second, 5)
+			checkRateAbout(t, began, rate, time.Second, 5, time.Millisecond)
 			if due := 5 + rate*4/3 - 3*max(rate/10, 1); len(began) < due { // of what was leased ahead some is lost
 				t.Errorf("with %d per second %d have begun, %d were due", rate, len(began), due)
 			}
