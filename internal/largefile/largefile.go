@@ -29,8 +29,10 @@ const schema = `{"event":"user.registered","version":1,"payload":{"number":{"typ
 
 var userType = runtime.Define(runtime.Spec[user]{Name: "user.registered", Settings: settings(), Schema: schema})
 
-// orderType has no events.
-var orderType = runtime.Define(runtime.Spec[user]{Name: "order.placed", Settings: settings()})
+var (
+	invitedType = runtime.Define(runtime.Spec[user]{Name: "user.invited", Settings: settings()})
+	orderType   = runtime.Define(runtime.Spec[user]{Name: "order.placed", Settings: settings()})
+)
 
 func settings() runtime.Settings {
 	s := runtime.DefaultSettings()
@@ -39,10 +41,16 @@ func settings() runtime.Settings {
 }
 
 // Open makes a file with so many events, the last one a moment ago, and a bus that dispatches from
-// it and has an open circuit breaker. The email of an event is sensitive. Of ten events one is a dead
-// letter of the subscription greeter, in one of ten groups, and one waits for a retry. A tenth of
-// the events are children of one. The subscription behind has handled none, and nothing is for
-// the subscription other. Operators have done one thing for every ten events. It needs virtual time.
+// it and has an open circuit breaker. It needs virtual time. Of ten events
+//
+//   - one is a dead letter of the subscription greeter, in one of ten groups,
+//   - one waits for a retry of greeter,
+//   - one was published by a handler of greeter: all have the same parent,
+//   - one is for the subscription behind, which has handled none.
+//
+// Of four events one is a dead letter of the subscription mailer, and the last one waits for it. For the
+// subscription other there is none. The others are done. The audit has an entry for every ten events, which are ten minutes
+// apart. The email of an event is sensitive.
 func Open(t testing.TB, path string, events int) {
 	t.Helper()
 	if err := makeFile(t.Context(), path); err != nil {
@@ -66,7 +74,7 @@ func makeFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	for name, pattern := range map[string]string{"behind": "user.*", "mailer": "user.*", "other": "order.*"} {
+	for name, pattern := range map[string]string{"behind": "user.invited", "mailer": "user.registered", "other": "order.*"} {
 		_, wrong := runtime.SubscribePattern(bus, pattern, name, func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
 		err = errors.Join(err, wrong)
 	}
@@ -78,7 +86,7 @@ var errNoMailbox = errors.New("no mailbox 4711")
 
 // open opens a bus whose only handler fails.
 func open(ctx context.Context, path string) (*runtime.Bus, error) {
-	bus, err := runtime.Open(ctx, path, runtime.NewCatalogue(userType, orderType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	bus, err := runtime.Open(ctx, path, runtime.NewCatalogue(userType, invitedType, orderType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +114,8 @@ var statements = []string{
 	`CREATE TEMP TABLE places AS
 	 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) SELECT i FROM n`,
 	`INSERT INTO busgen_log (id, type, payload, metadata, created_at)
-	 SELECT unhex(printf('%012x70008%015x', at / 1000, i)), l.type, printf('{"number":"%d","email":"user%d@example.org"}', i, i),
+	 SELECT unhex(printf('%012x70008%015x', at / 1000, i)),
+	   iif(i % 10 = 5, (SELECT id FROM busgen_types WHERE name = 'user.invited'), l.type), printf('{"number":"%d","email":"user%d@example.org"}', i, i),
 	   iif(i % 10 = 3, '{"correlation_id":"job","hops":"1","parent_id":"' || lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' ||
 	     substr(hex(l.id), 13, 4) || '-' || substr(hex(l.id), 17, 4) || '-' || substr(hex(l.id), 21)) || '","published_by":"greeter"}', NULL), at
 	 FROM (SELECT i, ?2 - (?1 - i) * 10000 AS at FROM places) CROSS JOIN (SELECT * FROM busgen_log ORDER BY seq LIMIT 1) l`,
@@ -125,7 +134,7 @@ var statements = []string{
 	 SELECT d.seq, d.subscription, 1, 'error', l.created_at, l.created_at, 'no mailbox ' || d.seq, '*errors.errorString'
 	 FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE ?1 AND ?2`,
 	`INSERT INTO busgen_audit (at, actor, action, count, detail)
-	 SELECT ?2 - (?1 - i) * 10000, 'ada', iif(i = 10, 'rename', 'retry'), 1, iif(i = 10, hex(randomblob(2000)), 'all') FROM places WHERE i % 10 = 0`,
+	 SELECT ?2 - (?1 - i) * 60000000, 'ada', iif(i = 10, 'rename', 'redrive'), 1, iif(i = 10, hex(randomblob(2000)), 'all') FROM places WHERE i % 10 = 0`,
 	`UPDATE busgen_subscriptions SET cursor = (SELECT max(seq) FROM busgen_log) WHERE name IN ('greeter', 'mailer') AND ?1 AND ?2`,
 }
 
