@@ -71,7 +71,7 @@ var beyondASchema = []struct {
 	{rules.Enum, "has the number of", "values in different places"},
 	{rules.BadType, "is nested in", "how deep a value is in others"},
 	{rules.Number, "", "a schema sees the value of a number, not how it is written"},
-	{rules.WrongKind, `tagged|a key of|must be a string, not a decimal number`, "a schema sees values without tags, all keys as texts, and numbers beyond those of float64 too"},
+	{rules.WrongKind, `tagged|a key of`, "a schema sees values without tags, and all keys as texts"},
 	{rules.OutOfRange, `is -?[\d.]+(ns|us|µs|ms|s|m|h|d)|\d+d\d*h?`, "a duration is a text"},
 }
 
@@ -81,7 +81,33 @@ func beyond(f *diag.Finding) bool {
 			return true
 		}
 	}
-	return false
+	return f.Rule == rules.WrongKind && beyondFloat64(f.Hint)
+}
+
+// beyondFloat64 reports whether a hint is to put a number in quotes that no float64 is: for a schema it is a text.
+func beyondFloat64(hint string) bool {
+	_, quoted, _ := strings.Cut(hint, "put it in quotes: ")
+	number, err := strconv.Unquote(quoted)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseFloat(number, 64)
+	return errors.Is(err, strconv.ErrRange)
+}
+
+func TestOnlyNumbersBeyondFloat64AreTextsForTheSchemaOfCatalogues(t *testing.T) {
+	schema := schemaIn(t, export.CatalogueSchema(), "")
+	for number, isBeyond := range map[string]bool{"1e400": true, "-1.5e999": true, "1.5": false, "1e300": false, "12": false, "1e-400": false} {
+		source := []byte("version: 1\npackage: p\nevents:\n  a.done:\n    doc: " + number + "\n")
+		_, findings := parse.Text("events.yaml", source)
+		if len(findings) != 1 || findings[0].Rule != rules.WrongKind {
+			t.Fatalf("%s: the findings are %v", number, findings)
+		}
+		if got := beyond(findings[0]); got != isBeyond {
+			t.Errorf("%s: the finding %q is exempt: %v, want %v", number, findings[0].Message, got, isBeyond)
+		}
+		judge(t, schema, "events.yaml", source, findings)
+	}
 }
 
 // TestTheSchemaOfCataloguesAgreesWithTheReader compares answers on all catalogues of

@@ -85,7 +85,7 @@ func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, 
 		return report, err // what a damaged file says is no use
 	}
 	var found []Unsettled // of the samples, whose errors may quote values
-	err = f.log.Unsettled(ctx, func(e Unsettled) {
+	err = f.stored().Unsettled(ctx, func(e Unsettled) {
 		problem := e.Unreadable
 		if problem == nil {
 			problem = check(e)

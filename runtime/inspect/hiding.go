@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -28,8 +29,9 @@ const HiddenValue = privacy.Hidden
 // What is hidden is not found either: the Text and the CorrelationID of a filter choose only
 // what the reader sees, also for methods that steer.
 //
-// [File.Export] and [File.Edit] work with what is stored. Both files are one: Close closes
-// both.
+// [File.Export], [File.Edit] and [File.Erase] work with what is stored, so they are not for who may not see it.
+// What operators have typed is shown as it is: reasons, and conditions in the audit. Both files
+// are one: Close closes both.
 func (f *File) Hiding() *File {
 	if f.hides() {
 		return f
@@ -131,25 +133,32 @@ func (v *veiled) hide(ctx context.Context, eventType string, version int, payloa
 	return hidden, veil, nil
 }
 
+// allShapes reads the shapes of all event types, by their names, for what the log calls while it answers nothing else. It
+// reports whether one of them hides something.
+func (v *veiled) allShapes(ctx context.Context) (shapes map[string]*privacy.Shape, hides bool, err error) {
+	names, err := v.Inspection.Names(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	shapes = map[string]*privacy.Shape{}
+	for _, name := range names.Types {
+		if shapes[name], err = v.shape(ctx, strings.TrimPrefix(name, engine.DeadType(""))); err != nil {
+			return nil, false, err
+		}
+		hides = hides || shapes[name].Sensitive()
+	}
+	return shapes, hides, nil
+}
+
 // limited returns the filter of somebody who does not see hidden values: it finds nothing in them. The shapes are read
 // before the search, during which the log answers nothing else.
 func (v *veiled) limited(ctx context.Context, f engine.Filter) (engine.Filter, error) {
 	if f.Text == "" && f.CorrelationID == "" {
 		return f, nil
 	}
-	names, err := v.Inspection.Names(ctx)
-	if err != nil {
+	shapes, hides, err := v.allShapes(ctx)
+	if err != nil || !hides {
 		return f, err
-	}
-	shapes, hides := map[string]*privacy.Shape{}, false
-	for _, name := range names.Types {
-		if shapes[name], err = v.shape(ctx, strings.TrimPrefix(name, engine.DeadType(""))); err != nil {
-			return f, err
-		}
-		hides = hides || shapes[name].Sensitive()
-	}
-	if !hides {
-		return f, nil
 	}
 	return engine.SeenThrough(f, func(eventType string, version int, payload, part []byte, text string) bool {
 		shape, known := shapes[eventType]
@@ -249,6 +258,38 @@ func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followe
 	}
 	part.Events = given(part.Events, err)
 	return part, err
+}
+
+// Unsettled implements [engine.EventReader].
+func (v *veiled) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
+	shapes, hides, err := v.allShapes(ctx)
+	if err != nil {
+		return err
+	}
+	return v.Inspection.Unsettled(ctx, func(e engine.Unsettled) {
+		shape, known := shapes[e.Type]
+		switch {
+		case !hides:
+		case !known: // a program has declared it this moment
+			e.Payload, e.Unreadable = json.RawMessage(quotedHidden), hiddenProblem(e.Unreadable, privacy.HidesAll)
+		default:
+			hidden, veil := shape.Hide(e.Version, e.Payload)
+			if veil != nil {
+				e.Payload, e.Unreadable = hidden, hiddenProblem(e.Unreadable, veil)
+			}
+		}
+		visit(e)
+	})
+}
+
+const quotedHidden = `"` + HiddenValue + `"`
+
+// hiddenProblem hides values in the text of an error.
+func hiddenProblem(err error, veil *privacy.Veil) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(veil.Finding(err.Error()))
 }
 
 // given returns nothing that may not be hidden.

@@ -76,6 +76,10 @@ func (m *importer) read(r *bufio.Reader) error {
 				if veil.HidesHidden() {
 					invalid = errHidden
 				}
+				if letter.Fingerprint == "" {
+					last := letter.LastAttempt()
+					letter.Fingerprint = fingerprint.Of(letter.Reason, last.ErrorType, veil.Text(last.Error), last.Stack)
+				}
 			}
 			if invalid != nil {
 				return &ImportError{Line: line, Err: invalid}
@@ -144,10 +148,6 @@ func parseDeadLetter(line []byte) (letter DeadLetter, err error) {
 		if !slices.Contains(engine.Kinds(), a.Kind) || a.Ended.IsZero() {
 			return letter, fmt.Errorf("an attempt has kind %q and ended_at %v; kinds are %s", a.Kind, a.Ended, strings.Join(engine.Kinds(), ", "))
 		}
-	}
-	if letter.Fingerprint == "" {
-		last := letter.LastAttempt()
-		letter.Fingerprint = fingerprint.Of(letter.Reason, last.ErrorType, last.Error, last.Stack)
 	}
 	return letter, nil
 }

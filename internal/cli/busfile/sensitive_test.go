@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +15,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -122,6 +127,39 @@ func TestTextsAreNotLookedForInSensitiveValuesUnlessAskedFor(t *testing.T) {
 			hidden, open := typed(t, "busgen "+verb, ""), typed(t, "busgen "+verb+" --show-sensitive", "")
 			if !strings.Contains(hidden.Stdout+hidden.Stderr, none) || strings.Contains(open.Stdout+open.Stderr, none) || open.Status != 0 {
 				t.Errorf("%s: %+v and with --show-sensitive: %+v", verb, hidden, open)
+			}
+		}
+	})
+}
+
+// Else who may not see a value could guess it, one character after the other.
+func TestThePageAnswersTheSameWhetherOrNotAHiddenValueHasAText(t *testing.T) {
+	inOffice(t, func(t *testing.T) {
+		file, err := inspect.Open(t.Context(), "people.db")
+		must(t, err)
+		defer file.Close()
+		groups, err := file.FailureGroups(t.Context(), inspect.Filter{})
+		must(t, err)
+		group := groups[0].Fingerprint
+		for _, shows := range []bool{false, true} {
+			var opts []page.Option
+			if shows {
+				opts = append(opts, page.WithSensitive())
+			}
+			p, err := page.New(file, opts...)
+			must(t, err)
+			defer p.Close()
+			for _, path := range []string{"/events?text=", "/events?status=dlq&text=", "/group?id=" + group + "&text=", "/plan?kind=retry&of=" + group + "&text="} {
+				get := func(text string) string {
+					w := httptest.NewRecorder()
+					p.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path+url.QueryEscape(text), nil))
+					return strings.ReplaceAll(w.Body.String(), "xeb", "zeb") // the form has what was asked for
+				}
+				for there, missing := range map[string]string{"zebediah": "xebediah", "zeb": "xeb", "mailbox for zeb": "mailbox for xeb"} {
+					if same := get(there) == get(missing); same == shows {
+						t.Errorf("%s with %q and with %q: the same is %v, and sensitive values are shown: %v", path, there, missing, same, shows)
+					}
+				}
 			}
 		}
 	})

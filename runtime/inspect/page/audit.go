@@ -1,6 +1,7 @@
 package page
 
 import (
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 var auditSheet = sheet{path: "audit", title: "Audit", menu: true, template: "audit", fill: fillAudit}
@@ -96,19 +98,16 @@ func (f auditForm) address(after string) string {
 
 // auditText is what an entry of the audit says in words.
 func auditText(q *request) (string, error) {
-	id := q.FormValue("entry")
-	for page := (inspect.Page{Limit: 1000}); ; {
-		entries, next, err := q.file().Audit(q.Context(), inspect.AuditFilter{}, page)
-		if err != nil {
-			return "", err
-		}
-		for _, e := range entries {
-			if strconv.FormatInt(e.ID, 10) == id {
-				return e.Detail, nil
-			}
-		}
-		if page.After = next; next == "" {
-			return "", badRequest("There is no such entry.")
-		}
+	id, err := strconv.ParseInt(q.FormValue("entry"), 10, 64)
+	if err != nil || id < 0 || id == math.MaxInt64 {
+		return "", badRequest("There is no such entry.")
 	}
+	entries, _, err := q.file().Audit(q.Context(), inspect.AuditFilter{}, inspect.Page{After: engine.CursorAt(id + 1), Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(entries) == 0 || entries[0].ID != id {
+		return "", badRequest("There is no such entry.")
+	}
+	return entries[0].Detail, nil
 }

@@ -309,7 +309,8 @@ func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 	a.tell(a.handler.Count.Dead(a, reason, last))
 	v := a.run.disposition(engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: reason,
-		Fingerprint: fingerprint.Of(reason, last.ErrorType, last.Error, last.Stack),
+		// Of the text that everybody may see: else who guesses a hidden value could compare.
+		Fingerprint: fingerprint.Of(reason, last.ErrorType, fmt.Sprint(a.shown(last.Error)), last.Stack),
 	})
 	if !s.cfg.Ephemeral {
 		v.Staged = append(v.Staged, s.cfg.Notice(a.Delivery, v)...)

@@ -81,26 +81,59 @@ func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.P
 		until = f.Until.UnixMicro()
 	}
 	var event any
-	if f.Event != uuid.Nil {
+	ofEvent := "?7 IS NULL"
+	if f.Event != uuid.Nil { // found by the indexes of events: OR would read the whole audit
 		event = f.Event[:]
+		ofEvent = `id IN (
+			    SELECT id FROM busgen_audit WHERE event = ?7
+			    UNION SELECT t.audit FROM busgen_audit_deliveries t JOIN busgen_log l ON l.seq = t.seq WHERE l.id = ?7)`
 	}
 	actions, err := json.Marshal(f.Actions)
 	if err != nil {
 		return nil, "", err
 	}
 	err = i.look(ctx, "read the audit of", func(c *database.Conn) error {
+		first := int64(0)
+		if !f.Since.IsZero() { // not the whole audit, when it is about the last minutes
+			if first, err = firstActionSince(c, f.Since.Add(-clockSlack)); err != nil {
+				return err
+			}
+		}
 		entries, err = auditEntries(c, `
 			SELECT at, actor, action, event, subscription, count, detail, id FROM busgen_audit
-			WHERE id < ?1 AND at >= ?2 AND at < ?3 AND (?4 IS NULL OR actor = ?4)
+			WHERE id < ?1 AND id >= ?10 AND at >= ?2 AND at < ?3 AND (?4 IS NULL OR actor = ?4)
 			  AND (?5 IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = (SELECT id FROM `+allNames+` WHERE name = ?5)))
 			  AND (?6 = 'null' OR action IN (SELECT value FROM json_each(?6)))
-			  AND (?7 IS NULL OR event = ?7 OR id IN (SELECT t.audit FROM busgen_audit_deliveries t JOIN busgen_log l ON l.seq = t.seq WHERE l.id = ?7))
+			  AND `+ofEvent+`
 			ORDER BY id DESC LIMIT ?8 OFFSET ?9`,
-			before, since, until, text(f.Actor), text(f.Subscription), string(actions), event, p.Limit+1, p.Offset)
+			before, since, until, text(f.Actor), text(f.Subscription), string(actions), event, p.Limit+1, p.Offset, first)
 		return err
 	})
 	entries, next = engine.CutPage(p, entries, func(e engine.AuditEntry) []int64 { return []int64{e.ID} })
 	return entries, next, err
+}
+
+// firstActionSince returns the id of the first entry that is not older than a time, or a later one if there is
+// none. Times grow with ids closely enough for a binary search.
+func firstActionSince(c *database.Conn, since time.Time) (first int64, err error) {
+	last, err := c.Int64("SELECT coalesce(max(id), 0) FROM busgen_audit")
+	for low, high := int64(0), last+1; err == nil; {
+		if first = low; low >= high {
+			break
+		}
+		middle := low + (high-low)/2
+		id, at := high, since.UnixMicro()
+		err = c.Query("SELECT id, at FROM busgen_audit WHERE id >= ? ORDER BY id LIMIT 1", func(s *sqlite3.Stmt) error {
+			id, at = s.ColumnInt64(0), s.ColumnInt64(1)
+			return nil
+		}, middle)
+		if at < since.UnixMicro() {
+			low = id + 1
+		} else {
+			high = middle
+		}
+	}
+	return first, err
 }
 
 // auditOf returns what was done to the deliveries of an event, alone or together

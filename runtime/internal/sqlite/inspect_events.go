@@ -98,15 +98,39 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page)
 		if err != nil {
 			return err
 		}
-		candidates, _, err := candidatesOf(c, f.Status, openListed)
+		candidates, places, err := candidatesOf(c, f.Status, openListed)
 		if err != nil {
 			return err
 		}
-		found, err = findEvents(c, f, args, candidates, 0, before, p.Limit+1, p.Offset, false, listedBytes)
+		found, err = listInSteps(c, f, args, candidates, places, before, p)
 		return err
 	})
 	found, next = engine.CutPage(p, found, func(e eventRow) []int64 { return []int64{e.seq} })
 	return eventsOf(found), next, err
+}
+
+// firstStep is how many candidates a list looks through first.
+const firstStep = 1000
+
+// listInSteps reads a page of events, and one more. SQLite finds out what has become of all candidates
+// before it returns the newest one, so they are looked through in parts of the log, the newest first. Each has twice as many
+// of them as the one before.
+func listInSteps(c *database.Conn, f engine.Filter, args eventArgs, candidates string, places []string, before int64, p engine.Page) (found []eventRow, err error) {
+	inSteps := candidates != "" && p.Offset == 0
+	for most := firstStep; ; most *= 2 {
+		first := args.first
+		if inSteps {
+			if first, err = searchedFrom(c, places, args.first, before, most); err != nil {
+				return nil, err
+			}
+		}
+		part, err := findEvents(c, f, args, candidates, first, before, p.Limit+1-len(found), p.Offset, false, listedBytes)
+		found = append(found, part...)
+		if err != nil || len(found) > p.Limit || first <= args.first {
+			return found, err
+		}
+		before = first
+	}
 }
 
 // readEvent reads a row of selectEvent. Of a payload with more than most bytes it reads the beginning.

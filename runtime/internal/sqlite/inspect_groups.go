@@ -132,9 +132,14 @@ func addSample(c *database.Conn, f engine.Filter, g *engine.FailureGroup) error 
 // FailureGroupNames implements [engine.DeadLetterReader].
 func (i *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
 	err = i.look(ctx, "group the dead letters of", func(c *database.Conn) error {
+		// From one name to the next: SELECT DISTINCT would read all dead letters.
 		names, err = texts(c, `
-			SELECT DISTINCT fingerprint FROM busgen_deliveries WHERE state = 'dead' AND fingerprint >= ?1 AND substr(fingerprint, 1, length(?1)) = ?1
-			ORDER BY fingerprint`, prefix)
+			WITH RECURSIVE f (name) AS (
+			  SELECT (SELECT min(fingerprint) FROM busgen_deliveries WHERE state = 'dead' AND fingerprint >= ?1)
+			  UNION ALL
+			  SELECT (SELECT min(fingerprint) FROM busgen_deliveries WHERE state = 'dead' AND fingerprint > f.name)
+			  FROM f WHERE substr(f.name, 1, length(?1)) = ?1)
+			SELECT name FROM f WHERE substr(name, 1, length(?1)) = ?1`, prefix)
 		return err
 	})
 	return names, err

@@ -231,6 +231,25 @@ func (env *Env) TestASearchFindsNothingInWhatIsHidden(t *testing.T) {
 	})
 }
 
+// A group that a hidden value decides would tell who guesses values, since everybody can compute it.
+func (env *Env) TestHiddenValuesDoNotDecideTheGroupOfADeadLetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", greetInVain)
+		f.MustStart()
+		for n, email := range []string{"zebediah at home", "Ann of the shop"} {
+			_, err := runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: fmt.Sprint("c-", n), Email: email})
+			Must(t, err)
+		}
+		time.Sleep(time.Minute)
+		letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		Must(t, err)
+		if len(letters) != 2 || letters[0].Fingerprint != letters[1].Fingerprint {
+			t.Errorf("the dead letters are %+v, want two of one group", letters)
+		}
+	})
+}
+
 func (env *Env) TestAPayloadThatCannotBeDecodedIsNotQuoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openPeople(t, env.Target(t))

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -53,6 +54,7 @@ func (u *unit) oversized(f *flight, how engine.Disposition, refusal error) engin
 	}
 	return engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: engine.ReasonPermanent, Progress: how.Progress,
-		Fingerprint: fingerprint.Of(engine.ReasonPermanent, failure.ErrorType, failure.Error, failure.Stack),
+		// That of a dead letter was made from what everybody may see of its error.
+		Fingerprint: cmp.Or(how.Fingerprint, fingerprint.Of(engine.ReasonPermanent, failure.ErrorType, failure.Error, failure.Stack)),
 	}
 }
