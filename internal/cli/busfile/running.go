@@ -87,5 +87,5 @@ func (c *call) runningLine(running []inspect.Running) string {
 	if left > 0 {
 		text += fmt.Sprintf(", %d of them left behind at the deadline", left)
 	}
-	return text + fmt.Sprintf(": see \"busgen running %s\"\n", terminal.Clean(c.path))
+	return text + ": " + c.line("running") + "\n"
 }

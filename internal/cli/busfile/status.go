@@ -180,7 +180,7 @@ func (c *call) statusText(status inspect.Status) string {
 		b.WriteString("\n" + c.snoozedTable(status.Snoozed))
 	}
 	if status.DeadLetters > 0 {
-		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", terminal.Counted(status.DeadLetters, "dead letter"), terminal.Clean(status.Path))
+		fmt.Fprintf(&b, "\n%s: %s\n", terminal.Counted(status.DeadLetters, "dead letter"), c.line("dlq groups"))
 	}
 	return b.String()
 }

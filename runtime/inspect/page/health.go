@@ -86,7 +86,7 @@ func (h health) sum(s inspect.Status, alive bool) health {
 		}
 	}
 	if n := abandoned(s.Running); n > 0 {
-		warn("%s has ignored its deadline and was left behind.", words.Counted(n, "handler"))
+		warn("%s left behind.", haveIgnored(n))
 	}
 	if n := s.DeadLetters; n > 0 {
 		warn("%s to be looked at.", standLetters(n))
@@ -127,6 +127,14 @@ func standLetters(n int) string {
 		return "1 dead letter is"
 	}
 	return words.Number(n) + " dead letters are"
+}
+
+// haveIgnored is "1 handler has ignored its deadline and was", "2 handlers have ignored their deadlines and were".
+func haveIgnored(n int) string {
+	if n == 1 {
+		return "1 handler has ignored its deadline and was"
+	}
+	return words.Number(n) + " handlers have ignored their deadlines and were"
 }
 
 // wait is "1 event waits", "2 events wait".

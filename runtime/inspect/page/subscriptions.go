@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -56,7 +57,7 @@ func fillSubscriptions(q *request) (any, error) {
 		item.Buttons = []button{pause, {
 			Action: "rewind", Label: "Rewind", Of: s.Name, Fields: []field{sealedField("subscription", s.Name)},
 			Ask: []ask{{"to", "To: beginning, a time in UTC (2026-03-14T12:30), or the id of an event"}},
-			CLI: commandLine("subscriptions rewind", []string{"--to", "…"}, status.Path, s.Name),
+			CLI: commandline.Of("subscriptions rewind", []string{"--to", "…"}, status.Path, s.Name),
 		}}
 		data.All = append(data.All, item)
 	}

@@ -1,0 +1,44 @@
+package page
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+func TestTheSentenceAboutHandlersLeftBehindHasTheRightNumber(t *testing.T) {
+	for n, want := range map[int]string{
+		1: "1 handler has ignored its deadline and was left behind.",
+		3: "3 handlers have ignored their deadlines and were left behind.",
+	} {
+		status := inspect.Status{At: time.Now(), Owner: &inspect.Owner{Alive: true}, Running: make([]inspect.Running, n)}
+		for i := range status.Running {
+			status.Running[i].Abandoned = true
+		}
+		if got := sentences(healthOf(status)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestMinutesThatWereNotCountedHaveTheRightNumber(t *testing.T) {
+	for n, want := range map[int]string{1: "none; the first minute was not counted", 2: "none; the first 2 minutes were not counted"} {
+		minutes := make([]int, 60)
+		for i := range n {
+			minutes[i] = -1
+		}
+		if got := sparkOf("Events", "event", minutes).Words; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func sentences(h health) string {
+	var all []string
+	for _, item := range h.Items {
+		all = append(all, item.Text)
+	}
+	return strings.Join(all, " ")
+}
