@@ -38,6 +38,9 @@ func healthOf(s inspect.Status) health {
 		}
 	}
 	alive := s.Owner != nil && s.Owner.Alive
+	if s.Unwritable != "" {
+		bad("Nothing can be stored: %s.", s.Unwritable)
+	}
 	switch {
 	case s.Owner == nil:
 		h.Items = append(h.Items, healthItem{"warn", "No process has ever dispatched from this bus."})

@@ -23,6 +23,13 @@ func TestTheSentenceAboutHandlersLeftBehindHasTheRightNumber(t *testing.T) {
 	}
 }
 
+func TestAFullDiskIsTheFirstThingThatIsWrong(t *testing.T) {
+	h := healthOf(inspect.Status{At: time.Now(), Owner: &inspect.Owner{Alive: true}, DeadLetters: 1, Unwritable: "disk full"})
+	if got := sentences(h); h.Level != "bad" || got != "Nothing can be stored: disk full. 1 dead letter is to be looked at." {
+		t.Errorf("%s: %q", h.Level, got)
+	}
+}
+
 func TestMinutesThatWereNotCountedHaveTheRightNumber(t *testing.T) {
 	for n, want := range map[int]string{1: "none; the first minute was not counted", 2: "none; the first 2 minutes were not counted"} {
 		minutes := make([]int, 60)
