@@ -48,12 +48,13 @@ func (t *Table) Note(text string) {
 const gap = "  "
 
 // Render returns the table for a screen. Columns in which nothing is written are left out. If the rest is too wide,
-// the widest columns are cut, as far as they allow; then columns are left out, as far as they allow; then the rows are
-// folded: what does not fit is below the row, indented.
+// the widest columns are cut, as far as they allow; then columns are left out, as far as they allow; then rows are
+// folded: what is behind a long name is below it, or, if most rows are too wide, what does not fit is below the row,
+// indented.
 func (t *Table) Render(screen Screen) string {
 	widths := t.fitted(screen.Width)
 	parts := [][]int{widths}
-	if screen.Width > 0 && total(widths) > screen.Width {
+	if screen.Width > 0 && total(widths) > screen.Width && !t.overflow(widths, screen.Width) {
 		parts = t.folded(widths, screen.Width)
 	}
 	var b strings.Builder
@@ -99,6 +100,39 @@ func (t *Table) fitted(limit int) []int {
 		widths[drop] = 0
 	}
 	return widths
+}
+
+// overflow makes the widest column that is never cut so narrow that the others fit. The few texts in it that are longer
+// stay whole, and what is behind them is on the next line. It reports false, and changes nothing, if that does not help
+// or if they are not few.
+func (t *Table) overflow(widths []int, limit int) bool {
+	widest, last := -1, 0
+	for i, c := range t.Columns {
+		if widths[i] > 0 {
+			last = i
+		}
+		if t.least(i) == 0 && !c.Right && (widest < 0 || widths[i] > widths[widest]) {
+			widest = i
+		}
+	}
+	if widest < 0 {
+		return false
+	}
+	width := widths[widest] - (total(widths) - limit)
+	if width < max(Width(t.Columns[widest].Title), 8) {
+		return false
+	}
+	longer := 0
+	for _, row := range t.rows {
+		if Width(row[widest]) > width {
+			longer++
+		}
+	}
+	if widest != last && 2*longer > len(t.rows) {
+		return false
+	}
+	widths[widest] = width
+	return true
 }
 
 // folded divides columns that are too wide between several lines.
@@ -182,10 +216,11 @@ func total(widths []int) int {
 func (t *Table) lines(b *strings.Builder, texts []string, parts [][]int, paint func(i int, text string) string) {
 	for n, widths := range parts {
 		if n == 0 || t.has(texts, widths) {
+			margin := ""
 			if n > 0 {
-				b.WriteString(indent)
+				margin = indent
 			}
-			t.line(b, texts, widths, paint)
+			t.line(b, texts, widths, margin, paint)
 		}
 	}
 }
@@ -200,15 +235,20 @@ func (t *Table) has(texts []string, widths []int) bool {
 	return false
 }
 
-// line writes one line; paint is applied to what is visible only.
-func (t *Table) line(b *strings.Builder, texts []string, widths []int, paint func(i int, text string) string) {
-	pending := "" // spaces that are written only if something follows
+// line writes one line; paint is applied to what is visible only. A text that is wider than its column and must not be
+// cut ends the line.
+func (t *Table) line(b *strings.Builder, texts []string, widths []int, margin string, paint func(i int, text string) string) {
+	pending := margin // spaces that are written only if something follows
+	offset := Width(margin)
 	for i, c := range t.Columns {
 		if widths[i] == 0 {
 			continue
 		}
-		text := Cut(texts[i], widths[i])
-		space := strings.Repeat(" ", widths[i]-Width(text))
+		text := texts[i]
+		if t.least(i) > 0 {
+			text = Cut(text, widths[i])
+		}
+		space := strings.Repeat(" ", max(0, widths[i]-Width(text)))
 		if c.Right {
 			pending += space
 			space = ""
@@ -217,7 +257,10 @@ func (t *Table) line(b *strings.Builder, texts []string, widths []int, paint fun
 			b.WriteString(pending + paint(i, text))
 			pending = ""
 		}
-		pending += space + gap
+		offset += widths[i] + len(gap)
+		if pending += space + gap; Width(text) > widths[i] {
+			pending = "\n" + strings.Repeat(" ", offset)
+		}
 	}
 	b.WriteByte('\n')
 }

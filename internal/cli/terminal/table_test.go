@@ -185,3 +185,28 @@ ledger
 		}
 	}
 }
+
+func TestALongNameIsWholeAndTheRestOfItsRowIsBelow(t *testing.T) {
+	table := &terminal.Table{Columns: []terminal.Column{{Title: "NAME"}, {Title: "DEAD", Right: true}, {}}}
+	table.Row("write-the-order-into-the-warehouse", "1", "paused")
+	table.Row("ledger", "12", "")
+	table.Row("another-one-with-a-long-name-1", "", "")
+	table.Row("mail", "", "paused")
+	const want = `
+NAME         DEAD
+write-the-order-into-the-warehouse
+                1  paused
+ledger         12
+another-one-with-a-long-name-1
+mail               paused
+`
+	if diff := cmp.Diff(want[1:], table.Render(terminal.Screen{Width: 25})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	facts := &terminal.Table{Columns: []terminal.Column{{}, {}}}
+	facts.Row("Type", "order.placed")
+	facts.Row("Metadata", `{"correlation_id":"checkout-5"}`)
+	if got, want := facts.Render(terminal.Screen{Width: 25}), "Type      order.placed\nMetadata  {\"correlation_id\":\"checkout-5\"}\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
