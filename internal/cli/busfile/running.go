@@ -18,7 +18,7 @@ func newRunning(on cli.Engines) *cobra.Command {
 		Short: "List handlers that have been at work for more than a second",
 		Long: `Running shows the handlers that have been at work for more than a second, the
 oldest first: each with its event, its start and its deadline. The process that
-dispatches records them every second.
+dispatches records them every second. A narrow terminal does not show WORKER.
 
 A handler that has ignored its deadline is left behind: its attempt has failed,
 its delivery is retried or dead, and another worker has taken its place. It is
