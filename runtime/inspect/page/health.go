@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
@@ -94,6 +96,7 @@ func (h health) sum(s inspect.Status, alive bool) health {
 	if n := s.DeadLetters; n > 0 {
 		warn("%s to be looked at.", standLetters(n))
 	}
+	slices.SortStableFunc(h.Items, func(a, b healthItem) int { return strings.Compare(a.Level, b.Level) }) // bad before warn
 	h.Level, h.Summary = "good", "All is well."
 	for _, item := range h.Items {
 		if item.Level == "bad" {

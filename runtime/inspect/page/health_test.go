@@ -30,6 +30,13 @@ func TestAFullDiskIsTheFirstThingThatIsWrong(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrongComesBeforeRemarks(t *testing.T) {
+	h := healthOf(inspect.Status{At: time.Now(), Breakers: []inspect.Breaker{{Subscription: "ledger", State: "open", Failures: 4, Deliveries: 5}}})
+	if len(h.Items) != 2 || h.Items[0].Level != "bad" || h.Items[1].Level != "warn" {
+		t.Errorf("%+v", h.Items)
+	}
+}
+
 func TestMinutesThatWereNotCountedHaveTheRightNumber(t *testing.T) {
 	for n, want := range map[int]string{1: "none; the first minute was not counted", 2: "none; the first 2 minutes were not counted"} {
 		minutes := make([]int, 60)
