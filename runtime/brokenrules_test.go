@@ -87,6 +87,8 @@ var brokenRules = []brokenRule{
 		"if d.Unreadable != nil {", "if false {"},
 	{"TestTheHealthAndTheCountsSayThatADiskIsFull", "runtime/internal/sqlite/unwritable.go", // a page that finds room is believed
 		`l.vfs == "" && !hasRoom(`, `l.vfs == "" && false && !hasRoom(`},
+	{"TestAStatusSaysWhatKeepsTheProcessFromWriting", "runtime/internal/sqlite/unwritable.go",
+		"	noted.Note(err, bytes)\n	w.log.tellUnwritable()\n", "	noted.Note(err, bytes)\n"},
 	{"TestABusThatStandsByCountsDeadLetters", "runtime/lifecycle.go",
 		"b.health.watch(standing, false)", "<-standing.Done()"},
 	{"TestHiddenValuesDoNotDecideTheGroupOfADeadLetter", "runtime/internal/dispatch/failure.go",

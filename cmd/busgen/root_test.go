@@ -27,7 +27,7 @@ func TestHelpForAVerbThatIsNotThereIsTrouble(t *testing.T) {
 	}
 	for command, want := range map[string]string{
 		"busgen help":           "busgen reads a catalogue",
-		"busgen help status":    "Status shows which process dispatches",
+		"busgen help status":    "Status shows what is wrong",
 		"busgen help dlq retry": "Retry makes dead letters due now",
 		"busgen help help":      "Help",
 		"busgen dlq":            "A dead letter is a delivery",

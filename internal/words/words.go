@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Ago says how far a time is from now, to the nearest second: "3 min ago", "in 2 h". A time
-// more than two months away is a date, the zero time nothing.
+// Ago says how far a time is from now, as [Span] does: "in 2 h 59 min", "3 min ago". What is past has no
+// seconds from a minute on. A time more than two months away is a date, the zero time nothing.
 func Ago(t, now time.Time) string {
 	switch d := now.Sub(t).Round(time.Second); {
 	case t.IsZero():
@@ -21,28 +21,46 @@ func Ago(t, now time.Time) string {
 	case d < 0:
 		return "in " + Span(-d)
 	default:
-		return Span(d) + " ago"
+		return span(d, time.Minute) + " ago"
 	}
 }
 
 const day = 24 * time.Hour
 
-// Span says how long something takes, in the unit that suits it. From a second on it is
-// rounded to the nearest second, so that what is a moment short of an hour is an hour.
+// Span says how long something takes, in the unit that suits it, rounded to the nearest. Fewer
+// than ten of a unit have the next smaller one beside them: 2 h 59 min, 45 min, 1 min 30 s.
 func Span(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
-	switch d = d.Round(time.Second); {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 2*day:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%d days", int(d/day))
+	return span(d.Round(time.Second), time.Second)
+}
+
+// scale has the units of a Span, and how long a time has to be for the next one.
+var scale = []struct {
+	unit  time.Duration
+	name  string
+	below time.Duration
+}{{time.Second, "s", time.Minute}, {time.Minute, "min", time.Hour}, {time.Hour, "h", 2 * day}, {day, "days", math.MaxInt64}}
+
+// span is Span for whole seconds, with no second unit that is less than the finest one.
+func span(d, finest time.Duration) string {
+	for i, s := range scale {
+		step := s.unit
+		if i > 0 && d < 10*s.unit && scale[i-1].unit >= finest {
+			step = scale[i-1].unit
+		}
+		rounded := d.Round(step)
+		if rounded >= s.below {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", rounded/s.unit, s.name)
+		if rest := rounded % s.unit; rest > 0 {
+			text += fmt.Sprintf(" %d %s", rest/step, scale[i-1].name)
+		}
+		return text
 	}
+	return "" // the last unit has no end
 }
 
 // Time is a point in time with its distance from now: 2024-02-29 12:30:05 UTC

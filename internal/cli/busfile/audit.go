@@ -81,8 +81,8 @@ func audit(c *call, f auditFilter) (string, error) {
 		return "No such action is on record.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "ID", Right: true}, {Title: "WHEN"}, {Title: "WHO", Least: 8}, {Title: "ACTION"}, {Title: "EVENT"},
-		{Title: "SUBSCRIPTION", Least: 10}, {Title: "COUNT", Right: true}, {Title: "DETAIL", Least: 10},
+		{Title: "ID", Right: true}, {Title: "WHEN"}, {Title: "WHO"}, {Title: "ACTION"}, {Title: "EVENT"},
+		{Title: "SUBSCRIPTION"}, {Title: "COUNT", Right: true}, {Title: "DETAIL", Least: 10},
 	}}
 	for _, a := range entries {
 		event := ""

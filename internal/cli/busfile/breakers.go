@@ -63,7 +63,7 @@ func listBreakers(c *call) (string, error) {
 		return "No circuit breaker is open.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "SUBSCRIPTION", Least: 12}, {Title: "OPEN SINCE"}, {Title: "NEXT TRY"}, {Title: "FAILED", Right: true}, {Title: "GROUP", Least: 5},
+		{Title: "SUBSCRIPTION"}, {Title: "OPEN SINCE"}, {Title: "NEXT TRY"}, {Title: "FAILED", Right: true}, {Title: "GROUP"},
 	}}
 	for _, b := range breakers {
 		table.Row(b.Subscription, c.ago(b.Since), c.nextTry(b), fmt.Sprintf("%d of %d", b.Failures, b.Deliveries), b.Group)
@@ -126,8 +126,12 @@ func closeBreaker(c *call) (string, error) {
 func (c *call) breakerLines(breakers []inspect.Breaker) string {
 	var b strings.Builder
 	for _, one := range breakers {
-		fmt.Fprintf(&b, "%s: circuit breaker of %s, since %s, next try %s: %s\n", c.screen.Paint(terminal.Red, "Open"),
-			terminal.Clean(one.Subscription), c.moment(one.Since), c.nextTry(one), terminal.Clean(firstLine(one.LastError)))
+		opened := fmt.Sprintf(": circuit breaker of %s, since %s, next try %s: ", terminal.Clean(one.Subscription), c.moment(one.Since), c.nextTry(one))
+		cause := terminal.Clean(firstLine(one.LastError))
+		if c.screen.Width > 0 {
+			cause = terminal.Cut(cause, c.screen.Width-2) // with the other line it is two or three
+		}
+		b.WriteString(c.trouble(terminal.Red, "Open", opened+cause))
 	}
 	return b.String()
 }

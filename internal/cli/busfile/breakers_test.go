@@ -61,7 +61,7 @@ func TestAHandlerThatHangsIsShown(t *testing.T) {
 		s.pay(1, hanging+300)
 		s.pay(2, hanging+25)
 		time.Sleep(45 * time.Second)
-		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "2 handlers at work for more than a second, 1 of them left behind at the deadline: see \"busgen running shop.db\"") {
+		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "2 handlers at work for more than a second, 1 of them left behind at the deadline: busgen running /") {
 			t.Errorf("the status is\n%s", got)
 		}
 		var first inspect.Running

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -232,6 +233,9 @@ func (c *call) payloadText(payload []byte) string {
 	}
 	return shown
 }
+
+// line is a command line on the same bus, to be copied.
+func (c *call) line(verb string) string { return commandline.Of(verb, nil, c.path) }
 
 // tell writes a remark to standard error.
 func (c *call) tell(format string, args ...any) {

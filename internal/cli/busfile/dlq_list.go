@@ -19,7 +19,8 @@ func newDLQList(on cli.Engines) *cobra.Command {
 		Short: "List dead letters, the newest first",
 		Long: `List shows the dead letters that match all conditions, the newest first. "busgen
 dlq groups" puts those with the same cause together; start with it when there
-are many.
+are many. On a narrow terminal the error is below its row, cut to one line; "dlq
+show" has all of it.
 
 With --json: one line for each, as "busgen dlq export" writes it: event_id,
 subscription, type, version, payload, metadata, published_at, dead_at,
@@ -61,8 +62,8 @@ func listLetters(c *call, filter inspect.Filter, page inspect.Page) (string, err
 		return noLetters(filter), nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "ID"}, {Title: "DIED"}, {Title: "TYPE", Least: 10}, {Title: "SUBSCRIPTION", Least: 10},
-		{Title: "REASON", Least: 6}, {Title: "ERROR", Least: 12},
+		{Title: "ID"}, {Title: "DIED"}, {Title: "TYPE"}, {Title: "SUBSCRIPTION"},
+		{Title: "REASON"}, {Title: "ERROR", Least: 24},
 	}}
 	for _, l := range letters {
 		table.Row(cli.ShortID(l.EventID), c.ago(l.DeadAt), l.Type, l.Subscription, l.Reason, l.LastAttempt().Error)
@@ -115,8 +116,8 @@ func groupLetters(c *call, filter inspect.Filter) (string, error) {
 		return noLetters(filter), nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "GROUP"}, {Title: "COUNT", Right: true}, {Title: "FIRST"}, {Title: "LAST"}, {Title: "SUBSCRIPTION", Least: 10},
-		{Title: "TYPE", Least: 8}, {Title: "REASON", Least: 6},
+		{Title: "GROUP"}, {Title: "COUNT", Right: true}, {Title: "FIRST", Drop: 1}, {Title: "LAST"}, {Title: "SUBSCRIPTION"},
+		{Title: "TYPE"}, {Title: "REASON"},
 	}}
 	sameMessage := map[string]int{}
 	for _, g := range groups {

@@ -116,7 +116,7 @@ func listEvents(c *call, filter inspect.Filter, page inspect.Page) (string, erro
 		return "There are no such events.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "ID"}, {Title: "PUBLISHED"}, {Title: "TYPE", Least: 12}, {Title: "STATUS", Style: styleOf},
+		{Title: "ID"}, {Title: "PUBLISHED"}, {Title: "TYPE"}, {Title: "STATUS", Style: styleOf},
 		{Title: "FAILED", Right: true}, {Title: "DUE"}, {Title: "PAYLOAD", Least: 10},
 	}}
 	for _, e := range events {

@@ -2,9 +2,11 @@ package busfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -98,9 +100,11 @@ func showEvent(c *call) (string, error) {
 
 func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "SUBSCRIPTION", Least: 12}, {Title: "STATE", Style: styleOf}, {Title: "FAILED", Right: true},
+		{Title: "SUBSCRIPTION"}, {Title: "STATE", Style: styleOf}, {Title: "FAILED", Right: true},
 		{Title: "DUE"}, {Title: "SETTLED"}, {Title: "REASON", Least: 10},
 	}}
+	deliveries = slices.Clone(deliveries)
+	slices.SortStableFunc(deliveries, func(a, b inspect.DeliveryState) int { return cmp.Compare(calm(a), calm(b)) })
 	for _, d := range deliveries {
 		reason := d.Reason
 		if !d.Held.IsZero() {
@@ -109,6 +113,17 @@ func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
 		table.Row(d.Subscription, d.State, some(d.Failures), c.ago(d.Due), c.ago(d.Settled), reason)
 	}
 	return table.Render(c.screen)
+}
+
+// calm sorts deliveries: dead letters first, then what is not settled, then the others.
+func calm(d inspect.DeliveryState) int {
+	switch styleOf(d.State) {
+	case terminal.Red:
+		return 0
+	case terminal.Yellow:
+		return 1
+	}
+	return 2
 }
 
 // attempts lists failed attempts, a paragraph for each. Only the last one has its
@@ -179,7 +194,7 @@ func (c *call) history(actions []inspect.AuditEntry) string {
 	if len(actions) == 0 {
 		return ""
 	}
-	table := &terminal.Table{Columns: []terminal.Column{{Title: "WHEN"}, {Title: "WHO", Least: 8}, {Title: "ACTION"}, {Title: "FOR"}, {Title: "DETAIL", Least: 10}}}
+	table := &terminal.Table{Columns: []terminal.Column{{Title: "WHEN"}, {Title: "WHO"}, {Title: "ACTION"}, {Title: "FOR"}, {Title: "DETAIL", Least: 10}}}
 	for _, a := range actions {
 		table.Row(c.ago(a.At), a.Actor, a.Action, a.Subscription, a.Detail)
 	}

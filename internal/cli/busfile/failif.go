@@ -23,7 +23,7 @@ type threshold struct {
 }
 
 // thresholdFields lists the numbers of status that a condition can compare.
-var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "saturated", "dispatchers"}
+var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "saturated", "dispatchers", "unwritable"}
 
 var (
 	thresholdForm = regexp.MustCompile(`^(?:(.+):)?([a-z_]+)\s*(>=|<=|>|<|=)\s*(.+)$`)
@@ -45,8 +45,8 @@ func parseThreshold(text string) (t threshold, err error) {
 	switch {
 	case !slices.Contains(thresholdFields, t.field):
 		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field, beforehand.Meant(t.field, thresholdFields, nil, "there are"))
-	case t.field == "dispatchers" && t.subscription != "":
-		return t, fmt.Errorf("--fail-if %q: a process dispatches for all subscriptions: leave the name out", text)
+	case (t.field == "dispatchers" || t.field == "unwritable") && t.subscription != "":
+		return t, fmt.Errorf("--fail-if %q: %s is about all subscriptions: leave the name out", text, t.field)
 	case t.field == "oldest":
 		limit, err := cli.ParseSpan(match[4])
 		if err != nil {
@@ -66,10 +66,9 @@ func parseThreshold(text string) (t threshold, err error) {
 // exceeded says why the condition holds. It returns nothing if it does not hold.
 func (t threshold) exceeded(status inspect.Status, now time.Time) string {
 	value, shown := 0.0, ""
-	if t.field == "dispatchers" {
-		if status.Owner != nil && status.Owner.Alive {
-			value = 1
-		}
+	switch {
+	case t.field == "dispatchers" && status.Owner != nil && status.Owner.Alive, t.field == "unwritable" && status.Unwritable != "":
+		value = 1
 	}
 	for _, s := range status.Subscriptions {
 		if t.subscription != "" && s.Name != t.subscription {

@@ -157,6 +157,9 @@ func (s *session) normal(text string) string {
 		}
 		return s.ids[short] + "-8c3a-5a7f3b6e9c01"
 	})
+	folder, err := os.Getwd()
+	must(s.t, err)
+	text = strings.ReplaceAll(text, folder+"/", "/srv/shop/")
 	text = aPart.ReplaceAllString(text, "$1.2Z")
 	text = aPID.ReplaceAllString(text, "$1 4711")
 	return aSize.ReplaceAllString(text, ": 140.0 KiB, and 1.4 MiB in its write-ahead log")

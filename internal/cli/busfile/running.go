@@ -2,6 +2,7 @@ package busfile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ func newRunning(on cli.Engines) *cobra.Command {
 		Short: "List handlers that have been at work for more than a second",
 		Long: `Running shows the handlers that have been at work for more than a second, the
 oldest first: each with its event, its start and its deadline. The process that
-dispatches records them every second.
+dispatches records them every second. A narrow terminal does not show WORKER.
 
 A handler that has ignored its deadline is left behind: its attempt has failed,
 its delivery is retried or dead, and another worker has taken its place. It is
@@ -43,7 +44,7 @@ func listRunning(c *call) (string, error) {
 		return "No handler has been at work for more than a second.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "SUBSCRIPTION", Least: 12}, {Title: "WORKER", Right: true}, {Title: "ID"}, {Title: "TYPE", Least: 12},
+		{Title: "SUBSCRIPTION"}, {Title: "WORKER", Right: true, Drop: 1}, {Title: "ID"}, {Title: "TYPE"},
 		{Title: "ATTEMPT", Right: true}, {Title: "STARTED"}, {Title: "DEADLINE"}, {Style: always(terminal.Red)},
 	}}
 	for _, r := range running {
@@ -75,17 +76,22 @@ func (c *call) atWork(r inspect.Running) string {
 	return text + "\n"
 }
 
-// runningLine counts the handlers in the status.
-func (c *call) runningLine(running []inspect.Running) string {
-	left := 0
-	for _, r := range running {
-		if r.Abandoned {
-			left++
-		}
-	}
+// running counts the handlers in the status.
+func (c *call) running(running []inspect.Running) string {
 	text := fmt.Sprintf("%s at work for more than a second", terminal.Counted(len(running), "handler"))
-	if left > 0 {
-		text += fmt.Sprintf(", %d of them left behind at the deadline", left)
+	if leftBehind(running) {
+		left := 0
+		for _, r := range running {
+			if r.Abandoned {
+				left++
+			}
+		}
+		text += ", " + c.screen.Paint(terminal.Red, fmt.Sprintf("%d of them left behind at the deadline", left))
 	}
-	return text + fmt.Sprintf(": see \"busgen running %s\"\n", terminal.Clean(c.path))
+	return text
+}
+
+// leftBehind reports whether a handler has ignored its deadline.
+func leftBehind(running []inspect.Running) bool {
+	return slices.ContainsFunc(running, func(r inspect.Running) bool { return r.Abandoned })
 }

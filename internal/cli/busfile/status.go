@@ -1,14 +1,17 @@
 package busfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -18,10 +21,22 @@ func newStatus(on cli.Engines) *cobra.Command {
 	cmd := onFile(on, &cobra.Command{
 		Use:   "status FILE",
 		Short: "Show the state of the bus in a file",
-		Long: `Status shows which process dispatches from the file, how many events it holds,
-how far each subscription is behind, what is paused, and how many dead letters
-there are. Look at it first. It works beside a running program and on the file
-of one that has died, and changes nothing.
+		Long: `Status shows what is wrong, how far each subscription is behind, which process
+dispatches from the file, and how many events it holds. Look at it first. It
+works beside a running program and on the file of one that has died, and changes
+nothing.
+
+What is wrong comes first: a full disk, a process that is gone, open circuit
+breakers, pauses, held events, handlers left behind, dead letters. Then come the
+subscriptions, those with trouble first, and then the rest. On a narrow terminal
+names stay whole: less important columns are left out (PATTERN first, then
+RUNNING and WAITING), lines are folded, and what is behind a long name is below
+it. Command lines to copy have the whole path of the file.
+
+"Nothing can be stored" is what the process that dispatches has met, such as
+"disk full", or that the file system has less space than a commit needs. A quota
+or a fault that only a program meets which merely publishes cannot be seen from
+outside.
 
 BACKLOG is the number of events that a subscription has not settled. It includes
 events that are RUNNING (a handler is at work, or was when its process died),
@@ -43,36 +58,38 @@ than a day, are listed: perhaps they wait for something that will never happen.
 
 With --watch it looks again every second (or as --interval says) until it has
 looked --count times or is interrupted; the exit status is then 0. A terminal
-shows the newest look; otherwise the looks are printed one after the other, and
-with --json as one line each. From the second look on there are rates per second
-since the look before: events published for a subscription (NEW/s), deliveries
-that were HANDLED (or discarded), and deliveries that became dead letters
-(DIED/s). DRAINED is when the backlog will be gone at that rate; it "grows", or
-is "not shrinking". Status ends when the file can no longer be read.
+shows the newest look, as much of it as it has lines for, and how many more
+there are; otherwise the looks are printed one after the other, and with --json
+as one line each. From the second look on there are rates per second since the
+look before: events published for a subscription (NEW/s), deliveries that were
+HANDLED (or discarded), and deliveries that became dead letters (DIED/s).
+DRAINED is when the backlog will be gone at that rate; it "grows", or is "not
+shrinking". Status ends when the file can no longer be read.
 
 With --json: at (when it looked), path, size and wal (bytes), schema, owner
-(pid, since, alive; null if no bus was ever started), events, more (not all of
-them are counted), oldest, newest, types (name, unrouted: no subscription
-matches it, events, oldest, newest), subscriptions (name, pattern, paused,
-unhandled: it has a backlog and no handler, saturated: its handlers are busy all
-the time while its backlog grows, backlog, backlog_at_most, partial, running,
-waiting, held, dead, oldest), dead_letters, pauses (subscription or
-types, since, actor, reason), breakers and running (as "busgen breakers list"
-and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
---watch also rates (seconds since the look before, published per second), and in
-each subscription rates (published, handled and dead per second, and drained_in:
-seconds, or null). Without --watch also hour: at (when it ends), published and
-dead (the number of events and of dead letters in each of the 60 minutes before,
-the oldest first; -1 was not counted), and subscriptions (name, dead).
+(pid, since, alive; null if no bus was ever started), unwritable (why nothing
+can be stored; absent if nothing is known), events, more (not all of them are
+counted), oldest, newest, types (name, unrouted: no subscription matches it,
+events, oldest, newest), subscriptions (name, pattern, paused, unhandled: it has
+a backlog and no handler, saturated: its handlers are busy all the time while
+its backlog grows, backlog, backlog_at_most, partial, running, waiting, held,
+dead, oldest), dead_letters, pauses (subscription or types, since, actor,
+reason), breakers and running (as "busgen breakers list" and "busgen running"),
+snoozed (event, type, subscription, snoozes, since). With --watch also rates
+(seconds since the look before, published per second), and in each subscription
+rates (published, handled and dead per second, and drained_in: seconds, or
+null). Without --watch also hour: at (when it ends), published and dead (the
+number of events and of dead letters in each of the 60 minutes before, the
+oldest first; -1 was not counted), and subscriptions (name, dead).
 
 For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
 number, or oldest with an age, for all subscriptions together or for one that is
 named before a colon. unhandled is the number of subscriptions with "no
 handler", and saturated the number of saturated ones; dispatchers is 1 if a
-process dispatches, else 0. A backlog that is not counted to its end counts as
-its upper limit. With --watch, status ends at the first look at which a
-condition holds.
+process dispatches, else 0, and unwritable is 1 if nothing can be stored. A
+backlog that is not counted to its end counts as its upper limit. With --watch,
+status ends at the first look at which a condition holds.
 
 Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
 that the file does not have, 2 trouble.`,
@@ -138,62 +155,85 @@ func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
 	return c.file.StatusSince(c.context(), before)
 }
 
-// statusText formats a status for people.
+// statusText formats a status for people. What is wrong comes first, then the subscriptions, then the rest: a terminal
+// may have 24 lines.
 func (c *call) statusText(status inspect.Status) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", terminal.Clean(status.Path), terminal.Bytes(status.Size))
+	head := fmt.Sprintf("%s: %s", terminal.Clean(status.Path), terminal.Bytes(status.Size))
 	if !strings.Contains(status.Path, "://") { // only a file has one
-		fmt.Fprintf(&b, ", and %s in its write-ahead log", terminal.Bytes(status.WAL))
+		head += fmt.Sprintf(", and %s in its write-ahead log", terminal.Bytes(status.WAL))
 	}
-	b.WriteString("\n")
-	b.WriteString(c.owner(status.Owner))
-	if status.CrashLoop {
-		b.WriteString(c.screen.Paint(terminal.Red, "Crash loop:") +
-			" the last process ended within 10 s of its start, while handlers were running.\nDeliveries that another crash would make dead letters wait until a process has lived for 10 s.\n")
-	}
-	fmt.Fprintf(&b, "%s\n", c.extent(status))
-	if status.Rates != nil {
-		fmt.Fprintf(&b, "%s events are published per second.\n", terminal.Rate(status.Rates.Published))
-	}
-	if len(status.Types) > 0 {
-		b.WriteString("\n" + c.typeTable(status.Types))
-		if status.More {
-			fmt.Fprintf(&b, "(of the newest %s events)\n", terminal.Number(status.Events))
-		}
-	}
+	paragraphs := []string{c.screen.Fold(head) + c.troubles(status)}
 	if len(status.Subscriptions) > 0 {
-		b.WriteString("\n" + c.subscriptionTable(status.Subscriptions))
+		paragraphs = append(paragraphs, c.subscriptionTable(status.Subscriptions, status.Breakers))
 	}
-	if len(status.Pauses) > 0 {
-		b.WriteString("\n" + c.pauseLines(status.Pauses))
+	rest := ""
+	if o := status.Owner; o != nil && o.Alive {
+		rest = c.screen.Fold(fmt.Sprintf("Process %d dispatches since %s.", o.PID, c.moment(o.Since)))
 	}
-	if lines := c.newerLines(status.Subscriptions); lines != "" {
-		b.WriteString("\n" + lines)
+	rest += c.screen.Fold(c.extent(status))
+	if status.Rates != nil {
+		rest += c.screen.Fold(terminal.Rate(status.Rates.Published) + " events are published per second.")
 	}
-	if len(status.Breakers) > 0 {
-		b.WriteString("\n" + c.breakerLines(status.Breakers))
+	if len(status.Running) > 0 && !leftBehind(status.Running) {
+		rest += c.andLine(c.running(status.Running), "running")
 	}
-	if len(status.Running) > 0 {
-		b.WriteString("\n" + c.runningLine(status.Running))
+	paragraphs = append(paragraphs, rest)
+	if len(status.Types) > 0 {
+		types := c.typeTable(status.Types)
+		if status.More {
+			types += fmt.Sprintf("(of the newest %s events)\n", terminal.Number(status.Events))
+		}
+		paragraphs = append(paragraphs, types)
 	}
 	if len(status.Snoozed) > 0 {
-		b.WriteString("\n" + c.snoozedTable(status.Snoozed))
+		paragraphs = append(paragraphs, c.snoozedTable(status.Snoozed))
+	}
+	return strings.Join(paragraphs, "\n")
+}
+
+// troubles says what an operator has to know first, the worst first.
+func (c *call) troubles(status inspect.Status) string {
+	var b strings.Builder
+	if status.Unwritable != "" {
+		hint := "The bus goes on by itself when that ends."
+		if status.Unwritable == runtime.DiskFull {
+			hint = "Free some space: the bus goes on by itself."
+		}
+		b.WriteString(c.trouble(terminal.Red, "Nothing can be stored:", fmt.Sprintf(" %s. %s", status.Unwritable, hint)))
+	}
+	switch o := status.Owner; {
+	case o == nil:
+		b.WriteString(c.trouble(terminal.Yellow, "No process has ever dispatched from it.", ""))
+	case !o.Alive:
+		b.WriteString(c.trouble(terminal.Red, "No process dispatches from it.", fmt.Sprintf(" The last one was %d, started %s.", o.PID, c.moment(o.Since))))
+	}
+	if status.CrashLoop {
+		b.WriteString(c.trouble(terminal.Red, "Crash loop:", " the last process ended within 10 s of its start, while handlers were running. "+
+			"Deliveries that another crash would make dead letters wait until a process has lived for 10 s."))
+	}
+	b.WriteString(c.breakerLines(status.Breakers))
+	b.WriteString(c.pauseLines(status.Pauses))
+	b.WriteString(c.newerLines(status.Subscriptions))
+	if leftBehind(status.Running) {
+		b.WriteString(c.andLine(c.running(status.Running), "running"))
 	}
 	if status.DeadLetters > 0 {
-		fmt.Fprintf(&b, "\n%s: see \"busgen dlq groups %s\"\n", terminal.Counted(status.DeadLetters, "dead letter"), terminal.Clean(status.Path))
+		b.WriteString(c.andLine(terminal.Counted(status.DeadLetters, "dead letter"), "dlq groups"))
 	}
 	return b.String()
 }
 
-func (c *call) owner(owner *inspect.Owner) string {
-	switch {
-	case owner == nil:
-		return c.screen.Paint(terminal.Yellow, "No process has ever dispatched from it.") + "\n"
-	case owner.Alive:
-		return fmt.Sprintf("Process %d dispatches since %s.\n", owner.PID, c.moment(owner.Since))
+// trouble is a sentence that begins in a colour.
+func (c *call) trouble(style terminal.Style, begins, rest string) string {
+	return c.screen.Fold(c.screen.Paint(style, begins) + rest)
+}
+
+// andLine is a text with a command line to copy, which is not folded: a screen has it below the text.
+func (c *call) andLine(text, verb string) string {
+	if c.screen.Width > 0 {
+		return c.screen.Fold(text+":") + "  " + c.line(verb) + "\n"
 	}
-	return c.screen.Paint(terminal.Red, "No process dispatches from it.") +
-		fmt.Sprintf(" The last one was %d, started %s.\n", owner.PID, c.moment(owner.Since))
+	return text + ": " + c.line(verb) + "\n"
 }
 
 func (c *call) extent(status inspect.Status) string {
@@ -210,7 +250,7 @@ func (c *call) extent(status inspect.Status) string {
 
 func (c *call) typeTable(types []inspect.TypeCount) string {
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "TYPE", Least: 12}, {Title: "EVENTS", Right: true}, {Title: "OLDEST"}, {Title: "NEWEST"}, {Style: always(terminal.Yellow)},
+		{Title: "TYPE"}, {Title: "EVENTS", Right: true}, {Title: "OLDEST", Drop: 1}, {Title: "NEWEST", Drop: 2}, {Style: always(terminal.Yellow)},
 	}}
 	for _, t := range types {
 		note := ""
@@ -222,15 +262,30 @@ func (c *call) typeTable(types []inspect.TypeCount) string {
 	return table.Render(c.screen)
 }
 
-// subscriptionTable lists subscriptions. Zeros are left out, and so is a column
+// ease tells how well a subscription does: what needs somebody comes first.
+func ease(s inspect.SubscriptionState, open []inspect.Breaker) int {
+	switch {
+	case s.Unhandled, s.Saturated, slices.ContainsFunc(open, func(b inspect.Breaker) bool { return s.Name == b.Subscription || s.Name == b.Group }):
+		return 0
+	case s.Paused, s.Held > 0:
+		return 1
+	case s.Dead > 0:
+		return 2
+	}
+	return 3
+}
+
+// subscriptionTable lists subscriptions, those with trouble first. Zeros are left out, and so is a column
 // that has only zeros.
-func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState) string {
+func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState, open []inspect.Breaker) string {
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "SUBSCRIPTION", Least: 12}, {Title: "PATTERN", Least: 10}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true},
-		{Title: "WAITING", Right: true}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(terminal.Red)},
-		{Title: "OLDEST"}, {Title: "NEW/s", Right: true}, {Title: "HANDLED/s", Right: true},
-		{Title: "DIED/s", Right: true, Style: always(terminal.Red)}, {Title: "DRAINED"}, {Style: always(terminal.Yellow)},
+		{Title: "SUBSCRIPTION"}, {Title: "PATTERN", Drop: 1}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true, Drop: 2},
+		{Title: "WAITING", Right: true, Drop: 3}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(terminal.Red)},
+		{Title: "OLDEST"}, {Title: "NEW/s", Right: true, Drop: 4}, {Title: "HANDLED/s", Right: true, Drop: 5},
+		{Title: "DIED/s", Right: true, Drop: 6, Style: always(terminal.Red)}, {Title: "DRAINED"}, {Style: always(terminal.Yellow)},
 	}}
+	subscriptions = slices.Clone(subscriptions)
+	slices.SortStableFunc(subscriptions, func(a, b inspect.SubscriptionState) int { return cmp.Compare(ease(a, open), ease(b, open)) })
 	for _, s := range subscriptions {
 		backlog := terminal.Number(s.Backlog)
 		if s.Backlog >= inspect.MaxBacklog || s.BacklogAtMost > s.Backlog {
@@ -256,7 +311,7 @@ func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState) stri
 // snoozedTable lists events that handlers have snoozed again and again.
 func (c *call) snoozedTable(snoozed []inspect.Snoozed) string {
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "SNOOZED", Least: 8}, {Title: "TYPE", Least: 12}, {Title: "SUBSCRIPTION", Least: 12}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
+		{Title: "SNOOZED"}, {Title: "TYPE"}, {Title: "SUBSCRIPTION"}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
 	}}
 	for _, one := range snoozed {
 		table.Row(cli.ShortID(one.Event), one.Type, one.Subscription, terminal.Number(one.Snoozes), c.ago(one.Since))
@@ -278,7 +333,7 @@ func (c *call) pauseLines(pauses []inspect.PauseState) string {
 		if p.Reason != "" {
 			by += ": " + p.Reason
 		}
-		fmt.Fprintf(&b, "%s: %s, since %s%s\n", c.screen.Paint(terminal.Yellow, "Paused"), terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))
+		b.WriteString(c.trouble(terminal.Yellow, "Paused", fmt.Sprintf(": %s, since %s%s", terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))))
 	}
 	return b.String()
 }
@@ -288,8 +343,8 @@ func (c *call) newerLines(subscriptions []inspect.SubscriptionState) string {
 	var b strings.Builder
 	for _, s := range subscriptions {
 		for _, n := range s.Newer {
-			fmt.Fprintf(&b, "%s: %s of %s for %s, since %s: no program that knows this version has taken over\n", c.screen.Paint(terminal.Yellow, "Held"),
-				terminal.Counted(n.Events, "event"), terminal.Clean(versioned(n.Type, n.Version)), terminal.Clean(s.Name), c.moment(n.Since))
+			b.WriteString(c.trouble(terminal.Yellow, "Held", fmt.Sprintf(": %s of %s for %s, since %s: no program that knows this version has taken over",
+				terminal.Counted(n.Events, "event"), terminal.Clean(versioned(n.Type, n.Version)), terminal.Clean(s.Name), c.moment(n.Since))))
 		}
 	}
 	return b.String()

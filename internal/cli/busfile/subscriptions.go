@@ -55,7 +55,7 @@ func listSubscriptions(c *call) (string, error) {
 	case len(subscriptions) == 0:
 		return "There are no subscriptions in this bus.\n", nil
 	}
-	return c.subscriptionTable(subscriptions), nil
+	return c.subscriptionTable(subscriptions, nil), nil
 }
 
 // aSubscription takes the name of a subscription, or none if there is --type.

@@ -140,7 +140,10 @@ func (s *stored) answer() string {
 		}
 	}
 	text := fmt.Sprintf("%s: all of %s decode", s.path, terminal.Counted(s.rows, "open or dead row"))
-	if n > 0 {
+	switch {
+	case n == 0 && s.rows == 1:
+		text = s.path + ": the one open or dead row decodes"
+	case n > 0:
 		text = fmt.Sprintf("%s: %s of %s cannot be decoded", s.path, terminal.Number(n), terminal.Counted(s.rows, "open or dead row"))
 	}
 	if lacking > 0 {

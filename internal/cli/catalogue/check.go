@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/output"
@@ -61,9 +62,9 @@ func check(ctx context.Context, args []string, out string) (report string, noted
 	case now.plan.UpToDate():
 		return inLines(now.noted), now.noted, nil
 	}
-	advice := "busgen generate " + now.File
+	advice := "busgen generate " + commandline.Quoted(now.File)
 	if out != "" {
-		advice += " --out " + out
+		advice += " --out " + commandline.Quoted(out)
 	}
 	stale := &staleError{now.plan, now.wire, advice}
 	return stale.report() + inLines(now.noted), now.noted, cli.No(stale)

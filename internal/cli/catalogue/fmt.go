@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/output"
 )
@@ -66,7 +67,7 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	case flags.diff:
 		return edit.Diff(path, before, after), nil
 	case flags.check && !same:
-		return path + "\n", cli.No(errors.New(path + " is not in its canonical form: run \"busgen fmt --write " + path + "\""))
+		return path + "\n", cli.No(errors.New(path + " is not in its canonical form: run \"busgen fmt --write " + commandline.Quoted(path) + "\""))
 	case flags.check:
 		return "", nil
 	case flags.write:

@@ -22,7 +22,8 @@ import (
 //   - requests for a host that is not one of its own, as the browser sends after a site has
 //     made its name lead to this machine (DNS rebinding);
 //   - requests without its cookie, which a browser gets for the token in the address. The
-//     token works once: the address is of no use to who reads it later.
+//     token works once: the address is of no use to who reads it later. Only GET takes it, so
+//     that a program which asks with HEAD whether the address works leaves it to the browser.
 //
 // The page is below a folder with a random name, and so is the cookie, because browsers send
 // cookies of localhost to all of its ports.
@@ -90,8 +91,21 @@ func (d *Door) has(r *http.Request) bool {
 // exchange gives the cookie for the token. It answers with a page that goes on by itself: after
 // a redirect, a browser that came from another site would not send the cookie.
 func (d *Door) exchange(w http.ResponseWriter, r *http.Request) {
-	if !d.has(r) && !d.use(r.URL.Query().Get("token")) {
-		refuse(w, "This address was opened before, or is wrong. It works once: start busgen inspect again.")
+	token := r.URL.Query().Get("token")
+	switch {
+	case r.Method != http.MethodGet: // it looks whether the address works, and does not open it
+		if !d.has(r) && !d.fits(token) {
+			refuse(w, used)
+			return
+		}
+		secure(w.Header())
+		w.Header().Set("Allow", http.MethodGet)
+		if r.Method != http.MethodHead {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		}
+		return
+	case !d.has(r) && !d.use(token):
+		refuse(w, used)
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: d.cookie, Path: d.folder, HttpOnly: true, SameSite: http.SameSiteStrictMode})
@@ -101,16 +115,27 @@ func (d *Door) exchange(w http.ResponseWriter, r *http.Request) {
 		html.EscapeString(d.folder))
 }
 
+const used = "This address was opened before, or is wrong. It works once: start busgen inspect again."
+
 // use takes the token, if it is right.
 func (d *Door) use(token string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.token == "" || !same(token, d.token) {
+	if !d.unused(token) {
 		return false
 	}
 	d.token = ""
 	return true
 }
+
+// fits reports whether use would take the token.
+func (d *Door) fits(token string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.unused(token)
+}
+
+func (d *Door) unused(token string) bool { return d.token != "" && same(token, d.token) }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 

@@ -15,7 +15,11 @@ var inside = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.
 
 // visit asks for a path of a host.
 func visit(d *localhost.Door, host, path string, cookies ...*http.Cookie) *http.Response {
-	r := httptest.NewRequest("GET", path, nil)
+	return request(d, "GET", host, path, cookies...)
+}
+
+func request(d *localhost.Door, method, host, path string, cookies ...*http.Cookie) *http.Response {
+	r := httptest.NewRequest(method, path, nil)
 	r.Host = host
 	for _, c := range cookies {
 		r.AddCookie(c)
@@ -83,5 +87,23 @@ func TestAHostThatIsNotThisMachineIsRefused(t *testing.T) {
 	}
 	if got := visit(d, "localhost:4", "/", cookie); got.StatusCode != http.StatusForbidden {
 		t.Errorf("another folder: %s", got.Status)
+	}
+}
+
+func TestOnlyAGETUsesTheTokenUp(t *testing.T) {
+	d, address, folder := newDoor()
+	for method, want := range map[string]int{"HEAD": http.StatusOK, "OPTIONS": http.StatusMethodNotAllowed, "POST": http.StatusMethodNotAllowed} {
+		if got := request(d, method, "localhost:4", address); got.StatusCode != want || len(got.Cookies()) > 0 {
+			t.Errorf("%s: %s, with the cookies %v", method, got.Status, got.Cookies())
+		}
+		if got := request(d, method, "localhost:4", folder+"?token=wrong"); got.StatusCode != http.StatusForbidden {
+			t.Errorf("%s with a wrong token: %s", method, got.Status)
+		}
+	}
+	if got := visit(d, "localhost:4", address); got.StatusCode != http.StatusOK || len(got.Cookies()) != 1 {
+		t.Errorf("GET after the others: %s", got.Status)
+	}
+	if got := request(d, "HEAD", "localhost:4", address); got.StatusCode != http.StatusForbidden {
+		t.Errorf("HEAD when the token was used: %s", got.Status)
 	}
 }

@@ -3,7 +3,9 @@ package terminal
 import (
 	"io"
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
 )
 
 // Screen is the place where output goes. Its zero value is a file: no colours,
@@ -70,3 +72,34 @@ func (s Screen) fit(line string) string {
 	}
 	return Cut(line, s.Width)
 }
+
+// Fold divides a text between the lines of the screen, at its spaces; what is below the first line is indented. A word
+// that is longer than a line stays whole. The text may have been painted. The result ends with a line break.
+func (s Screen) Fold(text string) string {
+	if s.Width == 0 {
+		return text + "\n"
+	}
+	const indent = "  "
+	var b strings.Builder
+	column := 0
+	for n, word := range strings.Split(text, " ") {
+		width := Width(unpainted(word))
+		switch {
+		case n == 0:
+		case column+1+width > s.Width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += width
+	}
+	return b.String() + "\n"
+}
+
+// unpainted returns a text without what Paint has added.
+func unpainted(text string) string { return painting.ReplaceAllString(text, "") }
+
+var painting = regexp.MustCompile("\x1b\\[[0-9]*m")

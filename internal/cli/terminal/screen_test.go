@@ -44,3 +44,21 @@ func TestWithoutATerminalThereAreNoQuestionsAndNoProgress(t *testing.T) {
 		t.Errorf("wrote %q", out.String())
 	}
 }
+
+func TestAFoldedTextFitsAndIsWhole(t *testing.T) {
+	painted := terminal.Screen{Width: 20, Colour: true}
+	for _, test := range []struct {
+		screen     terminal.Screen
+		text, want string
+	}{
+		{terminal.Screen{}, strings.Repeat("word ", 40) + "end", strings.Repeat("word ", 40) + "end\n"},
+		{terminal.Screen{Width: 20}, "", "\n"},
+		{terminal.Screen{Width: 20}, "twelve words would be more than that", "twelve words would\n  be more than that\n"},
+		{terminal.Screen{Width: 20}, "a averyveryverylongwordindeed b", "a\n  averyveryverylongwordindeed\n  b\n"},
+		{painted, painted.Paint(terminal.Red, "twelve words") + " would be", "\x1b[31mtwelve words\x1b[0m would\n  be\n"},
+	} {
+		if got := test.screen.Fold(test.text); got != test.want {
+			t.Errorf("%q at %d columns: %q, want %q", test.text, test.screen.Width, got, test.want)
+		}
+	}
+}

@@ -128,5 +128,9 @@ func TestATextIsDrawnOverTheOneBefore(t *testing.T) {
 	must(t, r.Show(strings.Repeat("x\n", 20)))
 	if got := seen(t, person, "\x1b[J"); strings.Count(got, "x") != 18 || !strings.Contains(got, "… and 2 more lines") {
 		t.Errorf("what does not fit is shown as %q", got)
+	} // It has 40 columns, too: such a line takes two of them.
+	must(t, r.Show(strings.Repeat("\x1b[31mx\x1b[0m"+strings.Repeat("-", 40)+"\n", 12)+"y\n"))
+	if got := seen(t, person, "\x1b[J"); strings.Count(got, "x") != 9 || !strings.Contains(got, "… and 4 more lines") {
+		t.Errorf("lines that are wider than the terminal are shown as %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -48,7 +49,7 @@ func fillAudit(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &auditData{Form: form, Actions: inspect.Actions(), CLI: commandLine("audit", flags, target), Chosen: len(flags) > 0}
+	data := &auditData{Form: form, Actions: inspect.Actions(), CLI: commandline.Of("audit", flags, target), Chosen: len(flags) > 0}
 	for _, e := range entries {
 		data.Rows = append(data.Rows, auditRow{e, cutAt(mostValue, e.Detail, "audit", "entry", strconv.FormatInt(e.ID, 10)), e.EventID != uuid.Nil})
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -92,7 +93,7 @@ func fillType(q *request) (any, error) {
 	if known.Fields == nil && known.Doc == "" && len(matching(name, names)) == 0 {
 		return nil, &inspect.NotFoundError{Thing: "event type", Name: clip(name, mostValue)}
 	}
-	data := &typeData{knownType: known, Rows: fieldRows(known.Fields, nil), Events: eventForm{Type: name}.address(""), CLI: commandLine("events list", []string{"--type", name}, target)}
+	data := &typeData{knownType: known, Rows: fieldRows(known.Fields, nil), Events: eventForm{Type: name}.address(""), CLI: commandline.Of("events list", []string{"--type", name}, target)}
 	if data.Stored, err = q.file().Schema(q.Context(), name); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -54,7 +55,7 @@ func (q *request) treeAround(id uuid.UUID, target string) (*tree, error) {
 	} else if len(t.Top.Children) == 0 {
 		return nil, nil
 	}
-	t.CLI = commandLine("events tree", nil, target, root.String())
+	t.CLI = commandline.Of("events tree", nil, target, root.String())
 	return t, nil
 }
 

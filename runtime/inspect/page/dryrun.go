@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/beforehand"
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -82,7 +83,7 @@ func fillRewindPlan(q *request) (any, error) {
 	}
 	d := &dryRun{
 		Title: "Rewind " + r.name, Action: "rewind", Fields: []field{sealedField("subscription", r.name), sealedField("place", r.text)},
-		CLI: commandLine("subscriptions rewind", []string{"--to", r.text}, target, r.name),
+		CLI: commandline.Of("subscriptions rewind", []string{"--to", r.text}, target, r.name),
 	}
 	switch n := counts.Matched; {
 	case n == 0:
@@ -140,11 +141,11 @@ func fillPausePlan(q *request) (any, error) {
 		Facts: []field{{words.Counted(len(matched), "type"), strings.Join(matched, ", ")}},
 		Do:    "Pause " + words.Counted(len(matched), "type"), Action: "pause-types",
 		Fields: []field{sealedField("types", glob), sealedField("because", reason)},
-		CLI:    commandLine("subscriptions pause", []string{"--type", glob}, target),
+		CLI:    commandline.Of("subscriptions pause", []string{"--type", glob}, target),
 	}
 	if reason != "" {
 		d.Facts = append(d.Facts, field{"Why", reason})
-		d.CLI = commandLine("subscriptions pause", []string{"--type", glob, "--reason", reason}, target)
+		d.CLI = commandline.Of("subscriptions pause", []string{"--type", glob, "--reason", reason}, target)
 	}
 	return d, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -96,7 +97,7 @@ func fillEvent(q *request) (any, error) {
 		Shown:        cut(pretty(event.Payload), "payload", "id", id),
 		Rows:         fieldRows(known.fieldsOf(event.Version), event.Payload),
 		Raw:          cut(rawRow(event), "row", "id", id),
-		CLI:          commandLine("events show", nil, target, id),
+		CLI:          commandline.Of("events show", nil, target, id),
 		Export:       "./incident.html?id=" + id,
 	}
 	var metadata map[string]string

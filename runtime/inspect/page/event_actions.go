@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -18,18 +19,18 @@ func deliveryButtons(target string, id uuid.UUID, d inspect.DeliveryState) []but
 	switch d.State {
 	case inspect.StateDead:
 		return []button{
-			{Action: "retry-delivery", Label: "Retry", Of: d.Subscription, Fields: fields, CLI: commandLine("dlq retry", nil, target, key)},
-			{Action: "discard-dead", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandLine("dlq discard", reason, target, key)},
+			{Action: "retry-delivery", Label: "Retry", Of: d.Subscription, Fields: fields, CLI: commandline.Of("dlq retry", nil, target, key)},
+			{Action: "discard-dead", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandline.Of("dlq discard", reason, target, key)},
 		}
 	case inspect.StateDiscarded:
-		return []button{{Action: "undiscard", Label: "Undo the discard", Of: d.Subscription, Fields: fields, CLI: commandLine("events undiscard", nil, target, key)}}
+		return []button{{Action: "undiscard", Label: "Undo the discard", Of: d.Subscription, Fields: fields, CLI: commandline.Of("events undiscard", nil, target, key)}}
 	case inspect.StateDone:
 		return []button{{
 			Action: "replay-event", Label: "Handle again", Of: d.Subscription, Fields: fields,
-			CLI: commandLine("events replay", []string{"--subscription", d.Subscription}, target, id.String()),
+			CLI: commandline.Of("events replay", []string{"--subscription", d.Subscription}, target, id.String()),
 		}}
 	}
-	return []button{{Action: "discard-delivery", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandLine("events discard", reason, target, key)}}
+	return []button{{Action: "discard-delivery", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandline.Of("events discard", reason, target, key)}}
 }
 
 // onDelivery is an action on the delivery that a form names. It leads back to the event.

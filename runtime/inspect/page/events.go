@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -70,7 +71,7 @@ func fillEvents(q *request) (any, error) {
 	}
 	data := &eventsData{
 		Form: form, Types: names.Types, Statuses: inspect.Statuses(), Chosen: len(flags) > 0,
-		CLI: commandLine("events list", flags, target), Tail: commandLine("events tail", form.tailFlags(), target),
+		CLI: commandline.Of("events list", flags, target), Tail: commandline.Of("events tail", form.tailFlags(), target),
 	}
 	if begins := filter.Until.Add(time.Hour); !filter.Until.IsZero() && begins.Before(q.now) {
 		data.Begins = begins

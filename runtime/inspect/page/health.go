@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
@@ -38,6 +40,9 @@ func healthOf(s inspect.Status) health {
 		}
 	}
 	alive := s.Owner != nil && s.Owner.Alive
+	if s.Unwritable != "" {
+		bad("Nothing can be stored: %s.", s.Unwritable)
+	}
 	switch {
 	case s.Owner == nil:
 		h.Items = append(h.Items, healthItem{"warn", "No process has ever dispatched from this bus."})
@@ -86,11 +91,12 @@ func (h health) sum(s inspect.Status, alive bool) health {
 		}
 	}
 	if n := abandoned(s.Running); n > 0 {
-		warn("%s has ignored its deadline and was left behind.", words.Counted(n, "handler"))
+		warn("%s left behind.", haveIgnored(n))
 	}
 	if n := s.DeadLetters; n > 0 {
 		warn("%s to be looked at.", standLetters(n))
 	}
+	slices.SortStableFunc(h.Items, func(a, b healthItem) int { return strings.Compare(a.Level, b.Level) }) // bad before warn
 	h.Level, h.Summary = "good", "All is well."
 	for _, item := range h.Items {
 		if item.Level == "bad" {
@@ -127,6 +133,14 @@ func standLetters(n int) string {
 		return "1 dead letter is"
 	}
 	return words.Number(n) + " dead letters are"
+}
+
+// haveIgnored is "1 handler has ignored its deadline and was", "2 handlers have ignored their deadlines and were".
+func haveIgnored(n int) string {
+	if n == 1 {
+		return "1 handler has ignored its deadline and was"
+	}
+	return words.Number(n) + " handlers have ignored their deadlines and were"
 }
 
 // wait is "1 event waits", "2 events wait".

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -60,7 +61,7 @@ func (o order) commandLine(target string, moved int) string {
 	if o.Kind == kindDiscard {
 		flags = append(flags, "--because", o.Reason)
 	}
-	return commandLine("dlq "+o.Kind, flags, target)
+	return commandline.Of("dlq "+o.Kind, flags, target)
 }
 
 // resumeJobAction goes on with a job.

@@ -140,8 +140,11 @@ func TestAJobActsOnThePartOfAGroupThatMatches(t *testing.T) {
 		} {
 			got := shows(t, p, group+"&"+query)
 			head := fmt.Sprintf(">%d of 35 match<", want)
-			if query == "" {
+			switch {
+			case query == "":
 				head = ">All 35<"
+			case want == 1:
+				head = ">1 of 35 matches<"
 			}
 			if !strings.Contains(got, head) || rows(got) != min(want, 25) || strings.Contains(got, "Dry run of a retry") != (want > 0) {
 				t.Errorf("%s: %d rows, want %q in\n%s", query, rows(got), head, got)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -47,7 +48,7 @@ func (q *request) letterPage(letter inspect.DeadLetter) (*letterPage, error) {
 	}
 	data := &letterPage{
 		letterRow: rowOf(letter, target, mostBytes), Group: groupHref(letter.Fingerprint), MayEdit: q.page.file.MayEdit(),
-		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandLine("dlq edit", nil, target, letter.Key.String()),
+		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandline.Of("dlq edit", nil, target, letter.Key.String()),
 	}
 	data.Hides = strings.Contains(string(letter.Payload), inspect.HiddenValue)
 	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) && !data.Hides {
@@ -92,10 +93,10 @@ func editable(payload []byte) string {
 func letterButtons(key inspect.Key, target string) (retry, discard button) {
 	name := key.String()
 	fields := []field{sealedField("event", key.EventID.String()), sealedField("subscription", key.Subscription)}
-	return button{Action: "retry-letter", Label: "Retry", Of: name, Fields: fields, CLI: commandLine("dlq retry", nil, target, name)},
+	return button{Action: "retry-letter", Label: "Retry", Of: name, Fields: fields, CLI: commandline.Of("dlq retry", nil, target, name)},
 		button{
 			Action: "discard-letter", Label: "Discard", Of: name, Fields: fields, Ask: []ask{{"reason", "Why it need not be handled"}},
-			CLI: commandLine("dlq discard", []string{"--because", "…"}, target, name),
+			CLI: commandline.Of("dlq discard", []string{"--because", "…"}, target, name),
 		}
 }
 

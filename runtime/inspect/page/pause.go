@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -12,11 +13,11 @@ func pauseOrResume(target string, s inspect.SubscriptionState) button {
 		Action: "pause", Label: "Pause", Of: s.Name,
 		Fields: []field{sealedField("subscription", s.Name)},
 		Ask:    []ask{{"reason", "Reason"}},
-		CLI:    commandLine("subscriptions pause", nil, target, s.Name),
+		CLI:    commandline.Of("subscriptions pause", nil, target, s.Name),
 	}
 	if s.Paused {
 		b.Action, b.Label, b.Ask = "resume", "Resume", nil
-		b.CLI = commandLine("subscriptions resume", nil, target, s.Name)
+		b.CLI = commandline.Of("subscriptions resume", nil, target, s.Name)
 	}
 	return b
 }

@@ -89,8 +89,11 @@ func sparkOf(title, thing string, minutes []int) spark {
 	} else {
 		s.Words = "none"
 	}
-	if unknown > 0 {
-		s.Words += fmt.Sprintf("; the first %s were not counted", words.Counted(unknown, "minute"))
+	switch {
+	case unknown == 1:
+		s.Words += "; the first minute was not counted"
+	case unknown > 1:
+		s.Words += fmt.Sprintf("; the first %s minutes were not counted", words.Number(unknown))
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -10,7 +11,7 @@ import (
 func pauseTypes(target string) button {
 	return button{
 		Dry: pausePlanSheet.path, Label: "Pause event types", Ask: []ask{{"pattern", "Types: a name, or a pattern such as order.*"}, {"reason", "Reason"}},
-		CLI: commandLine("subscriptions pause", []string{"--type", "TYPES"}, target),
+		CLI: commandline.Of("subscriptions pause", []string{"--type", "TYPES"}, target),
 	}
 }
 
@@ -21,7 +22,7 @@ func resumeTypes(target string, p inspect.PauseState) *button {
 	}
 	return &button{
 		Action: "resume-types", Label: "Resume", Of: p.Types, Fields: []field{sealedField("types", p.Types)},
-		CLI: commandLine("subscriptions resume", []string{"--type", p.Types}, target),
+		CLI: commandline.Of("subscriptions resume", []string{"--type", p.Types}, target),
 	}
 }
 
@@ -29,7 +30,7 @@ func resumeTypes(target string, p inspect.PauseState) *button {
 func closeBreaker(target, subscription string) button {
 	return button{
 		Action: "close-breaker", Label: "Close", Of: subscription, Fields: []field{sealedField("subscription", subscription)},
-		CLI: commandLine("breakers close", nil, target, subscription),
+		CLI: commandline.Of("breakers close", nil, target, subscription),
 	}
 }
 

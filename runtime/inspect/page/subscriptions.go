@@ -1,6 +1,9 @@
 package page
 
-import "github.com/busgen/busgen/runtime/inspect"
+import (
+	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/runtime/inspect"
+)
 
 var subscriptionsSheet = sheet{path: "subscriptions", title: "Subscriptions", menu: true, template: "subscriptions", fill: fillSubscriptions}
 
@@ -48,7 +51,7 @@ func fillSubscriptions(q *request) (any, error) {
 		item.Buttons = []button{pause, {
 			Dry: rewindPlanSheet.path, Label: "Rewind", Of: s.Name, Fields: []field{sealedField("subscription", s.Name)},
 			Ask: []ask{{"to", "To: beginning, a time in UTC (2026-03-14T12:30), or the id of an event"}},
-			CLI: commandLine("subscriptions rewind", []string{"--to", "…"}, status.Path, s.Name),
+			CLI: commandline.Of("subscriptions rewind", []string{"--to", "…"}, status.Path, s.Name),
 		}}
 		data.All = append(data.All, item)
 	}

@@ -18,7 +18,10 @@ type Status struct {
 	// CrashLoop says that the last process ended within 10 seconds of its start while handlers
 	// were running, and that none has lived for so long since: deliveries that another crash
 	// would make dead letters wait for one that does.
-	CrashLoop     bool                `json:"crash_loop,omitempty"`
+	CrashLoop bool `json:"crash_loop,omitempty"`
+	// Unwritable is why nothing can be stored: what the process that dispatches has met, or [DiskFull] if the file
+	// system has no space. It is empty if neither is known: a quota, for instance, is known to that process only.
+	Unwritable    Fault               `json:"unwritable,omitempty"`
 	Events        int                 `json:"events"`          // stored, those of the bus itself included; not counted beyond MaxBacklog
 	More          bool                `json:"more,omitempty"`  // there are more; Events and Types are about the newest
 	Oldest        time.Time           `json:"oldest,omitzero"` // publication of the oldest event

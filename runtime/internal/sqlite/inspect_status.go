@@ -43,8 +43,14 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		}
 		if owner.PID != 0 {
 			status.Owner = &owner
-			left, age := claims.Left(c.Path + file.ClaimsSuffix)
-			status.CrashLoop = age == claims.Looping || !owner.Alive && claims.DiedYoung(left, age)
+			left, process := claims.Left(c.Path + file.ClaimsSuffix)
+			status.CrashLoop = process.Age == claims.Looping || !owner.Alive && claims.DiedYoung(left, process.Age)
+			if owner.Alive {
+				status.Unwritable = faultOf(process.Fault)
+			}
+		}
+		if status.Unwritable == "" && file.Full(c.Path, tryBytes) {
+			status.Unwritable = engine.DiskFull
 		}
 		status.Subscriptions, status.Pauses = subscriptionStates(lags), pauseStates(pauses)
 		status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -54,10 +55,11 @@ func refuseLabelled(c *database.Conn) error {
 
 // refusal is the error of a bus that opens the file.
 func (m *label) refusal(path, op string) error {
-	hint := fmt.Sprintf("its events are on %s since %s: open that bus; \"busgen move --take-back %s\" makes this file one of a bus again, as it was before",
-		m.To, m.Done.Format(time.RFC3339), path)
+	back := commandline.Of("move", []string{"--take-back"}, path)
+	hint := fmt.Sprintf("its events are on %s since %s: open that bus, or make this file one of a bus again, as it was before, with: %s",
+		m.To, m.Done.Format(time.RFC3339), back)
 	if m.Done.IsZero() {
-		hint = fmt.Sprintf("its events are on their way to %s: \"busgen move %s %s\" goes on, and \"busgen move --take-back %s\" gives up", m.To, path, m.To, path)
+		hint = fmt.Sprintf("its events are on their way to %s: go on with: %s; or give up with: %s", m.To, commandline.Of("move", nil, path, m.To), back)
 	}
 	return &engine.StorageError{Fault: engine.MovedAway, Op: op, Path: path, Hint: hint}
 }

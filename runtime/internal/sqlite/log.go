@@ -33,6 +33,8 @@ type Log struct {
 	programs *programs
 
 	unwritable engine.WriteFault
+	telling    sync.Mutex
+	told       uint16 // what the claims say of it
 
 	arrivals waiters // that wait for events to be appended
 	kept     kept    // by Prune

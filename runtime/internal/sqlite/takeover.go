@@ -36,7 +36,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 }
 
 func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
-	left, age, err := l.claims.Read()
+	left, process, err := l.claims.Read()
 	if err != nil {
 		return claimsError("read", l.path+file.ClaimsSuffix, err)
 	}
@@ -53,7 +53,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 			return err
 		}
 		left = slices.DeleteFunc(left, func(one claims.Claim) bool { return one.Life != lifeOf(before) })
-		found.CrashLoop = claims.DiedYoung(left, age)
+		found.CrashLoop = claims.DiedYoung(left, process.Age)
 		if err := l.recover(c, left, found); err != nil {
 			return err
 		}

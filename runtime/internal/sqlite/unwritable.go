@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -26,6 +27,38 @@ func (w *writer) noteWrite(err error, requests []*request) {
 		bytes += sizeOf(r.events)
 	}
 	noted.Note(err, bytes)
+	w.log.tellUnwritable()
+}
+
+// told are the faults that the claims have numbers for, from 1 on. The numbers are in files.
+var told = []engine.Fault{engine.DiskFull, engine.ReadOnly, engine.IO, engine.Busy, engine.Corrupt, engine.Replaced}
+
+// tellUnwritable lets the claims say what keeps this process from writing, to those who look at the file from outside.
+// The file itself cannot say it.
+func (l *Log) tellUnwritable() {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	number := 0
+	if err, _, _ := l.unwritable.Now(); err != nil {
+		if number = slices.Index(told, err.Fault) + 1; number == 0 {
+			number = slices.Index(told, engine.IO) + 1
+		}
+	}
+	if uint16(number) != l.told {
+		l.told = uint16(number)
+		l.claims.SetFault(l.told)
+	}
+}
+
+// faultOf is what such a number stands for. One of a newer program is some fault.
+func faultOf(number uint16) engine.Fault {
+	switch {
+	case number == 0:
+		return ""
+	case int(number) > len(told):
+		return engine.IO
+	}
+	return told[number-1]
 }
 
 const (
@@ -49,6 +82,7 @@ func (l *Log) CannotWrite(ctx context.Context) (*engine.StorageError, time.Time)
 		return err, since
 	}
 	l.unwritable.Note(nil, math.MaxInt)
+	l.tellUnwritable()
 	return nil, time.Time{}
 }
 

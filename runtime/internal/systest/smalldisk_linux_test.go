@@ -16,6 +16,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -225,8 +226,21 @@ func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
 		t.Fatalf("the health is %+v", f.Bus.Health())
 		return runtime.HealthCheck{}
 	}
+	says := func(want runtime.Fault) {
+		t.Helper()
+		file, err := inspect.Open(t.Context(), f.Path)
+		Must(t, err)
+		defer file.Close()
+		status, err := file.Status(t.Context())
+		Must(t, err)
+		if status.Unwritable != want {
+			t.Errorf("the status says %q, want %q", status.Unwritable, want)
+		}
+	}
 	unwritable(false)
+	says("")
 	free := fill(t, folder)
+	says(runtime.DiskFull) // the file system tells
 	began, number, stored := time.Now(), 0, []int(nil)
 	refused := refusals(t, f, &number, &stored)
 	first := time.Now()
@@ -243,8 +257,10 @@ func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
+	says(runtime.DiskFull)
 	free()
 	unwritable(false) // although nobody publishes
+	says("")
 	if n := f.Bus.Stats().Refused["disk_full"]; n != uint64(len(refused)) {
 		t.Errorf("%d events were refused for want of space, want %d", n, len(refused))
 	}

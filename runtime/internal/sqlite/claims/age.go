@@ -24,18 +24,47 @@ func ageOf(c Claim) Age {
 	return Grown
 }
 
+// Process is what the file says about the process that dispatches, or that did.
+type Process struct {
+	Age Age
+	// Fault is what keeps it from storing anything, as a number of the one who has set it; 0 for
+	// nothing. It can be said on a full disk: the file has its space.
+	Fault uint16
+}
+
+func processOf(c Claim) Process { return Process{Age: ageOf(c), Fault: c.Executions} }
+
 // SetAge says how old this process is.
 func (c *File) SetAge(age Age) {
-	c.mu.Lock()
-	p := c.process
-	c.mu.Unlock()
-	if p == nil {
-		p = c.Reserve()
-		c.mu.Lock()
-		c.process = p
-		c.mu.Unlock()
+	c.sayOfProcess(func(one *Claim) { one.Running = int64(age) })
+}
+
+// SetFault says what keeps this process from storing anything.
+func (c *File) SetFault(fault uint16) {
+	c.sayOfProcess(func(one *Claim) { one.Executions = fault })
+}
+
+func (c *File) sayOfProcess(change func(*Claim)) {
+	p := c.ofProcess()
+	p.mu.Lock()
+	p.last.Subscription, p.last.Life = ofProcess, c.life
+	change(&p.last)
+	p.last.turn++
+	ok := c.write(p)
+	p.mu.Unlock()
+	if !ok {
+		c.giveUpMapping(p)
 	}
-	c.claim(p, ofProcess, int64(age), 0, 0)
+}
+
+// ofProcess returns the place of the process.
+func (c *File) ofProcess() *Place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.process == nil {
+		c.process = c.reserve()
+	}
+	return c.process
 }
 
 // DiedYoung reports whether a process that has left this has died young while handlers ran, or

@@ -42,7 +42,7 @@ type File struct {
 	mu     sync.Mutex
 	places []*Place
 
-	process  *Place // says how old the process is; nil before SetAge
+	process  *Place // says how old the process is, and what it cannot do; nil before it says so
 	syncing  syncing
 	lamented bool // the log was told that the file cannot be made again; only Keep uses it
 }
@@ -92,43 +92,44 @@ func Open(path, vfsName string) (*File, error) {
 // the system.
 func (c *File) Shared() bool { return c.of != "" }
 
-// Read returns what the last owner left: the claims of its workers, and its age.
-func (c *File) Read() (found []Claim, age Age, err error) {
+// Read returns what the last owner left: the claims of its workers, and what it said of itself.
+func (c *File) Read() (found []Claim, process Process, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	content, err := io.ReadAll(io.LimitReader(c.file, claimsLimit))
 	if err != nil {
-		return nil, Grown, err
+		return nil, Process{}, err
 	}
 	for ; len(content) >= claimSize; content = content[min(2*claimSize, len(content)):] {
 		for _, one := range claimsOf(content) {
 			if one.Subscription == ofProcess {
-				age = max(age, ageOf(one))
+				said := processOf(one)
+				process.Age, process.Fault = max(process.Age, said.Age), max(process.Fault, said.Fault)
 			} else {
 				found = append(found, one)
 			}
 		}
 	}
-	return found, age, nil
+	return found, process, nil
 }
 
 // Left returns what the claims file at path says, without its lock, and nothing
 // if that cannot be read. It reads a plain file only.
-func Left(path string) ([]Claim, Age) {
+func Left(path string) ([]Claim, Process) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, Grown
+		return nil, Process{}
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, Grown
+		return nil, Process{}
 	}
 	defer file.Close()
-	found, age, err := (&File{file: file}).Read()
+	found, process, err := (&File{file: file}).Read()
 	if err != nil {
-		return nil, Grown
+		return nil, Process{}
 	}
-	return found, age
+	return found, process
 }
 
 // Clear forgets what the last owner left, which is in the log by now, and
@@ -190,6 +191,11 @@ func (c *File) grow() {
 func (c *File) Reserve() *Place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.reserve()
+}
+
+// reserve is Reserve for who holds mu.
+func (c *File) reserve() *Place {
 	p := &Place{number: len(c.places)}
 	c.places = append(c.places, p)
 	c.grow()

@@ -216,3 +216,26 @@ func TestLookingForTheOwnerDoesNotKeepOneFromStarting(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatAProcessSaysOfItselfIsReadWhileItLives(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x-claims")
+	first := &File{path: path}
+	must(t, first.Own())
+	must(t, first.Clear(3))
+	says := func(want Process) {
+		t.Helper()
+		if left, got := Left(path); got != want || len(left) != 0 {
+			t.Errorf("it says %+v of itself, want %+v; the claims of workers are %+v", got, want, left)
+		}
+	}
+	says(Process{})
+	first.SetFault(2)
+	says(Process{Fault: 2})
+	first.SetAge(Young)
+	says(Process{Age: Young, Fault: 2})
+	first.SetFault(0)
+	says(Process{Age: Young})
+	first.SetAge(Grown)
+	says(Process{})
+	must(t, first.Release())
+}

@@ -1,0 +1,58 @@
+package page
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busgen/busgen/runtime/inspect"
+)
+
+func TestTheSentenceAboutHandlersLeftBehindHasTheRightNumber(t *testing.T) {
+	for n, want := range map[int]string{
+		1: "1 handler has ignored its deadline and was left behind.",
+		3: "3 handlers have ignored their deadlines and were left behind.",
+	} {
+		status := inspect.Status{At: time.Now(), Owner: &inspect.Owner{Alive: true}, Running: make([]inspect.Running, n)}
+		for i := range status.Running {
+			status.Running[i].Abandoned = true
+		}
+		if got := sentences(healthOf(status)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestAFullDiskIsTheFirstThingThatIsWrong(t *testing.T) {
+	h := healthOf(inspect.Status{At: time.Now(), Owner: &inspect.Owner{Alive: true}, DeadLetters: 1, Unwritable: "disk full"})
+	if got := sentences(h); h.Level != "bad" || got != "Nothing can be stored: disk full. 1 dead letter is to be looked at." {
+		t.Errorf("%s: %q", h.Level, got)
+	}
+}
+
+func TestWhatIsWrongComesBeforeRemarks(t *testing.T) {
+	h := healthOf(inspect.Status{At: time.Now(), Breakers: []inspect.Breaker{{Subscription: "ledger", State: "open", Failures: 4, Deliveries: 5}}})
+	if len(h.Items) != 2 || h.Items[0].Level != "bad" || h.Items[1].Level != "warn" {
+		t.Errorf("%+v", h.Items)
+	}
+}
+
+func TestMinutesThatWereNotCountedHaveTheRightNumber(t *testing.T) {
+	for n, want := range map[int]string{1: "none; the first minute was not counted", 2: "none; the first 2 minutes were not counted"} {
+		minutes := make([]int, 60)
+		for i := range n {
+			minutes[i] = -1
+		}
+		if got := sparkOf("Events", "event", minutes).Words; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func sentences(h health) string {
+	var all []string
+	for _, item := range h.Items {
+		all = append(all, item.Text)
+	}
+	return strings.Join(all, " ")
+}
