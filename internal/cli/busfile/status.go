@@ -11,7 +11,6 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -191,51 +190,6 @@ func (c *call) statusText(status inspect.Status) string {
 	return strings.Join(paragraphs, "\n")
 }
 
-// troubles says what an operator has to know first, the worst first.
-func (c *call) troubles(status inspect.Status) string {
-	var b strings.Builder
-	if status.Unwritable != "" {
-		hint := "The bus goes on by itself when that ends."
-		if status.Unwritable == runtime.DiskFull {
-			hint = "Free some space: the bus goes on by itself."
-		}
-		b.WriteString(c.trouble(terminal.Red, "Nothing can be stored:", fmt.Sprintf(" %s. %s", status.Unwritable, hint)))
-	}
-	switch o := status.Owner; {
-	case o == nil:
-		b.WriteString(c.trouble(terminal.Yellow, "No process has ever dispatched from it.", ""))
-	case !o.Alive:
-		b.WriteString(c.trouble(terminal.Red, "No process dispatches from it.", fmt.Sprintf(" The last one was %d, started %s.", o.PID, c.moment(o.Since))))
-	}
-	if status.CrashLoop {
-		b.WriteString(c.trouble(terminal.Red, "Crash loop:", " the last process ended within 10 s of its start, while handlers were running. "+
-			"Deliveries that another crash would make dead letters wait until a process has lived for 10 s."))
-	}
-	b.WriteString(c.breakerLines(status.Breakers))
-	b.WriteString(c.pauseLines(status.Pauses))
-	b.WriteString(c.newerLines(status.Subscriptions))
-	if leftBehind(status.Running) {
-		b.WriteString(c.andLine(c.running(status.Running), "running"))
-	}
-	if status.DeadLetters > 0 {
-		b.WriteString(c.andLine(terminal.Counted(status.DeadLetters, "dead letter"), "dlq groups"))
-	}
-	return b.String()
-}
-
-// trouble is a sentence that begins in a colour.
-func (c *call) trouble(style terminal.Style, begins, rest string) string {
-	return c.screen.Fold(c.screen.Paint(style, begins) + rest)
-}
-
-// andLine is a text with a command line to copy, which is not folded: a screen has it below the text.
-func (c *call) andLine(text, verb string) string {
-	if c.screen.Width > 0 {
-		return c.screen.Fold(text+":") + "  " + c.line(verb) + "\n"
-	}
-	return text + ": " + c.line(verb) + "\n"
-}
-
 func (c *call) extent(status inspect.Status) string {
 	if status.Events == 0 {
 		return "There are no events in it."
@@ -317,37 +271,6 @@ func (c *call) snoozedTable(snoozed []inspect.Snoozed) string {
 		table.Row(cli.ShortID(one.Event), one.Type, one.Subscription, terminal.Number(one.Snoozes), c.ago(one.Since))
 	}
 	return table.Render(c.screen)
-}
-
-func (c *call) pauseLines(pauses []inspect.PauseState) string {
-	var b strings.Builder
-	for _, p := range pauses {
-		what := "subscription " + p.Subscription
-		if p.Types != "" {
-			what = "events of type " + p.Types
-		}
-		by := ""
-		if p.Actor != "" {
-			by = ", by " + p.Actor
-		}
-		if p.Reason != "" {
-			by += ": " + p.Reason
-		}
-		b.WriteString(c.trouble(terminal.Yellow, "Paused", fmt.Sprintf(": %s, since %s%s", terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))))
-	}
-	return b.String()
-}
-
-// newerLines lists versions that the dispatching program does not know.
-func (c *call) newerLines(subscriptions []inspect.SubscriptionState) string {
-	var b strings.Builder
-	for _, s := range subscriptions {
-		for _, n := range s.Newer {
-			b.WriteString(c.trouble(terminal.Yellow, "Held", fmt.Sprintf(": %s of %s for %s, since %s: no program that knows this version has taken over",
-				terminal.Counted(n.Events, "event"), terminal.Clean(versioned(n.Type, n.Version)), terminal.Clean(s.Name), c.moment(n.Since))))
-		}
-	}
-	return b.String()
 }
 
 // some formats a number; 0 is empty.
