@@ -65,6 +65,7 @@ func fromFile(ctx context.Context, on cli.Engines, target string, candidates can
 	if err != nil {
 		return nil
 	}
+	defer file.Close()
 	found, err := candidates(ctx, file.Hiding())
 	if err != nil {
 		return nil
