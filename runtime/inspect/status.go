@@ -21,9 +21,8 @@ import (
 //		// were running, and that none has lived for so long since: deliveries that another crash
 //		// would make dead letters wait for one that does.
 //		CrashLoop bool
-//		// Unwritable is why nothing can be stored: what the process that dispatches has met, or DiskFull if the
-//		// file system has no space. It is empty if neither is known: a quota, for instance, is known to that
-//		// process only. An engine other than files leaves it empty.
+//		// Unwritable is why nothing can be stored: what the process that dispatches has met, or DiskFull if the file
+//		// system has no space. It is empty if neither is known: a quota, for instance, is known to that process only.
 //		Unwritable    Fault
 //		Events        int       // stored, those of the bus itself included; not counted beyond MaxBacklog
 //		More          bool      // there are more; Events and Types are about the newest
