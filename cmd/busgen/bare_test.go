@@ -14,12 +14,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 // TestTheBinaryNeedsNothingBesideItself runs what an operator runs in a container that has the
 // binary and the file of a bus and nothing else: no environment, no Go, no folder for temporary
 // files. If the test runs as root, that folder is the root folder of the processes.
 func TestTheBinaryNeedsNothingBesideItself(t *testing.T) {
+	short.Skip(t, "the command is compiled without cgo")
 	container := t.TempDir()
 	must(t, os.Chmod(container, 0o755))
 	build := exec.Command("go", "build", "-o", filepath.Join(container, "busgen"), ".")

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/handbook"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // TestTheTutorial does what its reader does: it saves the files of docs/tutorial.md, runs its
 // commands in their order, and compares what they print, but for times, ids and what … leaves out.
 func TestTheTutorial(t *testing.T) {
+	short.Skip(t, "the programs of the tutorial are compiled and run")
 	root, err := filepath.Abs("../..")
 	must(t, err)
 	r := &tutorial{t: t, root: root, folder: filepath.Join(t.TempDir(), "shop"), ids: map[string]string{}, page: handbook.Runs(t, "docs/tutorial.md")}

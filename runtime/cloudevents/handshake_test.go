@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
 	"github.com/busgen/busgen/runtime/internal/conformance"
@@ -73,6 +74,7 @@ func TestAHandshakeIsAnsweredForTheOriginsThatAreAllowed(t *testing.T) {
 }
 
 func TestForwardSendsNothingWithoutThePermissionThatItAsksFor(t *testing.T) {
+	short.Skip(t, "it waits for answers that do not come")
 	for what, test := range map[string]struct {
 		answers http.HandlerFunc // to OPTIONS
 		rate    int

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -15,6 +16,7 @@ import (
 // A process does not hear what the servers say for a while, from one of its requests on, as when
 // the server dies that has got the request. It is tried with each request of a takeover.
 func TestWhicheverAnswersOfATakeoverAreLostEverythingIsHandledInTheEnd(t *testing.T) {
+	short.Skip(t, "each answer is lost once")
 	for name, concurrency := range map[string]int{"whole": 1, "parts": 4} {
 		t.Run(name, func(t *testing.T) {
 			for requests := 1; requests <= 24; requests++ {

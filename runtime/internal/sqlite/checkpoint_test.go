@@ -34,6 +34,7 @@ func forgetting(file string) simfs.Fault {
 }
 
 func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
+	short.Skip(t, "each sync fails once")
 	for name, test := range map[string]struct {
 		before func(r *checkpoints) // a checkpoint is near
 		fault  simfs.Fault
@@ -72,6 +73,7 @@ func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
 // The failed sync may have left the beginning of the log on the disk only. A part of its
 // end in the database would not fit to that.
 func TestThePowerMayFailWhileALogIsMovedThatWasNotSynced(t *testing.T) {
+	short.Skip(t, "the power fails at every write")
 	for cut, over := 1, false; !over; cut++ {
 		checkpointTest(t, func(r *checkpoints) {
 			r.publish(100)

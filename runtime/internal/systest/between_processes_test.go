@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -152,6 +153,7 @@ func talkerChild(path string) {
 // One process publishes without a pause, and another one awaits each event after the one
 // before it.
 func TestAwaitMissesNothingThatAnotherProcessPublishes(t *testing.T) {
+	short.Skip(t, "processes publish in real time")
 	path := filepath.Join(t.TempDir(), "events.db")
 	f := SQLite.Reopen(t, path)
 	since := time.Now()

@@ -268,6 +268,7 @@ func checkCrashes(t *testing.T, path string, killed map[string]int, between int)
 }
 
 func TestAnEventThatKillsItsProcessEndsInTheDeadLettersAndTheOthersDoNot(t *testing.T) {
+	short.Skip(t, "processes are killed, and a suspect waits for ten seconds of real time")
 	path := filepath.Join(t.TempDir(), "events.db")
 	f := SQLite.Reopen(t, path)
 	for n := range 50 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -57,6 +58,7 @@ func killedLog(t *testing.T, path string, numbers ...int) {
 }
 
 func TestWhatAnOwnerSaysAboutItsFileGivesAllAcknowledgedEventsBack(t *testing.T) {
+	short.Skip(t, "each advice is taken with a file of its own")
 	rename := func(t *testing.T, path string) { Must(t, os.Rename(path, path+".moved")) }
 	moveBack := func(t *testing.T, path, _ string) { Must(t, os.Rename(path+".moved", path)) }
 	useCopy := func(t *testing.T, path, saved string) { Must(t, os.Rename(saved, path)) }

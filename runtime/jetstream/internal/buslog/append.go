@@ -319,7 +319,7 @@ func (l *Log) freed(ctx context.Context, seq int64) (bool, error) {
 				return true, nil
 			}
 		case r != nil && r.open() || r == nil && event != nil && s.pending(event):
-			if l.neverBegins(s, event, r) {
+			if l.neverBegins(s, event, r) || l.endsCancelled(s, seq) {
 				return true, nil
 			}
 		}

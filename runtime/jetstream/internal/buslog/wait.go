@@ -83,6 +83,17 @@ func (l *Log) neverBegins(s *sub, event *engine.Record, r *row) bool {
 	return r != nil && r.open() && r.Cancelled && r.Answer == refused && r.Reason == engine.ReasonCancelled
 }
 
+// endsCancelled tells whether a delivery that was cancelled has ended so in this process, which is yet to be stored. The
+// caller holds mu.
+func (l *Log) endsCancelled(s *sub, seq int64) bool {
+	u := l.units[s.ID]
+	if u == nil {
+		return false
+	}
+	f := u.flights.of(seq)
+	return f != nil && f.ended && f.how.Kind == engine.Discard && f.how.Cancelled
+}
+
 // WaitSettled implements [engine.Waiter].
 func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) error {
 	if err := l.sync(ctx); err != nil {
