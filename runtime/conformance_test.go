@@ -3,16 +3,12 @@ package runtime_test
 import (
 	"testing"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
-// With -short the suite asks the log in memory only, which is quicker. .ci/run asks this one, too.
-func TestConformance(t *testing.T) {
-	short.Skip(t, "hundreds of buses have a file each")
-	conformance.Run(t, conformance.SQLite, nil)
-}
+// The log in memory, which is quicker, is asked for all with -short, too.
+func TestConformance(t *testing.T) { conformance.Run(t, conformance.SQLite, nil, 20) }
 
 // suites has the names of the tests that any engine runs, with the folders, from the root of the module, of their tests
 // on SQLite.

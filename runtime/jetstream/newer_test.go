@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -38,6 +39,7 @@ func parcelOpener(target string) func(*runtime.Catalogue) (*runtime.Bus, error) 
 }
 
 func TestTwoVersionsOfAProgramShareAndTakeTurnsForwardBackAndForwardAgain(t *testing.T) {
+	short.Skip(t, "real programs share a real server")
 	for name, beside := range map[string]bool{"in turns": false, "beside each other": true} {
 		t.Run(name, func(t *testing.T) {
 			server := servertest.StartNodes(t, 3)

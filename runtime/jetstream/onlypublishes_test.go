@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -50,6 +51,7 @@ func TestAProcessThatOnlyPublishesIsNotSentEvents(t *testing.T) {
 // While one process begins to dispatch, or waits for what it has published, it and others publish
 // and other handlers settle: so records and events come at each moment of the change.
 func TestWhoBeginsToFollowEventsMissesNone(t *testing.T) {
+	short.Skip(t, "many begin to follow at all moments")
 	for name, begin := range map[string]func(t *testing.T, bus *runtime.Bus) error{
 		"by Start":        func(t *testing.T, bus *runtime.Bus) error { return bus.Start(t.Context()) },
 		"by many at once": startAndWait,

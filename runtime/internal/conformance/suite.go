@@ -9,8 +9,8 @@ import (
 
 // Run runs the tests of a suite on an engine, each as a subtest of its name. The suite is
 // an [Env], or another type whose tests are methods. The exceptions are tests that do not
-// hold for the engine, by the reason why; they are skipped.
-func Run(t *testing.T, suite any, exceptions map[string][]string) {
+// hold for the engine, by the reason why; they are skipped. With -short only each short-th test runs.
+func Run(t *testing.T, suite any, exceptions map[string][]string, short int) {
 	names, reasons := Names(suite), map[string]string{}
 	for reason, tests := range exceptions {
 		for _, name := range tests {
@@ -20,8 +20,11 @@ func Run(t *testing.T, suite any, exceptions map[string][]string) {
 			reasons[name] = reason
 		}
 	}
-	for _, name := range names {
+	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && i%short != 0 {
+				t.Skip("with -short one of so many tests of the suite runs: ", short)
+			}
 			if reason := reasons[name]; reason != "" {
 				t.Skip(reason)
 			}

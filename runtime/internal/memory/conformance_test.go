@@ -21,7 +21,7 @@ func newEngine() *conformance.Engine {
 }
 
 func TestConformance(t *testing.T) {
-	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions)
+	conformance.Run(t, &conformance.Env{Engine: newEngine()}, exceptions, 1)
 }
 
 // exceptions are the tests of the suite that do not hold for this engine, by reason.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestInspection(t *testing.T) {
-	conformance.Run(t, &inspection.Env{Engine: newEngine()}, inspectionExceptions)
+	conformance.Run(t, &inspection.Env{Engine: newEngine()}, inspectionExceptions, 1)
 }
 
 // inspectionExceptions are the tests of the suite that do not hold for this engine, by
