@@ -8,7 +8,7 @@ step() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
 TMPDIR=$(mktemp -d)
 export TMPDIR
 chmod 1777 "$TMPDIR"
-trap 'chmod -R u+w "$TMPDIR" || true; rm -rf "$TMPDIR" || true' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || true; chmod -R u+w "$TMPDIR" || true; rm -rf "$TMPDIR" || true' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

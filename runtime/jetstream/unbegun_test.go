@@ -64,7 +64,7 @@ func TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled(t *testing
 			time.Sleep(time.Minute)
 		}
 		live(0)
-		for writes := 1; writes < 60; writes++ {
+		for writes := 1; writes < 100; writes++ {
 			live(writes)
 		}
 		line := server.Line()

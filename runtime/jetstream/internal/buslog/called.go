@@ -16,6 +16,9 @@ import (
 // must. So when the claim is stored the process says that the handlers are called now. It does
 // not wait for the answer: what the operating system has taken to send outlives the process.
 //
+// The same is true of the key of a suspect. Its claim is stored while the key is computed, and stays until the next
+// record of its subscription, for which the process waits. What it says here, it need not wait for.
+//
 // Others need no second record: their first crash makes them suspects, and counts once at most.
 
 // called is the record of the suspects whose handlers a process has called. It is read only when
@@ -40,9 +43,20 @@ func (u *unit) call(all ...*flight) {
 	l := u.log
 	l.calling = slices.DeleteFunc(l.calling, func(f *flight) bool { return f.ended || !f.known })
 	l.calling = append(l.calling, all...)
+	l.tellCalls()
+}
+
+// tellCalls says what is called of suspects: their handlers, and what computes their keys. The caller holds mu, which is
+// free meanwhile.
+func (l *Log) tellCalls() {
 	var r called
 	for _, f := range l.calling {
 		r.Calls = append(r.Calls, call{f.consumer.unit.sub.ID, f.record.Seq, f.began()})
+	}
+	for id, u := range l.units {
+		if c := u.prepared; c != nil && c.Asked {
+			r.Calls = append(r.Calls, call{id, c.Seq, c.Started})
+		}
 	}
 	data, _ := json.Marshal(r)
 	msg := &stream.Msg{Subject: l.subject(calledToken, l.instance), Data: data, Only: true, TTL: calledTime}

@@ -94,18 +94,21 @@ func (u *unit) calmDown() {
 func (c *consumer) Prepare(d *engine.Delivery) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	slot := 0
 	if d != nil {
 		slot = slotOf(d.Record)
 	}
+	said := u.prepared != nil && u.prepared.Asked
 	if c.gone || d == nil || !u.hands(slot) {
 		u.unprepare()
-		l.mu.Unlock()
-		return
+	} else {
+		u.prepared, u.preparing = &claim{Seq: d.Seq, ID: d.ID, Asked: d.Suspect, Started: time.Now()}, slot
+		u.touch(slot, true)
 	}
-	u.prepared, u.preparing = &claim{Seq: d.Seq, ID: d.ID, Started: time.Now()}, slot
-	u.touch(slot, true)
-	l.mu.Unlock()
+	if said || u.prepared != nil && u.prepared.Asked {
+		l.tellCalls()
+	}
 }
 
 // unprepare takes back what Prepare has said. The caller holds mu.
