@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/commandline"
@@ -39,7 +38,7 @@ type rewind struct {
 	text string // how the form says where to
 }
 
-// rewindOf reads a form. The value of "to" is as somebody has typed it, or sealed by a dry run.
+// rewindOf reads a form: "to" is as somebody has typed it, and "place" is what a dry run has sealed.
 func (q *request) rewindOf(file *inspect.File, value func(string) string) (r rewind, err error) {
 	if r.name, err = opened(value("subscription")); err != nil {
 		return r, err
@@ -53,7 +52,7 @@ func (q *request) rewindOf(file *inspect.File, value func(string) string) (r rew
 	if err := beforehand.Subscriptions(q.Context(), file, []string{r.name}); err != nil {
 		return r, refused(err)
 	}
-	r.to, err = beforehand.PlaceIn(q.Context(), file, r.text, func(text string) (time.Time, error) { return timeOf(text) })
+	r.to, err = beforehand.PlaceIn(q.Context(), file, r.text, timeOf)
 	return r, refused(err)
 }
 
@@ -89,11 +88,15 @@ func fillRewindPlan(q *request) (any, error) {
 	case n == 0:
 		d.Lead = sentence(beforehand.NothingToRewind(r.name, r.to))
 	case n > mostRewound:
-		d.Lead = "These are " + words.Number(n) + " events, more than the page rewinds at once: use the command, with --rate. Nothing is changed."
+		d.Lead = tooManyToRewind(n)
 	default:
 		d.Lead, d.Do = beforehand.RewindQuestion(r.name, r.to, n)+" Nothing is changed yet.", fmt.Sprintf("Handle %s again", words.Counted(n, "event"))
 	}
 	return d, nil
+}
+
+func tooManyToRewind(n int) string {
+	return "These are " + words.Number(n) + " events, more than the page rewinds at once: use the command, with --rate. Nothing was changed."
 }
 
 // rewindAction delivers again what a subscription has handled since a place in the log.
@@ -102,7 +105,14 @@ func rewindAction(q *request, as *inspect.File) (done, next string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	counts, err := as.Rewind(q.Context(), r.name, r.to, inspect.Selection{Limit: mostRewound})
+	counts, err := as.Rewind(q.Context(), r.name, r.to, inspect.Selection{DryRun: true})
+	if err != nil {
+		return "", "", err
+	}
+	if counts.Matched > mostRewound { // more than the dry run has said
+		return "", "", badRequest(tooManyToRewind(counts.Matched))
+	}
+	counts, err = as.Rewind(q.Context(), r.name, r.to, inspect.Selection{})
 	if err != nil {
 		return "", "", errors.Join(err, fmt.Errorf("%d were rewound", counts.Moved))
 	}
