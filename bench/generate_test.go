@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -25,6 +26,7 @@ func TestTheLargeCatalogueHasAThousandEventsAndTenThousandFields(t *testing.T) {
 }
 
 func TestASecondRunTouchesNothing(t *testing.T) {
+	short.Visit(t, "it measures")
 	path, folder := filepath.Join(t.TempDir(), "events.yaml"), t.TempDir()
 	if err := os.WriteFile(path, manyEvents(1000), 0o666); err != nil {
 		t.Fatal(err)

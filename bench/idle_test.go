@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 func TestIdleBusesAreMeasured(t *testing.T) {
+	short.Visit(t, "it measures")
 	dir := t.TempDir()
 	code, stdout, stderr := bench(t.Context(), dir, "-idle", "3", "-time", "100ms", "-json")
 	var r idle

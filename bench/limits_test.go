@@ -27,6 +27,7 @@ func TestTheLimitsAreMeasuredAndReported(t *testing.T) {
 }
 
 func TestALimitThatIsBrokenEveryTimeIsAnError(t *testing.T) {
+	short.Visit(t, "it measures")
 	for _, test := range []struct {
 		worst  float64
 		atMost bool

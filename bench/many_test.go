@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -70,6 +71,7 @@ func TestAGoroutineThatRunsOnIsAnError(t *testing.T) {
 }
 
 func TestAShortRunEndsBeforeAllIsDone(t *testing.T) {
+	short.Visit(t, "it measures")
 	synctest.Test(t, func(t *testing.T) {
 		did, bare := 0, 0
 		m := mass{

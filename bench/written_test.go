@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 func TestWhatIsWrittenIsMeasuredForEveryWayToPublish(t *testing.T) {
+	short.Visit(t, "it measures")
 	dir := t.TempDir()
 	code, stdout, stderr := bench(t.Context(), dir, "-written", "-json", "-events", "2000")
 	if code != 0 || stderr != "" {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 
@@ -142,6 +143,7 @@ func answer(errno syscall.Errno) error {
 }
 
 func TestWorkGoesOnAfterAFileCouldNotBeWrittenForAWhile(t *testing.T) {
+	short.Visit(t, "it takes seconds")
 	const writes = simfs.Write | simfs.Truncate
 	for name, test := range map[string]struct {
 		op    simfs.Op

@@ -13,6 +13,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -20,6 +21,7 @@ import (
 // A handler gets a copy of its payload; the memory that it was decoded into serves the next event, also
 // behind middleware.
 func TestAHandlerWithMiddlewareAllocatesOneCopyOfItsPayloadMore(t *testing.T) {
+	short.Visit(t, "it takes seconds")
 	once := func(opts ...runtime.SubscribeOption) float64 {
 		bus, err := events.Open(t.Context(), filepath.Join(t.TempDir(), "events.db"), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		conformance.Must(t, err)

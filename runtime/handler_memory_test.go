@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -25,6 +26,7 @@ func passOn(next runtime.Next) runtime.Next {
 
 // What handlers keep of an event stays as it is, whatever becomes of the memory of others.
 func TestAPayloadIsOfOneHandlerAlone(t *testing.T) {
+	short.Visit(t, "it takes seconds")
 	const orders = 300
 	for name, opts := range map[string][]runtime.SubscribeOption{
 		"a handler":                 nil,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -55,6 +56,7 @@ func TestEveryConstructOfTheLanguage(t *testing.T) {
 }
 
 func TestTheSameCatalogueGivesTheSameBytes(t *testing.T) {
+	short.Visit(t, "it compiles")
 	first := features(t)
 	for range 10 {
 		if diff := cmp.Diff(first, features(t)); diff != "" {
@@ -76,6 +78,7 @@ func TestAFileNameCannotBreakOutOfTheHeader(t *testing.T) {
 // What the golden test compares with is a package, so that it can be compiled
 // and used by a program.
 func TestTheEmittedCodeCompilesAndWorks(t *testing.T) {
+	short.Visit(t, "it compiles")
 	run(t, "go", "vet", "./testdata/features/...", "./testdata/program")
 	got := run(t, "go", "run", "./testdata/program")
 	want, err := os.ReadFile("testdata/program/want.txt")

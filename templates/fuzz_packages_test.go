@@ -3,6 +3,7 @@ package templates
 import (
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -17,6 +18,7 @@ func FuzzGenerateFromMadePackages(f *testing.F) {
 }
 
 func TestMadePackagesHaveFindingsOrCompile(t *testing.T) {
+	short.Visit(t, "it compiles")
 	compiled := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		if c := checkMadePackages(t); c != nil {

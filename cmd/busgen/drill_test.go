@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // A drill: each careless change meets a copy of one live file, which has pending events and
@@ -13,6 +14,7 @@ import (
 // the handler gets it as it was published, or as the finding has said; or it is a dead
 // letter with its bytes; or it waits for a handler, and the bus warns of that.
 func TestNothingIsLostInSilenceByACarelessChange(t *testing.T) {
+	short.Visit(t, "it runs programs")
 	m := newDrillModule(t)
 	for _, name := range m.names {
 		t.Run("the change "+name, func(t *testing.T) { m.careless(t, name, changes[name]) })

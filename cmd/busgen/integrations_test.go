@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/busgen/busgen/internal/short"
+	"gopkg.in/yaml.v3"
 )
 
 // TestTheFilesToCopyDoWhatTheySay copies the files of integrations into a module with a catalogue
@@ -55,6 +54,7 @@ func TestTheFilesToCopyDoWhatTheySay(t *testing.T) {
 }
 
 func TestTheWorkflowPassesWhereTheBaseHasNoCatalogueYet(t *testing.T) {
+	short.Visit(t, "it runs programs")
 	m := newModule(t)
 	m.git(t, "update-ref", "refs/remotes/origin/main", m.first)
 	if out, err := m.workflow(); err != nil || !strings.Contains(out, "nothing can break") {

@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/handbook"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // TestTheCommandsOfTheGuideToDeployingWork runs them as a script: beside an archive that has what
 // those of a release have, and with folders of its own for those of the system.
 func TestTheCommandsOfTheGuideToDeployingWork(t *testing.T) {
+	short.Visit(t, "it runs programs")
 	commands := handbook.Runs(t, "docs/deploying.md").Commands()
 	root, err := handbook.Root()
 	must(t, err)

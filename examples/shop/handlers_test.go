@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/uuid"
 
 	events "github.com/busgen/busgen/examples/generated"
@@ -185,6 +186,7 @@ func TestACarrierCanBeAsked(t *testing.T) {
 }
 
 func TestNoOrderIsLostInAPowerCut(t *testing.T) {
+	short.Visit(t, "it runs programs")
 	for seed := range uint64(10) {
 		inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
 			kit.Start()

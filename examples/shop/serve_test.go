@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 // The shop stays open until it is interrupted, answers meanwhile, and has lost nothing.
 func TestAShopThatServesAnswersUntilItIsInterrupted(t *testing.T) {
+	short.Visit(t, "it runs programs")
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()

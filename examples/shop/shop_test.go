@@ -13,9 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/internal/short"
+	"github.com/google/uuid"
 )
 
 // asShop makes the test binary behave as the shop, so that a test can crash it.
@@ -116,6 +115,7 @@ func TestAfterACrashNothingAcknowledgedIsMissingAndAllOfItIsSettled(t *testing.T
 }
 
 func TestAnInterruptEndsTheDayEarlyAndLosesNothing(t *testing.T) {
+	short.Visit(t, "it runs programs")
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "shop.db")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/busgen/busgen/internal/short"
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -25,6 +26,7 @@ import (
 // module of their own, with a program that sends their samples through JSON and back, and
 // writes what it reads of the payloads in wire.golden. With -short it is every tenth.
 func TestTheCodeOfAllValidCataloguesCompilesAndItsSamplesGoThroughJSON(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	module := newModule(t)
 	var packages, checks []string
 	for name, c := range validCatalogues(t) {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
@@ -12,6 +13,7 @@ import (
 // testdata/contract<n>/events has what busgen generated of events.yaml beside it when NewestContract was n. What it
 // generates today does the same.
 func TestCodeOfOlderContractsRunsOnThisRuntime(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	for contract, want := range map[string]string{
 		"contract3": `the second one is a duplicate
 order.placed: {OrderID:00000000-0000-0000-0000-000000000001 Total:{Amount:100 Currency:EUR} Notes:[fast]}, attempt 1 of 4

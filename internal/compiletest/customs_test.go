@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
@@ -13,6 +14,7 @@ import (
 // Values of types that others have written keep their own JSON wherever they are in a
 // payload, and what would not come back is not stored.
 func TestCustomTypesTravelInEveryPlaceOrAreRefused(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	c, findings, err := parse.Load("testdata/customs/events.yaml")
 	if err != nil || findings != nil {
 		t.Fatal(err, findings)

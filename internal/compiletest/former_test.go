@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 )
 
 // Stored JSON is read by the names that fields had, and with defaults for what is missing, in every
 // place of a payload and of its versions before. Each payload is shown as it would be published.
 func TestStoredEventsAreReadByFormerNamesAndWithDefaults(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	c, findings, err := parse.Load("testdata/former/events.yaml")
 	if err != nil || findings != nil {
 		t.Fatal(err, findings)

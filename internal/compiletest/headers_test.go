@@ -4,12 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
 func TestAProgramKeepsToTheHeadersOfItsCatalogue(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	c, findings, err := parse.Load("testdata/headers/events.yaml")
 	if err != nil || findings != nil {
 		t.Fatal(err, findings)

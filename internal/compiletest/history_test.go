@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
@@ -15,6 +16,7 @@ import (
 // The same program with three catalogues, one after the other on one file: the third
 // has renamed the event and its subscription.
 func TestThreeVersionsInOneFileAreDeliveredAsTheNewest(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	module := newModule(t)
 	for _, version := range []string{"v1", "v2", "v3"} {
 		c, findings, err := parse.Load("testdata/history/" + version + "/events.yaml")

@@ -18,6 +18,7 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/output"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/templates"
 )
 
@@ -250,6 +251,7 @@ func TestTextsAreNoNames(t *testing.T) {
 
 // What is not refused makes one package, which compiles, and whose comments say the text.
 func TestTextsStayTextsInComments(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	var types, events []string
 	for n, text := range hostileTexts {
 		typ, event := everywhere(n, text)
@@ -274,6 +276,7 @@ func TestTextsStayTextsInComments(t *testing.T) {
 
 // Values are the texts that they are in the catalogue, at run time too.
 func TestTextsKeepTheirValueInCode(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	source, calls := values()
 	module := newModule(t)
 	addHostile(t, module, "test_kit: true\n"+source)
@@ -444,6 +447,7 @@ func ofSpec(comments map[string]string, d *ast.GenDecl, s ast.Spec) {
 
 // Names that Go, or generated code, uses itself are refused for that reason, or they compile.
 func TestNamesAreRefusedOrCompile(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	forms := map[string]struct{ types, event string }{ // with # for a number and @ for the name
 		"event":          {"", `"@": {}`},
 		"inner event":    {"", `x#.@.done: {}`},
@@ -493,6 +497,7 @@ func TestNamesAreRefusedOrCompile(t *testing.T) {
 }
 
 func TestAHundredLevelsOfTypesCompile(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	var types []string
 	for i := range 100 {
 		types = append(types, fmt.Sprintf(`T%d: { fields: { one: T%[2]d, maybe: "T%[2]d?", all: "[]T%[2]d?", by: "map[string]T%[2]d?", u: U%[1]d } }`, i, i+1))

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // Limits by a field of the payload, from the catalogue through generated code to the deliveries: a strict one, whose
 // error has the names of limit and customer, and a lax one.
 func TestLimitsByAFieldOfThePayloadHoldInGeneratedCode(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	c, findings := parse.Text("events.yaml", []byte(limitedCatalogue))
 	if findings != nil {
 		t.Fatal(findings)

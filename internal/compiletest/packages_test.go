@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // The events of all packages of a catalogue travel on one bus.
 func TestThePackagesOfACatalogueShareABus(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	const path = "../catalog/parse/testdata/cases/valid_packages/events.yaml"
 	c, findings, err := parse.Load(path)
 	if err != nil || findings != nil {

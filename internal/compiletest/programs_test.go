@@ -3,14 +3,18 @@ package compiletest
 import (
 	"os"
 	"testing"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 func TestTheRightProgramCompiles(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	shop := newShop(t)
 	requireNone(t, shop.compile(t, shop.files))
 }
 
 func TestAWrongProgramDoesNotCompile(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	shop := newShop(t)
 	tests := map[string]struct {
 		from, to string   // the change that makes it wrong

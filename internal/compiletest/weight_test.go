@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 // The compiler makes some of what a type leads to again in each package that names it; see runtime/inner.go. Methods of
@@ -20,6 +22,7 @@ var insides = regexp.MustCompile(`busgen/runtime\.(Publish|Subscribe|SubscribeNa
 var ofSQL = regexp.MustCompile(`sync/atomic\.\(\*Pointer\[(error|go\.shape\.interface \{ Error\(\) string \})\]`)
 
 func TestGeneratedCodeCompilesNothingOfWhatIsInsideOfTheRuntime(t *testing.T) {
+	short.Visit(t, "it compiles programs")
 	object, found := compile(t, eventsPath, generated(t), nil)
 	requireNone(t, found)
 	requireNoInsides(t, object)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -18,6 +19,7 @@ import (
 )
 
 func TestAnExportedSchemaIsOneOfTheStandardAndTakesTheExamples(t *testing.T) {
+	short.Visit(t, "it exports many documents")
 	metaschema := schemaIn(t, []byte(`{"$ref": "https://json-schema.org/draft/2020-12/schema"}`), "")
 	for path, c := range catalogues(t) {
 		t.Run(path, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/importer"
@@ -88,6 +89,7 @@ func compare(t *testing.T, path, got string) {
 
 // Thousands of findings that say the same are one.
 func TestEqualFindingsAreOne(t *testing.T) {
+	short.Visit(t, "it imports many documents")
 	var source strings.Builder
 	source.WriteString("type: object\nproperties:\n")
 	for i := range 10_000 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -47,6 +48,7 @@ func requireLoads(t testing.TB, r *importer.Result) {
 // FuzzImport reads any text as all kinds of documents, which can refer to another one, common/other.json. What comes of
 // it, if anything does, is a catalogue that is formatted and free of findings, and the same every time.
 func FuzzImport(f *testing.F) {
+	short.Visit(f, "it imports many documents")
 	paths, _ := filepath.Glob("testdata/cases/*/*.[jy]*")
 	for _, path := range paths {
 		text, err := os.ReadFile(path)

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // Documents of a few kilobytes that would become endless if every part was made again where it is used. Each is
 // imported with a bounded amount of memory; the test hangs, or is killed, if one is not.
 func TestDocumentsThatExplodeAreImportedInBounds(t *testing.T) {
+	short.Visit(t, "it imports many documents")
 	defs := func(n int, def func(i int) string) string {
 		var b strings.Builder
 		for i := range n {
@@ -62,6 +64,7 @@ func TestDocumentsThatExplodeAreImportedInBounds(t *testing.T) {
 // A schema may lead back to itself on every way: with something beside the reference, through alternatives, and through
 // null. An import of such a document was without end.
 func TestSchemasThatLeadBackToThemselvesAreImported(t *testing.T) {
+	short.Visit(t, "it imports many documents")
 	for name, definitions := range map[string]string{
 		"with a limit beside the reference": `A: { $ref: '#/$defs/A', minLength: 3 }`,
 		"over another one, each with a limit": `

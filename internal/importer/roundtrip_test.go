@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -47,6 +48,7 @@ func catalogues(t testing.TB) map[string]*catalog.Catalogue {
 
 // What is exported and imported again exports the same.
 func TestAnExportedDocumentIsImportedAgain(t *testing.T) {
+	short.Visit(t, "it imports many documents")
 	forms := map[string]struct {
 		export func(*catalog.Catalogue) ([]byte, error)
 		back   func(file string, source []byte, o importer.Options) *importer.Result

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -395,6 +396,7 @@ func TestChangesOfTheRecordAreListed(t *testing.T) {
 
 // A record can be anything after a merge by hand: it is read, or refused.
 func TestARecordThatWasEditedIsReadOrRefused(t *testing.T) {
+	short.Visit(t, "it edits many records")
 	c, findings, err := parse.Load("../../templates/testdata/features.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)

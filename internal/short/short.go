@@ -1,9 +1,10 @@
-// Package short has what tests share that do less with -short: go test -short ./... is for a visitor, and for each
-// change. What it leaves out, .ci/long runs.
+// Package short has what tests share that do less with -short. go test -short ./... is for a visitor: it takes a minute.
+// With BUSGEN_TESTS=more in the environment it is for each change, as .ci/run has it. What that leaves out, .ci/long runs.
 package short
 
 import (
 	"flag"
+	"os"
 	"strconv"
 	"testing"
 )
@@ -15,6 +16,17 @@ func Skip(t testing.TB, why string) {
 		t.Skip("without -short this runs: " + why)
 	}
 }
+
+// Visit skips a test that takes about a second, if a visitor runs it. Why says what takes it.
+func Visit(t testing.TB, why string) {
+	t.Helper()
+	if Visitor() {
+		t.Skip("without -short, and with BUSGEN_TESTS=more, this runs: " + why)
+	}
+}
+
+// Visitor tells whether tests are run with -short, and without BUSGEN_TESTS=more.
+func Visitor() bool { return testing.Short() && os.Getenv("BUSGEN_TESTS") != "more" }
 
 // Number is a flag that says how much a test does. It is read after the flags are parsed.
 type Number struct {

@@ -33,6 +33,7 @@ func (r *receiver) asks(origins ...string) *httptest.ResponseRecorder {
 }
 
 func TestAHandshakeIsAnsweredForTheOriginsThatAreAllowed(t *testing.T) {
+	short.Visit(t, "it tries many documents")
 	for what, test := range map[string]struct {
 		opts    []cloudevents.ReceiveOption
 		origins []string
@@ -150,6 +151,7 @@ func permitting(rate string) http.HandlerFunc {
 }
 
 func TestOneBusAsksAnotherForPermission(t *testing.T) {
+	short.Visit(t, "it tries many documents")
 	synctest.Test(t, func(t *testing.T) {
 		to := receive(t, cloudevents.AllowOrigins("shop.example"), cloudevents.AllowRate(60))
 		from := conformance.SQLite.OpenOutside(t)

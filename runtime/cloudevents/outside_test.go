@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
 	"github.com/busgen/busgen/runtime/internal/conformance"
@@ -68,6 +69,7 @@ func TestPublicOnlyHoldsWhateverTheDefaultTransportIs(t *testing.T) {
 }
 
 func TestAReceiverSaysWhenTheNextAttemptIsButNotThatItIsAtOnce(t *testing.T) {
+	short.Visit(t, "it tries many documents")
 	for after, want := range map[string]time.Duration{
 		"60": time.Minute, "0": 10 * time.Second, "-5": 10 * time.Second, "soon": 10 * time.Second, "": 10 * time.Second,
 		"99999999999999999999999999":    30 * 24 * time.Hour,

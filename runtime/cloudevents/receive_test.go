@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -80,6 +81,7 @@ func event(members string) string {
 }
 
 func TestWhatIsNoCloudEventOfTheCatalogueIsRefused(t *testing.T) {
+	short.Visit(t, "it tries many documents")
 	json := "Content-Type: application/json"
 	long := strings.Repeat("x", 5000)
 	var many strings.Builder
@@ -183,6 +185,7 @@ func jsonOf(answer *httptest.ResponseRecorder, into any) error {
 }
 
 func TestAllFormsOfACloudEventThatAreAllowedAreTaken(t *testing.T) {
+	short.Visit(t, "it tries many documents")
 	for what, test := range map[string]struct {
 		body    string
 		headers []string
@@ -239,6 +242,7 @@ func TestValuesOfHeadersAreDecodedAsTheBindingSays(t *testing.T) {
 // A URI has codes of its own. The binding demands a code for their percent signs, and many senders do not
 // write it.
 func TestASourceIsTheSameInAllModes(t *testing.T) {
+	short.Visit(t, "it tries many documents")
 	for header, want := range map[string]string{
 		"https://bank.example/a%2520b":     "https://bank.example/a%20b",  // as the binding says
 		"https://bank.example/a%20b":       "https://bank.example/a%20b",  // as the SDK for Go writes it

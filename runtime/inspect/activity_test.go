@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -17,6 +18,7 @@ import (
 )
 
 func TestAnotherProcessCanCloseABreaker(t *testing.T) {
+	short.Visit(t, "it fills files")
 	for name, opts := range map[string][]runtime.SubscribeOption{"alone": nil, "in a group": {runtime.InGroup("office")}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -6,10 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/busgen/busgen/internal/short"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
 func TestInvalidContentOfAFileIsFound(t *testing.T) {
+	short.Visit(t, "it fills files")
 	for rule, sql := range map[string]string{
 		"reference": "DELETE FROM busgen_log WHERE seq IN (SELECT seq FROM busgen_deliveries)",
 		"cursor":    "UPDATE busgen_subscriptions SET cursor = 99",

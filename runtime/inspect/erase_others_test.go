@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
@@ -146,6 +147,7 @@ func TestWhatStandsForErasedValuesIsNotErasedAgain(t *testing.T) {
 }
 
 func TestHiddenValuesAreNotImportedAndAreHiddenInFindings(t *testing.T) {
+	short.Visit(t, "it fills files")
 	path := SQLite.Target(t)
 	SQLite.LeaveTraces(t, path, 2)
 	file := SQLite.Outside(t, path)

@@ -53,6 +53,7 @@ func bytesOf(t *testing.T, path, name string) (found int) {
 // Must show: after erase, a search of the bytes finds nothing of the person, while the bus of
 // the same process runs and handles the events of others.
 func TestNoByteOfAnErasedPersonIsLeft(t *testing.T) {
+	short.Visit(t, "it fills files")
 	path := SQLite.Target(t)
 	bus, greeted := SQLite.LeaveTraces(t, path, 30)
 	file := SQLite.Outside(t, path)
@@ -154,6 +155,7 @@ func TestWhatADeadProgramWasAtIsErased(t *testing.T) {
 
 // An operator writes what the erasure is not told of, and undoes or imports what was before.
 func TestWhatWasEditedIsErasedAndDoesNotComeBack(t *testing.T) {
+	short.Visit(t, "it fills files")
 	path := SQLite.Target(t)
 	SQLite.LeaveTraces(t, path, 2)
 	file, err := inspect.Open(t.Context(), path, inspect.WithActor("ada"), inspect.WithEditing(func(string, int, []byte) error { return nil }))
@@ -202,6 +204,7 @@ func TestWhatWasEditedIsErasedAndDoesNotComeBack(t *testing.T) {
 }
 
 func TestASchemaThatCannotBeReadStopsAnErasure(t *testing.T) {
+	short.Visit(t, "it fills files")
 	path := SQLite.Target(t)
 	SQLite.LeaveTraces(t, path, 2)
 	execute(t, path, `UPDATE busgen_schemas SET schema = '{"payload":{"a":"int128"}}'`)

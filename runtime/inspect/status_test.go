@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
 
@@ -85,6 +86,7 @@ func TestAFileWithoutADispatchingProcessHasNoOwner(t *testing.T) {
 }
 
 func TestStatusStopsCountingAndSaysSo(t *testing.T) {
+	short.Visit(t, "it fills files")
 	f := SQLite.Open(t)
 	f.Subscribe("printer", Fine)
 	_, err := runtime.SubscribePattern(f.Bus, "user.*", "crm", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })

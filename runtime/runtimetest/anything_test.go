@@ -23,6 +23,7 @@ var (
 // whose publisher was told that it is stored is handled or dead in the end, and
 // what its handler has published is there exactly once.
 func TestNothingIsLostWhateverHappens(t *testing.T) {
+	short.Visit(t, "it lives many lives")
 	for seed := uint64(1); seed <= uint64(anyRounds.N()); seed++ {
 		if *anySeed != 0 {
 			seed = *anySeed

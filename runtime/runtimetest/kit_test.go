@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/runtimetest"
@@ -110,6 +111,7 @@ func TestDrainGoesThroughAllRetriesInVirtualTime(t *testing.T) {
 }
 
 func TestDrainGivesUpAfterADayAndSaysWhatIsLeft(t *testing.T) {
+	short.Visit(t, "it lives many lives")
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		failed := try(t, func(t testing.TB) {
@@ -286,6 +288,7 @@ func TestTheBusLogsToItsTestWithVirtualTimes(t *testing.T) {
 }
 
 func TestAKitThatIsMadeWhileAnotherGoroutineWaitsIsInTheBubbleAllTheSame(t *testing.T) {
+	short.Visit(t, "it lives many lives")
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
 			waiting := make(chan struct{})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
@@ -92,6 +93,7 @@ func TestEventsDeliveredBeforeACrashAreNotDeliveredAgain(t *testing.T) {
 }
 
 func TestAPowerCutLosesNothingThatWasPublishedInFull(t *testing.T) {
+	short.Visit(t, "it lives many lives")
 	for seed := range uint64(30) {
 		run(t, func(t *testing.T, k *runtimetest.Kit) {
 			var h handled
@@ -115,6 +117,7 @@ func TestAPowerCutLosesNothingThatWasPublishedInFull(t *testing.T) {
 }
 
 func TestAPowerCutLosesTheNewestUnsyncedEvents(t *testing.T) {
+	short.Visit(t, "it lives many lives")
 	lost := 0
 	for seed := range uint64(30) {
 		run(t, func(t *testing.T, k *runtimetest.Kit) {

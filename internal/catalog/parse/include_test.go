@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -108,6 +109,7 @@ func TestAFileThatIncludesItselfByALinkEndsAtTheLimit(t *testing.T) {
 }
 
 func TestIncludedFilesHaveLimits(t *testing.T) {
+	short.Visit(t, "it reads large catalogues")
 	files := parse.Memory{Text: map[string][]byte{}}
 	for i := range 1002 {
 		files.Text[fmt.Sprintf("deep%d.yaml", i)] = fmt.Appendf(nil, "version: 1\ninclude: [deep%d.yaml]\n", i+1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // An alias stays what it is: what it stands for is not repeated.
@@ -23,6 +24,7 @@ func TestAliasesThatExplodeAreRefusedAtOnce(t *testing.T) {
 
 // Places in one very long line are found without copying it. This took minutes.
 func TestACatalogueCanBeOneLongLine(t *testing.T) {
+	short.Visit(t, "it reads large catalogues")
 	var text strings.Builder
 	text.WriteString("{version: 1, package: p, events: {")
 	for i := range 20_000 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -71,6 +72,7 @@ func TestAMixinCanBeOfAnotherCatalogue(t *testing.T) {
 
 // A short file could stand for billions of fields.
 func TestMixinsThatExplodeAreRefusedAtOnce(t *testing.T) {
+	short.Visit(t, "it reads large catalogues")
 	wide := func(depth, fields, events int) string {
 		var b strings.Builder
 		b.WriteString("version: 1\npackage: p\ntypes:\n")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
@@ -53,6 +54,7 @@ func TestEveryVerbIsKnownToWriteOrToLook(t *testing.T) {
 }
 
 func TestVerbsThatWriteLeaveTheTablesOfTheProgramAlone(t *testing.T) {
+	short.Visit(t, "it runs many commands")
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
 		apptables.Make(t, "shop.db")

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/largefile"
-	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
 )
@@ -145,6 +145,7 @@ var viewsThatLook = []reading{
 var viewsElsewhere = []string{"job", "live", "script.js"}
 
 func TestWhatLooksReadsABoundedPartOfTheFile(t *testing.T) {
+	short.Visit(t, "it runs many commands")
 	t.Run("10,000 events", func(t *testing.T) { readsBounded(t, 10_000) })
 	t.Run("1,000,000 events", func(t *testing.T) {
 		short.Skip(t, "it fills a file of 300 MB")

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
 
@@ -66,6 +67,7 @@ var happenings = map[string]func(*testing.T, *shop){
 }
 
 func TestTheOperatorsGuideShowsWhatIsPrinted(t *testing.T) {
+	short.Visit(t, "it runs many commands")
 	text, err := os.ReadFile(guide)
 	must(t, err)
 	path, err := filepath.Abs(guide)

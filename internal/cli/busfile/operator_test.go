@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/cli"
@@ -188,6 +189,7 @@ func TestRetryingMovesOnlyTheChosenDeadLetters(t *testing.T) {
 }
 
 func TestTenThousandDeadLettersOfThreeKindsAreThreeLines(t *testing.T) {
+	short.Visit(t, "it runs many commands")
 	inShop(t, func(t *testing.T, s *shop) {
 		_, err := runtime.Subscribe(s.Bus, clitest.PaymentType, "accounting", func(_ context.Context, e runtime.Event[clitest.PaymentRequested]) error {
 			n := e.Payload.Order

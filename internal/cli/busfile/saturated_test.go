@@ -8,10 +8,12 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 )
 
 func TestAMonitorCanAskForSaturatedSubscriptions(t *testing.T) {
+	short.Visit(t, "it runs many commands")
 	inShop(t, func(t *testing.T, s *shop) {
 		_, err := runtime.Subscribe(s.Bus, clitest.OrderType, "slow", func(context.Context, runtime.Event[clitest.OrderPlaced]) error {
 			time.Sleep(time.Second)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/clitest"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // hostileLines read a catalogue; LIKE stands for it.
@@ -57,6 +58,7 @@ func TestAnImportedDocumentMayBeLargerThanACatalogue(t *testing.T) {
 }
 
 func TestNoFormShowsWhatIsInAFileThatIsNoCatalogue(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	const root = "version: 1\npackage: events\ninclude: [../secret.yaml]\nevents: { a.b: {} }\n"
 	files := map[string]string{
 		"secret.yaml": "password: hunter2\nhunter2: [hunter2]\n", "shop/events.yaml": root, "shop/fine.yaml": simple, "old/events.yaml": root,

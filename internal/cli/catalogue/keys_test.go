@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // A place has something of the catalogue, as the reader of catalogues knows its keys. KEY stands for one more of them.
@@ -86,6 +87,7 @@ var places = map[string]place{
 
 // What the language has, the tools know: a new key needs a value here, and has to be seen in what each of them prints.
 func TestEveryKeyIsSeenByEveryTool(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	for name, p := range places {
 		t.Run(name, func(t *testing.T) {
 			keys := keysOf(t, p.catalogue)

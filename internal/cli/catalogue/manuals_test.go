@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/edit"
@@ -26,6 +27,7 @@ func verbsOnACatalogue() (verbs []*cobra.Command) {
 // TestTheExamplesInTheManualsOfCatalogueVerbsWork runs each of them where there
 // is a catalogue under every name that they use.
 func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	source, err := os.ReadFile("../../../examples/events.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +91,7 @@ description: As on the receipt.}}}}}}}}}}`
 // The guide's commands are run one after the other, beside the catalogue of the
 // examples under both of its names, with code that is up to date.
 func TestTheCommandsInTheGuideWork(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	guide := handbook.Runs(t, "docs/tools.md")
 	source, err := os.ReadFile("../../../examples/events.yaml")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/short"
 )
 
 // git runs a command of git in the current folder.
@@ -55,6 +56,7 @@ func refusedAs(t *testing.T, command, record string) {
 }
 
 func TestATypeThatIsNotCheckedInMayChange(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	inFolder(t, map[string]string{"api/events.yaml": ordersBefore})
 	gits(t, "init -q -b main")
 	change := func(text string) {
@@ -116,6 +118,7 @@ func TestWithoutItsFileTheRecordIsThatOfGit(t *testing.T) {
 }
 
 func TestTheRecordOfAFolderThatWasMoved(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	for name, move := range map[string]func(t *testing.T) (where string){
 		"moved":         func(t *testing.T) string { gits(t, "mv old new"); return "HEAD:old/wire.golden" },
 		"moved by hand": func(t *testing.T) string { must(t, os.Rename("old", "new")); return "HEAD:old/wire.golden" },
@@ -176,6 +179,7 @@ func TestTheFileInTheFolderCountsIfGitDoesNotKnowIt(t *testing.T) {
 }
 
 func TestTheRecordInOtherKindsOfRepositories(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	generated(t, "api/events.yaml", ordersBefore)
 	origin, err := os.Getwd()
 	must(t, err)

@@ -38,6 +38,7 @@ func conflicts(t *testing.T) string {
 }
 
 func TestBranchesThatEachAddSomethingAreMerged(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	for name, test := range map[string]struct{ from, ours, theirs, merged string }{
 		"an event": {
 			from: "  order.paid:", ours: "  order.shipped: {}\n  order.paid:", theirs: "  order.returned:\n    payload:\n      number: int\n      why: string\n  order.paid:",
@@ -87,6 +88,7 @@ func TestBranchesThatEachAddSomethingAreMerged(t *testing.T) {
 
 // In the middle of a merge the records of both sides count, whatever lies in the folder.
 func TestAMergeThatLosesWhatOneSideHasIsRefused(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	generated(t, "events.yaml", mergeCatalogue)
 	ours := strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: {}\n  order.paid:", 1)
 	theirs := strings.Replace(mergeCatalogue, "  order.paid:", "  order.y: {}\n  order.paid:", 1)
@@ -116,6 +118,7 @@ func TestAMergeThatLosesWhatOneSideHasIsRefused(t *testing.T) {
 // What one branch has accepted is not asked for again, in a merge or when it is applied to another
 // commit; what neither has is.
 func TestAChangeThatABranchHasAcceptedIsAccepted(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	for _, command := range []string{"merge --no-edit theirs", "cherry-pick theirs", "rebase ours theirs"} {
 		t.Run(command, func(t *testing.T) {
 			generated(t, "events.yaml", mergeCatalogue)
@@ -154,6 +157,7 @@ func TestConflictsInGeneratedFilesAreGenerated(t *testing.T) {
 // Somebody has taken the record of one side and checked that in. What the other side had is still recorded,
 // until code is generated again.
 func TestAMergeThatWasCheckedInWithTheRecordOfOneSide(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	generated(t, "events.yaml", mergeCatalogue)
 	x := strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: { payload: { n: int } }\n  order.paid:", 1)
 	both := strings.Replace(x, "  order.paid:", "  order.y: { payload: { n: int } }\n  order.paid:", 1)
@@ -178,6 +182,7 @@ func TestAMergeThatWasCheckedInWithTheRecordOfOneSide(t *testing.T) {
 
 // What is accepted in the middle of a merge stays accepted when that is checked in.
 func TestAChangeAcceptedInAMergeStaysAccepted(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	generated(t, "events.yaml", mergeCatalogue)
 	branch(t, "ours", strings.Replace(mergeCatalogue, "  order.paid:", "  order.x: {}\n  order.paid:", 1))
 	branch(t, "theirs", strings.Replace(mergeCatalogue, "  order.paid:", "  order.y: {}\n  order.paid:", 1))
@@ -227,6 +232,7 @@ func forked(t *testing.T, command, ours, theirs string) {
 
 // Rows of version 2 have what the branch that stored them knows: no catalogue with all fields reads them.
 func TestTwoBranchesThatBringTheSameVersionAreRefused(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	vat, shop := "      vat: int64\n", "      shop: string\n"
 	const key = "[merged-twice order.placed 2 shop,vat]"
 	for _, command := range []string{"merge --no-edit theirs", "cherry-pick theirs", "rebase ours theirs"} {
@@ -303,6 +309,7 @@ func TestTwoBranchesThatBringTheSameVersionAreReconciled(t *testing.T) {
 
 // It is the same with an event or a type that both branches bring.
 func TestTwoBranchesThatBringTheSameNameAreRefused(t *testing.T) {
+	short.Visit(t, "it runs git, or compiles")
 	event := func(fields string) string {
 		return mergeCatalogue + "  order.shipped: { payload: { " + fields + " } }\n"
 	}

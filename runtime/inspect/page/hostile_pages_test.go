@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -56,6 +57,7 @@ func everywhere(t *testing.T, f *Fixture, what string, e inspect.Event) {
 }
 
 func TestTwoHundredHostilePayloadsNamesAndErrorsAreShownAsTextOnAllPages(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	synctest.Test(t, func(t *testing.T) {
 		s := runtime.DefaultSettings()
 		s.Breaker.Off, s.Retry = true, s.Retry.With(retry.MaxAttempts(1))
@@ -100,6 +102,7 @@ func TestTwoHundredHostilePayloadsNamesAndErrorsAreShownAsTextOnAllPages(t *test
 }
 
 func FuzzTextsAreShownAsText(f *testing.F) {
+	short.Visit(f, "it fetches many pages")
 	for n, text := range twoHundred()[:199] {
 		if !testing.Short() || n%10 == 0 {
 			f.Add(text)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"unicode/utf8"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -42,6 +43,7 @@ func harmless(t *testing.T, what, got string) {
 }
 
 func TestHostileTextsAreShownAsText(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	for _, text := range hostile {
 		synctest.Test(t, func(t *testing.T) {
 			f := SQLite.Open(t)
@@ -84,6 +86,7 @@ func TestAHugeTextIsCutAndHasALinkToAllOfIt(t *testing.T) {
 }
 
 func TestASubscriptionWithAHostileNameIsShownAsTextAndCanBePaused(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	for _, name := range hostile[:len(hostile)-1] { // the last one is too long for a name
 		synctest.Test(t, func(t *testing.T) {
 			f := SQLite.Open(t)

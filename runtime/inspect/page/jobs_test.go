@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -63,6 +64,7 @@ func begin(t *testing.T, p http.Handler, kind string, params url.Values) string 
 }
 
 func TestProblemsAreGroupsByTheirCause(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.OpenJobs(t)
 		f.Failing(func(n int) error {
@@ -322,6 +324,7 @@ func TestOneLetterIsRetriedDiscardedOrEdited(t *testing.T) {
 }
 
 func TestHostileErrorsAreShownAsTextOnThePagesOfProblems(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	for _, text := range hostile {
 		synctest.Test(t, func(t *testing.T) {
 			f := SQLite.OpenJobs(t)

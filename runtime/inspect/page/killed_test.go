@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -137,6 +138,7 @@ func beginAndKill(t *testing.T, path string, fields []string, at int) (job strin
 }
 
 func TestAJobOfAKilledPageIsResumedOnAnotherOneAndEachLetterIsRetriedOnce(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	s := sizeOf()
 	f := SQLite.OpenJobs(t)
 	f.Failing(s.fails)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -92,6 +93,7 @@ func (s *stream) Write(b []byte) (int, error) {
 }
 
 func TestOneWatcherTellsAllTabsThatSomethingHasChangedAndNobodyLooksWithoutTabs(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		f.Subscribe("printer", Fine)
@@ -161,6 +163,7 @@ func TestAPageSaysWhetherBrowsersLoadItAgain(t *testing.T) {
 // A status counts 10,000 events at most, and knows when the newest one was published. Two
 // events of the same time, one before a look and one after it, are the same to it.
 func TestATabHearsOfAnEventThatIsPublishedAtTheTimeOfTheOneBefore(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		var all []Order

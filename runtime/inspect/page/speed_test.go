@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -21,6 +22,7 @@ import (
 // TestPagesAreFastOnALargeFile logs how long each page takes and, with -page.big, wants 95 of
 // 100 answers within a tenth of a second.
 func TestPagesAreFastOnALargeFile(t *testing.T) {
+	short.Visit(t, "it fetches many pages")
 	s := sizeOf()
 	f := SQLite.OpenJobs(t)
 	f.Failing(s.fails)

@@ -5,12 +5,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/internal/short"
 )
 
 // Run runs the tests of a suite on an engine, each as a subtest of its name. The suite is
 // an [Env], or another type whose tests are methods. The exceptions are tests that do not
-// hold for the engine, by the reason why; they are skipped. With -short only each short-th test runs.
-func Run(t *testing.T, suite any, exceptions map[string][]string, short int) {
+// hold for the engine, by the reason why; they are skipped. With -short only each nth test runs,
+// and for a visitor a third of them.
+func Run(t *testing.T, suite any, exceptions map[string][]string, nth int) {
+	if short.Visitor() {
+		nth *= 3
+	}
 	names, reasons := Names(suite), map[string]string{}
 	for reason, tests := range exceptions {
 		for _, name := range tests {
@@ -22,8 +28,8 @@ func Run(t *testing.T, suite any, exceptions map[string][]string, short int) {
 	}
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && i%short != 0 {
-				t.Skip("with -short one of so many tests of the suite runs: ", short)
+			if testing.Short() && i%nth != 0 {
+				t.Skip("with -short one of so many tests of the suite runs: ", nth)
 			}
 			if reason := reasons[name]; reason != "" {
 				t.Skip(reason)

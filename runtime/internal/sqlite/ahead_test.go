@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -52,6 +53,7 @@ func pagesAhead(c *consumer) *ahead {
 }
 
 func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) {
+	short.Visit(t, "it simulates disks")
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
@@ -175,6 +177,7 @@ func TestASlowHandlerHasNothingReadAhead(t *testing.T) {
 }
 
 func TestLargeEventsAreReadAheadOnlyAsFarAsMemoryMayBeUsed(t *testing.T) {
+	short.Visit(t, "it simulates disks")
 	synctest.Test(t, func(t *testing.T) {
 		const size = 50_000
 		c, _ := far(t, 1000, size)

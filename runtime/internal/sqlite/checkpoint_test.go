@@ -15,10 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -99,6 +99,7 @@ func TestThePowerMayFailWhileALogIsMovedThatWasNotSynced(t *testing.T) {
 
 // The same when the last connection moves it, because it is closed.
 func TestThePowerMayFailWhileALogThatWasNotSyncedIsClosed(t *testing.T) {
+	short.Visit(t, "it simulates disks")
 	for cut, over := 1, false; !over; cut++ {
 		checkpointTest(t, func(r *checkpoints) {
 			r.publish(20)
@@ -136,6 +137,7 @@ func TestThePowerMayFailWhileALogThatWasNotSyncedIsClosed(t *testing.T) {
 // A reader with an old snapshot makes a checkpoint stop half way, without a
 // sync. What SQLite has moved until then it does not move again.
 func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *testing.T) {
+	short.Visit(t, "it simulates disks")
 	checkpointTest(t, func(r *checkpoints) {
 		r.publish(database.WALPages / 2)
 		reader := r.raw()
@@ -263,6 +265,7 @@ func TestReadersThatOverlapDoNotMakeTheLogGrow(t *testing.T) {
 
 // Its transaction may last for hours.
 func TestAReaderThatHoldsTheLogIsSaidOnceAndTheLogIsEmptiedWhenItHasEnded(t *testing.T) {
+	short.Visit(t, "it simulates disks")
 	defer func(before int64) { heldBytes = before }(heldBytes)
 	heldBytes = 20 << 20
 	checkpointTest(t, func(r *checkpoints) {

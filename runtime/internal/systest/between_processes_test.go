@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/uuid"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -76,6 +76,7 @@ func slowReaderChild(path string) {
 
 // One process dispatches, and another one cancels its events at any moment.
 func TestAnEventIsEitherCancelledByAnotherProcessOrBegun(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	f := SQLite.Reopen(t, path)
 	var mu sync.Mutex

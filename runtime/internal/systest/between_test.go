@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // A subscription that is made while the bus looks at a restored file is started once.
 func TestASubscriptionMadeWhileAFileIsRestoredIsStartedOnce(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	f := SQLite.Open(t)
 	entered, release := make(chan struct{}, 9), make(chan struct{})
 	defer close(release)
@@ -52,6 +54,7 @@ func TestASubscriptionMadeWhileAFileIsRestoredIsStartedOnce(t *testing.T) {
 
 // Start notices that the file was restored since it was opened.
 func TestABusStartsOnAFileThatWasRestoredSinceItWasOpened(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	f := SQLite.Open(t)
 	var ran Journal[int]
 	f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/apirecord"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -634,6 +635,7 @@ func TestTheTableOfCallsHasAllThatTakeAContext(t *testing.T) {
 }
 
 func TestEveryCallKeepsToItsContextWhateverBlocks(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	all := places()
 	if testing.Short() { // each takes seconds of real time
 		all = all[:5]

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
@@ -53,6 +54,7 @@ func useMemory(t *testing.T, bytes int64) {
 }
 
 func TestAPayloadThatSQLiteHasNoMemoryForIsHandled(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "shop.db")
 	bus := openLarge(t, path)
 	const events, size = 3, 20 << 20
@@ -100,6 +102,7 @@ func TestABatchThatSQLiteHasNoMemoryForIsWrittenEventByEvent(t *testing.T) {
 }
 
 func TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "shop.db")
 	bus := openLarge(t, path)
 	_, err := runtime.Subscribe(bus, largeSent, "read", nothing, runtime.FromBeginning())
@@ -140,6 +143,7 @@ func TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled(t *
 func nothing(context.Context, runtime.Event[text]) error { return nil }
 
 func TestAnEventOfOutboxIsNoLongerThanOneOfPublish(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "shop.db")
 	openLarge(t, path)
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
@@ -158,6 +162,7 @@ func TestAnEventOfOutboxIsNoLongerThanOneOfPublish(t *testing.T) {
 }
 
 func TestAStatementOfTheDatabaseThatNeedsTooMuchMemoryIsAnError(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	bus := openLarge(t, filepath.Join(t.TempDir(), "shop.db"))
 	db := runtime.DB(bus)
 	for _, sql := range []string{

@@ -69,6 +69,7 @@ func heldLimitsChild(path string) {
 }
 
 func TestTheDeathOfAProcessFreesItsLimits(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	f := SQLite.Reopen(t, path)
 	for _, key := range []string{"A", "B", "C", "D"} {

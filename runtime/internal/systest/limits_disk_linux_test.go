@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -16,6 +17,7 @@ import (
 // Each event has a key of its own, so each attempt needs a row. A reader keeps the write-ahead log from
 // beginning anew.
 func TestAFullDiskHoldsARateBackAndLosesNoEvent(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	folder := mounted(t, "tmpfs", "tmpfs", 0, "size=12m")
 	f := SQLite.Reopen(t, filepath.Join(folder, "events.db"), runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour}))
 	var seen Journal[int]

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -43,6 +44,7 @@ func sharedLimitsChild(path string) {
 }
 
 func TestSeveralProcessesShareABurst(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	SQLite.Reopen(t, path).Stop()
 	const processes = 4
@@ -82,6 +84,7 @@ func keyedLimitsChild(path string) {
 
 // Leases are being stored nearly all the time.
 func TestAKillWhileALeaseIsStoredLetsNothingBeginTwice(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	SQLite.Reopen(t, path).Stop()
 	begun := map[string]int{}

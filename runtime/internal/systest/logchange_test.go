@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
@@ -58,6 +59,7 @@ func backUp(t *testing.T, f *Fixture) string {
 }
 
 func TestABusGoesOnWithABackupThatIsRestoredWhileItRuns(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	for name, pause := range map[string]time.Duration{"at once": 0, "after it has looked": 500 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			f := SQLite.Open(t)
@@ -175,6 +177,7 @@ func TestAFileOfAnotherProgramThatIsRestoredStopsTheBus(t *testing.T) {
 }
 
 func TestABusWhoseFileIsTakenAwayStops(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	for name, one := range map[string]struct {
 		takeAway func(t *testing.T, path string)
 		words    string
@@ -317,6 +320,7 @@ func TestAnOwnerThatHasBeenReplacedWritesNothingMore(t *testing.T) {
 }
 
 func TestClaimsThatAreDeletedAreMadeAgain(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	owner := running(t, "crowd", path)
 	Must(t, os.Remove(path+"-claims"))

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
@@ -143,6 +144,7 @@ func as(t *testing.T, uid int, f func()) {
 }
 
 func TestInspectingChangesNoByte(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	const all = "20 events, 1 letters, 1 groups, dispatching false"
 	for name, prepare := range map[string]func(t *testing.T, path string){
 		"a process was killed":                       func(*testing.T, string) {},
@@ -190,6 +192,7 @@ func TestInspectingChangesNoByte(t *testing.T) {
 }
 
 func TestInspectingBesideARunningProgramShowsNewEvents(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	for _, user := range []string{"root", "nobody"} {
 		t.Run(user, func(t *testing.T) {
 			folder := t.TempDir()

@@ -34,6 +34,7 @@ var (
 )
 
 func TestNothingIsLostBetweenPrograms(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	first, rounds := uint64(1), programsRounds.N()
 	if *programsSeed != 0 {
 		first, rounds = *programsSeed, 1

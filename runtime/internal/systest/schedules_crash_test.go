@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -43,6 +44,7 @@ func scheduleChild(path string) {
 }
 
 func TestNoTimeOfAScheduleIsLostOrPublishedTwiceByKills(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -59,6 +60,7 @@ func folderOf(t *testing.T, path string) string {
 }
 
 func TestAWriteAheadLogWithoutItsFileIsRefused(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	for name, takeAway := range map[string]func(path string) error{
 		"moved":   func(path string) error { return os.Rename(path, path+".moved") },
 		"emptied": func(path string) error { return errors.Join(copyFile(path, path+".moved"), os.Truncate(path, 0)) },
@@ -185,6 +187,7 @@ func shopkeeperChild(path string) {
 }
 
 func TestFilesThatRootMakesBesideAFileBelongToItsOwner(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	if os.Geteuid() != 0 {
 		t.Skip("only root can act for another user")
 	}

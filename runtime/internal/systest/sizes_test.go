@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -26,6 +27,7 @@ func (text) Validate() error { return nil }
 // docs/deploying.md says how large a file is for what is in it. The numbers are measured here, and
 // may differ from the page by a tenth.
 func TestTheFileIsAsLargeAsTheGuideSays(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	page, err := os.ReadFile("../../../docs/deploying.md")
 	Must(t, err)
 	fails := func(context.Context, runtime.Event[text]) error {

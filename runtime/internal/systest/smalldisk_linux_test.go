@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
@@ -85,6 +86,7 @@ func hold(t *testing.T, path string) (release func()) {
 }
 
 func TestAFullDiskIsSaidToBeFullAndRecoversByItself(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	for _, reading := range []string{"nobody reads", "a reader stays", "a reader leaves"} {
 		t.Run(reading, func(t *testing.T) {
 			for range 5 {
@@ -208,6 +210,7 @@ func TestADiskThatBecomesReadOnlyIsSaidToBeReadOnly(t *testing.T) {
 }
 
 func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	folder := mounted(t, "tmpfs", "tmpfs", 0, "size=6m")
 	policy := runtime.DefaultHealth()
 	policy.Every = time.Second

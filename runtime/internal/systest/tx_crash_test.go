@@ -72,6 +72,7 @@ func txChild(path string) {
 
 // Each order has one row of each handler, however often the process is killed.
 func TestRowsOfHandlersAreThereOnceOverKills(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	published := 0
 	for kill := range txKills.N() {

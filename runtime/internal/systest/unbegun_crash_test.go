@@ -50,6 +50,7 @@ func slowSyncChild(path string) {
 // The claim of a suspect is synced. A process that is killed while the disk takes its time has
 // either called the handler, or the crash counts for nobody.
 func TestAKillCountsForNoHandlerThatWasNotCalled(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	path := filepath.Join(t.TempDir(), "events.db")
 	f := SQLite.Reopen(t, path)
 	f.Publish(0, 1)

@@ -33,6 +33,7 @@ var (
 )
 
 func TestTreesOfWaitingHandlersComeToAnEnd(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
 	first, rounds := uint64(1), treesRounds.N()
 	if *treesSeed != 0 {
 		first, rounds = *treesSeed, 1

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 )
 
@@ -36,6 +37,7 @@ func (c oddContext) answer(wrong func()) {
 
 // A context is code of the program. This takes real time: virtual time stands still while somebody waits for a lock.
 func TestAContextThatNeverAnswersHoldsUpNobody(t *testing.T) {
+	short.Visit(t, "it runs many transactions")
 	const many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) INSERT INTO entry (account, amount) SELECT 1, i FROM n"
 	const found = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000) SELECT max(i) FROM n"
 	for name, wrong := range map[string]oddContext{

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 	sqldriver "github.com/ncruces/go-sqlite3/driver"
 
@@ -160,6 +161,7 @@ func TestATransactionOfTheProgramThatIsRolledBackLeavesNoEvent(t *testing.T) {
 }
 
 func TestTheOptionsOfPublishWorkInATransactionOfTheProgram(t *testing.T) {
+	short.Visit(t, "it runs many transactions")
 	withEachTransaction(t, func(t *testing.T, begin func(f *fixture) transaction) {
 		f := open(t, 1)
 		first, err := runtime.Publish(t.Context(), f.Bus, bookedType, booking{Account: 1}, runtime.WithDedupeKey("a"))

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
@@ -60,6 +60,7 @@ func withEachProgram(t *testing.T, f func(t *testing.T, run func(t *testing.T, p
 }
 
 func TestOtherProgramsPublishThroughOutbox(t *testing.T) {
+	short.Visit(t, "it runs many transactions")
 	withEachProgram(t, func(t *testing.T, run func(t *testing.T, path, script string) error) {
 		f := open(t, 1)
 		seen := make(chan runtime.Event[booking], 10)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -67,6 +68,7 @@ func TestEventsOfATransactionAreDelivered(t *testing.T) {
 }
 
 func TestSixtyFourCallersOfWhomSomeDoWrong(t *testing.T) {
+	short.Visit(t, "it runs many transactions")
 	f := open(t, 64, runtime.WithTxLimit(300*time.Millisecond))
 	wrong := errors.New("no")
 	var wg sync.WaitGroup
