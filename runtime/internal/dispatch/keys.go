@@ -23,19 +23,22 @@ type keying struct {
 	scheduler *Scheduler
 	done      chan struct{} // closed when the goroutine ends
 
-	mu    sync.Mutex
-	items []item
-	at    int       // the one at hand; all of them if the goroutine is through
-	since time.Time // when that one was begun
-	over  bool      // nobody waits for it any more; then the items are not touched
-	known bool      // the key of the item at hand is known
-	what  string    // is computed for it
+	mu       sync.Mutex
+	items    []item
+	at       int        // the one at hand; all of them if the goroutine is through
+	since    time.Time  // when that one was begun
+	claiming bool       // the one at hand is being claimed, without mu: an engine may ask its servers
+	claimed  *sync.Cond // of mu: that has ended
+	over     bool       // nobody waits for it any more; then the items are not touched
+	known    bool       // the key of the item at hand is known
+	what     string     // is computed for it
 }
 
 // setKeys sets the key of each item, or why it has none. The caller has the turn.
 func (s *Scheduler) setKeys(items []item) {
 	for len(items) > 0 {
 		k := &keying{scheduler: s, done: make(chan struct{}), items: items, since: time.Now()}
+		k.claimed = sync.NewCond(&k.mu)
 		go k.run()
 		items = items[k.wait():]
 	}
@@ -79,12 +82,31 @@ func (k *keying) begin() *engine.Delivery {
 			i.key = k.scheduler.cfg.Keyless
 		}
 		if k.scheduler.callsForKeys(*i) {
+			k.claim(i.Delivery)
 			k.since, k.what = time.Now(), partitionKey
-			k.scheduler.consumer.Prepare(i.Delivery)
 			return i.Delivery
 		}
 	}
 	return nil
+}
+
+// claim claims the delivery at hand. The caller holds mu, which is free meanwhile.
+func (k *keying) claim(d *engine.Delivery) {
+	k.claiming = true
+	k.mu.Unlock()
+	k.scheduler.consumer.Prepare(d)
+	k.mu.Lock()
+	k.claiming = false
+	k.claimed.Broadcast()
+}
+
+// lock takes mu while nothing is being claimed. So no claim is left behind: the one of a keying that is over would be
+// taken for one of the next.
+func (k *keying) lock() {
+	k.mu.Lock()
+	for k.claiming {
+		k.claimed.Wait()
+	}
 }
 
 // key calls the program.
@@ -146,7 +168,7 @@ func (k *keying) wait() (through int) {
 
 // left returns how long the item at hand may still take.
 func (k *keying) left() time.Duration {
-	k.mu.Lock()
+	k.lock()
 	defer k.mu.Unlock()
 	return keyTimeout - time.Since(k.since)
 }
@@ -154,7 +176,7 @@ func (k *keying) left() time.Duration {
 // stop ends the waiting. The item at hand, if there is one, has no key because of the
 // problem.
 func (k *keying) stop(problem error) (through int) {
-	k.mu.Lock()
+	k.lock()
 	defer k.mu.Unlock()
 	k.over = true
 	if k.at == len(k.items) {

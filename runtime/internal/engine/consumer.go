@@ -59,7 +59,7 @@ type Source interface {
 type Settler interface {
 	// Prepare says that code of the program is called for the event of d before its
 	// attempt, to decode it; nil says that this is over. If the process dies meanwhile,
-	// it is as after Begin. One event at a time is prepared.
+	// it is as after Begin. One event at a time is prepared. It may wait for a server: whoever calls holds no lock.
 	Prepare(d *Delivery)
 
 	// Begin says that one of the subscription's workers, numbered from 0,

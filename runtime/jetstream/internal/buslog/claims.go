@@ -89,8 +89,8 @@ func (u *unit) calmDown() {
 }
 
 // Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
-// until the claim is stored: whoever calls holds locks. So code that ends the process within
-// some microseconds is not always found out.
+// until the claim is stored: keys are computed for many events. So code that ends the process within
+// some microseconds is not always found out, unless the event is a suspect.
 func (c *consumer) Prepare(d *engine.Delivery) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
