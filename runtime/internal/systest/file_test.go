@@ -138,7 +138,7 @@ func TestTheEventsViewCountsFromTheLastRedrive(t *testing.T) {
 
 		broken.Store(false)
 		Must(t, f.ResumeSubscription(t.Context(), "reader"))
-		time.Sleep(time.Second)
+		time.Sleep(time.Second + 100*time.Millisecond) // between two looks of the bus at its file
 		check("handled by one", "dlq 2 2", 4*time.Second)
 		_, err = inspector.Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
