@@ -83,7 +83,7 @@ func newEngine(more ...jetstream.Option) *conformance.Engine {
 		},
 		Sizes: func(memory, page int) (restore func()) {
 			before := buslog.Sizes
-			buslog.Sizes.Ring, buslog.Sizes.Page, buslog.Sizes.Rows = memory, page, page
+			buslog.Sizes.Ring, buslog.Sizes.Page, buslog.Sizes.Rows, buslog.Sizes.Ahead = memory, page, page, 2*page
 			return func() { buslog.Sizes = before }
 		},
 	}

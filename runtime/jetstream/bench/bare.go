@@ -91,12 +91,15 @@ func (b *bare) publishBatch(n int) error {
 	return nil
 }
 
-// follow calls each for every message that comes.
-func (b *bare) follow(ctx context.Context, each func()) error {
+// follow calls each for every message that comes, until stop is called.
+func (b *bare) follow(ctx context.Context, each func()) (stop func(), err error) {
 	consumer, err := b.js.OrderedConsumer(ctx, b.name, jetstream.OrderedConsumerConfig{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = consumer.Consume(func(jetstream.Msg) { each() })
-	return err
+	consuming, err := consumer.Consume(func(jetstream.Msg) { each() })
+	if err != nil {
+		return nil, err
+	}
+	return consuming.Stop, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -25,6 +26,80 @@ var cases = []benchCase{
 	{"e2e-1", handled(1), read},
 	{"e2e-10", handled(10), read},
 	{"deliveries-100", delivered, nil},
+	{"catch-up", caughtUp(1), readAll},
+	{"catch-up-4", caughtUp(4), readAll},
+}
+
+// waitingEvents is how many events wait for a subscription that catches up.
+const waitingEvents = 100_000
+
+// caughtUp is a new subscription for each turn, which handles what the log has. Its handlers are in so many buses, four
+// in each.
+func caughtUp(buses int) func(context.Context, *setting) (side, error) {
+	return func(ctx context.Context, s *setting) (side, error) {
+		address := s.address() + "/" + s.newName()
+		all := make([]*bus, buses)
+		var err error
+		for i := range all {
+			if all[i], err = s.openBusAt(ctx, address, 0); err != nil {
+				return nil, err
+			}
+		}
+		payloads := make([]events.OrderPlaced, 1000)
+		for i := range payloads {
+			payloads[i] = sample
+		}
+		for n := 0; n < waitingEvents; n += len(payloads) {
+			if _, err := runtime.PublishBatch(ctx, all[0].Bus, events.OrderPlacedType, payloads); err != nil {
+				return nil, err
+			}
+		}
+		for _, b := range all {
+			if err := b.Start(ctx); err != nil {
+				return nil, err
+			}
+		}
+		turn := 0
+		return func(time.Duration) (int, error) {
+			var handled count
+			turn++
+			var subs []*runtime.Subscription
+			for _, b := range all {
+				sub, err := events.SubscribeOrderPlaced(b.Bus, fmt.Sprint("late-", turn), func(context.Context, runtime.Event[events.OrderPlaced]) error {
+					handled.Add(1)
+					return nil
+				}, runtime.FromBeginning(), runtime.WithConcurrency(4))
+				if err != nil {
+					return 0, err
+				}
+				subs = append(subs, sub)
+			}
+			err := waitFor(nil, func() bool { return handled.Load() >= waitingEvents })
+			for _, sub := range subs {
+				err = cmp.Or(err, sub.Unsubscribe(ctx))
+			}
+			return waitingEvents, cmp.Or(err, all[0].Remove(ctx, fmt.Sprint("late-", turn)))
+		}, nil
+	}
+}
+
+// readAll reads as many messages with one ordered consumer.
+func readAll(ctx context.Context, s *setting) (side, error) {
+	b, err := s.openBare(ctx)
+	for n := 0; err == nil && n < waitingEvents; n += 1000 {
+		err = b.publishBatch(1000)
+	}
+	return func(time.Duration) (int, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		var got atomic.Int64
+		stop, err := b.follow(ctx, func() { got.Add(1) })
+		if err != nil {
+			return 0, err
+		}
+		defer stop()
+		return waitingEvents, waitFor(nil, func() bool { return got.Load() >= waitingEvents })
+	}, err
 }
 
 // publishing is a bus with so many publishers that wait for each event.
@@ -109,7 +184,7 @@ func read(ctx context.Context, s *setting) (side, error) {
 		return nil, err
 	}
 	var got atomic.Int64
-	if err := b.follow(ctx, func() { got.Add(1) }); err != nil {
+	if _, err := b.follow(ctx, func() { got.Add(1) }); err != nil {
 		return nil, err
 	}
 	published := int64(0)

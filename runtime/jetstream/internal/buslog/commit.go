@@ -64,16 +64,20 @@ func (u *unit) run() {
 		case <-u.log.stopped:
 			return
 		}
-		for u.commit() {
+		for first := true; u.commit(first); first = false {
 		}
 	}
 }
 
-// commit stores what has ended. It reports whether it has left something, or has to try again.
-func (u *unit) commit() (more bool) {
+// commit stores what has ended. It reports whether it has left something, or has to try again. The first call begins a
+// round.
+func (u *unit) commit(first bool) (more bool) {
 	l := u.log
 	l.mu.Lock()
 	u.shut()
+	if first {
+		u.round = u.changes
+	}
 	u.plan = nil // if there is one, its parts were taken over before it was read
 	u.wasBusy, u.removed = u.busyMode, l.units[u.sub.ID] != u
 	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
@@ -123,7 +127,7 @@ func (u *unit) commit() (more bool) {
 	}
 	u.openLane()
 	l.mu.Unlock()
-	return !u.send(p) || all > len(taken)
+	return !u.send(p) || all > len(taken) || p.others
 }
 
 // stages reports whether the handler has published something.
@@ -220,8 +224,8 @@ func (u *unit) pause(d time.Duration) {
 // complete says that a plan is stored. The caller holds mu.
 func (u *unit) complete(p *plan) {
 	u.shut()
-	u.plan, u.stored, u.alone = nil, p.changes, false
-	u.doubts = nil // they build on older cursors
+	u.plan, u.alone = nil, false
+	u.doubts = slices.DeleteFunc(u.doubts, func(other *plan) bool { return !p.single || other.overlaps(p) }) // they build on older cursors
 	last := int64(0)
 	for _, f := range p.flights {
 		f.stored, f.known, f.plan = true, false, nil // or each plan would keep the ones before in memory
@@ -245,6 +249,15 @@ func (u *unit) complete(p *plan) {
 	}
 	for _, tell := range p.told {
 		tell()
+	}
+	switch {
+	case !p.single:
+		u.stored = p.changes
+	case !p.others:
+		u.stored = max(u.stored, u.round)
+		if len(u.queue) > 0 || slices.ContainsFunc(u.parts[:], func(s share) bool { return s.owned && s.touched > s.stored }) {
+			u.signal(len(u.queue) >= mostUnstored/2)
+		}
 	}
 	u.noteWritten()
 	// What has ended with a row may be due at once.

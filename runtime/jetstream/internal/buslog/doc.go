@@ -25,7 +25,9 @@
 //
 //	log.go, reached.go, view.go  an open log. It follows the stream, and keeps a view of it: everything but the events, up to one message
 //	following.go      what it follows: a process that only publishes is not sent the events
-//	ring.go, meter.go the newest events, which are in memory; older ones are read in pages
+//	ring.go           the newest events, which are in memory
+//	ahead.go, pages.go  older ones: for subscriptions that lag they are read ahead, else in pages
+//	meter.go          counts
 //	foreign.go        messages under the subjects that are none of the bus
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it
 //	tidy.go           deletes what a server that was killed may have left of a row

@@ -41,6 +41,7 @@ type Log struct {
 	asked    func([]engine.BreakerRequest)
 
 	pruning pruning
+	ahead   ahead
 
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known

@@ -31,10 +31,11 @@ func (l *Log) event(seq int64) (*engine.Record, error) {
 
 // Sizes are how many events are held in memory at once. Tests make them small before they open a log.
 var Sizes = struct {
-	Page int // in a page that is read from the server
-	Ring int // the newest ones, for the subscriptions that keep up
-	Rows int // that are read from the server before they are polled
-}{256, 16384, 32}
+	Page  int // in a page that is read from the server
+	Ring  int // the newest ones, for the subscriptions that keep up
+	Rows  int // that are read from the server before they are polled
+	Ahead int // that a reader has read ahead for the subscriptions that lag
+}{256, 16384, 32, 2048}
 
 // pageBytes is how many bytes one page has.
 const pageBytes = 4 << 20
@@ -49,6 +50,16 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, unt
 	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
 	l.mu.Unlock()
 	defer l.mu.Lock()
+	if events, slots = l.ahead.after(l, seq, end); len(events) > 0 {
+		n := len(events)
+		for n > 0 && events[n-1].Seq > end {
+			n--
+		}
+		if n < len(events) {
+			return events[:n], slots[:n], end, nil
+		}
+		return events, slots, events[n-1].Seq, nil
+	}
 	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), Sizes.Page, pageBytes)
 	if err != nil {
 		return nil, nil, 0, err

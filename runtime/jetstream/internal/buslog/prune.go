@@ -193,6 +193,7 @@ func (l *Log) applyPruned(p pruned) {
 		}
 	}
 	l.ring.remove(gone)
+	l.ahead.remove(gone)
 }
 
 // needs reports whether an event is open for a subscription, or a dead letter.

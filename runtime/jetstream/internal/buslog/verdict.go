@@ -164,6 +164,8 @@ type plan struct {
 	cursors map[int]*cursor // by part
 	sent    []sentCursor
 	changes uint64
+	single  bool     // it has one cursor and nothing else
+	others  bool     // other parts have their turn after it
 	told    []func() // those who are told about staged records, in order
 }
 
@@ -171,6 +173,16 @@ type plan struct {
 type sentCursor struct {
 	at   int
 	data []byte
+}
+
+// overlaps reports whether two plans have a cursor of the same part.
+func (p *plan) overlaps(other *plan) bool {
+	for at := range p.cursors {
+		if other.cursors[at] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // isSent returns the cursor of a part if the plan has sent just that, so that it need not be

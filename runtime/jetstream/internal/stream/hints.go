@@ -55,6 +55,9 @@ func (s *Stream) Hints(ctx context.Context) (hints []string) {
 	return hints
 }
 
+// IsAlone reports whether one server keeps the stream, as far as was known when it was opened.
+func (s *Stream) IsAlone() bool { return s.config.Replicas < 2 }
+
 // MaxMessage returns how many bytes a message has at most, by the servers and the stream.
 func (s *Stream) MaxMessage() int64 {
 	limit := s.nc.MaxPayload()

@@ -1,0 +1,259 @@
+package buslog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// What a subscription needs that lags behind the events in memory comes in the stream of a reader, which reads
+// ahead while handlers work. Subscriptions that lag alike share one.
+
+const (
+	// mostReaders is how many readers a process has at once. Who gets none reads in pages.
+	mostReaders = 4
+	// bytesAhead is how many bytes a reader has in memory at most, but for the last event, and Sizes.Ahead how many
+	// events. As much again is kept for those who lag a bit behind the first.
+	bytesAhead = 4 << 20
+	// aheadTime is how long somebody waits for a reader. Then a page is asked for, and the leader if there is none.
+	aheadTime = 20 * time.Millisecond
+	// unusedTime is after how long a reader ends that nobody has asked.
+	unusedTime = 2 * time.Second
+)
+
+// ahead has the readers of a log. It has a lock of its own, which may be taken while the log's mu is held.
+type ahead struct {
+	mu      sync.Mutex
+	readers []*aheadReader
+}
+
+// aheadReader reads the events from a message on. It is guarded by the mu of its ahead.
+type aheadReader struct {
+	in     *ahead
+	from   int64 // the events from this on, up to the last one, were read
+	last   int64 // message; from-1 before the first event
+	events []*engine.Record
+	slots  []uint8 // of the events
+	bytes  int     // of the events that nobody has asked for yet
+	asked  int64   // the newest message that somebody has asked for
+	used   time.Time
+	over   chan struct{} // closed when it ends
+	news   chan struct{} // closed when events have come; nil while nobody waits
+	room   chan struct{} // closed when somebody has asked for a newer message; nil while it does not wait
+}
+
+// after returns events from a message on, up to a page, and their slots. It returns none if nobody reads them, or
+// they do not come soon.
+func (a *ahead) after(l *Log, seq, end int64) (events []*engine.Record, slots []uint8) {
+	a.mu.Lock()
+	r := a.readerOf(l, seq, end)
+	if r == nil {
+		a.mu.Unlock()
+		return nil, nil
+	}
+	var late <-chan time.Time
+	for {
+		if r.from <= seq { // else others have gone on meanwhile, and it has forgotten this
+			events, slots = r.take(seq)
+		}
+		if len(events) > 0 || r.from > seq || r.ended() {
+			a.mu.Unlock()
+			return events, slots
+		}
+		if r.news == nil {
+			r.news = make(chan struct{})
+		}
+		news := r.news
+		a.mu.Unlock()
+		if late == nil {
+			late = time.After(aheadTime)
+		}
+		select {
+		case <-news:
+		case <-r.over:
+		case <-late:
+			return nil, nil
+		}
+		a.mu.Lock()
+	}
+}
+
+// readerOf returns the reader who comes to a message, or has it. The caller holds mu.
+func (a *ahead) readerOf(l *Log, seq, end int64) *aheadReader {
+	for _, r := range a.readers {
+		if r.from <= seq && seq <= r.last+1 {
+			return r
+		}
+	}
+	if end-seq < int64(2*Sizes.Page) || len(a.readers) == mostReaders {
+		return nil
+	}
+	r := &aheadReader{in: a, from: seq, last: seq - 1, asked: seq - 1, used: time.Now(), over: make(chan struct{})}
+	a.readers = append(a.readers, r)
+	go r.run(l)
+	return r
+}
+
+// run reads until nobody needs it any more.
+func (r *aheadReader) run(l *Log) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		stop, err := l.stream.Follow(ctx, r.from, []string{l.subject(eventToken, ">")}, func(come []stream.Stored) { r.come(l, come) })
+		if err != nil {
+			r.end()
+			return
+		}
+		<-r.over
+		stop()
+	}()
+	unused := time.NewTicker(unusedTime)
+	defer unused.Stop()
+	for {
+		select {
+		case <-unused.C:
+			if r.isUnused() {
+				r.end()
+			}
+			continue
+		case <-l.stopped:
+			r.end()
+		case <-r.over:
+		}
+		cancel()
+		<-ended
+		return
+	}
+}
+
+func (r *aheadReader) isUnused() bool {
+	r.in.mu.Lock()
+	defer r.in.mu.Unlock()
+	return time.Since(r.used) >= unusedTime
+}
+
+// end ends the reader.
+func (r *aheadReader) end() {
+	r.in.mu.Lock()
+	defer r.in.mu.Unlock()
+	if !r.ended() {
+		close(r.over)
+		r.in.readers = slices.DeleteFunc(r.in.readers, func(other *aheadReader) bool { return other == r })
+	}
+}
+
+func (r *aheadReader) ended() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// come adds what has come, and waits until there is room for more.
+func (r *aheadReader) come(l *Log, all []stream.Stored) {
+	events, slots := make([]*engine.Record, 0, len(all)), make([]uint8, 0, len(all))
+	for _, m := range all {
+		if e, err := eventOf(m); err == nil {
+			events, slots = append(events, e), append(slots, uint8(slotOf(e)))
+		} else {
+			l.noteForeign(m, err)
+		}
+	}
+	r.in.mu.Lock()
+	defer r.in.mu.Unlock()
+	r.events, r.slots, r.last = append(r.events, events...), append(r.slots, slots...), all[len(all)-1].Seq
+	for _, e := range events {
+		r.bytes += len(e.Payload) + len(e.Metadata)
+	}
+	if r.news != nil {
+		close(r.news)
+		r.news = nil
+	}
+	for r.isFull() && !r.ended() {
+		room := make(chan struct{})
+		r.room = room
+		r.in.mu.Unlock()
+		select {
+		case <-room:
+		case <-r.over:
+		}
+		r.in.mu.Lock()
+	}
+}
+
+// isFull reports whether enough was read ahead. The caller holds mu.
+func (r *aheadReader) isFull() bool {
+	return len(r.events)-r.at(r.asked+1) >= Sizes.Ahead || r.bytes >= bytesAhead
+}
+
+// at returns where the first event is that is not before a message. The caller holds mu.
+func (r *aheadReader) at(seq int64) int {
+	at, _ := slices.BinarySearchFunc(r.events, seq, func(e *engine.Record, seq int64) int { return cmp.Compare(e.Seq, seq) })
+	return at
+}
+
+// take returns events from a message on, and forgets those that lie far behind. The caller holds mu.
+func (r *aheadReader) take(seq int64) (events []*engine.Record, slots []uint8) {
+	r.used = time.Now()
+	at := r.at(seq)
+	end := min(at+Sizes.Page, len(r.events))
+	if at == end {
+		return nil, nil
+	}
+	events, slots = slices.Clone(r.events[at:end]), slices.Clone(r.slots[at:end])
+	if last := events[len(events)-1].Seq; last > r.asked {
+		for _, e := range r.events[r.at(r.asked+1):end] {
+			r.bytes -= len(e.Payload) + len(e.Metadata)
+		}
+		r.asked = last
+		r.forget(end)
+		if r.room != nil && !r.isFull() {
+			close(r.room)
+			r.room = nil
+		}
+	}
+	return events, slots
+}
+
+// forget keeps no more of the events that somebody has had than there may be of others. The caller holds mu.
+func (r *aheadReader) forget(had int) {
+	drop, bytes := had, 0
+	for drop > 0 && had-drop < Sizes.Ahead && bytes < bytesAhead {
+		drop--
+		bytes += len(r.events[drop].Payload) + len(r.events[drop].Metadata)
+	}
+	if drop == 0 {
+		return
+	}
+	r.from = r.events[drop-1].Seq + 1
+	clear(r.events[:drop])
+	r.events, r.slots = r.events[drop:], r.slots[drop:]
+}
+
+// remove takes events out, by their sequence numbers.
+func (a *ahead) remove(gone map[int64]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.readers {
+		asked, left := r.at(r.asked+1), 0
+		for i, e := range r.events {
+			if !gone[e.Seq] {
+				r.events[left], r.slots[left] = e, r.slots[i]
+				left++
+			} else if i >= asked {
+				r.bytes -= len(e.Payload) + len(e.Metadata)
+			}
+		}
+		clear(r.events[left:])
+		r.events, r.slots = r.events[:left], r.slots[:left]
+	}
+}
