@@ -101,19 +101,7 @@ func (a *ahead) readerOf(l *Log, seq, end int64) *aheadReader {
 
 // run reads until nobody needs it any more.
 func (r *aheadReader) run(l *Log) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		stop, err := l.stream.Follow(ctx, r.from, []string{l.subject(eventToken, ">")}, func(come []stream.Stored) { r.come(l, come) })
-		if err != nil {
-			r.end()
-			return
-		}
-		<-r.over
-		stop()
-	}()
+	go r.read(l)
 	unused := time.NewTicker(unusedTime)
 	defer unused.Stop()
 	for {
@@ -122,14 +110,33 @@ func (r *aheadReader) run(l *Log) {
 			if r.isUnused() {
 				r.end()
 			}
-			continue
 		case <-l.stopped:
 			r.end()
 		case <-r.over:
+			return
 		}
+	}
+}
+
+// read reads until the reader ends, or the servers cannot be asked.
+func (r *aheadReader) read(l *Log) {
+	defer r.end()
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-r.over
 		cancel()
-		<-ended
+	}()
+	next, stop, err := l.stream.ReadAhead(ctx, r.from, l.subject(eventToken, ">"), Sizes.Ahead, max(bytesAhead, l.stream.MaxPayload()))
+	if err != nil {
 		return
+	}
+	context.AfterFunc(ctx, stop)
+	for {
+		m, err := next()
+		if err != nil {
+			return
+		}
+		r.come(l, m)
 	}
 }
 
@@ -158,20 +165,16 @@ func (r *aheadReader) ended() bool {
 	}
 }
 
-// come adds what has come, and waits until there is room for more.
-func (r *aheadReader) come(l *Log, all []stream.Stored) {
-	events, slots := make([]*engine.Record, 0, len(all)), make([]uint8, 0, len(all))
-	for _, m := range all {
-		if e, err := eventOf(m); err == nil {
-			events, slots = append(events, e), append(slots, uint8(slotOf(e)))
-		} else {
-			l.noteForeign(m, err)
-		}
+// come adds a message that has come, and waits until there is room for more.
+func (r *aheadReader) come(l *Log, m stream.Stored) {
+	e, err := eventOf(m)
+	if err != nil {
+		l.noteForeign(m, err)
 	}
 	r.in.mu.Lock()
 	defer r.in.mu.Unlock()
-	r.events, r.slots, r.last = append(r.events, events...), append(r.slots, slots...), all[len(all)-1].Seq
-	for _, e := range events {
+	if r.last = m.Seq; err == nil {
+		r.events, r.slots = append(r.events, e), append(r.slots, uint8(slotOf(e)))
 		r.bytes += len(e.Payload) + len(e.Metadata)
 	}
 	if r.news != nil {
