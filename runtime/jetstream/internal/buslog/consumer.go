@@ -165,7 +165,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	}
 	passed, handed := false, len(dst)
 	for len(dst) < full && u.next <= l.applied && !c.gone && u.owns() && !u.moved {
-		events, slots, until, err := l.eventsFrom(u.next)
+		events, slots, until, err := l.eventsAhead(u.next)
 		if err != nil {
 			return dst, true, l.storage("read", err)
 		}

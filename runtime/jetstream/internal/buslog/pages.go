@@ -50,16 +50,6 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, unt
 	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
 	l.mu.Unlock()
 	defer l.mu.Lock()
-	if events, slots = l.ahead.after(l, seq, end); len(events) > 0 {
-		n := len(events)
-		for n > 0 && events[n-1].Seq > end {
-			n--
-		}
-		if n < len(events) {
-			return events[:n], slots[:n], end, nil
-		}
-		return events, slots, events[n-1].Seq, nil
-	}
 	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), Sizes.Page, pageBytes)
 	if err != nil {
 		return nil, nil, 0, err
@@ -87,6 +77,26 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, unt
 		return nil, nil, 0, err
 	}
 	return nil, nil, min(next.Seq-1, end), nil
+}
+
+// eventsAhead is eventsFrom for who goes on behind them.
+func (l *Log) eventsAhead(seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
+	if end := min(l.ring.from-1, l.applied); seq <= end {
+		l.mu.Unlock()
+		events, slots = l.ahead.after(l, seq, end)
+		l.mu.Lock()
+		n := len(events)
+		for n > 0 && events[n-1].Seq > end { // it is in memory
+			n--
+		}
+		switch {
+		case n < len(events):
+			return events[:n], slots[:n], end, nil
+		case n > 0:
+			return events, slots, events[n-1].Seq, nil
+		}
+	}
+	return l.eventsFrom(seq)
 }
 
 // noteForeign logs once that a message among the events is none. The caller does not hold mu.
