@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nuid"
+
 	"github.com/busgen/busgen/bench/events"
 	"github.com/busgen/busgen/runtime"
 )
@@ -23,6 +25,8 @@ var cases = []benchCase{
 	{"publish-1", publishing(1), waiting},
 	{"publish-128", publishing(128), asynchronous},
 	{"batch-1000", batches, atomicBatches},
+	{"keys-1", keyed(1), pairs(1)},
+	{"keys-128", keyed(128), pairs(128)},
 	{"e2e-1", handled(1), read},
 	{"e2e-10", handled(10), read},
 	{"deliveries-100", delivered, nil},
@@ -107,6 +111,29 @@ func publishing(publishers int) func(context.Context, *setting) (side, error) {
 	return func(ctx context.Context, s *setting) (side, error) {
 		b, err := s.openBus(ctx, 0)
 		return func(d time.Duration) (int, error) { return b.publish(ctx, publishers, d) }, err
+	}
+}
+
+// keyed is publishing with an idempotency key for each event.
+func keyed(publishers int) func(context.Context, *setting) (side, error) {
+	return func(ctx context.Context, s *setting) (side, error) {
+		b, err := s.openBus(ctx, 0)
+		return func(d time.Duration) (int, error) {
+			return together(publishers, d, func() error {
+				_, err := events.PublishOrderPlaced(ctx, b.Bus, sample, runtime.WithDedupeKey(nuid.Next()))
+				return err
+			})
+		}, err
+	}
+}
+
+// pairs publishes atomic batches of a key and an event, from as many goroutines.
+func pairs(publishers int) func(context.Context, *setting) (side, error) {
+	return func(ctx context.Context, s *setting) (side, error) {
+		b, err := s.openBare(ctx)
+		return func(d time.Duration) (int, error) {
+			return together(publishers, d, func() error { return b.publishBatch(2) })
+		}, err
 	}
 }
 

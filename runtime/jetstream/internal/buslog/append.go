@@ -120,7 +120,11 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	if err := l.hasRoom(ctx, msgs); err != nil {
 		return err
 	}
-	first, err := l.storeWithin(msgs)
+	storeAll := l.storeWithin
+	if len(msgs) > len(stored) && l.stream.IsAlone() { // some have keys
+		storeAll = func(msgs []*stream.Msg) (int64, error) { return l.joined.store(ctx, l, msgs) }
+	}
+	first, err := storeAll(msgs)
 	if err != nil {
 		return err
 	}
@@ -141,6 +145,11 @@ func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
 	if err == nil {
 		return first, nil
 	}
+	return l.storeAgain(msgs, until, before, err)
+}
+
+// storeAgain is storeWithin after a try that has failed; before it there was a message.
+func (l *Log) storeAgain(msgs []*stream.Msg, until time.Time, before int64, err error) (first int64, _ error) {
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	for doubt := error(nil); ; first, _, err = l.stream.AppendWithin(min(tryTime, time.Until(until)), msgs...) {

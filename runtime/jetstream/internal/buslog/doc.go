@@ -32,6 +32,7 @@
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it
 //	tidy.go           deletes what a server that was killed may have left of a row
 //	wholerows.go      what is in memory of rows, and how the rest is read
+//	joined.go         keys of several publishers in one batch
 //	append.go         publishing, idempotency keys, and what to do when the server does not answer
 //	registry.go       types and subscriptions
 //	turns.go          changes of single records, one at a time in each process

@@ -42,6 +42,7 @@ type Log struct {
 
 	pruning pruning
 	ahead   ahead
+	joined  joined
 
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
