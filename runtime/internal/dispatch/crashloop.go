@@ -72,7 +72,11 @@ func (s *Scheduler) putOff(i item, until time.Time) bool {
 // keyLoops tells whether the key of a delivery must not be computed yet: that calls the program, and a crash meanwhile
 // would be its last attempt.
 func (s *Scheduler) keyLoops(i item) bool {
-	return !s.loops(i).IsZero() && s.callsForKeys(i)
+	if s.loops(i).IsZero() {
+		return false
+	}
+	_, known := s.queue.awaitedKey(i.Seq)
+	return s.callsForKeys(i, known)
 }
 
 // withoutLooping returns the deliveries whose keys may be computed, in their order: those that have to wait for the end

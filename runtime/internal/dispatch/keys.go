@@ -81,7 +81,7 @@ func (k *keying) begin() *engine.Delivery {
 		if i.key, k.known = k.scheduler.queue.awaitedKey(i.Seq); !k.known {
 			i.key = k.scheduler.cfg.Keyless
 		}
-		if k.scheduler.callsForKeys(*i) {
+		if k.scheduler.callsForKeys(*i, k.known) {
 			k.claim(i.Delivery)
 			k.since, k.what = time.Now(), partitionKey
 			return i.Delivery
@@ -186,9 +186,8 @@ func (k *keying) stop(problem error) (through int) {
 	return k.at + 1
 }
 
-// callsForKeys tells whether the program has to compute a key of a delivery.
-func (s *Scheduler) callsForKeys(i item) bool {
-	_, known := s.queue.awaitedKey(i.Seq)
+// callsForKeys tells whether the program has to compute a key of a delivery, whose partition key is known or not.
+func (s *Scheduler) callsForKeys(i item, known bool) bool {
 	return (!known || s.keyedLimits(i.Type)) && s.mayRun(i.Delivery)
 }
 
