@@ -107,6 +107,46 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 	})
 }
 
+func TestEventsThatAreNotStoredWithTheirTransactionAreCountedAsRefused(t *testing.T) {
+	simulate(t, func(s *simulated) {
+		full := func() {
+			s.disk.Fail(simfs.Fault{Op: simfs.Write | simfs.Truncate, Nth: 1, Err: answer(syscall.ENOSPC), Sticky: true})
+		}
+		transact := func(number int, then func() error) error {
+			return Transact(s.Context(), s.Bus, func(tx Tx) error {
+				if _, err := PublishBatch(s.Context(), tx, parcelType, []parcel{{Number: number}, {Number: number + 1}}); err != nil {
+					return err
+				}
+				if _, err := Publish(s.Context(), tx, parcelType, parcel{Number: number + 2}); err != nil {
+					return err
+				}
+				return then()
+			})
+		}
+		counts := func(want map[string]uint64) {
+			s.Helper()
+			for reason, n := range s.Stats().Refused {
+				if n != want[reason] {
+					s.Errorf("%d events are counted as refused for %s, want %d", n, reason, want[reason])
+				}
+			}
+		}
+		s.must(transact(1, func() error { return nil }))
+		if err := transact(4, func() error { return errors.New("not today") }); err == nil || err.Error() != "not today" {
+			s.Errorf("the error is %v", err)
+		}
+		counts(nil) // the program itself has taken them back
+		var storage *StorageError
+		if err := transact(7, func() error { full(); return nil }); !errors.As(err, &storage) || storage.Fault != DiskFull {
+			s.Errorf("the error is %v", err)
+		}
+		counts(map[string]uint64{"disk_full": 3})
+		s.disk.Heal()
+		s.must(transact(10, func() error { return nil }))
+		counts(map[string]uint64{"disk_full": 3})
+	})
+}
+
 // The disk fails while the transaction is committed, and the file cannot be repaired.
 func TestAnEventOfATransactionInDoubtIsInDoubt(t *testing.T) {
 	simulate(t, func(s *simulated) {
