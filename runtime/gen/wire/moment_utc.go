@@ -2,6 +2,7 @@ package wire
 
 import (
 	"reflect"
+	"sync"
 	"time"
 )
 
@@ -32,7 +33,8 @@ type walk struct {
 // moved returns v with such moments in UTC, and whether it has any. Fields that are not exported stay as they are: if a
 // type has them in its JSON, its methods write them.
 func (w *walk) moved(v reflect.Value) (moved reflect.Value, found bool) {
-	if w.endless = w.endless || w.depth > endless; w.endless {
+	in := placesOf(v.Type())
+	if w.endless = w.endless || w.depth > endless; w.endless || !in.any {
 		return v, false
 	}
 	w.depth++
@@ -52,16 +54,12 @@ func (w *walk) moved(v reflect.Value) (moved reflect.Value, found bool) {
 			return moved.Convert(v.Type()), true
 		}
 	case reflect.Slice, reflect.Array:
-		if holds(v.Type().Elem()) {
-			return w.movedItems(v)
-		}
+		return w.movedItems(v)
 	case reflect.Map:
-		if holds(v.Type().Elem()) {
-			return w.movedEntries(v)
-		}
+		return w.movedEntries(v)
 	case reflect.Struct:
 		if v.Type() != reflect.TypeFor[time.Time]() {
-			return w.movedFields(v)
+			return w.movedFields(v, in.fields)
 		}
 		t := v.Interface().(time.Time)
 		if _, offset := t.Zone(); hasSeconds(offset) {
@@ -71,20 +69,8 @@ func (w *walk) moved(v reflect.Value) (moved reflect.Value, found bool) {
 	return v, false
 }
 
-// holds reports whether there can be a moment in a value of a type: not in the bytes of a list, of which there may be many.
-func holds(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Interface, reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map, reflect.Struct:
-		return true
-	}
-	return false
-}
-
-func (w *walk) movedFields(v reflect.Value) (moved reflect.Value, found bool) {
-	for i := range v.NumField() {
-		if !v.Type().Field(i).IsExported() {
-			continue
-		}
+func (w *walk) movedFields(v reflect.Value, fields []int) (moved reflect.Value, found bool) {
+	for _, i := range fields {
 		if field, has := w.moved(v.Field(i)); has {
 			if !found {
 				moved, found = reflect.New(v.Type()).Elem(), true
@@ -125,4 +111,50 @@ func (w *walk) movedEntries(v reflect.Value) (moved reflect.Value, found bool) {
 		}
 	}
 	return moved, found
+}
+
+// places says where in the values of a type there can be moments.
+type places struct {
+	any    bool
+	fields []int // of a struct
+}
+
+var placesKnown sync.Map // of *places by reflect.Type
+
+func placesOf(t reflect.Type) *places {
+	if known, ok := placesKnown.Load(t); ok {
+		return known.(*places)
+	}
+	p := &places{any: leadsToMoment(t, map[reflect.Type]bool{})}
+	if t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && leadsToMoment(f.Type, map[reflect.Type]bool{}) {
+				p.fields = append(p.fields, i)
+			}
+		}
+	}
+	placesKnown.Store(t, p)
+	return p
+}
+
+// leadsToMoment reports whether there can be a moment in a value of type t.
+func leadsToMoment(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == reflect.TypeFor[time.Time]() || t.Kind() == reflect.Interface {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return leadsToMoment(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && leadsToMoment(f.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
