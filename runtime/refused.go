@@ -19,14 +19,19 @@ func refused(to Publisher, n int, err error) error {
 		return nil
 	}
 	if bus, _, missing := targetOf(to); missing == nil {
-		bus.refusals.mu.Lock()
-		defer bus.refusals.mu.Unlock()
-		if bus.refusals.by == nil {
-			bus.refusals.by = map[string]uint64{}
-		}
-		bus.refusals.by[refusalOf(err)] += uint64(n)
+		bus.refusals.add(n, err)
 	}
 	return err
+}
+
+// add counts n events.
+func (r *refusals) add(n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == nil {
+		r.by = map[string]uint64{}
+	}
+	r.by[refusalOf(err)] += uint64(n)
 }
 
 // refusalReasons are what refusalOf returns, but for faults of the storage.

@@ -17,9 +17,9 @@ import (
 type Stats struct {
 	Recovery Recovery    `json:"recovery"` // what Start found; zero before
 	Types    []TypeStats `json:"types"`    // in the order of the catalogue, then by name
-	// Refused counts events that were not stored, by what the error of the call was: disk_full, busy and the other
-	// faults of a [StorageError]; invalid, too_large, metadata, option, middleware, conflict, unknown_type, pending,
-	// hop_limit, attempt_over, shutdown, cancelled and other.
+	// Refused counts events that were not stored, those of a [Transact] included, by what the error of the call was:
+	// disk_full, busy and the other faults of a [StorageError]; invalid, too_large, metadata, option, middleware,
+	// conflict, unknown_type, pending, hop_limit, attempt_over, shutdown, cancelled and other.
 	Refused       map[string]uint64   `json:"refused"`
 	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made, [Ephemeral] ones after the others
 }

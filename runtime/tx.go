@@ -199,6 +199,9 @@ func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *en
 		err = public(err)
 		if run != nil {
 			run.end(err)
+			if n := run.publishes(); n > 0 && settle == nil { // a handler publishes them again
+				b.refusals.add(n, err)
+			}
 		}
 		return err
 	}
@@ -221,6 +224,13 @@ func (r *txRun) end(err error) {
 		return
 	}
 	r.state.Store(txUndone)
+}
+
+// publishes returns how many events the program has published in the transaction.
+func (r *txRun) publishes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.records)
 }
 
 // runs notes the function of the program that is called next, where its caller is no code of the program.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -105,6 +106,83 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 			s.Errorf("there are %d rows and %d events, want one each", rows, events)
 		}
 	})
+}
+
+func TestEventsThatAreNotStoredWithTheirTransactionAreCountedAsRefused(t *testing.T) {
+	simulate(t, func(s *simulated) {
+		full := func() {
+			s.disk.Fail(simfs.Fault{Op: simfs.Write | simfs.Truncate, Nth: 1, Err: answer(syscall.ENOSPC), Sticky: true})
+		}
+		transact := func(number int, then func() error) error {
+			return Transact(s.Context(), s.Bus, func(tx Tx) error {
+				if _, err := PublishBatch(s.Context(), tx, parcelType, []parcel{{Number: number}, {Number: number + 1}}); err != nil {
+					return err
+				}
+				if _, err := Publish(s.Context(), tx, parcelType, parcel{Number: number + 2}); err != nil {
+					return err
+				}
+				return then()
+			})
+		}
+		counts := func(want map[string]uint64) {
+			s.Helper()
+			for reason, n := range s.Stats().Refused {
+				if n != want[reason] {
+					s.Errorf("%d events are counted as refused for %s, want %d", n, reason, want[reason])
+				}
+			}
+		}
+		s.must(transact(1, func() error { return nil }))
+		if err := transact(4, func() error { return errors.New("not today") }); err == nil || err.Error() != "not today" {
+			s.Errorf("the error is %v", err)
+		}
+		counts(nil) // the program itself has taken them back
+		var storage *StorageError
+		if err := transact(7, func() error { full(); return nil }); !errors.As(err, &storage) || storage.Fault != DiskFull {
+			s.Errorf("the error is %v", err)
+		}
+		counts(map[string]uint64{"disk_full": 3})
+		s.disk.Heal()
+		s.must(transact(10, func() error { return nil }))
+		counts(map[string]uint64{"disk_full": 3})
+	})
+}
+
+// A transaction that has nothing to write works on a full disk, and so does a statement that changes nothing.
+func TestWhatWritesNothingDoesNotTellThatTheDiskCanBeWrittenAgain(t *testing.T) {
+	for fault, disk := range map[Fault]syscall.Errno{DiskFull: syscall.ENOSPC, ReadOnly: syscall.EROFS, IO: syscall.EIO} {
+		t.Run(string(fault), func(t *testing.T) {
+			simulate(t, func(s *simulated) {
+				s.must(s.Start(s.Context()))
+				s.disk.Fail(simfs.Fault{Op: simfs.Write | simfs.Truncate, Nth: 1, Err: answer(disk), Sticky: true})
+				began := time.Now()
+				err := Transact(s.Context(), s.Bus, func(tx Tx) error {
+					_, err := tx.ExecContext(s.Context(), "CREATE TABLE carried (number INTEGER)")
+					return err
+				})
+				var storage *StorageError
+				if !errors.As(err, &storage) || storage.Fault != fault {
+					s.Errorf("the error is %v", err)
+				}
+				every := DefaultHealth().Every
+				for looks := range 3 {
+					time.Sleep(time.Until(began.Add(every*time.Duration(looks+1) - time.Millisecond)))
+					Transact(s.Context(), s.Bus, func(Tx) error { return nil })
+					time.Sleep(2 * time.Millisecond) // the bus looks
+					health := s.Health()
+					at := slices.IndexFunc(health.Checks, func(c HealthCheck) bool { return c.Name == CheckUnwritable })
+					if c := health.Checks[at]; !c.Exceeded || !c.Since.Equal(began) || c.Mostly != string(fault) {
+						s.Errorf("after %v the check is %+v, want it exceeded since %v", time.Since(began), c, began)
+					}
+				}
+				s.disk.Heal()
+				time.Sleep(every)
+				if health := s.Health(); !health.Healthy {
+					s.Errorf("the disk can be written, and the health is %+v", health)
+				}
+			})
+		})
+	}
 }
 
 // The disk fails while the transaction is committed, and the file cannot be repaired.

@@ -1,5 +1,6 @@
 // Package wire turns payloads into JSON and back without encoding/json. It is several times faster, and has the same
-// result.
+// result, but for times whose offset from UTC has seconds: these are written in UTC, where encoding/json writes another
+// moment.
 //
 // Most programs do not call it: package runtime does.
 //

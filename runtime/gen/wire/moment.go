@@ -4,11 +4,10 @@ import "time"
 
 // appendMoment appends t in RFC 3339 as its method AppendText does, with quotes. It returns false for moments that it
 // leaves to AppendText: those with another offset from UTC than zero, and those whose year has more than four digits.
-// It writes moments whose offset has seconds, as before the 1930s, in UTC: RFC 3339 has no form for such an offset, and
-// AppendText leaves the seconds out, which is another moment.
+// It writes moments whose offset has seconds in UTC.
 func appendMoment(buf []byte, t time.Time) ([]byte, bool) {
 	if t.Location() != time.UTC {
-		if _, offset := t.Zone(); offset%60 == 0 && offset != 0 {
+		if _, offset := t.Zone(); offset != 0 && !hasSeconds(offset) {
 			return buf, false
 		}
 		t = t.UTC()

@@ -108,7 +108,7 @@ func (c *TypeCodec) encode(s *scratch, value any) ([]byte, error) {
 			return encoded, nil
 		}
 	}
-	encoded, err := json.Marshal(value)
+	encoded, err := json.Marshal(inUTC(value))
 	if err == nil && c.byHand {
 		err = c.comesBack(encoded)
 	}

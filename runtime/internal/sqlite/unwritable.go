@@ -16,10 +16,11 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
-// noteWrite remembers how a transaction has ended. What is too long to be written says nothing about the disk.
-func (w *writer) noteWrite(err error, requests []*request) {
+// noteWrite remembers how a transaction has ended. One that had nothing to write says nothing about the disk, nor does
+// what is too long to be written.
+func (w *writer) noteWrite(err error, requests []*request, wrote bool) {
 	noted := &w.log.unwritable
-	if err == nil && !noted.Fails() || errors.Is(err, fault.ErrNoMemory) || errors.Is(err, sqlite3.TOOBIG) {
+	if err == nil && !(wrote && noted.Fails()) || errors.Is(err, fault.ErrNoMemory) || errors.Is(err, sqlite3.TOOBIG) {
 		return
 	}
 	bytes := 0
@@ -77,7 +78,7 @@ func (l *Log) CannotWrite(ctx context.Context) (*engine.StorageError, time.Time)
 	}
 	ctx, end := context.WithTimeout(ctx, tryTime)
 	defer end()
-	failed := l.writer.doSynced(ctx, func(c *database.Conn) error { return c.Exec("UPDATE busgen_identity SET log = log") })
+	failed := l.writer.doSynced(ctx, (*database.Conn).Rewrite)
 	if failed != nil {
 		return err, since
 	}

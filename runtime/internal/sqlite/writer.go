@@ -298,7 +298,7 @@ func (w *writer) take() (taken []*request) {
 func (w *writer) write(g group, begun bool) (took time.Duration) {
 	w.events, w.flushes = w.events[:0], w.flushes[:0]
 	w.relay.direct = false
-	full := g.full
+	full, before := g.full, w.conn.Commits()
 	for _, c := range g.flushing {
 		f := c.take()
 		full = full || f.staged
@@ -336,7 +336,7 @@ func (w *writer) write(g group, begun bool) (took time.Duration) {
 		w.tellSettled()
 		w.log.tail.append(w.events, len(w.log.all())+int(w.log.arrivals.count.Load()))
 	}
-	w.noteWrite(err, g.requests)
+	w.noteWrite(err, g.requests, w.conn.Commits() != before)
 	if err != nil {
 		w.unsettle()
 		if !errors.Is(err, sqlite3.BUSY) {

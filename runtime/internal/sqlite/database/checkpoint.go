@@ -27,10 +27,11 @@ const (
 
 // wal is what a connection knows about the write-ahead log.
 type wal struct {
-	pages int  // its length after the last commit of this connection
-	tried int  // its length at the last checkpoint, if it was not emptied since
-	again int  // the length from which on it is emptied actively; 0 for WALLimit
-	held  bool // a reader has kept it from being emptied, and it is longer than WALLimit
+	commits int  // of this connection that have written something
+	pages   int  // its length after the last commit of this connection
+	tried   int  // its length at the last checkpoint, if it was not emptied since
+	again   int  // the length from which on it is emptied actively; 0 for WALLimit
+	held    bool // a reader has kept it from being emptied, and it is longer than WALLimit
 	// broken says that a sync of the database has failed that nothing within
 	// this process can make up for.
 	broken bool
@@ -40,6 +41,7 @@ type wal struct {
 // automatic checkpoints, which say nothing when they fail.
 func (w *wal) watch(c *sqlite3.Conn) {
 	c.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
+		w.commits++
 		w.grown(pages)
 		return nil
 	})

@@ -48,6 +48,9 @@ type Conn struct {
 // connection. Tests use it.
 func (c *Conn) PagesInWAL() int { return c.wal.pages }
 
+// Commits returns how many transactions of this connection have written something.
+func (c *Conn) Commits() int { return c.wal.commits }
+
 // DiskFailures returns how many operations of the disk have failed.
 func (c *Conn) DiskFailures() int { return c.disk.failures }
 

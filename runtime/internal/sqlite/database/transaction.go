@@ -118,15 +118,20 @@ func (c *Conn) repair() error {
 	if err == nil {
 		err = c.Checkpoint(sqlite3.CHECKPOINT_TRUNCATE)
 	}
-	var version int64
 	if err == nil {
-		version, err = c.Int64("PRAGMA user_version")
-	}
-	if err == nil {
-		err = c.ExecScript(fmt.Sprintf("PRAGMA user_version=%d", version))
+		err = c.Rewrite()
 	}
 	c.doubtful = err != nil
 	return err
+}
+
+// Rewrite writes a page as it is. An UPDATE that changes nothing would write none.
+func (c *Conn) Rewrite() error {
+	version, err := c.Int64("PRAGMA user_version")
+	if err != nil {
+		return err
+	}
+	return c.ExecScript(fmt.Sprintf("PRAGMA user_version=%d", version))
 }
 
 // fastenLog writes the write-ahead log over itself and syncs it, if a sync of it has
