@@ -80,7 +80,7 @@ func (c *counter) slowEvent(a *dispatch.Attempt, age, took time.Duration) (told 
 // that are many: the first one is logged, and the next one when another was handled in time since.
 func (c *counter) noteQueued(a *dispatch.Attempt, ended time.Time) {
 	waited, queue := a.Started().Sub(a.Since), &c.counts.queued
-	if limit := (*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter; limit == 0 || waited < limit {
+	if limit := a.SlowEventAfter(); limit == 0 || waited < limit {
 		if queue.Load() {
 			queue.Store(false)
 		}

@@ -65,6 +65,9 @@ func (a *Attempt) alarmAt() time.Time {
 	if a.warned {
 		at = a.deadline()
 	}
+	if after := a.settings.SlowEventAfter; !at.IsZero() && (after == 0 || a.Since.Add(after).After(at)) {
+		return at
+	}
 	if slow := a.slowEventAt(); at.IsZero() || !slow.IsZero() && slow.Before(at) {
 		return slow
 	}
@@ -96,6 +99,9 @@ func (a *Attempt) slowAt() time.Time {
 	}
 	return working.Add(a.settings.SlowAfter)
 }
+
+// SlowEventAfter returns after how long its event is slow; 0 for never.
+func (a *Attempt) SlowEventAfter() time.Duration { return a.settings.SlowEventAfter }
 
 // unwatch forgets the attempt; its worker is free again if it was
 // written off.

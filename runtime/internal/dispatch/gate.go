@@ -74,8 +74,8 @@ func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <
 			return nil, nil, false
 		}
 		settings := i.own().over(s.cfg.Settings(i.Type))
-		if v, dismissed := s.dismissal(&i, settings); dismissed {
-			s.settle(&i, v)
+		if v := s.dismissal(&i, settings); v != nil {
+			s.settle(&i, *v)
 			continue
 		}
 		if until := s.loops(i); !until.IsZero() {

@@ -223,12 +223,12 @@ func (s *Scheduler) isLast(i item, settings *Settings, policy retry.Policy, begi
 
 // dismiss settles a delivery that was taken from the queue, if it must not be tried now.
 func (s *Scheduler) dismiss(i item) bool {
-	v, dismissed := s.dismissal(&i, i.own().over(s.cfg.Settings(i.Type)))
-	if !dismissed {
+	v := s.dismissal(&i, i.own().over(s.cfg.Settings(i.Type)))
+	if v == nil {
 		return false
 	}
 	s.queue.enter(&i)
-	s.settle(&i, v)
+	s.settle(&i, *v)
 	return true
 }
 

@@ -15,19 +15,23 @@ import (
 // nobody could take over: there nothing is held for its version.
 
 // dismissal returns how to settle a delivery that must not be tried now: somebody has
-// cancelled it, or it is held. The caller has the turn.
-func (s *Scheduler) dismissal(i *item, settings *Settings) (v engine.Disposition, dismissed bool) {
+// cancelled it, or it is held. It returns nil for all others. The caller has the turn.
+func (s *Scheduler) dismissal(i *item, settings *Settings) *engine.Disposition {
 	if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled {
-		return engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress}, true
+		return &engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress}
 	}
-	v = engine.Disposition{Kind: engine.Hold, Progress: i.Progress}
 	if held := s.gate.held.Load(); held != nil && (*held)(i.Type) {
-		return v, true
+		return &engine.Disposition{Kind: engine.Hold, Progress: i.Progress}
 	}
-	if !settings.newer(i.Delivery) || s.cfg.Ephemeral {
-		return v, false
+	if settings.newer(i.Delivery) && !s.cfg.Ephemeral {
+		return s.holdNewer(i, settings)
 	}
-	now := time.Now()
+	return nil
+}
+
+// holdNewer is dismissal for an event of a version that the program does not know.
+func (s *Scheduler) holdNewer(i *item, settings *Settings) *engine.Disposition {
+	v, now := &engine.Disposition{Kind: engine.Hold, Progress: i.Progress}, time.Now()
 	if v.Held = i.Held; v.Held.IsZero() {
 		v.Held = now
 	}
@@ -36,7 +40,7 @@ func (s *Scheduler) dismissal(i *item, settings *Settings) (v engine.Disposition
 		v.Due = expires
 	}
 	if left := v.Due.Sub(now); left <= time.Microsecond { // a log may keep times to the microsecond only
-		return v, false
+		return nil
 	}
 	s.gate.holds.Add(1)
 	if s.gate.newer[i.Type] < i.Version {
@@ -48,7 +52,7 @@ func (s *Scheduler) dismissal(i *item, settings *Settings) (v engine.Disposition
 			"subscription_id", s.cfg.Name, "event_type", i.Type, "version", i.Version, "known", settings.Version, "event_id", i.ID,
 			"since", v.Held, "dead_letters_from", v.Due)
 	}
-	return v, true
+	return v
 }
 
 // newer tells whether the handlers cannot read a delivery, because a newer program has published it.
