@@ -136,16 +136,19 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 // again. Their outcome is in doubt if patience ends before the server has answered. They may be
 // stored as soon as they are sent, so no context of the caller ends that.
 func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
-	until, before := time.Now().Add(patience), max(l.come.Load(), l.stored.Load())
-	first, _, err = l.stream.AppendWithin(tryTime, msgs...)
-	if err == nil {
+	until, before := time.Now().Add(patience), l.known()
+	first, known, err := l.stream.AppendWithin(tryTime, msgs...)
+	if err == nil && first > before { // nearly always
 		return first, nil
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
-	for doubt := error(nil); ; first, _, err = l.stream.AppendWithin(min(tryTime, time.Until(until)), msgs...) {
+	for doubt := error(nil); ; first, known, err = l.stream.AppendWithin(min(tryTime, time.Until(until)), msgs...) {
 		switch {
 		case err == nil:
+			if !known {
+				l.acknowledged(first, before)
+			}
 			return first, nil
 		case errors.Is(err, stream.ErrStored), doubt != nil && errors.Is(err, stream.ErrConflict):
 			// This was stored by a former try, or somebody else has used a key.

@@ -95,10 +95,14 @@ func (l *Log) noteReached() {
 	l.reaching = slices.Delete(l.reaching, 0, n)
 }
 
-// newest asks the leader for the number of the newest message, again while the servers elect one.
+// newest asks the leader for the number of the newest message, again while the servers elect one. If
+// one answers that is no leader any more, the number of a note is the newest.
 func (l *Log) newest(ctx context.Context) (int64, error) {
 	for began := time.Now(); ; {
 		now, err := l.state(ctx)
+		if errors.Is(err, stream.ErrBehind) {
+			now.Last, err = l.note(ctx)
+		}
 		if err == nil || !l.waits(ctx, began, err) {
 			return now.Last, err
 		}
@@ -118,7 +122,7 @@ func (l *Log) sync(ctx context.Context) error {
 	if err != nil {
 		return l.storage("read", err)
 	}
-	for {
+	for began := time.Now(); ; {
 		l.mu.Lock()
 		after := l.received
 		if after >= last {
@@ -136,6 +140,7 @@ func (l *Log) sync(ctx context.Context) error {
 			l.applyBatch()
 			l.mu.Unlock()
 			return nil
+		case err != nil && l.waits(ctx, began, err):
 		case err != nil:
 			return l.storage("read", err)
 		default:

@@ -119,6 +119,9 @@ func (l *Log) load(ctx context.Context, all bool) error {
 		return err
 	}
 	last := now.Last
+	if last < l.known() {
+		return stream.ErrBehind
+	}
 	l.mu.Lock()
 	l.created = now.Created
 	l.mu.Unlock()
