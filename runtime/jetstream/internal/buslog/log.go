@@ -32,6 +32,7 @@ type Log struct {
 	missing   chan struct{} // there may be subscriptions to take over
 	beginning chan struct{} // holds a token while the log begins to follow events
 	claiming  chan struct{} // holds a token while subscriptions are taken over
+	saying    chan struct{} // holds a token while this process says what it calls of suspects
 	changing  chan struct{} // holds a token while records are changed, see turns.go
 	foreign   atomic.Int64  // the last message among the events that is none, and of which the logger knows
 
@@ -61,6 +62,7 @@ type Log struct {
 	bare        []bareRow         // those that lack their events
 	view                          // what the stream says, up to a message
 	calling     []*flight         // see called.go
+	alone       bool              // this process has said that nothing but what it calls of suspects runs
 	own         map[string]string // names of this process's catalogue, by these and their aliases
 	versions    map[string]int    // of the types of the catalogue, if it is not 1, by the same
 	here        map[string]string // what this process calls types, by the names under which events were published
@@ -99,7 +101,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, versions: map[string]int{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), saying: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, versions: map[string]int{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	l.types.Store(&map[typenames.Key]bool{})
 	l.newClock(options.Wall)
