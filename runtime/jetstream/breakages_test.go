@@ -27,6 +27,8 @@ type change struct{ file, old, new string }
 
 const overtakenTest = "TestNothingComesAgainWhoseSuccessWasStoredDuringTheTakeover"
 
+const poisonTest = "TestAPoisonEventTakesTwoLivesMoreThanItsAttemptsAtMost"
+
 var breakages = []breakage{
 	{"no Expected-Last header on the cursor", []string{"TestWhatAnOwnerSaysAfterItsTakeoverIsNotStored", overtakenTest + "/whole", overtakenTest + "/parts"}, []change{
 		{"plan.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
@@ -46,6 +48,15 @@ var breakages = []breakage{
 	}},
 	{"an alarm that goes on while nobody answers", []string{"TestADeposedLeaderThatGoesOnAnsweringStopsNoBus/that_it_has_no_such_stream,_now_and_then"}, []change{
 		{"replaced.go", "			missing = time.Time{}\n", ""},
+	}},
+	{"a suspect that runs alone counts for nobody while a cursor says busy", []string{poisonTest}, []change{
+		{"recover.go", "sure = sure && (calls.Alone || !p.Busy)", "sure = sure && !p.Busy"},
+	}},
+	{"nobody looks for cursors that are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
+		{"deleted.go", "		if there[subject] == 0 && last >= rev &&", "		if false &&"},
+	}},
+	{"nobody looks for records that are refused because they are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
+		{"foreign.go", "	l.lookForDeleted(ctx, msgs)\n", ""},
 	}},
 	{"a claim counted before its handler was called", []string{"TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled"}, []change{
 		{"claims.go", "	f.asked = f.delivery.Suspect\n", ""},

@@ -28,7 +28,7 @@ import (
 
 var (
 	poisonSeed   = flag.Uint64("poison.seed", 1, "the first seed of busy processes with events that end them")
-	poisonRounds = short.Flag("poison.rounds", 4, 1, "how many seeds")
+	poisonRounds = short.Flag("poison.rounds", 2, 1, "how many seeds")
 )
 
 // poisoned is a bus whose processes are busy with several subscriptions, and that has events whose

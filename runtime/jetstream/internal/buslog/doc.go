@@ -27,6 +27,7 @@
 //	following.go      what it follows: a process that only publishes is not sent the events
 //	ring.go, meter.go the newest events, which are in memory; older ones are read in pages
 //	foreign.go        messages under the subjects that are none of the bus
+//	replaced.go, deleted.go  notice that the stream, or a record, is not what it was
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it
 //	tidy.go           deletes what a server that was killed may have left of a row
 //	wholerows.go      what is in memory of rows, and how the rest is read

@@ -48,6 +48,7 @@ type Log struct {
 	limited atomic.Bool                            // the size of the stream is
 	terse   atomic.Bool                            // events lack headers that other headers make needless
 	looping atomic.Bool                            // the last takeover has found a crash loop
+	looking atomic.Bool                            // it looks at its records soon
 	come    atomic.Int64                           // as received, for who waits for it
 	stored  atomic.Int64                           // the newest message that this process knows to be stored
 	// followsAll says that the log follows events, see following.go.

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -70,6 +71,19 @@ func (s *Stream) State(ctx context.Context) (State, error) {
 	return State{info.Created, int64(info.State.LastSeq)}, nil
 }
 
+// Subjects returns the subjects under which there are messages, of those that a filter matches, as the server
+// knows them that answers, and up to which message that is.
+func (s *Stream) Subjects(ctx context.Context, filter string) (subjects map[string]uint64, last int64, err error) {
+	request, _ := json.Marshal(struct {
+		Filter string `json:"subjects_filter"`
+	}{filter})
+	info, err := s.infoWith(ctx, request)
+	if err != nil {
+		return nil, 0, err
+	}
+	return info.State.Subjects, int64(info.State.LastSeq), nil
+}
+
 // OnRenewal makes f be called, in a goroutine of its own, when a reader begins again, or
 // tries to. It is called before there is one.
 func (s *Stream) OnRenewal(f func()) { s.renewed = f }
@@ -95,11 +109,15 @@ func (s *Stream) Last(ctx context.Context) (int64, error) {
 }
 
 func (s *Stream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	return s.infoWith(ctx, nil)
+}
+
+func (s *Stream) infoWith(ctx context.Context, request []byte) (*jetstream.StreamInfo, error) {
 	var answer struct {
 		Error *jetstream.APIError `json:"error"`
 		jetstream.StreamInfo
 	}
-	if err := s.ask(ctx, "STREAM.INFO."+s.name, nil, &answer); err != nil {
+	if err := s.ask(ctx, "STREAM.INFO."+s.name, request, &answer); err != nil {
 		return nil, err
 	}
 	if answer.Error != nil {
