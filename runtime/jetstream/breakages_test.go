@@ -27,6 +27,8 @@ type change struct{ file, old, new string }
 
 const overtakenTest = "TestNothingComesAgainWhoseSuccessWasStoredDuringTheTakeover"
 
+const staleTest = "TestBesideAStaleReplicaEverythingIsHandledWithinFifteenSeconds"
+
 const poisonTest = "TestAPoisonEventTakesTwoLivesMoreThanItsAttemptsAtMost"
 
 var breakages = []breakage{
@@ -55,8 +57,11 @@ var breakages = []breakage{
 	{"nobody looks for cursors that are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
 		{"deleted.go", "		if there[subject] == 0 && last >= rev &&", "		if false &&"},
 	}},
-	{"nobody looks for records that are refused because they are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
-		{"foreign.go", "	l.lookForDeleted(ctx, msgs)\n", ""},
+	{"a process stays with a stale replica", []string{staleTest}, []change{
+		{"stale.go", "		l.stream.Move()\n", ""},
+	}},
+	{"a process beside a stale replica says that it is alive", []string{staleTest}, []change{
+		{"stale.go", "		l.tellAlive(!hides)\n", ""},
 	}},
 	{"a claim counted before its handler was called", []string{"TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled"}, []change{
 		{"claims.go", "	f.asked = f.delivery.Suspect\n", ""},

@@ -200,6 +200,7 @@ func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg, before int64) 
 // noteStored notes that the servers have stored a message.
 func (l *Log) noteStored(seq int64) {
 	l.lookSoon()
+	l.expect(seq)
 	for known := l.stored.Load(); known < seq && !l.stored.CompareAndSwap(known, seq); known = l.stored.Load() {
 	}
 }

@@ -63,6 +63,9 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	l.contending = true
 	l.mu.Unlock()
 	go l.contend()
+	if l.stream.Replicated() {
+		go l.askLeader()
+	}
 	return found, nil
 }
 

@@ -41,7 +41,8 @@ type Log struct {
 	watchers []func([]engine.Pause)
 	asked    func([]engine.BreakerRequest)
 
-	pruning pruning
+	pruning  pruning
+	expected expected
 
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known

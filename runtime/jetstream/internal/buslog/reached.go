@@ -47,6 +47,7 @@ func (l *Log) reach(ctx context.Context, seq int64) error {
 		l.mu.Unlock()
 		return nil
 	}
+	l.expect(seq)
 	w := reaching{seq, make(chan struct{})}
 	at, _ := slices.BinarySearchFunc(l.reaching, seq+1, func(w reaching, seq int64) int { return cmp.Compare(w.seq, seq) })
 	l.reaching = slices.Insert(l.reaching, at, w)

@@ -13,17 +13,18 @@ import (
 
 // Stream is a JetStream stream that holds all of a bus.
 type Stream struct {
-	nc        *nats.Conn
-	js        jetstream.JetStream
-	name      string
-	heartbeat time.Duration
-	lag       func() // see Settings
-	hasty     bool
-	api       string // the prefix of the server's API
-	config    jetstream.StreamConfig
-	renewed   func() // nil for nothing
-	pipe      *pipe
-	ackPrefix []byte // of acknowledgements, see plainAck
+	nc         *nats.Conn
+	js         jetstream.JetStream
+	name       string
+	heartbeat  time.Duration
+	lag        func() // see Settings
+	hasty      bool
+	replicated bool   // see Settings
+	api        string // the prefix of the server's API
+	config     jetstream.StreamConfig
+	renewed    func() // nil for nothing
+	pipe       *pipe
+	ackPrefix  []byte // of acknowledgements, see plainAck
 }
 
 // Name returns the name of the stream, with which all of its subjects begin.
@@ -37,6 +38,12 @@ func (s *Stream) Hasty() bool { return s.hasty }
 
 // Reconnects returns how often the connection was lost and made again.
 func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
+
+// Replicated reports whether there are replicas, which may lag behind the leader.
+func (s *Stream) Replicated() bool { return s.config.Replicas > 1 || s.replicated }
+
+// Move connects to another server, if there is one. Readers begin again there.
+func (s *Stream) Move() { s.nc.ForceReconnect() }
 
 // Close ends the connection.
 func (s *Stream) Close() {
