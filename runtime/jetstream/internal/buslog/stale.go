@@ -19,13 +19,13 @@ import (
 const (
 	// staleLook is how often it looks while something should arrive, and leaderLook how often it asks the leader.
 	staleLook  = time.Second
-	leaderLook = 4 * time.Second
+	leaderLook = 2 * time.Second
 	// staleLooks is after how many looks it moves to another server, if nothing has arrived, and staleAgain after how
 	// many more it does so again. They are counted, because a process can be stopped for a while.
-	staleLooks = 3
+	staleLooks = 2
 	staleAgain = 4
 	// hopeless is after how many looks it does not say any more that it is alive.
-	hopeless = 6
+	hopeless = 4
 )
 
 // expected is what should arrive.
