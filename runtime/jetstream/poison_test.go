@@ -168,7 +168,7 @@ func poisonBusy(t *testing.T, seed uint64, processes int) {
 			t.Errorf("event %d has ended %d processes, want %d to %d", n, lives, poisonedAttempts, poisonedAttempts+2)
 		}
 	}
-	x.check()
+	x.check(clientOf(t, x.server))
 	t.Log(len(all), "processes,", published, "events, ended by each poison event:", x.lives)
 	close(x.over)
 	for _, p := range all {
@@ -183,15 +183,17 @@ func poisonBusy(t *testing.T, seed uint64, processes int) {
 	conformance.Must(t, publisher.Shutdown(ctx))
 }
 
-// check reads the rows: those that are dead, and those that were charged.
-func (x *poisoned) check() {
-	nc, err := x.server.Connect()
-	conformance.Must(x.t, err)
-	defer nc.Close()
-	client, _ := js.New(nc)
+// check looks for what is dead, and for what was charged.
+func (x *poisoned) check(client js.JetStream) {
+	if dead := x.count(client); dead != len(x.poisons) {
+		x.t.Errorf("%d of %d poison events are dead letters", dead, len(x.poisons))
+	}
+}
+
+// count reads the rows, and counts the poison events that are dead letters. No other event is one, or was charged.
+func (x *poisoned) count(client js.JetStream) (dead int) {
 	found, err := readStream(context.Background(), client, false)
 	conformance.Must(x.t, err)
-	dead := 0
 	for subject, r := range found.rows {
 		switch poison := x.poisons[r.Order] && found.subscriptions[strings.Split(subject, ".")[2]] == "work"; {
 		case poison && r.State == "dead":
@@ -201,7 +203,5 @@ func (x *poisoned) check() {
 			x.t.Errorf("%s, the row of event %d, which does no harm, is %s with the failed attempts %v", subject, r.Order, r.State, r.Attempts)
 		}
 	}
-	if dead != len(x.poisons) {
-		x.t.Errorf("%d of %d poison events are dead letters", dead, len(x.poisons))
-	}
+	return dead
 }
