@@ -27,12 +27,16 @@ type change struct{ file, old, new string }
 
 const overtakenTest = "TestNothingComesAgainWhoseSuccessWasStoredDuringTheTakeover"
 
+const staleTest = "TestBesideAStaleReplicaEverythingIsHandledWithinFifteenSeconds"
+
+const poisonTest = "TestAPoisonEventTakesTwoLivesMoreThanItsAttemptsAtMost"
+
 var breakages = []breakage{
 	{"no Expected-Last header on the cursor", []string{"TestWhatAnOwnerSaysAfterItsTakeoverIsNotStored", overtakenTest + "/whole", overtakenTest + "/parts"}, []change{
 		{"plan.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
 	}},
 	{"rows outside of the batch", []string{"TestWhereverAnOwnerIsCutOffAnEventHasOneChild"}, []change{
-		{"commit.go", "			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {\n", `
+		{"commit.go", "			if first, err = l.append(context.Background(), p.msgs...); err == nil {\n", `
 			last := len(p.msgs) - 1
 			for _, m := range p.msgs[:last] {
 				l.stream.Append(context.Background(), m)
@@ -40,6 +44,24 @@ var breakages = []breakage{
 			first, _, err = l.stream.Append(context.Background(), p.msgs[last])
 			if first -= int64(last); err == nil {
 `},
+	}},
+	{"acknowledgements that nobody compares", []string{"TestALogThatIsReplacedIsNoticed/an_older_copy"}, []change{
+		{"replaced.go", "	if first > before {\n", "	if true {\n"},
+	}},
+	{"an alarm that goes on while nobody answers", []string{"TestADeposedLeaderThatGoesOnAnsweringStopsNoBus/that_it_has_no_such_stream,_now_and_then"}, []change{
+		{"replaced.go", "			missing = time.Time{}\n", ""},
+	}},
+	{"a suspect that runs alone counts for nobody while a cursor says busy", []string{poisonTest}, []change{
+		{"recover.go", "sure = sure && (calls.Alone || !p.Busy)", "sure = sure && !p.Busy"},
+	}},
+	{"nobody looks for cursors that are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
+		{"deleted.go", "		if there[subject] == 0 && last >= rev &&", "		if there[subject] > 9 && last >= rev &&"},
+	}},
+	{"a process stays with a stale replica", []string{staleTest}, []change{
+		{"stale.go", "		l.stream.Move()\n", ""},
+	}},
+	{"a process beside a stale replica says that it is alive", []string{staleTest, "TestWhateverHappensToAProcessEveryPartMakesProgress"}, []change{
+		{"stale.go", "		l.tellAlive(!hides)\n", ""},
 	}},
 	{"a claim counted before its handler was called", []string{"TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled"}, []change{
 		{"claims.go", "	f.asked = f.delivery.Suspect\n", ""},

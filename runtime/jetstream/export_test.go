@@ -24,6 +24,9 @@ func Lagging(lag func()) Option { return func(k *keeper) { k.settings.Lag = lag 
 // dead at once.
 func Hasty() Option { return func(k *keeper) { k.settings.Hasty = true } }
 
+// Replicated returns an option for tests: the stream is treated as if it had replicas.
+func Replicated() Option { return func(k *keeper) { k.settings.Replicated = true } }
+
 // Through returns an option for tests: connect connects to the servers.
 func Through(connect func(servers string) (*nats.Conn, error)) Option {
 	return func(k *keeper) {

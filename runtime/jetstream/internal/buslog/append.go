@@ -140,22 +140,36 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 // again. Their outcome is in doubt if patience ends before the server has answered. They may be
 // stored as soon as they are sent, so no context of the caller ends that.
 func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
-	until, before := time.Now().Add(patience), max(l.come.Load(), l.stored.Load())
-	first, _, err = l.stream.AppendWithin(tryTime, msgs...)
-	if err == nil {
-		return first, nil
-	}
-	return l.storeAgain(msgs, until, before, err)
+	until, before := time.Now().Add(patience), l.known()
+	return l.storeOn(msgs, until, before, l.try(tryTime, msgs))
 }
 
-// storeAgain is storeWithin after a try that has failed; before it there was a message.
-func (l *Log) storeAgain(msgs []*stream.Msg, until time.Time, before int64, err error) (first int64, _ error) {
+// try is how one try to store messages has ended.
+type try struct {
+	first int64 // the sequence number of the first message
+	known bool  // it was stored before
+	err   error
+}
+
+func (l *Log) try(d time.Duration, msgs []*stream.Msg) (t try) {
+	t.first, t.known, t.err = l.stream.AppendWithin(d, msgs...)
+	return t
+}
+
+// storeOn goes on after a first try; before it there was a message.
+func (l *Log) storeOn(msgs []*stream.Msg, until time.Time, before int64, t try) (first int64, err error) {
+	if t.err == nil && t.first > before { // nearly always
+		return t.first, nil
+	}
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
-	for doubt := error(nil); ; first, _, err = l.stream.AppendWithin(min(tryTime, time.Until(until)), msgs...) {
-		switch {
+	for doubt := error(nil); ; t = l.try(min(tryTime, time.Until(until)), msgs) {
+		switch err := t.err; {
 		case err == nil:
-			return first, nil
+			if !t.known {
+				l.acknowledged(t.first, before)
+			}
+			return t.first, nil
 		case errors.Is(err, stream.ErrStored), doubt != nil && errors.Is(err, stream.ErrConflict):
 			// This was stored by a former try, or somebody else has used a key.
 			first, found, wrong := l.findStored(ctx, msgs, before)
@@ -177,7 +191,7 @@ func (l *Log) storeAgain(msgs []*stream.Msg, until time.Time, before int64, err 
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil || l.isClosed() {
-			return 0, orElse(doubt, err)
+			return 0, orElse(doubt, t.err)
 		}
 	}
 }
@@ -205,6 +219,8 @@ func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg, before int64) 
 
 // noteStored notes that the servers have stored a message.
 func (l *Log) noteStored(seq int64) {
+	l.lookSoon()
+	l.expect(seq)
 	for known := l.stored.Load(); known < seq && !l.stored.CompareAndSwap(known, seq); known = l.stored.Load() {
 	}
 }

@@ -23,6 +23,7 @@ func (l *Log) arrived(reader int, all []stream.Stored) {
 		}
 	}
 	l.come.Store(l.received)
+	l.lookSoon()
 	if len(l.reaching) > 0 {
 		l.noteReached()
 	}

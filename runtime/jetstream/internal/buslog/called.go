@@ -21,10 +21,16 @@ import (
 //
 // Others need no second record: their first crash makes them suspects, and counts once at most.
 
+// Suspects run alone. While one does, the record says so, too: what the stored cursors say of other handlers
+// is over, also that a subscription is busy. A process whose handlers end quickly never has a moment in which no cursor
+// says so, and no crash would ever count. So who begins next to a suspect, or after it, waits until the process has said
+// that it is not alone any more.
+
 // called is the record of the suspects whose handlers a process has called. It is read only when
 // the process has died.
 type called struct {
 	Calls []call `json:"calls"`
+	Alone bool   `json:"alone,omitempty"` // no others run, but for those that wait
 }
 
 // call is one of them.
@@ -40,46 +46,61 @@ const calledTime = 7 * 24 * time.Hour
 // call says that the handlers of suspects are called now, of flights of one unit. The caller
 // holds mu, which is free meanwhile.
 func (u *unit) call(all ...*flight) {
-	l := u.log
-	l.calling = slices.DeleteFunc(l.calling, func(f *flight) bool { return f.ended || !f.known })
-	l.calling = append(l.calling, all...)
-	l.tellCalls()
+	u.log.calling = append(u.log.calling, all...)
+	u.log.tellCalls()
 }
 
-// tellCalls says what is called of suspects: their handlers, and what computes their keys. The caller holds mu, which is
-// free meanwhile.
+// tellCalls says what is called of suspects: their handlers, and what computes their keys; and whether they are alone.
+// The caller holds mu, which is free meanwhile.
 func (l *Log) tellCalls() {
-	var r called
+	l.mu.Unlock()
+	l.saying <- struct{}{} // what is said last is the newest
+	l.mu.Lock()
+	r := l.calls()
+	l.alone = r.Alone
+	l.mu.Unlock()
+	data, _ := json.Marshal(r)
+	l.stream.Tell(&stream.Msg{Subject: l.subject(calledToken, l.instance), Data: data, Only: true, TTL: calledTime})
+	<-l.saying
+	l.mu.Lock()
+}
+
+// tellCallsSoon is tellCalls for who cannot wait.
+func (l *Log) tellCallsSoon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.tellCalls()
+	}
+}
+
+// calls returns what is called now. The caller holds mu.
+func (l *Log) calls() (r called) {
+	l.calling = slices.DeleteFunc(l.calling, func(f *flight) bool { return f.ended || f.returned || !f.known })
 	for _, f := range l.calling {
 		r.Calls = append(r.Calls, call{f.consumer.unit.sub.ID, f.record.Seq, f.began()})
 	}
+	others := false
 	for id, u := range l.units {
-		if c := u.prepared; c != nil && c.Asked {
+		switch c := u.prepared; {
+		case c == nil:
+		case c.Asked:
 			r.Calls = append(r.Calls, call{id, c.Seq, c.Started})
+		default:
+			others = true
 		}
+		u.shut()
+		others = others || len(u.left) > 0 || slices.ContainsFunc(u.atWork, func(f *flight) bool {
+			return f.known && !f.ended && !f.returned && !f.waits && !slices.Contains(l.calling, f)
+		})
 	}
-	data, _ := json.Marshal(r)
-	msg := &stream.Msg{Subject: l.subject(calledToken, l.instance), Data: data, Only: true, TTL: calledTime}
-	l.mu.Unlock()
-	l.stream.Tell(msg)
-	l.mu.Lock()
+	r.Alone = len(r.Calls) > 0 && !others
+	return r
 }
 
-// calledBy returns what a process has said that has died, if there is anything to ask it for.
+// calledBy returns what a process has said that has died.
 func (l *Log) calledBy(instance string) (called, error) {
 	var r called
-	l.mu.Lock()
-	asked := false
-	for _, s := range l.subs {
-		for _, at := range s.live() {
-			p := &s.parts[at]
-			asked = asked || p.Owner == instance && slices.ContainsFunc(p.Ran, func(c claim) bool { return c.Asked })
-		}
-	}
-	l.mu.Unlock()
-	if !asked {
-		return r, nil
-	}
 	m, err := l.stream.LastOf(context.Background(), l.subject(calledToken, instance))
 	if errors.Is(err, stream.ErrNotFound) {
 		return r, nil
@@ -90,10 +111,11 @@ func (l *Log) calledBy(instance string) (called, error) {
 	return r, err
 }
 
-// begun returns those of the claims of a subscription whose handlers were called.
+// begun returns those of the claims of a subscription whose handlers were called, and had not ended as far as the
+// process has said.
 func (r called) begun(sub string, all []claim) (ran []claim) {
 	for _, c := range all {
-		if !c.Asked || slices.ContainsFunc(r.Calls, func(one call) bool {
+		if !c.Asked && (!r.Alone || c.Waits || c.Left) || slices.ContainsFunc(r.Calls, func(one call) bool {
 			return one.Sub == sub && one.Seq == c.Seq && one.Started.Equal(c.Started)
 		}) {
 			ran = append(ran, c)

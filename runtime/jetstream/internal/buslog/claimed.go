@@ -45,18 +45,22 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		}
 	}
 	l.mu.Unlock()
-	now := time.Now().UTC()
+	now, calledBy := time.Now().UTC(), map[string]called{}
 	for i, at := range from {
 		one := c.cursors[at]
 		one.N, one.By = one.N+1, l.instance
 		if !l.lost(one) {
 			continue
 		}
-		calls, err := l.calledBy(one.Owner)
-		if err != nil {
-			return nil, err
+		calls, known := calledBy[one.Owner]
+		if !known {
+			var err error
+			if calls, err = l.calledBy(one.Owner); err != nil {
+				return nil, err
+			}
+			calledBy[one.Owner] = calls
 		}
-		one.Ran = calls.begun(u.sub.ID, one.Ran)
+		one.Ran, one.Busy = calls.begun(u.sub.ID, one.Ran), one.Busy && !calls.Alone
 		msgs, crashes, all, err := l.recover(u, one, calls, now, room-len(c.msgs))
 		if err != nil {
 			return nil, err

@@ -106,8 +106,11 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 		u.prepared, u.preparing = &claim{Seq: d.Seq, ID: d.ID, Asked: d.Suspect, Started: time.Now()}, slot
 		u.touch(slot, true)
 	}
-	if said || u.prepared != nil && u.prepared.Asked {
+	switch {
+	case said || u.prepared != nil && u.prepared.Asked:
 		l.tellCalls()
+	case l.alone:
+		go l.tellCallsSoon()
 	}
 }
 
@@ -137,12 +140,17 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, canc
 		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
 			return false, false
 		}
-		if ok = c.flight(d) == f; ok && f.asked {
-			u.call(f)
-			ok = c.flight(d) == f
-		}
+		ok = c.flight(d) == f
 	} else {
 		ok = true
+	}
+	switch {
+	case ok && f.asked:
+		u.call(f)
+		ok = c.flight(d) == f
+	case ok && l.alone:
+		l.tellCalls()
+		ok = c.flight(d) == f
 	}
 	u.openLane()
 	return ok, false
@@ -167,6 +175,7 @@ func (c *consumer) cancelled(f *flight) bool {
 func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	first := false // the claims are stored before the handler is called
 	for _, d := range all {
 		f := c.flight(d)
@@ -179,28 +188,30 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 		u.touch(f.slot(), first)
 		begun++
 	}
-	l.mu.Unlock()
-	if !first {
-		return begun
+	if first {
+		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
+			return 0
+		}
 	}
-	if owns, err := u.write(context.Background()); !owns || err != nil {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if mine := c.flightsOf(all[:begun]); slices.ContainsFunc(mine, (*flight).isAsked) {
+	switch mine := c.flightsOf(all[:begun]); {
+	case slices.ContainsFunc(mine, (*flight).isAsked):
 		u.call(mine...)
+	case l.alone:
+		l.tellCalls()
 	}
 	return len(c.flightsOf(all[:begun]))
 }
 
 // SetWaiting implements [engine.Settler].
 func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
-	c.unit.log.mu.Lock()
-	defer c.unit.log.mu.Unlock()
+	l := c.unit.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if f := c.flight(d); f != nil {
 		f.waits = waits
-		c.unit.touch(f.slot(), false)
+		if c.unit.touch(f.slot(), false); !waits && (l.alone || f.asked) {
+			go l.tellCallsSoon() // whoever calls holds locks
+		}
 	}
 }
 

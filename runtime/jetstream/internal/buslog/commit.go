@@ -160,7 +160,7 @@ func (u *unit) send(p *plan) bool {
 		var first int64
 		err := l.declareTypesOf(context.Background(), records)
 		if err == nil {
-			if first, _, err = l.stream.Append(context.Background(), p.msgs...); err == nil {
+			if first, err = l.append(context.Background(), p.msgs...); err == nil {
 				l.reach(context.Background(), first+int64(len(p.msgs))-1)
 				l.noteWrite(nil, records)
 				if failing {

@@ -29,6 +29,8 @@
 //	ahead.go, pages.go  older ones: for subscriptions that lag they are read ahead, else in pages
 //	meter.go          counts
 //	foreign.go        messages under the subjects that are none of the bus
+//	replaced.go, deleted.go  notice that the stream, or a record, is not what it was
+//	stale.go          notices that a replica does not send what is stored
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it
 //	tidy.go           deletes what a server that was killed may have left of a row
 //	wholerows.go      what is in memory of rows, and how the rest is read

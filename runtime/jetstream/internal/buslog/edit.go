@@ -66,7 +66,7 @@ func (l *Log) makeEvents(ctx context.Context, records []*engine.Record) ([]*engi
 		if len(msgs) == 0 {
 			break
 		}
-		first, _, err := l.stream.Append(ctx, msgs...)
+		first, err := l.append(ctx, msgs...)
 		if err == nil {
 			for _, r := range records {
 				if r.Seq == 0 {

@@ -63,6 +63,9 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	l.contending = true
 	l.mu.Unlock()
 	go l.contend()
+	if l.stream.Replicated() {
+		go l.askLeader()
+	}
 	return found, nil
 }
 
@@ -133,7 +136,7 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 				c.msgs = append(c.msgs, l.cursorMsg(u.sub, at, one, c.revs[at]))
 			}
 		}
-		seq, _, err := l.stream.Append(ctx, c.msgs...)
+		seq, err := l.append(ctx, c.msgs...)
 		if errors.Is(err, stream.ErrConflict) || err != nil && l.waits(ctx, began, err) {
 			if err := l.refused(ctx, c.msgs); err != nil {
 				time.AfterFunc(passedAgain, l.lack)

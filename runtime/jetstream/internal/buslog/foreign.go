@@ -104,6 +104,7 @@ func (l *Log) isHidden(ctx context.Context, msgs []*stream.Msg) error {
 // The error says that this will not pass by itself.
 func (l *Log) refused(ctx context.Context, msgs []*stream.Msg) error {
 	l.lookForGone(ctx, msgs)
+	l.lookForDeleted(ctx, msgs)
 	return l.isHidden(ctx, msgs)
 }
 
@@ -118,16 +119,19 @@ func isForeign(err error) bool {
 func (l *Log) goneOf(msgs []*stream.Msg) (all []goneAt) {
 	for _, m := range msgs {
 		kind, rest := split(m.Subject)
-		id, text, _ := strings.Cut(rest, ".")
-		seq, err := strconv.ParseInt(text, 10, 64)
-		if kind != rowToken || err != nil {
-			continue
-		}
-		if s := l.subs[id]; s != nil && s.gone[seq] != 0 {
+		if s, seq, ok := l.splitRow(rest); ok && kind == rowToken && s.gone[seq] != 0 {
 			all = append(all, goneAt{s, seq, m.Subject})
 		}
 	}
 	return all
+}
+
+// splitRow returns the subscription and the event of the subject of a row, behind its kind. The caller holds mu.
+func (l *Log) splitRow(rest string) (s *sub, seq int64, ok bool) {
+	id, text, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(text, 10, 64)
+	s = l.subs[id]
+	return s, seq, err == nil && s != nil
 }
 
 // goneAt is a row that is gone.

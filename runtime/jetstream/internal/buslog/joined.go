@@ -103,10 +103,11 @@ func storeTogether(l *Log, all []*joining) error {
 	for _, one := range all {
 		msgs = append(msgs, one.msgs...)
 	}
-	until, before := time.Now().Add(patience), max(l.come.Load(), l.stored.Load())
-	first, _, err := l.stream.AppendWithin(tryTime, msgs...)
-	if err != nil && !(len(all) > 1 && errors.Is(err, stream.ErrStored)) {
-		first, err = l.storeAgain(msgs, until, before, err)
+	until, before := time.Now().Add(patience), l.known()
+	t := l.try(tryTime, msgs)
+	first, err := t.first, t.err
+	if len(all) == 1 || !errors.Is(err, stream.ErrStored) {
+		first, err = l.storeOn(msgs, until, before, t)
 	}
 	for _, one := range all {
 		one.first, one.err = first, err

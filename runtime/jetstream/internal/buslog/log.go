@@ -32,6 +32,7 @@ type Log struct {
 	missing   chan struct{} // there may be subscriptions to take over
 	beginning chan struct{} // holds a token while the log begins to follow events
 	claiming  chan struct{} // holds a token while subscriptions are taken over
+	saying    chan struct{} // holds a token while this process says what it calls of suspects
 	changing  chan struct{} // holds a token while records are changed, see turns.go
 	foreign   atomic.Int64  // the last message among the events that is none, and of which the logger knows
 
@@ -40,15 +41,17 @@ type Log struct {
 	watchers []func([]engine.Pause)
 	asked    func([]engine.BreakerRequest)
 
-	pruning pruning
-	ahead   ahead
-	joined  joined
+	pruning  pruning
+	expected expected
+	ahead    ahead
+	joined   joined
 
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
 	limited atomic.Bool                            // the size of the stream is
 	terse   atomic.Bool                            // events lack headers that other headers make needless
 	looping atomic.Bool                            // the last takeover has found a crash loop
+	looking atomic.Bool                            // it looks at its records soon
 	come    atomic.Int64                           // as received, for who waits for it
 	stored  atomic.Int64                           // the newest message that this process knows to be stored
 	// followsAll says that the log follows events, see following.go.
@@ -63,6 +66,7 @@ type Log struct {
 	bare        []bareRow         // those that lack their events
 	view                          // what the stream says, up to a message
 	calling     []*flight         // see called.go
+	alone       bool              // this process has said that nothing but what it calls of suspects runs
 	own         map[string]string // names of this process's catalogue, by these and their aliases
 	versions    map[string]int    // of the types of the catalogue, if it is not 1, by the same
 	here        map[string]string // what this process calls types, by the names under which events were published
@@ -101,7 +105,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, versions: map[string]int{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), saying: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, versions: map[string]int{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	l.types.Store(&map[typenames.Key]bool{})
 	l.newClock(options.Wall)

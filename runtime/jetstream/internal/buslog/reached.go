@@ -47,6 +47,7 @@ func (l *Log) reach(ctx context.Context, seq int64) error {
 		l.mu.Unlock()
 		return nil
 	}
+	l.expect(seq)
 	w := reaching{seq, make(chan struct{})}
 	at, _ := slices.BinarySearchFunc(l.reaching, seq+1, func(w reaching, seq int64) int { return cmp.Compare(w.seq, seq) })
 	l.reaching = slices.Insert(l.reaching, at, w)
@@ -95,10 +96,14 @@ func (l *Log) noteReached() {
 	l.reaching = slices.Delete(l.reaching, 0, n)
 }
 
-// newest asks the leader for the number of the newest message, again while the servers elect one.
+// newest asks the leader for the number of the newest message, again while the servers elect one. If
+// one answers that is no leader any more, the number of a note is the newest.
 func (l *Log) newest(ctx context.Context) (int64, error) {
 	for began := time.Now(); ; {
 		now, err := l.state(ctx)
+		if errors.Is(err, stream.ErrBehind) {
+			now.Last, err = l.note(ctx)
+		}
 		if err == nil || !l.waits(ctx, began, err) {
 			return now.Last, err
 		}
@@ -118,7 +123,7 @@ func (l *Log) sync(ctx context.Context) error {
 	if err != nil {
 		return l.storage("read", err)
 	}
-	for {
+	for began := time.Now(); ; {
 		l.mu.Lock()
 		after := l.received
 		if after >= last {
@@ -136,6 +141,7 @@ func (l *Log) sync(ctx context.Context) error {
 			l.applyBatch()
 			l.mu.Unlock()
 			return nil
+		case err != nil && l.waits(ctx, began, err):
 		case err != nil:
 			return l.storage("read", err)
 		default:

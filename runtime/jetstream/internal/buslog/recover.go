@@ -190,12 +190,12 @@ func (l *Log) ranBeside(c *cursor, calls called) (ran, counting int, sure bool, 
 					if f.Owner == c.Owner {
 						ran, counting = ran+len(f.Ran)+f.More, counting+f.Counting
 						beside = append(beside, keysOf(s, f.Ran)...)
-						sure = sure && !f.Busy
+						sure = sure && (calls.Alone || !f.Busy)
 					}
 				}
 				continue
 			}
-			sure = sure && !p.Busy
+			sure = sure && (calls.Alone || !p.Busy)
 			for _, one := range calls.begun(s.ID, p.Ran) {
 				ran++
 				if !one.Waits {

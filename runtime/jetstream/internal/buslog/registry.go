@@ -66,7 +66,7 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 			return err
 		}
 		msgs := append([]*stream.Msg{{Subject: l.subject(registryToken), Data: data, Only: true, Expect: stream.Expecting(rev)}}, besides...)
-		seq, _, err := l.stream.Append(ctx, msgs...)
+		seq, err := l.append(ctx, msgs...)
 		// If it is in doubt the next look tells: this, or the change of somebody else.
 		if errors.Is(err, stream.ErrConflict) {
 			if err := l.refused(ctx, msgs); err != nil {
@@ -221,7 +221,7 @@ func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 		if err != nil {
 			return err
 		}
-		if _, _, err := l.stream.Append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true}); err != nil {
+		if _, err := l.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true}); err != nil {
 			return l.storage("declare types in", err)
 		}
 		l.mu.Lock()

@@ -18,13 +18,24 @@ import (
 // acknowledged, the view is worth nothing: new events have old numbers, and no condition
 // holds any more. So every look at the stream compares, and the reader looks when it has to
 // begin again. Then the log is broken: every call fails, and nothing is handed out.
+//
+// What one server says about that is no proof: a leader that was deposed goes on answering for
+// as long as it is cut off, with what it knows. But only the leader can store something. So before
+// the log is broken this process stores a note, and the number of the acknowledgement is the true
+// one. Each other acknowledgement is compared, too.
 
-// behindTime is for how long the servers may have less than this process has seen. A leader
-// that was deposed and does not know it yet has less for a moment.
-const behindTime = 20 * time.Second
+// missingTime is for how long the servers must say that they do not have the stream: nothing can be
+// stored in one that is deleted.
+const missingTime = 20 * time.Second
 
-// behindAgain is how often they are asked meanwhile.
-const behindAgain = time.Second
+// wrongAgain is how often they are asked while something seems to be wrong.
+const wrongAgain = time.Second
+
+// notedTime is how often a note is stored at most meanwhile.
+const notedTime = 20 * time.Second
+
+// noteTime is how long a note is kept.
+const noteTime = time.Minute
 
 // ended is the error for who uses the log when it is closed or broken.
 func (l *Log) ended() error {
@@ -60,25 +71,56 @@ func replaced(what, hint string) *engine.StorageError {
 	return &engine.StorageError{Fault: engine.Replaced, Err: errors.New(what), Hint: hint}
 }
 
-// state asks the leader about the stream, and compares.
-func (l *Log) state(ctx context.Context) (stream.State, error) {
+// known returns the newest number that this process knows.
+func (l *Log) known() int64 { return max(l.come.Load(), l.stored.Load()) }
+
+// append stores messages, as [stream.Stream.Append] does, and compares.
+func (l *Log) append(ctx context.Context, msgs ...*stream.Msg) (first int64, err error) {
+	before := l.known()
+	first, known, err := l.stream.Append(ctx, msgs...)
+	if err == nil && !known {
+		l.acknowledged(first, before)
+	}
+	return first, err
+}
+
+// acknowledged compares the number of what the servers have just stored with the newest one that
+// this process knew before it was sent. This is what the leader says, and no other server can.
+func (l *Log) acknowledged(first, before int64) {
+	if first > before {
+		return
+	}
 	l.mu.Lock()
-	seen := max(l.received, l.stored.Load())
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	l.fail(replaced(fmt.Sprintf("the servers had messages up to number %d only, and this process knew of number %d: "+
+		"they have lost what they had acknowledged, or an older copy of the stream was restored", first-1, before),
+		"start the program again to go on with what is there; with sync_interval: always in their jetstream settings the servers lose nothing"))
+}
+
+// note stores something, and returns its number. Only the leader can acknowledge it.
+func (l *Log) note(ctx context.Context) (int64, error) {
+	return l.append(ctx, &stream.Msg{Subject: l.subject(calledToken, l.instance, "note"), Only: true, TTL: noteTime})
+}
+
+// state asks about the stream, and compares. The error matches [stream.ErrBehind] if whoever has
+// answered has less than this process knows.
+func (l *Log) state(ctx context.Context) (stream.State, error) {
+	before := l.known()
 	now, err := l.stream.State(ctx)
 	if err != nil {
 		return now, err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case !now.Created.Equal(l.created):
+	if !now.Created.Equal(l.created) {
 		l.fail(replaced("the stream was deleted while the bus ran, and another one was made in its place", "start the program again to go on with that one"))
-	case now.Last < seen:
-		go l.verify()
 	}
-	if l.closed {
+	l.mu.Unlock()
+	switch {
+	case l.isClosed():
 		return now, l.ended()
+	case now.Last < before:
+		go l.verify()
+		return now, stream.ErrBehind
 	}
 	return now, nil
 }
@@ -93,23 +135,37 @@ func (l *Log) verify() {
 	}
 	l.verifying = true
 	l.mu.Unlock()
-	var since time.Time // it has seemed so
+	var missing, noted time.Time // since when it has seemed to be deleted; and when a note was stored
 	for !l.isClosed() {
 		what, err := l.wrong()
 		if what == nil && err == nil {
 			break
 		}
-		l.mu.Lock()
-		switch {
-		case what == nil: // nobody knows
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) >= behindTime:
-			l.fail(what)
+		if !errors.Is(err, stream.ErrNoStream) {
+			missing = time.Time{}
 		}
-		l.mu.Unlock()
+		switch now := time.Now(); {
+		case errors.Is(err, stream.ErrNoStream) && missing.IsZero():
+			missing = now
+		case errors.Is(err, stream.ErrNoStream) && now.Sub(missing) >= missingTime:
+			what = replaced("the stream was deleted while the bus ran", "restore a backup, and start the program again")
+		case (what != nil || errors.Is(err, stream.ErrBehind)) && now.Sub(noted) >= notedTime:
+			if _, err := l.note(context.Background()); err != nil {
+				what = nil // nobody knows
+				break
+			}
+			noted = now
+			what, _ = l.wrong() // the leader has everything that was stored before the note
+		default:
+			what = nil
+		}
+		if what != nil {
+			l.mu.Lock()
+			l.fail(what)
+			l.mu.Unlock()
+		}
 		select {
-		case <-time.After(behindAgain):
+		case <-time.After(wrongAgain):
 		case <-l.stopped:
 		}
 	}
@@ -118,23 +174,15 @@ func (l *Log) verify() {
 	l.mu.Unlock()
 }
 
-// wrong returns why the stream seems to be another one. An error says that the servers have
-// not answered.
+// wrong returns why the stream seems to be another one. An error says that nobody knows, or, if it
+// matches [stream.ErrBehind] or [stream.ErrNoStream], what one server has said.
 func (l *Log) wrong() (*engine.StorageError, error) {
 	ctx := context.Background()
 	l.mu.Lock()
-	seen, id := max(l.received, l.stored.Load()), l.registry.Log
+	id := l.registry.Log
 	l.mu.Unlock()
-	now, err := l.state(ctx)
-	switch {
-	case errors.Is(err, stream.ErrNoStream):
-		return replaced("the stream was deleted while the bus ran", "restore a backup, and start the program again"), nil
-	case err != nil:
+	if _, err := l.state(ctx); err != nil {
 		return nil, err
-	case now.Last < seen:
-		return replaced(fmt.Sprintf("the servers have messages up to number %d only, and this process knows of number %d: "+
-			"they have lost what they had acknowledged, or an older copy of the stream was restored", now.Last, seen),
-			"start the program again to go on with what is there; with sync_interval: always in their jetstream settings the servers lose nothing"), nil
 	}
 	m, err := l.stream.LastOf(ctx, l.subject(registryToken))
 	var r registry

@@ -26,7 +26,7 @@ const (
 	askToken      = "r" // NAME.r.SUB.SEQ: somebody wishes to have a delivery cancelled
 	arrivalToken  = "m" // NAME.m: how far a move from another engine has come; stays when it is done
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
-	calledToken   = "b" // NAME.b.INSTANCE: the suspects whose handlers a process has called
+	calledToken   = "b" // NAME.b.INSTANCE: the suspects whose handlers a process has called; NAME.b.INSTANCE.note: see replaced.go
 	historyToken  = "h" // NAME.h: how many were, and where
 )
 

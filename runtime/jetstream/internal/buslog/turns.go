@@ -49,7 +49,7 @@ func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) er
 		if err != nil || len(msgs) == 0 {
 			return err
 		}
-		first, _, err := l.stream.Append(ctx, msgs...)
+		first, err := l.append(ctx, msgs...)
 		if errors.Is(err, stream.ErrConflict) {
 			if err := l.refused(ctx, msgs); err != nil {
 				return err

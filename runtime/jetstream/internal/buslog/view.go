@@ -87,7 +87,7 @@ func (s *sub) matches(r *engine.Record) bool {
 func (l *Log) checkFormat(ctx context.Context) error {
 	m, err := l.stream.LastOf(ctx, l.subject(registryToken))
 	if errors.Is(err, stream.ErrNotFound) {
-		return &stream.ForeignError{Problem: "it has messages, and no record of subscriptions"}
+		return &stream.ForeignError{Problem: "it has messages, and no record of subscriptions: another program uses it, or somebody has purged it"}
 	}
 	if err != nil {
 		return err
@@ -119,6 +119,9 @@ func (l *Log) load(ctx context.Context, all bool) error {
 		return err
 	}
 	last := now.Last
+	if last < l.known() {
+		return stream.ErrBehind
+	}
 	l.mu.Lock()
 	l.created = now.Created
 	l.mu.Unlock()

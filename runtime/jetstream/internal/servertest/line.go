@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"sync"
@@ -13,16 +14,20 @@ import (
 type Line struct {
 	server *Server
 
-	mu     sync.Mutex
-	conns  []net.Conn
-	cut    bool
-	deaf   bool          // what the server says is lost
-	frozen chan struct{} // closed when the line is no longer frozen; nil if it is not frozen
-	held   []heldBytes   // what was written while it was frozen
-	writes int           // after so many the line is cut; 0 for never
-	hears  int           // after so many writes it is deaf; 0 for never
-	thaws  bool          // what is held is on its way
+	mu      sync.Mutex
+	conns   []net.Conn
+	cut     bool
+	deaf    bool          // what the server says is lost
+	frozen  chan struct{} // closed when the line is no longer frozen; nil if it is not frozen
+	held    []heldBytes   // what was written while it was frozen
+	writes  int           // after so many the line is cut; 0 for never
+	hears   int           // after so many writes it is deaf; 0 for never
+	thaws   bool          // what is held is on its way
+	diverts []diversion
 }
+
+// diversion is a subject that goes elsewhere.
+type diversion struct{ from, to []byte }
 
 // heldBytes are on their way to the server.
 type heldBytes struct {
@@ -160,6 +165,21 @@ func (l *Line) deliver() {
 	}
 }
 
+// Divert makes the messages to a subject go to another one, which is as long: somebody else answers
+// them.
+func (l *Line) Divert(from, to string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.diverts = append(l.diverts, diversion{[]byte("PUB " + from + " "), []byte("PUB " + to + " ")})
+}
+
+// Undivert ends Divert.
+func (l *Line) Undivert() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.diverts = nil
+}
+
 // wait waits while the line is frozen.
 func (l *Line) wait() error {
 	for {
@@ -189,8 +209,11 @@ func (l *Line) isDeaf() bool {
 }
 
 func (c lineConn) Write(p []byte) (int, error) {
-	l := c.line
+	l, n := c.line, len(p)
 	l.mu.Lock()
+	for _, d := range l.diverts {
+		p = bytes.ReplaceAll(p, d.from, d.to)
+	}
 	switch {
 	case l.writes == 1 && !l.cut:
 		l.mu.Unlock()
@@ -211,7 +234,7 @@ func (c lineConn) Write(p []byte) (int, error) {
 	case l.frozen != nil || l.thaws: // as into the buffer of a socket: whoever writes does not wait
 		l.held = append(l.held, heldBytes{c.Conn, append([]byte(nil), p...)})
 		l.mu.Unlock()
-		return len(p), nil
+		return n, nil
 	}
 	l.mu.Unlock()
 	return c.Conn.Write(p)

@@ -23,6 +23,8 @@ type Settings struct {
 	Lag func()
 	// Hasty is for tests: who is not there is dead at once.
 	Hasty bool
+	// Replicated is for tests: the stream is treated as if it had replicas.
+	Replicated bool
 }
 
 // duplicates is for how long the server knows the ids of messages.
@@ -67,7 +69,7 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, ge
 	for began := time.Now(); ; {
 		existing, err := get(js)
 		if err == nil {
-			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", ackPrefix: []byte(`{"stream":"` + name + `","seq":`), heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty, config: existing.CachedInfo().Config}
+			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", ackPrefix: []byte(`{"stream":"` + name + `","seq":`), heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty, replicated: settings.Replicated, config: existing.CachedInfo().Config}
 			if s.pipe, err = newPipe(nc); err != nil {
 				return nil, err
 			}

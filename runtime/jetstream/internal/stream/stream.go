@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,17 +13,18 @@ import (
 
 // Stream is a JetStream stream that holds all of a bus.
 type Stream struct {
-	nc        *nats.Conn
-	js        jetstream.JetStream
-	name      string
-	heartbeat time.Duration
-	lag       func() // see Settings
-	hasty     bool
-	api       string // the prefix of the server's API
-	config    jetstream.StreamConfig
-	renewed   func() // nil for nothing
-	pipe      *pipe
-	ackPrefix []byte // of acknowledgements, see plainAck
+	nc         *nats.Conn
+	js         jetstream.JetStream
+	name       string
+	heartbeat  time.Duration
+	lag        func() // see Settings
+	hasty      bool
+	replicated bool   // see Settings
+	api        string // the prefix of the server's API
+	config     jetstream.StreamConfig
+	renewed    func() // nil for nothing
+	pipe       *pipe
+	ackPrefix  []byte // of acknowledgements, see plainAck
 }
 
 // Name returns the name of the stream, with which all of its subjects begin.
@@ -36,6 +38,12 @@ func (s *Stream) Hasty() bool { return s.hasty }
 
 // Reconnects returns how often the connection was lost and made again.
 func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
+
+// Replicated reports whether there are replicas, which may lag behind the leader.
+func (s *Stream) Replicated() bool { return s.config.Replicas > 1 || s.replicated }
+
+// Move connects to another server, if there is one. Readers begin again there.
+func (s *Stream) Move() { s.nc.ForceReconnect() }
 
 // Close ends the connection.
 func (s *Stream) Close() {
@@ -70,6 +78,19 @@ func (s *Stream) State(ctx context.Context) (State, error) {
 	return State{info.Created, int64(info.State.LastSeq)}, nil
 }
 
+// Subjects returns the subjects under which there are messages, of those that a filter matches, as the server
+// knows them that answers, and up to which message that is.
+func (s *Stream) Subjects(ctx context.Context, filter string) (subjects map[string]uint64, last int64, err error) {
+	request, _ := json.Marshal(struct {
+		Filter string `json:"subjects_filter"`
+	}{filter})
+	info, err := s.infoWith(ctx, request)
+	if err != nil {
+		return nil, 0, err
+	}
+	return info.State.Subjects, int64(info.State.LastSeq), nil
+}
+
 // OnRenewal makes f be called, in a goroutine of its own, when a reader begins again, or
 // tries to. It is called before there is one.
 func (s *Stream) OnRenewal(f func()) { s.renewed = f }
@@ -95,11 +116,15 @@ func (s *Stream) Last(ctx context.Context) (int64, error) {
 }
 
 func (s *Stream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	return s.infoWith(ctx, nil)
+}
+
+func (s *Stream) infoWith(ctx context.Context, request []byte) (*jetstream.StreamInfo, error) {
 	var answer struct {
 		Error *jetstream.APIError `json:"error"`
 		jetstream.StreamInfo
 	}
-	if err := s.ask(ctx, "STREAM.INFO."+s.name, nil, &answer); err != nil {
+	if err := s.ask(ctx, "STREAM.INFO."+s.name, request, &answer); err != nil {
 		return nil, err
 	}
 	if answer.Error != nil {

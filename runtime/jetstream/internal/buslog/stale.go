@@ -1,0 +1,146 @@
+package buslog
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// The messages that a log follows come from one replica, and that can be behind the others for good while it and its
+// server seem to be well. A process beside it would wait without a word, and keep what it has. So each process compares
+// what arrives with what it knows to be stored: what was acknowledged, and, if it dispatches, what the leader says every
+// few seconds. If nothing arrives for some seconds although something should, it connects to another server, and reads
+// from another replica. While that does not help it does not say any more that it is alive, so that others take over
+// what it has.
+
+const (
+	// staleLook is how often it looks while something should arrive, and leaderLook how often it asks the leader.
+	staleLook  = time.Second
+	leaderLook = 2 * time.Second
+	// staleLooks is after how many looks it moves to another server, if nothing has arrived, and staleAgain after how
+	// many more it does so again. They are counted, because a process can be stopped for a while.
+	staleLooks = 2
+	staleAgain = 4
+	// hopeless is after how many looks it does not say any more that it is alive.
+	hopeless = 4
+)
+
+// expected is what should arrive.
+type expected struct {
+	newest atomic.Int64 // the newest message that has to
+	looks  atomic.Bool  // somebody looks whether it does
+
+	// The rest is used by who looks.
+	come int64 // what had arrived at the last look
+	idle int   // looks since then
+	mute bool  // others are not told that this process is alive
+}
+
+// expect notes that a message is stored, and looks whether it arrives.
+func (l *Log) expect(seq int64) {
+	e := &l.expected
+	for before := e.newest.Load(); before < seq && !e.newest.CompareAndSwap(before, seq); before = e.newest.Load() {
+	}
+	if l.come.Load() < seq && l.followsAll.Load() && !e.looks.Load() && e.looks.CompareAndSwap(false, true) {
+		e.come, e.idle = l.come.Load(), 0
+		time.AfterFunc(staleLook, l.lookForArrivals)
+	}
+}
+
+// lookForArrivals looks whether what should arrive does, until it has.
+func (l *Log) lookForArrivals() {
+	e, come := &l.expected, l.come.Load()
+	if l.isClosed() {
+		return
+	}
+	if e.idle++; e.come < come {
+		e.come, e.idle = come, 0
+	}
+	newest := e.newest.Load()
+	moves := e.idle >= staleLooks && (e.idle-staleLooks)%staleAgain == 0
+	hides := e.idle >= hopeless
+	if come < newest && (moves || hides && !e.mute) && !l.misses(come) {
+		moves, hides = false, e.mute // it may be the servers that are gone
+	}
+	if hides = hides && come < newest; hides != e.mute {
+		e.mute = hides
+		l.tellAlive(!hides)
+	}
+	if moves && come < newest {
+		l.logger.Warn("the server does not send what is stored; connecting to another one", "arrived", come, "stored", newest)
+		l.stream.Move()
+	}
+	if come < e.newest.Load() {
+		time.AfterFunc(staleLook, l.lookForArrivals)
+		return
+	}
+	if e.looks.Store(false); l.come.Load() < e.newest.Load() { // meanwhile
+		l.expect(e.newest.Load())
+	}
+}
+
+// misses reports whether the leader has a message that should have arrived. Those that are deleted never arrive.
+func (l *Log) misses(come int64) bool {
+	newest := l.expected.newest.Load()
+	next, err := l.stream.NextKnown(context.Background(), l.subject(">"), come+1, newest)
+	switch {
+	case err == nil && next.Seq <= newest:
+		return true
+	case err != nil && !errors.Is(err, stream.ErrNotFound): // nobody knows
+		return false
+	}
+	l.expected.newest.CompareAndSwap(newest, come)
+	return false
+}
+
+// askLeader asks the leader every few seconds what should have arrived, until the log is closed.
+func (l *Log) askLeader() {
+	before := int64(-1)
+	for {
+		select {
+		case <-time.After(leaderLook):
+		case <-l.stopped:
+			return
+		}
+		come := l.come.Load()
+		if come != before { // something arrives
+			before = come
+			continue
+		}
+		last, err := l.stream.Last(context.Background())
+		if err != nil || last <= come {
+			continue
+		}
+		if next, err := l.stream.NextKnown(context.Background(), l.subject(">"), come+1, last); err == nil && l.come.Load() == come {
+			l.expect(next.Seq)
+		}
+	}
+}
+
+// tellAlive makes this process say that it is alive, or not.
+func (l *Log) tellAlive(alive bool) {
+	l.mu.Lock()
+	mute := l.mute
+	l.mute = nil
+	l.mu.Unlock()
+	if mute != nil {
+		mute()
+	}
+	if !alive {
+		return
+	}
+	mute, err := l.stream.Answer(l.pingSubject(l.instance))
+	if err != nil {
+		return // the connection is closed
+	}
+	l.mu.Lock()
+	l.mute = mute
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		mute()
+	}
+}
