@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -34,8 +35,14 @@ type server struct {
 	dir string
 }
 
+// add starts a server. Buses connect to it as the user of the page, who has no more permissions than they need.
 func (s *servers) add(t *testing.T, dir string) string {
-	one := &server{servertest.Start(t, dir), dir}
+	_, accounts, _ := documented(t)
+	accounts = strings.NewReplacer("shop.", "bus.", ".shop\"", ".bus\"", "$SHOP_PASSWORD", "secret", "$ADMIN_PASSWORD", "secret").Replace(accounts)
+	accounts = replaced(t, accounts, "users: [ { user: shop,", "users: [ { user: test, password: test }, { user: shop,")
+	options := servertest.Options(dir)
+	conformance.Must(t, options.ProcessConfigString(accounts+"\nno_auth_user: test"))
+	one := &server{servertest.StartWith(t, options, nil), dir}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	host := fmt.Sprintf("test%d", len(s.all))
@@ -55,7 +62,11 @@ func (s *servers) connect(address string) (*nats.Conn, error) {
 	if one == nil {
 		return nil, fmt.Errorf("there is no server %s", address)
 	}
-	return one.Connect(nats.MaxReconnects(-1))
+	return one.Connect(append(jetstream.ClientOptions(), nats.UserInfo("shop", "secret"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			panic(err)
+		}
+	}))...)
 }
 
 // newEngine returns an engine for one suite. Each log has a server of its own.

@@ -23,6 +23,10 @@ type Stream struct {
 	renewed   func() // nil for nothing
 	pipe      *pipe
 	ackPrefix []byte // of acknowledgements, see plainAck
+	denials   *denials
+	unheard   func()             // ends that the pipe is told of them
+	answers   *nats.Subscription // to the pings of others; nil until there is one
+	shared    bool               // the connection is the program's
 }
 
 // Name returns the name of the stream, with which all of its subjects begin.
@@ -37,10 +41,15 @@ func (s *Stream) Hasty() bool { return s.hasty }
 // Reconnects returns how often the connection was lost and made again.
 func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
 
-// Close ends the connection.
+// Close ends the connection, unless it is the program's.
 func (s *Stream) Close() {
-	s.nc.Close()
-	s.pipe.close()
+	s.unheard()
+	if s.pipe.close(); s.answers != nil {
+		s.answers.Unsubscribe()
+	}
+	if !s.shared {
+		s.nc.Close()
+	}
 }
 
 // Size returns how many bytes the server stores.
