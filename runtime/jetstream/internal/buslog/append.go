@@ -39,7 +39,7 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 	}
 	for began := time.Now(); ; {
 		if err := l.Recognise(ctx, records); err != nil {
-			if l.waits(ctx, began, err) {
+			if time.Since(began) <= patience && l.waits(ctx, began, err) {
 				continue
 			}
 			return err

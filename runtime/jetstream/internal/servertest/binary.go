@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -83,7 +84,7 @@ func build(module string) (b Binary, err error) {
 // Configured is a server that was started with a file of settings, as a process.
 type Configured struct {
 	*Process
-	log string
+	file, log string
 }
 
 // startTime is how long a server may take until it says that it is ready.
@@ -94,9 +95,8 @@ const startTime = 30 * time.Second
 func (b Binary) Start(t testing.TB, settings string) (*Configured, error) {
 	t.Helper()
 	dir := t.TempDir()
-	c := &Configured{log: filepath.Join(dir, "log")}
-	file := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+	c := &Configured{file: filepath.Join(dir, "nats.conf"), log: filepath.Join(dir, "log")}
+	if err := os.WriteFile(c.file, []byte(settings), 0o600); err != nil {
 		return nil, err
 	}
 	said, err := os.Create(c.log)
@@ -104,7 +104,7 @@ func (b Binary) Start(t testing.TB, settings string) (*Configured, error) {
 		return nil, err
 	}
 	defer said.Close()
-	cmd := exec.Command(b.path, "-c", file)
+	cmd := exec.Command(b.path, "-c", c.file)
 	cmd.Stderr = said
 	c.Process = start(t, cmd, nil)
 	for until := time.Now().Add(startTime); !strings.Contains(c.Log(), "Server is ready"); time.Sleep(20 * time.Millisecond) {
@@ -118,6 +118,21 @@ func (b Binary) Start(t testing.TB, settings string) (*Configured, error) {
 		}
 	}
 	return c, nil
+}
+
+// Reload changes the settings of the server while it runs, and waits until it has taken them.
+func (c *Configured) Reload(t testing.TB, settings string) {
+	t.Helper()
+	before := strings.Count(c.Log(), "Reloaded server configuration")
+	if err := os.WriteFile(c.file, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.cmd.Process.Signal(syscall.SIGHUP)
+	for until := time.Now().Add(startTime); strings.Count(c.Log(), "Reloaded server configuration") == before; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("the server does not take other settings: %s", c.Log())
+		}
+	}
 }
 
 // Log returns what the server has said so far.
