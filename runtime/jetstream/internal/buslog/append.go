@@ -54,7 +54,7 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		if errors.Is(err, stream.ErrConflict) {
 			continue // somebody else has used a key meanwhile
 		}
-		err = l.storage("append", err)
+		err = l.unacknowledged(ctx, l.storage("append", err))
 		if l.noteWrite(err, records); err != nil {
 			return err
 		}
@@ -69,6 +69,23 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		}
 		return nil
 	}
+}
+
+// unacknowledged says that the disk of the server may be the cause of an error, if that server answers everything but
+// what it is to store: this is what servers do whose disk is full.
+func (l *Log) unacknowledged(ctx context.Context, err error) error {
+	var storage *engine.StorageError
+	if !errors.As(err, &storage) || !storage.InDoubt || storage.Fault != engine.Unreachable {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryTime)
+	defer cancel()
+	if _, silent := l.stream.Last(ctx); silent != nil {
+		return err
+	}
+	storage.Fault = engine.IO
+	storage.Hint = "the server that leads the stream answers, but not to this: its disk may be full or failing, which its log says; restart it when there is room, or let another one lead: nats stream cluster step-down " + l.stream.Name()
+	return storage
 }
 
 // recogniseAmong makes records duplicates that have the idempotency key of an earlier one.
