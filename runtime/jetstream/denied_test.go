@@ -26,7 +26,7 @@ import (
 )
 
 // quietly are the permissions without which no call fails: the client of NATS says it.
-var quietly = []string{"$JS.API.CONSUMER.DELETE.shop.>", "$JS.FC.shop.>", "$SYS.REQ.SERVER.PING.JSZ"}
+var quietly = []string{"$JS.API.CONSUMER.DELETE.shop.>", "$JS.API.CONSUMER.MSG.NEXT.shop.>", "$JS.FC.shop.>", "$SYS.REQ.SERVER.PING.JSZ"}
 
 // Without any one of the permissions of the page something is refused, for certain and soon, and the error or the log
 // names what is missing.
@@ -96,6 +96,10 @@ func livesWith(t *testing.T, may *natsserver.Permissions) (said, denied string) 
 	if note(err) {
 		return said + log.String(), denied
 	}
+	_, err = runtime.PublishBatch(ctx, bus, conformance.PaidType, make([]conformance.OrderPaid, 2000))
+	note(err)
+	_, err = runtime.Subscribe(bus, conformance.PaidType, "paid", func(context.Context, runtime.Event[conformance.OrderPaid]) error { return nil }, runtime.FromBeginning(), runtime.WithConcurrency(4))
+	note(err)
 	for _, name := range []string{"placed", "gone"} {
 		_, err = runtime.Subscribe(bus, conformance.PlacedType, name, func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil }, runtime.FromBeginning())
 		note(err)

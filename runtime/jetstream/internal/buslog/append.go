@@ -21,6 +21,9 @@ import (
 // another leader in that time: it takes them 4 to 9 seconds.
 const patience = 15 * time.Second
 
+// lookTimeout is the last part of patience, in which a server that has not acknowledged an event may answer something else.
+const lookTimeout = time.Second
+
 // tryTime is how long one try waits. The answer of a server that was killed never comes.
 const tryTime = 2 * time.Second
 
@@ -78,7 +81,7 @@ func (l *Log) unacknowledged(ctx context.Context, err error) error {
 	if !errors.As(err, &storage) || !storage.InDoubt || storage.Fault != engine.Unreachable {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
 	if _, silent := l.stream.Last(ctx); silent != nil {
 		return err
@@ -157,7 +160,7 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 // again. Their outcome is in doubt if patience ends before the server has answered. They may be
 // stored as soon as they are sent, so no context of the caller ends that.
 func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
-	until, before := time.Now().Add(patience), max(l.come.Load(), l.stored.Load())
+	until, before := time.Now().Add(patience-lookTimeout), max(l.come.Load(), l.stored.Load())
 	first, _, err = l.stream.AppendWithin(tryTime, msgs...)
 	if err == nil {
 		return first, nil

@@ -103,7 +103,7 @@ func storeTogether(l *Log, all []*joining) error {
 	for _, one := range all {
 		msgs = append(msgs, one.msgs...)
 	}
-	until, before := time.Now().Add(patience), max(l.come.Load(), l.stored.Load())
+	until, before := time.Now().Add(patience-lookTimeout), max(l.come.Load(), l.stored.Load())
 	first, _, err := l.stream.AppendWithin(tryTime, msgs...)
 	if err != nil && !(len(all) > 1 && errors.Is(err, stream.ErrStored)) {
 		first, err = l.storeAgain(msgs, until, before, err)
