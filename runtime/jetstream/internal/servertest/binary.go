@@ -30,7 +30,7 @@ const oldest = "testdata/oldserver"
 func Binaries(t testing.TB) (all []Binary) {
 	t.Helper()
 	for _, module := range []string{".", oldest} {
-		b, err := build(module)
+		b, err := build(module, serverPackage, "")
 		if err != nil {
 			t.Logf("SKIPPED: the nats-server of %s/go.mod cannot be built: %v", module, err)
 			continue
@@ -49,9 +49,24 @@ var (
 	folder   string                // of what was built; Main deletes it
 )
 
-const serverPackage = "github.com/nats-io/nats-server/v2"
+const (
+	serverPackage  = "github.com/nats-io/nats-server/v2"
+	commandPackage = "github.com/nats-io/natscli"
+	commandModule  = "testdata/natscommand"
+)
 
-func build(module string) (b Binary, err error) {
+// Command returns the path of the command nats, which it builds. The test is skipped if it cannot be had.
+func Command(t testing.TB) (path string) {
+	t.Helper()
+	b, err := build(commandModule, commandPackage, "/nats")
+	if err != nil {
+		t.Skipf("SKIPPED: the command nats of %s/go.mod cannot be built: %v", commandModule, err)
+	}
+	return b.path
+}
+
+// build builds a program of a module, in the version of the go.mod in a folder.
+func build(module, of, below string) (b Binary, err error) {
 	building.Lock()
 	defer building.Unlock()
 	if b, done := built[module]; done {
@@ -71,11 +86,11 @@ func build(module string) (b Binary, err error) {
 		}
 		return strings.TrimSpace(string(out)), err
 	}
-	if b.Version, err = run("list", "-m", "-f", "{{.Version}}", serverPackage); err != nil {
+	if b.Version, err = run("list", "-m", "-f", "{{.Version}}", of); err != nil {
 		return b, err
 	}
-	b.path = filepath.Join(folder, "nats-server-"+b.Version)
-	if _, err = run("build", "-o", b.path, serverPackage); err == nil {
+	b.path = filepath.Join(folder, filepath.Base(module)+"-"+b.Version)
+	if _, err = run("build", "-o", b.path, of+below); err == nil {
 		built[module] = b
 	}
 	return b, err
