@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,6 +110,48 @@ func TestAProgramConnectsWithACredentialsFile(t *testing.T) {
 		if !strings.Contains(err.Error(), "check the credentials") {
 			t.Error(err)
 		}
+	}
+}
+
+// A user who is known by a key, by a password or by a token.
+func TestAProgramSaysWhoItIsInOtherWays(t *testing.T) {
+	binary := servertest.Binaries(t)[0]
+	user, err := nkeys.CreateUser()
+	conformance.Must(t, err)
+	public, err := user.PublicKey()
+	conformance.Must(t, err)
+	seed, err := user.Seed()
+	conformance.Must(t, err)
+	file := filepath.Join(t.TempDir(), "shop.nk")
+	conformance.Must(t, os.WriteFile(file, seed, 0o600))
+	key, err := nats.NkeyOptionFromSeed(file)
+	conformance.Must(t, err)
+	a := newAuthority(t, unlimited)
+	contents, err := os.ReadFile(a.creds)
+	conformance.Must(t, err)
+	token, err := nkeys.ParseDecoratedJWT(contents)
+	conformance.Must(t, err)
+	pair, err := nkeys.ParseDecoratedNKey(contents)
+	conformance.Must(t, err)
+	signer, err := pair.Seed()
+	conformance.Must(t, err)
+	for name, way := range map[string]struct {
+		settings string
+		address  string
+		option   nats.Option
+	}{
+		"key":      {fmt.Sprintf("authorization { users: [ { nkey: %s } ] }", public), "nats://", key},
+		"JWT":      {a.settings, "nats://", nats.UserJWTAndSeed(token, string(signer))},
+		"token":    {"authorization { token: s3cret }", "nats://", nats.Token("s3cret")},
+		"password": {"authorization { user: shop, password: s3cret }", "nats://shop:s3cret@", nil},
+	} {
+		bus, err := runtime.Open(t.Context(), way.address+oneServer(t, binary, way.settings)+"/shop", conformance.Catalogue,
+			runtime.WithLogger(slog.New(slog.DiscardHandler)), jetstream.Engine(jetstream.Options(way.option)))
+		if err != nil {
+			t.Errorf("by a %s: %v", name, err)
+			continue
+		}
+		conformance.Must(t, bus.Shutdown(t.Context()))
 	}
 }
 
@@ -240,6 +283,18 @@ func TestABusUsesAConnectionOfTheProgram(t *testing.T) {
 		}
 		if len(errs) > 0 {
 			t.Error(errs)
+		}
+		var log bytes.Buffer
+		weak, err := s.Connect(nats.MaxReconnects(7))
+		conformance.Must(t, err)
+		defer weak.Close()
+		bus, err := runtime.Open(t.Context(), "nats:///one", conformance.Catalogue, runtime.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), jetstream.Engine(jetstream.Conn(weak)))
+		conformance.Must(t, err)
+		conformance.Must(t, bus.Shutdown(t.Context()))
+		for _, want := range []string{"again 7 times", "nats.ReconnectBufSize(-1)", "after 6m0s that a network is cut"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("Open does not warn: %s\n%s", want, log.String())
+			}
 		}
 		for target, want := range map[string]string{"nats://a,b,c/bus": "nats:///name", "bus": "nats://server,server/name"} {
 			_, err := runtime.Open(t.Context(), target, conformance.Catalogue, jetstream.Engine(jetstream.Conn(nc)))
