@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/internal/short"
@@ -37,11 +38,19 @@ type server struct {
 
 // add starts a server. Buses connect to it as the user of the page, who has no more permissions than they need.
 func (s *servers) add(t *testing.T, dir string) string {
-	_, accounts, _ := documented(t)
-	accounts = strings.NewReplacer("shop.", "bus.", ".shop\"", ".bus\"", "$SHOP_PASSWORD", "secret", "$ADMIN_PASSWORD", "secret").Replace(accounts)
-	accounts = replaced(t, accounts, "users: [ { user: shop,", "users: [ { user: test, password: test }, { user: shop,")
+	may := permissions(t)
+	rename := func(all []string) (renamed []string) {
+		for _, one := range all {
+			renamed = append(renamed, strings.NewReplacer("shop.", "bus.", ".shop", ".bus").Replace(one))
+		}
+		return renamed
+	}
 	options := servertest.Options(dir)
-	conformance.Must(t, options.ProcessConfigString(accounts+"\nno_auth_user: test"))
+	options.NoSystemAccount = true // which counts what the process does, again and again
+	options.NoAuthUser = "test"
+	options.Users = []*natsserver.User{{Username: "test", Password: "test"}, {Username: "shop", Password: "secret", Permissions: &natsserver.Permissions{
+		Publish: &natsserver.SubjectPermission{Allow: rename(may.Publish.Allow)}, Subscribe: &natsserver.SubjectPermission{Allow: rename(may.Subscribe.Allow)},
+	}}}
 	one := &server{servertest.StartWith(t, options, nil), dir}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,21 +32,26 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
 
-// permitted returns what the page lets the user of a program publish and subscribe to.
-func permitted(t *testing.T) (publish, subscribe []string) {
+// permissions returns those that the page gives the user of a program.
+func permissions(t *testing.T) *natsserver.Permissions {
 	t.Helper()
 	_, accounts, _ := documented(t)
 	var options natsserver.Options
-	t.Setenv("SHOP_PASSWORD", "s3cret")
-	t.Setenv("ADMIN_PASSWORD", "4dmin")
-	conformance.Must(t, options.ProcessConfigString(accounts))
+	conformance.Must(t, options.ProcessConfigString(strings.NewReplacer("$SHOP_PASSWORD", "secret", "$ADMIN_PASSWORD", "secret").Replace(accounts)))
 	for _, u := range options.Users {
 		if u.Username == "shop" {
-			return u.Permissions.Publish.Allow, u.Permissions.Subscribe.Allow
+			return u.Permissions
 		}
 	}
 	t.Fatal("there is no user shop")
-	return nil, nil
+	return nil
+}
+
+// permitted returns what a program may publish, and what it may subscribe to.
+func permitted(t *testing.T) (publish, subscribe []string) {
+	t.Helper()
+	may := permissions(t)
+	return may.Publish.Allow, may.Subscribe.Allow
 }
 
 // authority is an operator of NATS with an account of which users have credentials.
