@@ -71,11 +71,11 @@ func (s *servers) connect(address string) (*nats.Conn, error) {
 	if one == nil {
 		return nil, fmt.Errorf("there is no server %s", address)
 	}
-	return one.Connect(append(jetstream.ClientOptions(), nats.UserInfo("shop", "secret"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	return one.Connect(nats.MaxReconnects(-1), nats.UserInfo("shop", "secret"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		if errors.Is(err, nats.ErrPermissionViolation) {
 			panic(err)
 		}
-	}))...)
+	}))
 }
 
 // newEngine returns an engine for one suite. Each log has a server of its own.
