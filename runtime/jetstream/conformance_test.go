@@ -1,7 +1,6 @@
 package jetstream_test
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/internal/short"
@@ -36,22 +34,8 @@ type server struct {
 	dir string
 }
 
-// add starts a server. Buses connect to it as the user of the page, who has no more permissions than they need.
 func (s *servers) add(t *testing.T, dir string) string {
-	may := permissions(t)
-	rename := func(all []string) (renamed []string) {
-		for _, one := range all {
-			renamed = append(renamed, strings.NewReplacer("shop.", "bus.", ".shop", ".bus").Replace(one))
-		}
-		return renamed
-	}
-	options := servertest.Options(dir)
-	options.NoSystemAccount = true // which counts what the process does, again and again
-	options.NoAuthUser = "test"
-	options.Users = []*natsserver.User{{Username: "test", Password: "test"}, {Username: "shop", Password: "secret", Permissions: &natsserver.Permissions{
-		Publish: &natsserver.SubjectPermission{Allow: rename(may.Publish.Allow)}, Subscribe: &natsserver.SubjectPermission{Allow: rename(may.Subscribe.Allow)},
-	}}}
-	one := &server{servertest.StartWith(t, options, nil), dir}
+	one := &server{servertest.Start(t, dir), dir}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	host := fmt.Sprintf("test%d", len(s.all))
@@ -71,11 +55,7 @@ func (s *servers) connect(address string) (*nats.Conn, error) {
 	if one == nil {
 		return nil, fmt.Errorf("there is no server %s", address)
 	}
-	return one.Connect(nats.MaxReconnects(-1), nats.UserInfo("shop", "secret"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		if errors.Is(err, nats.ErrPermissionViolation) {
-			panic(err)
-		}
-	}))
+	return one.Connect(nats.MaxReconnects(-1))
 }
 
 // newEngine returns an engine for one suite. Each log has a server of its own.
