@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,7 @@ import (
 
 // Engine opens the buses at addresses such as nats://host/name.
 type Engine struct {
-	Scheme  string           // before ://
+	Schemes []string         // before ://
 	Example string           // an address
 	Inspect inspect.Option   // opens the log of such an address
 	Verbs   []*cobra.Command // that only this engine has
@@ -24,6 +25,7 @@ type Engines []Engine
 // commands are what to install for the addresses that other builds of busgen take.
 var commands = map[string]string{
 	"nats": "github.com/busgen/busgen/runtime/jetstream/cmd/busgen",
+	"tls":  "github.com/busgen/busgen/runtime/jetstream/cmd/busgen",
 }
 
 // Open opens the log of a bus: a file that exists, or an address of one of the engines.
@@ -36,7 +38,7 @@ func (all Engines) Open(ctx context.Context, target string, opts ...inspect.Opti
 		return inspect.Open(ctx, target, opts...)
 	}
 	for _, e := range all {
-		if e.Scheme == scheme {
+		if slices.Contains(e.Schemes, scheme) {
 			return inspect.Open(ctx, target, append([]inspect.Option{e.Inspect}, opts...)...)
 		}
 	}

@@ -2,10 +2,15 @@
 // programs that outgrow one machine. Generated code, handlers, policies and dead letters stay
 // as they are:
 //
-//	bus, err := events.Open(ctx, "nats://a,b,c/shop", jetstream.Engine(jetstream.Replicas(3)))
+//	bus, err := events.Open(ctx, "nats://a,b,c/shop", jetstream.Engine())
 //
 // The package is a module of its own, so that programs which keep their events in a file
 // download and compile nothing of NATS. The servers must be of version 2.14 or newer.
+//
+// # How to connect
+//
+// [Options] takes options of the NATS client, such as credentials and certificates; [Conn] a connection that the program
+// has. [Stream] changes the settings of the stream that Open makes. An address may begin with tls://.
 //
 // # How it works
 //

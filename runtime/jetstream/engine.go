@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
-	"time"
+	"log/slog"
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
@@ -28,33 +26,16 @@ func Inspect(opts ...Option) inspect.Option { return inspect.WithEngine(newKeepe
 
 // keeper implements [engine.Inspectable].
 type keeper struct {
-	settings stream.Settings
-	silent   bool // Open gives no hints
-	connect  func(ctx context.Context, servers string) (*nats.Conn, error)
-}
-
-// How the client of NATS treats its connection. A network that is cut and says nothing is
-// noticed after pings times pingInterval; then the client connects to another server. What is
-// sent while there is no connection fails at once, instead of being sent later: the engine
-// tries again by itself. A server that refuses the user is tried again, too: passwords are
-// changed on servers and in programs one after the other.
-const (
-	reconnectWait = 200 * time.Millisecond
-	pingInterval  = 2 * time.Second
-	pings         = 2
-)
-
-func clientOptions() []nats.Option {
-	return []nats.Option{
-		nats.Name("busgen"), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectBufSize(-1),
-		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pings), nats.IgnoreAuthErrorAbort(),
-	}
+	settings    stream.Settings
+	silent      bool                                                          // Open gives no hints
+	options     []nats.Option                                                 // of the connection
+	conn        *nats.Conn                                                    // of the program; nil to make one
+	environment bool                                                          // says how to connect
+	connect     func(ctx context.Context, servers string) (*nats.Conn, error) // of a test
 }
 
 func newKeeper(opts []Option) *keeper {
-	k := &keeper{connect: func(_ context.Context, servers string) (*nats.Conn, error) {
-		return nats.Connect(servers, clientOptions()...)
-	}}
+	k := &keeper{}
 	for _, opt := range opts {
 		opt(k)
 	}
@@ -63,9 +44,7 @@ func newKeeper(opts []Option) *keeper {
 
 // Open implements [engine.Engine].
 func (k *keeper) Open(ctx context.Context, target string, options engine.Options) (engine.Log, error) {
-	s, err := k.open(ctx, target, func(nc *nats.Conn, name string) (*stream.Stream, error) {
-		return stream.Open(ctx, nc, name, k.settings)
-	})
+	s, err := k.open(ctx, target, options.Logger, stream.Open)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +73,7 @@ func (l opened) Target() string { return l.target }
 
 // Inspect implements [engine.Inspectable].
 func (k *keeper) Inspect(ctx context.Context, target, actor string) (engine.Inspection, error) {
-	s, err := k.open(ctx, target, func(nc *nats.Conn, name string) (*stream.Stream, error) {
-		return stream.OpenExisting(ctx, nc, name, k.settings)
-	})
+	s, err := k.open(ctx, target, nil, stream.OpenExisting)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +85,11 @@ func (k *keeper) Inspect(ctx context.Context, target, actor string) (engine.Insp
 	return in, nil
 }
 
+// openStream is [stream.Open] or [stream.OpenExisting].
+type openStream = func(ctx context.Context, nc *nats.Conn, name string, settings stream.Settings) (*stream.Stream, error)
+
 // open connects to the servers of a target.
-func (k *keeper) open(ctx context.Context, target string, open func(*nats.Conn, string) (*stream.Stream, error)) (*stream.Stream, error) {
+func (k *keeper) open(ctx context.Context, target string, logger *slog.Logger, open openStream) (*stream.Stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -117,15 +97,19 @@ func (k *keeper) open(ctx context.Context, target string, open func(*nats.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	nc, err := k.connect(ctx, servers)
+	settings := k.settings
+	nc, shared, api, err := k.dial(ctx, servers, logger)
 	if err != nil {
-		return nil, &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: redacted(target), Err: err, Hint: "check that the servers run, and that this address is theirs"}
+		return nil, connectError(redacted(target), err)
 	}
-	s, err := open(nc, name)
+	settings.Shared, settings.API = shared, api
+	s, err := open(ctx, nc, name, settings)
 	if err == nil {
 		return s, nil
 	}
-	nc.Close()
+	if !shared {
+		nc.Close()
+	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, err
 	}
@@ -137,54 +121,17 @@ func openError(target, name string, err error) error {
 	wrong := &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: target, Err: err}
 	var foreign *stream.ForeignError
 	var old *stream.TooOldError
-	var refused *js.APIError
-	switch {
+	switch fault, hint, known := buslog.Refusal(err, name); {
 	case errors.As(err, &foreign):
 		wrong.Fault, wrong.Hint = engine.Foreign, "use another name in the address, so that a stream is made, or change this one"
 	case errors.As(err, &old):
 		wrong.Fault, wrong.Hint = engine.TooOld, "upgrade the servers to 2.14 or newer"
 	case errors.Is(err, js.ErrStreamNotFound):
 		wrong.Fault, wrong.Err = engine.IO, fmt.Errorf("the servers have no stream %s", name)
-	case errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == noCluster):
-		wrong.Fault, wrong.Hint = engine.IO, "a stream has at most as many replicas as the cluster has servers: start more, or pass less to jetstream.Replicas"
+	case known:
+		wrong.Fault, wrong.Hint = fault, hint
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
 		wrong.Hint = "check that JetStream is enabled on the servers (jetstream {} in their settings), and that most of them run"
 	}
 	return wrong
-}
-
-// The codes of refusals to make a stream of several replicas.
-const (
-	noPeers   = 10005
-	noCluster = 10074
-)
-
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
-// splitTarget returns the addresses of the servers, and the name of the stream.
-func splitTarget(target string) (servers, name string, err error) {
-	address, isAddress := strings.CutPrefix(target, "nats://")
-	hosts, name, named := strings.Cut(address, "/")
-	if !isAddress || !named || hosts == "" || !validName.MatchString(name) {
-		return "", "", errors.New("the target must be nats://server,server/name, where the name has letters, digits, - and _ only")
-	}
-	var all []string
-	for _, host := range strings.Split(hosts, ",") {
-		all = append(all, "nats://"+host)
-	}
-	return strings.Join(all, ","), name, nil
-}
-
-// redacted returns a target without the user names and passwords of its servers.
-func redacted(target string) string {
-	address, isAddress := strings.CutPrefix(target, "nats://")
-	hosts, name, named := strings.Cut(address, "/")
-	if !isAddress || !named {
-		return target
-	}
-	all := strings.Split(hosts, ",")
-	for i, host := range all {
-		all[i] = host[strings.LastIndex(host, "@")+1:]
-	}
-	return "nats://" + strings.Join(all, ",") + "/" + name
 }

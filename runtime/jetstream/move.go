@@ -5,8 +5,6 @@ import (
 	"os"
 	"os/user"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 	"github.com/busgen/busgen/runtime/jetstream/internal/buslog"
 	"github.com/busgen/busgen/runtime/jetstream/internal/move"
@@ -43,9 +41,7 @@ func Move(ctx context.Context, path, target string, progress func(Moved), opts .
 		progress = func(Moved) {}
 	}
 	return move.Move(ctx, path, redacted(target), actor(), func() (*stream.Stream, error) {
-		return k.open(ctx, target, func(nc *nats.Conn, name string) (*stream.Stream, error) {
-			return stream.Open(ctx, nc, name, k.settings)
-		})
+		return k.open(ctx, target, nil, stream.Open)
 	}, progress)
 }
 

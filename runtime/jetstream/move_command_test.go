@@ -25,7 +25,7 @@ func TestTheCommandMovesAFileAndTakesItBack(t *testing.T) {
 	busgen := func(status int, args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		root := command.New(cli.Engine{Scheme: "nats", Inspect: jetstream.Inspect(), Verbs: []*cobra.Command{movecmd.New()}})
+		root := command.New(cli.Engine{Schemes: []string{"nats", "tls"}, Inspect: jetstream.Inspect(), Verbs: []*cobra.Command{movecmd.New()}})
 		if got := cli.Run(t.Context(), root, args, strings.NewReader(""), &out, &out); got != status {
 			t.Errorf("busgen %q ends with %d, want %d: %s", args, got, status, out.String())
 		}

@@ -141,7 +141,9 @@ func (s *shop) order(number int, email string) {
 func (s *shop) busgen(line, input string) clitest.Result {
 	s.t.Helper()
 	inspecting := jetstream.Inspect(jetstream.InMemory(), jetstream.Through(func(string) (*nats.Conn, error) { return s.server.Connect() }))
-	var root clitest.Command = func() *cobra.Command { return command.New(cli.Engine{Scheme: "nats", Inspect: inspecting}) }
+	var root clitest.Command = func() *cobra.Command {
+		return command.New(cli.Engine{Schemes: []string{"nats", "tls"}, Inspect: inspecting})
+	}
 	return root.Typed(s.t, line, input)
 }
 

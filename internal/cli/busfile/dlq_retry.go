@@ -43,6 +43,11 @@ event type or group, 2 trouble, 3 nothing matches.`,
 		if selection.Filter, err = c.letters(selection.Filter, all); err != nil {
 			return "", err
 		}
+		if selection.Canary > 0 {
+			if err := c.tellIdle(); err != nil {
+				return "", err
+			}
+		}
 		return c.sweepLetters(c.file.Retry, selection, "retried")
 	}})
 	letterFlags(on, cmd, &selection.Filter)
@@ -50,4 +55,13 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the file")
 	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary", "retry this `many` first, and go on only if all were handled")
 	return cmd
+}
+
+// tellIdle says that nobody is there who would handle a canary. It goes on, as a program may just be starting.
+func (c *call) tellIdle() error {
+	status, err := c.file.Status(c.context())
+	if err == nil && (status.Owner == nil || !status.Owner.Alive) {
+		c.tell("No process dispatches: the canary waits until one does.")
+	}
+	return err
 }

@@ -242,6 +242,21 @@ func TestACanaryThatDiesStopsTheRetry(t *testing.T) {
 	})
 }
 
+// Somebody who waits for a canary has to know that no program is there that would handle it.
+func TestACanaryWithoutAProgramSaysThatItWaits(t *testing.T) {
+	inShop(t, func(t *testing.T, s *shop) {
+		s.badNight()
+		must(t, s.Shutdown(t.Context()))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var stdout, stderr strings.Builder
+		status := run(ctx, strings.Fields("dlq retry shop.db --all --canary 2"), strings.NewReader(""), &stdout, &stderr)
+		if status != cli.StatusTrouble || !strings.Contains(stderr.String(), "No process dispatches: the canary waits until one does.") {
+			t.Errorf("status %d\n%s%s", status, &stdout, &stderr)
+		}
+	})
+}
+
 func TestAnInterruptedRetrySaysHowFarItWas(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()

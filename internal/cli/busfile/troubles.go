@@ -22,6 +22,8 @@ func (c *call) troubles(status inspect.Status) string {
 	switch o := status.Owner; {
 	case o == nil:
 		b.WriteString(c.trouble(terminal.Yellow, "No process has ever dispatched from it.", ""))
+	case !o.Alive && o.PID == 0:
+		b.WriteString(c.trouble(terminal.Red, "No process dispatches from it.", ""))
 	case !o.Alive:
 		b.WriteString(c.trouble(terminal.Red, "No process dispatches from it.", fmt.Sprintf(" The last one was %d, started %s.", o.PID, c.moment(o.Since))))
 	}

@@ -119,15 +119,32 @@ func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Pe
 	if s.cfg.Group { // each member has settings of its own
 		a.started, a.settings = time.Now(), r.own().over(h.Settings(r.Type))
 	}
-	a.limit = cmp.Or(a.settings.Timeout, unlimited)
-	if after := r.settings.ExpiresAfter; after > 0 {
+	a.bound()
+	a.allow(cmp.Or(r.MaxAttempts, r.settings.Retry.MaxAttempts))
+	return a
+}
+
+// bound says how long the attempt may take from when it has started.
+func (a *Attempt) bound() {
+	a.limit, a.expires = cmp.Or(a.settings.Timeout, unlimited), false
+	if after := a.run.settings.ExpiresAfter; after > 0 {
 		// No longer than all of it: the clock may have been set back.
-		if left := min(after, after-a.started.Sub(r.Since)); left < a.limit {
+		if left := min(after, after-a.started.Sub(a.run.Since)); left < a.limit {
 			a.limit, a.expires = max(0, left), true
 		}
 	}
-	a.allow(cmp.Or(r.MaxAttempts, r.settings.Retry.MaxAttempts))
-	return a
+}
+
+// claimTime is how long an engine may take to let an attempt begin before that counts as waiting.
+const claimTime = 100 * time.Millisecond
+
+// claimed says that the engine has let the attempt begin. If that has taken a while, as with servers that have no
+// leader, the attempt starts now: it was not the handler's time.
+func (a *Attempt) claimed(now time.Time) {
+	if now.Sub(a.started) >= claimTime {
+		a.started = now
+		a.bound()
+	}
 }
 
 // numberOf returns the Number of the next attempt at a delivery.
@@ -159,10 +176,11 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 	a := s.newAttempt(w.number, r, h, permit)
 	r.tried = true
 	slow := a.settings.SlowAfter
-	a.warned = slow == 0 || slow >= a.limit
 	for {
 		ok, cancelled := s.consumer.Begin(a.Delivery, w.number, a.started)
 		if ok {
+			a.claimed(time.Now())
+			a.warned = slow == 0 || slow >= a.limit
 			break
 		}
 		if a.refused(cancelled) {

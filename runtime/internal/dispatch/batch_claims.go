@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"time"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -54,6 +56,10 @@ func (b *Batch) claimAll() {
 		left, deliveries, slots = left[n:], deliveries[n:], slots[n:]
 	}
 	b.begun = kept
+	now := time.Now()
+	for _, a := range kept {
+		a.claimed(now)
+	}
 }
 
 // claim begins an attempt, or reports false if its delivery must not be tried.

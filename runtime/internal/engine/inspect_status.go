@@ -41,7 +41,8 @@ type Status struct {
 	Mark any `json:"-"`
 }
 
-// Owner is the process that dispatches from a log, or the last one that did.
+// Owner is the process that dispatches from a log, or the last one that did: with a PID of 0 if the log does not say
+// any more which one that was.
 type Owner struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"` // UTC

@@ -10,6 +10,7 @@ import (
 // targets.
 var otherEngines = map[string]struct{ path, option string }{
 	"nats":     {"github.com/busgen/busgen/runtime/jetstream", "jetstream.Engine()"},
+	"tls":      {"github.com/busgen/busgen/runtime/jetstream", "jetstream.Engine()"},
 	"postgres": {"github.com/busgen/busgen/runtime/postgres", "postgres.Engine()"},
 }
 

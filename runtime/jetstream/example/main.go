@@ -54,7 +54,7 @@ func tell(ctx context.Context) (err error) {
 	target := "nats://" + s.hosts() + "/shop"
 	s.say("three servers listen at %s", s.hosts())
 	quiet := runtime.WithLogger(slog.New(slog.DiscardHandler))
-	bus, err := events.Open(ctx, target, jetstream.Engine(jetstream.Replicas(3)), quiet)
+	bus, err := events.Open(ctx, target, jetstream.Engine(), quiet)
 	if err != nil {
 		return err
 	}

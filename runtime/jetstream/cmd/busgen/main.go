@@ -3,6 +3,11 @@
 //
 //	busgen status nats://a,b,c/shop
 //
+// It connects as the nats command does: by the variables NATS_… of the environment, and by a context, whose
+// servers it takes if the address names none:
+//
+//	NATS_CONTEXT=production busgen status nats:///shop
+//
 // It has one verb more: "busgen move" brings the bus of a file to such an address.
 //
 // Install it in place of the other one:
@@ -20,7 +25,8 @@ import (
 )
 
 func main() {
+	environment := jetstream.Environment()
 	command.Main(cli.Engine{
-		Scheme: "nats", Example: "nats://a,b,c/shop", Inspect: jetstream.Inspect(), Verbs: []*cobra.Command{movecmd.New()},
+		Schemes: []string{"nats", "tls"}, Example: "nats://a,b,c/shop", Inspect: jetstream.Inspect(environment), Verbs: []*cobra.Command{movecmd.New(environment)},
 	})
 }

@@ -21,6 +21,9 @@ import (
 // another leader in that time: it takes them 4 to 9 seconds.
 const patience = 15 * time.Second
 
+// lookTimeout is the last part of patience, in which a server that has not acknowledged an event may answer something else.
+const lookTimeout = time.Second
+
 // tryTime is how long one try waits. The answer of a server that was killed never comes.
 const tryTime = 2 * time.Second
 
@@ -39,7 +42,7 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 	}
 	for began := time.Now(); ; {
 		if err := l.Recognise(ctx, records); err != nil {
-			if l.waits(ctx, began, err) {
+			if time.Since(began) <= patience && l.waits(ctx, began, err) {
 				continue
 			}
 			return err
@@ -54,7 +57,7 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		if errors.Is(err, stream.ErrConflict) {
 			continue // somebody else has used a key meanwhile
 		}
-		err = l.storage("append", err)
+		err = l.unacknowledged(ctx, l.storage("append", err))
 		if l.noteWrite(err, records); err != nil {
 			return err
 		}
@@ -69,6 +72,23 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		}
 		return nil
 	}
+}
+
+// unacknowledged says that the disk of the server may be the cause of an error, if that server answers everything but
+// what it is to store: this is what servers do whose disk is full.
+func (l *Log) unacknowledged(ctx context.Context, err error) error {
+	var storage *engine.StorageError
+	if !errors.As(err, &storage) || !storage.InDoubt || storage.Fault != engine.Unreachable {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	if _, silent := l.stream.Last(ctx); silent != nil {
+		return err
+	}
+	storage.Fault = engine.IO
+	storage.Hint = "the server that leads the stream answers, but not to this: its disk may be full or failing, which its log says; restart it when there is room, or let another one lead: nats stream cluster step-down " + l.stream.Name()
+	return storage
 }
 
 // recogniseAmong makes records duplicates that have the idempotency key of an earlier one.
@@ -140,7 +160,7 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 // again. Their outcome is in doubt if patience ends before the server has answered. They may be
 // stored as soon as they are sent, so no context of the caller ends that.
 func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
-	until, before := time.Now().Add(patience), l.known()
+	until, before := time.Now().Add(patience-lookTimeout), l.known()
 	return l.storeOn(msgs, until, before, l.try(tryTime, msgs))
 }
 

@@ -37,6 +37,7 @@
 //	joined.go         keys of several publishers in one batch
 //	append.go         publishing, idempotency keys, and what to do when the server does not answer
 //	registry.go       types and subscriptions
+//	refusal.go        what a refusal of the servers means, and what to do about it
 //	turns.go          changes of single records, one at a time in each process
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
 //	flights.go        what was handed out and is not stored

@@ -30,6 +30,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 	first := !l.dispatching
 	l.dispatching = true
 	var units, others []*unit
+	from := l.applied + 1 // of what some subscription has not looked at
 	for _, s := range l.inOrder() {
 		switch u := l.units[s.ID]; {
 		case u != nil && u.consumer != nil:
@@ -37,7 +38,7 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 		case len(s.owners()) > 0:
 			others = append(others, &unit{log: l, sub: s})
 		}
-		found.Backlog = max(found.Backlog, l.applied-s.next()+1)
+		from = min(from, s.next())
 		for _, r := range s.rows {
 			switch r.State {
 			case waiting:
@@ -47,7 +48,13 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 			}
 		}
 	}
+	found.Backlog = l.applied + 1 - from
 	l.mu.Unlock()
+	if found.Backlog > 0 { // many of the messages may be none of events; all are an estimate
+		if n, err := l.stream.CountFrom(ctx, l.subject(eventToken, ">"), from); err == nil {
+			found.Backlog = min(found.Backlog, n)
+		}
+	}
 	if !first {
 		return found, nil
 	}

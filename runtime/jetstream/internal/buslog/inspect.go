@@ -61,6 +61,9 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 		return status, err
 	}
 	defer in.mu.Unlock()
+	if status.Owner == nil && in.dispatched() {
+		status.Owner = &engine.Owner{}
+	}
 	status.Schema = in.registry.Format
 	if err := in.countTypes(ctx, &status, limit); err != nil {
 		return status, err
@@ -195,6 +198,19 @@ func (in *Inspection) Names(ctx context.Context) (names engine.Names, err error)
 		}
 	}
 	return names, nil
+}
+
+// dispatched reports whether some process has dispatched, all of which have let go of their subscriptions. The caller
+// holds mu.
+func (l *Log) dispatched() bool {
+	for _, s := range l.subs {
+		for _, at := range s.live() {
+			if s.parts[at].By != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Activity implements [engine.StatusReader]. It puts together what all processes show.

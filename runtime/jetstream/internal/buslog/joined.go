@@ -103,7 +103,7 @@ func storeTogether(l *Log, all []*joining) error {
 	for _, one := range all {
 		msgs = append(msgs, one.msgs...)
 	}
-	until, before := time.Now().Add(patience), l.known()
+	until, before := time.Now().Add(patience-lookTimeout), l.known()
 	t := l.try(tryTime, msgs)
 	first, err := t.first, t.err
 	if len(all) == 1 || !errors.Is(err, stream.ErrStored) {

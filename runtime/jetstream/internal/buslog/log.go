@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -222,32 +221,18 @@ func (l *Log) CloseWithin(ctx context.Context) error {
 func (l *Log) storage(op string, err error) error {
 	var stored *engine.StorageError
 	var foreign *stream.ForeignError
-	var refused *stream.ServerError
-	switch {
+	switch fault, hint, known := Refusal(err, l.stream.Name()); {
 	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, stream.ErrInDoubt):
 		return err
 	case l.isClosed():
 		return l.ended()
 	case errors.As(err, &foreign):
 		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
-	case errors.As(err, &refused):
-		fault, hint := engine.IO, ""
-		switch refused.ErrCode {
-		case 10077, 10047, 10023:
-			fault = engine.DiskFull
-		case 10054, 10097:
-			hint = tooLargeHint
-		case 10199:
-			hint = "publish fewer events at once, or raise max_batch_size in the jetstream limits of the servers"
-		}
-		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err, Hint: hint}
-	case errors.Is(err, stream.ErrTooLarge), errors.Is(err, nats.ErrMaxPayload):
-		return &engine.StorageError{Fault: engine.IO, Op: op, Path: l.target, Err: err, Hint: tooLargeHint}
+	case known:
+		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err, Hint: hint, InDoubt: errors.Is(err, stream.ErrInDoubt)}
 	}
 	return &engine.StorageError{Fault: engine.Unreachable, Op: op, Path: l.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
 }
-
-const tooLargeHint = "raise max_payload of the servers, or store large data elsewhere and publish a reference to it"
 
 func (l *Log) isClosed() bool {
 	select {

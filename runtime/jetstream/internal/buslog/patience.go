@@ -8,10 +8,10 @@ import (
 )
 
 // waits waits a moment after an error that passes by itself, such as that the servers have no
-// leader. It reports false if the error does not pass, or patience, the context or the log
-// has ended: then the caller returns the error.
+// leader. It reports false if the error does not pass, or the context or the log has ended, or patience, if the
+// context has no deadline: then the caller returns the error.
 func (l *Log) waits(ctx context.Context, began time.Time, err error) bool {
-	if !stream.Passes(err) || time.Since(began) > patience {
+	if !stream.Passes(err) || !stream.WaitsLonger(ctx, began, patience) {
 		return false
 	}
 	select {

@@ -4,7 +4,6 @@ package movecmd
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,23 +53,12 @@ Exit status: 0 done, 2 trouble.`,
 			if back {
 				return takeBack(cmd, args[0])
 			}
-			if replicas == 0 {
-				replicas = defaultReplicas(args[1])
-			}
 			return move(cmd, args[0], args[1], append([]jetstream.Option{jetstream.Replicas(replicas)}, opts...))
 		},
 	}
-	cmd.Flags().IntVar(&replicas, "replicas", 0, "how many `servers` keep the new stream; 3 if the address has so many, else 1")
+	cmd.Flags().IntVar(&replicas, "replicas", 0, "how many `servers` keep the new stream; without it 3, or as many as there are")
 	cmd.Flags().BoolVar(&back, "take-back", false, "make a file that was moved one of a bus again")
 	return cmd
-}
-
-// defaultReplicas returns 3 for an address of three servers or more.
-func defaultReplicas(target string) int {
-	if strings.Count(target, ",") >= 2 {
-		return 3
-	}
-	return 1
 }
 
 // progressTime is how often the verb says how far it is.

@@ -26,7 +26,9 @@ const roleVariable = "BUSGEN_TEST_ROLE"
 func Main(m *testing.M, roles map[string]Role) {
 	name, child := os.LookupEnv(roleVariable)
 	if !child {
-		os.Exit(m.Run())
+		status := m.Run()
+		os.RemoveAll(folder)
+		os.Exit(status)
 	}
 	role := roles[name]
 	if name == serverRole {
@@ -53,9 +55,16 @@ type Process struct {
 // nil. The process is killed when the test ends.
 func StartProcess(t testing.TB, line func(string), role string, args ...string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), roleVariable+"="+role)
-	p.cmd.Stderr = os.Stderr
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	cmd.Stderr = os.Stderr
+	return start(t, cmd, line)
+}
+
+// start starts a command, as StartProcess does.
+func start(t testing.TB, cmd *exec.Cmd, line func(string)) *Process {
+	t.Helper()
+	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

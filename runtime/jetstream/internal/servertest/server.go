@@ -58,11 +58,18 @@ type Server struct{ *server.Server }
 // Start starts a server that keeps its streams in a folder. It ends with the test.
 func Start(t testing.TB, dir string) *Server {
 	t.Helper()
-	return StartWith(t, &server.Options{
-		JetStream: true, StoreDir: dir, NoSystemAccount: true,
+	options := Options(dir)
+	options.NoSystemAccount = true
+	return StartWith(t, options, nil)
+}
+
+// Options returns those of a server that keeps its streams in a folder.
+func Options(dir string) *server.Options {
+	return &server.Options{
+		JetStream: true, StoreDir: dir,
 		// The suite publishes 20,000 events at once, which the defaults do not allow.
 		JetStreamLimits: server.JSLimitOpts{MaxBatchSize: 50_000},
-	}, nil)
+	}
 }
 
 // StartWith starts a server with other options. If it is to have accounts, which need to be

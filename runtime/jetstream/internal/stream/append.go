@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -119,7 +121,7 @@ func (s *Stream) append(ctx context.Context, until time.Time, msgs []*Msg) (firs
 	switch {
 	case errors.Is(err, ErrInDoubt):
 		return 0, false, err
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrMaxPayload):
+	case errors.As(err, new(*DeniedError)), isUnsent(err):
 		return 0, false, err // nobody has got it
 	case err != nil:
 		return 0, false, fmt.Errorf("%w: %w", ErrInDoubt, err)
@@ -132,9 +134,26 @@ func (s *Stream) append(ctx context.Context, until time.Time, msgs []*Msg) (firs
 		return 0, false, fmt.Errorf("%w: %w", ErrInDoubt, err)
 	}
 	if a.Error != nil {
-		return 0, false, a.Error
+		return 0, false, s.refusal(a.Error)
 	}
 	return a.Seq - int64(len(msgs)) + 1, a.Duplicate, nil
+}
+
+// refusal returns the error for what the server has not stored. If its own disk has failed, other replicas have it,
+// or will have it: the message was agreed upon before.
+func (s *Stream) refusal(err *ServerError) error {
+	if err.ErrCode == storeFailed && s.config.Replicas > 1 && !strings.Contains(err.Description, "maximum ") {
+		return fmt.Errorf("%w: %w", ErrInDoubt, err)
+	}
+	return err
+}
+
+// isUnsent reports whether an error says that nobody has got a message.
+func isUnsent(err error) bool {
+	return slices.ContainsFunc([]error{
+		nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrMaxPayload, nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrBadSubject,
+		nats.ErrHeadersNotSupported,
+	}, func(one error) bool { return errors.Is(err, one) })
 }
 
 // plainAck returns the sequence number of an acknowledgement that has nothing but that and the

@@ -11,4 +11,5 @@
 //	feed.go     a consumer of the server, which numbers what it sends
 //	follow.go   a reader that gets every message, in order, by one feed after another
 //	errors.go   the server's errors
+//	denials.go  what the user of the connection may not do, which the server does not answer
 package stream

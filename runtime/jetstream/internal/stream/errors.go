@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ErrConflict says that something else was appended to a subject meanwhile. Nothing was
@@ -67,6 +68,20 @@ type ServerError struct {
 // Error has the words of the server.
 func (e *ServerError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.ErrCode) }
 
+// Refused returns the refusal of the server that an error has, also one of a call of the client's
+// library; nil if it has none.
+func Refused(err error) *ServerError {
+	var refused *ServerError
+	var other *jetstream.APIError
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &other):
+		return &ServerError{Code: other.Code, ErrCode: int(other.ErrorCode), Description: other.Description}
+	}
+	return nil
+}
+
 // The codes of refusals that mean something here.
 const (
 	wrongLast         = 10071 // another message is the last one of the subject
@@ -82,6 +97,10 @@ const (
 	batchTooLarge     = 10199
 	noMessage         = 10037
 	noSequence        = 10043
+	storeFailed       = 10077
+	noPeers           = 10005
+	notClustered      = 10074
+	noTier            = 10120 // of the account, for a stream of so many replicas
 )
 
 // Is makes refusals match the errors of this package.

@@ -13,6 +13,7 @@ import (
 const (
 	goodPayload    = 1 << 20
 	goodDuplicates = time.Minute
+	goodSilence    = 30 * time.Second
 )
 
 // Hints returns how the settings of the servers and of the stream weaken what a bus promises,
@@ -47,6 +48,19 @@ func (s *Stream) Hints(ctx context.Context) (hints []string) {
 	}
 	if olderThan(version, 2, 14) {
 		add("A server is of version %s: atomic batches are young, and this engine was tested with 2.14 and newer. Upgrade the servers.", version)
+	}
+	if o := s.nc.Opts; s.shared {
+		if o.MaxReconnect >= 0 {
+			add("The connection of the program gives up when it has tried to connect again %d times, and the bus ends with it. "+
+				"Make it with nats.MaxReconnects(-1).", o.MaxReconnect)
+		}
+		if o.ReconnectBufSize >= 0 {
+			add("The connection of the program sends what it could not send when it is connected again: what is published meanwhile is in doubt, " +
+				"where it could be refused for certain. Make it with nats.ReconnectBufSize(-1).")
+		}
+		if silence := o.PingInterval * time.Duration(o.MaxPingsOut+1); silence > goodSilence {
+			add("The connection of the program notices after %v that a network is cut. Make it with nats.PingInterval(2*time.Second).", silence)
+		}
 	}
 	if sync, known := s.syncInterval(ctx); known && sync > 0 {
 		add("The servers write to the disk every %v, and not before they acknowledge: a power cut of all of them loses what came since then. "+

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Settings are those of a stream that does not exist yet.
+// Settings are those of a stream that does not exist yet, and how it is used.
 type Settings struct {
-	Replicas int // 0 for 1
-	MaxBytes int64
-	InMemory bool // for tests
+	Replicas int                           // 0 for three, or as many as there are servers
+	Change   func(*jetstream.StreamConfig) // changes other settings of it; may be nil
+	Shared   bool                          // the connection is the program's: closing the stream does not close it
+	API      string                        // the prefix of the servers' API; "" for $JS.API
+	InMemory bool                          // for tests
 	// Heartbeat is how often the server says that a reader is alive; 0 for the default.
 	Heartbeat time.Duration
 	// Lag is called before a followed message is passed on, for tests: a replica may lag.
@@ -37,48 +40,43 @@ const openTime = 10 * time.Second
 // stream begin with its name. The error is a *[TooOldError] or a *[ForeignError] if the server
 // or the stream cannot hold a bus.
 func Open(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*Stream, error) {
-	return open(ctx, nc, name, settings, func(js jetstream.JetStream) (jetstream.Stream, error) {
-		existing, err := js.Stream(ctx, name)
-		if !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return existing, err
-		}
-		existing, err = js.CreateStream(ctx, settings.config(name))
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
-			existing, err = js.Stream(ctx, name)
-			if errors.Is(err, jetstream.ErrStreamNotFound) { // and this server does not know yet
-				err = ErrBusy
-			}
-		}
-		return existing, err
-	})
+	return open(ctx, nc, name, settings, true)
 }
 
 // OpenExisting is Open for a stream that must exist.
 func OpenExisting(ctx context.Context, nc *nats.Conn, name string, settings Settings) (*Stream, error) {
-	return open(ctx, nc, name, settings, func(js jetstream.JetStream) (jetstream.Stream, error) { return js.Stream(ctx, name) })
+	return open(ctx, nc, name, settings, false)
 }
 
-func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, get func(jetstream.JetStream) (jetstream.Stream, error)) (*Stream, error) {
+func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, create bool) (*Stream, error) {
 	if olderThan(nc.ConnectedServerVersion(), 2, 12) {
 		return nil, &TooOldError{nc.ConnectedServerVersion()}
 	}
-	js, err := jetstream.New(nc)
+	if nc.Opts.NoEcho {
+		return nil, errNoEcho
+	}
+	api := cmp.Or(strings.TrimSuffix(settings.API, "."), "$JS.API")
+	js, err := jetstream.NewWithAPIPrefix(nc, api)
 	if err != nil {
 		return nil, err
 	}
+	s := &Stream{
+		nc: nc, js: js, name: name, api: api + ".", ackPrefix: []byte(`{"stream":"` + name + `","seq":`), heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty,
+		replicated: settings.Replicated,
+		shared:     settings.Shared, denials: denialsOf(nc),
+	}
 	for began := time.Now(); ; {
-		existing, err := get(js)
+		err := s.find(ctx, settings, create)
 		if err == nil {
-			s := &Stream{nc: nc, js: js, name: name, api: "$JS.API.", ackPrefix: []byte(`{"stream":"` + name + `","seq":`), heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty, replicated: settings.Replicated, config: existing.CachedInfo().Config}
 			if s.pipe, err = newPipe(nc); err != nil {
 				return nil, err
 			}
-			return s, check(s.config)
+			s.unheard = s.denials.add(s.pipe)
+			return s, nil
 		}
 		var refused *jetstream.APIError
-		silent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 		noLead := errors.As(err, &refused) && refused.ErrorCode == noLeader
-		if !silent && !noLead && !Passes(err) || time.Since(began) > openTime {
+		if !noLead && !Passes(err) || !WaitsLonger(ctx, began, openTime) {
 			return nil, err
 		}
 		select {
@@ -89,18 +87,91 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, ge
 	}
 }
 
+// WaitsLonger reports whether who has waited for the servers since began goes on: until the deadline of its
+// context, or, if that has none, for so long.
+func WaitsLonger(ctx context.Context, began time.Time, limit time.Duration) bool {
+	if _, bounded := ctx.Deadline(); bounded {
+		return ctx.Err() == nil
+	}
+	return time.Since(began) <= limit
+}
+
+var errNoEcho = errors.New("the connection is made with nats.NoEcho, so that this process cannot ask itself whether others reach it: make it without")
+
+// find finds the settings of the stream, and makes it if it is to.
+func (s *Stream) find(ctx context.Context, settings Settings, create bool) error {
+	existing, err := s.lookUp(ctx)
+	if create && errors.Is(err, jetstream.ErrStreamNotFound) {
+		existing, err = s.create(ctx, settings)
+	}
+	if err != nil {
+		return err
+	}
+	s.config = existing.CachedInfo().Config
+	return check(s.config)
+}
+
+func (s *Stream) lookUp(ctx context.Context) (jetstream.Stream, error) {
+	mine, end := s.asking(ctx, feedTime, "STREAM.INFO."+s.name)
+	existing, err := s.js.Stream(mine, s.name)
+	return existing, end(err)
+}
+
+// mostReplicas is how many a new stream has, if there are so many servers.
+const mostReplicas = 3
+
+// create makes the stream. If nobody has said how many replicas it has, it has as many as the servers can
+// keep, and three at most.
+func (s *Stream) create(ctx context.Context, settings Settings) (jetstream.Stream, error) {
+	config := settings.config(s.name)
+	if err := check(config); err != nil {
+		return nil, err
+	}
+	chosen := config.Replicas > 0
+	for config.Replicas = cmp.Or(config.Replicas, mostReplicas); ; config.Replicas-- {
+		mine, end := s.asking(ctx, answerTime, "STREAM.CREATE."+s.name)
+		made, err := s.js.CreateStream(mine, config)
+		err = end(err)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
+			made, err = s.lookUp(ctx)
+			if errors.Is(err, jetstream.ErrStreamNotFound) { // and this server does not know yet
+				err = ErrBusy
+			}
+		}
+		if err == nil || chosen || config.Replicas == 1 || !lacksServers(err) {
+			return made, err
+		}
+	}
+}
+
+// lacksServers reports whether there are fewer servers than a stream is to have replicas. A server of the cluster
+// that is away counts: the stream would be without it for good.
+func lacksServers(err error) bool {
+	var refused *jetstream.APIError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.ErrorCode {
+	case notClustered, noTier:
+		return true
+	case noPeers:
+		return !strings.Contains(refused.Description, "offline")
+	}
+	return false
+}
+
 // config returns the settings of a new stream.
 func (s Settings) config(name string) jetstream.StreamConfig {
 	config := jetstream.StreamConfig{
 		Name: name, Subjects: []string{name + ".>"}, Storage: jetstream.FileStorage,
-		Replicas: max(s.Replicas, 1), Duplicates: duplicates, Discard: jetstream.DiscardNew, MaxBytes: s.MaxBytes,
+		Replicas: s.Replicas, Duplicates: duplicates, Discard: jetstream.DiscardNew, MaxBytes: -1,
 		AllowAtomicPublish: true, AllowRollup: true, AllowMsgTTL: true, AllowDirect: true,
 	}
 	if s.InMemory {
 		config.Storage = jetstream.MemoryStorage
 	}
-	if config.MaxBytes == 0 {
-		config.MaxBytes = -1
+	if s.Change != nil {
+		s.Change(&config)
 	}
 	return config
 }

@@ -27,14 +27,26 @@ type pipe struct {
 	sends bool             // there is a goroutine that sends the queue
 	timer *time.Timer      // fails the calls that are late; it runs while there are calls
 	rings bool             // it does
+	sub   *nats.Subscription
+
+	// What the server has refused, by subject. It does not say which of the messages it was: all of those
+	// that are not answered, when it has refused so many.
+	refused map[string]refusal
+}
+
+// refusal is how often the server has refused messages of a subject, while some are not answered.
+type refusal struct {
+	err   *DeniedError
+	times int
 }
 
 // call is a message that is on its way.
 type call struct {
-	until  time.Time
-	ended  chan struct{} // gets a token; then these hold:
-	answer *nats.Msg
-	err    error
+	subject string
+	until   time.Time
+	ended   chan struct{} // gets a token; then these hold:
+	answer  *nats.Msg
+	err     error
 }
 
 // sending is the message of a call, which may have ended already.
@@ -47,12 +59,12 @@ type sending struct {
 const freeCalls = 1024
 
 func newPipe(nc *nats.Conn) (*pipe, error) {
-	p := &pipe{nc: nc, prefix: nc.NewInbox() + ".", calls: map[uint64]*call{}}
-	sub, err := nc.Subscribe(p.prefix+"*", p.answered)
-	if err != nil {
+	p := &pipe{nc: nc, prefix: nc.NewInbox() + ".", calls: map[uint64]*call{}, refused: map[string]refusal{}}
+	var err error
+	if p.sub, err = nc.Subscribe(p.prefix+"*", p.answered); err != nil {
 		return nil, err
 	}
-	return p, sub.SetPendingLimits(-1, -1)
+	return p, p.sub.SetPendingLimits(-1, -1)
 }
 
 // ask sends a message and waits for the answer. If there is none in time the error matches
@@ -61,7 +73,7 @@ func (p *pipe) ask(ctx context.Context, m *nats.Msg, until time.Time) (*nats.Msg
 	p.mu.Lock()
 	p.last++
 	c, one, alone := p.newCall(), sending{p.last, m}, len(p.calls) == 0
-	m.Reply, c.until = p.prefix+strconv.FormatUint(one.number, 36), until
+	m.Reply, c.until, c.subject = p.prefix+strconv.FormatUint(one.number, 36), until, m.Subject
 	p.calls[one.number] = c
 	p.watch(until)
 	if !alone {
@@ -202,14 +214,47 @@ func (p *pipe) late() {
 			next = c.until
 		}
 	}
-	if p.rings = false; !next.IsZero() {
+	p.failRefused()
+	if p.rings = false; len(p.calls) > 0 {
 		p.rings = true
 		p.timer.Reset(min(next.Sub(now), lateness))
 	}
 }
 
+// denied notes that the server has refused a message.
+func (p *pipe) denied(err *DeniedError) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused[err.Subject] = refusal{err, p.refused[err.Subject].times + 1}
+	p.failRefused()
+}
+
+// failRefused fails the calls of which it is certain that the server has refused them: they are not in doubt. The
+// caller holds mu.
+func (p *pipe) failRefused() {
+	for subject, r := range p.refused {
+		var all []uint64
+		for number, c := range p.calls {
+			if c.subject == subject {
+				all = append(all, number)
+			}
+		}
+		if len(all) > r.times {
+			continue // some of them may be stored; their answers come
+		}
+		delete(p.refused, subject)
+		for _, number := range all {
+			c := p.calls[number]
+			delete(p.calls, number)
+			c.err = r.err
+			c.ended <- struct{}{}
+		}
+	}
+}
+
 // close fails all calls.
 func (p *pipe) close() {
+	p.sub.Unsubscribe()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for number, c := range p.calls {

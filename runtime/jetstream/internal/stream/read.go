@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // Stored is a message of the stream.
@@ -33,13 +34,24 @@ func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer
 
 // askFor is ask with another time for the answer.
 func (s *Stream) askFor(ctx context.Context, limit time.Duration, subject string, request []byte, answer any) error {
-	mine, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	mine, end := s.asking(ctx, limit, subject)
 	msg, err := s.nc.RequestWithContext(mine, s.api+subject, request)
-	if err != nil {
-		return silent(ctx, err, subject)
+	if err = end(err); err != nil {
+		return err
 	}
 	return json.Unmarshal(msg.Data, answer)
+}
+
+// asking returns the context of a request to the API, whose answer may take so long: servers drop requests while they
+// have no leader. end ends it; then it returns the error that it is given, or what that means.
+func (s *Stream) asking(ctx context.Context, limit time.Duration, subject string) (mine context.Context, end func(error) error) {
+	timed, cancel := context.WithTimeout(ctx, limit)
+	mine, denied := s.denials.bound(timed, s.nc, s.api+subject)
+	return mine, func(err error) error {
+		err = silent(ctx, denied(err), subject)
+		cancel()
+		return err
+	}
 }
 
 // silent returns ErrSilent for an error that says that our own time for an answer has passed, and not the caller's.
@@ -152,12 +164,12 @@ func (s *Stream) Page(ctx context.Context, from int64, subject string, limit, by
 
 // page asks for a page until none of its messages is missing.
 func (s *Stream) page(ctx context.Context, r getRequest) ([]Stored, error) {
-	mine, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
+	mine, end := s.asking(ctx, answerTime, "DIRECT.GET."+s.name)
+	defer end(nil)
 	for {
 		page, err := s.pageOnce(mine, r)
 		if !errors.Is(err, errGap) {
-			return page, silent(ctx, err, "DIRECT.GET."+s.name)
+			return page, end(err)
 		}
 		select {
 		case <-time.After(beginAgain):
@@ -226,11 +238,13 @@ func lastOf(h nats.Header, name string) string {
 // CountFrom returns how many messages of a subject, which may have wildcards, there are from
 // a sequence number on. The server counts.
 func (s *Stream) CountFrom(ctx context.Context, subject string, from int64) (int64, error) {
-	consumer, err := s.js.CreateConsumer(ctx, s.name, jetstream.ConsumerConfig{
-		FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(max(from, 1)),
+	name := nuid.Next()
+	mine, end := s.asking(ctx, answerTime, "CONSUMER.CREATE."+s.name+"."+name+"."+subject)
+	consumer, err := s.js.CreateConsumer(mine, s.name, jetstream.ConsumerConfig{
+		Name: name, FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(max(from, 1)),
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: answerTime,
 	})
-	if err != nil {
+	if err = end(err); err != nil {
 		return 0, err
 	}
 	info := consumer.CachedInfo()
@@ -281,8 +295,10 @@ func (s *Stream) Ping(ctx context.Context, subject string, patience time.Duratio
 	return err == nil, err
 }
 
-// Answer answers the pings at a subject until stop is called, or the stream is closed.
+// Answer answers the pings at a subject until stop is called, or the stream is closed. It is called once.
 func (s *Stream) Answer(subject string) (stop func(), err error) {
-	sub, err := s.nc.Subscribe(subject, func(m *nats.Msg) { m.Respond(nil) })
-	return func() { sub.Unsubscribe() }, err
+	if s.answers, err = s.nc.Subscribe(subject, func(m *nats.Msg) { m.Respond(nil) }); err != nil {
+		return nil, err
+	}
+	return func() { s.answers.Unsubscribe() }, nil
 }

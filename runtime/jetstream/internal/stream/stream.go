@@ -25,6 +25,10 @@ type Stream struct {
 	renewed    func() // nil for nothing
 	pipe       *pipe
 	ackPrefix  []byte // of acknowledgements, see plainAck
+	denials    *denials
+	unheard    func()             // ends that the pipe is told of them
+	answers    *nats.Subscription // to the pings of others; nil until there is one
+	shared     bool               // the connection is the program's
 }
 
 // Name returns the name of the stream, with which all of its subjects begin.
@@ -42,13 +46,23 @@ func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
 // Replicated reports whether there are replicas, which may lag behind the leader.
 func (s *Stream) Replicated() bool { return s.config.Replicas > 1 || s.replicated }
 
-// Move connects to another server, if there is one. Readers begin again there.
-func (s *Stream) Move() { s.nc.ForceReconnect() }
+// Move connects to another server, if there is one. Readers begin again there. A connection that is the program's stays
+// where it is.
+func (s *Stream) Move() {
+	if !s.shared {
+		s.nc.ForceReconnect()
+	}
+}
 
-// Close ends the connection.
+// Close ends the connection, unless it is the program's.
 func (s *Stream) Close() {
-	s.nc.Close()
-	s.pipe.close()
+	s.unheard()
+	if s.pipe.close(); s.answers != nil {
+		s.answers.Unsubscribe()
+	}
+	if !s.shared {
+		s.nc.Close()
+	}
 }
 
 // Size returns how many bytes the server stores.
