@@ -55,6 +55,10 @@ var brokenRules = []brokenRule{
 		"s.cfg.Strict && s.queue.heldUpBy(g.items))", "false && s.queue.heldUpBy(g.items))"},
 	{"TestWaitIdleWaitsForWhatAnotherProcessHasPublished", "runtime/internal/sqlite/outcome.go",
 		"OR coalesce((SELECT max(seq) FROM busgen_log), 0) > ?2`", "OR ?2 < 0`"},
+	{"TestABatchThatIsTooLargeAsAWholeStoresNothing", "runtime/publish.go",
+		"if size <= engine.MaxBatch {", "if size > 0 {"},
+	{"TestMetadataHasAMebibyteHoweverLargePayloadsMayBe", "runtime/bus.go",
+		"min(b.config.payloadLimit, engine.MaxMetadata)", "b.config.payloadLimit"},
 	{"TestAStrictOrderWhoseWindowIsFullGoesOnAfterACrashLoop", "runtime/internal/dispatch/queue.go", // nobody asks for what was put off
 		" || p.awaited > 0 && len(p.behind) > 0\n", "\n"},
 	{"TestASubscriptionThatStallsIsLookedAtAndTheLogTheCountsAndTheHealthSaySo", "runtime/internal/dispatch/stall.go",
