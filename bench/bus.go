@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -31,6 +32,22 @@ func openBus(ctx context.Context, path string) (*bus, error) {
 		return nil, err
 	}
 	return &bus{Bus: b}, nil
+}
+
+// Shutdown ends the bus. The error says also that it has stalled: then what was measured is how soon it looks again by
+// itself.
+func (b *bus) Shutdown(ctx context.Context) error {
+	err := b.Bus.Shutdown(ctx)
+	return errors.Join(err, neverStalled(b.Stats()))
+}
+
+func neverStalled(stats runtime.Stats) (err error) {
+	for _, s := range stats.Subscriptions {
+		if s.Stalls > 0 {
+			err = errors.Join(err, fmt.Errorf("subscription %q has stalled %d times: events waited until the bus looked again by itself", s.Name, s.Stalls))
+		}
+	}
+	return err
 }
 
 // subscribe starts the bus with that many subscriptions. Their handlers do nothing, or write

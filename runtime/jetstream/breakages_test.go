@@ -35,6 +35,9 @@ var breakages = []breakage{
 	{"no Expected-Last header on the cursor", []string{"TestWhatAnOwnerSaysAfterItsTakeoverIsNotStored", overtakenTest + "/whole", overtakenTest + "/parts"}, []change{
 		{"plan.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
 	}},
+	{"a full stream is not noted", []string{"TestTheHealthAndTheCountsSayThatAStreamIsFull"}, []change{
+		{"unwritable.go", "	l.writing.Note(err, bytes)\n", "	_ = bytes\n"},
+	}},
 	{"rows outside of the batch", []string{"TestWhereverAnOwnerIsCutOffAnEventHasOneChild"}, []change{
 		{"commit.go", "			if first, err = l.append(context.Background(), p.msgs...); err == nil {\n", `
 			last := len(p.msgs) - 1

@@ -68,6 +68,7 @@ func newEngine(more ...jetstream.Option) *conformance.Engine {
 	return &conformance.Engine{
 		Options:   []runtime.Option{jetstream.Engine(opts...)},
 		Inspect:   []inspect.Option{jetstream.Inspect(opts...)},
+		Storage:   jetstream.Storage(opts...),
 		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
 		Copy: func(t *testing.T, target string) string {
 			dir := t.TempDir()

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // InMemory returns an option for tests: the servers keep the stream in memory. Nobody is told
@@ -36,3 +38,6 @@ func Through(connect func(servers string) (*nats.Conn, error)) Option {
 
 // ClientOptions are how the engine connects to servers.
 var ClientOptions = clientOptions
+
+// Storage returns the engine itself, for tests of what it says to the bus.
+func Storage(opts ...Option) engine.Engine { return newKeeper(opts) }

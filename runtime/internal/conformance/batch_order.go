@@ -112,6 +112,26 @@ func (env *Env) TestWithAStrictOrderABatchHasOneEventOfEachKey(t *testing.T) {
 	})
 }
 
+// The next event of a key cannot join the batch that has the key: to wait for more would only delay it.
+func (env *Env) TestABatchWhoseKeysHaveMoreEventsDoesNotWaitInAStrictOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		const wait = time.Minute
+		var batches Journal[string]
+		var began time.Time
+		f.Batches("strict", func(_ context.Context, events []runtime.Event[OrderPlaced]) error {
+			after := time.Since(began).Truncate(time.Second)
+			batches.Add(fmt.Sprint(numbersAndAttempts(events), " after ", after))
+			return nil
+		}, runtime.WithBatch(10, wait), runtime.WithStrictOrder())
+		f.Publish(Numbers(1, 5)...) // all of one key
+		began = time.Now()
+		f.MustStart()
+		f.Idle()
+		f.sawBatches(batches.All(), "1.1 after 0s", "2.1 after 0s", "3.1 after 0s", "4.1 after 0s", "5.1 after 1m0s")
+	})
+}
+
 // A handler of an ordinary subscription that waits for an event need not wait until a batch
 // is full.
 func (env *Env) TestAnEventThatAHandlerWaitsForBeginsItsBatchAtOnce(t *testing.T) {

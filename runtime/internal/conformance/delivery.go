@@ -416,3 +416,26 @@ func (env *Env) TestAHighPriorityOvertakesAndALowOneIsNotStarved(t *testing.T) {
 		}
 	})
 }
+
+// Another process publishes, and nothing has told this one of it yet.
+func (env *Env) TestWaitIdleWaitsForWhatAnotherProcessHasPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		var seen Journal[int]
+		f.Handle("ship", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+			seen.Add(e.Payload.Number)
+			return nil
+		})
+		f.MustStart()
+		other := env.Reopen(t, f.Path, runtime.WithoutSchedules())
+		f.Idle()
+		for n := range 20 {
+			time.Sleep(time.Duration(n*37) * time.Millisecond) // so that it comes anywhere between two looks
+			other.Publish(n)
+			f.Idle()
+			if got := seen.All(); len(got) != n+1 {
+				t.Fatalf("when WaitIdle returned %v were handled, want all up to %d", got, n)
+			}
+		}
+	})
+}

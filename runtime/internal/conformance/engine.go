@@ -8,12 +8,15 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Engine opens buses and inspects logs on the engine under test.
 type Engine struct {
 	// Options make a bus use the engine.
 	Options []runtime.Option
+	// Storage is the engine itself, for tests of what it says to the bus.
+	Storage engine.Engine
 	// Inspect makes package inspect use the engine.
 	Inspect []inspect.Option
 	// NewTarget returns the target of a log that does not exist yet.

@@ -18,6 +18,7 @@ type Env struct{ *Engine }
 
 // SQLite is the engine that buses use by default.
 var SQLite = &Env{&Engine{
+	Storage:   sqlite.Engine{},
 	NewTarget: func(t *testing.T) string { return filepath.Join(t.TempDir(), "events.db") },
 	Copy: func(t *testing.T, target string) string {
 		t.Helper()

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 func (env *Env) TestAPublishedEventReachesEverySubscriptionItMatches(t *testing.T) {
@@ -188,6 +190,40 @@ func (env *Env) TestABatchIsStoredInOrderWithOneReceiptEach(t *testing.T) {
 			t.Errorf("the receipts name %d different events, want 2500", len(ids))
 		}
 	})
+}
+
+func (env *Env) TestABatchThatIsTooLargeAsAWholeStoresNothing(t *testing.T) {
+	defer func(before int) { engine.MaxBatch = before }(engine.MaxBatch)
+	batch := make([]OrderPlaced, 10)
+	one, err := json.Marshal(batch[0])
+	Must(t, err)
+	f := env.Open(t)
+	engine.MaxBatch = len(batch) * len(one)
+	_, err = runtime.PublishBatch(t.Context(), f.Bus, PlacedType, batch)
+	Must(t, err)
+	engine.MaxBatch--
+	for how, publish := range map[string]func() error{
+		"at once": func() error {
+			_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, batch)
+			return err
+		},
+		"in a transaction": func() error {
+			return runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
+				_, err := runtime.PublishBatch(t.Context(), tx, PlacedType, batch)
+				return err
+			})
+		},
+	} {
+		var large *runtime.PayloadTooLargeError
+		if err := publish(); errors.Is(err, errors.ErrUnsupported) {
+			continue
+		} else if !errors.As(err, &large) || large.What != "batch" || large.Size != engine.MaxBatch+1 || large.Limit != engine.MaxBatch {
+			t.Errorf("%s: got %v, want a PayloadTooLargeError of the batch", how, err)
+		}
+	}
+	if n := f.peek().stored(); n != len(batch) {
+		t.Errorf("%d events are stored, want the %d that fit", n, len(batch))
+	}
 }
 
 func (env *Env) TestAnEmptyBatchStoresNothing(t *testing.T) {

@@ -70,7 +70,7 @@ func (env *Env) TestABadSubscriptionIsRefused(t *testing.T) {
 }
 
 func (env *Env) TestABadOptionIsRefused(t *testing.T) {
-	for _, opt := range []runtime.Option{runtime.WithLogger(nil), runtime.WithPayloadLimit(0), runtime.WithShutdownTimeout(0), runtime.WithDedupeWindow(0), runtime.WithDurability(7), runtime.WithRetention(0), runtime.WithMaxPending(0, runtime.Block), runtime.WithMaxPending(1, 9)} {
+	for _, opt := range []runtime.Option{runtime.WithLogger(nil), runtime.WithPayloadLimit(0), runtime.WithPayloadLimit(64<<20 + 1), runtime.WithShutdownTimeout(0), runtime.WithDedupeWindow(0), runtime.WithDurability(7), runtime.WithRetention(0), runtime.WithMaxPending(0, runtime.Block), runtime.WithMaxPending(1, 9)} {
 		if _, err := env.OpenBus(t.Context(), t.TempDir()+"/x.db", Catalogue, opt); err == nil || !strings.Contains(err.Error(), "x.db: With") {
 			t.Errorf("Open returned %v", err)
 		}

@@ -20,9 +20,9 @@ type Source interface {
 	// there is none. Retries that are due come first, then the log in order.
 	//
 	// more says who acts next. If it is true there may be more to poll now: the caller polls
-	// again, and need not be woken for it. If it is false all that was there when Poll began
-	// is handed out or not yet due, and the engine wakes the caller for whatever comes or
-	// becomes due later. Only more says so: fewer deliveries than limit, or none at all, may
+	// again, and need not be woken for it. If it is false all that this process knew of when
+	// Poll began is handed out or not yet due, and the engine wakes the caller for whatever
+	// comes, becomes known or becomes due later. Only more says so: fewer deliveries than limit, or none at all, may
 	// be the rest of a page, and the log goes on behind it. Limit is at least 1.
 	//
 	// The error ErrMoved says that this process has other parts of the subscription

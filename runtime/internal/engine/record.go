@@ -51,13 +51,14 @@ func Now() time.Time { return Stored(time.Now()) }
 func Stored(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // MaxPayload is how many bytes of JSON the payload of an event has at most, whatever the engine, and MaxMetadata is that
-// for its metadata. MaxBatch is how many all payloads of a batch have together. To write a payload takes several times its
-// size.
+// for its metadata. To write a payload takes several times its size.
 const (
 	MaxPayload  = 64 << 20
 	MaxMetadata = 1 << 20
-	MaxBatch    = 256 << 20
 )
+
+// MaxBatch is how many bytes all payloads of a batch have together. Tests make it small.
+var MaxBatch = 256 << 20
 
 // Dedupe is an idempotency key: an event of the same type and key that was
 // stored before and is still remembered is not stored again.

@@ -16,6 +16,7 @@ func newEngine() *conformance.Engine {
 	return &conformance.Engine{
 		Options:   []runtime.Option{runtime.WithEngine(e)},
 		Inspect:   []inspect.Option{inspect.WithEngine(e)},
+		Storage:   e,
 		NewTarget: func(t *testing.T) string { return filepath.Join(t.TempDir(), "events.db") },
 	}
 }

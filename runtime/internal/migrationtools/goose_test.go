@@ -51,6 +51,26 @@ func TestOtherEndsOfLinesAreNoOtherMigration(t *testing.T) {
 	}
 }
 
+// Some editors begin a file with a byte order mark. goose cannot read such a file, and says so before it runs anything.
+func TestAMigrationWithAByteOrderMarkIsRefusedUnlessItHasRun(t *testing.T) {
+	marked := map[string]string{}
+	for name, text := range second {
+		marked[name] = "\ufeff" + text
+	}
+	p := newProgram(t)
+	if err := p.release(marked, nil); err == nil || !strings.Contains(err.Error(), "00001_goods.sql") || !strings.Contains(err.Error(), `"\ufeff--`) {
+		t.Errorf("got %v, want an error with the file and its mark", err)
+	}
+	p.want(map[string]string{"SELECT count(*) FROM sqlite_schema WHERE name IN ('goods', 'shelf')": "0"})
+	for _, content := range []map[string]string{second, marked} {
+		if err := p.release(content, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	p.want(soundness)
+	p.want(map[string]string{"SELECT name || price FROM goods": "tea5", "SELECT count(*) FROM shelf": "1"})
+}
+
 func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	p := newProgram(t)
 	// The first one takes so long that the others have looked by then.

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -32,6 +34,30 @@ func TestAStatementOfAToolThatTakesForEverIsEnded(t *testing.T) {
 	var storage *engine.StorageError
 	if !errors.As(err, &storage) || !strings.Contains(err.Error(), "longer than 1ms") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What reads the whole file may take long, but not for ever.
+func TestACheckOfAFileMayTakeTwoHours(t *testing.T) {
+	for each, ends := range map[time.Duration]bool{59 * time.Minute: false, 61 * time.Minute: true} {
+		synctest.Test(t, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "events.db")
+			log, err := Open(path, Options{})
+			must(t, err)
+			_, err = log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
+			must(t, err)
+			for range 2 {
+				must(t, log.Append(t.Context(), []engine.Record{{ID: uuid.New(), Type: "order.placed", Payload: []byte(`{}`), CreatedAt: time.Now()}}))
+			}
+			must(t, log.Close())
+			i, err := Engine{}.Inspect(t.Context(), path, "")
+			must(t, err)
+			defer i.Close()
+			err = i.Unsettled(t.Context(), func(engine.Unsettled) { time.Sleep(each) })
+			if ends != (err != nil && strings.Contains(err.Error(), "longer than 2h0m0s")) || !ends && err != nil {
+				t.Errorf("a check of two events that takes %v for each ends with %v", each, err)
+			}
+		})
 	}
 }
 

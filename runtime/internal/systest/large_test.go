@@ -161,6 +161,43 @@ func TestAnEventOfOutboxIsNoLongerThanOneOfPublish(t *testing.T) {
 	Must(t, c.Exec(`INSERT INTO outbox (type, payload) VALUES ('text.sent', '{"text":"' || hex(zeroblob(16 << 20)) || '"}')`))
 }
 
+func TestAnEventOfOutboxInATransactionIsNoLongerThanOneOfPublish(t *testing.T) {
+	short.Visit(t, "it runs processes, or fills files")
+	bus := openLarge(t, filepath.Join(t.TempDir(), "shop.db"))
+	for values, want := range map[string]string{
+		`'{"text":"' || hex(zeroblob(32 << 20)) || '"}', NULL`:      "too big", // longer by its frame; no value of a transaction is
+		`'{"text":""}', '{"a":"' || hex(zeroblob(1 << 19)) || '"}'`: "1 MiB of metadata",
+	} {
+		err := runtime.Transact(t.Context(), bus, func(tx runtime.Tx) error {
+			_, err := tx.ExecContext(t.Context(), "INSERT INTO outbox (type, payload, metadata) VALUES ('text.sent', "+values+")")
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("VALUES (%s): got %v, want an error with %q", values, err, want)
+		}
+	}
+	var events int
+	Must(t, runtime.DB(bus).QueryRowContext(t.Context(), "SELECT count(*) FROM events").Scan(&events))
+	if events != 0 {
+		t.Errorf("%d events are stored, want none", events)
+	}
+}
+
+// The limit of metadata does not grow with that of payloads.
+func TestMetadataHasAMebibyteHoweverLargePayloadsMayBe(t *testing.T) {
+	bus := openLarge(t, filepath.Join(t.TempDir(), "shop.db"))
+	const limit, frame = 1 << 20, len(`{"a":""}`)
+	for size, fits := range map[int]bool{limit: true, limit + 1: false} {
+		_, err := runtime.Publish(t.Context(), bus, largeSent, text{}, runtime.WithMetadata(map[string]string{"a": strings.Repeat("x", size-frame)}))
+		var large *runtime.PayloadTooLargeError
+		if fits {
+			Must(t, err)
+		} else if !errors.As(err, &large) || large.What != "metadata" || large.Size != size || large.Limit != limit {
+			t.Errorf("metadata of %d bytes: got %v", size, err)
+		}
+	}
+}
+
 func TestAStatementOfTheDatabaseThatNeedsTooMuchMemoryIsAnError(t *testing.T) {
 	short.Visit(t, "it runs processes, or fills files")
 	bus := openLarge(t, filepath.Join(t.TempDir(), "shop.db"))
