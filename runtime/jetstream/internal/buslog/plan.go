@@ -72,14 +72,15 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	if u.busyMode && u.isCalm() {
 		u.setBusy(false)
 	}
-	all := u.positions(p)
+	all := u.positions(p, turn)
 	for _, at := range u.sub.live() {
 		s := &u.parts[at]
 		if !s.owned {
 			continue
 		}
 		left := s.leaving && u.quiet(at, p)
-		changed := at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || all[at].next > u.sub.nextAt(at)+behind
+		changed := at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode ||
+			(turn < 0 || at == turn) && all[at].next > u.sub.nextAt(at)+behind
 		if changed && turn < 0 && s.stored < u.round {
 			turn = at
 		}

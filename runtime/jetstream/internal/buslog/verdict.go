@@ -236,8 +236,9 @@ type position struct {
 
 // positions returns how far all parts are when a plan is stored. A cursor has a list of the
 // events that have not ended only up to the last one that has. It stands at the first one
-// behind that: who takes over looks at the others again. The caller holds mu.
-func (u *unit) positions(p *plan) (all [1 + partCount]position) {
+// behind that: who takes over looks at the others again. If one part only is asked for, only its position is whole. The
+// caller holds mu.
+func (u *unit) positions(p *plan, only int) (all [1 + partCount]position) {
 	var floor [1 + partCount]int64
 	for _, at := range u.sub.live() {
 		floor[at] = max(u.parts[at].top, u.sub.nextAt(at)-1)
@@ -263,6 +264,9 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 	}
 	simple, none := !u.sub.divided() && slices.Max(u.skip[:]) <= floor[whole]+1, len(u.sub.rows) == 0
 	for _, f := range u.flights.all {
+		if only >= 0 && u.sub.at(f.slot()) != only {
+			continue
+		}
 		seq := f.record.Seq
 		if simple && none && seq > floor[whole] { // it has not ended, nor have those behind it
 			all[whole].next = min(all[whole].next, seq)
