@@ -173,16 +173,13 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 			  AND (open > 0 OR dead > 0)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); name[0] != engine.OwnType {
+				payload := columnOf(s, 3)
 				e := engine.Unsettled{
 					ID: database.UUID(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Open: s.ColumnInt(5), Dead: s.ColumnInt(6),
-					Unreadable: tooLong("payload", bytesOf(s, 3)),
+					Unreadable: tooLong("payload", payload.size),
 				}
-				switch {
-				case e.Unreadable != nil:
-				case !isLong(s, 3):
-					e.Payload = s.ColumnRawText(3)
-				default:
-					if e.Payload, err = boundedValue(c, s, 3, "payload", s.ColumnInt64(4)); err != nil {
+				if e.Unreadable == nil {
+					if e.Payload, err = payload.read(c, "payload", s.ColumnInt64(4)); err != nil {
 						return err
 					}
 				}

@@ -75,11 +75,12 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 		CROSS JOIN busgen_types t ON t.id = l.type
 		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY `+sorted.by, func(s *sqlite3.Stmt) error {
-		if size += min(bytesOf(s, 6), most); size > pageBytes && len(letters) > 0 && most > listedBytes {
+		payload := columnOf(s, 6)
+		if size += min(payload.size, most); size > pageBytes && len(letters) > 0 && most > listedBytes {
 			letters = append(letters, deadLetter{})
 			return errPageFull
 		}
-		read, err := readContents(c, s, 6, s.ColumnInt64(4), most)
+		read, err := readContents(c, payload, columnOf(s, 7), s.ColumnInt64(4), most)
 		letters = append(letters, deadLetter{
 			DeadLetter: engine.DeadLetter{
 				Key: engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}, DeadAt: database.Time(s, 2),

@@ -15,7 +15,7 @@ func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.Ev
 	err = i.look(ctx, "read an event of", func(c *database.Conn) error {
 		found := eventRow{}
 		err := c.Query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) (err error) {
-			found, err = readEvent(c, s, readableBytes)
+			found, err = readEvent(c, s, columnOf(s, 3), readableBytes)
 			return err
 		}, id[:])
 		if err == nil && found.seq == 0 {

@@ -58,11 +58,12 @@ func listEvents(candidates string, oldestFirst, seen bool) string {
 func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates string, first, end int64, limit, offset int, oldestFirst bool, most int64) (found []eventRow, err error) {
 	size := int64(0)
 	err = c.Query(listEvents(candidates+args.children, oldestFirst, args.seen), func(s *sqlite3.Stmt) error {
-		if size += min(bytesOf(s, 3), most); size > pageBytes && len(found) > 0 && most > listedBytes {
+		payload := columnOf(s, 3)
+		if size += min(payload.size, most); size > pageBytes && len(found) > 0 && most > listedBytes {
 			found = append(found, eventRow{seq: s.ColumnInt64(0)})
 			return errPageFull
 		}
-		one, err := readEvent(c, s, most)
+		one, err := readEvent(c, s, payload, most)
 		found = append(found, one)
 		return err
 	}, max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, limit, offset)
@@ -133,9 +134,9 @@ func listInSteps(c *database.Conn, f engine.Filter, args eventArgs, candidates s
 	}
 }
 
-// readEvent reads a row of selectEvent. Of a payload with more than most bytes it reads the beginning.
-func readEvent(c *database.Conn, s *sqlite3.Stmt, most int64) (eventRow, error) {
-	read, err := readContents(c, s, 3, s.ColumnInt64(0), most)
+// readEvent reads a row of selectEvent, whose payload was read. Of a payload with more than most bytes it reads the beginning.
+func readEvent(c *database.Conn, s *sqlite3.Stmt, payload longValue, most int64) (eventRow, error) {
+	read, err := readContents(c, payload, columnOf(s, 4), s.ColumnInt64(0), most)
 	e := eventRow{seq: s.ColumnInt64(0), Event: engine.Event{
 		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 5),
 		Status: s.ColumnText(7), Failures: s.ColumnInt(8), Version: s.ColumnInt(9),

@@ -112,10 +112,11 @@ func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong strin
 		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), `+bounded("l.payload")+`
 		FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		seq = s.ColumnInt64(0)
-		if err := tooLong("payload", bytesOf(s, 2)); err != nil {
+		payload := columnOf(s, 2)
+		if err := tooLong("payload", payload.size); err != nil {
 			return err
 		}
-		stored, err := boundedValue(c, s, 2, "payload", seq)
+		stored, err := payload.read(c, "payload", seq)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,12 +34,33 @@ func bounded(column string) string {
 	return fmt.Sprintf("CASE WHEN octet_length(%[1]s) > %[2]d THEN octet_length(%[1]s) ELSE %[1]s END", column, inlineBytes)
 }
 
-// isLong tells whether a column that is bounded holds the number of bytes in the place of the value.
-func isLong(s *sqlite3.Stmt, column int) bool { return s.ColumnType(column) == sqlite3.INTEGER }
+// longValue is the value of a bounded column. Each look at a column is a call of SQLite, so it is read once.
+type longValue struct {
+	bytes []byte // nil if it is long
+	size  int64
+	long  bool
+}
 
-// bytesOf returns how many bytes the value of a bounded column has.
+func columnOf(s *sqlite3.Stmt, column int) longValue {
+	if s.ColumnType(column) == sqlite3.INTEGER {
+		return longValue{size: s.ColumnInt64(column), long: true}
+	}
+	value := s.ColumnBlob(column, nil)
+	return longValue{bytes: value, size: int64(len(value))}
+}
+
+// read returns the whole value, of a column of the row seq of busgen_log.
+func (v longValue) read(c *database.Conn, name string, seq int64) ([]byte, error) {
+	if !v.long {
+		return v.bytes, nil
+	}
+	value := make([]byte, v.size)
+	return value, c.Beginning("busgen_log", name, seq, value)
+}
+
+// bytesOf returns how many bytes the value of a bounded column has, without copying it.
 func bytesOf(s *sqlite3.Stmt, column int) int64 {
-	if isLong(s, column) {
+	if s.ColumnType(column) == sqlite3.INTEGER {
 		return s.ColumnInt64(column)
 	}
 	return int64(len(s.ColumnRawBlob(column)))
@@ -47,24 +69,14 @@ func bytesOf(s *sqlite3.Stmt, column int) int64 {
 // readBounded sets the payload and the metadata of r, whose Seq is set, from two bounded columns, of which payload is the
 // first. What is too long makes r unreadable.
 func readBounded(c *database.Conn, s *sqlite3.Stmt, payload int, r *engine.Record) (err error) {
-	for i, name := range []string{"payload", "metadata"} {
-		if r.Unreadable = tooLong(name, bytesOf(s, payload+i)); r.Unreadable != nil {
-			return nil
-		}
+	one, other := columnOf(s, payload), columnOf(s, payload+1)
+	if r.Unreadable = cmp.Or(tooLong("payload", one.size), tooLong("metadata", other.size)); r.Unreadable != nil {
+		return nil
 	}
-	if r.Payload, err = boundedValue(c, s, payload, "payload", r.Seq); err == nil {
-		r.Metadata, err = boundedValue(c, s, payload+1, "metadata", r.Seq)
+	if r.Payload, err = one.read(c, "payload", r.Seq); err == nil {
+		r.Metadata, err = other.read(c, "metadata", r.Seq)
 	}
 	return err
-}
-
-// boundedValue returns the value of a bounded column of the row seq of busgen_log.
-func boundedValue(c *database.Conn, s *sqlite3.Stmt, column int, name string, seq int64) ([]byte, error) {
-	if !isLong(s, column) {
-		return s.ColumnBlob(column, nil), nil
-	}
-	value := make([]byte, s.ColumnInt64(column))
-	return value, c.Beginning("busgen_log", name, seq, value)
 }
 
 // tooLong returns the error of a value that is not read, or nil.
@@ -82,25 +94,24 @@ type contents struct {
 	size              int64 // of the payload, if that is its beginning only; else 0
 }
 
-// readContents reads two bounded columns, of which payload is the first. Of a payload with more than most bytes it
+// readContents reads the payload and the metadata of the row seq. Of a payload with more than most bytes it
 // returns the beginning, as a text in JSON, and no metadata that is longer than the bus writes any.
-func readContents(c *database.Conn, s *sqlite3.Stmt, payload int, seq, most int64) (read contents, err error) {
-	if bytesOf(s, payload+1) <= engine.MaxMetadata {
-		if read.metadata, err = boundedValue(c, s, payload+1, "metadata", seq); err != nil {
+func readContents(c *database.Conn, payload, metadata longValue, seq, most int64) (read contents, err error) {
+	if metadata.size <= engine.MaxMetadata {
+		if read.metadata, err = metadata.read(c, "metadata", seq); err != nil {
 			return read, err
 		}
 	}
-	size := bytesOf(s, payload)
-	if size <= most {
-		read.payload, err = boundedValue(c, s, payload, "payload", seq)
+	if payload.size <= most {
+		read.payload, err = payload.read(c, "payload", seq)
 		return read, err
 	}
 	beginning := make([]byte, shownBytes)
 	if err := c.Beginning("busgen_log", "payload", seq, beginning); err != nil {
 		return read, err
 	}
-	read.size = size
-	read.payload, err = json.Marshal(strings.ToValidUTF8(string(beginning), "") + "… (the beginning of " + words.Bytes(size) + ")")
+	read.size = payload.size
+	read.payload, err = json.Marshal(strings.ToValidUTF8(string(beginning), "") + "… (the beginning of " + words.Bytes(payload.size) + ")")
 	return read, err
 }
 
