@@ -114,6 +114,7 @@ func (env *Env) TestAnEventThatDoesNotFailIsSlowToo(t *testing.T) {
 					f.Publish(5)
 				}
 				f.Idle()
+				synctest.Wait() // observers are told beside the worker
 				want := []string{"a after 5m0s, at 5m0s: true", "a after 10m0s, at 10m0s: true"}
 				if got := told.All(); !slices.Equal(got, want) {
 					t.Errorf("observers are told %q, want %q", got, want)
