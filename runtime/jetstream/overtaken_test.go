@@ -36,13 +36,13 @@ func TestNothingComesAgainWhoseSuccessWasStoredDuringTheTakeover(t *testing.T) {
 					x := one
 					x.t, x.server, x.returns = t, servertest.Start(t, t.TempDir()), make(chan struct{})
 					before := x.run(learned)
-					if stored += before; before == 0 {
+					if stored += before; before < one.orders { // parts are stored one by one
 						refused++
 					}
 				})
 			}
-			if t.Logf("%d successes of the old owner were stored; none of them in %d of 4 runs", stored, refused); stored == 0 || refused == 0 {
-				t.Error("want some, and some runs without")
+			if t.Logf("%d successes of the old owner were stored; not all of them in %d of 4 runs", stored, refused); stored == 0 || refused == 0 {
+				t.Error("want some, and some runs without all")
 			}
 		})
 	}
