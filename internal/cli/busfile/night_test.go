@@ -22,10 +22,12 @@ const (
 	sluggish = "sluggish@example.org" // it takes its time, once
 )
 
-// die is what a handler does that ends its process. It takes longer than the 5 ms after which a
-// success is in the file: a receipt that was sent just before would be sent again.
+// die is what a handler does that ends its process. A success is in the file after 5 ms: while
+// receipts are sent it waits, because one that was sent just before would be sent again.
 func (s *shop) die(ctx context.Context) error {
-	time.Sleep(10 * time.Millisecond)
+	for sent := int64(-1); sent != s.receipts.Load(); time.Sleep(10 * time.Millisecond) {
+		sent = s.receipts.Load()
+	}
 	s.dying <- struct{}{}
 	<-ctx.Done()
 	return ctx.Err()
