@@ -69,7 +69,7 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 	err = c.Query(`
 		SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at,
 		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven, t.version
-		FROM (SELECT * FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
+		FROM (SELECT dead_at, subscription, seq, reason, fingerprint, failures, progress, redriven FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY `+sorted.by+` LIMIT ? OFFSET ?) d
 		CROSS JOIN busgen_log l ON l.seq = d.seq
 		CROSS JOIN busgen_types t ON t.id = l.type
