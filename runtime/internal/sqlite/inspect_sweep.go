@@ -83,7 +83,7 @@ func (s *deadSweep) next(c *database.Conn, limit int) (keys []engine.Key, places
 	}
 	err = c.Query(`
 		SELECT l.id, s.name, d.subscription, d.seq, d.dead_at
-		FROM (SELECT * FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
+		FROM (SELECT dead_at, subscription, seq FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?) d
 		CROSS JOIN busgen_log l ON l.seq = d.seq
 		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
