@@ -14,7 +14,7 @@ import (
 
 // The server is asked for one record after the other, and there may be thousands that are gone.
 func TestOnlyTheRowsOfARefusedBatchAreLookedUp(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	s := l.sub("orders")
 	for n := range int64(1000) {
 		s.noteGone(n, 10*n+1)
@@ -27,7 +27,7 @@ func TestOnlyTheRowsOfARefusedBatchAreLookedUp(t *testing.T) {
 
 // A row that waits is queued by the process that handles it. Others would never take it out.
 func TestOnlyTheOwnerQueuesRows(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	s := l.sub("orders")
 	r := &row{Seq: 1, State: waiting}
 	l.queueRow(s, r)
@@ -45,7 +45,7 @@ func TestOnlyTheOwnerQueuesRows(t *testing.T) {
 // The server deletes the record of a row that is gone after goneTime.
 func TestRowsThatAreGoneAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTestLog().sub("orders")
+		s := newTestLog(t).sub("orders")
 		for n := range int64(1000) {
 			s.noteGone(n, 10*n)
 			time.Sleep(time.Second)

@@ -13,17 +13,18 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// newTestLog returns a log without a server.
-func newTestLog() *Log {
-	l := &Log{stream: &stream.Stream{}, instance: "me", units: map[string]*unit{}, dead: map[string]bool{}, unsure: map[string]bool{}}
+// newTestLog returns a log without a server, which is closed when the test ends: what it does some seconds later would ask one.
+func newTestLog(t *testing.T) *Log {
+	l := &Log{stream: &stream.Stream{}, instance: "me", units: map[string]*unit{}, dead: map[string]bool{}, unsure: map[string]bool{}, stopped: make(chan struct{})}
 	l.subs = map[string]*sub{}
+	t.Cleanup(func() { close(l.stopped) })
 	return l
 }
 
 // newStoredLog returns a log with a server, whose view is the test's.
 func newStoredLog(t *testing.T) *Log {
 	t.Helper()
-	l := newTestLog()
+	l := newTestLog(t)
 	l.newClock(nil)
 	nc, err := servertest.Start(t, t.TempDir()).Connect()
 	if err != nil {
@@ -39,7 +40,7 @@ func newStoredLog(t *testing.T) *Log {
 // A cursor says from when it is made on what it will say when it is stored: if that is that no
 // handlers run without a claim, none may begin without one meanwhile.
 func TestHandlersAreClaimedWhileAQuietCursorIsOnItsWay(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	s := l.sub("orders")
 	u := l.unitOf(s)
 	s.parts[whole] = part{cursor{N: 1, Owner: "me", Busy: true, Next: 1}, 1}
@@ -58,7 +59,7 @@ func TestHandlersAreClaimedWhileAQuietCursorIsOnItsWay(t *testing.T) {
 // Each subscription of a process that has died is taken over by itself. Until the last one is,
 // the others may have had owners that died, too.
 func TestWhatRanBesideIsKnownAfterTwoOwnersHaveDied(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	c := cursor{Owner: "first", Ran: []claim{{Seq: 1, ID: uuid.New()}}}
 	c.died()
 	c.Owner, c.Ran = "second", []claim{{Seq: 1, ID: uuid.New()}}
@@ -74,7 +75,7 @@ func TestWhatRanBesideIsKnownAfterTwoOwnersHaveDied(t *testing.T) {
 
 // The record of a cursor must fit into a message, however many handlers its owners had.
 func TestFormerOwnersNameAFewOfManyHandlers(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	c := cursor{Owner: "first"}
 	for seq := range int64(20_000) {
 		c.Ran = append(c.Ran, claim{Seq: seq, ID: uuid.New()})
@@ -94,7 +95,7 @@ func TestFormerOwnersNameAFewOfManyHandlers(t *testing.T) {
 
 // What was not stored for sure may be stored later: a takeover must not be taken for it.
 func TestATakeoverHasANumberOfItsOwn(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	s := l.sub("orders")
 	s.parts[whole] = part{cursor{N: 6, Next: 1}, 1}
 	u := l.unitOf(s)

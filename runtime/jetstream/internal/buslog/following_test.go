@@ -11,7 +11,7 @@ import (
 // A reader that has ended may still have messages in its hands. If those counted, the ones before
 // them that its successor brings would be passed over.
 func TestMessagesOfAReaderThatHasEndedDoNotCount(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	l.following.reader = 2
 	l.arrived(1, []stream.Stored{{Subject: "bus.k.x", Seq: 100}})
 	l.arrived(2, []stream.Stored{{Subject: "bus.k.x", Seq: 50}})
@@ -22,7 +22,7 @@ func TestMessagesOfAReaderThatHasEndedDoNotCount(t *testing.T) {
 
 // A change of the registry is in a batch with an entry of the audit, which such a process is not sent.
 func TestAProcessThatOnlyPublishesDoesNotWaitForTheRestOfABatch(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	l.arrived(0, []stream.Stored{{
 		Subject: "bus.n", Seq: 7, Data: []byte(`{"format":2,"subscriptions":[{"id":"a","name":"first","pattern":"*"}]}`),
 		Header: nats.Header{"Nats-Batch-Id": {"x"}, "Nats-Batch-Sequence": {"1"}},
@@ -41,7 +41,7 @@ func TestAProcessThatOnlyPublishesDoesNotWaitForTheRestOfABatch(t *testing.T) {
 
 // A try to read all records that has failed may have read a row that is deleted before the next one.
 func TestWhoReadsTheRecordsAnewHasNoneOfThoseItReadBefore(t *testing.T) {
-	l := newTestLog()
+	l := newTestLog(t)
 	l.registry = registry{Format: 2, Subs: []subscription{{ID: "a", Name: "first", Pattern: "*"}}}
 	l.registryChanged()
 	first := l.subs["a"]

@@ -20,7 +20,7 @@ import (
 
 // newBusyUnit returns a unit whose lane is open, with deliveries of the events 1 to n.
 func newBusyUnit(t *testing.T, n int64) (c *consumer, all []*engine.Delivery) {
-	u := newTestUnit(1, n+1)
+	u := newTestUnit(t, 1, n+1)
 	c = &consumer{unit: u, wake: func() {}}
 	u.consumer = c
 	u.setBusy(true)

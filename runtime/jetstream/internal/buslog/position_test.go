@@ -11,8 +11,8 @@ import (
 
 // newTestUnit returns a unit that has the whole of a subscription, and has looked at the events
 // before next.
-func newTestUnit(stands, next int64) *unit {
-	l := newTestLog()
+func newTestUnit(t *testing.T, stands, next int64) *unit {
+	l := newTestLog(t)
 	s := l.sub("orders")
 	u := l.unitOf(s)
 	s.parts[whole] = part{cursor{N: 1, Owner: "me", Next: stands}, 1}
@@ -46,7 +46,7 @@ func (u *unit) succeed(seqs ...int64) (ended []*flight) {
 // A cursor names those that have not ended up to the last one that has, and stands at the first
 // one behind it. So nothing that has ended is looked at again, and all else is.
 func TestACursorStandsAtTheFirstEventThatHasNotEnded(t *testing.T) {
-	u := newTestUnit(3, 100)
+	u := newTestUnit(t, 3, 100)
 	u.hold(true, 4, 6, 8)
 	u.hold(false, 10, 20)
 	for _, one := range []struct {
@@ -73,7 +73,7 @@ func TestACursorStandsAtTheFirstEventThatHasNotEnded(t *testing.T) {
 // Of a part that was handled further than others all is said to be looked at up to there, so
 // that what is not settled of that has to be named.
 func TestACursorNamesWhatIsOpenOfAPartThatWasHandledFurther(t *testing.T) {
-	u := newTestUnit(3, 10)
+	u := newTestUnit(t, 3, 10)
 	for i := range u.skip {
 		u.skip[i] = 50
 	}
@@ -88,7 +88,7 @@ func TestACursorNamesWhatIsOpenOfAPartThatWasHandledFurther(t *testing.T) {
 // After a crash as many deliveries are claimed one by one as a busy owner can have begun beyond
 // its cursor. So it begins no more.
 func TestABusySubscriptionBeginsNoMoreThanItsSuccessorClaims(t *testing.T) {
-	u := newTestUnit(1, 2*mostUnstored+1)
+	u := newTestUnit(t, 1, 2*mostUnstored+1)
 	u.setBusy(true)
 	u.parts[whole].busy = true
 	waits := 0
@@ -106,7 +106,7 @@ func TestABusySubscriptionBeginsNoMoreThanItsSuccessorClaims(t *testing.T) {
 
 // Many subscriptions that begin few handlers each would wait for a round trip for every one.
 func TestSubscriptionsThatBeginManyHandlersTogetherAreBusy(t *testing.T) {
-	l, now := newTestLog(), time.Now()
+	l, now := newTestLog(t), time.Now()
 	busy := 0
 	for n := range 40 {
 		s := l.sub(fmt.Sprint("orders-", n))

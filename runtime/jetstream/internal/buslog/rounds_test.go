@@ -11,8 +11,8 @@ import (
 )
 
 // dividedUnit has all parts of a subscription, on a stream of one replica.
-func dividedUnit() *unit {
-	l := newTestLog()
+func dividedUnit(t *testing.T) *unit {
+	l := newTestLog(t)
 	l.stream = &stream.Stream{}
 	s := l.sub("orders")
 	u := l.unitOf(s)
@@ -29,7 +29,7 @@ func dividedUnit() *unit {
 // On one replica each part has a turn, with one message. What ends meanwhile has to wait for the next round, in which
 // nothing is forgotten.
 func TestOnOneReplicaEachPartIsStoredOnceInARound(t *testing.T) {
-	u := dividedUnit()
+	u := dividedUnit(t)
 	for seq := int64(1); seq <= 100; seq++ {
 		u.hold(true, seq)
 		u.flights.of(seq).in = uint8(seq % slots)
