@@ -66,43 +66,55 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 		w.and("(d.dead_at, d.subscription, d.seq) "+sorted.comes+" (?, ?, ?)", after[0], after[1], after[2])
 	}
 	size := int64(0)
+	var types []int64 // of the letters
 	err = c.Query(`
-		SELECT l.id, s.name, d.dead_at, d.subscription, d.seq, t.name, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at,
-		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven, t.version
+		SELECT l.id, l.type, d.dead_at, d.subscription, d.seq, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at,
+		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven
 		FROM (SELECT dead_at, subscription, seq, reason, fingerprint, failures, progress, redriven FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY `+sorted.by+` LIMIT ? OFFSET ?) d
 		CROSS JOIN busgen_log l ON l.seq = d.seq
-		CROSS JOIN busgen_types t ON t.id = l.type
-		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY `+sorted.by, func(s *sqlite3.Stmt) error {
-		payload := columnOf(s, 6)
+		payload := columnOf(s, 5)
 		if size += min(payload.size, most); size > pageBytes && len(letters) > 0 && most > listedBytes {
-			letters = append(letters, deadLetter{})
 			return errPageFull
 		}
-		read, err := readContents(c, payload, columnOf(s, 7), s.ColumnInt64(4), most)
+		at := rowKey{s.ColumnInt64(3), s.ColumnInt64(4)}
+		read, err := readContents(c, payload, columnOf(s, 6), at.seq, most)
 		letters = append(letters, deadLetter{
 			DeadLetter: engine.DeadLetter{
-				Key: engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}, DeadAt: database.Time(s, 2),
-				Type: s.ColumnText(5), Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 8),
-				Reason: s.ColumnText(9), Fingerprint: s.ColumnText(10), Failures: s.ColumnInt(11),
-				Progress: s.ColumnText(12), Redriven: s.ColumnInt(13), Version: s.ColumnInt(14),
+				Key: engine.Key{EventID: database.UUID(s, 0)}, DeadAt: database.Time(s, 2),
+				Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 7),
+				Reason: s.ColumnText(8), Fingerprint: s.ColumnText(9), Failures: s.ColumnInt(10),
+				Progress: s.ColumnText(11), Redriven: s.ColumnInt(12),
 			},
-			rowKey: rowKey{s.ColumnInt64(3), s.ColumnInt64(4)},
+			rowKey: at,
 		})
+		types = append(types, s.ColumnInt64(1))
 		return err
 	}, append(w.args, limit, offset)...)
-	if err != nil && !errors.Is(err, errPageFull) {
+	full := errors.Is(err, errPageFull)
+	if err != nil && !full {
 		return nil, err
 	}
+	named := newNamesByID()
 	for i := range letters {
-		attempts, failed := readAttempts(c, letters[i].rowKey)
-		if failed != nil {
-			return nil, failed
+		one := &letters[i]
+		if one.Subscription, err = named.subscription(c, one.subscription); err != nil {
+			return nil, err
 		}
-		letters[i].Attempts = attempts
+		t, err := named.eventType(c, types[i])
+		if err != nil {
+			return nil, err
+		}
+		one.Type, one.Version = t.name, t.version
+		if one.Attempts, err = readAttempts(c, one.rowKey); err != nil {
+			return nil, err
+		}
 	}
-	return letters, err
+	if full {
+		return append(letters, deadLetter{}), errPageFull
+	}
+	return letters, nil
 }
 
 // CountDeadLetters implements [engine.DeadLetterReader].

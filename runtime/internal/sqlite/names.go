@@ -24,6 +24,50 @@ type knownSubscription struct {
 	pattern string
 }
 
+// namesByID has the names of subscriptions and types that a list needs, each read once: a list has few of them, and to
+// join their tables costs a look-up for each row.
+type namesByID struct {
+	subscriptions map[int64]string
+	types         map[int64]versionedName
+}
+
+type versionedName struct {
+	name    string
+	version int
+}
+
+func newNamesByID() namesByID { return namesByID{map[int64]string{}, map[int64]versionedName{}} }
+
+func (n namesByID) subscription(c *database.Conn, id int64) (string, error) {
+	return once(n.subscriptions, id, func() (name string, err error) {
+		err = c.Query("SELECT name FROM busgen_subscriptions WHERE id = ?", func(s *sqlite3.Stmt) error {
+			name = s.ColumnText(0)
+			return nil
+		}, id)
+		return name, err
+	})
+}
+
+func (n namesByID) eventType(c *database.Conn, id int64) (versionedName, error) {
+	return once(n.types, id, func() (v versionedName, err error) {
+		err = c.Query("SELECT name, version FROM busgen_types WHERE id = ?", func(s *sqlite3.Stmt) error {
+			v = versionedName{s.ColumnText(0), s.ColumnInt(1)}
+			return nil
+		}, id)
+		return v, err
+	})
+}
+
+// once returns what is known by an id, which it reads if it is not.
+func once[T any](known map[int64]T, id int64, read func() (T, error)) (value T, err error) {
+	value, ok := known[id]
+	if !ok {
+		value, err = read()
+		known[id] = value
+	}
+	return value, err
+}
+
 // knownConsumer returns the subscription that has a name, or had it before.
 func knownConsumer(c *database.Conn, name string) (found knownSubscription, err error) {
 	err = c.Query("SELECT id, name, pattern FROM busgen_subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
