@@ -286,7 +286,7 @@ func (c *polledConsumer) poll(handle func(*engine.Delivery) engine.Disposition) 
 // settle lets a handler be called.
 func (c *polledConsumer) settle(d *engine.Delivery, v engine.Disposition) {
 	c.worker = (c.worker + 1) % 4
-	ok, cancelled := c.Begin(d, c.worker, time.Now())
+	begun, cancelled := c.Begin(d, c.worker, time.Now())
 	s := c.states[d.Seq]
 	switch {
 	case cancelled:
@@ -295,7 +295,7 @@ func (c *polledConsumer) settle(d *engine.Delivery, v engine.Disposition) {
 		if !s.cancelled {
 			c.log.t.Fatalf("limit %d: event %d is cancelled (%q), but by nobody", c.limit, d.Seq, reason)
 		}
-	case !ok:
+	case begun.IsZero():
 		c.log.t.Fatalf("limit %d: event %d has been taken away", c.limit, d.Seq)
 	default:
 		c.End(d)

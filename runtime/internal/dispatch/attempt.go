@@ -135,14 +135,10 @@ func (a *Attempt) bound() {
 	}
 }
 
-// claimTime is how long an engine may take to let an attempt begin before that counts as waiting.
-const claimTime = 100 * time.Millisecond
-
-// claimed says that the engine has let the attempt begin. If that has taken a while, as with servers that have no
-// leader, the attempt starts now: it was not the handler's time.
-func (a *Attempt) claimed(now time.Time) {
-	if now.Sub(a.started) >= claimTime {
-		a.started = now
+// startAt says that the engine has let the attempt begin, at once or later.
+func (a *Attempt) startAt(begun time.Time) {
+	if begun != a.started {
+		a.started = begun
 		a.bound()
 	}
 }
@@ -177,9 +173,9 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 	r.tried = true
 	slow := a.settings.SlowAfter
 	for {
-		ok, cancelled := s.consumer.Begin(a.Delivery, w.number, a.started)
-		if ok {
-			a.claimed(time.Now())
+		begun, cancelled := s.consumer.Begin(a.Delivery, w.number, a.started)
+		if !begun.IsZero() {
+			a.startAt(begun)
 			a.warned = slow == 0 || slow >= a.limit
 			break
 		}

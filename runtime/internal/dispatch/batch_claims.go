@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"time"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -45,7 +43,10 @@ func (b *Batch) claimAll() {
 		deliveries[i], slots[i] = a.Delivery, int(a.worker)
 	}
 	for len(left) > 0 {
-		n := b.scheduler.consumer.BeginAll(deliveries, slots, left[0].started)
+		n, begun := b.scheduler.consumer.BeginAll(deliveries, slots, left[0].started)
+		for _, a := range left[:n] {
+			a.startAt(begun)
+		}
 		kept = append(kept, left[:n]...)
 		if n < len(left) {
 			if b.claim(left[n]) {
@@ -56,17 +57,16 @@ func (b *Batch) claimAll() {
 		left, deliveries, slots = left[n:], deliveries[n:], slots[n:]
 	}
 	b.begun = kept
-	now := time.Now()
-	for _, a := range kept {
-		a.claimed(now)
-	}
 }
 
 // claim begins an attempt, or reports false if its delivery must not be tried.
 func (b *Batch) claim(a *Attempt) bool {
 	for {
-		ok, cancelled := b.scheduler.consumer.Begin(a.Delivery, int(a.worker), a.started)
-		if ok || a.refused(cancelled) {
+		begun, cancelled := b.scheduler.consumer.Begin(a.Delivery, int(a.worker), a.started)
+		if ok := !begun.IsZero(); ok || a.refused(cancelled) {
+			if ok {
+				a.startAt(begun)
+			}
 			return ok
 		}
 	}

@@ -68,8 +68,8 @@ func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery,
 func (c *endless) Reread() bool { return false }
 
 func (c *endless) Cancelled(int64) (string, bool) { return "", false }
-func (c *endless) Begin(*engine.Delivery, int, time.Time) (ok, cancelled bool) {
-	return true, false
+func (c *endless) Begin(_ *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
+	return started, false
 }
 func (c *endless) End(*engine.Delivery)                        {}
 func (c *endless) Settle(*engine.Delivery, engine.Disposition) {}

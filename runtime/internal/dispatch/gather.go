@@ -186,7 +186,7 @@ func (s *Scheduler) gatherBatch(asks *bool) (b *Batch, reopens <-chan time.Time)
 // limit returns how many deliveries the batch may have that is gathered.
 func (g *gathering) limit(size int) int {
 	if len(g.items) > 0 && g.items[0].Suspect {
-		return min(size, g.items[0].Together)
+		return min(size, int(g.items[0].Together))
 	}
 	return size
 }

@@ -32,8 +32,8 @@ func (s *Scheduler) dismissal(i *item, settings *Settings) *engine.Disposition {
 // holdNewer is dismissal for an event of a version that the program does not know.
 func (s *Scheduler) holdNewer(i *item, settings *Settings) *engine.Disposition {
 	v, now := &engine.Disposition{Kind: engine.Hold, Progress: i.Progress}, time.Now()
-	if v.Held = i.Held; v.Held.IsZero() {
-		v.Held = now
+	if v.Held = i.Held; v.Held == nil {
+		v.Held = &now
 	}
 	v.Due = v.Held.Add(settings.HoldUnknown)
 	if expires := i.Since.Add(settings.ExpiresAfter); settings.ExpiresAfter > 0 && expires.Before(v.Due) {
@@ -50,7 +50,7 @@ func (s *Scheduler) holdNewer(i *item, settings *Settings) *engine.Disposition {
 		s.gate.newer[i.Type] = i.Version
 		s.cfg.Logger.Warn("events of a version that is newer than this program are held until a program takes over that knows it",
 			"subscription_id", s.cfg.Name, "event_type", i.Type, "version", i.Version, "known", settings.Version, "event_id", i.ID,
-			"since", v.Held, "dead_letters_from", v.Due)
+			"since", *v.Held, "dead_letters_from", v.Due)
 	}
 	return v
 }

@@ -96,24 +96,27 @@ func (s *source) Cancelled(int64) (string, bool) { return "", false }
 func (s *source) Prepare(*engine.Delivery)       {}
 func (s *source) End(*engine.Delivery)           {}
 
-func (s *source) Begin(d *engine.Delivery, _ int, _ time.Time) (ok, cancelled bool) {
+func (s *source) Begin(d *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.undiscarded == d.Seq {
+	switch {
+	case s.undiscarded == d.Seq:
 		s.undiscarded = 0
-		return false, true
+		return time.Time{}, true
+	case s.foreign[d.Seq]:
+		return time.Time{}, false
 	}
-	return !s.foreign[d.Seq], false
+	return started, false
 }
 
-func (s *source) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
-	for begun < len(all) {
-		if ok, _ := s.Begin(all[begun], workers[begun], started); !ok {
+func (s *source) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time) {
+	for n < len(all) {
+		if at, _ := s.Begin(all[n], workers[n], started); at.IsZero() {
 			break
 		}
-		begun++
+		n++
 	}
-	return begun
+	return n, started
 }
 
 func (s *source) EndAll([]*engine.Delivery) {}

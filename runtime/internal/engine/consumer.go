@@ -66,17 +66,17 @@ type Settler interface {
 	// starts an attempt at d. The handler is called next, with nothing that takes time in
 	// between: the fact survives the death of the process, and then counts as an attempt.
 	// For a suspect it also survives a power cut, unless that comes within the first sync.
-	// Begin returns false if the delivery must not
+	// begun is started, or later if that has taken a while, and zero if the delivery must not
 	// be tried. If it was cancelled it is to be settled as discarded, as Cancelled says;
 	// if Cancelled says nothing that was undone meanwhile, and Begin is to be called again.
 	// Otherwise it is not this process's any more, and must be dropped, neither tried nor
 	// settled.
-	Begin(d *Delivery, worker int, started time.Time) (ok, cancelled bool)
+	Begin(d *Delivery, worker int, started time.Time) (begun time.Time, cancelled bool)
 
 	// BeginAll is Begin for the deliveries of a batch, each with a worker number of its
-	// own. It returns how many it has begun, from the first on. The next one, if there is
+	// own. It returns how many it has begun, from the first on, and when. The next one, if there is
 	// one, has not begun: it is for Begin, because it must not be tried.
-	BeginAll(all []*Delivery, workers []int, started time.Time) (begun int)
+	BeginAll(all []*Delivery, workers []int, started time.Time) (n int, begun time.Time)
 
 	// SetWaiting says that the handler which was called after Begin waits for other
 	// handlers, or no longer does. If the process dies while it waits and others are at

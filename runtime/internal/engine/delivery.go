@@ -27,13 +27,13 @@ type Delivery struct {
 	Exempt bool
 	// Together is how many suspects a batch may have that this one is in: half as many as
 	// ran at once when the process died. It is at least 1 for a suspect, and 0 for others.
-	Together int
+	Together int32
 	// Since is when the delivery began: when its event was published or due, or
 	// when the dead delivery was last retried by hand.
 	Since time.Time
 	// Held is since when the delivery has been held because no program has taken over that can
-	// read its version; zero for one that is not.
-	Held time.Time
+	// read its version; nil for one that is not.
+	Held *time.Time
 	// Progress is what the last disposition has said about a delivery in parts.
 	Progress string
 	// Snoozes is how often its handler has put it off since it was new or last

@@ -26,19 +26,19 @@ const (
 
 // Disposition is what Settle records.
 type Disposition struct {
-	Kind    DispositionKind
-	Attempt *FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
-	Due     time.Time      // of Retry, Snooze and some Holds; its distance from now is by the monotonic clock
-	Held    time.Time      // of a Hold with a Due: since when, which Delivery.Held says the next time
-	Asked   bool           // of Snooze: the handler has asked for it, which is counted
+	Kind  DispositionKind
+	Asked bool // of Snooze: the handler has asked for it, which is counted
 	// NotCalled says that the handler was not called after all, although the delivery was begun: a suspect stays one.
 	NotCalled bool
-	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
-	MaxAttempts int
-	Reason      string // of Dead: one of the Reason constants; of Discard: in words
 	// Cancelled of Discard says that it is only because of what Source.Cancelled has
 	// said. If that was undone meanwhile, the delivery begins anew instead.
 	Cancelled bool
+	Attempt   *FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
+	Due       time.Time      // of Retry, Snooze and some Holds; its distance from now is by the monotonic clock
+	Held      *time.Time     // of a Hold with a Due: since when, which Delivery.Held says the next time
+	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
+	MaxAttempts int
+	Reason      string // of Dead: one of the Reason constants; of Discard: in words
 	// Fingerprint of Dead is the same for failures of the same kind.
 	Fingerprint string
 	// Progress of all but Done is handed out with the delivery when it comes again, also

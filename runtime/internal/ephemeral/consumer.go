@@ -231,15 +231,20 @@ func (c *Consumer) Cancelled(int64) (reason string, ok bool) { return "", false 
 func (c *Consumer) Prepare(*engine.Delivery) {}
 
 // Begin implements [engine.Settler].
-func (c *Consumer) Begin(d *engine.Delivery, _ int, _ time.Time) (ok, cancelled bool) {
+func (c *Consumer) Begin(d *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d.Token.(*delivery).begun = true
-	return !c.closed, false
+	if c.closed {
+		return time.Time{}, false
+	}
+	return started, false
 }
 
 // BeginAll implements [engine.Settler]. An ephemeral subscription has no batches.
-func (c *Consumer) BeginAll([]*engine.Delivery, []int, time.Time) (begun int) { return 0 }
+func (c *Consumer) BeginAll(_ []*engine.Delivery, _ []int, started time.Time) (n int, begun time.Time) {
+	return 0, started
+}
 
 // SetWaiting implements [engine.Settler].
 func (c *Consumer) SetWaiting(*engine.Delivery, bool) {}

@@ -99,7 +99,7 @@ func (l *Log) Consumer(_ context.Context, spec engine.ConsumerSpec) (engine.Cons
 	})
 	l.consumers = append(l.consumers, c)
 	for _, d := range c.sub.deliveries {
-		if d.state == held && !d.Held.IsZero() { // this program may know its version
+		if d.state == held && d.Held != nil { // this program may know its version
 			d.due = time.Time{}
 		}
 	}
@@ -181,7 +181,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	switch {
 	case c.gone || d == nil || d.state == polled || !d.open():
 		return nil, time.Time{}, nil
-	case d.state == held && d.Held.IsZero():
+	case d.state == held && d.Held == nil:
 		return nil, now, nil
 	case d.due.After(now):
 		return nil, d.due, nil
@@ -192,7 +192,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 // waiting returns the deliveries that wait, in the order in which they are due.
 func (sub *subscription) waiting() (all []*delivery) {
 	for _, d := range sub.deliveries {
-		if d.state == waiting || d.state == held && !d.Held.IsZero() {
+		if d.state == waiting || d.state == held && d.Held != nil {
 			all = append(all, d)
 		}
 	}
@@ -245,26 +245,26 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 func (c *consumer) Prepare(*engine.Delivery) {}
 
 // Begin implements [engine.Settler].
-func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, cancelled bool) {
+func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
 	own := c.own(d)
 	if own == nil || own.cancelled {
-		return false, own != nil
+		return time.Time{}, own != nil
 	}
 	own.started = started
-	return true, false
+	return started, false
 }
 
 // BeginAll implements [engine.Settler].
-func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
-	for begun < len(all) {
-		if ok, _ := c.Begin(all[begun], workers[begun], started); !ok {
+func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time) {
+	for n < len(all) {
+		if at, _ := c.Begin(all[n], workers[n], started); at.IsZero() {
 			break
 		}
-		begun++
+		n++
 	}
-	return begun
+	return n, started
 }
 
 // SetWaiting implements [engine.Settler], and does as little as Prepare.

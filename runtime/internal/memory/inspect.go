@@ -326,7 +326,7 @@ func (sub *subscription) stateOf(r *engine.Record) engine.DeliveryState {
 			state.State = engine.StateRunning
 		}
 	case held:
-		if state.State = engine.StateHeld; !d.Held.IsZero() {
+		if state.State = engine.StateHeld; d.Held != nil {
 			state.Held, state.Due = d.Held.UTC(), d.due.UTC()
 		}
 	case dead:

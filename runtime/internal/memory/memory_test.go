@@ -55,11 +55,11 @@ func TestADeliveryBelongsToTheConsumerThatPolledItLast(t *testing.T) {
 	d := pollOne(t, first)
 	second := consumerOf(t, log) // in place of the first
 	again := pollOne(t, second)
-	if ok, _ := first.Begin(d, 0, time.Now()); ok {
+	if begun, _ := first.Begin(d, 0, time.Now()); !begun.IsZero() {
 		t.Error("the first consumer may begin a delivery that the second has")
 	}
 	first.Settle(d, engine.Disposition{Kind: engine.Done})
-	if ok, _ := second.Begin(again, 0, time.Now()); !ok {
+	if begun, _ := second.Begin(again, 0, time.Now()); begun.IsZero() {
 		t.Error("the second consumer may not begin its delivery")
 	}
 	if again.Key != "A" {

@@ -75,7 +75,7 @@ func (s *store) lagOf(sub *subscription, limit int) engine.Lag {
 		case d.state == waiting:
 			lag.Waiting++
 		case d.state == held:
-			if lag.Held++; !d.Held.IsZero() {
+			if lag.Held++; d.Held != nil {
 				lag.NoteNewer(engine.Newer{Type: s.nameOf(d.Type), Version: d.Version, Events: 1, Since: d.Held.UTC()})
 			}
 		case d.state == dead:

@@ -115,7 +115,7 @@ func (s *store) typePaused(written string) bool {
 func (s *store) releaseHeld() {
 	for _, sub := range s.subscriptions {
 		for _, d := range sub.deliveries {
-			if d.state == held && d.Held.IsZero() && !s.typePaused(d.Type) {
+			if d.state == held && d.Held == nil && !s.typePaused(d.Type) {
 				d.state, d.due = waiting, time.Now()
 			}
 		}

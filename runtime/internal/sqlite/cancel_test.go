@@ -31,7 +31,7 @@ func TestACancelledDeliveryThatWasPolledIsNotBegun(t *testing.T) {
 	if err != nil || len(cancelled) != 1 {
 		t.Fatalf("cancelled for %v, %v", cancelled, err)
 	}
-	if ok, _ := consumer.Begin(polled[0], 0, time.Now()); ok {
+	if begun, _ := consumer.Begin(polled[0], 0, time.Now()); !begun.IsZero() {
 		t.Error("an attempt begins after the cancel")
 	}
 	if reason, ok := consumer.Cancelled(polled[0].Seq); !ok || reason != "cancelled" {
@@ -73,7 +73,7 @@ func TestACancelledDeliveryThatIsPolledBeforeItsMarkIsNotBegun(t *testing.T) {
 		if len(polled) != 1 || polled[0] == nil {
 			t.Fatalf("%s: polled %v", name, polled)
 		}
-		if ok, cancelled := polling.Begin(polled[0], 0, time.Now()); ok || !cancelled {
+		if begun, cancelled := polling.Begin(polled[0], 0, time.Now()); !begun.IsZero() || !cancelled {
 			t.Errorf("%s: an attempt begins although the event is cancelled", name)
 		}
 		if reason, ok := polling.Cancelled(polled[0].Seq); !ok || reason != "not wanted" {

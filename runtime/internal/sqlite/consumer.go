@@ -108,7 +108,7 @@ func suspicion(d *engine.Delivery) int {
 	if !d.Suspect {
 		return 0
 	}
-	return max(d.Together, 1)
+	return int(max(d.Together, 1))
 }
 
 const (
@@ -162,16 +162,16 @@ func (c *consumer) stop() {
 }
 
 // Begin implements [engine.Consumer].
-func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) (ok, cancelled bool) {
+func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) (begun time.Time, cancelled bool) {
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	if c.ended || c.replaced {
 		c.mu.Unlock()
-		return false, false
+		return time.Time{}, false
 	}
 	if _, cancelled = c.cancelled[d.Seq]; cancelled {
 		c.mu.Unlock()
-		return false, true
+		return time.Time{}, true
 	}
 	own.started, own.place = started, c.place(worker)
 	c.look()
@@ -180,11 +180,11 @@ func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) (ok,
 	if d.Suspect {
 		c.log.claims.Sync(own.place)
 	}
-	return true, false
+	return started, false
 }
 
 // BeginAll implements [engine.Consumer].
-func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
+func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time) {
 	starts, suspects := make([]claims.Start, 0, len(all)), false
 	c.mu.Lock()
 	if !c.ended && !c.replaced {
@@ -206,7 +206,7 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 	if suspects {
 		c.log.claims.Sync(starts[0].Place) // once for all
 	}
-	return len(starts)
+	return len(starts), started
 }
 
 // SetWaiting implements [engine.Consumer].

@@ -196,7 +196,7 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 	case engine.Hold:
 		if !d.Due.IsZero() {
 			due, _ := w.log.clock.putOff(d.Due)
-			wait = max(due.Sub(d.Disposition.Held), time.Microsecond).Microseconds()
+			wait = max(due.Sub(*d.Disposition.Held), time.Microsecond).Microseconds()
 			return row(rowHeld, due, nil, nil, nil)
 		}
 		// In the transaction that sees whether the pause is still there: else

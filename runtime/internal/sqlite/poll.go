@@ -161,13 +161,14 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 		Uncounted:   s.ColumnInt(12),
 		MaxAttempts: s.ColumnInt(13),
 		Suspect:     s.ColumnBool(14),
-		Together:    s.ColumnInt(14),
+		Together:    int32(s.ColumnInt(14)),
 		Replayed:    s.ColumnBool(16),
 		Exempt:      s.ColumnBool(18),
 		Token:       own,
 	}
 	if s.ColumnType(19) != sqlite3.NULL {
-		own.Held = database.Time(s, 19)
+		held := database.Time(s, 19)
+		own.Held = &held
 	}
 	if own.Failures == 0 {
 		own.Uncounted = max(own.Uncounted, c.before(own.Seq))

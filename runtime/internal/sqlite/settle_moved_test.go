@@ -37,7 +37,7 @@ func begun(t *testing.T, log *Log) (engine.Consumer, *engine.Delivery) {
 	must(t, err)
 	polled, _, err := c.Poll(nil, 10)
 	must(t, err)
-	if ok, _ := c.Begin(polled[0], 0, time.Now()); !ok {
+	if begun, _ := c.Begin(polled[0], 0, time.Now()); begun.IsZero() {
 		t.Fatal("the delivery cannot begin")
 	}
 	return c, polled[0]

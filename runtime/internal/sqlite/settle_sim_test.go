@@ -118,7 +118,7 @@ func (l *booker) handle(worker int, draw uint64) bool {
 		return false
 	}
 	d, ctx := polled[0], context.Background()
-	if ok, _ := l.consumer.Begin(d, worker, time.Now()); !ok {
+	if begun, _ := l.consumer.Begin(d, worker, time.Now()); begun.IsZero() {
 		return true
 	}
 	if draw%7 == 0 {

@@ -29,11 +29,11 @@ func TestSettlingWhatIsNotTheConsumersIsIgnored(t *testing.T) {
 		}
 		first, d := open()
 		second, again := open()
-		if ok, _ := first.Begin(d, 0, time.Now()); ok {
+		if begun, _ := first.Begin(d, 0, time.Now()); !begun.IsZero() {
 			t.Error("the first consumer may begin a delivery that the second has")
 		}
 		first.Settle(d, engine.Disposition{Kind: engine.Done})
-		if ok, _ := second.Begin(again, 0, time.Now()); !ok {
+		if begun, _ := second.Begin(again, 0, time.Now()); begun.IsZero() {
 			t.Error("the second consumer may not begin its delivery")
 		}
 		second.Settle(again, retry)

@@ -67,7 +67,7 @@ func TestATypeIsDeclaredAgainAfterATransactionThatCouldNotBeStored(t *testing.T)
 		must(t, err)
 		polled, _, err := c.Poll(nil, 1)
 		must(t, err)
-		if ok, _ := c.Begin(polled[0], 0, time.Now()); !ok {
+		if begun, _ := c.Begin(polled[0], 0, time.Now()); begun.IsZero() {
 			t.Fatal("the delivery cannot begin")
 		}
 		disk.Fail(simfs.Fault{Op: simfs.Write, Nth: 1, Limit: 1, Err: sqlite3.FULL})

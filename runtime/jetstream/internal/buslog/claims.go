@@ -123,37 +123,51 @@ func (u *unit) unprepare() {
 }
 
 // Begin implements [engine.Settler].
-func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (ok, cancelled bool) {
+func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
 	if !d.Suspect && c.beginQuickly(d, started) {
-		return true, false
+		return started, false
 	}
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := c.flight(d)
 	if f == nil || c.cancelled(f) {
-		return false, f != nil
+		return time.Time{}, f != nil
 	}
 	u.begin(f, started)
 	first := u.claim(f.slot(), d.Suspect, started)
 	if u.touch(f.slot(), first); first {
 		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
-			return false, false
+			return time.Time{}, false
 		}
-		ok = c.flight(d) == f
-	} else {
-		ok = true
+		if c.flight(d) != f {
+			u.openLane()
+			return time.Time{}, false
+		}
 	}
 	switch {
-	case ok && f.asked:
+	case f.asked:
 		u.call(f)
-		ok = c.flight(d) == f
-	case ok && l.alone:
+	case l.alone:
 		l.tellCalls()
-		ok = c.flight(d) == f
 	}
 	u.openLane()
-	return ok, false
+	if c.flight(d) != f {
+		return time.Time{}, false
+	}
+	return startOf(started), false
+}
+
+// claimTime is how long a claim may be on its way before that counts as waiting.
+const claimTime = 100 * time.Millisecond
+
+// startOf returns when a handler starts whose claim was asked for then. If that has taken a while, as with servers that
+// have no leader, it starts now: that was not the handler's time.
+func startOf(asked time.Time) time.Time {
+	if now := time.Now(); now.Sub(asked) >= claimTime {
+		return now
+	}
+	return asked
 }
 
 // begin notes that the handler of a delivery begins. The caller holds mu.
@@ -172,7 +186,7 @@ func (c *consumer) cancelled(f *flight) bool {
 }
 
 // BeginAll implements [engine.Settler].
-func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (begun int) {
+func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,20 +200,20 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 		f.batch = len(all) > 1
 		first = u.claim(f.slot(), d.Suspect, started) || first
 		u.touch(f.slot(), first)
-		begun++
+		n++
 	}
 	if first {
 		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
-			return 0
+			return 0, started
 		}
 	}
-	switch mine := c.flightsOf(all[:begun]); {
+	switch mine := c.flightsOf(all[:n]); {
 	case slices.ContainsFunc(mine, (*flight).isAsked):
 		u.call(mine...)
 	case l.alone:
 		l.tellCalls()
 	}
-	return len(c.flightsOf(all[:begun]))
+	return len(c.flightsOf(all[:n])), startOf(started)
 }
 
 // SetWaiting implements [engine.Settler].

@@ -352,9 +352,12 @@ func (c *consumer) fill(d *engine.Delivery, r *engine.Record, row *row, name str
 	if row != nil {
 		d.Failures, d.Uncounted, d.MaxAttempts, d.Crashed, d.Suspect = row.Failures, row.Uncounted, row.MaxAttempts, row.Crashed, row.Suspect
 		d.Since, d.Progress, d.Snoozes, d.Replayed, d.Exempt = row.Since, row.Progress, row.Snoozes, row.Replayed, row.exempt()
-		d.Held = row.Held
+		if !row.Held.IsZero() {
+			held := row.Held
+			d.Held = &held
+		}
 		if d.Suspect {
-			d.Together = max(row.Together, 1)
+			d.Together = int32(max(row.Together, 1))
 		}
 	}
 }

@@ -109,7 +109,10 @@ func (u *unit) rowOf(f *flight) *row {
 	if called {
 		r.Suspect, r.Together = false, 0
 	}
-	r.Progress, r.Answer, r.Held = v.Progress, "", v.Held
+	r.Progress, r.Answer, r.Held = v.Progress, "", time.Time{}
+	if v.Held != nil {
+		r.Held = *v.Held
+	}
 	switch v.Kind {
 	case engine.Done:
 		r.State = done
