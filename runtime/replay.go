@@ -106,12 +106,8 @@ func (b *innerBus) rewind(ctx context.Context, subscription string, to To) (repl
 	return b.sweep(ctx, spec)
 }
 
-const (
-	// sweepStep is how many deliveries one transaction changes at most.
-	sweepStep = 100
-	// sweepPause lets publishers in between two transactions.
-	sweepPause = 10 * time.Millisecond
-)
+// sweepStep is how many deliveries one transaction changes at most.
+const sweepStep = 100
 
 // sweep changes many deliveries, in steps.
 func (b *innerBus) sweep(ctx context.Context, spec engine.SweepSpec) (changed int, err error) {
@@ -142,11 +138,9 @@ func (b *innerBus) sweep(ctx context.Context, spec engine.SweepSpec) (changed in
 			continue // most likely the next step finds nothing
 		}
 		select {
-		case <-time.After(sweepPause):
 		case <-b.stopRequested:
 			return changed, ErrShutdown
-		case <-ctx.Done():
-			return changed, ctx.Err()
+		default:
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -91,11 +90,7 @@ func (m *importer) read(r *bufio.Reader) error {
 			return nil
 		}
 		if len(m.letters) == stepSize {
-			began := time.Now()
 			if err := m.add(); err != nil {
-				return err
-			}
-			if err := sleep(m.ctx, rest(time.Since(began))); err != nil {
 				return err
 			}
 		}

@@ -60,24 +60,11 @@ func (s Selection) check(kind engine.SweepKind) error {
 	return filter(s.Filter)
 }
 
-const (
-	// stepSize is how many deliveries one transaction changes at most. It takes a few
-	// milliseconds, for which a publisher may have to wait.
-	stepSize = 100
-	// restFactor is by how much longer than a step publishers are let in after it: they have more
-	// than nine tenths of the time, on a slow disk too.
-	restFactor = 12
-	// leastRest and longestRest bound that.
-	leastRest, longestRest = 10 * time.Millisecond, time.Second / 4
-)
+// stepSize is how many deliveries one transaction changes at most. It takes a few
+// milliseconds, for which a publisher may have to wait.
+const stepSize = 100
 
-// rest returns how long to wait after a step that took so long.
-func rest(took time.Duration) time.Duration {
-	return min(max(restFactor*took, leastRest), longestRest)
-}
-
-// pace returns how many deliveries a step changes, and how long to wait after it; 0 for
-// [rest]. At a rate there are ten steps a second, or fewer with one delivery each.
+// pace returns how many deliveries a step changes, and how long to wait after it, for the rate. At a rate there are ten steps a second, or fewer with one delivery each.
 func (s Selection) pace() (size int, pause time.Duration) {
 	if s.Rate == 0 {
 		return stepSize, 0

@@ -172,7 +172,6 @@ func (w *sweep) run(ctx context.Context) error {
 func (w *sweep) move(ctx context.Context, n int) (all []Key, err error) {
 	size, pause := w.pace()
 	for n > 0 {
-		began := time.Now()
 		moved, err := w.steps.Step(ctx, min(size, n))
 		if err != nil || len(moved) == 0 {
 			return all, err
@@ -185,7 +184,7 @@ func (w *sweep) move(ctx context.Context, n int) (all []Key, err error) {
 		}
 		// When all that matched are moved, most likely the next step finds nothing.
 		if n > 0 && w.counts.Moved != w.counts.Matched {
-			if err := sleep(ctx, cmp.Or(pause, rest(time.Since(began)))); err != nil {
+			if err := sleep(ctx, pause); err != nil {
 				return all, err
 			}
 		}

@@ -205,7 +205,7 @@ type DeadLetterEditor interface {
 
 // Import adds dead letters in steps.
 type Import interface {
-	// Add adds dead letters in one transaction, but for those whose delivery is open,
+	// Add adds dead letters in one transaction, before which publishers are let in, but for those whose delivery is open,
 	// dead, discarded or handled already. One that cannot be added ends it with an
 	// *ImportError, whose Line is its place from 0; those before it are added.
 	Add(ctx context.Context, letters []DeadLetter) (added, skipped int, err error)
@@ -243,7 +243,8 @@ type SweepSpec struct {
 }
 
 // Sweep changes deliveries in steps, from the oldest to the newest. Each step is one
-// transaction, so that publishers do not wait for long; all steps have one entry in
+// transaction, so that publishers do not wait for long; an engine whose publishers wait for it lets them in before
+// the next one. All steps have one entry in
 // the audit. Dead letters that die after Sweeper.Sweep are left alone, and so are events
 // that are published after it. A replay may find events that were open at that time and
 // handled since, so that all steps together change more than Matched.

@@ -16,7 +16,7 @@ import (
 
 // deadLetterImport implements [engine.Import].
 type deadLetterImport struct {
-	*Inspection
+	inTurns
 	ledger ledger
 }
 
@@ -27,7 +27,7 @@ func (i *Inspection) ImportDeadLetters() (engine.Import, error) {
 	if i.closed {
 		return nil, engine.ErrClosed
 	}
-	return &deadLetterImport{i, ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
+	return &deadLetterImport{inTurns{Inspection: i}, ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
 }
 
 // Add implements [engine.Import].

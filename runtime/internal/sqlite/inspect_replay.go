@@ -13,7 +13,7 @@ import (
 
 // replay gives events to a subscription again. It implements [engine.Sweep].
 type replay struct {
-	*Inspection
+	inTurns
 	matched      int
 	subscription int64
 	name         string
@@ -56,7 +56,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
-	r := &replay{Inspection: i, chosen: spec.Filter, ledger: ledger{AuditEntry: entry}}
+	r := &replay{inTurns: inTurns{Inspection: i}, chosen: spec.Filter, ledger: ledger{AuditEntry: entry}}
 	err := i.look(ctx, "read", func(c *database.Conn) error {
 		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {

@@ -20,7 +20,7 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.S
 		entry.EventID, entry.Subscription = keys[0].EventID, keys[0].Subscription
 	}
 	s := &deadSweep{
-		Inspection: i, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, ledger: ledger{AuditEntry: entry},
+		inTurns: inTurns{Inspection: i}, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, ledger: ledger{AuditEntry: entry},
 	}
 	return s, i.look(ctx, "count the dead letters of", func(c *database.Conn) (err error) {
 		s.matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
@@ -30,7 +30,7 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.S
 
 // deadSweep is a change to dead letters. It implements [engine.Sweep].
 type deadSweep struct {
-	*Inspection
+	inTurns
 	kind    engine.SweepKind
 	reason  string // of a discard
 	matched int
