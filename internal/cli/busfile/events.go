@@ -2,6 +2,7 @@ package busfile
 
 import (
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -105,7 +106,7 @@ func listEvents(c *call, filter inspect.Filter, page inspect.Page) (string, erro
 	if err != nil {
 		return "", err
 	}
-	events, next, err := c.file.Events(c.context(), filter, page)
+	events, next, err := c.search(filter, page)
 	if err != nil {
 		return "", err
 	}
@@ -127,6 +128,27 @@ func listEvents(c *call, filter inspect.Filter, page inspect.Page) (string, erro
 		table.Row(cli.ShortID(e.ID), c.ago(e.PublishedAt), e.Type, e.Status, some(e.Failures), due, string(e.Payload))
 	}
 	return table.Render(c.screen) + more(next), nil
+}
+
+// searchedAtOnce is how many events a search looks through before it says how far it is. Tests make it small.
+var searchedAtOnce = 20_000
+
+// search lists events. A search for a text looks through the whole log, so on a terminal it says how far back it is.
+func (c *call) search(filter inspect.Filter, page inspect.Page) (events []inspect.Event, next string, err error) {
+	if filter.Text == "" || !filter.Until.IsZero() || page.Offset > 0 { // a search begins an hour after Until
+		return c.file.Events(c.context(), filter, page)
+	}
+	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
+	defer progress.Done()
+	for {
+		found, err := c.file.SearchEvents(c.context(), filter, page, searchedAtOnce)
+		events = append(events, found.Events...)
+		if err != nil || found.Back.IsZero() || len(found.Events) == page.Limit {
+			return events, found.Next, err
+		}
+		progress.Say("looked back to " + found.Back.Format(time.DateTime+" MST") + ", found " + terminal.Counted(len(events), "event"))
+		page.After, page.Limit = found.Next, page.Limit-len(found.Events)
+	}
 }
 
 // styleOf returns the colour of the status of an event and the state of a delivery.

@@ -1,0 +1,42 @@
+package busfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A search for a text is made in steps, of which the lists that are shown know nothing.
+func TestASearchInStepsFindsWhatOneStepFinds(t *testing.T) {
+	inShop(t, func(t *testing.T, s *shop) {
+		for n := 1; n <= 12; n++ {
+			s.order(n, fmt.Sprintf("customer%d@example.org", n%3), 5000)
+		}
+		time.Sleep(time.Second)
+		list := func(more string) (ids []string, next string) {
+			for line := range strings.Lines(does(t, "busgen events list shop.db --json --text customer1 "+more)) {
+				var one struct{ ID, Next string }
+				must(t, json.Unmarshal([]byte(line), &one))
+				if next = one.Next; next == "" {
+					ids = append(ids, one.ID)
+				}
+			}
+			return ids, next
+		}
+		want, _ := list("")
+		before := searchedAtOnce
+		defer func() { searchedAtOnce = before }()
+		searchedAtOnce = 2
+		got, next := list("")
+		if len(want) != 4 || fmt.Sprint(got) != fmt.Sprint(want) || next != "" {
+			t.Errorf("found %v in steps, and more behind %q, want %v", got, next, want)
+		}
+		first, next := list("--limit 3")
+		rest, _ := list("--limit 3 --after " + next)
+		if fmt.Sprint(append(first, rest...)) != fmt.Sprint(want) || len(first) != 3 {
+			t.Errorf("found %v and %v on two pages, want %v", first, rest, want)
+		}
+	})
+}
