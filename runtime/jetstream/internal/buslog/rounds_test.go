@@ -95,7 +95,7 @@ func TestNothingIsSkippedOfWhatAReaderHasForgottenMeanwhile(t *testing.T) {
 		defer func() { Sizes = before }()
 		Sizes.Page, Sizes.Ahead = 4, 4
 		var a ahead
-		r := &aheadReader{in: &a, from: 1, last: 0, over: make(chan struct{})}
+		r := &aheadReader{in: &a, from: 1, last: 0, over: t.Context()}
 		a.readers = []*aheadReader{r}
 		got := make(chan []*engine.Record)
 		go func() {
