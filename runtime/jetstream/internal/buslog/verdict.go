@@ -183,8 +183,10 @@ func (p *plan) take(s *sub, at int) (ended []*flight, cursors map[int]*cursor) {
 		ended, cursors, p.flights, p.cursors = p.flights, p.cursors, nil, nil
 		return ended, cursors
 	}
-	cursors = map[int]*cursor{at: p.cursors[at]}
-	delete(p.cursors, at)
+	if c := p.cursors[at]; c != nil { // else there was nothing to store
+		cursors = map[int]*cursor{at: c}
+		delete(p.cursors, at)
+	}
 	left := p.flights[:0]
 	for _, f := range p.flights {
 		if s.at(f.slot()) == at {
