@@ -21,7 +21,7 @@ const (
 	// events. As much again is kept for those who lag a bit behind the first.
 	bytesAhead = 4 << 20
 	// aheadTime is how long somebody waits for a reader. Then a page is asked for, and the leader if there is none.
-	aheadTime = 20 * time.Millisecond
+	aheadTime = 200 * time.Millisecond
 	// unusedTime is after how long a reader ends that nobody has asked.
 	unusedTime = 2 * time.Second
 )
