@@ -21,7 +21,7 @@ const (
 	// events. As much again is kept for those who lag a bit behind the first.
 	bytesAhead = 4 << 20
 	// aheadTime is how long somebody waits for a reader. Then a page is asked for, and the leader if there is none.
-	aheadTime = 20 * time.Millisecond
+	aheadTime = 200 * time.Millisecond
 	// unusedTime is after how long a reader ends that nobody has asked.
 	unusedTime = 2 * time.Second
 )
@@ -42,7 +42,8 @@ type aheadReader struct {
 	bytes  int     // of the events that nobody has asked for yet
 	asked  int64   // the newest message that somebody has asked for
 	used   time.Time
-	over   chan struct{} // closed when it ends
+	over   context.Context // it has ended
+	cancel context.CancelFunc
 	news   chan struct{} // closed when events have come; nil while nobody waits
 	room   chan struct{} // closed when somebody has asked for a newer message; nil while it does not wait
 }
@@ -61,7 +62,7 @@ func (a *ahead) after(l *Log, seq, end int64) (events []*engine.Record, slots []
 		if r.from <= seq { // else others have gone on meanwhile, and it has forgotten this
 			events, slots = r.take(seq)
 		}
-		if len(events) > 0 || r.from > seq || r.ended() {
+		if len(events) > 0 || r.from > seq || r.over.Err() != nil {
 			a.mu.Unlock()
 			return events, slots
 		}
@@ -75,7 +76,7 @@ func (a *ahead) after(l *Log, seq, end int64) (events []*engine.Record, slots []
 		}
 		select {
 		case <-news:
-		case <-r.over:
+		case <-r.over.Done():
 		case <-late:
 			return nil, nil
 		}
@@ -93,7 +94,8 @@ func (a *ahead) readerOf(l *Log, seq, end int64) *aheadReader {
 	if end-seq < int64(2*Sizes.Page) || len(a.readers) == mostReaders {
 		return nil
 	}
-	r := &aheadReader{in: a, from: seq, last: seq - 1, asked: seq - 1, used: time.Now(), over: make(chan struct{})}
+	r := &aheadReader{in: a, from: seq, last: seq - 1, asked: seq - 1, used: time.Now()}
+	r.over, r.cancel = context.WithCancel(context.Background())
 	a.readers = append(a.readers, r)
 	go r.run(l)
 	return r
@@ -112,25 +114,21 @@ func (r *aheadReader) run(l *Log) {
 			}
 		case <-l.stopped:
 			r.end()
-		case <-r.over:
+		case <-r.over.Done():
 			return
 		}
 	}
 }
 
-// read reads until the reader ends, or the servers cannot be asked.
+// read reads until the reader ends, or the servers cannot be asked. It reads all messages: nearly all are events, and
+// servers find the next one of some subjects more slowly than the next one.
 func (r *aheadReader) read(l *Log) {
 	defer r.end()
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		<-r.over
-		cancel()
-	}()
-	next, stop, err := l.stream.ReadAhead(ctx, r.from, l.subject(eventToken, ">"), Sizes.Ahead, max(bytesAhead, l.stream.MaxPayload()))
+	next, stop, err := l.stream.ReadAhead(r.over, r.from, Sizes.Ahead, max(bytesAhead, l.stream.MaxPayload()))
 	if err != nil {
 		return
 	}
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(r.over, stop)
 	for {
 		m, err := next()
 		if err != nil {
@@ -150,30 +148,23 @@ func (r *aheadReader) isUnused() bool {
 func (r *aheadReader) end() {
 	r.in.mu.Lock()
 	defer r.in.mu.Unlock()
-	if !r.ended() {
-		close(r.over)
-		r.in.readers = slices.DeleteFunc(r.in.readers, func(other *aheadReader) bool { return other == r })
-	}
-}
-
-func (r *aheadReader) ended() bool {
-	select {
-	case <-r.over:
-		return true
-	default:
-		return false
-	}
+	r.cancel()
+	r.in.readers = slices.DeleteFunc(r.in.readers, func(other *aheadReader) bool { return other == r })
 }
 
 // come adds a message that has come, and waits until there is room for more.
 func (r *aheadReader) come(l *Log, m stream.Stored) {
-	e, err := eventOf(m)
-	if err != nil {
-		l.noteForeign(m, err)
+	var e *engine.Record
+	if kind, _ := split(m.Subject); kind == eventToken {
+		var err error
+		if e, err = eventOf(m); err != nil {
+			l.noteForeign(m, err)
+			e = nil
+		}
 	}
 	r.in.mu.Lock()
 	defer r.in.mu.Unlock()
-	if r.last = m.Seq; err == nil {
+	if r.last = m.Seq; e != nil {
 		r.events, r.slots = append(r.events, e), append(r.slots, uint8(slotOf(e)))
 		r.bytes += len(e.Payload) + len(e.Metadata)
 	}
@@ -181,13 +172,13 @@ func (r *aheadReader) come(l *Log, m stream.Stored) {
 		close(r.news)
 		r.news = nil
 	}
-	for r.isFull() && !r.ended() {
+	for r.isFull() && r.over.Err() == nil {
 		room := make(chan struct{})
 		r.room = room
 		r.in.mu.Unlock()
 		select {
 		case <-room:
-		case <-r.over:
+		case <-r.over.Done():
 		}
 		r.in.mu.Lock()
 	}

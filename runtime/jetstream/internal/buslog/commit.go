@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -64,20 +65,16 @@ func (u *unit) run() {
 		case <-u.log.stopped:
 			return
 		}
-		for first := true; u.commit(first); first = false {
+		for u.commit() {
 		}
 	}
 }
 
-// commit stores what has ended. It reports whether it has left something, or has to try again. The first call begins a
-// round.
-func (u *unit) commit(first bool) (more bool) {
+// commit stores what has ended. It reports whether it has left something, or has to try again.
+func (u *unit) commit() (more bool) {
 	l := u.log
 	l.mu.Lock()
 	u.shut()
-	if first {
-		u.round = u.changes
-	}
 	u.plan = nil // if there is one, its parts were taken over before it was read
 	u.wasBusy, u.removed = u.busyMode, l.units[u.sub.ID] != u
 	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
@@ -121,13 +118,13 @@ func (u *unit) commit(first bool) (more bool) {
 	u.shut()
 	p := u.makePlan(taken, keys, asked)
 	if u.plan = p; len(p.msgs) == 0 {
-		u.complete(p)
+		u.complete(p, whole)
 		l.mu.Unlock()
 		return all > len(taken)
 	}
 	u.openLane()
 	l.mu.Unlock()
-	return !u.send(p) || all > len(taken) || p.others
+	return !u.send(p) || all > len(taken)
 }
 
 // stages reports whether the handler has published something.
@@ -157,11 +154,11 @@ func (u *unit) send(p *plan) bool {
 	}
 	msgs := p.msgs
 	for failing := false; ; {
-		var first int64
+		var last int64
 		err := l.declareTypesOf(context.Background(), records)
 		if err == nil {
-			if first, err = l.append(context.Background(), p.msgs...); err == nil {
-				l.reach(context.Background(), first+int64(len(p.msgs))-1)
+			if last, err = l.appendPlan(p); err == nil {
+				l.reach(context.Background(), last)
 				l.noteWrite(nil, records)
 				if failing {
 					l.logger.Info("dispositions can be stored again", "subscription_id", l.nameOfUnit(u))
@@ -221,13 +218,39 @@ func (u *unit) pause(d time.Duration) {
 	}
 }
 
-// complete says that a plan is stored. The caller holds mu.
-func (u *unit) complete(p *plan) {
+// appendPlan appends the messages of a plan, and returns the sequence number of the last one.
+func (l *Log) appendPlan(p *plan) (last int64, err error) {
+	if !p.apart || len(p.msgs) == 1 {
+		first, err := l.append(context.Background(), p.msgs...)
+		return first + int64(len(p.msgs)) - 1, err
+	}
+	numbers, errs := make([]int64, len(p.msgs)), make([]error, len(p.msgs))
+	var all sync.WaitGroup
+	for i := range p.msgs {
+		all.Go(func() { numbers[i], errs[i] = l.append(context.Background(), p.msgs[i]) })
+	}
+	all.Wait()
+	return slices.Max(numbers), errors.Join(errs...)
+}
+
+// complete says that a plan is stored, or what of it is stored with the cursor of a part. The caller holds mu.
+func (u *unit) complete(p *plan, at int) {
 	u.shut()
-	u.plan, u.alone = nil, false
-	u.doubts = slices.DeleteFunc(u.doubts, func(other *plan) bool { return !p.single || other.overlaps(p) }) // they build on older cursors
+	u.alone = false
+	ended, cursors := p.take(u.sub, at)
+	done := len(p.cursors) == 0
+	if u.plan == p && done {
+		u.plan = nil
+	}
+	u.doubts = slices.DeleteFunc(u.doubts, func(other *plan) bool { // they build on older cursors
+		if !p.apart || !other.apart {
+			return !p.apart || other.cursors[at] != nil
+		}
+		delete(other.cursors, at)
+		return len(other.cursors) == 0
+	})
 	last := int64(0)
-	for _, f := range p.flights {
+	for _, f := range ended {
 		f.stored, f.known, f.plan = true, false, nil // or each plan would keep the ones before in memory
 		last = max(last, f.record.Seq)
 	}
@@ -239,7 +262,7 @@ func (u *unit) complete(p *plan) {
 		return f.stored
 	})
 	left := false
-	for at, c := range p.cursors {
+	for at, c := range cursors {
 		if s := &u.parts[at]; c.Owner == "" {
 			*s, left = share{n: s.n}, true
 			u.forgetLeft(at)
@@ -247,22 +270,16 @@ func (u *unit) complete(p *plan) {
 			s.stored, s.busy = p.changes, c.Busy
 		}
 	}
-	for _, tell := range p.told {
+	for _, tell := range p.told { // of a plan whose cursors are not apart
 		tell()
 	}
-	switch {
-	case !p.single:
-		u.stored = p.changes
-	case !p.others:
-		u.stored = max(u.stored, u.round)
-		if len(u.queue) > 0 || slices.ContainsFunc(u.parts[:], func(s share) bool { return s.owned && s.touched > s.stored }) {
-			u.signal(len(u.queue) >= mostUnstored/2)
-		}
+	if done {
+		u.stored = max(u.stored, p.changes)
 	}
 	u.noteWritten()
 	// What has ended with a row may be due at once.
 	if len(u.sub.rows) > 0 {
-		for _, f := range p.flights {
+		for _, f := range ended {
 			if r := u.sub.rows[f.record.Seq]; r != nil {
 				u.log.queueRow(u.sub, r)
 			}
@@ -272,7 +289,7 @@ func (u *unit) complete(p *plan) {
 		u.log.lack()
 	}
 	u.openLane()
-	if u.consumer != nil && len(p.flights) > 0 {
+	if u.consumer != nil && len(ended) > 0 {
 		u.consumer.wake()
 	}
 }

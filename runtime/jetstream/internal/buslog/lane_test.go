@@ -207,7 +207,7 @@ func TestWhatIsStoredDoesNotStayInMemory(t *testing.T) {
 		c.unit.shut()
 		p := c.unit.makePlan(c.unit.takeEnded(), nil, nil)
 		c.unit.plan = p
-		c.unit.complete(p)
+		c.unit.complete(p, whole)
 		plans, all = append(plans, weak.Make(p)), all[2:]
 	}
 	runtime.GC()
@@ -255,7 +255,7 @@ func TestAUnitThatWasFoundCalmIsLookedAtAgain(t *testing.T) {
 		u.shut()
 		p := u.makePlan(u.takeEnded(), nil, nil)
 		u.plan = p
-		u.complete(p)
+		u.complete(p, whole)
 		u.log.mu.Unlock()
 		if !u.busyMode {
 			t.Fatal("the unit is calm although a handler has just begun")

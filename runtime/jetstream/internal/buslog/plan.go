@@ -40,15 +40,12 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 // caller holds mu.
 func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
 	l := u.log
-	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: taken[:0], single: u.storesSingly(taken)}
+	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: taken[:0], apart: u.storesApart(taken)}
 	stagedKeys, parts := engine.Keys{}, map[int]bool{}
-	last, turn := -1, -1
-	if p.single {
-		turn = u.turn(taken)
-	}
+	last := -1
 	for _, f := range taken {
 		seq, at := f.record.Seq, u.sub.at(f.slot())
-		if !f.known || p.single && at != turn { // another process has taken its part over meanwhile; or it is stored later
+		if !f.known { // another process has taken its part over meanwhile
 			continue
 		}
 		p.flights, f.plan = append(p.flights, f), p
@@ -72,21 +69,14 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	if u.busyMode && u.isCalm() {
 		u.setBusy(false)
 	}
-	all := u.positions(p, turn)
+	all := u.positions(p)
 	for _, at := range u.sub.live() {
 		s := &u.parts[at]
 		if !s.owned {
 			continue
 		}
 		left := s.leaving && u.quiet(at, p)
-		changed := at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode ||
-			(turn < 0 || at == turn) && all[at].next > u.sub.nextAt(at)+behind
-		if changed && turn < 0 && s.stored < u.round {
-			turn = at
-		}
-		if p.single && at != turn {
-			p.others = p.others || changed && s.stored < u.round
-		} else if changed {
+		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || all[at].next > u.sub.nextAt(at)+behind {
 			c := u.cursorOf(at, &all[at], left)
 			p.cursors[at] = c
 			s.busy = s.busy && c.Busy // who begins while it is on its way is not covered by the last one
@@ -97,21 +87,11 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	return p
 }
 
-// storesSingly reports whether the cursors of the parts are stored one after the other, because nothing else is to be
-// stored: a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. So
-// that this is not done without end, each part has one turn in a round. The caller holds mu.
-func (u *unit) storesSingly(taken []*flight) bool {
+// storesApart reports whether the cursors of the parts are stored by a message each, because nothing else is to be stored:
+// a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. The caller
+// holds mu.
+func (u *unit) storesApart(taken []*flight) bool {
 	return u.sub.divided() && len(u.sub.asks) == 0 && u.log.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !u.plain(f) })
-}
-
-// turn returns the part whose turn it is because of a delivery that has ended, or -1. The caller holds mu.
-func (u *unit) turn(taken []*flight) int {
-	for _, f := range taken {
-		if at := u.sub.at(f.slot()); f.known && u.parts[at].stored < u.round {
-			return at
-		}
-	}
-	return -1
 }
 
 // behind is how many events without anything for it a part passes before that is stored.

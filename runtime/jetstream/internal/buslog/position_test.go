@@ -66,7 +66,7 @@ func TestACursorStandsAtTheFirstEventThatHasNotEnded(t *testing.T) {
 			t.Errorf("when %d have ended the cursor stands at %d, with %d open, want %d and %d", one.ended, c.Next, c.Open, one.next, one.open)
 		}
 		u.sub.parts[whole] = part{*c, u.sub.parts[whole].rev + 1}
-		u.complete(p)
+		u.complete(p, whole)
 	}
 }
 

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -26,65 +27,82 @@ func dividedUnit(t *testing.T) *unit {
 	return u
 }
 
-// On one replica each part has a turn, with one message. What ends meanwhile has to wait for the next round, in which
-// nothing is forgotten.
-func TestOnOneReplicaEachPartIsStoredOnceInARound(t *testing.T) {
+// On one replica each part is stored by a message of its own, and none waits for the others. What was refused is stored
+// by the next plan.
+func TestOnOneReplicaAPartIsStoredThoughTheNextOneIsRefused(t *testing.T) {
 	u := dividedUnit(t)
 	for seq := int64(1); seq <= 100; seq++ {
 		u.hold(true, seq)
 		u.flights.of(seq).in = uint8(seq % slots)
 	}
 	at := func(seq int64) int { return u.sub.at(u.flights.of(seq).slot()) }
-	first := at(1)
-	other := int64(2)
-	for at(other) == first {
+	mine, other := at(1), int64(2)
+	for at(other) == mine {
 		other++
 	}
-	late := int64(1 + slots)
-	if at(late) != first {
-		t.Fatal("the events are of two parts")
-	}
 	u.succeed(1, other)
-	u.round = u.changes
-	store := func() (seqs []int64) {
+	plan := func(want ...int64) *plan {
+		t.Helper()
 		p := u.makePlan(u.takeEnded(), nil, nil)
-		if len(p.msgs) > 1 {
-			t.Errorf("%d messages are stored together", len(p.msgs))
-		}
+		u.plan = p
+		var seqs []int64
 		for _, f := range p.flights {
 			seqs = append(seqs, f.record.Seq)
 		}
-		u.complete(p)
-		return seqs
+		if !slices.Equal(seqs, want) || len(p.msgs) < len(want) || len(p.msgs) != len(p.cursors) {
+			t.Errorf("the plan stores %d with %d messages for %d parts, want %d", seqs, len(p.msgs), len(p.cursors), want)
+		}
+		return p
 	}
-	if got := store(); !slices.Equal(got, []int64{1}) {
-		t.Errorf("the first turn stores %d, want 1", got)
+	first := plan(1, other)
+	for part := range maps.Clone(first.cursors) {
+		if part != at(other) {
+			u.complete(first, part)
+		}
 	}
-	if u.stored == u.changes {
-		t.Error("all is said to be stored after the first turn")
+	if len(u.queue) != 1 || u.queue[0].record.Seq != other || u.stored == u.changes {
+		t.Errorf("%d deliveries are left, and %d of %d changes are stored, before the last part is", len(u.queue), u.stored, u.changes)
 	}
-	u.succeed(late)
-	var stored []int64
-	for range partCount {
-		stored = append(stored, store()...)
+	p := plan(other) // the message was refused
+	for part := range maps.Clone(p.cursors) {
+		u.complete(p, part)
 	}
-	if !slices.Equal(stored, []int64{other}) {
-		t.Errorf("the other turns of the round store %d, want %d", stored, other)
+	if len(u.queue) > 0 || u.stored != u.changes || u.plan != nil {
+		t.Errorf("%d deliveries are left, and %d of %d changes are stored", len(u.queue), u.stored, u.changes)
 	}
-	select {
-	case <-u.soon:
-	default:
-		t.Error("nobody is told that something is left for the next round")
+	if p = plan(); len(p.msgs) == 0 {
+		u.complete(p, whole) // there was nothing to store
 	}
-	u.round = u.changes
-	if got := store(); !slices.Equal(got, []int64{late}) {
-		t.Errorf("the next round stores %d, want %d", got, late)
+}
+
+// Of a plan in doubt nothing counts that another plan has stored meanwhile.
+func TestOfAPlanInDoubtThePartsThatWereStoredOtherwiseDoNotCount(t *testing.T) {
+	u := dividedUnit(t)
+	for seq := int64(1); seq <= 100; seq++ {
+		u.hold(true, seq)
+		u.flights.of(seq).in = uint8(seq % slots)
 	}
-	for u.stored < u.round {
-		store()
+	at := func(seq int64) int { return u.sub.at(u.flights.of(seq).slot()) }
+	other := int64(2)
+	for at(other) == at(1) {
+		other++
 	}
+	mine, its := at(1), at(other)
+	u.succeed(1, other)
+	doubtful := u.makePlan(u.takeEnded(), nil, nil)
+	u.doubts = []*plan{doubtful}
+	again := u.makePlan(u.takeEnded(), nil, nil)
+	u.plan = again
+	u.complete(again, mine)
+	if doubtful.cursors[mine] != nil || doubtful.cursors[its] == nil || len(u.doubts) != 1 {
+		t.Errorf("the plan in doubt has the parts %v, want %d among them and not %d", doubtful.cursors, its, mine)
+	}
+	u.complete(doubtful, its) // it was stored after all
 	if len(u.queue) > 0 {
 		t.Errorf("%d deliveries are left", len(u.queue))
+	}
+	if again.cursors[its] == nil {
+		t.Error("the newer plan has lost a part that nobody has stored for it")
 	}
 }
 
@@ -95,7 +113,7 @@ func TestNothingIsSkippedOfWhatAReaderHasForgottenMeanwhile(t *testing.T) {
 		defer func() { Sizes = before }()
 		Sizes.Page, Sizes.Ahead = 4, 4
 		var a ahead
-		r := &aheadReader{in: &a, from: 1, last: 0, over: make(chan struct{})}
+		r := &aheadReader{in: &a, from: 1, last: 0, over: t.Context()}
 		a.readers = []*aheadReader{r}
 		got := make(chan []*engine.Record)
 		go func() {

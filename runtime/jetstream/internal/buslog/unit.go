@@ -42,7 +42,6 @@ type unit struct {
 
 	changes  uint64        // counts what is to be stored
 	stored   uint64        // of these changes
-	round    uint64        // each part is stored up to this change before one is stored again, see plan.go
 	tries    int           // how often in a row a plan was refused; used by the goroutine that stores
 	unsure   bool          // dedupe keys cannot be looked up; used by the goroutine that stores
 	wasBusy  bool          // when it last looked; used by the goroutine that stores
@@ -227,12 +226,12 @@ func (u *unit) cursorChanged(at int) {
 	switch {
 	case c.By == u.log.instance:
 		if u.plan.has(at, c.N) {
-			u.complete(u.plan)
+			u.complete(u.plan, at)
 			break
 		}
 		for _, p := range u.doubts {
 			if p.has(at, c.N) {
-				u.complete(p)
+				u.complete(p, at)
 				break
 			}
 		}

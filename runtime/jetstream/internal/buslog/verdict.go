@@ -160,15 +160,14 @@ func (u *unit) rowOf(f *flight) *row {
 	return r
 }
 
-// plan is a batch that is to be stored: the dispositions of deliveries, and the cursor.
+// plan is what is to be stored together: the dispositions of deliveries, and the cursors of their parts.
 type plan struct {
 	msgs    []*stream.Msg
 	flights []*flight
-	cursors map[int]*cursor // by part
+	cursors map[int]*cursor // by part, that are not stored
 	sent    []sentCursor
 	changes uint64
-	single  bool     // it has one cursor and nothing else
-	others  bool     // other parts have their turn after it
+	apart   bool     // it has cursors and nothing else, each is a message of its own, and none waits for the others
 	told    []func() // those who are told about staged records, in order
 }
 
@@ -178,14 +177,26 @@ type sentCursor struct {
 	data []byte
 }
 
-// overlaps reports whether two plans have a cursor of the same part.
-func (p *plan) overlaps(other *plan) bool {
-	for at := range p.cursors {
-		if other.cursors[at] != nil {
-			return true
+// take takes out what is stored with the cursor of a part: all, unless the cursors are apart.
+func (p *plan) take(s *sub, at int) (ended []*flight, cursors map[int]*cursor) {
+	if !p.apart {
+		ended, cursors, p.flights, p.cursors = p.flights, p.cursors, nil, nil
+		return ended, cursors
+	}
+	if c := p.cursors[at]; c != nil { // else there was nothing to store
+		cursors = map[int]*cursor{at: c}
+		delete(p.cursors, at)
+	}
+	left := p.flights[:0]
+	for _, f := range p.flights {
+		if s.at(f.slot()) == at {
+			ended = append(ended, f)
+		} else {
+			left = append(left, f)
 		}
 	}
-	return false
+	p.flights = left
+	return ended, cursors
 }
 
 // isSent returns the cursor of a part if the plan has sent just that, so that it need not be
@@ -239,9 +250,8 @@ type position struct {
 
 // positions returns how far all parts are when a plan is stored. A cursor has a list of the
 // events that have not ended only up to the last one that has. It stands at the first one
-// behind that: who takes over looks at the others again. If one part only is asked for, only its position is whole. The
-// caller holds mu.
-func (u *unit) positions(p *plan, only int) (all [1 + partCount]position) {
+// behind that: who takes over looks at the others again. The caller holds mu.
+func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 	var floor [1 + partCount]int64
 	for _, at := range u.sub.live() {
 		floor[at] = max(u.parts[at].top, u.sub.nextAt(at)-1)
@@ -267,9 +277,6 @@ func (u *unit) positions(p *plan, only int) (all [1 + partCount]position) {
 	}
 	simple, none := !u.sub.divided() && slices.Max(u.skip[:]) <= floor[whole]+1, len(u.sub.rows) == 0
 	for _, f := range u.flights.all {
-		if only >= 0 && u.sub.at(f.slot()) != only {
-			continue
-		}
 		seq := f.record.Seq
 		if simple && none && seq > floor[whole] { // it has not ended, nor have those behind it
 			all[whole].next = min(all[whole].next, seq)

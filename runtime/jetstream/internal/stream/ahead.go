@@ -11,13 +11,12 @@ import (
 // aheadTime is how long the servers keep the consumer of a reader that is gone.
 const aheadTime = 30 * time.Second
 
-// ReadAhead reads the messages of a subject, which may have wildcards, from a sequence number on, in order and once. So
-// many messages, or bytes, are on their way at most. Next waits for a message. It fails after stop, and when the
+// ReadAhead reads the messages from a sequence number on, in order and once. So many of them, or bytes, are on their
+// way at most. Next waits for a message. It fails after stop, and when the
 // servers cannot be asked any more; both may be called by several goroutines.
-func (s *Stream) ReadAhead(ctx context.Context, from int64, subject string, messages, bytes int) (next func() (Stored, error), stop func(), err error) {
+func (s *Stream) ReadAhead(ctx context.Context, from int64, messages, bytes int) (next func() (Stored, error), stop func(), err error) {
 	consumer, err := s.js.OrderedConsumer(ctx, s.name, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(max(from, 1)),
-		InactiveThreshold: aheadTime,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(max(from, 1)), InactiveThreshold: aheadTime,
 	})
 	if err != nil {
 		return nil, nil, err
