@@ -103,7 +103,7 @@ func (d dimension) program(ctx context.Context, path string, size int) (m *measu
 	}
 	var other *runtime.EventType[events.OrderPlaced]
 	for i := range names {
-		other = runtime.Describe[events.OrderPlaced](&runtime.Description{Name: fmt.Sprintf("other.t%d", i), Shared: &runtime.CatalogueSettings{}})
+		other = (*runtime.EventType[events.OrderPlaced])(runtime.DescribeAs((*events.OrderPlaced)(nil), &runtime.Description{Name: fmt.Sprintf("other.t%d", i), Shared: &runtime.CatalogueSettings{}}))
 		types = append(types, other)
 	}
 	catalogue := runtime.NewCatalogue(types...)

@@ -230,18 +230,8 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 // follows when an old form is no longer understood.
 //
 // These names stay in this package, because code of every contract refers to them here.
-//
-//	1  packages runtime/wire and runtime/deep; Problems and its like in package runtime
-//	2  packages below runtime/gen: checks, deep and wire
-//	3  SubscribeAnswer, Request and Collect
-//	4  Describe, with settings that events share
-//	5  Header, WithHeader and HeaderOf
-//	6  structs are written, copied and compared without code for them: wire.WriteStruct
-//	7  functions without type parameters: DescribeAs, PublishPayload, SubscribeFunc and SubscribeNamespaceFunc
-//	8  more of them: AnswerFunc, RequestPayload, CollectPayload; enums are written without methods; wire.Reader.Enum
-//	9  checks.CustomAs
 const (
-	OldestContract = 2
+	OldestContract = 9
 	NewestContract = 9
 )
 

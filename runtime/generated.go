@@ -26,17 +26,6 @@ func DescribeAs(pointer any, d *Description) *Described {
 	return &Described{typeRef{described(d, pointer)}}
 }
 
-// Describe is [DescribeAs] for generated code of contracts 4 to 6.
-func Describe[T Payload](d *Description) *EventType[T] {
-	return (*EventType[T])(DescribeAs((*T)(nil), d))
-}
-
-// NewPayload returns a pointer to a payload of t that is zero. It is for generated code of contract 7, which fills it in
-// for [PublishPayload].
-//
-//go:noinline
-func NewPayload(t Definition) any { return reflect.New(typeOf(t).of).Interface() }
-
 // PublishPayload is [Publish] for generated code. payload is a pointer to a payload of t, which is copied before anything
 // else is called: it may be on the stack of the caller. PublishPayload panics if the payload is of another type.
 //

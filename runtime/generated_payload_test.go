@@ -89,7 +89,7 @@ func (k *keeper) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, 
 func (keeper) Validate() error { return nil }
 
 func TestAMethodMayKeepThePayloadThatIsPublished(t *testing.T) {
-	kept := runtime.Describe[keeper](&runtime.Description{Name: "kept"})
+	kept := (*runtime.EventType[keeper])(runtime.DescribeAs((*keeper)(nil), &runtime.Description{Name: "kept"}))
 	bus := openCatalogue(t, runtime.NewCatalogue(kept))
 	keptPayloads = nil
 	var payload keeper
@@ -124,7 +124,7 @@ func (n named) Validate() error {
 
 // The compiler leaves short texts on the stack of who makes them, if it can tell that nobody keeps them. The bus does.
 func TestATextOfAPayloadThatIsPublishedIsNotOnTheStackOfItsPublisher(t *testing.T) {
-	kept := runtime.Describe[named](&runtime.Description{Name: "named"})
+	kept := (*runtime.EventType[named])(runtime.DescribeAs((*named)(nil), &runtime.Description{Name: "named"}))
 	bus := openCatalogue(t, runtime.NewCatalogue(kept))
 	publishers := map[string]func(letter byte) error{
 		"Publish": func(letter byte) error {

@@ -181,18 +181,3 @@ func TestAnEventOfGeneratedCodeIsTheHandlersOwn(t *testing.T) {
 		}
 	}
 }
-
-// So say contracts 4 to 6.
-func TestDescribeWithATypeParameterMakesTheSameEventType(t *testing.T) {
-	described := runtime.Describe[events.OrderShipped](&runtime.Description{Name: "order.shipped", Shape: events.OrderShippedType.Any().Shape(), Schema: events.OrderShippedType.Any().Schema()})
-	bus := openCatalogue(t, runtime.NewCatalogue(described))
-	payload := eventstest.SampleOrderShipped()
-	_, err := runtime.Publish(t.Context(), bus, described, payload)
-	conformance.Must(t, err)
-	for e, err := range runtime.Find(t.Context(), bus, events.OrderShippedType, runtime.Query{}) {
-		conformance.Must(t, err)
-		if e.Payload != payload {
-			t.Errorf("the event has %v, want %v", e.Payload, payload)
-		}
-	}
-}

@@ -217,7 +217,7 @@ func overlayRules(inherited, own []ErrorRule) []ErrorRule {
 }
 
 // Description describes an event type in generated code. It is a [Spec] that does not depend on
-// the type of the payload, so that it is mostly data. [Describe] takes it.
+// the type of the payload, so that it is mostly data. [DescribeAs] takes it.
 type Description struct {
 	Name string // as in Spec
 	// Label is what the catalogue calls the event, for policies; empty if that is Name.
@@ -261,7 +261,7 @@ func specOf(d *Description) Spec[Payload] {
 		spec.Headers, err = d.Shared.headers(label)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("runtime.Describe(%s): %v", d.Name, err))
+		panic(fmt.Sprintf("runtime.DescribeAs(%s): %v", d.Name, err))
 	}
 	for _, s := range d.Subscriptions {
 		settings, _, _ := d.Shared.resolve(label, &d.Own, &s.Own)

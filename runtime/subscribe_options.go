@@ -119,11 +119,6 @@ func WithFailureThrottle(n int) SubscribeOption {
 	}
 }
 
-// WithBrake is the former name of [WithFailureThrottle].
-//
-// Deprecated: use [WithFailureThrottle].
-func WithBrake(n int) SubscribeOption { return WithFailureThrottle(n) }
-
 // WithConcurrency lets up to n handlers of this subscription run at once, from
 // 1 to 1024. The default is that of the event type: 1 unless the catalogue says
 // otherwise, and for a subscription by pattern the smallest of its types, so that no type

@@ -81,12 +81,12 @@ func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 func TestVersionNamesWhatMattersInABugReport(t *testing.T) {
 	got := busgen(t, "version")
 	if got.Status != 0 || !strings.HasPrefix(got.Stdout, "busgen ") ||
-		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 9, and code from contract 2 on\nfile format 6\n") {
+		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 9, and code from contract 9 on\nfile format 6\n") {
 		t.Errorf("%+v", got)
 	}
 	var fields map[string]any
 	asJSON := busgen(t, "version --json")
-	if err := json.Unmarshal([]byte(asJSON.Stdout), &fields); err != nil || fields["contract"] != 9.0 || fields["oldest_contract"] != 2.0 ||
+	if err := json.Unmarshal([]byte(asJSON.Stdout), &fields); err != nil || fields["contract"] != 9.0 || fields["oldest_contract"] != 9.0 ||
 		fields["file_format"] != 6.0 || fields["version"] == "" || !strings.HasPrefix(fmt.Sprint(fields["go"]), "go1.") {
 		t.Errorf("%+v: %v", asJSON, err)
 	}

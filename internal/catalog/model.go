@@ -53,7 +53,6 @@ type Catalogue struct {
 	Policies    []*Policy      // in the order of Files
 	Lint        []*LintSetting // what it says of the rules of busgen lint
 	Accepted    []*Accepted    // findings of busgen breaking that it takes as they are, in file order
-	FormerKeys  []*FormerKey   // keys that are written by their former names
 	// Removed are versions of events that are gone, with their events or without: each event has them as its
 	// History. Only catalogues that are made of a record have them, as with [Field.Removed].
 	Removed []*Event

@@ -28,24 +28,6 @@ func Short(d time.Duration) string {
 	return text
 }
 
-// FormerKey is a key that is written by its former name.
-type FormerKey struct {
-	Key     Value[string] // as it is written: brake
-	Present string        // what it is called now: failure_throttle
-	Of      string        // what has it: event order.placed
-}
-
-// formerKeys maps former names of keys, which the language still accepts, to the present ones.
-var formerKeys = map[string]string{"brake": "failure_throttle"}
-
-// PresentKey returns the present name of a key.
-func PresentKey(key string) string {
-	if present, ok := formerKeys[key]; ok {
-		return present
-	}
-	return key
-}
-
 // Brief is [Short] for a duration of which only the leading digits matter.
 func Brief(d time.Duration) string {
 	switch {

@@ -27,7 +27,6 @@ var importConfig = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-deps", "-export",
 		"-f", "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}",
 		"github.com/busgen/busgen/runtime", "github.com/busgen/busgen/runtime/gen/deep", "github.com/busgen/busgen/runtime/runtimetest",
-		"github.com/busgen/busgen/runtime/wire", "github.com/busgen/busgen/runtime/deep", // for code of contract 1
 		"testing", "maps", "regexp", "slices").Output()
 	return string(out), err
 })

@@ -45,23 +45,3 @@ func TestGeneratedCodeThatHasDriftedFromTheRuntimeDoesNotCompile(t *testing.T) {
 		})
 	}
 }
-
-// Code of contract 1 imports packages whose content has moved below runtime/gen. The
-// packages that are left there let the compiler get as far as the check of the contract,
-// which it reports first.
-func TestTheCompilerSaysFirstThatCodeOfContract1IsTooOld(t *testing.T) {
-	files := generated(t)
-	older := strings.NewReplacer(
-		"/runtime/gen/wire\"", "/runtime/wire\"", "/runtime/gen/deep\"", "/runtime/deep\"", "\t\"github.com/busgen/busgen/runtime/gen/checks\"\n", "",
-		"checks.", "runtime.", fmt.Sprintf("const contract = %d\n", runtime.NewestContract), "const contract = 1\n")
-	for name, content := range files {
-		files[name] = older.Replace(content)
-	}
-	const file = "catalogue.gen.go"
-	above, _, found := strings.Cut(files[file], "run go generate")
-	if !found {
-		t.Fatalf("%s has no advice", file)
-	}
-	_, complaints := compile(t, eventsPath, files, nil)
-	requireOne(t, complaints[:1], file, 2+strings.Count(above, "\n"), "constant -1 overflows", "FitsGenerated")
-}

@@ -15,8 +15,8 @@ var catalogueSchema []byte
 // Editors fetch the schemas from schemas/v1: 1 is the version of the language, which catalogues
 // have under the key version.
 //
-//go:generate go tool busgen schema --out ../../schemas/v1/catalogue.schema.json
-//go:generate go tool busgen schema --included --out ../../schemas/v1/included.schema.json
+//go:generate go tool busgen schema --force --out ../../schemas/v1/catalogue.schema.json
+//go:generate go tool busgen schema --included --force --out ../../schemas/v1/included.schema.json
 
 // CatalogueSchema returns a JSON Schema (draft 7, which editors know) of the
 // language of catalogues. It refuses what a schema can: what a name refers to, and

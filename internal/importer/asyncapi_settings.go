@@ -7,7 +7,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
 )
 
@@ -44,7 +43,7 @@ func settingText(n *node) string {
 // settings adds the settings that are not those of base.
 func (r *asyncReader) settings(body *yaml.Node, settings *node, base map[string]string) {
 	for _, m := range settings.properties() {
-		name := catalog.PresentKey(m.name)
+		name := m.name
 		if base[name] == settingText(m.value) {
 			continue
 		}

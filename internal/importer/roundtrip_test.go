@@ -88,23 +88,6 @@ func TestAnExportedDocumentIsImportedAgain(t *testing.T) {
 	}
 }
 
-// A document that an older busgen has exported names settings by their former names.
-func TestASettingByItsFormerNameIsImportedByItsPresentOne(t *testing.T) {
-	c, findings := parse.Text("events.yaml", []byte("version: 1\npackage: events\nevents:\n  order.placed: { failure_throttle: 5 }\n  order.paid: {}\n"))
-	if findings != nil {
-		t.Fatal(findings)
-	}
-	document, err := export.AsyncAPI(c, export.Info{Version: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	older := strings.ReplaceAll(string(document), `"failure_throttle"`, `"brake"`)
-	text := string(importer.AsyncAPI("export.json", []byte(older), importer.Options{Package: "events"}).Catalogue)
-	if older == string(document) || strings.Count(text, "failure_throttle: 5") != 1 || strings.Contains(text, "brake") {
-		t.Errorf("imported:\n%s", text)
-	}
-}
-
 // A schedule that does not fit is left out, and the rest is imported.
 func TestAScheduleThatDoesNotFitIsLeftOut(t *testing.T) {
 	c, findings := parse.Text("events.yaml", []byte(`version: 1

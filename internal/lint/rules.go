@@ -13,7 +13,7 @@ type Rule struct {
 // Rules lists the rules: documentation, names, payloads, schedules, settings.
 func Rules() []Rule {
 	return []Rule{
-		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, deprecatedKey, pastTense, genericName,
+		eventDoc, typeDoc, fieldDoc, eventOwner, eventExample, deprecatedSubscribed, deprecatedType, pastTense, genericName,
 		secretField, floatMoney, unusedType, unusedLimit, sampleOfCustom, partitionGap, dedupeFewValues, sensitiveKey, flowCorrelation, scheduleUnhandled,
 		slowAfterUnreached, slowEventUnreached, timeoutBeyondExpiry, attemptsBeyondExpiry, batchBeyondExpiry, batchOneAttempt, neverRetried, noJitter, retryDelays, strictWithoutKey, allCritical, oneBudget,
 	}

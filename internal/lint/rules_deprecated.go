@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"strings"
-
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
@@ -65,23 +63,5 @@ events:
 				"field %s of %s is of type %s, which is deprecated", f.Label(), owner, t.Name.V)
 			p.see(finding, t.Deprecated.Pos, "the reason is here")
 		})
-	},
-}
-
-var deprecatedKey = Rule{
-	Rule: rules.DeprecatedKey,
-	Bad: `
-defaults: { brake: 5 }
-events:
-  order.placed: {}`,
-	Good: `
-defaults: { failure_throttle: 5 }
-events:
-  order.placed: {}`,
-	check: func(p *pass) {
-		for _, key := range p.FormerKeys {
-			subject := key.Of[strings.LastIndexByte(key.Of, ' ')+1:] // defaults, or the name of an event or a policy
-			p.report(subject, key.Key.Pos, "rename it to "+key.Present, "%s of %s is called %s now", key.Key.V, key.Of, key.Present)
-		}
 	},
 }

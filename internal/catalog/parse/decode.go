@@ -79,10 +79,6 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 	o := object{node: n, what: what, entries: map[string]entry{}}
 	entries, ok := r.mapping(n, what)
 	for _, e := range entries {
-		if key := catalog.PresentKey(e.name); key != e.name && slices.Contains(known, key) {
-			r.formerKey(o, key, e)
-			continue
-		}
 		if !slices.Contains(known, e.name) {
 			f := r.report(r.place(e.key), rules.UnknownKey, "unknown key %q in %s", e.name, what)
 			if f.Hint = elsewhere[e.name]; f.Hint == "" {
@@ -94,10 +90,6 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 			if f.Hint == "" {
 				f.Hint = "its keys are " + strings.Join(known, ", ")
 			}
-			continue
-		}
-		if other, both := o.entries[e.name]; both {
-			r.keyAndFormerKey(o, e, other)
 			continue
 		}
 		o.entries[e.name] = e

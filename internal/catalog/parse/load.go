@@ -103,7 +103,6 @@ type reader struct {
 	groups           []*catalog.Group             // of subscriptions, so far
 	members          map[*catalog.Group]int       // how many subscriptions name them
 	classes          []*catalog.ErrorClass        // the error classes so far
-	formerKeys       []*catalog.FormerKey         // the keys with their former names so far
 	findings         diag.Findings
 }
 
@@ -163,7 +162,6 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.limitKeys(c.Events)
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()
-	c.FormerKeys = r.formerKeys
 	for _, p := range append([]*catalog.Package{nil}, c.Packages...) {
 		r.checkCollisions(c.In(p, ""))
 	}

@@ -11,7 +11,6 @@ var (
 	EventExample         = lint(diag.Off, "event-example", "An example says more than a list of types; tests, pages and exports use it.")
 	DeprecatedSubscribed = lint(diag.Warning, "deprecated-subscribed", "A deprecated event should have no subscriptions, and no schedule should publish it.")
 	DeprecatedType       = lint(diag.Warning, "deprecated-type", "A field that is not deprecated should not have a deprecated type.")
-	DeprecatedKey        = lint(diag.Note, "deprecated-key", "A key has a better name now. The former name works, but is not in the reference.")
 	PastTense            = lint(diag.Note, "past-tense", "An event is a fact. A name in the imperative reads like a command that somebody can refuse.")
 	GenericName          = lint(diag.Note, "generic-name", "A generic name says nothing: no subscription and no policy can pick one kind of the events.")
 	SecretField          = lint(diag.Warning, "secret-field", "Payloads are stored, shown by tools and quoted in dead letters in clear text.")

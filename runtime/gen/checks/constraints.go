@@ -90,16 +90,6 @@ func (p *Problems) DecimalAtMost(path, value, most string) {
 	p.decimal(path, value, "most", most, 1)
 }
 
-// DecimalAtLeast is the method of [Problems] for generated code of contracts up to 7.
-func DecimalAtLeast[D ~string](p *Problems, path string, value, least D) {
-	p.DecimalAtLeast(path, string(value), string(least))
-}
-
-// DecimalAtMost is the method of [Problems] for generated code of contracts up to 7.
-func DecimalAtMost[D ~string](p *Problems, path string, value, most D) {
-	p.DecimalAtMost(path, string(value), string(most))
-}
-
 // decimal adds a problem if a decimal compares with its bound as wrong, -1 or 1, says.
 func (p *Problems) decimal(path, value, which, bound string, wrong int) {
 	if format.IsDecimal(value) && format.CompareDecimals(value, bound) == wrong {

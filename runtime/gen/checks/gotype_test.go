@@ -124,9 +124,9 @@ func TestTheTextOfAGoTypeIsTheOneThatTheBuiltInTypeHas(t *testing.T) {
 func TestConstraintsAreCheckedOfTheTextsOfGoTypes(t *testing.T) {
 	now = ways{}
 	var problems checks.Problems
-	checks.DecimalAtMost(&problems, "total", checks.Plain[runtime.Decimal](odd{text: "12.5"}), "10")
+	problems.DecimalAtMost("total", string(checks.Plain[runtime.Decimal](odd{text: "12.5"})), "10")
 	checks.AtLeast(&problems, "wait", checks.Plain[runtime.Duration](odd{text: "1s"}), runtime.Duration(time.Minute))
-	checks.DecimalAtMost(&problems, "none", checks.Plain[runtime.Decimal](odd{text: "x"}), "10") // GoType reports it
+	problems.DecimalAtMost("none", string(checks.Plain[runtime.Decimal](odd{text: "x"})), "10") // GoType reports it
 	checks.UniqueTexts(&problems, "all", []odd{{text: "1"}, {text: "2"}, {text: "1", how: &ways{}}})
 	const want = "total: is 12.5; it must be at most 10; wait: is 1s; it must be at least 1m0s; all[2]: is the same as all[0]"
 	if err := problems.Err(); err == nil || err.Error() != want {

@@ -13,7 +13,7 @@ import (
 func TestTheProblemsOfASensitiveFieldDoNotQuoteItsValue(t *testing.T) {
 	for want, check := range map[string]func(p *checks.Problems){
 		"f: must be at least 100":                  func(p *checks.Problems) { checks.AtLeast(p, "f", 73, 100) },
-		"f: must be at most 1":                     func(p *checks.Problems) { checks.DecimalAtMost(p, "f", runtime.Decimal("73"), "1") },
+		"f: must be at most 1":                     func(p *checks.Problems) { p.DecimalAtMost("f", string(runtime.Decimal("73")), "1") },
 		"f: has 2 characters; it needs at least 3": func(p *checks.Problems) { p.MinLength("f", "73", 3) },
 		"f: does not match ^[a-z]+$":               func(p *checks.Problems) { p.Pattern("f", `73" does not match x`, regexp.MustCompile("^[a-z]+$")) },
 		"f: is not an email address":               func(p *checks.Problems) { p.Format("f", "73", "email") },

@@ -44,11 +44,3 @@ func (d *Descent) Err() error {
 	d.reported = true
 	return errTooDeep
 }
-
-// MustEnter is Enter for methods that cannot return an error. It panics if the value is
-// too deep.
-func (d *Descent) MustEnter() {
-	if !d.Enter() {
-		panic(fmt.Sprintf("deep: the value goes on more than %d deep inside of values of its type, or contains itself", MaxDepth))
-	}
-}

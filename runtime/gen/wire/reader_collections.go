@@ -18,20 +18,6 @@ func (r *Reader) Enum(text *string, known ...string) {
 	*text = string(quoted)
 }
 
-// ReadEnum is [Reader.Enum] for generated code of contracts up to 7.
-func ReadEnum[T ~string](r *Reader, known ...T) T {
-	quoted, escaped := r.quoted()
-	if escaped {
-		return T(r.unescape(quoted))
-	}
-	for _, value := range known {
-		if string(quoted) == string(value) {
-			return value
-		}
-	}
-	return T(quoted)
-}
-
 // ReadOptional reads a value, or null as nil.
 func ReadOptional[T any](r *Reader, read func() T) *T {
 	if r.null() {

@@ -7,11 +7,6 @@ import (
 	"strings"
 )
 
-// MarshalVariant is [VariantJSON] for generated code of contracts up to 7.
-func MarshalVariant[T any](key, name string, variant T) ([]byte, error) {
-	return VariantJSON(key, name, &variant)
-}
-
 // VariantJSON returns the JSON of a variant of a union: the JSON of the struct that variant points to, with the
 // discriminator as its first field, which has the given key and name.
 //
@@ -48,10 +43,4 @@ func VariantName(data []byte, key string, known ...string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%q is %q, which is not one of %s", key, name, strings.Join(known, ", "))
-}
-
-// UnmarshalVariant reads a variant of type T, for generated code of contracts up to 7.
-func UnmarshalVariant[T any](data []byte) (value T, err error) {
-	err = json.Unmarshal(data, &value)
-	return value, err
 }

@@ -11,33 +11,30 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// A file as busgen made it with schema version 4, whose events have metadata: one
+// Events that have metadata: one
 // that looks like that of a child, one with the words in a text, one that
 // somebody has damaged, and one with the words in a key.
-const rows4 = `
-	INSERT INTO types (id, name, written, version) VALUES (1, 'order.placed', 'order.placed', 1);
-	INSERT INTO log (seq, id, type, payload, metadata, created_at) VALUES
+const childRows = `
+	INSERT INTO busgen_types (id, name, written, version) VALUES (1, 'order.placed', 'order.placed', 1);
+	INSERT INTO busgen_log (seq, id, type, payload, metadata, created_at) VALUES
 	  (1, x'00000000000070008000000000000001', 1, '{"n":1}', NULL, 1),
 	  (2, x'00000000000070008000000000000002', 1, '{"n":2}', '{"hops":"1","parent_id":"00000000-0000-7000-8000-000000000001"}', 2),
 	  (3, x'00000000000070008000000000000003', 1, '{"n":3}', '{"note":"\"parent_id\":\"00000000-0000-7000-8000-000000000001\""}', 3),
 	  (4, x'00000000000070008000000000000004', 1, '{"n":4}', '{"hops":"1","parent_id":"cut', 4),
 	  (5, x'00000000000070008000000000000005', 1, '{"n":5}', '{"a\"parent_id":"00000000-0000-7000-8000-000000000001","hops":"1"}', 5);
-	INSERT INTO subscriptions (id, name, pattern, start, cursor, created_at) VALUES (1, 'ship', 'order.*', 0, 3, 0);
-	INSERT INTO routes (type, subscription) VALUES (1, 1);
-	INSERT INTO deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 1, 'dead', 4, 5, 'permanent')`
+	INSERT INTO busgen_subscriptions (id, name, pattern, start, cursor, created_at) VALUES (1, 'ship', 'order.*', 0, 3, 0);
+	INSERT INTO busgen_routes (type, subscription) VALUES (1, 1);
+	INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 1, 'dead', 4, 5, 'permanent')`
 
-func fileOfVersion4(t *testing.T) string {
+func fileWithChildren(t *testing.T) string {
 	t.Helper()
-	path := emptySchemaFile(t, schema4, 4)
-	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
-	must(t, err)
-	must(t, c.ExecScript(rows4))
-	must(t, c.Close())
+	path := newFile(t)
+	changed(t, path, childRows)
 	return path
 }
 
-func TestChildrenAreFoundByTheirIndexInAMigratedFile(t *testing.T) {
-	path := fileOfVersion4(t)
+func TestChildrenAreFoundByTheirIndexInAFile(t *testing.T) {
+	path := fileWithChildren(t)
 	log, err := Open(path, Options{})
 	must(t, err)
 	must(t, log.Close())
@@ -64,7 +61,7 @@ func TestChildrenAreFoundByTheirIndexInAMigratedFile(t *testing.T) {
 
 // Metadata that somebody has damaged has no correlation id. It ends no search for one.
 func TestDamagedMetadataEndsNoSearchByCorrelationID(t *testing.T) {
-	path := fileOfVersion4(t)
+	path := fileWithChildren(t)
 	log, err := Open(path, Options{})
 	must(t, err)
 	defer log.Close()

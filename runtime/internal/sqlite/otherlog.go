@@ -47,14 +47,11 @@ func identityOf(path string, how database.Look) (log []byte) {
 		return nil
 	}
 	defer c.Close()
-	for _, table := range []string{"busgen_identity", "identity"} { // as it was called before version 6
-		err := c.QueryOnce("SELECT log FROM "+table, func(s *sqlite3.Stmt) error {
-			log = s.ColumnBlob(0, nil)
-			return nil
-		})
-		if err == nil {
-			return log
-		}
+	if c.QueryOnce("SELECT log FROM busgen_identity", func(s *sqlite3.Stmt) error {
+		log = s.ColumnBlob(0, nil)
+		return nil
+	}) != nil {
+		return nil
 	}
-	return nil
+	return log
 }

@@ -20,26 +20,6 @@ import (
 //go:embed schema.sql
 var schema string
 
-// migration3 leads from version 2 to 3.
-//
-//go:embed migration_3.sql
-var migration3 string
-
-// migration4 leads from version 3 to 4.
-//
-//go:embed migration_4.sql
-var migration4 string
-
-// migration5 leads from version 4 to 5.
-//
-//go:embed migration_5.sql
-var migration5 string
-
-// migration6 leads from version 5 to 6.
-//
-//go:embed migration_6.sql
-var migration6 string
-
 const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
@@ -49,35 +29,12 @@ const (
 	FileFormat = schemaVersion
 )
 
-// migrations are the statements that lead from each version to the next: the
-// first makes version 2 out of version 1, and the last schemaVersion, with the
-// schema of schema.sql. Once released they are never edited.
-var migrations = []string{
-	// 2: versions and former names. The views go on to refer to the new table, which
-	// takes the old one's name.
-	`PRAGMA legacy_alter_table=ON;
-	CREATE TABLE types_2 (
-	  id      INTEGER PRIMARY KEY,
-	  name    TEXT    NOT NULL,
-	  written TEXT    NOT NULL,
-	  version INTEGER NOT NULL,
-	  UNIQUE (written, version)
-	);
-	INSERT INTO types_2 SELECT id, name, name, 1 FROM types;
-	DROP TABLE types;
-	ALTER TABLE types_2 RENAME TO types;
-	PRAGMA legacy_alter_table=OFF;
-	CREATE INDEX types_name ON types (name);
-	CREATE INDEX routes_subscription ON routes (subscription);
-	CREATE TABLE former_names (
-	  name         TEXT    PRIMARY KEY,
-	  subscription INTEGER NOT NULL REFERENCES subscriptions (id)
-	) WITHOUT ROWID`,
-	migration3,
-	migration4,
-	migration5,
-	migration6,
-}
+// oldestVersion is that of the oldest files that are read: those before were never released.
+const oldestVersion = 6
+
+// migrations are the statements that lead from each version to the next: the first from oldestVersion,
+// and the last to schemaVersion, with the schema of schema.sql. Once released they are never edited.
+var migrations []string
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.
@@ -127,56 +84,44 @@ func migrate(c *database.Conn) error {
 // upgrade runs the migrations that the file has not seen yet, each in one
 // transaction with the version that it leads to.
 func upgrade(c *database.Conn, migrations []string) error {
-	if version, err := c.Int64("PRAGMA user_version"); err != nil || int(version) > len(migrations) {
+	version, err := c.Int64("PRAGMA user_version")
+	if err != nil || int(version) >= oldestVersion+len(migrations) {
 		return err
 	}
-	err := upgradeUnchecked(c, migrations)
+	// No transaction can change these. A table that others refer to can only be replaced while nobody checks
+	// references. And SQLite must not look at the views and triggers of the program when it changes a table: a view on
+	// events would stop it, and so would one that is broken.
+	err = c.ExecScript("PRAGMA foreign_keys=OFF; PRAGMA legacy_alter_table=ON")
+	for err == nil && int(version) < oldestVersion+len(migrations) {
+		if err = step(c, migrations[version-oldestVersion], version); err == nil {
+			version, err = c.Int64("PRAGMA user_version") // another process may be at it, too
+		}
+	}
 	return errors.Join(err, c.ExecScript("PRAGMA foreign_keys=ON; PRAGMA legacy_alter_table=OFF"))
 }
 
-// renames is the version whose migration gives tables other names.
-const renames = 5
-
-// prepare makes the settings for the migration of a version, which no transaction can change. A
-// table that others refer to can only be replaced while nobody checks references, and what refers
-// to one that is renamed follows it only while they are checked. And SQLite must not look at the views
-// and triggers of the program when it changes a table: a view on events would stop it, and
-// so would one that is broken.
-func prepare(c *database.Conn, version int64) error {
-	return c.ExecScript(fmt.Sprintf("PRAGMA foreign_keys=%t; PRAGMA legacy_alter_table=ON", version >= renames))
-}
-
-func upgradeUnchecked(c *database.Conn, migrations []string) error {
-	for {
-		version, err := c.Int64("PRAGMA user_version")
-		if err != nil || int(version) > len(migrations) {
+// step runs the migration of a file of the version.
+func step(c *database.Conn, migration string, version int64) error {
+	err := c.Transaction(true, func() error {
+		// Another process may have been faster.
+		if now, err := c.Int64("PRAGMA user_version"); err != nil || now != version {
 			return err
 		}
-		if err := prepare(c, version); err != nil {
-			return err
-		}
-		err = c.Transaction(true, func() error {
-			// Another process may have been faster.
-			if now, err := c.Int64("PRAGMA user_version"); err != nil || now != version {
-				return err
-			}
-			err := c.ExecScript(migrations[version-1] + fmt.Sprintf("; PRAGMA user_version=%d", version+1))
-			if err != nil {
-				return err
-			}
-			return c.Query("PRAGMA foreign_key_check", func(s *sqlite3.Stmt) error {
-				table := s.ColumnText(0)
-				plain := version < renames && strings.Contains(schema, "\nCREATE TABLE busgen_"+table+" (") // as it was called before version 6
-				if !isOurs(table) && !plain {
-					return nil // a table of the program, which may not care
-				}
-				return fmt.Errorf("a row of %s refers to one of %s that is missing", s.ColumnText(0), s.ColumnText(2))
-			})
-		})
+		err := c.ExecScript(migration + fmt.Sprintf("; PRAGMA user_version=%d", version+1))
 		if err != nil {
-			return fmt.Errorf("schema version %d to %d: %w", version, version+1, err)
+			return err
 		}
+		return c.Query("PRAGMA foreign_key_check", func(s *sqlite3.Stmt) error {
+			if !isOurs(s.ColumnText(0)) {
+				return nil // a table of the program, which may not care
+			}
+			return fmt.Errorf("a row of %s refers to one of %s that is missing", s.ColumnText(0), s.ColumnText(2))
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("schema version %d to %d: %w", version, version+1, err)
 	}
+	return nil
 }
 
 // inspect tells an empty file from one of ours; anything else is an error.
@@ -194,6 +139,11 @@ func inspect(c *database.Conn) (empty bool, err error) {
 		}
 	case version < 1:
 		return false, noVersion(c, version)
+	case version < oldestVersion:
+		return false, &engine.StorageError{
+			Fault: engine.TooOld, Op: "open", Path: c.Path,
+			Hint: fmt.Sprintf("it has schema version %d, of a busgen that was never released, and was left as it is; this program reads versions from %d on", version, oldestVersion),
+		}
 	case version > schemaVersion:
 		return false, &engine.StorageError{
 			Fault: engine.TooNew, Op: "open", Path: c.Path,
