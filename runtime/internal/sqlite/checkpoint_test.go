@@ -270,7 +270,9 @@ func TestAReaderThatHoldsTheLogIsSaidOnceAndTheLogIsEmptiedWhenItHasEnded(t *tes
 	heldBytes = 20 << 20
 	checkpointTest(t, func(r *checkpoints) {
 		var said bytes.Buffer
-		r.log.writer.logger = slog.New(slog.NewTextHandler(&said, nil))
+		must(r.T, r.log.Close())
+		r.logger = slog.New(slog.NewTextHandler(&said, nil))
+		r.open()
 		reader := r.raw()
 		must(r.T, reader.Exec("BEGIN; SELECT count(*) FROM busgen_log"))
 		began := time.Now()
@@ -298,6 +300,7 @@ type checkpoints struct {
 	*testing.T
 	path     string
 	fs       *simfs.FS
+	logger   *slog.Logger // nil for none
 	log      *Log
 	consumer engine.Consumer
 	acked    int
@@ -316,7 +319,7 @@ func checkpointTest(t *testing.T, f func(r *checkpoints)) {
 
 func (r *checkpoints) open() {
 	r.Helper()
-	log, err := Open(r.path, Options{VFS: r.fs.Name()})
+	log, err := Open(r.path, Options{VFS: r.fs.Name(), Logger: r.logger})
 	must(r.T, err)
 	r.log = log
 	must(r.T, log.DeclareTypes(r.Context(), typesNamed("a.b")))
