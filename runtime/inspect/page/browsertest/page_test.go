@@ -74,12 +74,13 @@ func (b *browser) crawl(address string, do func(address string)) (visited map[st
 	return visited
 }
 
-// plans returns where the forms lead that only ask for a page.
+// plans returns where the forms lead that only ask for a page, with something in each field that must not be empty.
 func (b *browser) plans() []string {
 	b.t.Helper()
 	return eval[[]string](b, `[...document.querySelectorAll('form[method="get"]:not([role=search])')].map(f => {
 		const values = new URLSearchParams(new FormData(f));
-		if (values.has("reason")) values.set("reason", "a test");
+		for (const [field, text] of Object.entries({reason: "a test", pattern: "payment.*", to: "beginning"}))
+			if (values.get(field) === "") values.set(field, text);
 		return f.action + "?" + values;
 	})`)
 }
