@@ -3,6 +3,7 @@
 package jetstream_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func (k *killing) harm(number int) {
 	case what < 8:
 		k.stopWorker(worker, lasts)
 	case what == 8:
-		k.count1("publisher killed")
+		k.note("publisher killed", 0)
 		k.procs.Lock()
 		publisher := k.publisher
 		k.procs.Unlock()
@@ -55,10 +56,12 @@ func (k *killing) harm(number int) {
 	k.nodes.WaitCurrent("bus", time.Minute) // two servers of three have to be there
 }
 
-func (k *killing) count1(what string) {
+// note says what is done, and for how long.
+func (k *killing) note(what string, lasts time.Duration) {
 	k.procs.Lock()
 	defer k.procs.Unlock()
 	k.harmed[what]++
+	k.untold = append(k.untold, fmt.Sprint(what, " for ", lasts.Round(time.Millisecond)))
 }
 
 func (k *killing) worker(i int) *handling {
@@ -68,7 +71,7 @@ func (k *killing) worker(i int) *handling {
 }
 
 func (k *killing) killWorker(i int) {
-	k.count1("worker killed")
+	k.note("worker killed", 0)
 	w := k.worker(i)
 	w.mu.Lock()
 	w.harmed = true
@@ -79,7 +82,7 @@ func (k *killing) killWorker(i int) {
 }
 
 func (k *killing) stopWorker(i int, lasts time.Duration) {
-	k.count1("worker stopped")
+	k.note("worker stopped", lasts)
 	w := k.worker(i)
 	k.away(w.life)
 	w.Stop()
@@ -106,13 +109,14 @@ func (k *killing) harmServer(what, server int, atLeader bool, lasts time.Duratio
 	}
 	switch {
 	case what < 11:
-		k.count1(whom + " killed")
+		lasts /= 8
+		k.note(whom+" killed", lasts)
 		k.nodes.Kill(server)
-		time.Sleep(lasts / 8)
+		time.Sleep(lasts)
 		k.nodes.Start(server)
 		return
 	case what < 14:
-		k.count1(whom + " stopped")
+		k.note(whom+" stopped", lasts)
 		p := k.nodes.Node(server)
 		p.Stop()
 		time.Sleep(lasts)
@@ -133,7 +137,7 @@ func (k *killing) harmServer(what, server int, atLeader bool, lasts time.Duratio
 	if what%2 == 1 {
 		how, do = " refused", (*servertest.Proxy).Refuse
 	}
-	k.count1(whom + " cut off from " + from + how)
+	k.note(whom+" cut off from "+from+how, lasts)
 	for _, p := range cut {
 		do(p)
 	}

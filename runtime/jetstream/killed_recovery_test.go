@@ -66,7 +66,10 @@ func (k *killing) recovers(since time.Time) {
 		}
 		if r.owned > 0 && r.works > 0 && r.worker > 0 && r.orders > 0 {
 			k.worst = recovery{max(r.owned, k.worst.owned), max(r.works, k.worst.works), max(r.worker, k.worst.worker), max(r.orders, k.worst.orders)}
-			k.t.Log(r)
+			k.procs.Lock()
+			k.t.Logf("after %v: %v", k.untold, r)
+			k.untold = nil
+			k.procs.Unlock()
 			if max(r.owned, r.works) > recoveryTime {
 				k.t.Errorf("that is more than %v", recoveryTime)
 			}

@@ -104,6 +104,7 @@ type killing struct {
 	workers   [4]*handling
 	publisher *servertest.Process
 	harmed    map[string]int
+	untold    []string  // harms since the last log
 	poisoned  int       // how many workers orders have ended
 	lastDeath time.Time // of them
 }
