@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,8 +29,8 @@ func (r recovery) String() string {
 		r.owned.Round(time.Millisecond), r.works.Round(time.Millisecond), r.worker.Round(time.Millisecond), r.orders.Round(time.Millisecond))
 }
 
-// recovers waits until all goes on, and fails if that takes too long. If an order ends a worker meanwhile, time
-// begins anew.
+// recovers waits until all goes on, and fails if that takes too long. If an order ends a worker meanwhile, the
+// machine stands still, or the servers lose their leader once more, time begins anew.
 func (k *killing) recovers(since time.Time) {
 	nc, err := nats.Connect(k.nodes.Hosts(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(time.Second))
 	if err != nil {
@@ -41,12 +42,19 @@ func (k *killing) recovers(since time.Time) {
 	var r recovery
 	for ; ; time.Sleep(50 * time.Millisecond) {
 		k.procs.Lock()
-		death := k.lastDeath
+		again := k.lastDeath
 		k.procs.Unlock()
-		if death.After(since) {
-			since, before, r = death, nil, recovery{}
+		if still := k.stood.last(); still.After(again) {
+			again = still
+		}
+		if again.After(since) {
+			since, before, r = again, nil, recovery{}
 		}
 		now, err := k.cursors(nc)
+		if err != nil && before != nil { // the servers had a leader, and have lost it without a harm
+			k.leaderless++
+			since, before, r = time.Now(), nil, recovery{}
+		}
 		after := time.Since(since)
 		if err == nil && before == nil {
 			before = now
@@ -89,6 +97,39 @@ func (k *killing) recovers(since time.Time) {
 			return
 		}
 	}
+}
+
+// standstill notices that the machine has stood still, or had no time for the test.
+type standstill struct {
+	mu    sync.Mutex
+	ended time.Time // the last one
+	times int
+}
+
+// latest is how late the test may be.
+const latest = time.Second
+
+// watch looks until stop is closed.
+func (s *standstill) watch(stop <-chan struct{}) {
+	for before := time.Now(); ; before = time.Now() {
+		select {
+		case <-time.After(latest / 10):
+		case <-stop:
+			return
+		}
+		if now := time.Now(); now.Sub(before) > latest {
+			s.mu.Lock()
+			s.ended = now
+			s.times++
+			s.mu.Unlock()
+		}
+	}
+}
+
+func (s *standstill) last() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
 }
 
 // ownership is the cursor of a part, or of a whole.

@@ -89,16 +89,18 @@ func (j *journal) finished() bool {
 type killing struct {
 	*journal
 	*statements
-	t        *testing.T
-	nodes    *servertest.Nodes
-	network  *servertest.Network
-	target   string
-	poison   int
-	random   *rand.Rand
-	enough   chan struct{} // closed when no more is to be published
-	stopping chan struct{}
-	wait     sync.WaitGroup
-	worst    recovery
+	t          *testing.T
+	nodes      *servertest.Nodes
+	network    *servertest.Network
+	target     string
+	poison     int
+	random     *rand.Rand
+	enough     chan struct{} // closed when no more is to be published
+	stopping   chan struct{}
+	wait       sync.WaitGroup
+	worst      recovery
+	stood      standstill
+	leaderless int // how often servers have lost their leader without a harm
 
 	procs     sync.Mutex
 	workers   [4]*handling
@@ -261,6 +263,7 @@ func killRound(t *testing.T, seed uint64) {
 	conformance.Must(t, err)
 	defer nc.Close()
 	client, _ := js.New(nc, js.WithDefaultTimeout(20*time.Second))
+	go k.stood.watch(k.stopping)
 	began := time.Now()
 	published := make(chan struct{})
 	go func() { k.keepPublisher(); close(published) }()
@@ -301,7 +304,7 @@ func killRound(t *testing.T, seed uint64) {
 	k.checkOrder(f)
 	t.Logf("%v, and poison ended %d workers; published in %v, all settled after %v; longest time without a publication %v; %d in doubt",
 		k.harmed, k.poisoned, spent.Round(time.Second), time.Since(began).Round(time.Second), k.longest.Round(time.Millisecond), len(k.said["doubted"]))
-	t.Logf("at worst, after a harm, %v", k.worst)
+	t.Logf("at worst, after a harm, %v; meanwhile the machine stood still %d times, and the servers lost their leader by themselves %d times", k.worst, k.stood.times, k.leaderless)
 	t.Log(counts)
 	for text, n := range k.errors {
 		t.Logf("%d × %s", n, text)
