@@ -281,17 +281,16 @@ func killRound(t *testing.T, seed uint64) {
 	close(k.stopping)
 	k.wait.Wait()
 	k.nodes.WaitCurrent("bus", time.Minute)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	f, err := readStream(ctx, client, true)
-	for tries := 0; err != nil && tries < 5; tries++ {
-		t.Log("the stream cannot be read; trying again: ", err)
-		time.Sleep(time.Second)
-		f, err = readStream(ctx, client, true)
+	var f *found
+	for tries := 0; tries == 0 || err != nil && tries < 5; tries++ {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		if f, err = readStream(ctx, client, true); err != nil {
+			t.Log("the stream cannot be read; trying again: ", err)
+			time.Sleep(time.Second)
+		}
+		cancel()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	conformance.Must(t, err)
 	problems, counts := f.check(k.journal, k.highest+1, k.poison)
 	for _, problem := range problems {
 		t.Error(problem)
