@@ -30,7 +30,8 @@ func (r recovery) String() string {
 }
 
 // recovers waits until all goes on, and fails if that takes too long. If an order ends a worker meanwhile, the
-// machine stands still, or the servers lose their leader once more, time begins anew.
+// machine stands still for as long as a harm, or the servers lose their leader once more, time begins anew. Time in
+// which the machine had no time for the test does not count.
 func (k *killing) recovers(since time.Time) {
 	nc, err := nats.Connect(k.nodes.Hosts(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(time.Second))
 	if err != nil {
@@ -40,22 +41,24 @@ func (k *killing) recovers(since time.Time) {
 	defer nc.Close()
 	var before map[string]ownership
 	var r recovery
+	_, lostBefore := k.stood.look()
 	for ; ; time.Sleep(50 * time.Millisecond) {
 		k.procs.Lock()
 		again := k.lastDeath
 		k.procs.Unlock()
-		if still := k.stood.last(); still.After(again) {
-			again = still
+		ended, lost := k.stood.look()
+		if ended.After(again) {
+			again = ended
 		}
 		if again.After(since) {
-			since, before, r = again, nil, recovery{}
+			since, before, r, lostBefore = again, nil, recovery{}, lost
 		}
 		now, err := k.cursors(nc)
 		if err != nil && before != nil { // the servers had a leader, and have lost it without a harm
 			k.leaderless++
-			since, before, r = time.Now(), nil, recovery{}
+			since, before, r, lostBefore = time.Now(), nil, recovery{}, lost
 		}
-		after := time.Since(since)
+		after := max(time.Since(since)-(lost-lostBefore), time.Nanosecond)
 		if err == nil && before == nil {
 			before = now
 		}
@@ -99,37 +102,39 @@ func (k *killing) recovers(since time.Time) {
 	}
 }
 
-// standstill notices that the machine has stood still, or had no time for the test.
+// standstill notices for how long the machine had no time for the test.
 type standstill struct {
 	mu    sync.Mutex
-	ended time.Time // the last one
-	times int
+	ended time.Time     // the last time that was as long as a harm
+	lost  time.Duration // all in all
 }
-
-// latest is how late the test may be.
-const latest = time.Second
 
 // watch looks until stop is closed.
 func (s *standstill) watch(stop <-chan struct{}) {
+	const every = 50 * time.Millisecond
 	for before := time.Now(); ; before = time.Now() {
 		select {
-		case <-time.After(latest / 10):
+		case <-time.After(every):
 		case <-stop:
 			return
 		}
-		if now := time.Now(); now.Sub(before) > latest {
-			s.mu.Lock()
+		now := time.Now()
+		late := now.Sub(before) - every
+		s.mu.Lock()
+		if late >= shortestHarm {
 			s.ended = now
-			s.times++
-			s.mu.Unlock()
 		}
+		if late > every {
+			s.lost += late
+		}
+		s.mu.Unlock()
 	}
 }
 
-func (s *standstill) last() time.Time {
+func (s *standstill) look() (ended time.Time, lost time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ended
+	return s.ended, s.lost
 }
 
 // ownership is the cursor of a part, or of a whole.

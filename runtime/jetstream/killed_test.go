@@ -245,7 +245,8 @@ func killRound(t *testing.T, seed uint64) {
 	k.checkOrder(f)
 	t.Logf("%v, and poison ended %d workers; published in %v, all settled after %v; longest time without a publication %v; %d in doubt",
 		k.harmed, k.poisoned, spent.Round(time.Second), time.Since(began).Round(time.Second), k.longest.Round(time.Millisecond), len(k.said["doubted"]))
-	t.Logf("at worst, after a harm, %v; meanwhile the machine stood still %d times, and the servers lost their leader by themselves %d times", k.worst, k.stood.times, k.leaderless)
+	_, lost := k.stood.look()
+	t.Logf("at worst, after a harm, %v; the machine had no time for the test for %v, and the servers lost their leader by themselves %d times", k.worst, lost.Round(time.Millisecond), k.leaderless)
 	t.Log(counts)
 	for text, n := range k.errors {
 		t.Logf("%d × %s", n, text)
