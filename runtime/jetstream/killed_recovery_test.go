@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ func (k *killing) recovers(since time.Time) {
 		now, err := k.cursors(nc)
 		if err != nil && before != nil { // the servers had a leader, and have lost it without a harm
 			k.leaderless++
+			k.excuse(time.Now().Add(-time.Second))
 			since, before, r, lostBefore = time.Now(), nil, recovery{}, lost
 		}
 		after := max(time.Since(since)-(lost-lostBefore), time.Nanosecond)
@@ -109,8 +111,8 @@ type standstill struct {
 	lost  time.Duration // all in all
 }
 
-// watch looks until stop is closed.
-func (s *standstill) watch(stop <-chan struct{}) {
+// watch looks until stop is closed, and tells since when the machine had no time, if that was long.
+func (s *standstill) watch(stop <-chan struct{}, tell func(since time.Time)) {
 	const every = 50 * time.Millisecond
 	for before := time.Now(); ; before = time.Now() {
 		select {
@@ -128,6 +130,25 @@ func (s *standstill) watch(stop <-chan struct{}) {
 			s.lost += late
 		}
 		s.mu.Unlock()
+		if late >= time.Second {
+			tell(before)
+		}
+	}
+}
+
+// excuse says that no worker could do anything since a time, for a reason that is no harm: then others may have taken
+// over what it had.
+func (k *killing) excuse(since time.Time) {
+	var lives []*life
+	for i := range k.workers {
+		if w := k.worker(i); w != nil {
+			lives = append(lives, w.life)
+		}
+	}
+	k.statements.mu.Lock()
+	defer k.statements.mu.Unlock()
+	for _, of := range lives { // before one that may not have ended
+		of.absence = slices.Insert(of.absence, 0, absence{since, time.Now().Add(missed)})
 	}
 }
 

@@ -205,7 +205,7 @@ func killRound(t *testing.T, seed uint64) {
 	conformance.Must(t, err)
 	defer nc.Close()
 	client, _ := js.New(nc, js.WithDefaultTimeout(20*time.Second))
-	go k.stood.watch(k.stopping)
+	go k.stood.watch(k.stopping, k.excuse)
 	began := time.Now()
 	published := make(chan struct{})
 	go func() { k.keepPublisher(); close(published) }()
