@@ -29,6 +29,8 @@ const overtakenTest = "TestNothingComesAgainWhoseSuccessWasStoredDuringTheTakeov
 
 const staleTest = "TestBesideAStaleReplicaEverythingIsHandledWithinFifteenSeconds"
 
+const leaderTest = "TestStartWaitsForALeaderWhateverItAsksFirst"
+
 const poisonTest = "TestAPoisonEventTakesTwoLivesMoreThanItsAttemptsAtMost"
 
 var breakages = []breakage{
@@ -65,6 +67,13 @@ var breakages = []breakage{
 	}},
 	{"a process beside a stale replica says that it is alive", []string{staleTest, "TestWhateverHappensToAProcessEveryPartMakesProgress"}, []change{
 		{"stale.go", "		l.tellAlive(!hides)\n", ""},
+	}},
+	{"who joins does not wait for a leader", []string{leaderTest + "/bus.o"}, []change{
+		{"turns.go", "		if err != nil && !errors.Is(err, stream.ErrInDoubt) && l.waits(ctx, began, err) {\n", "		if err != nil && began.IsZero() {\n"},
+		{"members.go", "err == nil || !l.waits(ctx, began, err)", "err == nil || !began.IsZero()"},
+	}},
+	{"who takes over does not wait for a leader", []string{leaderTest + "/$JS.API.STREAM.MSG.GET.bus"}, []change{
+		{"fence.go", "		c, err := l.claimsOf(u, from, room)\n		if err != nil && l.waits(ctx, began, err) {\n", "		c, err := l.claimsOf(u, from, room)\n		if false {\n"},
 	}},
 	{"a claim counted before its handler was called", []string{"TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled"}, []change{
 		{"claims.go", "	f.asked = f.delivery.Suspect\n", ""},

@@ -17,6 +17,8 @@ import (
 // of the engine.
 type found struct {
 	orders, children map[int]int         // how often each is stored
+	inKeys           map[int]int         // which one of its key each order is, in the order of the stream
+	ofKeys           [orderKeys]int      // how many orders each key has
 	rows             map[string]row      // of deliveries, by their subjects
 	last             map[string]uint64   // the last event of each type, and of each type and part of a subscription
 	subscriptions    map[string]string   // their names, by their ids
@@ -47,7 +49,7 @@ func readStream(ctx context.Context, client js.JetStream, events bool) (*found, 
 	}
 	last := s.CachedInfo().State.LastSeq
 	f := &found{
-		orders: map[int]int{}, children: map[int]int{}, rows: map[string]row{}, cursors: map[string]position{},
+		orders: map[int]int{}, children: map[int]int{}, inKeys: map[int]int{}, rows: map[string]row{}, cursors: map[string]position{},
 		last: map[string]uint64{}, subscriptions: map[string]string{},
 	}
 	filters := []string{"bus.c.>", "bus.d.>"}
@@ -128,12 +130,16 @@ func (f *found) take(m js.Msg) error {
 		switch name := m.Headers().Get("Busgen-Type"); name {
 		case "order.placed":
 			f.orders[payload.Number]++
+			key := order{n: payload.Number}.key()
+			f.inKeys[payload.Number] = f.ofKeys[key]
+			f.ofKeys[key]++
 		case "order.paid":
 			n, err := strconv.Atoi(payload.OrderID)
 			if err != nil {
 				return err
 			}
 			f.children[n]++
+		case "user.created":
 		default:
 			return fmt.Errorf("there is an event %s", name)
 		}

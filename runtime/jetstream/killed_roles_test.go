@@ -23,13 +23,21 @@ import (
 // order is what happens to an order, by its number.
 type order struct{ n, poisonEvery int }
 
+// orderKeys is how many partition keys orders have, one after the other.
+const orderKeys = 500
+
+// Whether the handler fails depends on the key, so that there are keys whose orders always succeed.
+func (o order) key() int        { return o.n % orderKeys }
 func (o order) poison() bool    { return o.poisonEvery > 0 && o.n%o.poisonEvery == 50 }
-func (o order) permanent() bool { return o.n%23 == 5 && !o.poison() }
+func (o order) permanent() bool { return o.key()%23 == 5 && !o.poison() }
 func (o order) hasChild() bool  { return o.n%3 == 0 && !o.permanent() && !o.poison() }
+
+// inOrder reports whether all orders of the key succeed at once, so that they are handled in order.
+func (o order) inOrder() bool { return o.key()%7 != 3 && o.key()%23 != 5 && o.key() != 50 }
 
 // fails is how many attempts fail before one succeeds.
 func (o order) fails() int {
-	if o.n%7 == 3 {
+	if o.key()%7 == 3 {
 		return o.n % 3
 	}
 	return 0
@@ -65,18 +73,21 @@ func pauseOrEnd(what string, err error, asked <-chan struct{}) {
 }
 
 // work is the role of a worker: it handles orders and payments until it is asked to end. It
-// says which it has handled before the handler returns.
+// says which it has handled before the handler returns. It also publishes something by itself,
+// and says that this is acknowledged.
 func work(args []string) {
 	asked := servertest.Asked()
 	poisonEvery, _ := strconv.Atoi(args[1])
 	bus := openUntil(args[0], asked)
 	handle := func(ctx context.Context, e runtime.Event[conformance.OrderPlaced]) error {
 		o := order{e.Payload.Number, poisonEvery}
+		servertest.Say("begin %d %d", o.n, time.Now().UnixNano())
 		if o.n%11 == 2 {
 			time.Sleep(20 * time.Millisecond)
 		}
 		switch {
 		case o.poison():
+			servertest.Say("dies %d", o.n)
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		case o.permanent():
@@ -88,6 +99,7 @@ func work(args []string) {
 				return err
 			}
 		}
+		servertest.Say("end %d %d", o.n, time.Now().UnixNano())
 		servertest.Say("orders %d", o.n)
 		return nil
 	}
@@ -118,45 +130,64 @@ func work(args []string) {
 		pauseOrEnd("start", err, asked)
 	}
 	servertest.Say("started")
+	go beat(bus)
 	<-asked
+	time.AfterFunc(lastPublication, func() { os.Exit(1) }) // the servers may be gone for good
 	if err := bus.Shutdown(context.Background()); err != nil {
 		servertest.Say("error shutdown: %v", err)
 	}
 }
 
-// publish is the role of a publisher. It publishes orders of some numbers, so many each
-// second, and says which are acknowledged. What is refused is published again; what is in
-// doubt is not.
+// beat publishes something now and then.
+func beat(bus *runtime.Bus) {
+	for ; ; time.Sleep(200 * time.Millisecond) {
+		if _, err := runtime.Publish(context.Background(), bus, conformance.UserType, conformance.UserCreated{Name: "beat"}); err == nil {
+			servertest.Say("beat %d", os.Getpid())
+		}
+	}
+}
+
+// lastPublication is how long a publisher may take that is asked to end.
+const lastPublication = time.Minute
+
+// publish is the role of a publisher. It publishes orders from some number on, so many each
+// second, until it is asked to end, and says which are acknowledged. What is refused is published
+// again; what is in doubt is not.
 func publish(args []string) {
 	asked := servertest.Asked()
 	from, _ := strconv.Atoi(args[1])
-	to, _ := strconv.Atoi(args[2])
-	perSecond, _ := strconv.Atoi(args[3])
+	perSecond, _ := strconv.Atoi(args[2])
 	bus := openUntil(args[0], asked)
 	numbers := make(chan int)
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for n := range numbers {
-				publishOne(bus, n, asked)
+				publishOne(bus, n)
 			}
 		})
 	}
-	began := time.Now()
-	for n := from; n < to; n++ {
-		time.Sleep(time.Until(began.Add(time.Duration(n-from) * time.Second / time.Duration(perSecond))))
-		numbers <- n
+	tick := time.NewTicker(time.Second / time.Duration(perSecond))
+	for n := from; ; n++ {
+		select {
+		case <-tick.C:
+			numbers <- n
+			continue
+		case <-asked:
+		}
+		break
 	}
+	time.AfterFunc(lastPublication, func() { os.Exit(1) }) // the servers may be gone for good
 	close(numbers)
 	wait.Wait()
 	servertest.Say("published")
 	bus.Shutdown(context.Background())
 }
 
-func publishOne(bus *runtime.Bus, n int, asked <-chan struct{}) {
+func publishOne(bus *runtime.Bus, n int) {
 	for {
 		servertest.Say("tried %d", n)
-		_, err := runtime.Publish(context.Background(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: strconv.Itoa(n % 500), Number: n})
+		_, err := runtime.Publish(context.Background(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: strconv.Itoa(order{n: n}.key()), Number: n})
 		var storage *runtime.StorageError
 		switch {
 		case err == nil:
@@ -167,6 +198,6 @@ func publishOne(bus *runtime.Bus, n int, asked <-chan struct{}) {
 			servertest.Say("error publish: %v", err)
 			return
 		}
-		pauseOrEnd("publish", err, asked)
+		pauseOrEnd("publish", err, nil)
 	}
 }

@@ -15,155 +15,132 @@ import (
 
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
 
 var (
 	killSeed   = flag.Uint64("kill.seed", 1, "the first seed")
 	killRounds = flag.Int("kill.rounds", 1, "how many seeds")
-	killEvents = flag.Int("kill.events", 300, "how many orders each")
-	killKills  = flag.Int("kill.kills", 2, "how many processes are killed in each round")
+	killHarms  = short.Flag("kill.harms", 8, 2, "how many harms are done in each round")
 	killRate   = flag.Int("kill.rate", 200, "how many orders are published each second")
 )
 
-// journal is what processes have said.
-type journal struct {
-	mu      sync.Mutex
-	said    map[string]map[int]int // how often, by the word and the number of an order
-	highest int                    // the greatest number that was tried
-	last    time.Time              // of the last acknowledgement
-	longest time.Duration          // between two of them
-	errors  map[string]int
-	done    bool
-}
-
-func newJournal() *journal {
-	return &journal{said: map[string]map[int]int{}, errors: map[string]int{}, highest: -1}
-}
-
-// hear takes a line.
-func (j *journal) hear(line string) {
-	word, rest, _ := strings.Cut(line, " ")
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	switch word {
-	case "published":
-		j.done = true
-		return
-	case "error":
-		if len(rest) > 160 {
-			rest = rest[:160]
-		}
-		j.errors[rest]++
-		return
-	}
-	n, err := strconv.Atoi(rest)
-	if err != nil {
-		return
-	}
-	if j.said[word] == nil {
-		j.said[word] = map[int]int{}
-	}
-	j.said[word][n]++
-	switch word {
-	case "tried":
-		j.highest = max(j.highest, n)
-	case "acknowledged":
-		now := time.Now()
-		if !j.last.IsZero() {
-			j.longest = max(j.longest, now.Sub(j.last))
-		}
-		j.last = now
-	}
-}
-
-// finished reports whether everything is published.
-func (j *journal) finished() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.done
-}
-
-// killing is a cluster whose servers and clients are killed.
+// killing is a cluster whose servers and clients are harmed.
 type killing struct {
 	*journal
-	t        *testing.T
-	nodes    *servertest.Nodes
-	target   string
-	poison   int
-	stopping chan struct{}
-	wait     sync.WaitGroup
+	*statements
+	t          *testing.T
+	nodes      *servertest.Nodes
+	network    *servertest.Network
+	target     string
+	poison     int
+	random     *rand.Rand
+	enough     chan struct{} // closed when no more is to be published
+	stopping   chan struct{}
+	wait       sync.WaitGroup
+	worst      recovery
+	stood      standstill
+	leaderless int // how often servers have lost their leader without a harm
 
 	procs     sync.Mutex
-	workers   [3]*servertest.Process
+	workers   [4]*handling
 	publisher *servertest.Process
-	killed    map[string]int
-	suicides  int // how often a worker has ended without being killed by the test
+	harmed    map[string]int
+	untold    []string  // harms since the last log
+	poisoned  int       // how many workers orders have ended
+	lastDeath time.Time // of them
+}
+
+// handling is the process of a worker.
+type handling struct {
+	*servertest.Process
+	*life
+
+	mu            sync.Mutex
+	harmed        bool      // killed by the test
+	dies          bool      // by an order
+	beat, handled time.Time // the last ones
+}
+
+// hear takes a line of a worker.
+func (k *killing) hear(w *handling, line string) {
+	k.journal.hear(line)
+	now := time.Now()
+	word, rest, _ := strings.Cut(line, " ")
+	w.mu.Lock()
+	switch word {
+	case "beat":
+		w.beat = now
+	case "orders":
+		w.handled = now
+	case "dies":
+		w.dies = true
+	}
+	w.mu.Unlock()
+	one := statement{of: w.life, begins: word == "begin"}
+	var at int64
+	if _, err := fmt.Sscan(rest, &one.n, &at); err != nil || word != "begin" && word != "end" || !(order{n: one.n}).inOrder() {
+		return
+	}
+	one.key, one.at = order{n: one.n}.key(), time.Unix(0, at)
+	k.statements.mu.Lock()
+	defer k.statements.mu.Unlock()
+	k.statements.all = append(k.statements.all, one)
 }
 
 // keepWorker starts a worker again whenever it has ended.
 func (k *killing) keepWorker(i int) {
 	for {
+		w := &handling{life: k.born()}
 		k.procs.Lock()
-		p := servertest.StartProcess(k.t, k.hear, "worker", k.target, strconv.Itoa(k.poison))
-		k.workers[i] = p
+		w.Process = servertest.StartProcess(k.t, func(line string) { k.hear(w, line) }, "worker", k.target, strconv.Itoa(k.poison))
+		k.workers[i] = w
 		k.procs.Unlock()
 		select {
-		case <-p.Ended():
+		case <-w.Ended():
 		case <-k.stopping:
-			if !p.End(20 * time.Second) {
+			if !w.End(20 * time.Second) {
 				k.t.Error("a worker does not end")
 			}
 			return
 		}
+		w.mu.Lock()
+		harmed, dies := w.harmed, w.dies
+		w.mu.Unlock()
+		if harmed {
+			continue
+		}
+		if !dies {
+			k.t.Error("a worker has ended by itself")
+		}
 		k.procs.Lock()
-		k.suicides++
+		k.poisoned++
+		k.lastDeath = time.Now()
 		k.procs.Unlock()
+		k.away(w.life)
+		k.dead(w.life)
 	}
 }
 
-// keepPublisher starts the publisher again, behind what it has tried, until all is published.
-func (k *killing) keepPublisher(events, rate int) {
+// keepPublisher starts the publisher again, behind what it has tried, until enough is published.
+func (k *killing) keepPublisher() {
 	for !k.finished() {
-		k.mu.Lock()
+		k.journal.mu.Lock()
 		from := k.highest + 1
 		k.last = time.Time{}
-		k.mu.Unlock()
+		k.journal.mu.Unlock()
 		k.procs.Lock()
-		p := servertest.StartProcess(k.t, k.hear, "publisher", k.target, strconv.Itoa(from), strconv.Itoa(events), strconv.Itoa(rate))
+		p := servertest.StartProcess(k.t, k.journal.hear, "publisher", k.target, strconv.Itoa(from), strconv.Itoa(*killRate))
 		k.publisher = p
 		k.procs.Unlock()
-		<-p.Ended()
-	}
-}
-
-// kill kills a process, and starts it again.
-func (k *killing) kill(random *rand.Rand) {
-	what, victim := random.IntN(20), random.IntN(3)
-	k.procs.Lock()
-	worker, publisher := k.workers[victim], k.publisher
-	k.procs.Unlock()
-	switch {
-	case what < 8:
-		k.killed["workers"]++
-		k.suicides--
-		worker.Kill()
-		return
-	case what == 8 && !k.finished():
-		k.killed["publishers"]++
-		publisher.Kill()
-		return
-	case what < 15:
-		if leader := k.nodes.Leader("bus"); leader >= 0 {
-			victim = leader
-			k.killed["leaders"]++
+		select {
+		case <-p.Ended():
+		case <-k.enough:
+			p.End(2 * lastPublication)
 		}
 	}
-	k.killed["nodes"]++
-	k.nodes.Kill(victim)
-	time.Sleep(time.Duration(500+random.IntN(2000)) * time.Millisecond)
-	k.nodes.Start(victim)
-	k.nodes.WaitCurrent("bus", time.Minute) // two servers of three have to be there
 }
 
 // drain waits until everything is settled. If nothing changes for a time, it fails.
@@ -203,13 +180,11 @@ func (k *killing) drain(client js.JetStream, patience time.Duration) {
 	}
 }
 
-// Three servers keep the stream, three workers handle orders, and a publisher publishes
-// them, all in processes of their own, which are killed with SIGKILL. Some orders kill their
-// worker themselves.
+// Three servers keep the stream, four workers handle orders, and a publisher publishes them, all in processes of their
+// own. They are killed with SIGKILL, stopped with SIGSTOP for a while, and the network between them is cut. Some
+// orders kill their worker themselves.
 func TestNothingIsLostOrDoubledWhenServersAndWorkersAreKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
+	short.Visit(t, "processes are harmed")
 	for round := range *killRounds {
 		seed := *killSeed + uint64(round)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killRound(t, seed) })
@@ -217,49 +192,48 @@ func TestNothingIsLostOrDoubledWhenServersAndWorkersAreKilled(t *testing.T) {
 }
 
 func killRound(t *testing.T, seed uint64) {
-	events, random := *killEvents, rand.New(rand.NewPCG(seed, 16))
-	k := &killing{journal: newJournal(), t: t, nodes: servertest.StartNodes(t, 3), stopping: make(chan struct{}), killed: map[string]int{}}
-	if events >= 2000 { // an order that is poison ends a worker seven times, and each is missed after two seconds
-		k.poison = events / 4
+	k := &killing{
+		journal: newJournal(), statements: newStatements(), t: t, random: rand.New(rand.NewPCG(seed, 16)),
+		enough: make(chan struct{}), stopping: make(chan struct{}), harmed: map[string]int{},
 	}
-	k.target = "nats://" + k.nodes.Hosts() + "/bus"
+	k.nodes, k.network = servertest.StartNodesApart(t, 3)
+	if !testing.Short() { // an order that is poison ends a worker seven times, and each is missed after two seconds
+		k.poison = 10_000
+	}
+	k.target = "nats://" + k.network.Hosts() + "/bus"
+	nc, err := k.nodes.Connect()
+	conformance.Must(t, err)
+	defer nc.Close()
+	client, _ := js.New(nc, js.WithDefaultTimeout(20*time.Second))
+	go k.stood.watch(k.stopping, k.excuse)
 	began := time.Now()
 	published := make(chan struct{})
-	go func() { k.keepPublisher(events, *killRate); close(published) }()
+	go func() { k.keepPublisher(); close(published) }()
 	for i := range k.workers {
 		k.wait.Go(func() { k.keepWorker(i) })
 	}
-	for k.count("acknowledged") == 0 || k.count("orders") == 0 {
-		time.Sleep(50 * time.Millisecond)
+	until(t, "orders are handled", func() bool { return k.count("acknowledged") > 0 && k.count("orders") > 0 })
+	for n := range killHarms.N() {
+		k.harm(n)
 	}
-	for range *killKills {
-		time.Sleep(time.Duration(500+random.IntN(3000)) * time.Millisecond)
-		k.kill(random)
-	}
+	close(k.enough)
 	<-published
 	spent := time.Since(began)
-	nc, err := k.nodes.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	client, _ := js.New(nc, js.WithDefaultTimeout(20*time.Second))
 	k.drain(client, time.Minute)
 	close(k.stopping)
 	k.wait.Wait()
 	k.nodes.WaitCurrent("bus", time.Minute)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	f, err := readStream(ctx, client, true)
-	for tries := 0; err != nil && tries < 5; tries++ {
-		t.Log("the stream cannot be read; trying again: ", err)
-		time.Sleep(time.Second)
-		f, err = readStream(ctx, client, true)
+	var f *found
+	for tries := 0; tries == 0 || err != nil && tries < 5; tries++ {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		if f, err = readStream(ctx, client, true); err != nil {
+			t.Log("the stream cannot be read; trying again: ", err)
+			time.Sleep(time.Second)
+		}
+		cancel()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, counts := f.check(k.journal, events, k.poison)
+	conformance.Must(t, err)
+	problems, counts := f.check(k.journal, k.highest+1, k.poison)
 	for _, problem := range problems {
 		t.Error(problem)
 	}
@@ -268,27 +242,37 @@ func killRound(t *testing.T, seed uint64) {
 			t.Log(line)
 		}
 	}
-	t.Logf("killed %v, and poison ended %d workers; published in %v, all settled after %v; longest time without a publication %v; %d in doubt",
-		k.killed, k.suicides, spent.Round(time.Second), time.Since(began).Round(time.Second), k.longest.Round(time.Millisecond), len(k.said["doubted"]))
+	k.checkOrder(f)
+	t.Logf("%v, and poison ended %d workers; published in %v, all settled after %v; longest time without a publication %v; %d in doubt",
+		k.harmed, k.poisoned, spent.Round(time.Second), time.Since(began).Round(time.Second), k.longest.Round(time.Millisecond), len(k.said["doubted"]))
+	_, lost := k.stood.look()
+	t.Logf("at worst, after a harm, %v; the machine had no time for the test for %v, and the servers lost their leader by themselves %d times", k.worst, lost.Round(time.Millisecond), k.leaderless)
 	t.Log(counts)
 	for text, n := range k.errors {
 		t.Logf("%d × %s", n, text)
 	}
 }
 
-// count returns for how many orders something was said.
-func (j *journal) count(word string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return len(j.said[word])
-}
-
-// first returns an order for which something was said, or another number.
-func (j *journal) first(word string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for n := range j.said[word] {
-		return n
+// checkOrder compares the order in which orders were handled, of keys whose orders always succeed, with that of the stream.
+func (k *killing) checkOrder(f *found) {
+	k.statements.mu.Lock()
+	all := k.statements.all[:0]
+	for _, s := range k.statements.all {
+		at, stored := f.inKeys[s.n]
+		if !stored {
+			k.t.Errorf("order %d was handled and is not stored", s.n)
+			continue
+		}
+		s.n = at
+		all = append(all, s)
 	}
-	return -1
+	k.statements.all = all
+	k.statements.mu.Unlock()
+	published := f.ofKeys
+	for key := range published {
+		if !(order{n: key}).inOrder() {
+			published[key] = 0
+		}
+	}
+	k.check(k.t, published[:])
 }

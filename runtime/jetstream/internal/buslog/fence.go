@@ -135,6 +135,9 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 			return crashes, nil
 		}
 		c, err := l.claimsOf(u, from, room)
+		if err != nil && l.waits(ctx, began, err) {
+			continue
+		}
 		if err != nil {
 			return crashes, l.storage("take over", err)
 		}

@@ -48,9 +48,13 @@ type member struct {
 }
 
 // join puts this process into the record, with what it shares now, and takes out those that
-// are dead.
+// are dead. If the servers do not say whether they have stored that, the record does.
 func (l *Log) join(ctx context.Context) error {
-	return l.edit(ctx, l.memberMsg)
+	for began := time.Now(); ; {
+		if err := l.edit(ctx, l.memberMsg); err == nil || !l.waits(ctx, began, err) {
+			return err
+		}
+	}
 }
 
 // memberMsg returns the record as it should be, if it is not. The caller holds mu.

@@ -28,14 +28,16 @@ func (l *Log) turn(ctx context.Context) (done func(), err error) {
 }
 
 // edit stores the messages that change returns, all or nothing. change is called again, with
-// mu held, if somebody else has changed one of the records meanwhile.
+// mu held, if somebody else has changed one of the records meanwhile, and while the servers cannot
+// store anything.
 func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) error {
 	done, err := l.turn(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	for tries := 0; ; {
+	tries := 0
+	for began := time.Now(); ; {
 		if err := l.sync(ctx); err != nil {
 			return err
 		}
@@ -55,6 +57,9 @@ func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) er
 				return err
 			}
 			l.yield(ctx, &tries)
+			continue
+		}
+		if err != nil && !errors.Is(err, stream.ErrInDoubt) && l.waits(ctx, began, err) {
 			continue
 		}
 		if err != nil {

@@ -28,6 +28,7 @@ type Nodes struct {
 	t       testing.TB
 	ports   []int // for clients
 	routes  []int // between servers
+	network *Network
 	dir     string
 	running []*Process
 }
@@ -36,8 +37,27 @@ type Nodes struct {
 // end with the test.
 func StartNodes(t testing.TB, n int) *Nodes {
 	t.Helper()
+	return newNodes(t, n).start()
+}
+
+// StartNodesApart is StartNodes with a network that can be cut. Only connections to the hosts of the network go
+// through it, and those between servers.
+func StartNodesApart(t testing.TB, n int) (*Nodes, *Network) {
+	t.Helper()
+	c := newNodes(t, n)
+	c.network = startNetwork(t, c.ports, c.routes)
+	return c.start(), c.network
+}
+
+func newNodes(t testing.TB, n int) *Nodes {
 	newTest(t)
-	c := &Nodes{t: t, ports: quietPorts(t, n), routes: quietPorts(t, n), dir: t.TempDir(), running: make([]*Process, n)}
+	ports := quietPorts(t, 2*n)
+	return &Nodes{t: t, ports: ports[:n], routes: ports[n:], dir: t.TempDir(), running: make([]*Process, n)}
+}
+
+func (c *Nodes) start() *Nodes {
+	c.t.Helper()
+	n := len(c.running)
 	for i := range n {
 		c.Start(i)
 	}
@@ -70,11 +90,18 @@ func quietPorts(t testing.TB, n int) (ports []int) {
 func (c *Nodes) Start(i int) {
 	var routes []string
 	for _, port := range c.routes {
-		routes = append(routes, strconv.Itoa(port))
+		routes = append(routes, local(port))
+	}
+	advertised := "" // what the servers tell each other
+	if c.network != nil {
+		routes, advertised = c.network.routes(i), nowhere
 	}
 	name := fmt.Sprintf("s%d", i)
-	c.running[i] = StartProcess(c.t, nil, serverRole, name, strconv.Itoa(c.ports[i]), strconv.Itoa(c.routes[i]), strings.Join(routes, ","), filepath.Join(c.dir, name))
+	c.running[i] = StartProcess(c.t, nil, serverRole, name, strconv.Itoa(c.ports[i]), strconv.Itoa(c.routes[i]), strings.Join(routes, ","), advertised, filepath.Join(c.dir, name))
 }
+
+// nowhere is an address at which nobody listens: a server that is told of another one does not go around the network.
+const nowhere = "127.0.0.1:1"
 
 // serve is the role of a server.
 func serve(args []string) {
@@ -82,13 +109,13 @@ func serve(args []string) {
 	port, _ := strconv.Atoi(args[1])
 	route, _ := strconv.Atoi(args[2])
 	var routes []*url.URL
-	for _, port := range strings.Split(args[3], ",") {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: "127.0.0.1:" + port})
+	for _, host := range strings.Split(args[3], ",") {
+		routes = append(routes, &url.URL{Scheme: "nats", Host: host})
 	}
 	s, err := server.NewServer(&server.Options{
-		ServerName: args[0], Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: args[4], NoLog: true, NoSigs: true,
+		ServerName: args[0], Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: args[5], NoLog: true, NoSigs: true,
 		// Clients know the addresses that they are given, so that a test can put a proxy between.
-		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route, NoAdvertise: true}, Routes: routes,
+		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: route, NoAdvertise: true, Advertise: args[4]}, Routes: routes,
 		JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 32,
 	})
 	if err != nil {

@@ -106,6 +106,9 @@ func (p *Process) Stop() { p.cmd.Process.Signal(syscall.SIGSTOP) }
 // Continue ends Stop.
 func (p *Process) Continue() { p.cmd.Process.Signal(syscall.SIGCONT) }
 
+// PID returns the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Dump ends the process, which writes where its goroutines are.
 func (p *Process) Dump() {
 	p.cmd.Process.Signal(syscall.SIGQUIT)

@@ -9,21 +9,22 @@ import (
 
 // Proxy is the network between a process and the servers. It can be cut: then nothing gets
 // through in either direction, and nobody is told. What was sent meanwhile arrives when it
-// is healed, as with a network that loses packets for a while.
+// is healed, as with a network that loses packets for a while. Or it can refuse: then all
+// connections end, and new ones do so at once.
 type Proxy struct {
 	hosts []string
 
-	mu    sync.Mutex
-	gate  chan struct{} // closed when the network is healed; nil if it is not cut
-	conns []net.Conn
-	ended bool
+	mu      sync.Mutex
+	gate    chan struct{} // closed when the network is healed; nil if it is not cut
+	conns   map[net.Conn]bool
+	refuses bool
 }
 
 // StartProxy starts a proxy for the servers of some hosts, which are separated by commas. It
 // ends with the test.
 func StartProxy(t testing.TB, hosts string) *Proxy {
 	t.Helper()
-	p := &Proxy{}
+	p := &Proxy{conns: map[net.Conn]bool{}}
 	for _, host := range strings.Split(hosts, ",") {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -33,7 +34,7 @@ func StartProxy(t testing.TB, hosts string) *Proxy {
 		p.hosts = append(p.hosts, l.Addr().String())
 		go p.accept(l, host)
 	}
-	t.Cleanup(p.end)
+	t.Cleanup(p.Refuse)
 	return p
 }
 
@@ -49,23 +50,57 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Heal ends Cut.
+// Refuse ends all connections, and new ones as soon as they are made.
+func (p *Proxy) Refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuses = true
+	for conn := range p.conns {
+		reset(conn)
+	}
+	p.open()
+}
+
+// reset ends a connection, and loses what is on its way.
+func reset(conn net.Conn) {
+	conn.(*net.TCPConn).SetLinger(0)
+	conn.Close()
+}
+
+// Heal ends Cut and Refuse.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.refuses = false
+	p.open()
+}
+
+// open lets everything through. The caller holds mu.
+func (p *Proxy) open() {
 	if p.gate != nil {
 		close(p.gate)
 		p.gate = nil
 	}
 }
 
-func (p *Proxy) end() {
-	p.Heal()
+// add notes connections. It reports false if they are refused.
+func (p *Proxy) add(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended = true
-	for _, conn := range p.conns {
+	for _, conn := range conns {
+		if p.conns[conn] = true; p.refuses {
+			reset(conn)
+		}
+	}
+	return !p.refuses
+}
+
+func (p *Proxy) remove(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range conns {
 		conn.Close()
+		delete(p.conns, conn)
 	}
 }
 
@@ -86,27 +121,23 @@ func (p *Proxy) accept(l net.Listener, host string) {
 			return
 		}
 		go func() {
+			defer p.remove(client)
+			if !p.add(client) {
+				return
+			}
 			p.wait()
 			server, err := net.Dial("tcp", host)
 			if err != nil {
-				client.Close()
 				return
 			}
-			p.mu.Lock()
-			p.conns = append(p.conns, client, server)
-			ended := p.ended
-			p.mu.Unlock()
-			if ended {
-				client.Close()
-				server.Close()
+			defer p.remove(server)
+			if !p.add(client, server) {
 				return
 			}
 			var both sync.WaitGroup
 			both.Go(func() { p.carry(client, server) })
 			both.Go(func() { p.carry(server, client) })
 			both.Wait()
-			client.Close()
-			server.Close()
 		}()
 	}
 }

@@ -23,13 +23,24 @@ type Stored struct {
 	Data    []byte
 }
 
-// ask sends a request to the API of the leader, who may take answerTime if the context has no deadline.
+// askAgain is after how long a request is sent again that nobody has answered: servers drop requests while they have no
+// leader.
+const askAgain = 2 * time.Second
+
+// ask sends a request to the API of the leader, who may take answerTime if the context has no deadline. It may be sent
+// several times.
 func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer any) error {
-	limit := answerTime
+	limit, began := answerTime, time.Now()
 	if _, bounded := ctx.Deadline(); bounded {
 		limit = math.MaxInt64
 	}
-	return s.askFor(ctx, limit, subject, request, answer)
+	for {
+		left := limit - time.Since(began)
+		err := s.askFor(ctx, min(left, askAgain), subject, request, answer)
+		if left <= askAgain || !errors.Is(err, ErrSilent) {
+			return err
+		}
+	}
 }
 
 // askFor is ask with another time for the answer.
