@@ -44,6 +44,7 @@ type Log struct {
 	expected expected
 	ahead    ahead
 	joined   joined
+	inbox    inbox
 
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
