@@ -53,6 +53,7 @@ type innerBus struct {
 	maintenance  sync.WaitGroup // goroutines of the bus that end with it
 	pausing      pausing
 	timetable    *timetable
+	inbox        *inbox
 	database     database
 	alone        dispatch.Alone
 	crashLoop    dispatch.CrashLoop
@@ -117,6 +118,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		},
 		counters:      newCounters(catalogue),
 		past:          &history{},
+		inbox:         newInbox(),
 		changing:      make(chan struct{}, 1),
 		changed:       make(chan struct{}),
 		stopRequested: make(chan struct{}),

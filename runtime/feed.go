@@ -66,6 +66,9 @@ func (b *innerBus) joining(s *innerSubscription) (none joining, err error) {
 	if s.dead {
 		return none, s.refuse("a subscription to dead letters cannot be in a group")
 	}
+	if s.inbox {
+		return none, s.refuse("a subscription to what others send cannot be in a group")
+	}
 	if b.state == running {
 		return none, s.refuse(fmt.Sprintf("the members of group %q must be subscribed before the bus is started", name))
 	}

@@ -98,6 +98,9 @@ func (b *innerBus) dispatch() error {
 	b.maintenance.Go(func() { background.Redrive(owner, b.log, b.redriveRules, b.config.logger) })
 	b.maintenance.Go(func() { b.health.watch(owner, true) })
 	b.maintenance.Go(func() { b.timetable.run(owner) })
+	if log, ok := b.log.(engine.Inbox); ok {
+		b.maintenance.Go(func() { b.inbox.run(owner, log, b.config.logger) })
+	}
 	b.runObservers()
 	b.showing.Start(b.log)
 	return nil

@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"strings"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/privacy"
 )
@@ -13,16 +11,12 @@ func (t *eventType) private() *privacy.Shape { return t.privacy() }
 // catalogue calls sensitive. Logs show errors in this form. Stored attempts have them as
 // they are, and package inspect hides the values.
 func (b *innerBus) shown(d *engine.Delivery, text string) string {
-	name, notice := strings.CutPrefix(d.Type, engine.DeadType(""))
-	t := b.catalogue.named[name]
+	of, hide := privacy.Carried(d.Type, d.Payload)
+	t := b.catalogue.named[of]
 	if t == nil || !typeOf(t).private().Sensitive() {
 		return text
 	}
-	if notice {
-		_, veil := typeOf(t).private().HideNotice(d.Payload)
-		return veil.Text(text)
-	}
-	_, veil := typeOf(t).private().Hide(max(d.Version, 1), d.Payload)
+	_, veil := hide(typeOf(t).private(), max(d.Version, 1), d.Payload)
 	return veil.Text(text)
 }
 

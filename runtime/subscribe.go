@@ -33,6 +33,7 @@ type innerSubscription struct {
 	pattern   string
 	globs     glob.Set               // over event types of the catalogue
 	dead      bool                   // it is for the dead letters of the event type
+	inbox     bool                   // it is for what others send
 	raw       bool                   // the handler gets payloads as they are stored
 	fits      func(payload any) bool // tells which payloads the handler takes; nil for all
 	config    subscribeConfig

@@ -37,7 +37,11 @@ func (s *innerSubscription) resolve(tuning Tuning) (*inForce, error) {
 		return nil, s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.pattern, s.pattern))
 	}
 	f := &inForce{types: map[string]Settings{}, compile: map[string]*dispatch.Settings{}}
-	for _, t := range c.types {
+	types := c.types
+	if s.inbox {
+		types = []AnyEventType{inboxType}
+	}
+	for _, t := range types {
 		if !s.isFor(t) {
 			continue
 		}

@@ -77,6 +77,9 @@ func (f *File) SensitiveTypes(ctx context.Context) (types []string, err error) {
 			types = append(types, eventType)
 		}
 	}
+	if len(types) > 0 && slices.Contains(names.Types, engine.InboxType) {
+		types = append(types, engine.InboxType) // others may send what is of one of them
+	}
 	return types, err
 }
 
@@ -117,19 +120,12 @@ func (v *veiled) shape(ctx context.Context, eventType string) (*privacy.Shape, e
 
 // hide hides what is sensitive in a payload, and returns what hides the same in texts.
 func (v *veiled) hide(ctx context.Context, eventType string, version int, payload []byte) (json.RawMessage, *privacy.Veil, error) {
-	notice := strings.HasPrefix(eventType, engine.DeadType(""))
-	if notice {
-		eventType = strings.TrimPrefix(eventType, engine.DeadType(""))
-	}
-	shape, err := v.shape(ctx, eventType)
+	of, hide := privacy.Carried(eventType, payload)
+	shape, err := v.shape(ctx, of)
 	if err != nil {
 		return nil, nil, err
 	}
-	if notice {
-		hidden, veil := shape.HideNotice(payload)
-		return hidden, veil, nil
-	}
-	hidden, veil := shape.Hide(version, payload)
+	hidden, veil := hide(shape, version, payload)
 	return hidden, veil, nil
 }
 
@@ -161,11 +157,12 @@ func (v *veiled) limited(ctx context.Context, f engine.Filter) (engine.Filter, e
 		return f, err
 	}
 	return engine.SeenThrough(f, func(eventType string, version int, payload, part []byte, text string) bool {
-		shape, known := shapes[eventType]
-		if !known { // a program has declared it this moment
+		of, hide := privacy.Carried(eventType, payload)
+		shape, known := shapes[of]
+		if !known { // a program has declared it this moment, or others have sent it and nobody knows it
 			return false
 		}
-		return shape.Finds(strings.HasPrefix(eventType, engine.DeadType("")), version, payload, part, text)
+		return shape.Finds(hide, version, payload, part, text)
 	}), nil
 }
 
@@ -267,13 +264,14 @@ func (v *veiled) Unsettled(ctx context.Context, visit func(engine.Unsettled)) er
 		return err
 	}
 	return v.Inspection.Unsettled(ctx, func(e engine.Unsettled) {
-		shape, known := shapes[e.Type]
+		of, hide := privacy.Carried(e.Type, e.Payload)
+		shape, known := shapes[of]
 		switch {
 		case !hides:
 		case !known: // a program has declared it this moment
 			e.Payload, e.Unreadable = json.RawMessage(quotedHidden), hiddenProblem(e.Unreadable, privacy.HidesAll)
 		default:
-			hidden, veil := shape.Hide(e.Version, e.Payload)
+			hidden, veil := hide(shape, e.Version, e.Payload)
 			if veil != nil {
 				e.Payload, e.Unreadable = hidden, hiddenProblem(e.Unreadable, veil)
 			}
@@ -395,11 +393,12 @@ func (v *veiled) FailureGroups(ctx context.Context, f engine.Filter) ([]engine.F
 func (v *veiled) groupMessage(ctx context.Context, g engine.FailureGroup) (string, error) {
 	hides := false
 	for _, eventType := range g.Types {
-		shape, err := v.shape(ctx, strings.TrimPrefix(eventType, engine.DeadType("")))
+		of, _ := privacy.Carried(eventType, nil)
+		shape, err := v.shape(ctx, of)
 		if err != nil {
 			return "", err
 		}
-		hides = hides || shape.Sensitive()
+		hides = hides || of == "" || shape.Sensitive()
 	}
 	if !hides {
 		return g.Message, nil

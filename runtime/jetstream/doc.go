@@ -29,6 +29,11 @@
 // The tour: internal/stream has what is needed of JetStream, in the words of a log;
 // internal/buslog is the engine. Its package comment names the records and the files.
 //
+// # Programs without a bus
+//
+// Programs in other languages read events from a mirror of the stream, and send events to an inbox:
+// [runtime.SubscribeInbox]. docs/jetstream.md has the contract.
+//
 // # What is different from a file
 //
 // Nil from Publish means what the servers mean by it. By default a JetStream server writes an

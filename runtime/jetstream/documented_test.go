@@ -37,16 +37,22 @@ import (
 // certificates.
 func documented(t *testing.T) (server, accounts, tls string) {
 	t.Helper()
+	all := blocks(t, "conf", 4)
+	return all[0], all[1], all[2]
+}
+
+// blocks returns the blocks of a language that the page shows: so many.
+func blocks(t *testing.T, language string, want int) (all []string) {
+	t.Helper()
 	page, err := os.ReadFile("../../docs/jetstream.md")
 	conformance.Must(t, err)
-	var blocks []string
-	for _, found := range regexp.MustCompile("(?s)```conf\n(.*?)```").FindAllSubmatch(page, -1) {
-		blocks = append(blocks, string(found[1]))
+	for _, found := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
+		all = append(all, string(found[1]))
 	}
-	if len(blocks) != 3 {
-		t.Fatalf("the page has %d blocks of settings, and this test knows 3", len(blocks))
+	if len(all) != want {
+		t.Fatalf("the page has %d blocks of %s, and this test knows %d", len(all), language, want)
 	}
-	return blocks[0], blocks[1], blocks[2]
+	return all
 }
 
 // replaced replaces parts of a text, each of which must be there.

@@ -48,7 +48,7 @@ func checkMoved(t *testing.T, address string, want fileContent, size fileSize) (
 		tokens := strings.Split(subject, ".")
 		switch tokens[1] {
 		case "e":
-			id := strings.ToUpper(strings.ReplaceAll(m.Headers().Get("Busgen-Id"), "-", ""))
+			id := strings.ToUpper(strings.ReplaceAll(m.Headers().Get("Nats-Msg-Id"), "-", ""))
 			seqs[seq], ids = id, append(ids, id)
 		case "n":
 			conformance.Must(t, json.Unmarshal(m.Data(), &registry))

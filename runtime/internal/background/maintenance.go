@@ -13,6 +13,8 @@ const (
 	pruneEvery = time.Minute
 	// redriveEvery is how often Redrive looks for dead letters to redrive.
 	redriveEvery = 10 * time.Second
+	// takeInEvery is how often TakeIn looks whether others have sent something.
+	takeInEvery = 200 * time.Millisecond
 	// redriveLimit is how many dead letters one transaction redrives at most.
 	redriveLimit = 250
 )
@@ -69,6 +71,19 @@ func redrive(ctx context.Context, log engine.Maintainer, rule RedriveRule, logge
 		}
 	}
 	return nil
+}
+
+// TakeIn takes over what others send, until ctx ends.
+func TakeIn(ctx context.Context, log engine.Inbox, logger *slog.Logger) {
+	every(ctx, takeInEvery, func(ctx context.Context) error {
+		for {
+			if n, err := log.TakeIn(ctx); n == 0 || err != nil {
+				return err
+			}
+		}
+	}, func(err error) {
+		logger.Error("what others have sent cannot be taken over; trying again", "error", err)
+	})
 }
 
 // every calls do at each interval until ctx ends. It calls complain for the first of

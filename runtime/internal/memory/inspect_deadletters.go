@@ -40,7 +40,6 @@ func (s *store) letters(f engine.Filter) (found []letter) {
 func (s *store) chooses(f engine.Filter, l letter) bool {
 	named := func(name string) bool { return s.known(name) == l.sub }
 	keyed := func(k engine.Key) bool { return k.EventID == l.ID && named(k.Subscription) }
-	own := l.Type[0] == engine.OwnType // which dead letters may be of
 	switch {
 	case len(f.Subscriptions) > 0 && !slices.ContainsFunc(f.Subscriptions, named),
 		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, l.reason),
@@ -49,7 +48,7 @@ func (s *store) chooses(f engine.Filter, l letter) bool {
 		l.died.Before(f.Since) || !f.Until.IsZero() && l.died.After(f.Until):
 		return false
 	}
-	return own && len(f.Types) == 0 || memview.Matches(f, l.Record, s.namesOf, field(l.attempts, func(a engine.FailedAttempt) string { return a.Error }))
+	return memview.MatchesLetter(f, l.Record, s.namesOf, field(l.attempts, func(a engine.FailedAttempt) string { return a.Error }))
 }
 
 // DeadLetters implements [engine.DeadLetterReader].

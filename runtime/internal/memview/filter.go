@@ -23,8 +23,17 @@ func (names Names) matchesAny(globs []string, written string) bool {
 }
 
 // Matches reports whether an event, whose texts besides the payload are given, is one of those
-// that a filter chooses. It does not look at times, states and subscriptions.
+// that a filter chooses. It does not look at times, states and subscriptions. Without types the filter
+// chooses no events of the bus's own, unless it names them or their subscription or parent.
 func Matches(f engine.Filter, r *engine.Record, names Names, texts []string) bool {
+	if len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil && f.ChildOf == uuid.Nil {
+		return false
+	}
+	return MatchesLetter(f, r, names, texts)
+}
+
+// MatchesLetter is Matches for the event of a dead letter, which may be one of the bus's own in any case.
+func MatchesLetter(f engine.Filter, r *engine.Record, names Names, texts []string) bool {
 	finds := func(part, text string) bool { return strings.Contains(part, text) }
 	if sees := engine.SightOf(f); sees != nil {
 		finds = func(part, text string) bool { return sees(r.Type, r.Version, r.Payload, []byte(part), text) }
@@ -32,8 +41,6 @@ func Matches(f engine.Filter, r *engine.Record, names Names, texts []string) boo
 	contains := func(part string) bool { return finds(part, f.Text) }
 	correlation := engine.LineageOf(r.Metadata).CorrelationID
 	switch {
-	case len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil && f.ChildOf == uuid.Nil:
-		return false
 	case len(f.Types) > 0 && !names.matchesAny(f.Types, r.Type),
 		len(f.Events) > 0 && !slices.Contains(f.Events, r.ID),
 		f.CorrelationID != "" && (f.CorrelationID != correlation || !finds(correlation, f.CorrelationID)),

@@ -158,15 +158,11 @@ func (v *Veil) Text(text string) string {
 
 // Finds reports whether a text is in a part of an event, which is its payload or one of its other texts, where nothing
 // is hidden. The text must be within what is shown on one side of a hidden value: whether it goes on there is not told.
-func (s *Shape) Finds(notice bool, version int, payload, part []byte, text string) bool {
+func (s *Shape) Finds(hide Hides, version int, payload, part []byte, text string) bool {
 	if !s.Sensitive() {
 		return bytes.Contains(part, []byte(text))
 	}
-	hide := s.Hide
-	if notice {
-		hide = func(_ int, payload []byte) (json.RawMessage, *Veil) { return s.HideNotice(payload) }
-	}
-	shown, veil := hide(version, payload)
+	shown, veil := hide(s, version, payload)
 	if !bytes.Equal(part, payload) {
 		shown = json.RawMessage(veil.Text(string(part)))
 	}

@@ -6,6 +6,7 @@
 //	[Shape.Hide]    replaces what is sensitive, for people who look
 //	[Shape.Redact]  replaces what is personal, for good
 //	[Shape.Names]   reports whether a payload is about a person
+//	[Carried]       says whose fields are in a payload that carries another
 //	[Shape.Compare] says how the fields differ from those of another schema
 //
 // Everything here is a pure function. A payload that does not fit its schema loses what cannot be understood: it

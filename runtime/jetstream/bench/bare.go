@@ -46,8 +46,8 @@ func (b *bare) message() *nats.Msg {
 	id, _ := uuid.NewV7()
 	text := id.String()
 	return &nats.Msg{Subject: b.name + ".e.00.order.placed", Data: b.payload, Header: nats.Header{
-		"Nats-Msg-Id": {text}, "Busgen-Type": {"order.placed"},
-		"Busgen-Created": {time.Now().UTC().Format(time.RFC3339Nano)},
+		"Nats-Msg-Id": {text}, "Busgen-Type": {"order.placed"}, "Busgen-Version": {"1"},
+		"Busgen-Created": {time.Now().UTC().Format(time.RFC3339Nano)}, "Content-Type": {"application/json"},
 	}}
 }
 

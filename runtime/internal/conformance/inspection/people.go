@@ -231,6 +231,30 @@ func (env *Env) TestASearchFindsNothingInWhatIsHidden(t *testing.T) {
 	})
 }
 
+// Dead letters may be of the bus's own types: the notice of another one that a handler has refused. What retries or discards
+// by a text must leave those alone that do not have it.
+func (env *Env) TestATextChoosesAmongDeadLettersOfTheBusItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", greetInVain)
+		_, err := runtime.SubscribeDead(f.Bus, registeredType, "morgue", func(context.Context, runtime.Event[runtime.DeadLetter[Registered]]) error {
+			return runtime.Permanent(fmt.Errorf("the morgue is full"))
+		})
+		Must(t, err)
+		f.MustStart()
+		_, err = runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-17", Email: "ada@example.org", Plan: "gold"})
+		Must(t, err)
+		time.Sleep(time.Minute)
+		for text, want := range map[string]int{"": 2, "the morgue is full": 1, "nobody has said this": 0} {
+			letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{Text: text}, inspect.Page{})
+			n, wrong := f.File.CountDeadLetters(t.Context(), inspect.Filter{Text: text})
+			if err != nil || wrong != nil || len(letters) != want || n != want {
+				t.Errorf("the text %q chooses %d dead letters, and counts %d, want %d (%v, %v)", text, len(letters), n, want, err, wrong)
+			}
+		}
+	})
+}
+
 // A group that a hidden value decides would tell who guesses values, since everybody can compute it.
 func (env *Env) TestHiddenValuesDoNotDecideTheGroupOfADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

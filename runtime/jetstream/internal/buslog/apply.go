@@ -165,7 +165,7 @@ func (l *Log) apply(m stream.Stored) error {
 			return err
 		}
 		l.applyPruned(p)
-	case keyToken, historyToken, arrivalToken, calledToken: // are read when they are needed
+	case keyToken, historyToken, arrivalToken, calledToken, inboxToken: // are read when they are needed
 	default:
 		return fmt.Errorf("nothing is known of messages %q", kind)
 	}

@@ -205,7 +205,7 @@ func (a *Arrival) send(ctx context.Context, next arrivalRecord, msgs []*stream.M
 			return nil
 		}
 		var refused *stream.ServerError
-		conflict := errors.Is(err, stream.ErrConflict)
+		conflict := errors.Is(err, stream.ErrConflict) || errors.Is(err, stream.ErrStored) // both are what a try that was stored leads to
 		if ctx.Err() != nil || errors.Is(err, nats.ErrMaxPayload) || errors.As(err, &refused) && !conflict {
 			return err
 		}

@@ -96,7 +96,6 @@ func (a *Arrival) messages(e *engine.MovedEvent, next *arrivalRecord, at int64) 
 		record.Origin = &engine.Origin{Consumer: a.subs[e.Only].ID, Parent: e.Parent}
 	}
 	m := l.eventMsg(&record)
-	m.ID = "" // the batch is stored once anyway
 	if err := a.fits(m, &record); err != nil {
 		return nil, 0, err
 	}

@@ -17,6 +17,7 @@
 //	p, h         the events that were pruned just now, and how many were before
 //	m            how far a move from a file has come
 //	o            the processes that share subscriptions
+//	i            how far the messages of the inbox were taken in
 //
 // All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.
@@ -50,6 +51,7 @@
 //	liveness.go       who is alive, and when to look
 //	parts.go, divide.go   the parts of a subscription, and its cursors
 //	newer.go              who should have events of a version that not all processes know
+//	inbox.go, sent.go     takes in what others have sent
 //	share.go, members.go  what this process has of them, and what it should have
 //	cancel.go         cancelling and discarding
 //	unit.go           a subscription that this process handles: what ties the rooms together

@@ -2,9 +2,12 @@ package buslog
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
@@ -13,15 +16,17 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// The headers of events. The body is the payload. Those of the id and the version are missing in a
-// log of format 2 if they would say that the id is the one by which the server knows the message, and
-// that the version is 1. Messages with them come in any log.
+// The headers of events. The body is the payload. Programs in other languages read them, so docs/jetstream.md
+// promises them: id, type, version, time and content type are in each message, and the others where there is something
+// to say. In a log of format 1 the id is also in idHeader, where older programs look for it. Older messages may lack the
+// version, which is 1 then, and the content type.
 const (
 	idHeader       = "Busgen-Id"
 	serverIDHeader = "Nats-Msg-Id"
 	typeHeader     = "Busgen-Type"
 	versionHeader  = "Busgen-Version"
 	createdHeader  = "Busgen-Created"
+	contentHeader  = "Content-Type"
 	metadataHeader = "Busgen-Metadata"
 	keyHeader      = "Busgen-Key"
 	dueHeader      = "Busgen-Due"
@@ -41,27 +46,25 @@ func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // fillEvent makes an empty message that of an event; created is when that was, as text.
 func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
-	m.Data, m.Header = r.Payload, append(make([]stream.Header, 0, 3),
-		stream.Header{Name: typeHeader, Value: r.Type}, stream.Header{Name: createdHeader, Value: created})
+	id, o := r.ID.String(), r.Origin
+	m.ID, m.Data, m.Header = id, r.Payload, append(make([]stream.Header, 0, 5),
+		stream.Header{Name: typeHeader, Value: r.Type}, stream.Header{Name: versionHeader, Value: strconv.Itoa(max(r.Version, 1))},
+		stream.Header{Name: createdHeader, Value: created}, stream.Header{Name: contentHeader, Value: jsonContent})
 	add := func(name, value string) { m.Header = append(m.Header, stream.Header{Name: name, Value: value}) }
-	id, o, terse := r.ID.String(), r.Origin, l.terse.Load()
-	if o != nil || !terse {
+	if !l.terse.Load() {
 		add(idHeader, id)
-	}
-	if r.Version > 1 || !terse {
-		add(versionHeader, strconv.Itoa(max(r.Version, 1)))
 	}
 	if len(r.Metadata) > 0 {
 		add(metadataHeader, string(r.Metadata))
 	}
 	if r.Key != "" || r.Keyed {
-		add(keyHeader, strconv.Quote(r.Key))
+		add(keyHeader, keyText(r.Key))
 	}
 	if !r.Due.IsZero() {
 		add(dueHeader, timeText(r.Due))
 	}
 	if o == nil {
-		m.Subject, m.ID = l.eventSubject(r), id
+		m.Subject = l.eventSubject(r)
 		return
 	}
 	add(forHeader, o.Consumer)
@@ -69,6 +72,21 @@ func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 		add(parentHeader, o.Parent.String())
 	}
 	m.Subject, m.Expect = l.madeSubject(r.ID), stream.Expecting(0)
+}
+
+// jsonContent is the content type of all payloads.
+const jsonContent = "application/json"
+
+// keyText is a partition key in a header: a text of JSON, which every language reads. What is no Unicode cannot be one.
+func keyText(key string) string {
+	if !utf8.ValidString(key) {
+		return strconv.Quote(key)
+	}
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(key)
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // first returns the first value of a header.

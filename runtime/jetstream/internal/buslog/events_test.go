@@ -2,11 +2,14 @@ package buslog
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -28,9 +31,9 @@ func eventsOfAllKinds() []engine.Record {
 	return all
 }
 
-// A program that is older finds the id and the version of an event in headers of their own. A log
-// that it has made keeps them.
-func TestAnEventLacksTheHeadersThatOthersMakeNeedlessOnlyInALogThatOlderProgramsRefuse(t *testing.T) {
+// Programs in other languages read events by these headers, whoever has published them and how. A program that is older
+// finds the id in a header of its own, which a log that it has made keeps.
+func TestEveryEventHasItsIDVersionTimeAndContentTypeInTheSameHeaders(t *testing.T) {
 	for name, version := range map[string]int{"a new log": format, "a log of format 1": 1} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -39,15 +42,32 @@ func TestAnEventLacksTheHeadersThatOthersMakeNeedlessOnlyInALogThatOlderPrograms
 					must(t, in.change(ctx, func(r *registry) error { r.Format = version; return nil }))
 				}
 				must(t, in.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "other", Pattern: "job.*"}})) // which stores the registry again
-				all := eventsOfAllKinds()
-				must(t, in.Append(ctx, all))
+				all := append(eventsOfAllKinds(), eventsOfAllKinds()[:2]...)
+				must(t, in.Append(ctx, all[:1]))
+				must(t, in.Append(ctx, all[1:4]))
+				for i := range all[4:] { // by an operator
+					all[4+i].Origin = &engine.Origin{Consumer: "worker"}
+				}
+				made, err := in.makeEvents(ctx, []*engine.Record{&all[4], &all[5]})
+				must(t, err)
+				all[4], all[5] = *made[0], *made[1]
 				for i := range all {
 					m, err := in.stream.GetKnown(ctx, all[i].Seq, all[i].Seq)
 					must(t, err)
-					_, id := m.Header[idHeader]
-					_, versioned := m.Header[versionHeader]
-					if old := version == 1; id != old || versioned != (old || all[i].Version > 1) {
-						t.Errorf("event %d has the headers %v", i, m.Header)
+					want := map[string]string{
+						serverIDHeader: all[i].ID.String(), typeHeader: all[i].Type, versionHeader: strconv.Itoa(all[i].Version),
+						createdHeader: timeText(all[i].CreatedAt), contentHeader: "application/json",
+					}
+					if version == 1 {
+						want[idHeader] = all[i].ID.String()
+					}
+					for header, value := range want {
+						if got := m.Header[header]; len(got) != 1 || got[0] != value {
+							t.Errorf("event %d has %s: %q, want %q", i, header, got, value)
+						}
+					}
+					if _, twice := m.Header[idHeader]; twice && version != 1 {
+						t.Errorf("event %d has its id twice: %v", i, m.Header)
 					}
 				}
 			})
@@ -55,9 +75,24 @@ func TestAnEventLacksTheHeadersThatOthersMakeNeedlessOnlyInALogThatOlderPrograms
 	}
 }
 
-// Events of both forms are in one log: those that older programs have made, and those of a move, in
-// a stream of any format.
-func TestEventsWithAndWithoutTheHeadersAreRead(t *testing.T) {
+// The header of the key is a text of JSON, because every language reads that.
+func TestTheKeyOfAnEventIsATextOfJSON(t *testing.T) {
+	for _, key := range []string{"", "k", "a\x01\b\v\x7f\u00a0\u2028<é>", "\U0001f600", `"\`, "\xff"} {
+		text, read := keyText(key), ""
+		if err := json.Unmarshal([]byte(text), &read); (err != nil || read != key) && utf8.ValidString(key) {
+			t.Errorf("%q is written as %s, which JSON reads as %q (%v)", key, text, read, err)
+		}
+		if strings.ContainsAny(text, "\r\n") {
+			t.Errorf("%q is no header", text)
+		}
+		if own, err := strconv.Unquote(text); err != nil || own != key {
+			t.Errorf("%q is written as %s, which is read as %q (%v)", key, text, own, err)
+		}
+	}
+}
+
+// Events of both forms are in one log, those that older programs have made among them.
+func TestEventsWithAndWithoutAHeaderOfTheirIDAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ctx := openEmpty(t), context.Background()
 		for _, terse := range []bool{false, true} {
@@ -75,7 +110,7 @@ func TestEventsWithAndWithoutTheHeadersAreRead(t *testing.T) {
 				got, err := eventOf(m)
 				must(t, err)
 				if !reflect.DeepEqual(*got, all[i]) {
-					t.Errorf("without needless headers %t, event %d is read as\n%+v, want\n%+v", terse, i, *got, all[i])
+					t.Errorf("without a header of its id %t, event %d is read as\n%+v, want\n%+v", terse, i, *got, all[i])
 				}
 			}
 		}

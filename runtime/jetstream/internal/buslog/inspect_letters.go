@@ -38,7 +38,6 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 		return s != nil && s.ID == one.sub.ID
 	}
 	keyed := func(k engine.Key) bool { return k.EventID == one.ID && named(k.Subscription) }
-	own := one.Type[0] == engine.OwnType // which dead letters may be of
 	switch {
 	case len(f.Subscriptions) > 0 && !slices.ContainsFunc(f.Subscriptions, named),
 		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, one.Reason),
@@ -51,7 +50,7 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 	for _, a := range one.Attempts {
 		texts = append(texts, a.Error)
 	}
-	return own && len(f.Types) == 0 || memview.Matches(f, one.record(), l.registry.namesOf, texts)
+	return memview.MatchesLetter(f, one.record(), l.registry.namesOf, texts)
 }
 
 // DeadLetters implements [engine.DeadLetterReader].

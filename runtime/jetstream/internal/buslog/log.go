@@ -44,11 +44,12 @@ type Log struct {
 	expected expected
 	ahead    ahead
 	joined   joined
+	inbox    inbox
 
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
 	limited atomic.Bool                            // the size of the stream is
-	terse   atomic.Bool                            // events lack headers that other headers make needless
+	terse   atomic.Bool                            // events do not have their ids in two headers
 	looping atomic.Bool                            // the last takeover has found a crash loop
 	looking atomic.Bool                            // it looks at its records soon
 	come    atomic.Int64                           // as received, for who waits for it

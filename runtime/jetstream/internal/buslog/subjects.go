@@ -28,6 +28,7 @@ const (
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
 	calledToken   = "b" // NAME.b.INSTANCE: the suspects whose handlers a process has called; NAME.b.INSTANCE.note: see replaced.go
 	historyToken  = "h" // NAME.h: how many were, and where
+	inboxToken    = "i" // NAME.i: how far the messages of the inbox were taken in
 )
 
 // slots is how many kinds of events there are, by their partition key or id.

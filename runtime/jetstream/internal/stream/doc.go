@@ -8,6 +8,7 @@
 //	stream.go   the stream and its settings
 //	append.go   one message, or a batch of them that is stored whole or not at all (ADR-50)
 //	read.go     single messages and pages, from the leader or from any replica
+//	inbox.go    the stream beside, to which others publish
 //	feed.go     a consumer of the server, which numbers what it sends
 //	follow.go   a reader that gets every message, in order, by one feed after another
 //	errors.go   the server's errors

@@ -11,7 +11,7 @@ import (
 // client has copied the one before when it has sent it. The zero envelope is ready to use.
 type envelope struct {
 	msg    nats.Msg
-	values [8]string // memory of the headers; more than that is allocated
+	values [10]string // memory of the headers; more than that is allocated
 	used   int
 }
 

@@ -102,7 +102,7 @@ var errNoEcho = errors.New("the connection is made with nats.NoEcho, so that thi
 func (s *Stream) find(ctx context.Context, settings Settings, create bool) error {
 	existing, err := s.lookUp(ctx)
 	if create && errors.Is(err, jetstream.ErrStreamNotFound) {
-		existing, err = s.create(ctx, settings)
+		existing, err = s.create(ctx, settings, check)
 	}
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ const mostReplicas = 3
 
 // create makes the stream. If nobody has said how many replicas it has, it has as many as the servers can
 // keep, and three at most.
-func (s *Stream) create(ctx context.Context, settings Settings) (jetstream.Stream, error) {
+func (s *Stream) create(ctx context.Context, settings Settings, check func(jetstream.StreamConfig) error) (jetstream.Stream, error) {
 	config := settings.config(s.name)
 	if err := check(config); err != nil {
 		return nil, err
@@ -191,10 +191,17 @@ func check(c jetstream.StreamConfig) error {
 		return &ForeignError{"it does not allow direct gets"}
 	case c.NoAck:
 		return &ForeignError{"it does not say what it has stored"}
+	}
+	return keepsAll(c)
+}
+
+// keepsAll refuses a stream that deletes messages by itself.
+func keepsAll(c jetstream.StreamConfig) error {
+	switch {
 	case c.MaxAge > 0 || c.MaxMsgs > 0 || c.MaxMsgsPerSubject > 0 || c.Discard == jetstream.DiscardOld && c.MaxBytes > 0:
-		return &ForeignError{"it deletes messages by itself"}
+		return &ForeignError{c.Name + " deletes messages by itself"}
 	case c.Retention != jetstream.LimitsPolicy:
-		return &ForeignError{"it deletes messages that were acknowledged"}
+		return &ForeignError{c.Name + " deletes messages that were acknowledged"}
 	}
 	return nil
 }

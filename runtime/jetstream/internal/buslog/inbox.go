@@ -1,0 +1,169 @@
+package buslog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// Programs in other languages send events to the inbox, a stream of its own. Each of its messages is appended to the log
+// as an event of the bus's own type for that, in one batch with the note of how far the inbox was taken in, and only if
+// nobody else has written that note meanwhile: in their order and once, whichever process does it and whatever ends in
+// between. Then they are deleted from the inbox.
+
+// inbox is what a log has of its inbox.
+type inbox struct {
+	mu     sync.Mutex
+	stream *stream.Inbox // nil while it is not open
+}
+
+// taken is the record of how far an inbox was taken in.
+type taken struct {
+	Created time.Time `json:"created"` // when the stream of the inbox was made
+	Seq     int64     `json:"seq"`     // the newest message that was taken in
+}
+
+// How much is taken in at once.
+const (
+	sentMessages = 250
+	sentBytes    = 1 << 20
+)
+
+var _ engine.Inbox = (*Log)(nil)
+
+// OpenInbox implements [engine.Inbox].
+func (l *Log) OpenInbox(ctx context.Context) error {
+	for began := time.Now(); ; {
+		_, err := l.inbox.open(ctx, l)
+		if err == nil || !l.waits(ctx, began, err) {
+			return l.storage("open the inbox of", err)
+		}
+	}
+}
+
+// open returns the stream of the inbox.
+func (i *inbox) open(ctx context.Context, l *Log) (*stream.Inbox, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stream != nil {
+		return i.stream, nil
+	}
+	most, _ := l.Sizes()
+	opened, err := l.stream.OpenInbox(ctx, most-sentRoom)
+	if err != nil {
+		return nil, err
+	}
+	i.stream = opened
+	return opened, nil
+}
+
+// lost says that the stream of the inbox is deleted.
+func (i *inbox) lost() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stream = nil
+}
+
+// TakeIn implements [engine.Inbox].
+func (l *Log) TakeIn(ctx context.Context) (int, error) {
+	for began := time.Now(); ; {
+		if l.isClosed() {
+			return 0, l.ended()
+		}
+		n, err := l.takeIn(ctx)
+		switch {
+		case errors.Is(err, stream.ErrConflict): // another process has taken this in
+			return 0, nil
+		case errors.Is(err, stream.ErrNoStream): // the next one makes it
+			l.inbox.lost()
+		case err != nil && l.waits(ctx, began, err):
+			continue // what was stored is noted
+		}
+		return n, l.storage("take in what others have sent to", err)
+	}
+}
+
+func (l *Log) takeIn(ctx context.Context) (int, error) {
+	from, err := l.inbox.open(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	now, err := from.State(ctx)
+	if err != nil || now.First > now.Last {
+		return 0, err
+	}
+	before, rev, err := l.takenIn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if !before.Created.Equal(now.Created) { // it was made anew
+		before = taken{Created: now.Created}
+	}
+	if now.First <= before.Seq { // whoever has taken them in has ended since
+		if err := from.Forget(ctx, before.Seq+1); err != nil {
+			return 0, err
+		}
+	}
+	page, err := from.Page(ctx, before.Seq+1, sentMessages, sentBytes)
+	if err != nil || len(page) == 0 {
+		return 0, err
+	}
+	if err := l.storeSent(ctx, page, taken{now.Created, page[len(page)-1].Seq}, rev); err != nil {
+		return 0, err
+	}
+	return len(page), from.Forget(ctx, page[len(page)-1].Seq+1)
+}
+
+// storeSent appends an event for each message, and the note of how far the inbox is taken in then.
+func (l *Log) storeSent(ctx context.Context, page []stream.Stored, next taken, rev int64) error {
+	records := make([]engine.Record, len(page))
+	most, _ := l.Sizes()
+	for i := range page {
+		payload, err := sentOf(&page[i], most)
+		if err != nil {
+			return err
+		}
+		records[i] = engine.Record{ID: engine.NewID(), Type: engine.InboxType, Version: 1, Payload: payload, CreatedAt: engine.Now()}
+	}
+	if err := l.declareTypesOf(ctx, records); err != nil {
+		return err
+	}
+	var msgs []*stream.Msg
+	for i := range records {
+		msgs = append(msgs, l.eventMsg(&records[i]))
+	}
+	note, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	msgs = append(msgs, &stream.Msg{Subject: l.subject(inboxToken), Data: note, Only: true, Expect: stream.Expecting(rev)})
+	if err := l.hasRoom(ctx, msgs); err != nil {
+		return err
+	}
+	first, err := l.append(ctx, msgs...)
+	if err == nil {
+		l.noteStored(first + int64(len(msgs)) - 1)
+	}
+	return err
+}
+
+// takenIn reads the note of how far the inbox was taken in, and its sequence number.
+func (l *Log) takenIn(ctx context.Context) (note taken, rev int64, err error) {
+	m, err := l.stream.LastOf(ctx, l.subject(inboxToken))
+	if errors.Is(err, stream.ErrNotFound) {
+		return note, 0, nil
+	}
+	if err != nil {
+		return note, 0, err
+	}
+	if err := json.Unmarshal(m.Data, &note); err != nil {
+		return note, 0, fmt.Errorf("the note of how far the inbox was taken in: %w; delete it: %s", err, l.removal(m.Seq))
+	}
+	return note, m.Seq, nil
+}
