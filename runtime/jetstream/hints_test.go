@@ -179,15 +179,17 @@ func TestOpenRefusesAStreamThatIsNotItsOwn(t *testing.T) {
 	})
 }
 
-func TestOpenRefusesRecordsOfANewerVersion(t *testing.T) {
-	onServer(t, nil, func(t *testing.T, s *servertest.Server, client js.JetStream) {
-		_, err := openOn(t, s.Connect)
-		conformance.Must(t, err)
-		_, err = client.Publish(context.Background(), "bus.n", []byte(`{"format":1000}`))
-		conformance.Must(t, err)
-		_, err = openOn(t, s.Connect)
-		wantFault(t, err, engine.TooNew)
-	})
+func TestOpenRefusesRecordsOfANewerVersionAndOfOneThatWasNeverReleased(t *testing.T) {
+	for record, fault := range map[string]engine.Fault{`{"format":1000}`: engine.TooNew, `{"format":1}`: engine.TooOld} {
+		onServer(t, nil, func(t *testing.T, s *servertest.Server, client js.JetStream) {
+			_, err := openOn(t, s.Connect)
+			conformance.Must(t, err)
+			_, err = client.Publish(context.Background(), "bus.n", []byte(record))
+			conformance.Must(t, err)
+			_, err = openOn(t, s.Connect)
+			wantFault(t, err, fault)
+		})
+	}
 }
 
 func TestOpenRefusesAServerThatIsTooOldForAtomicBatches(t *testing.T) {

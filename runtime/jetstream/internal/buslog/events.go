@@ -18,8 +18,8 @@ import (
 
 // The headers of events. The body is the payload. Programs in other languages read them, so docs/jetstream.md
 // promises them: id, type, version, time and content type are in each message, and the others where there is something
-// to say. In a log of format 1 the id is also in idHeader, where older programs look for it. Older messages may lack the
-// version, which is 1 then, and the content type.
+// to say. Older messages may lack the version, which is 1 then, and the content type; and some that operators have made have
+// their id in idHeader.
 const (
 	idHeader       = "Busgen-Id"
 	serverIDHeader = "Nats-Msg-Id"
@@ -46,14 +46,11 @@ func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // fillEvent makes an empty message that of an event; created is when that was, as text.
 func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
-	id, o := r.ID.String(), r.Origin
-	m.ID, m.Data, m.Header = id, r.Payload, append(make([]stream.Header, 0, 5),
+	o := r.Origin
+	m.ID, m.Data, m.Header = r.ID.String(), r.Payload, append(make([]stream.Header, 0, 5),
 		stream.Header{Name: typeHeader, Value: r.Type}, stream.Header{Name: versionHeader, Value: strconv.Itoa(max(r.Version, 1))},
 		stream.Header{Name: createdHeader, Value: created}, stream.Header{Name: contentHeader, Value: jsonContent})
 	add := func(name, value string) { m.Header = append(m.Header, stream.Header{Name: name, Value: value}) }
-	if !l.terse.Load() {
-		add(idHeader, id)
-	}
 	if len(r.Metadata) > 0 {
 		add(metadataHeader, string(r.Metadata))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // eventsOfAllKinds returns events that differ in what their headers say.
@@ -31,48 +32,37 @@ func eventsOfAllKinds() []engine.Record {
 	return all
 }
 
-// Programs in other languages read events by these headers, whoever has published them and how. A program that is older
-// finds the id in a header of its own, which a log that it has made keeps.
+// Programs in other languages read events by these headers, whoever has published them and how.
 func TestEveryEventHasItsIDVersionTimeAndContentTypeInTheSameHeaders(t *testing.T) {
-	for name, version := range map[string]int{"a new log": format, "a log of format 1": 1} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				in, ctx := openEmpty(t), context.Background()
-				if version != format {
-					must(t, in.change(ctx, func(r *registry) error { r.Format = version; return nil }))
+	synctest.Test(t, func(t *testing.T) {
+		in, ctx := openEmpty(t), context.Background()
+		must(t, in.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "other", Pattern: "job.*"}})) // which stores the registry again
+		all := append(eventsOfAllKinds(), eventsOfAllKinds()[:2]...)
+		must(t, in.Append(ctx, all[:1]))
+		must(t, in.Append(ctx, all[1:4]))
+		for i := range all[4:] { // by an operator
+			all[4+i].Origin = &engine.Origin{Consumer: "worker"}
+		}
+		made, err := in.makeEvents(ctx, []*engine.Record{&all[4], &all[5]})
+		must(t, err)
+		all[4], all[5] = *made[0], *made[1]
+		for i := range all {
+			m, err := in.stream.GetKnown(ctx, all[i].Seq, all[i].Seq)
+			must(t, err)
+			want := map[string]string{
+				serverIDHeader: all[i].ID.String(), typeHeader: all[i].Type, versionHeader: strconv.Itoa(all[i].Version),
+				createdHeader: timeText(all[i].CreatedAt), contentHeader: "application/json",
+			}
+			for header, value := range want {
+				if got := m.Header[header]; len(got) != 1 || got[0] != value {
+					t.Errorf("event %d has %s: %q, want %q", i, header, got, value)
 				}
-				must(t, in.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "other", Pattern: "job.*"}})) // which stores the registry again
-				all := append(eventsOfAllKinds(), eventsOfAllKinds()[:2]...)
-				must(t, in.Append(ctx, all[:1]))
-				must(t, in.Append(ctx, all[1:4]))
-				for i := range all[4:] { // by an operator
-					all[4+i].Origin = &engine.Origin{Consumer: "worker"}
-				}
-				made, err := in.makeEvents(ctx, []*engine.Record{&all[4], &all[5]})
-				must(t, err)
-				all[4], all[5] = *made[0], *made[1]
-				for i := range all {
-					m, err := in.stream.GetKnown(ctx, all[i].Seq, all[i].Seq)
-					must(t, err)
-					want := map[string]string{
-						serverIDHeader: all[i].ID.String(), typeHeader: all[i].Type, versionHeader: strconv.Itoa(all[i].Version),
-						createdHeader: timeText(all[i].CreatedAt), contentHeader: "application/json",
-					}
-					if version == 1 {
-						want[idHeader] = all[i].ID.String()
-					}
-					for header, value := range want {
-						if got := m.Header[header]; len(got) != 1 || got[0] != value {
-							t.Errorf("event %d has %s: %q, want %q", i, header, got, value)
-						}
-					}
-					if _, twice := m.Header[idHeader]; twice && version != 1 {
-						t.Errorf("event %d has its id twice: %v", i, m.Header)
-					}
-				}
-			})
-		})
-	}
+			}
+			if _, twice := m.Header[idHeader]; twice {
+				t.Errorf("event %d has its id twice: %v", i, m.Header)
+			}
+		}
+	})
 }
 
 // The header of the key is a text of JSON, because every language reads that.
@@ -91,27 +81,30 @@ func TestTheKeyOfAnEventIsATextOfJSON(t *testing.T) {
 	}
 }
 
-// Events of both forms are in one log, those that older programs have made among them.
+// Older programs have put the id of what operators make into a header of its own.
 func TestEventsWithAndWithoutAHeaderOfTheirIDAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ctx := openEmpty(t), context.Background()
-		for _, terse := range []bool{false, true} {
-			in.terse.Store(terse)
-			all := append(eventsOfAllKinds(), eventsOfAllKinds()[0])
-			must(t, in.Append(ctx, all[:4]))
-			made := &all[4]
-			made.Origin = &engine.Origin{Consumer: "worker", Parent: all[0].ID}
-			seq, _, err := in.stream.Append(ctx, in.eventMsg(made))
+		all := append(eventsOfAllKinds(), eventsOfAllKinds()[0], eventsOfAllKinds()[0])
+		must(t, in.Append(ctx, all[:4]))
+		for i := range all[4:] {
+			made := &all[4+i]
+			made.ID, made.Origin = uuid.New(), &engine.Origin{Consumer: "worker", Parent: all[0].ID}
+			msg := in.eventMsg(made)
+			if i > 0 {
+				msg.Header, msg.ID = append(msg.Header, stream.Header{Name: idHeader, Value: msg.ID}), ""
+			}
+			seq, _, err := in.stream.Append(ctx, msg)
 			must(t, err)
 			made.Seq = seq
-			for i := range all {
-				m, err := in.stream.GetKnown(ctx, all[i].Seq, all[i].Seq)
-				must(t, err)
-				got, err := eventOf(m)
-				must(t, err)
-				if !reflect.DeepEqual(*got, all[i]) {
-					t.Errorf("without a header of its id %t, event %d is read as\n%+v, want\n%+v", terse, i, *got, all[i])
-				}
+		}
+		for i := range all {
+			m, err := in.stream.GetKnown(ctx, all[i].Seq, all[i].Seq)
+			must(t, err)
+			got, err := eventOf(m)
+			must(t, err)
+			if !reflect.DeepEqual(*got, all[i]) {
+				t.Errorf("event %d is read as\n%+v, want\n%+v", i, *got, all[i])
 			}
 		}
 	})

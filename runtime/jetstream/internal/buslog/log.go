@@ -49,7 +49,6 @@ type Log struct {
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
 	limited atomic.Bool                            // the size of the stream is
-	terse   atomic.Bool                            // events do not have their ids in two headers
 	looping atomic.Bool                            // the last takeover has found a crash loop
 	looking atomic.Bool                            // it looks at its records soon
 	come    atomic.Int64                           // as received, for who waits for it

@@ -11,9 +11,12 @@ import (
 )
 
 // format is the version of the records of a new log. A log with a newer one is refused. An older log
-// keeps its own, so that older programs can go on with it beside newer ones: while it is 1, each event
-// has all the headers that those read (events.go).
-const format = 2
+// keeps its own, so that older programs can go on with it beside newer ones. oldestFormat is that of the
+// oldest logs that are read: those before were never released.
+const (
+	oldestFormat = 2
+	format       = 2
+)
 
 // ownSeq stands for the sequence number of the record in which it is: who writes a record
 // does not know it yet.

@@ -82,7 +82,7 @@ func (s *sub) matches(r *engine.Record) bool {
 	return false
 }
 
-// checkFormat refuses a stream that others have written, or a newer version of this program.
+// checkFormat refuses a stream that others have written, or a version of this program that is newer or was never released.
 // The first record is the registry, and there is always one.
 func (l *Log) checkFormat(ctx context.Context) error {
 	m, err := l.stream.LastOf(ctx, l.subject(registryToken))
@@ -104,6 +104,9 @@ func (l *Log) checkFormat(ctx context.Context) error {
 			return err
 		}
 		before = m.Seq + 1
+	}
+	if r.Format < oldestFormat {
+		return &engine.StorageError{Fault: engine.TooOld, Op: "open", Path: l.target, Hint: "a busgen that was never released has made it"}
 	}
 	if r.Format > format {
 		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
@@ -258,7 +261,6 @@ func (l *Log) applyEvent(r *engine.Record) {
 
 // registryChanged computes what follows from the registry. The caller holds mu.
 func (l *Log) registryChanged() {
-	l.terse.Store(l.registry.Format >= 2)
 	types := map[typenames.Key]bool{}
 	for _, t := range l.registry.Types {
 		types[typenames.Key{Name: t.Written, Version: t.Version}] = true
