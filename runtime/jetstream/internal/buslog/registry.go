@@ -221,8 +221,14 @@ func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 		if err != nil {
 			return err
 		}
-		if _, err := l.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true}); err != nil {
-			return l.storage("declare types in", err)
+		for began := time.Now(); ; {
+			_, err := l.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true})
+			if err == nil {
+				break
+			}
+			if !l.waits(ctx, began, err) {
+				return l.storage("declare types in", err)
+			}
 		}
 		l.mu.Lock()
 		l.schemas[subject] = fresh
