@@ -19,10 +19,10 @@ import (
 // they do that is the matter of the engine: docs/jetstream.md has the contract. The bus takes messages over while it
 // dispatches.
 //
-// Each message is checked as [PublishJSON] does, and published with its id as the dedupe key, within a scope of their own:
-// a message that is sent twice is one event. The event is a child of the message, and is stored together with the success of handling it. A
-// message that is refused is a dead letter of this subscription: its error says why, and retrying it checks it again,
-// for example when the program knows the type.
+// Each message is checked as [PublishJSON] does, and published with its id as the dedupe key, within a scope of their
+// own: a message that is sent twice is one event. The event is a child of the message, and is stored together with the
+// success of handling it. A message that is refused is a dead letter of this subscription: its error says why, and
+// retrying it checks it again, for example when the program knows the type.
 //
 // The subscription is durable, and has the name and the options of any other, but that it begins with the oldest message.
 // All programs that subscribe to it have the event types that others send. A file has no inbox, and the view outbox

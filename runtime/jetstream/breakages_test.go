@@ -70,7 +70,7 @@ var breakages = []breakage{
 	}},
 	{"who joins does not wait for a leader", []string{leaderTest + "/bus.o"}, []change{
 		{"turns.go", "		if err != nil && !errors.Is(err, stream.ErrInDoubt) && l.waits(ctx, began, err) {\n", "		if err != nil && began.IsZero() {\n"},
-		{"members.go", "err == nil || !l.waits(ctx, began, err)", "err == nil || !began.IsZero()"},
+		{"members.go", "return l.patiently(ctx, func() error { return l.edit(ctx, l.memberMsg) })", "return l.edit(ctx, l.memberMsg)"},
 	}},
 	{"who takes over does not wait for a leader", []string{leaderTest + "/$JS.API.STREAM.MSG.GET.bus"}, []change{
 		{"fence.go", "		c, err := l.claimsOf(u, from, room)\n		if err != nil && l.waits(ctx, began, err) {\n", "		c, err := l.claimsOf(u, from, room)\n		if false {\n"},

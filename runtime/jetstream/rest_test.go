@@ -2,9 +2,7 @@ package jetstream_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,25 +16,19 @@ import (
 
 // Nobody who publishes waits for a sweep, so a sweep lets nobody in.
 func TestAPurgeOfManyDeadLettersRestsNever(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, s := context.Background(), servertest.Start(t, t.TempDir())
-		through := jetstream.Through(func(string) (*nats.Conn, error) {
-			return s.Connect(append(jetstream.ClientOptions(), nats.PingInterval(time.Hour))...)
-		})
-		bus, err := runtime.Open(ctx, "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)), jetstream.Engine(through, jetstream.InMemory()))
-		conformance.Must(t, err)
-		defer bus.Shutdown(ctx)
+	onLine(t, func(t *testing.T, bus *runtime.Bus, line *servertest.Line, _ func() int) {
 		const letters = 1000
-		_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(context.Context, runtime.Event[conformance.OrderPlaced]) error {
+		ctx := context.Background()
+		_, err := runtime.Subscribe(bus, conformance.UserType, "users", func(context.Context, runtime.Event[conformance.UserCreated]) error {
 			return runtime.Permanent(context.Canceled)
 		})
 		conformance.Must(t, err)
-		_, err = runtime.PublishBatch(ctx, bus, conformance.PlacedType, make([]conformance.OrderPlaced, letters))
+		_, err = runtime.PublishBatch(ctx, bus, conformance.UserType, make([]conformance.UserCreated, letters))
 		conformance.Must(t, err)
 		conformance.Must(t, bus.Start(ctx))
 		conformance.Must(t, bus.WaitIdle(ctx))
 
-		file, err := inspect.Open(ctx, "nats://test/bus", jetstream.Inspect(through))
+		file, err := inspect.Open(ctx, "nats://test/bus", jetstream.Inspect(jetstream.Through(func(string) (*nats.Conn, error) { return line.Other().Connect() })))
 		conformance.Must(t, err)
 		defer file.Close()
 		began := time.Now()

@@ -18,8 +18,8 @@ import (
 
 // The headers of events. The body is the payload. Programs in other languages read them, so docs/jetstream.md
 // promises them: id, type, version, time and content type are in each message, and the others where there is something
-// to say. Older messages may lack the version, which is 1 then, and the content type; and some that operators have made have
-// their id in idHeader.
+// to say. Older messages may lack the version, which is 1 then, and the content type; and some that operators have
+// made have their id in idHeader.
 const (
 	idHeader       = "Busgen-Id"
 	serverIDHeader = "Nats-Msg-Id"

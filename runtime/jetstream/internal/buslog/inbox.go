@@ -39,12 +39,10 @@ var _ engine.Inbox = (*Log)(nil)
 
 // OpenInbox implements [engine.Inbox].
 func (l *Log) OpenInbox(ctx context.Context) error {
-	for began := time.Now(); ; {
+	return l.storage("open the inbox of", l.patiently(ctx, func() error {
 		_, err := l.inbox.open(ctx, l)
-		if err == nil || !l.waits(ctx, began, err) {
-			return l.storage("open the inbox of", err)
-		}
-	}
+		return err
+	}))
 }
 
 // open returns the stream of the inbox.

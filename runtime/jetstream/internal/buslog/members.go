@@ -50,11 +50,7 @@ type member struct {
 // join puts this process into the record, with what it shares now, and takes out those that
 // are dead. If the servers do not say whether they have stored that, the record does.
 func (l *Log) join(ctx context.Context) error {
-	for began := time.Now(); ; {
-		if err := l.edit(ctx, l.memberMsg); err == nil || !l.waits(ctx, began, err) {
-			return err
-		}
-	}
+	return l.patiently(ctx, func() error { return l.edit(ctx, l.memberMsg) })
 }
 
 // memberMsg returns the record as it should be, if it is not. The caller holds mu.

@@ -7,6 +7,15 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
+// patiently calls f until it fails with an error that does not pass by itself, or not at all: see waits.
+func (l *Log) patiently(ctx context.Context, f func() error) error {
+	for began := time.Now(); ; {
+		if err := f(); err == nil || !l.waits(ctx, began, err) {
+			return err
+		}
+	}
+}
+
 // waits waits a moment after an error that passes by itself, such as that the servers have no
 // leader. It reports false if the error does not pass, or the context or the log has ended, or patience, if the
 // context has no deadline: then the caller returns the error.

@@ -221,14 +221,11 @@ func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 		if err != nil {
 			return err
 		}
-		for began := time.Now(); ; {
+		if err := l.patiently(ctx, func() error {
 			_, err := l.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true})
-			if err == nil {
-				break
-			}
-			if !l.waits(ctx, began, err) {
-				return l.storage("declare types in", err)
-			}
+			return err
+		}); err != nil {
+			return l.storage("declare types in", err)
 		}
 		l.mu.Lock()
 		l.schemas[subject] = fresh
