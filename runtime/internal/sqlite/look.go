@@ -65,10 +65,14 @@ func (v *visit) writing() error {
 	if v.writes && !v.isElsewhere() {
 		return nil
 	}
-	if err := requireOwnLog(v.path, ""); err != nil {
+	path, under, err := database.Locate(v.path, "")
+	if err != nil {
 		return err
 	}
-	c, err := database.Connect(v.path, "", sqlite3.OPEN_READWRITE)
+	if err := requireOwnLog(path, under); err != nil {
+		return err
+	}
+	c, err := database.ConnectAt(path, under, sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return err
 	}

@@ -43,22 +43,6 @@ func migrate(c *database.Conn) error {
 	if err != nil {
 		return err
 	}
-	// Only an empty file can be told to keep track of its free pages, which is
-	// what lets Compact give them back without rewriting the file.
-	if empty {
-		if err := c.ExecScript("PRAGMA auto_vacuum=INCREMENTAL"); err != nil {
-			return err
-		}
-	}
-	// Readers must not block the writer. Switching an empty file is safe even
-	// when several processes open it at once; the mode is then stored in it.
-	if err := c.ExecScript("PRAGMA journal_mode=WAL"); err != nil {
-		return err
-	}
-	// A WAL that one large transaction blew up is cut back to this size.
-	if err := c.ExecScript("PRAGMA journal_size_limit=67108864"); err != nil {
-		return err
-	}
 	// Set here and read back, because everything we promise rests on it.
 	if err := c.SetFull(true); err != nil {
 		return err
@@ -66,19 +50,42 @@ func migrate(c *database.Conn) error {
 	if mode, err := c.Int64("PRAGMA synchronous"); err != nil || mode != 2 {
 		return errors.Join(err, fmt.Errorf("the driver does not keep synchronous=FULL (it says %d)", mode))
 	}
-	if !empty {
-		if err := upgrade(c, migrations); err != nil {
+	made := false
+	if empty {
+		if made, err = create(c); err != nil {
 			return err
 		}
-		return isSchema(c)
 	}
-	return c.Transaction(true, func() error {
-		// Another process may have been faster.
-		if empty, err := inspect(c); err != nil || !empty {
-			return err
-		}
-		return c.ExecScript(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, schemaVersion))
-	})
+	// Readers must not block the writer. The mode is then stored in the file; who has it already sets it in vain.
+	if err := c.ExecScript("PRAGMA journal_mode=WAL"); err != nil {
+		return err
+	}
+	// A WAL that one large transaction blew up is cut back to this size.
+	if err := c.ExecScript("PRAGMA journal_size_limit=67108864"); err != nil || made {
+		return err
+	}
+	if err := upgrade(c, migrations); err != nil {
+		return err
+	}
+	return isSchema(c)
+}
+
+// create makes the tables in an empty file, before that has a write-ahead log: so they are written, and the disk is
+// waited for, once. It reports false if another process was faster.
+func create(c *database.Conn) (made bool, err error) {
+	// Only an empty file can be told to keep track of its free pages, which is what lets Compact give them back without
+	// rewriting the file. BEGIN IMMEDIATE would make it a file without that.
+	err = c.ExecScript("BEGIN; PRAGMA auto_vacuum=INCREMENTAL")
+	if err == nil {
+		made, err = inspect(c)
+	}
+	if made {
+		err = c.ExecScript(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", applicationID, schemaVersion))
+	}
+	if !c.GetAutocommit() {
+		err = errors.Join(err, c.Exec("ROLLBACK"))
+	}
+	return made, err
 }
 
 // upgrade runs the migrations that the file has not seen yet, each in one
@@ -244,10 +251,14 @@ func upToDate(c *database.Conn) error {
 // openWriter opens the connection that writes, creating the file and the
 // schema when there is none, until ctx ends.
 func openWriter(ctx context.Context, path, vfsName string) (*database.Conn, error) {
+	path, vfsName, err := database.Locate(path, vfsName)
+	if err != nil {
+		return nil, err
+	}
 	if err := requireOwnLog(path, vfsName); err != nil {
 		return nil, err
 	}
-	c, err := database.Connect(path, vfsName, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	c, err := database.ConnectAt(path, vfsName, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -13,57 +11,65 @@ import (
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
+// readSchemas returns the schemas that the file has, by the number of their type.
+func readSchemas(c *database.Conn) (map[int64]engine.Schema, error) {
+	stored := map[int64]engine.Schema{}
+	err := c.Query("SELECT type, schema, stored_at, program FROM busgen_schemas", func(s *sqlite3.Stmt) error {
+		stored[s.ColumnInt64(0)] = engine.Schema{Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
+		return nil
+	})
+	return stored, err
+}
+
 // changedSchemas returns the schemas that the file has in another form or not at all, by
 // the number of their type. Types that have no row yet are left out.
-func changedSchemas(c *database.Conn, rows []typenames.Row, specs []engine.TypeSpec) (map[int64]string, error) {
+func changedSchemas(rows []typenames.Row, stored map[int64]engine.Schema, specs []engine.TypeSpec) map[int64]string {
 	ids := map[typenames.Key]int64{}
 	for _, row := range rows {
 		ids[typenames.Key{Name: row.Written, Version: row.Version}] = row.ID
 	}
 	changed := map[int64]string{}
 	for _, spec := range specs {
-		if id := ids[typenames.Key{Name: spec.Name, Version: max(spec.Version, 1)}]; id != 0 && spec.Schema != "" {
+		id := ids[typenames.Key{Name: spec.Name, Version: max(spec.Version, 1)}]
+		if id != 0 && spec.Schema != "" && stored[id].Text != spec.Schema {
 			changed[id] = spec.Schema
 		}
 	}
-	err := c.Query("SELECT type, schema FROM busgen_schemas", func(s *sqlite3.Stmt) error {
-		if id := s.ColumnInt64(0); changed[id] == s.ColumnText(1) {
-			delete(changed, id)
-		}
-		return nil
-	})
-	return changed, err
+	return changed
 }
 
-// fitting returns an error if the file has events whose payload is another one than the program's.
-func fitting(c *database.Conn, specs []engine.TypeSpec) error {
-	unfit := map[int64]error{} // by the number of the type
-	err := c.Query("SELECT s.type, t.written, t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type", func(s *sqlite3.Stmt) error {
-		stored := engine.Schema{Version: s.ColumnInt(2), Text: s.ColumnText(3), StoredAt: database.Time(s, 4), Program: s.ColumnText(5)}
-		if err := engine.Unfit(specs, s.ColumnText(1), stored); err != nil {
-			unfit[s.ColumnInt64(0)] = err
-		}
-		return nil
-	})
-	for _, id := range slices.Sorted(maps.Keys(unfit)) {
-		if err != nil {
-			break
-		}
-		err = c.Query("SELECT 1 FROM busgen_log WHERE type = ? LIMIT 1", func(*sqlite3.Stmt) error { return unfit[id] }, id)
-	}
-	return err
-}
-
-// storeSchemas writes what has changed, after declareTypes.
-func storeSchemas(c *database.Conn, specs []engine.TypeSpec, program string) error {
+// readFitting returns the types of the file and their schemas, or an error if it has events whose payload is another one
+// than the program's.
+func readFitting(c *database.Conn, specs []engine.TypeSpec) ([]typenames.Row, map[int64]engine.Schema, error) {
 	rows, err := typeRows(c)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	changed, err := changedSchemas(c, rows, specs)
+	stored, err := readSchemas(c)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
+	return rows, stored, fitting(c, rows, stored, specs)
+}
+
+func fitting(c *database.Conn, rows []typenames.Row, stored map[int64]engine.Schema, specs []engine.TypeSpec) error {
+	for _, row := range rows {
+		schema, ok := stored[row.ID]
+		if !ok {
+			continue
+		}
+		schema.Version = row.Version
+		if unfit := engine.Unfit(specs, row.Written, schema); unfit != nil {
+			if err := c.Query("SELECT 1 FROM busgen_log WHERE type = ? LIMIT 1", func(*sqlite3.Stmt) error { return unfit }, row.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// storeSchemas writes what has changed.
+func storeSchemas(c *database.Conn, changed map[int64]string, program string) error {
 	for id, schema := range changed {
 		err := c.Exec("INSERT OR REPLACE INTO busgen_schemas (type, schema, stored_at, program) VALUES (?, ?, ?, ?)", id, schema, time.Now(), program)
 		if err != nil {

@@ -24,26 +24,20 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 	l.types.mu.Unlock()
 	needed := false
 	err := l.read(func(c *database.Conn) error {
-		rows, err := typeRows(c)
-		if err != nil {
-			return err
-		}
-		if err := fitting(c, specs); err != nil {
-			return err
-		}
-		changed, err := changedSchemas(c, rows, specs)
-		needed = len(changed) > 0 || len(typenames.Missing(rows, specs)) > 0 || len(typenames.Renamed(rows, specs)) > 0
+		rows, stored, err := readFitting(c, specs)
+		needed = len(changedSchemas(rows, stored, specs)) > 0 || len(typenames.Missing(rows, specs)) > 0 || len(typenames.Renamed(rows, specs)) > 0
 		return err
 	})
 	if needed && err == nil {
 		err = l.writer.do(ctx, func(c *database.Conn) error {
-			if err := fitting(c, specs); err != nil { // another process may have stored one meanwhile
+			rows, stored, err := readFitting(c, specs) // another process may have stored one meanwhile
+			if err != nil {
 				return err
 			}
-			if err := declareTypes(c, specs); err != nil {
+			if rows, err = declareTypes(c, rows, specs); err != nil {
 				return err
 			}
-			return storeSchemas(c, specs, l.program)
+			return storeSchemas(c, changedSchemas(rows, stored, specs), l.program)
 		})
 	}
 	if err == nil {
@@ -52,33 +46,33 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 	return fault.Wrap("declare event types in", l.path, err)
 }
 
-// declareTypes adds what is missing, and gives types the names they have now.
-func declareTypes(c *database.Conn, specs []engine.TypeSpec) error {
-	rows, err := typeRows(c)
-	if err != nil {
-		return err
-	}
-	for _, key := range typenames.Missing(rows, specs) {
+// declareTypes adds what is missing, gives types the names they have now, and returns all rows.
+func declareTypes(c *database.Conn, rows []typenames.Row, specs []engine.TypeSpec) ([]typenames.Row, error) {
+	missing := typenames.Missing(rows, specs)
+	for _, key := range missing {
 		if _, err := declareType(c, key); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if rows, err = typeRows(c); err != nil {
-		return err
+	var err error
+	if len(missing) > 0 {
+		if rows, err = typeRows(c); err != nil {
+			return nil, err
+		}
 	}
 	renamed := typenames.Renamed(rows, specs)
 	if len(renamed) == 0 {
-		return nil
+		return rows, nil
 	}
 	for id, name := range renamed {
 		if err := c.Exec("UPDATE busgen_types SET name = ? WHERE id = ?", name, id); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := routeAll(c); err != nil {
-		return err
+		return nil, err
 	}
-	return releaseHeld(c) // a pause of types may have been for what is another type now
+	return rows, releaseHeld(c) // a pause of types may have been for what is another type now
 }
 
 // declareType returns a type's number, and adds the type with its routes

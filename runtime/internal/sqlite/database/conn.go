@@ -60,6 +60,11 @@ func Connect(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
 	return connect(path, vfsName, flags, BusMemory)
 }
 
+// ConnectAt is Connect for what Locate has found.
+func ConnectAt(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
+	return connectAt(path, vfsName, flags, BusMemory)
+}
+
 // ConnectBounded is Connect for tools, and for programs, which may have many connections: it has less memory.
 func ConnectBounded(path, vfsName string, flags sqlite3.OpenFlag) (*Conn, error) {
 	return connect(path, vfsName, flags, boundedMemory)
@@ -81,6 +86,10 @@ func connect(path, vfsName string, flags sqlite3.OpenFlag, memory int64) (*Conn,
 	if err != nil {
 		return nil, err
 	}
+	return connectAt(path, vfsName, flags, memory)
+}
+
+func connectAt(path, vfsName string, flags sqlite3.OpenFlag, memory int64) (*Conn, error) {
 	if vfsName == "" && flags&sqlite3.OPEN_READWRITE != 0 {
 		file.Prepare(path) // else SQLite says what cannot be done here
 	}
