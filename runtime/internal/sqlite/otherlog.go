@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
@@ -26,8 +27,13 @@ func requireOwnLog(path, vfsName string) error {
 	if used, err := locks.InUse(path); err != nil || used {
 		return nil // with its own log
 	}
-	alone, with := identityOf(path, database.LookAtFile), identityOf(path, database.LookAtBoth)
-	if alone == nil || with == nil || bytes.Equal(alone, with) {
+	alone, err := identityOf(path, database.LookAtFile)
+	if err != nil || alone == nil {
+		return nil
+	}
+	with, err := identityOf(path, database.LookAtBoth)
+	// A log can make a file unreadable that is as long as another one.
+	if err != nil && !errors.Is(err, sqlite3.CORRUPT) || err == nil && (with == nil || bytes.Equal(alone, with)) {
 		return nil
 	}
 	return &engine.StorageError{
@@ -39,18 +45,20 @@ func requireOwnLog(path, vfsName string) error {
 	}
 }
 
-// identityOf returns the random number that a log keeps for life; nil if it cannot be read.
-func identityOf(path string, how database.Look) (log []byte) {
+// signature brings the page with the identity of the file into its write-ahead log, for requireOwnLog. It writes another
+// value and then the same again, because SQLite writes no page that stays as it is.
+const signature = "UPDATE busgen_identity SET log = hex(log); UPDATE busgen_identity SET log = unhex(log)"
+
+// identityOf returns the random number that a log keeps for life, or an error if it cannot be read.
+func identityOf(path string, how database.Look) (log []byte, err error) {
 	c, err := database.ConnectToLook(path, "", how)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer c.Close()
-	if c.QueryOnce("SELECT log FROM busgen_identity", func(s *sqlite3.Stmt) error {
+	err = c.QueryOnce("SELECT log FROM busgen_identity", func(s *sqlite3.Stmt) error {
 		log = s.ColumnBlob(0, nil)
 		return nil
-	}) != nil {
-		return nil
-	}
-	return log
+	})
+	return log, err
 }

@@ -262,6 +262,7 @@ func openWriter(ctx context.Context, path, vfsName string) (*database.Conn, erro
 	if err != nil {
 		return nil, err
 	}
+	c.Signature = signature
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	// Of several processes that switch a new file to a write-ahead log, SQLite
 	// refuses some at once, where waiting could be a deadlock.

@@ -188,12 +188,18 @@ func TestWhatAnOwnerSaysAboutItsFileGivesAllAcknowledgedEventsBack(t *testing.T)
 
 // Nothing but its name says to which file a write-ahead log belongs.
 func TestTheLogOfAnotherFileIsNotReadIntoOneThatIsMovedBack(t *testing.T) {
+	t.Run("of a new one", func(t *testing.T) { refusesTheLogOfAnother(t, 1000, 1001) })
+	// So that it begins anew, without the pages that were written when the file was made.
+	t.Run("of one with many events", func(t *testing.T) { refusesTheLogOfAnother(t, Numbers(1000, 2600)...) })
+}
+
+func refusesTheLogOfAnother(t *testing.T, numbers ...int) {
 	f := SQLite.Open(t)
 	f.Publish(Numbers(1, 200)...)
 	f.Stop()
 	path := f.Path
 	Must(t, os.Rename(path, path+".moved"))
-	killedLog(t, path, 1000, 1001)
+	killedLog(t, path, numbers...)
 	Must(t, os.Rename(path+".moved", path))
 	before := folderOf(t, path)
 	refused := func(what string, err error) {

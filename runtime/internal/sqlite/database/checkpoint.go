@@ -32,6 +32,7 @@ type wal struct {
 	tried   int  // its length at the last checkpoint, if it was not emptied since
 	again   int  // the length from which on it is emptied actively; 0 for WALLimit
 	held    bool // a reader has kept it from being emptied, and it is longer than WALLimit
+	signed  bool // it has what Signature writes
 	// broken says that a sync of the database has failed that nothing within
 	// this process can make up for.
 	broken bool
@@ -54,7 +55,7 @@ func (w *wal) grown(pages int) {
 	w.pages = pages
 }
 
-func (w *wal) emptied() { w.pages, w.tried, w.again, w.held = 0, 0, 0, false }
+func (w *wal) emptied() { w.pages, w.tried, w.again, w.held, w.signed = 0, 0, 0, false, false }
 
 // WALHeld returns how many bytes the write-ahead log has if a reader keeps it from being emptied, and else 0.
 func (c *Conn) WALHeld() int64 {

@@ -39,6 +39,10 @@ type Conn struct {
 	panicked error // why the connection cannot be used any more; nil while it can
 	wal      wal
 	patience patience
+	// Signature is what each write-ahead log is to have: statements that write, and change nothing. Nothing else in a log
+	// says whose it is. They run with the first transaction that changes something in a log which may not have it.
+	Signature string
+	changes   int64 // of the connection when the transaction began that signs the log
 	// Quiet keeps others of this process from beginning to read, until resume is called, while the write-ahead log
 	// is emptied. Nil if there are none.
 	Quiet func() (resume func())

@@ -38,6 +38,7 @@ func (c *Conn) Begin(full bool) error {
 	if err := c.SetFull(full); err != nil {
 		return err
 	}
+	c.changes = c.TotalChanges()
 	return c.Exec("BEGIN IMMEDIATE")
 }
 
@@ -57,8 +58,13 @@ func (c *Conn) Finish(f func() error) error {
 	err := f()
 	// From here on no context interrupts: what is open would lock everyone out.
 	defer c.SetInterrupt(c.SetInterrupt(context.Background()))
+	signs := err == nil && c.Signature != "" && !c.wal.signed && c.TotalChanges() != c.changes
+	if signs {
+		err = c.ExecScript(c.Signature)
+	}
 	if err == nil {
 		if err = c.commit(); err == nil {
+			c.wal.signed = c.wal.signed || signs
 			return nil
 		}
 		// A write that finds no space does not happen, so that the end of the
