@@ -20,6 +20,7 @@ type Stream struct {
 	lag        func() // see Settings
 	hasty      bool
 	replicated bool   // see Settings
+	polling    func() // see Settings
 	api        string // the prefix of the server's API
 	config     jetstream.StreamConfig
 	renewed    func() // nil for nothing
@@ -39,6 +40,13 @@ func (s *Stream) MaxPayload() int { return int(s.nc.MaxPayload()) }
 
 // Hasty reports whether who is not there is dead at once.
 func (s *Stream) Hasty() bool { return s.hasty }
+
+// Polling is called before the dispatcher of a subscription is given anything: see [Settings].
+func (s *Stream) Polling() {
+	if s.polling != nil {
+		s.polling()
+	}
+}
 
 // Reconnects returns how often the connection was lost and made again.
 func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
