@@ -19,7 +19,7 @@ type consumer struct {
 	fresh []flight                                                   // memory of those that come
 	note  func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
 	heeds func() bool                                                // of whoever polls, see [engine.Watched]; nil if nobody says
-	polls uint64                                                     // how often it was polled
+	calls uint64                                                     // that poll or settle
 	gone  bool                                                       // another consumer has taken its place, or the log is closed
 }
 
@@ -123,7 +123,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 		return dst, false, err
 	}
 	defer l.mu.Unlock()
-	c.polls++
+	c.calls++
 	u.hungry = true
 	if u.moved && !c.gone {
 		u.moved = false
@@ -244,7 +244,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, err
 	}
 	defer l.mu.Unlock()
-	c.polls++
+	c.calls++
 	if u.moved && !c.gone {
 		u.moved = false
 		return nil, time.Time{}, engine.ErrMoved

@@ -129,9 +129,8 @@ func (l *Log) lookAtUnits() (unstored bool, stored uint64, still bool) {
 
 // standstill is what is known of the dispatcher of a unit. It is guarded by the log's mu.
 type standstill struct {
-	looks   int    // since it has last done something, or waited for something to do
-	polls   uint64 // at the last look
-	changes uint64
+	looks int    // since it has last done something, or waited for something to do
+	calls uint64 // at the last look
 }
 
 // look looks at the dispatcher: whether it waits for something to do, polls, settles, or has called handlers that are at
@@ -144,10 +143,10 @@ func (u *unit) look() {
 	}
 	u.shut()
 	s.looks++
-	if s.polls != c.polls || s.changes != u.changes || u.prepared != nil || u.isAtWork() {
+	if s.calls != c.calls || u.prepared != nil || u.isAtWork() {
 		s.looks = 0
 	}
-	s.polls, s.changes = c.polls, u.changes
+	s.calls = c.calls
 }
 
 // isAtWork reports whether handlers are at work. The caller holds mu, and has shut the lane.
