@@ -9,10 +9,11 @@ import (
 )
 
 // A process can be alive, and do nothing for what it has: the dispatcher of a subscription stands still, nothing that it
-// stores is acknowledged, or nothing arrives that is stored. Others cannot see that. So a process that others ask whether
-// it is alive looks at itself for a while:
+// stores is acknowledged, or nothing arrives that is stored. Others cannot see that. So a process that asks others whether
+// they are alive, or is asked, looks at itself for a while:
 //
-//   - It lets go of a subscription whose dispatcher stands still, and takes nothing of it until that goes on.
+//   - It lets go of a subscription whose dispatcher stands still, and takes nothing of it until that goes on. One of which it
+//     has nothing is woken at each look: otherwise nobody would see that before it has taken something over.
 //   - While it can store nothing, it cannot let go of anything. It answers that it is idle, as one does that reads from a
 //     stale replica, or whose log is broken. Others take over what it has. It has not ended, so they charge no event for
 //     that.
@@ -25,8 +26,8 @@ const (
 	idleTime = stream.AnswerTime + ownLook
 	// idleLooks are the looks of that time. They are counted, because a process can be stopped for a while.
 	idleLooks = int(idleTime / ownLook)
-	// askedLooks is for how many looks it goes on when it was asked. Others ask every lookAgain, or when they have waited
-	// for an answer.
+	// askedLooks is for how many looks it goes on when somebody has asked. They ask every lookAgain, or when they have
+	// waited for an answer.
 	askedLooks = int32((2*lookAgain + pingTime) / ownLook)
 )
 
@@ -51,7 +52,6 @@ func (l *Log) isIdle() bool { return l.itself.mute.Load() || l.itself.blind.Load
 
 // answerPing returns what this process says to one that asks whether it is alive.
 func (l *Log) answerPing() []byte {
-	l.itself.left.Store(askedLooks)
 	l.startLooks()
 	if l.isIdle() {
 		return []byte(idleAnswer)
@@ -59,7 +59,9 @@ func (l *Log) answerPing() []byte {
 	return nil
 }
 
+// startLooks makes it look at itself, or go on.
 func (l *Log) startLooks() {
+	l.itself.left.Store(askedLooks)
 	if !l.itself.looks.Load() && l.itself.looks.CompareAndSwap(false, true) {
 		time.AfterFunc(ownLook, l.lookAtItself)
 	}
@@ -122,6 +124,8 @@ func (l *Log) lookAtUnits() (unstored bool, stored uint64, still bool) {
 			}
 		case before:
 			l.lack()
+		case u.consumer != nil && !u.owns():
+			u.consumer.wake()
 		}
 	}
 	return unstored, stored, still

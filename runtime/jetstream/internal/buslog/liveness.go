@@ -164,6 +164,9 @@ func (l *Log) look(ctx context.Context) {
 	l.mu.Lock()
 	all := l.watched()
 	l.mu.Unlock()
+	if len(all) > 0 {
+		l.startLooks()
+	}
 	var wait sync.WaitGroup
 	for _, instance := range all {
 		wait.Go(func() {
