@@ -1,7 +1,6 @@
 package buslog
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -97,9 +96,7 @@ func (l *Log) lookAtItself() {
 
 // leads reports whether a leader answers.
 func (l *Log) leads() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), ownLook)
-	defer cancel()
-	_, err := l.stream.Last(ctx)
+	_, err := l.lastNow()
 	return err == nil
 }
 

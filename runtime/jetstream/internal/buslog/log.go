@@ -43,6 +43,7 @@ type Log struct {
 	pruning  pruning
 	expected expected
 	itself   itself
+	leader   leader
 	ahead    ahead
 	joined   joined
 	inbox    inbox

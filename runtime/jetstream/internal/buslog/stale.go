@@ -16,7 +16,8 @@ import (
 // from another replica. While that does not help it says that it is idle, so that others take over what it has.
 
 const (
-	// staleLook is how often it looks while something should arrive, and leaderLook how often it asks the leader.
+	// staleLook is how often it looks while something should arrive, and leaderLook how often it asks the leader, see
+	// leader.go.
 	staleLook  = time.Second
 	leaderLook = 2 * time.Second
 	// staleLooks is after how many looks it moves to another server, if nothing has arrived, and staleAgain after how
@@ -89,28 +90,4 @@ func (l *Log) misses(come int64) bool {
 	}
 	l.expected.newest.CompareAndSwap(newest, come)
 	return false
-}
-
-// askLeader asks the leader every few seconds what should have arrived, until the log is closed.
-func (l *Log) askLeader() {
-	before := int64(-1)
-	for {
-		select {
-		case <-time.After(leaderLook):
-		case <-l.stopped:
-			return
-		}
-		come := l.come.Load()
-		if come != before { // something arrives
-			before = come
-			continue
-		}
-		last, err := l.stream.Last(context.Background())
-		if err != nil || last <= come {
-			continue
-		}
-		if next, err := l.stream.NextKnown(context.Background(), l.subject(">"), come+1, last); err == nil && l.come.Load() == come {
-			l.expect(next.Seq)
-		}
-	}
 }

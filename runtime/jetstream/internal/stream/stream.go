@@ -57,7 +57,7 @@ func (s *Stream) Replicated() bool { return s.config.Replicas > 1 || s.replicate
 // Move connects to another server, if there is one. Readers begin again there. A connection that is the program's stays
 // where it is.
 func (s *Stream) Move() {
-	if !s.shared {
+	if !s.shared && s.nc.IsConnected() {
 		s.nc.ForceReconnect()
 	}
 }
@@ -151,6 +151,9 @@ func (s *Stream) infoWith(ctx context.Context, request []byte) (*jetstream.Strea
 	}
 	if answer.Error != nil {
 		return nil, answer.Error
+	}
+	if c := answer.Cluster; c != nil && c.Leader == "" {
+		return nil, ErrLeaderless
 	}
 	return &answer.StreamInfo, nil
 }
