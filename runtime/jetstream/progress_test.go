@@ -4,13 +4,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 )
 
@@ -128,4 +131,48 @@ func makesProgress(t *testing.T, seed uint64, concurrency int) {
 	}
 	end()
 	x.report()
+}
+
+// A process handles an event, and can store nothing any more. Another one takes over. The first one has not ended, so the
+// event is no suspect of a crash.
+func TestWhatAnIdleProcessHandlesIsNoSuspect(t *testing.T) {
+	for _, concurrency := range []int{1, 4} {
+		t.Run(fmt.Sprint("concurrency ", concurrency), func(t *testing.T) {
+			deafBubble(t, func(t *testing.T) {
+				x, lines := newSharing(t), &conformance.LogLines{}
+				x.log, x.takes = slog.NewJSONHandler(lines, nil), func(int) time.Duration { return 3 * time.Second }
+				publish, end := x.publisher()
+				var store harmful
+				x.opts = []jetstream.Option{jetstream.InMemory(), jetstream.Losing(store.Load)}
+				first := x.start(concurrency)
+				x.opts = []jetstream.Option{jetstream.InMemory()}
+				publish("key")
+				time.Sleep(time.Second)
+				second := x.start(concurrency)
+				x.cutOff(first)
+				store.Store(true)
+				time.Sleep(20 * time.Second)
+				if second.handled != 1 {
+					t.Errorf("the second process has handled %d events, want the one that the first could not store", second.handled)
+				}
+				said := false
+				for _, line := range lines.Level(t, "WARN") {
+					text := fmt.Sprint(line["msg"])
+					said = said || strings.Contains(text, "nothing that this process stores is acknowledged")
+					if strings.Contains(text, "crash") || strings.Contains(text, "died") || strings.Contains(text, "the process ended") {
+						t.Error("the log says: ", text)
+					}
+				}
+				if !said {
+					t.Error("the first process does not say that it stores nothing")
+				}
+				store.Store(false)
+				for _, p := range []*sharer{first, second} {
+					p.shutdown()
+				}
+				end()
+				x.report()
+			})
+		})
+	}
 }
