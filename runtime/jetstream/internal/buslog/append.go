@@ -206,8 +206,8 @@ func (l *Log) storeOn(msgs []*stream.Msg, until time.Time, before int64, t try) 
 		case !stream.Passes(err) || l.isClosed():
 			return 0, orElse(doubt, err)
 		}
-		if time.Since(began) >= leaderTime && !l.leads() {
-			l.missed(began)
+		if time.Since(began) >= leaderTime {
+			l.askMissed(began)
 		}
 		select {
 		case <-time.After(retryPause):

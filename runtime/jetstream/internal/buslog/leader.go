@@ -16,6 +16,7 @@ const leaderTime = 8 * time.Second
 
 // leader is what is known of the one that should answer.
 type leader struct {
+	asks  atomic.Bool  // somebody asks for a publisher
 	moved atomic.Int64 // when this process has connected to another server for that, in nanoseconds since 1970
 }
 
@@ -27,6 +28,19 @@ func (l *Log) missed(since time.Time) {
 	}
 	l.logger.Warn("no leader of the stream answers; connecting to another server", "seconds", int(leaderTime.Seconds()))
 	l.stream.Move()
+}
+
+// askMissed is missed for a publisher, who waits for nobody, if no leader answers now either.
+func (l *Log) askMissed(since time.Time) {
+	if !l.stream.Replicated() || !l.leader.asks.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer l.leader.asks.Store(false)
+		if !l.leads() {
+			l.missed(since)
+		}
+	}()
 }
 
 // askLeader asks the leader every few seconds what should have arrived, until the log is closed.
