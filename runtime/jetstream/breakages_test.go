@@ -29,6 +29,11 @@ const overtakenTest = "TestNothingComesAgainWhoseSuccessWasStoredDuringTheTakeov
 
 const staleTest = "TestBesideAStaleReplicaEverythingIsHandledWithinFifteenSeconds"
 
+const (
+	progressTest = "TestWhateverHappensToAProcessEveryPartMakesProgress"
+	idleTest     = "TestWhatAnIdleProcessHandlesIsNoSuspect"
+)
+
 const leaderTest = "TestStartWaitsForALeaderWhateverItAsksFirst"
 
 const poisonTest = "TestAPoisonEventTakesTwoLivesMoreThanItsAttemptsAtMost"
@@ -65,8 +70,20 @@ var breakages = []breakage{
 	{"a process stays with a stale replica", []string{staleTest}, []change{
 		{"stale.go", "		l.stream.Move()\n", ""},
 	}},
-	{"a process beside a stale replica says that it is alive", []string{staleTest, "TestWhateverHappensToAProcessEveryPartMakesProgress"}, []change{
-		{"stale.go", "		l.tellAlive(!hides)\n", ""},
+	{"a process beside a stale replica says that it is alive", []string{staleTest, progressTest}, []change{
+		{"stale.go", "	l.itself.blind.Store(hides && come < newest)\n", ""},
+	}},
+	{"a process that stores nothing says that it is alive", []string{progressTest, idleTest}, []change{
+		{"itself.go", "	if mute := me.idle >= idleLooks; ", "	if mute := me.idle < 0; "},
+	}},
+	{"a process keeps what its dispatcher does not poll", []string{progressTest}, []change{
+		{"itself.go", "return u.still.looks >= idleLooks", "return u.still.looks < 0"},
+	}},
+	{"what an idle process handles is a suspect", []string{idleTest}, []change{
+		{"claimed.go", "!(l.dead[c.Owner] && l.idle[c.Owner])", "true"},
+	}},
+	{"a bus stays on a server that knows of no leader", []string{"TestABusLeavesAServerThatIsCutOffFromTheOthers"}, []change{
+		{"leader.go", "	l.stream.Move()\n", ""},
 	}},
 	{"who joins does not wait for a leader", []string{leaderTest + "/bus.o"}, []change{
 		{"turns.go", "		if err != nil && !errors.Is(err, stream.ErrInDoubt) && l.waits(ctx, began, err) {\n", "		if err != nil && began.IsZero() {\n"},

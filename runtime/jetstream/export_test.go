@@ -22,6 +22,12 @@ func Silent() Option { return func(k *keeper) { k.silent = true } }
 // that was stored.
 func Lagging(lag func()) Option { return func(k *keeper) { k.settings.Lag = lag } }
 
+// Polling returns an option for tests: polling is called before the dispatcher of a subscription is given anything.
+func Polling(polling func()) Option { return func(k *keeper) { k.settings.Polling = polling } }
+
+// Losing returns an option for tests: while lost returns true, nothing that the process stores reaches the servers.
+func Losing(lost func() bool) Option { return func(k *keeper) { k.settings.Lost = lost } }
+
 // Hasty returns an option for tests whose processes end at known times: who is not connected is
 // dead at once.
 func Hasty() Option { return func(k *keeper) { k.settings.Hasty = true } }

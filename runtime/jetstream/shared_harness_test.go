@@ -30,6 +30,7 @@ type sharing struct {
 	stuck  func(p *sharer) bool      // its handlers do not return; nil for none
 	fails  func(n, attempt int) bool // nil for never
 	opts   []jetstream.Option        // of processes
+	log    slog.Handler              // of processes
 
 	ending sync.WaitGroup // processes that were killed
 
@@ -65,7 +66,7 @@ func newSharing(t *testing.T) *sharing {
 	return &sharing{
 		t: t, server: servertest.Start(t, t.TempDir()), keys: map[string]*keyHistory{},
 		takes: func(int) time.Duration { return 10 * time.Millisecond },
-		opts:  []jetstream.Option{jetstream.InMemory()},
+		opts:  []jetstream.Option{jetstream.InMemory()}, log: slog.DiscardHandler,
 	}
 }
 
@@ -77,7 +78,7 @@ func (x *sharing) open() *sharer {
 	through := jetstream.Through(func(string) (*nats.Conn, error) {
 		return p.line.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 	})
-	bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)),
+	bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(x.log)),
 		jetstream.Engine(append(x.opts, through)...))
 	if err != nil {
 		x.t.Fatal(err)

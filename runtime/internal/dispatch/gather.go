@@ -75,6 +75,7 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 		s.stalls.wait(looked)
 		looked = false
 		ripe := s.waitForMore()
+		s.rests.Store(true)
 		select {
 		case <-s.wake:
 			s.woken()
@@ -87,6 +88,7 @@ func (s *Scheduler) nextBatch() (b *Batch, ok bool) {
 		case <-s.stopping:
 			return nil, false
 		}
+		s.rests.Store(false)
 	}
 }
 

@@ -248,6 +248,7 @@ type Scheduler struct {
 	free    []int             // workers that came back
 	alarm   alarm
 	stopped atomic.Bool
+	rests   atomic.Bool // the worker with the turn waits for something to do
 }
 
 // New returns a scheduler that does not deliver yet.
@@ -282,8 +283,14 @@ func (s *Scheduler) Start() {
 	for range max(s.cfg.Concurrency, 1) {
 		s.open(nil)
 	}
+	if watched, ok := s.consumer.(engine.Watched); ok {
+		watched.Watch(s.heeds)
+	}
 	s.consumer.Notify(s.signal)
 }
+
+// heeds is for [engine.Watched].
+func (s *Scheduler) heeds() bool { return s.stopped.Load() || s.rests.Load() && len(s.wake) == 0 }
 
 // signal wakes the worker that waits for something to do.
 func (s *Scheduler) signal() {
@@ -413,6 +420,7 @@ func (s *Scheduler) next(w *worker) (r *run, ok bool) {
 		}
 		s.stalls.wait(looked)
 		looked = false
+		s.rests.Store(true)
 		select {
 		case <-s.wake:
 			s.woken()
@@ -423,12 +431,15 @@ func (s *Scheduler) next(w *worker) (r *run, ok bool) {
 			looked = s.lookAgain(pause, reopens)
 		case <-claims: // whoever has sent it has the turn, and leaves the line
 			claimed = true
+			s.rests.Store(false)
 			return nil, true
 		case <-w.loan:
+			s.rests.Store(false)
 			return nil, false
 		case <-s.stopping:
 			return nil, false
 		}
+		s.rests.Store(false)
 	}
 }
 

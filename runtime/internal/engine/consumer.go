@@ -55,6 +55,14 @@ type Source interface {
 	Cancelled(seq int64) (reason string, ok bool)
 }
 
+// Watched is a Source that looks whether its caller goes on.
+type Watched interface {
+	// Watch registers a function of the caller. It returns true while the caller waits until it is woken, or has ended. It
+	// returns false while the caller polls, or chooses what to begin, or its handlers are at work. It is safe for concurrent
+	// use, takes no locks and does not block.
+	Watch(heeds func() bool)
+}
+
 // Settler follows what happens to the deliveries that a Source has handed out.
 type Settler interface {
 	// Prepare says that code of the program is called for the event of d before its

@@ -183,6 +183,7 @@ func (l *Log) storeOn(msgs []*stream.Msg, until time.Time, before int64, t try) 
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
+	began := time.Now()
 	for doubt := error(nil); ; t = l.try(min(tryTime, time.Until(until)), msgs) {
 		switch err := t.err; {
 		case err == nil:
@@ -204,6 +205,9 @@ func (l *Log) storeOn(msgs []*stream.Msg, until time.Time, before int64, t try) 
 			doubt = orElse(doubt, err)
 		case !stream.Passes(err) || l.isClosed():
 			return 0, orElse(doubt, err)
+		}
+		if time.Since(began) >= leaderTime {
+			l.askMissed(began)
 		}
 		select {
 		case <-time.After(retryPause):

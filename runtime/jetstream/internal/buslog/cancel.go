@@ -162,7 +162,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 
 // mayBeAlive reports whether an owner answers, or is connected.
 func (l *Log) mayBeAlive(ctx context.Context, instance string) bool {
-	connected, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
+	_, connected, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
 	return connected || err != nil
 }
 

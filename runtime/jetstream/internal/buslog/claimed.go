@@ -20,7 +20,8 @@ type claimed struct {
 	cursors map[int]*cursor      // that are stored
 	revs    [1 + partCount]int64 // of the cursors before
 	numbers [1 + partCount]int64
-	wary    [1 + partCount]int // of so many deliveries the claim is stored first
+	wary    [1 + partCount]int  // of so many deliveries the claim is stored first
+	lost    [1 + partCount]bool // whether the owner has died
 	msgs    []*stream.Msg
 	crashes []engine.Crash
 	looping bool // an owner died young
@@ -41,7 +42,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		if slices.Contains(from, at) {
 			one := p.cursor
 			one.Next, one.N = u.sub.nextAt(at), c.numbers[at]
-			c.cursors[at] = &one
+			c.cursors[at], c.lost[at] = &one, l.lost(&one)
 		}
 	}
 	l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	for i, at := range from {
 		one := c.cursors[at]
 		one.N, one.By = one.N+1, l.instance
-		if !l.lost(one) {
+		if !c.lost[at] {
 			continue
 		}
 		calls, known := calledBy[one.Owner]
@@ -72,7 +73,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	}
 	for _, at := range from {
 		one := c.cursors[at]
-		if l.lost(one) {
+		if c.lost[at] {
 			one.CrashLoop = one.CrashLoop || one.Young && len(one.Ran) > 0
 			if one.died(); one.Busy {
 				c.wary[at] = len(one.Open) + waryEvents
@@ -93,9 +94,10 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	return c, nil
 }
 
-// lost reports whether the owner of a cursor has died, as this process is to take it over.
+// lost reports whether the owner of a cursor has died, as this process is to take it over. One that is idle has not: what
+// it handles comes again, and is no suspect. The caller holds mu.
 func (l *Log) lost(c *cursor) bool {
-	return c.Owner != "" && (c.Owner != l.instance || c.Fallen)
+	return c.Owner != "" && (c.Fallen || c.Owner != l.instance && !(l.dead[c.Owner] && l.idle[c.Owner]))
 }
 
 // begun makes of a takeover one that only notes what ran: the rows are too many for one batch.
@@ -107,7 +109,7 @@ func (l *Log) begun(c *claimed, from []int) {
 	c.partly = true
 	cursors := map[int]*cursor{}
 	for _, at := range from {
-		if one := c.cursors[at]; l.lost(one) {
+		if one := c.cursors[at]; c.lost[at] {
 			one.Fallen, one.Busy = true, one.Busy || l.unsure[one.Owner]
 			cursors[at] = one
 		}

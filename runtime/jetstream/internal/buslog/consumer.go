@@ -18,6 +18,8 @@ type consumer struct {
 	wake  func()
 	fresh []flight                                                   // memory of those that come
 	note  func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
+	heeds func() bool                                                // of whoever polls, see [engine.Watched]; nil if nobody says
+	calls uint64                                                     // that poll or settle
 	gone  bool                                                       // another consumer has taken its place, or the log is closed
 }
 
@@ -116,10 +118,12 @@ func (c *consumer) Notify(wake func()) {
 // Poll implements [engine.Source].
 func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	u, l := c.unit, c.unit.log
+	l.stream.Polling()
 	if err := l.enter(); err != nil {
 		return dst, false, err
 	}
 	defer l.mu.Unlock()
+	c.calls++
 	u.hungry = true
 	if u.moved && !c.gone {
 		u.moved = false
@@ -240,6 +244,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, err
 	}
 	defer l.mu.Unlock()
+	c.calls++
 	if u.moved && !c.gone {
 		u.moved = false
 		return nil, time.Time{}, engine.ErrMoved

@@ -14,6 +14,7 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 		return nil, err
 	}
 	defer l.mu.Unlock()
+	c.calls++
 	c.unit.shut()
 	c.unit.polled = true // what is acquired from now on is news
 	var rows []*row

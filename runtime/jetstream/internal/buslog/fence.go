@@ -210,6 +210,8 @@ func (l *Log) takeable(u *unit) (from []int) {
 			}
 		}
 		return from
+	case u.standsStill():
+		return nil
 	case s.divided() && u.parallel:
 		return l.fairClaims(u)
 	}

@@ -43,6 +43,7 @@ type life int
 const (
 	alive  life = iota // or it cannot be known now
 	absent             // it has no connection: it has ended, as far as anybody can see
+	idle               // it answers that it can do nothing for what it has
 	silent             // it has a connection, and does not answer: nobody knows whether it has ended
 )
 
@@ -51,8 +52,10 @@ const (
 func (l *Log) lifeOf(ctx context.Context, instance string) life {
 	reconnects := l.stream.Reconnects()
 	for asked := 0; ; asked++ {
-		there, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime-againTime)
+		said, there, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime-againTime)
 		switch {
+		case said == idleAnswer:
+			return l.idleness(ctx, instance, reconnects)
 		case there:
 			return alive
 		case err != nil:
@@ -74,8 +77,26 @@ func (l *Log) lifeOf(ctx context.Context, instance string) life {
 
 // answers reports whether a process answers at this moment, for whoever only shows it.
 func (l *Log) answers(ctx context.Context, instance string) bool {
-	there, _ := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
+	_, there, _ := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
 	return there
+}
+
+// idleness asks a process again, a moment later, that has said that it is idle. Who is idle itself, or is not answered by
+// a leader, could do no more.
+func (l *Log) idleness(ctx context.Context, instance string, reconnects uint64) life {
+	select {
+	case <-time.After(againTime):
+	case <-ctx.Done():
+	case <-l.stopped:
+	}
+	if l.isIdle() || !l.leads() {
+		return alive
+	}
+	said, _, _ := l.stream.Ping(ctx, l.pingSubject(instance), againTime)
+	if said != idleAnswer || l.stream.Reconnects() != reconnects {
+		return alive
+	}
+	return idle
 }
 
 // silence asks a process again that has not answered.
@@ -83,7 +104,7 @@ func (l *Log) silence(ctx context.Context, instance string, reconnects uint64) l
 	if _, err := l.stream.Last(ctx); err != nil {
 		return alive
 	}
-	there, _ := l.stream.Ping(ctx, l.pingSubject(instance), againTime)
+	_, there, _ := l.stream.Ping(ctx, l.pingSubject(instance), againTime)
 	if there || ctx.Err() != nil || l.stream.Reconnects() != reconnects {
 		return alive
 	}
@@ -94,7 +115,7 @@ func (l *Log) silence(ctx context.Context, instance string, reconnects uint64) l
 // take everything away from it.
 func (l *Log) hears(ctx context.Context) error {
 	for began := time.Now(); ; {
-		there, err := l.stream.Ping(ctx, l.pingSubject(l.instance), againTime)
+		_, there, err := l.stream.Ping(ctx, l.pingSubject(l.instance), againTime)
 		switch {
 		case there:
 			return nil
@@ -138,17 +159,20 @@ func (l *Log) lookBriefly(ctx context.Context) {
 	}
 }
 
-// look asks the owners of subscriptions that this process could handle, and notes who is dead.
+// look asks the owners of subscriptions that this process could handle, and notes who is dead, or idle.
 func (l *Log) look(ctx context.Context) {
 	l.mu.Lock()
 	all := l.watched()
 	l.mu.Unlock()
+	if len(all) > 0 {
+		l.startLooks()
+	}
 	var wait sync.WaitGroup
 	for _, instance := range all {
 		wait.Go(func() {
 			if found := l.lifeOf(ctx, instance); found != alive {
 				l.mu.Lock()
-				l.dead[instance], l.unsure[instance] = true, found == silent
+				l.dead[instance], l.unsure[instance], l.idle[instance] = true, found == silent, found == idle
 				l.mu.Unlock()
 			}
 		})

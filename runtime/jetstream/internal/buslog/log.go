@@ -42,6 +42,8 @@ type Log struct {
 
 	pruning  pruning
 	expected expected
+	itself   itself
+	leader   leader
 	ahead    ahead
 	joined   joined
 	inbox    inbox
@@ -58,7 +60,6 @@ type Log struct {
 
 	mu          sync.Mutex
 	following   following
-	mute        func() // this process does not say any more that it is alive
 	clock       clock
 	whole       wholeRows
 	allRows     bool              // all rows are whole
@@ -78,6 +79,7 @@ type Log struct {
 	leftovers   []leftover       // see tidy.go
 	tidying     bool             // somebody is at them
 	unsure      map[string]bool  // of these, whether nobody knows that they have ended
+	idle        map[string]bool  // of these, whether they answer, and have not ended
 	hiding      map[string]int64 // messages that are none of the bus, by subject
 	closed      bool
 	verifying   bool
@@ -104,7 +106,7 @@ func Open(ctx context.Context, s *stream.Stream, target string, options engine.O
 func open(ctx context.Context, s *stream.Stream, target string, options engine.Options, allRows bool) (*Log, error) {
 	l := &Log{
 		stream: s, target: target, options: options, logger: options.Logger, instance: nuid.Next(),
-		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), saying: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, own: map[string]string{}, versions: map[string]int{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
+		stopped: make(chan struct{}), missing: make(chan struct{}, 1), claiming: make(chan struct{}, 1), saying: make(chan struct{}, 1), changing: make(chan struct{}, 1), beginning: make(chan struct{}, 1), dead: map[string]bool{}, unsure: map[string]bool{}, idle: map[string]bool{}, own: map[string]string{}, versions: map[string]int{}, units: map[string]*unit{}, watches: map[*watch]struct{}{},
 	}
 	l.types.Store(&map[typenames.Key]bool{})
 	l.newClock(options.Wall)
@@ -127,14 +129,10 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 			return nil, l.storage("open", err)
 		}
 	}
-	mute, err := s.Answer(l.pingSubject(l.instance))
-	if err != nil {
+	if err := s.Answer(l.pingSubject(l.instance), l.answerPing); err != nil {
 		l.stopFollowing()
 		return nil, l.storage("open", err)
 	}
-	l.mu.Lock()
-	l.mute = mute
-	l.mu.Unlock()
 	if l.registry.Log == uuid.Nil {
 		err := l.change(ctx, func(r *registry) error {
 			if r.Log == uuid.Nil {

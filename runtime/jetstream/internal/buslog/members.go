@@ -69,7 +69,7 @@ func (l *Log) memberMsg() ([]*stream.Msg, error) {
 	me := member{PID: os.Getpid(), Host: l.host}
 	for _, s := range l.inOrder() {
 		switch u := l.units[s.ID]; {
-		case u == nil || u.consumer == nil || !l.dispatching || l.leaving:
+		case u == nil || u.consumer == nil || u.standsStill() || !l.dispatching || l.leaving:
 		case u.parallel:
 			me.Subs = append(me.Subs, s.ID)
 		case len(l.versions) > 0:
@@ -153,7 +153,7 @@ func (l *Log) fairClaims(u *unit) (from []int) {
 func (l *Log) letGo(now time.Time) (again bool) {
 	for _, u := range l.units {
 		again = u.offer(now) || again
-		if !u.parallel || !u.sub.divided() || !u.owns() {
+		if !u.parallel || !u.sub.divided() || !u.owns() || u.standsStill() {
 			continue
 		}
 		var mine []int

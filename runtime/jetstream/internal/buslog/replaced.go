@@ -59,10 +59,7 @@ func (l *Log) fail(why *engine.StorageError) {
 		}
 	}
 	l.closed = true
-	if l.mute != nil { // others take over what it has
-		go l.mute()
-	}
-	close(l.stopped)
+	close(l.stopped) // others take over what it has, see isIdle
 	l.wakeAll()
 }
 

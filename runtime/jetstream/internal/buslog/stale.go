@@ -13,18 +13,18 @@ import (
 // server seem to be well. A process beside it would wait without a word, and keep what it has. So each process compares
 // what arrives with what it knows to be stored: what was acknowledged, and, if it dispatches, what the leader says every
 // few seconds. If nothing arrives for some seconds although something should, it connects to another server, and reads
-// from another replica. While that does not help it does not say any more that it is alive, so that others take over
-// what it has.
+// from another replica. While that does not help it says that it is idle, so that others take over what it has.
 
 const (
-	// staleLook is how often it looks while something should arrive, and leaderLook how often it asks the leader.
+	// staleLook is how often it looks while something should arrive, and leaderLook how often it asks the leader, see
+	// leader.go.
 	staleLook  = time.Second
 	leaderLook = 2 * time.Second
 	// staleLooks is after how many looks it moves to another server, if nothing has arrived, and staleAgain after how
 	// many more it does so again. They are counted, because a process can be stopped for a while.
 	staleLooks = 2
 	staleAgain = 4
-	// hopeless is after how many looks it does not say any more that it is alive.
+	// hopeless is after how many looks it says that it is idle.
 	hopeless = 4
 )
 
@@ -36,7 +36,6 @@ type expected struct {
 	// The rest is used by who looks.
 	come int64 // what had arrived at the last look
 	idle int   // looks since then
-	mute bool  // others are not told that this process is alive
 }
 
 // expect notes that a message is stored, and looks whether it arrives.
@@ -62,13 +61,10 @@ func (l *Log) lookForArrivals() {
 	newest := e.newest.Load()
 	moves := e.idle >= staleLooks && (e.idle-staleLooks)%staleAgain == 0
 	hides := e.idle >= hopeless
-	if come < newest && (moves || hides && !e.mute) && !l.misses(come) {
-		moves, hides = false, e.mute // it may be the servers that are gone
+	if blind := l.itself.blind.Load(); come < newest && (moves || hides && !blind) && !l.misses(come) {
+		moves, hides = false, blind // it may be the servers that are gone
 	}
-	if hides = hides && come < newest; hides != e.mute {
-		e.mute = hides
-		l.tellAlive(!hides)
-	}
+	l.itself.blind.Store(hides && come < newest)
 	if moves && come < newest {
 		l.logger.Warn("the server does not send what is stored; connecting to another one", "arrived", come, "stored", newest)
 		l.stream.Move()
@@ -94,53 +90,4 @@ func (l *Log) misses(come int64) bool {
 	}
 	l.expected.newest.CompareAndSwap(newest, come)
 	return false
-}
-
-// askLeader asks the leader every few seconds what should have arrived, until the log is closed.
-func (l *Log) askLeader() {
-	before := int64(-1)
-	for {
-		select {
-		case <-time.After(leaderLook):
-		case <-l.stopped:
-			return
-		}
-		come := l.come.Load()
-		if come != before { // something arrives
-			before = come
-			continue
-		}
-		last, err := l.stream.Last(context.Background())
-		if err != nil || last <= come {
-			continue
-		}
-		if next, err := l.stream.NextKnown(context.Background(), l.subject(">"), come+1, last); err == nil && l.come.Load() == come {
-			l.expect(next.Seq)
-		}
-	}
-}
-
-// tellAlive makes this process say that it is alive, or not.
-func (l *Log) tellAlive(alive bool) {
-	l.mu.Lock()
-	mute := l.mute
-	l.mute = nil
-	l.mu.Unlock()
-	if mute != nil {
-		mute()
-	}
-	if !alive {
-		return
-	}
-	mute, err := l.stream.Answer(l.pingSubject(l.instance))
-	if err != nil {
-		return // the connection is closed
-	}
-	l.mu.Lock()
-	l.mute = mute
-	closed := l.closed
-	l.mu.Unlock()
-	if closed {
-		mute()
-	}
 }

@@ -58,6 +58,7 @@ type unit struct {
 	soon     chan struct{} // something is to be stored within delay
 	running  bool          // there is a goroutine that stores
 	lane     lane
+	still    standstill
 }
 
 // flight is a delivery that was polled.

@@ -33,6 +33,7 @@ func (c *consumer) SettleAll(all []engine.Settled) {
 
 // settle is Settle for who holds mu.
 func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
+	c.calls++
 	u, f := c.unit, c.flight(d)
 	if f == nil {
 		return

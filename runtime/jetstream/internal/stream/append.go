@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// answerTime is how long the server has for an answer.
-const answerTime = 5 * time.Second
+// AnswerTime is how long the server has for an answer, also to an append whose context has no deadline.
+const AnswerTime = 5 * time.Second
 
 // Msg is a message that is to be appended.
 type Msg struct {
@@ -52,14 +52,14 @@ type ack struct {
 // Append stores messages, in order, whole or not at all, and returns the sequence number
 // of the first one; those of the others follow it. If the answer does not come the error
 // matches [ErrInDoubt]. The context bounds the waiting; without a deadline it ends after
-// answerTime.
+// AnswerTime.
 //
 // A single message whose ID is known returns the sequence number of the first one, and
 // known.
 func (s *Stream) Append(ctx context.Context, msgs ...*Msg) (first int64, known bool, err error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, answerTime)
+		ctx, cancel = context.WithTimeout(ctx, AnswerTime)
 		defer cancel()
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -85,6 +85,9 @@ func (s *Stream) AppendWithin(d time.Duration, msgs ...*Msg) (first int64, known
 	defer cancel()
 	return s.Append(ctx, msgs...)
 }
+
+// Answered returns how often the server has answered to an append, whatever it has said.
+func (s *Stream) Answered() uint64 { return s.pipe.answers.Load() }
 
 // isBusy reports whether the server has refused messages because of others, which are on their
 // way.

@@ -37,6 +37,10 @@ var ErrTooLarge = errors.New("this is more than the servers accept at once")
 // leader, and does not know yet that another one is: what it does not find may be there.
 var ErrBehind = errors.New("the server that answers is not the leader any more")
 
+// ErrLeaderless says that the server that answers knows of no leader: the servers elect one, or it is cut off from the
+// others. What it says may be old.
+var ErrLeaderless = errors.New("the server that answers knows of no leader of the stream")
+
 // ErrSilent says that the server has not answered in time a question that changes nothing.
 var ErrSilent = errors.New("the server does not answer")
 
@@ -44,7 +48,7 @@ var ErrSilent = errors.New("the server does not answer")
 // leader at the moment, or the client no connection. What was to be stored may be stored
 // if it matches [ErrInDoubt].
 func Passes(err error) bool {
-	for _, one := range []error{ErrInDoubt, ErrBusy, ErrSilent, ErrBehind, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrTimeout} {
+	for _, one := range []error{ErrInDoubt, ErrBusy, ErrSilent, ErrBehind, ErrLeaderless, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrTimeout} {
 		if errors.Is(err, one) {
 			return true
 		}

@@ -24,6 +24,10 @@ type Settings struct {
 	Heartbeat time.Duration
 	// Lag is called before a followed message is passed on, for tests: a replica may lag.
 	Lag func()
+	// Polling is called before the dispatcher of a subscription is given anything, for tests: it may stand still.
+	Polling func()
+	// Lost is for tests: while it returns true, nothing that is appended reaches the servers.
+	Lost func() bool
 	// Hasty is for tests: who is not there is dead at once.
 	Hasty bool
 	// Replicated is for tests: the stream is treated as if it had replicas.
@@ -62,8 +66,8 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, cr
 	}
 	s := &Stream{
 		nc: nc, js: js, name: name, api: api + ".", ackPrefix: []byte(`{"stream":"` + name + `","seq":`), heartbeat: settings.Heartbeat, lag: settings.Lag, hasty: settings.Hasty,
-		replicated: settings.Replicated,
-		shared:     settings.Shared, denials: denialsOf(nc),
+		replicated: settings.Replicated, polling: settings.Polling,
+		shared: settings.Shared, denials: denialsOf(nc),
 	}
 	for began := time.Now(); ; {
 		err := s.find(ctx, settings, create)
@@ -71,6 +75,7 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, cr
 			if s.pipe, err = newPipe(nc); err != nil {
 				return nil, err
 			}
+			s.pipe.lost = settings.Lost
 			s.unheard = s.denials.add(s.pipe)
 			return s, nil
 		}
@@ -129,7 +134,7 @@ func (s *Stream) create(ctx context.Context, settings Settings, check func(jetst
 	}
 	chosen := config.Replicas > 0
 	for config.Replicas = cmp.Or(config.Replicas, mostReplicas); ; config.Replicas-- {
-		mine, end := s.asking(ctx, answerTime, "STREAM.CREATE."+s.name)
+		mine, end := s.asking(ctx, AnswerTime, "STREAM.CREATE."+s.name)
 		made, err := s.js.CreateStream(mine, config)
 		err = end(err)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster

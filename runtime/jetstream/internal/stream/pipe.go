@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,7 +17,10 @@ import (
 // for each: one timer finds the calls that are not answered in time.
 type pipe struct {
 	nc     *nats.Conn
-	prefix string // of the subjects of answers
+	prefix string      // of the subjects of answers
+	lost   func() bool // see Settings
+
+	answers atomic.Uint64 // that have come
 
 	mu    sync.Mutex
 	last  uint64           // the number of the newest call
@@ -131,6 +135,9 @@ func (p *pipe) sendQueue() {
 }
 
 func (p *pipe) send(one sending) {
+	if p.lost != nil && p.lost() {
+		return
+	}
 	err := p.nc.PublishMsg(one.msg)
 	if err == nil {
 		return
@@ -176,6 +183,7 @@ func (p *pipe) answered(m *nats.Msg) {
 	if err != nil {
 		return
 	}
+	p.answers.Add(1)
 	if c := p.take(number); c != nil {
 		c.answer = m
 		c.ended <- struct{}{}

@@ -27,10 +27,10 @@ type Stored struct {
 // leader.
 const askAgain = 2 * time.Second
 
-// ask sends a request to the API of the leader, who may take answerTime if the context has no deadline. It may be sent
+// ask sends a request to the API of the leader, who may take AnswerTime if the context has no deadline. It may be sent
 // several times.
 func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer any) error {
-	limit, began := answerTime, time.Now()
+	limit, began := AnswerTime, time.Now()
 	if _, bounded := ctx.Deadline(); bounded {
 		limit = math.MaxInt64
 	}
@@ -175,7 +175,7 @@ func (s *Stream) Page(ctx context.Context, from int64, subject string, limit, by
 
 // page asks for a page until none of its messages is missing.
 func (s *Stream) page(ctx context.Context, r getRequest) ([]Stored, error) {
-	mine, end := s.asking(ctx, answerTime, "DIRECT.GET."+s.name)
+	mine, end := s.asking(ctx, AnswerTime, "DIRECT.GET."+s.name)
 	defer end(nil)
 	for {
 		page, err := s.pageOnce(mine, r)
@@ -250,10 +250,10 @@ func lastOf(h nats.Header, name string) string {
 // a sequence number on. The server counts.
 func (s *Stream) CountFrom(ctx context.Context, subject string, from int64) (int64, error) {
 	name := nuid.Next()
-	mine, end := s.asking(ctx, answerTime, "CONSUMER.CREATE."+s.name+"."+name+"."+subject)
+	mine, end := s.asking(ctx, AnswerTime, "CONSUMER.CREATE."+s.name+"."+name+"."+subject)
 	consumer, err := s.js.CreateConsumer(mine, s.name, jetstream.ConsumerConfig{
 		Name: name, FilterSubject: subject, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(max(from, 1)),
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: answerTime,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: AnswerTime,
 	})
 	if err = end(err); err != nil {
 		return 0, err
@@ -294,22 +294,23 @@ func (s *Stream) do(ctx context.Context, subject string, request []byte) error {
 	return nil
 }
 
-// Ping asks whoever answers at a subject, outside of the stream. It reports false when
+// Ping asks whoever answers at a subject, outside of the stream, and returns what that says. It reports false when
 // nobody is there, and an error when nobody has answered in time.
-func (s *Stream) Ping(ctx context.Context, subject string, patience time.Duration) (bool, error) {
+func (s *Stream) Ping(ctx context.Context, subject string, patience time.Duration) (said string, there bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err := s.nc.RequestWithContext(ctx, subject, nil)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return false, nil
+	msg, err := s.nc.RequestWithContext(ctx, subject, nil)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
 	}
-	return err == nil, err
+	return string(msg.Data), true, nil
 }
 
-// Answer answers the pings at a subject until stop is called, or the stream is closed. It is called once.
-func (s *Stream) Answer(subject string) (stop func(), err error) {
-	if s.answers, err = s.nc.Subscribe(subject, func(m *nats.Msg) { m.Respond(nil) }); err != nil {
-		return nil, err
-	}
-	return func() { s.answers.Unsubscribe() }, nil
+// Answer answers the pings at a subject with what say returns, until the stream is closed. It is called once.
+func (s *Stream) Answer(subject string, say func() []byte) (err error) {
+	s.answers, err = s.nc.Subscribe(subject, func(m *nats.Msg) { m.Respond(say()) })
+	return err
 }

@@ -20,6 +20,7 @@ type Stream struct {
 	lag        func() // see Settings
 	hasty      bool
 	replicated bool   // see Settings
+	polling    func() // see Settings
 	api        string // the prefix of the server's API
 	config     jetstream.StreamConfig
 	renewed    func() // nil for nothing
@@ -40,6 +41,13 @@ func (s *Stream) MaxPayload() int { return int(s.nc.MaxPayload()) }
 // Hasty reports whether who is not there is dead at once.
 func (s *Stream) Hasty() bool { return s.hasty }
 
+// Polling is called before the dispatcher of a subscription is given anything: see [Settings].
+func (s *Stream) Polling() {
+	if s.polling != nil {
+		s.polling()
+	}
+}
+
 // Reconnects returns how often the connection was lost and made again.
 func (s *Stream) Reconnects() uint64 { return s.nc.Stats().Reconnects }
 
@@ -49,7 +57,7 @@ func (s *Stream) Replicated() bool { return s.config.Replicas > 1 || s.replicate
 // Move connects to another server, if there is one. Readers begin again there. A connection that is the program's stays
 // where it is.
 func (s *Stream) Move() {
-	if !s.shared {
+	if !s.shared && s.nc.IsConnected() {
 		s.nc.ForceReconnect()
 	}
 }
@@ -143,6 +151,9 @@ func (s *Stream) infoWith(ctx context.Context, request []byte) (*jetstream.Strea
 	}
 	if answer.Error != nil {
 		return nil, answer.Error
+	}
+	if c := answer.Cluster; c != nil && c.Leader == "" {
+		return nil, ErrLeaderless
 	}
 	return &answer.StreamInfo, nil
 }

@@ -1,0 +1,171 @@
+package buslog
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
+)
+
+// A process can be alive, and do nothing for what it has: the dispatcher of a subscription stands still, nothing that it
+// stores is acknowledged, or nothing arrives that is stored. Others cannot see that. So a process that asks others whether
+// they are alive, or is asked, looks at itself for a while:
+//
+//   - It lets go of a subscription whose dispatcher stands still, and takes nothing of it until that goes on. One of which it
+//     has nothing is woken at each look: otherwise nobody would see that before it has taken something over.
+//   - While it can store nothing, it cannot let go of anything. It answers that it is idle, as one does that reads from a
+//     stale replica, or whose log is broken. Others take over what it has. It has not ended, so they charge no event for
+//     that.
+
+const (
+	// ownLook is how often a process looks at itself.
+	ownLook = time.Second
+	// idleTime is for how long it has to do nothing. It is longer than a process waits for an acknowledgement: if that was
+	// lost, what was stored has arrived by then, or is stored again.
+	idleTime = stream.AnswerTime + ownLook
+	// idleLooks are the looks of that time. They are counted, because a process can be stopped for a while.
+	idleLooks = int(idleTime / ownLook)
+	// askedLooks is for how many looks it goes on when somebody has asked. They ask every lookAgain, or when they have
+	// waited for an answer.
+	askedLooks = int32((2*lookAgain + pingTime) / ownLook)
+)
+
+// idleAnswer is what a process answers that is alive, and idle.
+const idleAnswer = "idle"
+
+// itself is what a process knows of itself.
+type itself struct {
+	looks atomic.Bool  // somebody looks
+	left  atomic.Int32 // looks, unless it is asked again
+	mute  atomic.Bool  // nothing that it stores is acknowledged
+	blind atomic.Bool  // nothing arrives that is stored, see stale.go
+
+	// The rest is used by who looks.
+	acks   uint64 // answers to what was stored, at the last look
+	stored uint64 // changes of all units
+	idle   int    // looks since one of these has changed
+}
+
+// isIdle reports whether this process can do nothing for what it has.
+func (l *Log) isIdle() bool { return l.itself.mute.Load() || l.itself.blind.Load() || l.isClosed() }
+
+// answerPing returns what this process says to one that asks whether it is alive.
+func (l *Log) answerPing() []byte {
+	l.startLooks()
+	if l.isIdle() {
+		return []byte(idleAnswer)
+	}
+	return nil
+}
+
+// startLooks makes it look at itself, or go on.
+func (l *Log) startLooks() {
+	l.itself.left.Store(askedLooks)
+	if !l.itself.looks.Load() && l.itself.looks.CompareAndSwap(false, true) {
+		time.AfterFunc(ownLook, l.lookAtItself)
+	}
+}
+
+// lookAtItself looks every ownLook, until nobody asks any more.
+func (l *Log) lookAtItself() {
+	if l.isClosed() {
+		return
+	}
+	me := &l.itself
+	acks := l.stream.Answered()
+	unstored, stored, still := l.lookAtUnits()
+	if !unstored || acks != me.acks || stored != me.stored || !l.leads() {
+		me.idle = 0
+	} else {
+		me.idle++
+	}
+	me.acks, me.stored = acks, stored
+	if mute := me.idle >= idleLooks; me.mute.Swap(mute) != mute && mute {
+		l.logger.Warn("nothing that this process stores is acknowledged, although the servers answer; others take over what it has")
+	}
+	if me.left.Add(-1) > 0 || still {
+		time.AfterFunc(ownLook, l.lookAtItself)
+		return
+	}
+	me.idle = 0
+	me.mute.Store(false)
+	if me.looks.Store(false); me.left.Load() > 0 { // meanwhile
+		l.startLooks()
+	}
+}
+
+// leads reports whether a leader answers.
+func (l *Log) leads() bool {
+	_, err := l.lastNow()
+	return err == nil
+}
+
+// lookAtUnits lets go of the subscriptions whose dispatchers stand still. It returns whether something of the others is to
+// be stored, how much is stored, and whether there are subscriptions that this process takes when their dispatchers go on.
+func (l *Log) lookAtUnits() (unstored bool, stored uint64, still bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, u := range l.units {
+		stored += u.stored
+		unstored = unstored || u.owns() && u.stored != u.changes
+		before := u.standsStill()
+		switch u.look(); {
+		case u.standsStill():
+			still = true
+			if !before {
+				l.logger.Error("the dispatcher of a subscription stands still; this process lets go of it. This is a fault of busgen: please report it", "subscription_id", l.nameHere(u.sub.ID, u.sub.Name))
+				l.lack() // the others need not leave it a share
+			}
+			for at := range u.parts {
+				u.leave(at)
+			}
+		case before:
+			l.lack()
+		case u.consumer != nil && !u.owns():
+			u.consumer.wake()
+		}
+	}
+	return unstored, stored, still
+}
+
+// standstill is what is known of the dispatcher of a unit. It is guarded by the log's mu.
+type standstill struct {
+	looks int    // since it has last done something, or waited for something to do
+	calls uint64 // at the last look
+}
+
+// look looks at the dispatcher: whether it waits for something to do, polls, settles, or has called handlers that are at
+// work. The caller holds mu.
+func (u *unit) look() {
+	s, c := &u.still, u.consumer
+	if c == nil || c.heeds == nil || c.heeds() {
+		s.looks = 0
+		return
+	}
+	u.shut()
+	s.looks++
+	if s.calls != c.calls || u.prepared != nil || u.isAtWork() {
+		s.looks = 0
+	}
+	s.calls = c.calls
+}
+
+// isAtWork reports whether handlers are at work. The caller holds mu, and has shut the lane.
+func (u *unit) isAtWork() bool {
+	for _, f := range u.flights.all {
+		if f.begun && !f.ended {
+			return true
+		}
+	}
+	return false
+}
+
+// standsStill reports whether the dispatcher does nothing. The caller holds mu.
+func (u *unit) standsStill() bool { return u.still.looks >= idleLooks }
+
+// Watch implements [engine.Watched].
+func (c *consumer) Watch(heeds func() bool) {
+	c.unit.log.mu.Lock()
+	defer c.unit.log.mu.Unlock()
+	c.heeds = heeds
+}
