@@ -113,7 +113,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	}
 	l.host, _ = os.Hostname()
 	l.allRows = allRows
-	s.OnRenewal(l.verify)
+	s.OnRenewal(l.renewed)
 	l.view.subs = map[string]*sub{}
 	l.view.seen = map[string]int64{}
 	l.view.audit = map[int64]engine.AuditEntry{}

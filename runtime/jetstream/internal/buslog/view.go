@@ -135,6 +135,9 @@ func (l *Log) load(ctx context.Context, all bool) error {
 		if err := l.checkFormat(ctx); err != nil {
 			return err
 		}
+		if err := l.settleEnd(ctx, last); err != nil {
+			return err
+		}
 	}
 	// Where the size is limited, this process has to know what others publish.
 	all = all || l.allRows || l.limited.Load()
