@@ -77,6 +77,7 @@ type Log struct {
 	dead         map[string]bool  // processes that do not answer; those that come back are not among them
 	leftovers    []leftover       // see tidy.go
 	lookedAtRows time.Time        // see deleted.go
+	backlog      []int64          // see backlogs.go
 	tidying      bool             // somebody is at them
 	unsure       map[string]bool  // of these, whether nobody knows that they have ended
 	hiding       map[string]int64 // messages that are none of the bus, by subject
