@@ -79,11 +79,11 @@ func (l *Log) lookAtRows() {
 	for _, u := range l.units {
 		n += len(u.sub.rows)
 	}
-	if n == 0 || time.Since(l.lookedAtRows) < time.Duration(n)*rowTime {
+	if n == 0 || time.Since(l.rowLook) < time.Duration(n)*rowTime {
 		l.mu.Unlock()
 		return
 	}
-	l.lookedAtRows = time.Now()
+	l.rowLook = time.Now()
 	for id, u := range l.units {
 		revs := map[string]int64{}
 		for seq, r := range u.sub.rows {

@@ -56,37 +56,37 @@ type Log struct {
 	// followsAll says that the log follows events, see following.go.
 	followsAll atomic.Bool
 
-	mu           sync.Mutex
-	following    following
-	mute         func() // this process does not say any more that it is alive
-	clock        clock
-	whole        wholeRows
-	allRows      bool              // all rows are whole
-	bare         []bareRow         // those that lack their events
-	view                           // what the stream says, up to a message
-	calling      []*flight         // see called.go
-	alone        bool              // this process has said that nothing but what it calls of suspects runs
-	own          map[string]string // names of this process's catalogue, by these and their aliases
-	versions     map[string]int    // of the types of the catalogue, if it is not 1, by the same
-	here         map[string]string // what this process calls types, by the names under which events were published
-	units        map[string]*unit  // the subscriptions that this process handles, by id
-	watches      map[*watch]struct{}
-	dispatching  bool             // TakeOver was called
-	contending   bool             // it was done
-	leaving      bool             // Close was called
-	dead         map[string]bool  // processes that do not answer; those that come back are not among them
-	leftovers    []leftover       // see tidy.go
-	lookedAtRows time.Time        // see deleted.go
-	backlog      []int64          // see backlogs.go
-	tidying      bool             // somebody is at them
-	unsure       map[string]bool  // of these, whether nobody knows that they have ended
-	hiding       map[string]int64 // messages that are none of the bus, by subject
-	closed       bool
-	verifying    bool
-	news         chan struct{} // closed when messages have arrived; nil while nobody waits
-	reaching     []reaching    // who waits for a message, in the order of these
-	settled      chan struct{} // closed when deliveries are settled; nil while nobody waits
-	claimed      struct {      // of all units, see claims.go
+	mu          sync.Mutex
+	following   following
+	mute        func() // this process does not say any more that it is alive
+	clock       clock
+	whole       wholeRows
+	allRows     bool              // all rows are whole
+	bare        []bareRow         // those that lack their events
+	view                          // what the stream says, up to a message
+	calling     []*flight         // see called.go
+	alone       bool              // this process has said that nothing but what it calls of suspects runs
+	own         map[string]string // names of this process's catalogue, by these and their aliases
+	versions    map[string]int    // of the types of the catalogue, if it is not 1, by the same
+	here        map[string]string // what this process calls types, by the names under which events were published
+	units       map[string]*unit  // the subscriptions that this process handles, by id
+	watches     map[*watch]struct{}
+	dispatching bool             // TakeOver was called
+	contending  bool             // it was done
+	leaving     bool             // Close was called
+	dead        map[string]bool  // processes that do not answer; those that come back are not among them
+	leftovers   []leftover       // see tidy.go
+	rowLook     time.Time        // see deleted.go
+	backlog     []int64          // see backlogs.go
+	tidying     bool             // somebody is at them
+	unsure      map[string]bool  // of these, whether nobody knows that they have ended
+	hiding      map[string]int64 // messages that are none of the bus, by subject
+	closed      bool
+	verifying   bool
+	news        chan struct{} // closed when messages have arrived; nil while nobody waits
+	reaching    []reaching    // who waits for a message, in the order of these
+	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
+	claimed     struct {      // of all units, see claims.go
 		window time.Time
 		exact  int
 	}
