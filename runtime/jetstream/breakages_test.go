@@ -60,7 +60,7 @@ var breakages = []breakage{
 		{"recover.go", "sure = sure && (calls.Alone || !p.Busy)", "sure = sure && !p.Busy"},
 	}},
 	{"nobody looks for cursors that are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
-		{"deleted.go", "		if there[subject] == 0 && last >= rev &&", "		if there[subject] > 9 && last >= rev &&"},
+		{"deleted.go", "l.eachDeleted(l.subject(cursorToken, \">\"), revs,", "l.eachDeleted(l.subject(cursorToken, \">\"), map[string]int64{},"},
 	}},
 	{"half of a batch counts", []string{"TestHalfOfABatchWasNeverPublished"}, []change{
 		{"half.go", "	return batch != \"\" &&", "	return false && batch != \"\" &&"},
