@@ -65,7 +65,16 @@ var breakages = []breakage{
 		{"recover.go", "sure = sure && (calls.Alone || !p.Busy)", "sure = sure && !p.Busy"},
 	}},
 	{"nobody looks for cursors that are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
-		{"deleted.go", "		if there[subject] == 0 && last >= rev &&", "		if there[subject] > 9 && last >= rev &&"},
+		{"deleted.go", "l.eachDeleted(l.subject(cursorToken, \">\"), revs,", "l.eachDeleted(l.subject(cursorToken, \">\"), map[string]int64{},"},
+	}},
+	{"half of a batch counts", []string{"TestHalfOfABatchWasNeverPublished"}, []change{
+		{"half.go", "	return batch != \"\" &&", "	return false && batch != \"\" &&"},
+	}},
+	{"the registry stays deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain/the_registry", "TestRecordsThatSomebodyDeletesAreStoredAgain/everything"}, []change{
+		{"deleted.go", "		record, at = l.registry, l.registryRev\n", "		record, at = l.registry, 0\n"},
+	}},
+	{"nobody looks for rows that are deleted", []string{"TestOldRowsThatSomebodyDeletesAreMadeAgainFromTheirEvents"}, []change{
+		{"deleted.go", "	l.lookAtRows()\n", ""},
 	}},
 	{"a process stays with a stale replica", []string{staleTest}, []change{
 		{"stale.go", "		l.stream.Move()\n", ""},

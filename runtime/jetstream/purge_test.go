@@ -2,7 +2,9 @@ package jetstream_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/jetstream/internal/buslog"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
 
@@ -31,6 +34,8 @@ func TestRecordsThatSomebodyDeletesAreStoredAgain(t *testing.T) {
 		"everything but the registry": func(t *testing.T, s js.Stream) { eachKind(t, s, purge) },
 		"the cursors, one by one":     func(t *testing.T, s js.Stream) { eachMessage(t, s, "bus.c.>") },
 		"the events that are handled": purge("bus.e.>"),
+		"the registry":                purge("bus.n"),
+		"everything":                  purge("bus.>"),
 	} {
 		for _, concurrency := range []int{1, 4} {
 			t.Run(name, func(t *testing.T) {
@@ -87,6 +92,148 @@ func TestRecordsThatSomebodyDeletesAreStoredAgain(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Of old rows the process has no copy: it makes them from their events. If those are deleted as well, the log says how many
+// deliveries are lost.
+func TestOldRowsThatSomebodyDeletesAreMadeAgainFromTheirEvents(t *testing.T) {
+	for name, filters := range map[string][]string{"rows": {"bus.d.>"}, "rows and events": {"bus.d.>", "bus.e.>"}} {
+		t.Run(name, func(t *testing.T) {
+			before := buslog.WholeBytes
+			buslog.WholeBytes = 0
+			defer func() { buslog.WholeBytes = before }()
+			memory := buslog.Sizes
+			buslog.Sizes.Ring = 4
+			defer func() { buslog.Sizes = memory }()
+			synctest.Test(t, func(t *testing.T) {
+				server, log := servertest.Start(t, t.TempDir()), &textLog{}
+				bus, err := runtime.Open(t.Context(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.NewTextHandler(log, nil))),
+					jetstream.Engine(jetstream.InMemory(), jetstream.Through(func(string) (*nats.Conn, error) { return server.Connect() })))
+				conformance.Must(t, err)
+				retried := 0
+				_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(_ context.Context, e runtime.Event[conformance.OrderPlaced]) error {
+					switch {
+					case e.Payload.Number%2 == 0:
+						return runtime.Permanent(errors.New("never"))
+					case e.Attempt == 1:
+						return runtime.RetryAfter(time.Hour, errors.New("later"))
+					}
+					retried++
+					return nil
+				})
+				conformance.Must(t, err)
+				conformance.Must(t, bus.Start(t.Context()))
+				publish := func() {
+					_, err := runtime.Publish(t.Context(), bus, conformance.UserType, conformance.UserCreated{})
+					conformance.Must(t, err)
+					time.Sleep(time.Minute)
+				}
+				for n := range 10 {
+					_, err := runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "A", Number: n})
+					conformance.Must(t, err)
+				}
+				for range 5 {
+					publish()
+				}
+				s, err := clientOf(t, server).Stream(t.Context(), "bus")
+				conformance.Must(t, err)
+				for _, filter := range filters {
+					conformance.Must(t, s.Purge(t.Context(), js.WithPurgeSubject(filter)))
+				}
+				publish()
+				time.Sleep(2 * time.Hour)
+				dead := 0
+				for _, m := range rowsOf(t, server) {
+					if strings.Contains(string(m.Data), `"state":"dead"`) {
+						dead++
+					}
+				}
+				conformance.Must(t, bus.Shutdown(t.Context()))
+				want, says := 5, "restored=10 lost=0"
+				if len(filters) > 1 {
+					want, says = 0, "restored=0 lost=10"
+				}
+				if retried != want || dead != want || log.count(says) != 1 {
+					t.Errorf("%d deliveries are tried again and %d are dead letters, want %d of each; and the log has to say %q:\n%s", retried, dead, want, says, log.text.String())
+				}
+			})
+		})
+	}
+}
+
+// A subscription lags, and what it has not come to is deleted. It goes on with what comes later.
+func TestEventsThatSomebodyDeletesBeforeTheyAreHandledAreNamed(t *testing.T) {
+	memory := buslog.Sizes
+	buslog.Sizes.Ring, buslog.Sizes.Page, buslog.Sizes.Ahead = 4, 4, 4
+	defer func() { buslog.Sizes = memory }()
+	for _, pruned := range []bool{false, true} { // or the bus itself deletes them, which are none of its own
+		synctest.Test(t, func(t *testing.T) {
+			server, log := servertest.Start(t, t.TempDir()), &textLog{}
+			bus, err := runtime.Open(t.Context(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.NewTextHandler(log, nil))), runtime.WithRetention(time.Minute),
+				jetstream.Engine(jetstream.InMemory(), jetstream.Through(func(string) (*nats.Conn, error) { return server.Connect() })))
+			conformance.Must(t, err)
+			last := 0
+			_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(_ context.Context, e runtime.Event[conformance.OrderPlaced]) error {
+				if last = e.Payload.Number; last < 100 {
+					time.Sleep(20 * time.Second)
+				}
+				return nil
+			}, runtime.WithConcurrency(1), runtime.WithTimeout(time.Minute))
+			conformance.Must(t, err)
+			conformance.Must(t, bus.Start(t.Context()))
+			publish := func(n int) {
+				var err error
+				if pruned && n > 3 && n < 100 {
+					_, err = runtime.Publish(t.Context(), bus, conformance.UserType, conformance.UserCreated{})
+				} else {
+					_, err = runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "A", Number: n})
+				}
+				conformance.Must(t, err)
+			}
+			for n := range 50 {
+				publish(n)
+			}
+			time.Sleep(20 * time.Second)
+			if !pruned {
+				s, err := clientOf(t, server).Stream(t.Context(), "bus")
+				conformance.Must(t, err)
+				conformance.Must(t, s.Purge(t.Context(), js.WithPurgeSubject("bus.e.>")))
+			}
+			publish(100)
+			time.Sleep(10 * time.Minute)
+			conformance.Must(t, bus.Shutdown(t.Context()))
+			want := 1
+			if pruned {
+				want = 0
+			}
+			if n := log.count("somebody has deleted events"); min(n, 1) != want || last != 100 {
+				t.Errorf("the last event is %d, want 100; and the log says %d times that events are deleted, want %d:\n%s", last, n, want, log.text.String())
+			}
+		})
+	}
+}
+
+// Nobody has the records in memory: the error says what to do.
+func TestABusThatSomebodyHasPurgedWhileNoneRunsIsNotOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := servertest.Start(t, t.TempDir())
+		open := func() error {
+			bus, err := runtime.Open(t.Context(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)),
+				jetstream.Engine(jetstream.InMemory(), jetstream.Through(func(string) (*nats.Conn, error) { return server.Connect() })))
+			if err == nil {
+				err = bus.Shutdown(t.Context())
+			}
+			return err
+		}
+		conformance.Must(t, open())
+		s, err := clientOf(t, server).Stream(t.Context(), "bus")
+		conformance.Must(t, err)
+		conformance.Must(t, s.Purge(t.Context()))
+		var storage *runtime.StorageError
+		if err := open(); !errors.As(err, &storage) || !strings.Contains(err.Error(), "nats stream rm bus") {
+			t.Errorf("Open returns %v, want a StorageError that says what to do", err)
+		}
+	})
 }
 
 // eachKind purges all kinds of records but the registry, and the events.

@@ -53,11 +53,6 @@ func TestALogThatIsReplacedIsNoticed(t *testing.T) {
 		"deleted": func(t *testing.T, s *servertest.Server, _ *servertest.Line, _ string) {
 			conformance.Must(t, clientOf(t, s).DeleteStream(context.Background(), "bus"))
 		},
-		"purged": func(t *testing.T, s *servertest.Server, _ *servertest.Line, _ string) {
-			stream, err := clientOf(t, s).Stream(context.Background(), "bus")
-			conformance.Must(t, err)
-			conformance.Must(t, stream.Purge(context.Background()))
-		},
 		"an older copy": func(t *testing.T, s *servertest.Server, line *servertest.Line, older string) {
 			s.Shutdown()
 			s.WaitForShutdown()

@@ -40,15 +40,19 @@ func (l *Log) arrived(reader int, all []stream.Stored) {
 
 // receive takes a message. The caller holds mu.
 func (l *Log) receive(m stream.Stored) {
-	batch := first(m.Header, "Nats-Batch-Id")
-	if len(l.batch) > 0 && batch != first(l.batch[0].Header, "Nats-Batch-Id") {
-		l.applyBatch() // its last message is replaced by a newer one
+	batch := first(m.Header, batchHeader)
+	if len(l.batch) > 0 && batch != first(l.batch[0].Header, batchHeader) {
+		if isHalf(l.batch[len(l.batch)-1], m) {
+			l.passHalf()
+		} else {
+			l.applyBatch() // its last message is replaced by a newer one
+		}
 	}
 	l.received = m.Seq
 	if l.space.limit > 0 {
 		l.space.arrived += sizeOf(m)
 	}
-	complete := batch == "" || first(m.Header, "Nats-Batch-Commit") != ""
+	complete := batch == "" || first(m.Header, commitHeader) != ""
 	if l.batch = append(l.batch, m); complete || !l.followsAll.Load() { // which is not sent the others
 		l.applyBatch()
 	}

@@ -77,6 +77,8 @@ type Log struct {
 	leaving     bool             // Close was called
 	dead        map[string]bool  // processes that do not answer; those that come back are not among them
 	leftovers   []leftover       // see tidy.go
+	rowLook     time.Time        // see deleted.go
+	backlog     []int64          // see backlogs.go
 	tidying     bool             // somebody is at them
 	unsure      map[string]bool  // of these, whether nobody knows that they have ended
 	idle        map[string]bool  // of these, whether they answer, and have not ended
@@ -115,7 +117,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	}
 	l.host, _ = os.Hostname()
 	l.allRows = allRows
-	s.OnRenewal(l.verify)
+	s.OnRenewal(l.renewed)
 	l.view.subs = map[string]*sub{}
 	l.view.seen = map[string]int64{}
 	l.view.audit = map[int64]engine.AuditEntry{}

@@ -127,9 +127,6 @@ func (l *Log) sync(ctx context.Context) error {
 		l.mu.Lock()
 		after := l.received
 		if after >= last {
-			if after == last {
-				l.applyBatch() // the last message of the batch is deleted
-			}
 			l.mu.Unlock()
 			return nil
 		}

@@ -13,8 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// A view is of one stream, and is never ahead of it. If the stream is deleted and made anew,
-// if its records are purged, or if the servers come back with less than they have
+// A view is of one stream, and is never ahead of it. If the stream is deleted and made anew, or if the servers come back with less than they have
 // acknowledged, the view is worth nothing: new events have old numbers, and no condition
 // holds any more. So every look at the stream compares, and the reader looks when it has to
 // begin again. Then the log is broken: every call fails, and nothing is handed out.
@@ -185,7 +184,11 @@ func (l *Log) wrong() (*engine.StorageError, error) {
 	var r registry
 	switch {
 	case errors.Is(err, stream.ErrNotFound) && id != uuid.Nil:
-		return replaced("the stream was purged while the bus ran", "restore a backup, or delete the stream, and start the program again"), nil
+		l.mu.Lock()
+		rev := l.registryRev
+		l.mu.Unlock()
+		l.restore(ctx, l.subject(registryToken), rev)
+		return nil, nil
 	case err != nil:
 		return nil, err
 	case json.Unmarshal(m.Data, &r) == nil:

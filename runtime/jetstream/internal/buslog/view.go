@@ -87,7 +87,7 @@ func (s *sub) matches(r *engine.Record) bool {
 func (l *Log) checkFormat(ctx context.Context) error {
 	m, err := l.stream.LastOf(ctx, l.subject(registryToken))
 	if errors.Is(err, stream.ErrNotFound) {
-		return &stream.ForeignError{Problem: "it has messages, and no record of subscriptions: another program uses it, or somebody has purged it"}
+		return &stream.ForeignError{Problem: "it has messages, and no record of subscriptions (" + l.subject(registryToken) + "): another program uses it, or somebody has purged it while no bus ran; restore a backup, or delete it (nats stream rm " + l.stream.Name() + ") to begin anew without what it had"}
 	}
 	if err != nil {
 		return err
@@ -133,6 +133,9 @@ func (l *Log) load(ctx context.Context, all bool) error {
 	}
 	if last > 0 {
 		if err := l.checkFormat(ctx); err != nil {
+			return err
+		}
+		if err := l.settleEnd(ctx, last); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -103,15 +104,29 @@ func (s *Stream) State(ctx context.Context) (State, error) {
 // Subjects returns the subjects under which there are messages, of those that a filter matches, as the server
 // knows them that answers, and up to which message that is.
 func (s *Stream) Subjects(ctx context.Context, filter string) (subjects map[string]uint64, last int64, err error) {
-	request, _ := json.Marshal(struct {
-		Filter string `json:"subjects_filter"`
-	}{filter})
-	info, err := s.infoWith(ctx, request)
-	if err != nil {
-		return nil, 0, err
+	subjects = map[string]uint64{}
+	for {
+		request, _ := json.Marshal(struct {
+			Filter string `json:"subjects_filter"`
+			Offset int    `json:"offset,omitempty"`
+		}{filter, len(subjects)})
+		info, err := s.infoWith(ctx, request)
+		if err != nil {
+			return nil, 0, err
+		}
+		if last == 0 {
+			last = int64(info.State.LastSeq)
+		}
+		before := len(subjects)
+		maps.Copy(subjects, info.State.Subjects)
+		if len(subjects) == before || len(info.State.Subjects) < mostSubjects {
+			return subjects, last, nil
+		}
 	}
-	return info.State.Subjects, int64(info.State.LastSeq), nil
 }
+
+// mostSubjects is how many the servers list in one answer.
+const mostSubjects = 100_000
 
 // OnRenewal makes f be called, in a goroutine of its own, when a reader begins again, or
 // tries to. It is called before there is one.
