@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -25,6 +26,11 @@ type Engine struct {
 	// and returns the target of the copy. It is nil for an engine whose logs end with
 	// the process.
 	Copy func(t *testing.T, target string) string
+	// Earlier moves all due times of a log that nobody uses so much earlier, as if the clock was set forward, and returns
+	// until when at least the clock had come before. It is nil for an engine that cannot.
+	Earlier func(t *testing.T, target string, by time.Duration) (written time.Time)
+	// Unwritten is how long a success may stay in memory until it is written.
+	Unwritten time.Duration
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.
 	// It returns what undoes that. Nil if the engine has no such sizes.
 	Sizes func(memory, page int) (restore func())
