@@ -73,7 +73,7 @@ type world struct {
 	model    *model
 	bus      *Fixture
 	attached map[string]*attachment // by name, on the bus of now
-	receipts []modelReceipt                 // of the bus of now
+	receipts []modelReceipt         // of the bus of now
 	keys     map[string]remembered  // idempotency keys
 	number   uint64                 // of the last event
 	counts   map[string]int         // of operations, for the log

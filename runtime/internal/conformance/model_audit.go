@@ -88,8 +88,8 @@ func kinds(attempts []inspect.FailedAttempt) (kinds []string) {
 }
 
 // auditOrder checks the order of first executions: all of them with a concurrency of 1, else those of each key.
-// Delayed events, and events whose type was paused or that began anew, are exempt from this order. Others of a higher
-// priority may come first, but not within a key. In strict order, an event is settled before the next of its key begins.
+// Delayed events, and events whose type was paused or that began anew, are exempt from this order. With
+// priorities others may come first, but not within a key. In strict order, an event is settled before the next of its key begins.
 func (w *world) auditOrder(s *modelSubscription, place map[*modelEvent]int64) {
 	var last []*pair
 	for _, p := range s.firsts {
@@ -98,7 +98,7 @@ func (w *world) auditOrder(s *modelSubscription, place map[*modelEvent]int64) {
 		}
 		for _, earlier := range last {
 			sameKey := p.event.key != "" && p.event.key == earlier.event.key && p.event.typ == earlier.event.typ
-			if !sameKey && (s.concurrency > 1 || p.event.priority != earlier.event.priority) {
+			if !sameKey && (s.concurrency > 1 || w.model.priorities) {
 				continue
 			}
 			if sameKey && s.concurrency > 1 && !s.keyed {

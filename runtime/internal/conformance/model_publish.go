@@ -19,7 +19,7 @@ func (w *world) next() *modelEvent {
 	if e.typ == "order.placed" {
 		e.key = string(rune('A' + w.IntN(4)))
 	}
-	if w.IntN(6) == 0 {
+	if w.model.priorities && w.IntN(6) == 0 {
 		e.priority = []runtime.Priority{runtime.PriorityHigh, runtime.PriorityLow, runtime.PriorityCritical}[w.IntN(3)]
 	}
 	return e

@@ -72,6 +72,10 @@ func (m *model) handed(at *attachment, e seen) *pair {
 		return nil
 	}
 	event := m.events[e.number]
+	if event == nil { // a later member of a group has timed out meanwhile, and what an earlier one has published is there
+		m.each(func(*pair) {})
+		event = m.events[e.number]
+	}
 	if event == nil {
 		m.t.Errorf("%s got event %d, which was not published", at.sub.name, e.number)
 		return nil

@@ -24,6 +24,7 @@ type model struct {
 	seed          uint64
 	began         time.Time
 	digest        hash.Hash64          // of what happens
+	priorities    bool                 // some events have one of their own
 	subscriptions []*modelSubscription // in the order in which they may be made
 
 	mu          sync.Mutex
@@ -119,7 +120,7 @@ func (p *pair) String() string { return fmt.Sprintf("%d/%s", p.event.number, p.s
 
 func newModel(t *testing.T, env *Env, seed uint64, random *rand.Rand) *model {
 	return &model{
-		t: t, env: env, seed: seed, began: time.Now(), digest: newDigest(), subscriptions: drawSubscriptions(random), events: map[uint64]*modelEvent{},
+		t: t, env: env, seed: seed, began: time.Now(), digest: newDigest(), priorities: random.IntN(3) == 0, subscriptions: drawSubscriptions(random), events: map[uint64]*modelEvent{},
 		paused: map[string]bool{}, pausedTypes: map[string]bool{},
 	}
 }
