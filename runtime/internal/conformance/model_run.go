@@ -27,6 +27,15 @@ type turn struct {
 	done     int           // so many have handled it, in this turn or before
 	children []*modelEvent // published by those of this turn
 	attempt  int
+	last     *run      // the one before the next member is called
+	ended    time.Time // when it has ended
+}
+
+// lapse ends a turn in which no further member was called, because the delivery was discarded.
+func (p *pair) lapse(now time.Time) {
+	if p.current == nil && p.turn != nil && now.After(p.turn.ended) {
+		p.turn.last.release()
+	}
 }
 
 // attachment is a handler that is subscribed to a name on one bus.
@@ -94,7 +103,7 @@ func (m *model) handed(at *attachment, e seen) *pair {
 // goOn notes that the next member of a group is called.
 func (m *model) goOn(at *attachment, p *pair, e seen) *run {
 	now := time.Now()
-	if e.attempt != p.turn.attempt || p.state != pairOpen || p.cancelled != "" {
+	if e.attempt != p.turn.attempt || p.state != pairOpen || p.cancelled != "" && !now.Before(p.unseen) {
 		m.t.Errorf("%v goes on with member %d as attempt %d, it was %d (state %d, cancelled %q)", p, p.turn.done, e.attempt, p.turn.attempt, p.state, p.cancelled)
 	}
 	m.checkAlone(p, nil, now)
@@ -159,6 +168,9 @@ func (m *model) start1(at *attachment, p *pair, now time.Time) *run {
 // checkBegin objects to an execution that must not be.
 func (m *model) checkBegin(at *attachment, p *pair, e seen, batch *run) {
 	now := time.Now()
+	if p.state == pairDiscarded && now.Before(p.unseen) { // the owner has not looked since the discard
+		p.state, p.cancelled, p.reason, p.settled = pairOpen, p.reason, "", time.Time{}
+	}
 	again := p.state == pairDone && p.forgot
 	switch {
 	case p.state != pairOpen && !again:
@@ -306,12 +318,12 @@ func (r *run) succeed(now time.Time) {
 	if r.turn.done+1 < r.sub.members {
 		r.turn.done++
 		r.turn.children = append(r.turn.children, r.children...)
-		switch {
-		case r.cancelled != "" || !r.at.cancelled.IsZero():
+		if r.cancelled != "" && !now.Before(r.unseen) || !r.at.cancelled.IsZero() {
 			r.release()
-		default: // the next member is called
-			r.over, r.current = true, nil
+			return
 		}
+		r.over, r.current = true, nil // the next member is called now
+		r.turn.last, r.turn.ended = r, now
 		return
 	}
 	r.decide(false)

@@ -84,8 +84,9 @@ type pair struct {
 	turn     *turn     // of it
 	progress int       // of a group: so many members have handled it
 
-	cancelled string // somebody has cancelled or discarded it while its handler runs: the reason
-	wasDead   string // of a discarded one: the reason of the dead letter that it was
+	cancelled string    // somebody has cancelled or discarded it while its handler runs: the reason
+	unseen    time.Time // until then the owner may not know of the discard by an operator
+	wasDead   string    // of a discarded one: the reason of the dead letter that it was
 
 	due     time.Time // no execution before
 	waits   bool      // until due, for a retry
@@ -174,6 +175,7 @@ func (m *model) each(visit func(p *pair)) {
 			if p.current != nil {
 				p.current.overdue(now)
 			}
+			p.lapse(now)
 			visit(p)
 		}
 	}

@@ -120,6 +120,9 @@ func (m *model) takeOut(e *modelEvent, name, reason string) (running, discarded 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range e.pairs {
+		if reason != "cancelled" {
+			p.unseen = time.Now().Add(modelLook)
+		}
 		switch {
 		case p.state != pairOpen || name != "" && name != p.sub.name:
 		case p.current != nil:
@@ -136,6 +139,9 @@ func (m *model) takeOut(e *modelEvent, name, reason string) (running, discarded 
 	m.trace("take out %d of %q: %v run, %v do not", e.number, name, running, discarded)
 	return running, discarded
 }
+
+// modelLook is longer than it takes until the owner has looked for discards.
+const modelLook = 220 * time.Millisecond
 
 func isOpen(p *pair) bool { return p.state == pairOpen }
 
@@ -228,7 +234,7 @@ func (m *model) change(p *pair, how func(p *pair)) {
 func (p *pair) anew() {
 	p.others, p.failures, p.together = p.others+p.failures, 0, 0
 	p.state, p.crashed, p.reason = pairOpen, false, ""
-	p.due, p.exact, p.waits, p.held = time.Time{}, false, false, true
+	p.due, p.exact, p.waits, p.held, p.unseen = time.Time{}, false, false, true, time.Time{}
 }
 
 // purge forgets a dead delivery.
