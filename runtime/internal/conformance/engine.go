@@ -29,6 +29,8 @@ type Engine struct {
 	// Earlier moves all due times of a log that nobody uses so much earlier, as if the clock was set forward, and returns
 	// until when at least the clock had come before. It is nil for an engine that cannot.
 	Earlier func(t *testing.T, target string, by time.Duration) (written time.Time)
+	// Restores says that the undo of a discard restores all that was known of a delivery.
+	Restores bool
 	// Unwritten is how long a success may stay in memory until it is written.
 	Unwritten time.Duration
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.

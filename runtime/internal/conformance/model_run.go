@@ -33,7 +33,7 @@ type turn struct {
 
 // lapse ends a turn in which no further member was called, because the delivery was discarded.
 func (p *pair) lapse(now time.Time) {
-	if p.current == nil && p.turn != nil && now.After(p.turn.ended) {
+	if p.current == nil && p.turn != nil && p.cancelled != "" && !now.Before(p.turn.ended) {
 		p.turn.last.release()
 	}
 }
@@ -81,8 +81,8 @@ func (m *model) handed(at *attachment, e seen) *pair {
 		return nil
 	}
 	event := m.events[e.number]
-	if event == nil { // a later member of a group has timed out meanwhile, and what an earlier one has published is there
-		m.each(func(*pair) {})
+	if event == nil { // a later member of a group has timed out, or is not called, and what an earlier one has published is there
+		m.each(func(p *pair) { p.lapse(time.Now()) })
 		event = m.events[e.number]
 	}
 	if event == nil {
@@ -199,8 +199,13 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, batch *run) {
 		m.t.Errorf("%v runs as attempt %d after %d failures and %d other executions (maybe %v, again %v)", p, e.attempt, p.failures, p.others, p.maybe, again)
 	}
 	m.checkAlone(p, batch, now)
+	if old := p.before; old != nil && e.max == at.sub.policy.MaxAttempts+old.others {
+		// A copy that was polled before the undo of a cancel keeps its count. The page says that it starts again.
+		p.failures, p.others, p.together = old.failures, old.others, old.together
+	}
+	p.before = nil
 	if e.max != at.sub.policy.MaxAttempts+p.others || e.typ != p.event.typ || at.sub.members == 0 && e.subscription != at.sub.name {
-		m.t.Errorf("%v is announced as %+v", p, e)
+		m.t.Errorf("%v is announced as %+v, want %d attempts at most", p, e, at.sub.policy.MaxAttempts+p.others)
 	}
 	if late := now.Sub(due); p.exact && late > time.Millisecond && !at.sub.strict && at.sub.batch == 0 &&
 		len(at.running) == 0 && !at.quiet.After(due) && !at.since.After(due) && !m.resumed.After(due) && !m.serial.After(due) && !m.suspects() {
@@ -343,11 +348,17 @@ func (r *run) fail(kind string, at time.Time) {
 	}
 	r.decide(false)
 	r.countFailure(kind, at)
+	last := r.failures >= r.sub.policy.MaxAttempts
 	switch {
+	case r.cancelled != "" && at.Before(r.unseen) && (permanent || last): // the owner may know of the discard, or not
+		if r.unsure = "max_attempts"; permanent {
+			r.unsure = "permanent"
+		}
+		r.endCancelled(at)
 	case r.endCancelled(at):
 	case permanent:
 		r.die("permanent", at)
-	case r.failures >= r.sub.policy.MaxAttempts:
+	case last:
 		r.die("max_attempts", at)
 	default:
 		r.due, r.exact, r.waits = at.Add(r.sub.policy.Delay(r.failures+1)), true, true

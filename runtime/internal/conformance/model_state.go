@@ -86,6 +86,8 @@ type pair struct {
 
 	cancelled string    // somebody has cancelled or discarded it while its handler runs: the reason
 	unseen    time.Time // until then the owner may not know of the discard by an operator
+	unsure    string    // of a discarded one: it may be dead instead, for this reason, until somebody has looked
+	before    *pair     // its counts before a cancel was undone
 	wasDead   string    // of a discarded one: the reason of the dead letter that it was
 
 	due     time.Time // no execution before
@@ -175,7 +177,7 @@ func (m *model) each(visit func(p *pair)) {
 			if p.current != nil {
 				p.current.overdue(now)
 			}
-			p.lapse(now)
+			p.lapse(now.Add(-1))
 			visit(p)
 		}
 	}
