@@ -31,6 +31,8 @@ type Engine struct {
 	Earlier func(t *testing.T, target string, by time.Duration) (written time.Time)
 	// Restores says that the undo of a discard restores all that was known of a delivery.
 	Restores bool
+	// Lives is how many lives of the model test, from seed 1 on, the engine leads as the page says; 0 for any number.
+	Lives int
 	// Unwritten is how long a success may stay in memory until it is written.
 	Unwritten time.Duration
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.

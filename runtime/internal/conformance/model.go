@@ -43,6 +43,9 @@ func (env *Env) TestTheBusDoesWhatItsModelDoes(t *testing.T) {
 	if *modelSeed != 0 {
 		first, rounds = *modelSeed, 1
 	}
+	if env.Lives > 0 && first == 1 && *modelSeed == 0 {
+		rounds = min(rounds, env.Lives)
+	}
 	t.Logf("%d rounds from seed %d", rounds, first)
 	total := map[string]int{}
 	for i := range uint64(rounds) {
