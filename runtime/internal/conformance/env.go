@@ -2,11 +2,14 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -29,6 +32,23 @@ var SQLite = &Env{&Engine{
 			Must(t, os.WriteFile(path+suffix, content, 0o600))
 		}
 		return path
+	},
+	Unwritten: 5 * time.Millisecond,
+	Earlier: func(t *testing.T, target string, by time.Duration) (written time.Time) {
+		t.Helper()
+		c, err := sqlite3.Open(target)
+		Must(t, err)
+		defer c.Close()
+		Must(t, c.Exec(fmt.Sprintf(`
+			UPDATE busgen_deliveries SET due_at = max(1, due_at - %d) WHERE state = 'waiting' AND due_at > 0;
+			UPDATE busgen_log SET due_at = max(1, due_at - %[1]d) WHERE due_at IS NOT NULL`, by.Microseconds())))
+		s, _, err := c.Prepare("SELECT coalesce(max(due_at - wait), 0) FROM busgen_deliveries WHERE state = 'waiting'")
+		Must(t, err)
+		defer s.Close()
+		if !s.Step() {
+			t.Fatal(s.Err())
+		}
+		return time.UnixMicro(s.ColumnInt64(0))
 	},
 	Sizes: func(memory, page int) (restore func()) {
 		before := sqlite.Sizes

@@ -28,7 +28,7 @@ func Run(t *testing.T, suite any, exceptions map[string][]string, nth int) {
 	}
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && i%nth != 0 {
+			if testing.Short() && i%nth != 0 && (name != modelTest || short.Visitor()) {
 				t.Skip("with -short one of so many tests of the suite runs: ", nth)
 			}
 			if reason := reasons[name]; reason != "" {
@@ -38,6 +38,9 @@ func Run(t *testing.T, suite any, exceptions map[string][]string, nth int) {
 		})
 	}
 }
+
+// modelTest runs with -short, too, but not for a visitor: it does a bit of everything, and fewer lives then.
+const modelTest = "TestTheBusDoesWhatItsModelDoes"
 
 // Names returns the names of the tests of a suite, sorted.
 func Names(suite any) (names []string) {

@@ -85,6 +85,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		}
 		c.looping = c.looping || one.CrashLoop
 	}
+	l.born.CompareAndSwap(0, now.UnixNano())
 	switch {
 	case own && !divided && parallel:
 		return c, l.divide(u, c)

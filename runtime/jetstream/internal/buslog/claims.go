@@ -278,3 +278,7 @@ func (c *consumer) flight(d *engine.Delivery) *flight {
 	}
 	return f
 }
+
+// isYoung says that this process has begun to dispatch a short time ago, whatever it has taken over since: if it dies now,
+// that may be a crash loop.
+func (l *Log) isYoung() bool { return time.Since(time.Unix(0, l.born.Load())) < engine.CrashLoopTime }

@@ -51,6 +51,7 @@ type Log struct {
 	// Publishers ask these without mu.
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known
 	limited atomic.Bool                            // the size of the stream is
+	born    atomic.Int64                           // when this process began to dispatch; 0 for not yet
 	looping atomic.Bool                            // the last takeover has found a crash loop
 	looking atomic.Bool                            // it looks at its records soon
 	come    atomic.Int64                           // as received, for who waits for it

@@ -317,7 +317,7 @@ func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
 		c.Ran = append(c.Ran, *one)
 	}
 	sortClaims(&c)
-	young := time.Since(c.Since) < engine.CrashLoopTime
+	young := u.log.isYoung()
 	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && c.CrashLoop
 	if c.Busy = u.busyMode; left {
 		c.free()

@@ -1,4 +1,4 @@
-package systest
+package conformance
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -28,15 +27,19 @@ type modelSubscription struct {
 	keyed         bool // one handler per key at a time
 	late          bool // not there at the beginning
 	fromBeginning bool
+	members       int // of a group; else 0
+	batch         int // the size of its batches; else 0
 	policy        retry.Policy
 	timeout       time.Duration
-	subscribe     func(bus *runtime.Bus, handle func(context.Context, seen) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error)
 
 	// Under model.mu:
 	exists      bool
 	attachments []*attachment // of this life
 	firsts      []*pair       // in the order of their first executions
 }
+
+// modelBatchWait is how long batches wait for more.
+const modelBatchWait = 150 * time.Millisecond
 
 // drawSubscriptions returns one subscription of each kind.
 func drawSubscriptions(random *rand.Rand) []*modelSubscription {
@@ -47,6 +50,8 @@ func drawSubscriptions(random *rand.Rand) []*modelSubscription {
 		{name: "namespace", pattern: "order.*", concurrency: 1},
 		{name: "everything", pattern: "*", concurrency: 1},
 		{name: "no keys", pattern: "order.paid", concurrency: 3},
+		{name: "group", pattern: "order.placed", concurrency: 2, keyed: true, members: 3},
+		{name: "batches", pattern: "order.placed", concurrency: 1, batch: 4},
 		{name: "late", pattern: "*", concurrency: 1, late: true},
 		{name: "late from the beginning", pattern: "order.placed", concurrency: 2, keyed: true, late: true, fromBeginning: true},
 	}
@@ -58,26 +63,37 @@ func drawSubscriptions(random *rand.Rand) []*modelSubscription {
 			retry.BaseDelay(time.Duration(random.IntN(2_000_000))*time.Microsecond),
 			retry.MaxDelay(3*time.Second),
 		)
-		switch s.pattern {
-		case "order.placed":
-			s.subscribe = func(bus *runtime.Bus, handle func(context.Context, seen) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-				return runtime.Subscribe(bus, PlacedType, s.name, seeing[OrderPlaced](handle), opts...)
-			}
-		case "order.paid":
-			s.subscribe = func(bus *runtime.Bus, handle func(context.Context, seen) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-				return runtime.Subscribe(bus, PaidType, s.name, seeing[OrderPaid](handle), opts...)
-			}
-		case "order.*":
-			s.subscribe = func(bus *runtime.Bus, handle func(context.Context, seen) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-				return runtime.SubscribeNamespace(bus, s.pattern, s.name, seeing[OrderEvent](handle), opts...)
-			}
-		default:
-			s.subscribe = func(bus *runtime.Bus, handle func(context.Context, seen) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-				return runtime.SubscribePattern(bus, s.pattern, s.name, seeing[runtime.Raw](handle), opts...)
-			}
-		}
 	}
 	return all
+}
+
+// subscribe attaches the handlers of a name.
+func (s *modelSubscription) subscribe(at *attachment, opts ...runtime.SubscribeOption) (err error) {
+	switch {
+	case s.members > 0:
+		for i := range s.members {
+			handle := func(ctx context.Context, e seen) error { return at.handle(ctx, i, e) }
+			if _, err = runtime.Subscribe(at.bus, PlacedType, fmt.Sprint("member ", i), seeing[OrderPlaced](handle), append(opts, runtime.InGroup(s.name))...); err != nil {
+				return err
+			}
+		}
+		return nil
+	case s.batch > 0:
+		at.Subscription, err = runtime.SubscribeBatch(at.bus, PlacedType, s.name, at.handleBatch, append(opts, runtime.WithBatch(s.batch, modelBatchWait))...)
+		return err
+	}
+	handle := func(ctx context.Context, e seen) error { return at.handle(ctx, 0, e) }
+	switch s.pattern {
+	case "order.placed":
+		at.Subscription, err = runtime.Subscribe(at.bus, PlacedType, s.name, seeing[OrderPlaced](handle), opts...)
+	case "order.paid":
+		at.Subscription, err = runtime.Subscribe(at.bus, PaidType, s.name, seeing[OrderPaid](handle), opts...)
+	case "order.*":
+		at.Subscription, err = runtime.SubscribeNamespace(at.bus, s.pattern, s.name, seeing[OrderEvent](handle), opts...)
+	default:
+		at.Subscription, err = runtime.SubscribePattern(at.bus, s.pattern, s.name, seeing[runtime.Raw](handle), opts...)
+	}
+	return err
 }
 
 // wants says whether events of a type are for the subscription.
@@ -103,6 +119,9 @@ func (s *modelSubscription) options() []runtime.SubscribeOption {
 // publish publishes the event whatever its type.
 func (e *modelEvent) publish(ctx context.Context, bus *runtime.Bus, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	number := strconv.FormatUint(e.number, 10)
+	if e.priority != runtime.PriorityNormal {
+		opts = append(opts, runtime.WithPriority(e.priority))
+	}
 	switch e.typ {
 	case "order.placed":
 		return runtime.Publish(ctx, bus, PlacedType, OrderPlaced{OrderID: e.key, Number: int(e.number)}, opts...)
@@ -122,14 +141,16 @@ type seen struct {
 	attempt, max int
 }
 
+func seeingOne[T any](e runtime.Event[T]) seen {
+	return seen{
+		id: e.ID, typ: e.Type, number: numberOf(e.Payload),
+		subscription: e.Subscription, attempt: e.Attempt, max: e.MaxAttempts,
+	}
+}
+
 // seeing makes a handler of any type.
 func seeing[T any](handle func(context.Context, seen) error) runtime.Handler[T] {
-	return func(ctx context.Context, e runtime.Event[T]) error {
-		return handle(ctx, seen{
-			id: e.ID, typ: e.Type, number: numberOf(e.Payload),
-			subscription: e.Subscription, attempt: e.Attempt, max: e.MaxAttempts,
-		})
-	}
+	return func(ctx context.Context, e runtime.Event[T]) error { return handle(ctx, seeingOne(e)) }
 }
 
 // numberOf returns the number of the event with the payload.
@@ -163,7 +184,8 @@ type plan struct {
 	takes    time.Duration // then it works for so long
 	deaf     bool          // and does not notice that its context ends
 	finishes bool          // interrupted, it succeeds all the same
-	failure  string        // and then fails so; "" for a success
+	ends     string        // and then ends so: "" for a success, or a kind of failure, "permanent", "snooze", "discard"
+	snooze   time.Duration
 }
 
 // firstChild is above the numbers of events that handlers did not publish.
@@ -171,28 +193,39 @@ const firstChild = 1 << 20
 
 // draw decides what an execution does by the seed, the event, the subscription
 // and how often it was executed before, so that a seed means the same whatever
-// the order in which handlers run.
+// the order in which handlers run. It takes some time, which is hardly ever that of another.
 func (m *model) draw(p *pair) (drawn plan) {
 	random := m.randomOf(p)
-	if p.event.number < firstChild && random.IntN(5) == 0 {
+	if p.event.number < firstChild && random.IntN(5) == 0 && p.sub.batch == 0 {
 		drawn.children = 1 + random.IntN(3)
 	}
+	drawn.takes = time.Duration(1+random.IntN(400))*time.Microsecond + time.Duration(random.IntN(1000))
 	switch random.IntN(8) {
 	case 0, 1:
-		drawn.takes = time.Duration(random.IntN(10_000)) * time.Microsecond
+		drawn.takes += time.Duration(random.IntN(10_000)) * time.Microsecond
 	case 2:
-		drawn.takes = time.Duration(random.Int64N(int64(p.sub.timeout)))
+		drawn.takes += time.Duration(random.Int64N(int64(p.sub.timeout - 500*time.Microsecond)))
 	}
 	drawn.deaf, drawn.finishes = random.IntN(3) == 0, random.IntN(2) == 0
-	switch random.IntN(20) {
+	drawn.snooze = 100*time.Millisecond + time.Duration(random.IntN(4_000_000))*time.Microsecond
+	if m.healthy {
+		return drawn
+	}
+	switch random.IntN(24) {
 	case 0, 1, 2, 3:
-		drawn.failure = "error"
+		drawn.ends = "error"
 	case 4:
-		drawn.failure = "panic"
+		drawn.ends = "panic"
 	case 5:
-		drawn.failure = "goexit"
+		drawn.ends = "goexit"
 	case 6:
 		drawn.takes = p.sub.timeout + time.Duration(random.IntN(3_000_000))*time.Microsecond + 1
+	case 7, 8:
+		drawn.ends = "snooze"
+	case 9:
+		drawn.ends = "discard"
+	case 10:
+		drawn.ends = "permanent"
 	}
 	return drawn
 }
@@ -206,9 +239,9 @@ func (m *model) randomOf(p *pair) *rand.Rand {
 // errIgnored is the result of handlers in a process that was killed.
 var errIgnored = errors.New("this process was killed")
 
-// handle is the handler of every subscription.
-func (at *attachment) handle(ctx context.Context, e seen) error {
-	r := at.model.begin(at, e)
+// handle is the handler of every subscription without batches, or a member of a group.
+func (at *attachment) handle(ctx context.Context, member int, e seen) error {
+	r := at.model.begin(at, member, e)
 	if r == nil {
 		return errIgnored
 	}
@@ -216,31 +249,92 @@ func (at *attachment) handle(ctx context.Context, e seen) error {
 		at.stage(ctx, r, i)
 	}
 	interrupted := at.work(ctx, r.plan)
-	kind := r.plan.failure
-	switch {
-	case interrupted && r.plan.finishes:
-		kind = ""
-	case interrupted:
-		kind = "error"
-	}
-	at.model.returns(ctx, r, kind)
+	ends := r.plan.outcome(interrupted)
+	at.model.returns(ctx, r, ends)
 	at.publishLate(ctx, r)
-	switch kind {
+	switch ends {
 	case "panic":
 		panic("kaboom")
 	case "goexit":
 		goruntime.Goexit()
+	}
+	return r.plan.err(ends)
+}
+
+// handleBatch is the handler of batches. It takes as long as the first event says, and each event ends as it says.
+func (at *attachment) handleBatch(ctx context.Context, events []runtime.Event[OrderPlaced]) error {
+	all := make([]seen, len(events))
+	for i, e := range events {
+		all[i] = seeingOne(e)
+	}
+	runs := at.model.beginBatch(at, all)
+	if runs == nil {
+		return errIgnored
+	}
+	first := runs[0].plan
+	interrupted := at.work(ctx, first)
+	ends := make([]string, len(runs))
+	whole := ""
+	for i, r := range runs {
+		ends[i] = r.plan.outcome(interrupted)
+		if interrupted {
+			ends[i] = first.outcome(true)
+		}
+	}
+	if ends[0] == "panic" || ends[0] == "goexit" { // all have failed
+		whole = ends[0]
+	}
+	for i := range ends {
+		if whole != "" {
+			ends[i] = whole
+		} else if ends[i] == "panic" || ends[i] == "goexit" {
+			ends[i] = "error"
+		}
+	}
+	at.model.returns(ctx, runs[0], ends[0])
+	for i, r := range runs[1:] {
+		at.model.returns(ctx, r, ends[i+1])
+	}
+	switch whole {
+	case "panic":
+		panic("kaboom")
+	case "goexit":
+		goruntime.Goexit()
+	}
+	var failed runtime.BatchError
+	for i, r := range runs {
+		failed.Set(i, r.plan.err(ends[i]))
+	}
+	return failed.Err()
+}
+
+// outcome returns how the handler ends.
+func (p plan) outcome(interrupted bool) string {
+	switch {
+	case interrupted && p.finishes:
+		return ""
+	case interrupted:
+		return "error"
+	}
+	return p.ends
+}
+
+func (p plan) err(ends string) error {
+	switch ends {
 	case "error":
 		return ErrBoom
+	case "permanent":
+		return runtime.Permanent(ErrBoom)
+	case "snooze":
+		return runtime.Snooze(p.snooze)
+	case "discard":
+		return runtime.Discard("its handler says so")
 	}
 	return nil
 }
 
 // work takes its time, and says whether the context ended it.
 func (at *attachment) work(ctx context.Context, p plan) (interrupted bool) {
-	if p.takes == 0 {
-		return false
-	}
 	ended := ctx.Done()
 	if p.deaf {
 		ended = nil
@@ -259,7 +353,7 @@ func (at *attachment) work(ctx context.Context, p plan) (interrupted bool) {
 // stage publishes an event that exists when the handler succeeds.
 func (at *attachment) stage(ctx context.Context, r *run, i int) {
 	random := at.model.randomOf(r.pair)
-	child := &modelEvent{typ: "order.paid"}
+	child := &modelEvent{typ: "order.paid", priority: runtime.PriorityNormal}
 	for range i + 1 {
 		child.number = firstChild + random.Uint64N(1<<50)
 	}

@@ -1,4 +1,4 @@
-package systest
+package conformance
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // How the model test publishes.
@@ -19,6 +18,9 @@ func (w *world) next() *modelEvent {
 	e := &modelEvent{number: w.number, typ: []string{"order.placed", "order.placed", "order.paid", "user.created"}[w.IntN(4)]}
 	if e.typ == "order.placed" {
 		e.key = string(rune('A' + w.IntN(4)))
+	}
+	if w.model.priorities && w.IntN(6) == 0 {
+		e.priority = []runtime.Priority{runtime.PriorityHigh, runtime.PriorityLow, runtime.PriorityCritical}[w.IntN(3)]
 	}
 	return e
 }
@@ -32,7 +34,7 @@ func (w *world) publish(e *modelEvent, opts ...runtime.PublishOption) {
 		return
 	}
 	e.id = receipt.ID
-	w.receipts = append(w.receipts, sent{e, receipt})
+	w.receipts = append(w.receipts, modelReceipt{e, receipt})
 }
 
 func (w *world) publishOne() { w.publish(w.next()) }
@@ -48,7 +50,7 @@ func (w *world) publishBatch() {
 	var events []*modelEvent
 	for range 2 + w.IntN(12) {
 		e := w.next()
-		e.typ, e.key = "order.placed", string(rune('A'+w.IntN(4)))
+		e.typ, e.key, e.priority = "order.placed", string(rune('A'+w.IntN(4))), runtime.PriorityNormal
 		w.model.add(e)
 		events = append(events, e)
 		payloads = append(payloads, OrderPlaced{OrderID: e.key, Number: int(e.number)})
@@ -57,17 +59,19 @@ func (w *world) publishBatch() {
 	Must(w.T, err)
 	for i, r := range receipts {
 		events[i].id = r.ID
-		w.receipts = append(w.receipts, sent{events[i], r})
+		w.receipts = append(w.receipts, modelReceipt{events[i], r})
 	}
 }
 
-// publishBurst publishes from several goroutines at once.
+// publishBurst publishes from several goroutines, one shortly after the other: at one instant the seed would not decide
+// their order.
 func (w *world) publishBurst() {
 	var publishers sync.WaitGroup
-	for range 2 + w.IntN(5) {
+	for i := range 2 + w.IntN(5) {
 		e := w.next()
 		w.model.add(e)
 		publishers.Go(func() {
+			time.Sleep(time.Duration(3*i) * time.Microsecond)
 			receipt, err := e.publish(context.Background(), w.bus.Bus)
 			if err != nil {
 				w.Errorf("publishing: %v", err)
@@ -82,6 +86,7 @@ func (w *world) publishBurst() {
 // publishOnce publishes with an idempotency key that may have been used before.
 func (w *world) publishOnce() {
 	e := w.next()
+	e.deduped = true
 	key := fmt.Sprintf("key %d", w.IntN(3))
 	first, known := w.keys[e.typ+key]
 	if known && time.Until(first.expires) <= 0 {

@@ -1,4 +1,4 @@
-package systest
+package conformance
 
 import (
 	"context"
@@ -66,11 +66,12 @@ func (w *world) auditOutcome(e *modelEvent, outcome runtime.Outcome) {
 		if p.current != nil {
 			w.Errorf("%v has the outcome %+v, and its handler runs", p, d)
 		}
-		if d.Dead && p.doomed() {
-			p.state = pairDead
+		if d.Dead {
+			p.lookedAt()
 		}
-		if d.Failures != len(p.attempts) || d.Dead != (p.state == pairDead) || !d.Dead && p.state != pairDone && p.state != pairPurged {
-			w.Errorf("%v has the outcome %+v; want state %d after %v", p, d, p.state, p.attempts)
+		if d.Failures != len(p.attempts) || d.Dead != (p.state == pairDead) || d.Discarded != (p.state == pairDiscarded) || p.state == pairOpen ||
+			d.Reason != p.reason && p.state != pairPurged || d.Cancelled != (p.state == pairDiscarded && p.reason == "cancelled") {
+			w.Errorf("%v has the outcome %+v; want %v (%s) after %v", p, d, p.state, p.reason, p.attempts)
 		}
 	}
 }

@@ -1,60 +1,64 @@
-package systest
+package conformance
 
 import (
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
-	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
-// The model test draws a life of a bus from a seed: publishing in all ways,
-// handlers that succeed and fail in all ways, subscriptions that come and go,
-// pauses, dead letters that are retried and purged, orderly restarts, kills, and
-// steps of the clock. Beside the bus stands a model of what it promises
-// (modelstate_test.go). The model follows every execution (modelrun_test.go) and fails
-// the test when one must not happen; in the end the file is compared with the model
-// (modelaudit_test.go). Time is virtual.
+// The model test draws a life of a bus from a seed: publishing in all ways, handlers, groups and batches that succeed,
+// fail, snooze and discard in all ways, subscriptions that come and go, pauses, cancels and discards and their undo, dead
+// letters that are retried and purged, orderly restarts, kills, and steps of the clock. Beside the bus stands a model of
+// what docs/semantics.md promises (model_state.go). The model follows every execution (model_run.go) and fails the test
+// when one must not happen; in the end what the log says is compared with the model (model_audit.go). Time is virtual.
 //
-// A failure names its seed, and a run of that seed says what it does. The seed
-// decides all but the order of what happens at the same instant, so a mistake in
-// that may need some runs to show again:
+// A failure names its seed. The seed decides what happens and when: operations, the ends of handlers and what they do
+// are at instants of their own, so that little is left to the order in which goroutines have their turns. With -v and a
+// seed the test says what happens, and a digest of it, which two runs of a seed can be compared by:
 //
-//	go test ./runtime/internal/systest -run TestTheBusDoesWhatItsModelDoes -model.seed 4711 -v -count 20
-//	go test ./runtime/internal/systest -run TestTheBusDoesWhatItsModelDoes -model.rounds 5000 -timeout 1h
+//	go test ./runtime -run Conformance/TestTheBusDoesWhatItsModelDoes -model.seed 4711 -v
+//	go test ./runtime -run Conformance/TestTheBusDoesWhatItsModelDoes -model.rounds 5000 -timeout 1h
+//
+// In runtime/jetstream the same command runs the same lives on the other engine.
 var (
 	modelSeed   = flag.Uint64("model.seed", 0, "run the model test with this seed only")
-	modelRounds = short.Flag("model.rounds", 25, 3, "how many seeds the model test runs")
+	modelFirst  = flag.Uint64("model.first", 1, "the first seed of the model test")
+	modelRounds = short.Flag("model.rounds", 30, 4, "how many seeds the model test runs")
 )
 
 // modelSteps is how many operations a round has before it is brought to rest.
 const modelSteps = 60
 
-func TestTheBusDoesWhatItsModelDoes(t *testing.T) {
-	first, rounds := uint64(1), modelRounds.N()
+func (env *Env) TestTheBusDoesWhatItsModelDoes(t *testing.T) {
+	first, rounds := *modelFirst, modelRounds.N()
 	if *modelSeed != 0 {
 		first, rounds = *modelSeed, 1
+	}
+	if env.Lives > 0 && first == 1 && *modelSeed == 0 {
+		rounds = min(rounds, env.Lives)
 	}
 	t.Logf("%d rounds from seed %d", rounds, first)
 	total := map[string]int{}
 	for i := range uint64(rounds) {
+		if t.Failed() {
+			break // one seed is enough to begin with
+		}
 		synctest.Test(t, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
-					t.Logf("this was seed %d: go test ./runtime/internal/systest -run %s -model.seed %d", first+i, t.Name(), first+i)
+					t.Errorf("this was seed %d: run it with -model.seed %d -v", first+i, first+i)
 				}
 			}()
-			w := newWorld(t, first+i)
+			w := newWorld(t, env, first+i)
 			w.live()
 			for what, n := range w.counts {
 				total[what] += n
@@ -68,17 +72,18 @@ func TestTheBusDoesWhatItsModelDoes(t *testing.T) {
 type world struct {
 	*testing.T
 	*rand.Rand
+	env      *Env
 	model    *model
 	bus      *Fixture
 	attached map[string]*attachment // by name, on the bus of now
-	receipts []sent                 // of the bus of now
+	receipts []modelReceipt         // of the bus of now
 	keys     map[string]remembered  // idempotency keys
 	number   uint64                 // of the last event
 	counts   map[string]int         // of operations, for the log
 }
 
-// sent is an event and its receipt.
-type sent struct {
+// modelReceipt is an event and its receipt.
+type modelReceipt struct {
 	*modelEvent
 	*runtime.Receipt
 }
@@ -91,10 +96,10 @@ type remembered struct {
 
 const modelDedupeWindow = 20 * time.Second
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t *testing.T, env *Env, seed uint64) *world {
 	random := rand.New(rand.NewPCG(seed, 0))
 	return &world{
-		T: t, Rand: random, model: newModel(t, seed, random),
+		T: t, Rand: random, env: env, model: newModel(t, env, seed, random),
 		keys: map[string]remembered{}, counts: map[string]int{},
 	}
 }
@@ -102,7 +107,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 // live runs one round.
 func (w *world) live() {
 	defer w.model.end()
-	w.open(filepath.Join(w.TempDir(), "events.db"))
+	w.open(w.env.Target(w.T))
 	operations := []struct {
 		weight int
 		name   string
@@ -112,6 +117,7 @@ func (w *world) live() {
 		{4, "delay", w.publishDelayed}, {5, "dedupe", w.publishOnce},
 		{3, "subscribe", w.subscribeSome}, {2, "unsubscribe", w.unsubscribe},
 		{3, "redrive", w.redrive}, {1, "purge", w.purge}, {2, "audit", w.auditLetters},
+		{3, "cancel", w.cancel}, {3, "discard", w.discard}, {2, "discard letters", w.discardLetters}, {4, "undo", w.undo},
 		{2, "pause", w.pauseSome}, {3, "resume", w.resumeSome},
 		{2, "wait", w.waitForOne}, {1, "idle", w.waitIdle}, {1, "restart", w.restart}, {2, "kill", w.kill},
 	}
@@ -135,12 +141,16 @@ func (w *world) live() {
 		}
 	}
 	w.finish()
+	w.trace("the digest of this life is %x", w.model.digest.Sum64())
 }
 
 // finish brings everything to rest, with handlers that only succeed, and
-// compares the file with the model.
+// compares the log with the model.
 func (w *world) finish() {
 	w.model.heal()
+	if s := w.model.named("group"); w.attached[s.name] == nil {
+		w.restart() // members join a group before the bus starts
+	}
 	for _, s := range w.model.subscriptions {
 		if w.attached[s.name] == nil && s.exists {
 			w.subscribe(s)
@@ -150,32 +160,25 @@ func (w *world) finish() {
 	w.bus.Stop()
 	synctest.Wait() // handlers that were left behind
 	w.auditLetters()
-	w.auditFile()
+	w.auditLog()
 }
 
-// rest lets time pass, or not.
+// rest lets time pass: never none, so that operations are at instants of their own.
 func (w *world) rest() {
-	switch w.IntN(4) {
-	case 0:
-	case 1:
-		time.Sleep(time.Duration(w.IntN(10_000)) * time.Microsecond) // within the moment until a success is written
-	case 2:
-		time.Sleep(time.Duration(w.IntN(300_000)) * time.Microsecond)
-	case 3:
-		time.Sleep(time.Duration(w.IntN(3_000_000)) * time.Microsecond)
-	}
+	time.Sleep(time.Duration(1+w.IntN([]int{400, 10_000, 300_000, 3_000_000}[w.IntN(4)]))*time.Microsecond + time.Nanosecond)
+	synctest.Wait()
 }
 
-// open begins a life of the bus on a file.
-func (w *world) open(path string) {
+// open begins a life of the bus on a log.
+func (w *world) open(target string) {
 	opts := []runtime.Option{runtime.WithDedupeWindow(modelDedupeWindow)}
 	if w.IntN(4) > 0 {
 		opts = append(opts, runtime.WithDurability(runtime.Normal)) // much faster, and the same here
 	}
-	w.bus = SQLite.Reopen(w.T, path, opts...)
+	w.bus = w.env.Reopen(w.T, target, opts...)
 	w.attached, w.receipts = map[string]*attachment{}, nil
 	for _, s := range w.model.subscriptions {
-		if !s.late && w.IntN(5) > 0 {
+		if !s.late && (w.IntN(5) > 0 || w.model.healthy) {
 			w.subscribe(s)
 		}
 	}
@@ -197,16 +200,13 @@ func (w *world) open(path string) {
 func (w *world) subscribe(s *modelSubscription) {
 	synctest.Wait() // a new name is made before or after an event, not at the same time
 	at := w.model.attach(s, w.bus.Bus)
-	var err error
-	if at.Subscription, err = s.subscribe(w.bus.Bus, at.handle, s.options()...); err != nil {
-		w.Fatal(err)
-	}
+	Must(w.T, s.subscribe(at, s.options()...))
 	w.attached[s.name] = at
 }
 
 func (w *world) subscribeSome() {
 	for _, s := range w.model.subscriptions {
-		if w.attached[s.name] == nil && w.IntN(2) == 0 {
+		if w.attached[s.name] == nil && s.members == 0 && w.IntN(2) == 0 {
 			w.subscribe(s)
 		}
 	}
@@ -214,7 +214,7 @@ func (w *world) subscribeSome() {
 
 func (w *world) unsubscribe() {
 	for _, s := range w.model.subscriptions { // in their order, so that the seed decides
-		if at := w.attached[s.name]; at != nil && w.IntN(4) == 0 {
+		if at := w.attached[s.name]; at != nil && s.members == 0 && w.IntN(4) == 0 {
 			delete(w.attached, s.name)
 			ctx, cancel := w.patience(at)
 			defer cancel()
@@ -225,12 +225,18 @@ func (w *world) unsubscribe() {
 	}
 }
 
-func (w *world) trace(format string, args ...any) { w.model.trace(format, args...) }
+func (w *world) trace(format string, args ...any) {
+	w.model.mu.Lock()
+	defer w.model.mu.Unlock()
+	w.model.trace(format, args...)
+}
 
-// trace says what happens, when one seed is looked at.
+// trace says what happens, when one seed is looked at. The caller holds mu.
 func (m *model) trace(format string, args ...any) {
 	if *modelSeed != 0 {
-		m.t.Logf("%v "+format, append([]any{time.Now().Format("05.000000")}, args...)...)
+		text := fmt.Sprintf("%v "+format, append([]any{time.Since(m.began)}, args...)...)
+		fmt.Fprintln(m.digest, text)
+		m.t.Log(text)
 	}
 }
 
@@ -238,7 +244,7 @@ func (m *model) trace(format string, args ...any) {
 func (w *world) patience(all ...*attachment) (context.Context, context.CancelFunc) {
 	patience := time.Hour
 	if w.IntN(2) == 0 {
-		patience = time.Duration(w.IntN(500_000)) * time.Microsecond
+		patience = time.Duration(1+w.IntN(500_000)) * time.Microsecond
 	}
 	for _, at := range all {
 		w.model.interrupt(at, time.Now().Add(patience))
@@ -264,23 +270,18 @@ func (w *world) restart() {
 	w.open(w.bus.Path)
 }
 
-// stepClock moves the wall clock while nobody uses the file, now and then.
-// Virtual time has one clock only, so it is the file that is moved against it.
-func (w *world) stepClock(path string) {
-	if w.IntN(2) == 0 {
+// stepClock moves the wall clock while nobody uses the log, now and then.
+// Virtual time has one clock only, so it is the log that is moved against it.
+func (w *world) stepClock(target string) {
+	step := time.Duration(w.IntN(20_000_000)-10_000_000) * time.Microsecond
+	if w.IntN(2) == 0 || w.env.Earlier == nil {
 		return
 	}
 	w.counts["clock step"]++
-	step := time.Duration(w.IntN(20_000_000)-10_000_000) * time.Microsecond
 	w.trace("the clock is set forward by %v", step)
-	Must(w.T, execFile(path, fmt.Sprintf(`
-		UPDATE busgen_deliveries SET due_at = max(1, due_at - %d) WHERE state = 'waiting' AND due_at > 0;
-		UPDATE busgen_log SET due_at = max(1, due_at - %[1]d) WHERE due_at IS NOT NULL`, step.Microseconds())))
 	// Nothing was written in the future: the next bus knows by that how far the
 	// clock was set back at least, and lets retries follow.
-	written, err := strconv.ParseInt(queryFile(w.T, path, "SELECT coalesce(max(due_at - wait), 0) FROM busgen_deliveries WHERE state = 'waiting'"), 10, 64)
-	Must(w.T, err)
-	back := time.UnixMicro(written).Sub(time.Now())
+	back := w.env.Earlier(w.T, target, step).Sub(time.Now())
 	if back < 100*time.Millisecond {
 		back = 0
 	}
@@ -291,16 +292,17 @@ func (w *world) stepClock(path string) {
 // moment is one when everybody waits for the time to pass: handlers run, retries
 // wait, and successes of the last milliseconds are not written.
 func (w *world) kill() {
-	synctest.Wait()
-	path := filepath.Join(w.TempDir(), "events.db")
-	for _, suffix := range []string{"", "-wal", "-claims"} {
-		content, err := os.ReadFile(w.bus.Path + suffix)
-		Must(w.T, err)
-		Must(w.T, os.WriteFile(path+suffix, content, 0o600))
+	if w.env.Copy == nil {
+		return
 	}
+	synctest.Wait()
+	target := w.env.Copy(w.T, w.bus.Path)
 	w.model.kill(w.bus.Bus)
 	w.bus.Stop()
 	w.rest()
-	w.stepClock(path)
-	w.open(path)
+	w.stepClock(target)
+	w.open(target)
 }
+
+// newDigest returns a hash of what happens.
+var newDigest = fnv.New64a

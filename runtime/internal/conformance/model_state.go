@@ -1,7 +1,8 @@
-package systest
+package conformance
 
 import (
 	"fmt"
+	"hash"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -19,7 +20,11 @@ import (
 // when an execution must not happen.
 type model struct {
 	t             *testing.T
+	env           *Env
 	seed          uint64
+	began         time.Time
+	digest        hash.Hash64          // of what happens
+	priorities    bool                 // some events have one of their own
 	subscriptions []*modelSubscription // in the order in which they may be made
 
 	mu          sync.Mutex
@@ -37,12 +42,14 @@ type model struct {
 
 // modelEvent is an event that is stored, or is about to be.
 type modelEvent struct {
-	number uint64 // in its payload; handlers know it by that
-	id     uuid.UUID
-	typ    string
-	key    string           // of its partition
-	due    time.Time        // zero unless it is delayed
-	pairs  map[string]*pair // by subscription
+	number   uint64 // in its payload; handlers know it by that
+	id       uuid.UUID
+	typ      string
+	key      string // of its partition
+	deduped  bool   // it was published with an idempotency key
+	priority runtime.Priority
+	due      time.Time        // zero unless it is delayed
+	pairs    map[string]*pair // by subscription
 }
 
 type pairState int
@@ -51,8 +58,13 @@ const (
 	pairOpen pairState = iota
 	pairDone
 	pairDead
+	pairDiscarded
 	pairPurged // was dead, and is forgotten
 )
+
+func (s pairState) String() string {
+	return [...]string{"open", "done", "dead", "discarded", "purged"}[s]
+}
 
 // pair is a delivery: one event for one subscription.
 type pair struct {
@@ -60,6 +72,7 @@ type pair struct {
 	sub   *modelSubscription
 
 	state    pairState
+	reason   string    // why it is dead or discarded
 	failures int       // attempts that count since it was new or retried by hand
 	others   int       // executions that do not
 	together int       // of those, that ended with the process, since the last other end: one at most
@@ -68,6 +81,14 @@ type pair struct {
 	ran      time.Time // when it was first executed; zero if never
 	settled  time.Time // when it was first settled; zero if never
 	current  *run      // the execution that has no disposition yet
+	turn     *turn     // of it
+	progress int       // of a group: so many members have handled it
+
+	cancelled string    // somebody has cancelled or discarded it while its handler runs: the reason
+	unseen    time.Time // until then the owner may not know of the discard by an operator
+	unsure    string    // of a discarded one: it may be dead instead, for this reason, until somebody has looked
+	before    *pair     // its counts before a cancel was undone
+	wasDead   string    // of a discarded one: the reason of the dead letter that it was
 
 	due     time.Time // no execution before
 	waits   bool      // until due, for a retry
@@ -76,10 +97,10 @@ type pair struct {
 	isFinal bool // somebody was told that it is settled
 	isPlain bool // its success needs no row, so it may be written up to 5 ms late
 	forgot  bool // done, and a kill may have lost that
-	killed  bool // a kill happened since it was published: its handler may see attempt 2
+	maybe   bool // its handler may see attempt 2: a kill happened since it was published, or it was settled and begins anew
 	crashed bool // the last attempt that counts ended with the process
 	suspect bool // the last execution did
-	held    bool // its type was paused meanwhile
+	held    bool // its type was paused meanwhile, or it began anew: it may come after later ones
 }
 
 // doomed says that the last attempt ended with the process: it is dead as soon
@@ -100,9 +121,9 @@ func (p *pair) risks() bool {
 
 func (p *pair) String() string { return fmt.Sprintf("%d/%s", p.event.number, p.sub.name) }
 
-func newModel(t *testing.T, seed uint64, random *rand.Rand) *model {
+func newModel(t *testing.T, env *Env, seed uint64, random *rand.Rand) *model {
 	return &model{
-		t: t, seed: seed, subscriptions: drawSubscriptions(random), events: map[uint64]*modelEvent{},
+		t: t, env: env, seed: seed, began: time.Now(), digest: newDigest(), priorities: random.IntN(3) == 0, subscriptions: drawSubscriptions(random), events: map[uint64]*modelEvent{},
 		paused: map[string]bool{}, pausedTypes: map[string]bool{},
 	}
 }
@@ -156,6 +177,7 @@ func (m *model) each(visit func(p *pair)) {
 			if p.current != nil {
 				p.current.overdue(now)
 			}
+			p.lapse(now.Add(-1))
 			visit(p)
 		}
 	}
@@ -242,12 +264,15 @@ func (m *model) kill(bus *runtime.Bus) {
 		case p.current != nil:
 			p.crash(len(ran) == 1, now)
 			m.interrupted++
-		case ran[p] && p.state != pairDone && p.state != pairPurged: // left behind
+			if p.cancelled != "" && !p.doomed() {
+				p.endCancelled(now)
+			}
+		case ran[p] && (p.state == pairOpen || p.state == pairDead): // left behind
 			p.suspect = true
-		case p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= writeDelay:
+		case p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= m.env.Unwritten:
 			p.forgot = true
 		}
-		p.killed = true
+		p.maybe = true
 	})
 	m.vanish()
 }
@@ -293,22 +318,6 @@ func (m *model) end() {
 	m.vanish()
 }
 
-// redrive gives a dead delivery a fresh count.
-func (m *model) redrive(p *pair) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p.others, p.failures, p.together = p.others+p.failures, 0, 0
-	p.state, p.crashed = pairOpen, false
-	p.due, p.exact = time.Time{}, false
-}
-
-// purge forgets a dead delivery.
-func (m *model) purge(p *pair) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p.state, p.attempts = pairPurged, nil
-}
-
 // heal makes handlers succeed from now on.
 func (m *model) heal() {
 	m.mu.Lock()
@@ -352,3 +361,16 @@ func (m *model) pair(id uuid.UUID, name string) *pair {
 	m.t.Fatalf("%s is dead for event %v, and it is not for it", name, id)
 	return nil
 }
+
+// named returns the subscription of a name.
+func (m *model) named(name string) *modelSubscription {
+	for _, s := range m.subscriptions {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// since returns when something happened in this life.
+func (m *model) since(at time.Time) time.Duration { return at.Sub(m.began) }

@@ -1,10 +1,8 @@
-package systest
+package conformance
 
 import (
 	"testing/synctest"
 	"time"
-
-	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // What the model test does with pauses. They outlive restarts and kills; who
