@@ -23,7 +23,7 @@ func (w *world) auditLog() {
 	place := map[*modelEvent]int64{}
 	for _, one := range stored {
 		e := byID[one.ID]
-		if e == nil || e.number != numberOf(runtime.Raw(one.Payload)) {
+		if e == nil || e.number != NumberOf(runtime.Raw(one.Payload)) {
 			w.Errorf("event %v with %s is stored, and it was not published", one.ID, one.Payload)
 			continue
 		}

@@ -143,7 +143,7 @@ type seen struct {
 
 func seeingOne[T any](e runtime.Event[T]) seen {
 	return seen{
-		id: e.ID, typ: e.Type, number: numberOf(e.Payload),
+		id: e.ID, typ: e.Type, number: NumberOf(e.Payload),
 		subscription: e.Subscription, attempt: e.Attempt, max: e.MaxAttempts,
 	}
 }
@@ -153,8 +153,8 @@ func seeing[T any](handle func(context.Context, seen) error) runtime.Handler[T] 
 	return func(ctx context.Context, e runtime.Event[T]) error { return handle(ctx, seeingOne(e)) }
 }
 
-// numberOf returns the number of the event with the payload.
-func numberOf(payload any) uint64 {
+// NumberOf returns the number of the event of the suite that has this payload.
+func NumberOf(payload any) uint64 {
 	text := ""
 	switch p := payload.(type) {
 	case OrderPlaced:

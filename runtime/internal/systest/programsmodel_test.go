@@ -2,6 +2,7 @@ package systest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +14,9 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
+
+// writeDelay is how long a success may stay in memory.
+const writeDelay = 5 * time.Millisecond
 
 // What must be true of a file that lives through many programs: every event reaches
 // every subscription that was there when it was published, whatever the two were
@@ -187,7 +191,7 @@ func (m *eraModel) handle(ctx context.Context, d *deployed, r *recipient, name s
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if d.life != m.life {
-		return errIgnored
+		return errors.New("this process was killed")
 	}
 	event := m.events[seen.number]
 	if event == nil {

@@ -115,6 +115,20 @@ func (s *stress) subscribe(i int) *runtime.Subscription {
 	return subscription
 }
 
+// seen is an event as a handler of any type sees it.
+type seen struct {
+	id           uuid.UUID
+	number       uint64
+	attempt, max int
+}
+
+// seeing makes a handler of any type.
+func seeing[T any](handle func(context.Context, seen) error) runtime.Handler[T] {
+	return func(ctx context.Context, e runtime.Event[T]) error {
+		return handle(ctx, seen{id: e.ID, number: NumberOf(e.Payload), attempt: e.Attempt, max: e.MaxAttempts})
+	}
+}
+
 // handle fails for ever with some events, once with others, and the last
 // subscription publishes an event of its own now and then.
 func (s *stress) handle(ctx context.Context, i int, e seen) error {
