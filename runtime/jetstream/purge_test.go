@@ -161,58 +161,6 @@ func TestOldRowsThatSomebodyDeletesAreMadeAgainFromTheirEvents(t *testing.T) {
 	}
 }
 
-// A subscription lags, and what it has not come to is deleted. It goes on with what comes later.
-func TestEventsThatSomebodyDeletesBeforeTheyAreHandledAreNamed(t *testing.T) {
-	memory := buslog.Sizes
-	buslog.Sizes.Ring, buslog.Sizes.Page, buslog.Sizes.Ahead = 4, 4, 4
-	defer func() { buslog.Sizes = memory }()
-	for _, pruned := range []bool{false, true} { // or the bus itself deletes them, which are none of its own
-		synctest.Test(t, func(t *testing.T) {
-			server, log := servertest.Start(t, t.TempDir()), &textLog{}
-			bus, err := runtime.Open(t.Context(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.NewTextHandler(log, nil))), runtime.WithRetention(time.Minute),
-				jetstream.Engine(jetstream.InMemory(), jetstream.Through(func(string) (*nats.Conn, error) { return server.Connect() })))
-			conformance.Must(t, err)
-			last := 0
-			_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(_ context.Context, e runtime.Event[conformance.OrderPlaced]) error {
-				if last = e.Payload.Number; last < 100 {
-					time.Sleep(20 * time.Second)
-				}
-				return nil
-			}, runtime.WithConcurrency(1), runtime.WithTimeout(time.Minute))
-			conformance.Must(t, err)
-			conformance.Must(t, bus.Start(t.Context()))
-			publish := func(n int) {
-				var err error
-				if pruned && n > 3 && n < 100 {
-					_, err = runtime.Publish(t.Context(), bus, conformance.UserType, conformance.UserCreated{})
-				} else {
-					_, err = runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: "A", Number: n})
-				}
-				conformance.Must(t, err)
-			}
-			for n := range 50 {
-				publish(n)
-			}
-			time.Sleep(20 * time.Second)
-			if !pruned {
-				s, err := clientOf(t, server).Stream(t.Context(), "bus")
-				conformance.Must(t, err)
-				conformance.Must(t, s.Purge(t.Context(), js.WithPurgeSubject("bus.e.>")))
-			}
-			publish(100)
-			time.Sleep(10 * time.Minute)
-			conformance.Must(t, bus.Shutdown(t.Context()))
-			want := 1
-			if pruned {
-				want = 0
-			}
-			if n := log.count("somebody has deleted events"); min(n, 1) != want || last != 100 {
-				t.Errorf("the last event is %d, want 100; and the log says %d times that events are deleted, want %d:\n%s", last, n, want, log.text.String())
-			}
-		})
-	}
-}
-
 // Nobody has the records in memory: the error says what to do.
 func TestABusThatSomebodyHasPurgedWhileNoneRunsIsNotOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

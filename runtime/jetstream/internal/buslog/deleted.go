@@ -54,7 +54,6 @@ func (l *Log) lookAtRecords() {
 		l.eachDeleted(l.subject(cursorToken, ">"), revs, func(subject string, rev int64) { l.restore(context.Background(), subject, rev) })
 	}
 	l.lookAtRows()
-	l.rememberBacklogs()
 }
 
 // eachDeleted calls f with each of the records, which a filter matches, that are there no more.

@@ -33,7 +33,6 @@
 //	replaced.go, deleted.go  notice that the stream, or a record, is not what it was
 //	itself.go         notices that this process does nothing for what it has
 //	leader.go         notices that no leader answers
-//	backlogs.go       notices that events were deleted which somebody had not come to
 //	half.go           deletes half of a batch, which a power cut has left
 //	stale.go          notices that a replica does not send what is stored
 //	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it

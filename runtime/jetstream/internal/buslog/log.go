@@ -79,7 +79,6 @@ type Log struct {
 	dead        map[string]bool  // processes that do not answer; those that come back are not among them
 	leftovers   []leftover       // see tidy.go
 	rowLook     time.Time        // see deleted.go
-	backlog     []int64          // see backlogs.go
 	tidying     bool             // somebody is at them
 	unsure      map[string]bool  // of these, whether nobody knows that they have ended
 	idle        map[string]bool  // of these, whether they answer, and have not ended

@@ -48,7 +48,6 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, unt
 		return events, slots, l.applied, nil
 	}
 	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
-	defer func() { l.compare(seq, until, events) }()
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), Sizes.Page, pageBytes)
@@ -92,10 +91,8 @@ func (l *Log) eventsAhead(seq int64) (events []*engine.Record, slots []uint8, un
 		}
 		switch {
 		case n < len(events):
-			l.compare(seq, end, events[:n])
 			return events[:n], slots[:n], end, nil
 		case n > 0:
-			l.compare(seq, events[n-1].Seq, events)
 			return events, slots, events[n-1].Seq, nil
 		}
 	}
