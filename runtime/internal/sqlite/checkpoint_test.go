@@ -41,7 +41,7 @@ func TestNothingIsLostWhenASyncFailsInACheckpoint(t *testing.T) {
 		cross  func(r *checkpoints) // and happens
 	}{
 		"of the log, behind dispositions that were not synced": {
-			func(r *checkpoints) { r.publish(database.WALPages - 10) }, forgetting("-wal"), (*checkpoints).fail,
+			func(r *checkpoints) { r.publish(database.WALPages - 10 - r.log.writer.conn.PagesInWAL()) }, forgetting("-wal"), (*checkpoints).fail,
 		},
 		"of the database, when events are published": {
 			func(r *checkpoints) { r.publish(database.WALPages - 2) }, forgetting("events.db"), (*checkpoints).publishOne,
