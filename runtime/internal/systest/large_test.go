@@ -32,7 +32,7 @@ func settingsOfLarge() runtime.Settings {
 
 func openLarge(t *testing.T, path string) *runtime.Bus {
 	t.Helper()
-	bus, err := runtime.Open(t.Context(), path, runtime.NewCatalogue(largeSent), runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithPayloadLimit(64<<20))
+	bus, err := runtime.Open(t.Context(), path, runtime.NewCatalogue(largeSent), runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithPayloadLimit(64<<20), runtime.WithTxLimit(time.Minute)) // a machine may be slow
 	Must(t, err)
 	t.Cleanup(func() { bus.Shutdown(context.Background()) })
 	return bus
