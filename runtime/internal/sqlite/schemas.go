@@ -52,6 +52,7 @@ func readFitting(c *database.Conn, specs []engine.TypeSpec) ([]typenames.Row, ma
 	return rows, stored, fitting(c, rows, stored, specs)
 }
 
+// fitting is the rule of readFitting.
 func fitting(c *database.Conn, rows []typenames.Row, stored map[int64]engine.Schema, specs []engine.TypeSpec) error {
 	for _, row := range rows {
 		schema, ok := stored[row.ID]

@@ -38,7 +38,9 @@ func (c *Conn) Begin(full bool) error {
 	if err := c.SetFull(full); err != nil {
 		return err
 	}
-	c.changes = c.TotalChanges()
+	if !c.wal.signed {
+		c.changes = c.TotalChanges()
+	}
 	return c.Exec("BEGIN IMMEDIATE")
 }
 

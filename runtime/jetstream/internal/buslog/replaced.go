@@ -13,9 +13,9 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// A view is of one stream, and is never ahead of it. If the stream is deleted and made anew, or if the servers come back with less than they have
-// acknowledged, the view is worth nothing: new events have old numbers, and no condition
-// holds any more. So every look at the stream compares, and the reader looks when it has to
+// A view is of one stream, and is never ahead of it. If the stream is deleted and made anew, or
+// if the servers come back with less than they have acknowledged, the view is worth nothing: new
+// events have old numbers, and no condition holds any more. So every look at the stream compares, and the reader looks when it has to
 // begin again. Then the log is broken: every call fails, and nothing is handed out.
 //
 // What one server says about that is no proof: a leader that was deposed goes on answering for
