@@ -43,12 +43,8 @@ func migrate(c *database.Conn) error {
 	if err != nil {
 		return err
 	}
-	// Set here and read back, because everything we promise rests on it.
 	if err := c.SetFull(true); err != nil {
 		return err
-	}
-	if mode, err := c.Int64("PRAGMA synchronous"); err != nil || mode != 2 {
-		return errors.Join(err, fmt.Errorf("the driver does not keep synchronous=FULL (it says %d)", mode))
 	}
 	made := false
 	if empty {
@@ -59,6 +55,10 @@ func migrate(c *database.Conn) error {
 	// Readers must not block the writer. The mode is then stored in the file; who has it already sets it in vain.
 	if err := c.ExecScript("PRAGMA journal_mode=WAL"); err != nil {
 		return err
+	}
+	// Read back, because everything we promise rests on it, and a write-ahead log has another default.
+	if mode, err := c.Int64("PRAGMA synchronous"); err != nil || mode != 2 {
+		return errors.Join(err, fmt.Errorf("the driver does not keep synchronous=FULL (it says %d)", mode))
 	}
 	// A WAL that one large transaction blew up is cut back to this size.
 	if err := c.ExecScript("PRAGMA journal_size_limit=67108864"); err != nil || made {
