@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,8 +26,41 @@ import (
 // whichever that is. It may be in the middle of a batch. Then a bus that starts knows nothing of that batch, and each
 // event that is left has one child.
 func TestHalfOfABatchWasNeverPublished(t *testing.T) {
-	whole := t.TempDir()
-	last := uint64(0)
+	whole, last := filled(t)
+	halves := 0
+	for seq := last; seq > 2; seq-- {
+		cutAfter(t, whole, seq, func(x *halved) {
+			x.live(seq)
+			halves += x.log.count("the servers have lost the end of a batch")
+		})
+	}
+	t.Logf("%d of the %d cuts leave half of a batch", halves, last)
+	if halves < 5 {
+		t.Errorf("%d of the %d cuts leave half of a batch, want some", halves, last)
+	}
+}
+
+// Half of a batch has a row that says how an attempt has ended, and the row that it has replaced is gone. What else the
+// batch had is lost, so the delivery waits again.
+func TestADeliveryWaitsAgainOfWhichHalfABatchHasTheOnlyRow(t *testing.T) {
+	whole, last := filled(t)
+	found := 0
+	for seq := last; seq > 2; seq-- {
+		cutAfter(t, whole, seq, func(x *halved) {
+			if x.forgetReplaced(seq) {
+				found++
+				x.live(seq)
+			}
+		})
+	}
+	if t.Logf("%d of the %d cuts leave such a row", found, last); found == 0 {
+		t.Error("no cut leaves such a row")
+	}
+}
+
+// filled returns the folder of a server whose bus has handled some events, and the last message.
+func filled(t *testing.T) (whole string, last uint64) {
+	whole = t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		x := &halved{t: t, server: servertest.Start(t, whole)}
 		bus := x.start()
@@ -44,28 +79,17 @@ func TestHalfOfABatchWasNeverPublished(t *testing.T) {
 		x.server.Shutdown()
 		x.server.WaitForShutdown()
 	})
-	halves := 0
-	for seq := last; seq > 2; seq-- {
-		dir := t.TempDir()
-		conformance.Must(t, os.CopyFS(dir, os.DirFS(whole)))
-		if err := servertest.CutAfter(dir, seq); err != nil {
-			continue // no server has it any more
-		}
-		synctest.Test(t, func(t *testing.T) {
-			x := &halved{t: t, server: servertest.Start(t, dir)}
-			for range 2 {
-				bus := x.start()
-				time.Sleep(time.Minute)
-				conformance.Must(t, bus.Shutdown(t.Context()))
-			}
-			halves += x.log.count("the servers have lost the end of a batch")
-			x.check(seq)
-		})
+	return whole, last
+}
+
+// cutAfter runs f beside a copy of the server that has lost everything behind a message, if that has ever been there.
+func cutAfter(t *testing.T, whole string, seq uint64, f func(*halved)) {
+	dir := t.TempDir()
+	conformance.Must(t, os.CopyFS(dir, os.DirFS(whole)))
+	if err := servertest.CutAfter(dir, seq); err != nil {
+		return // no server has it any more
 	}
-	t.Logf("%d of the %d cuts leave half of a batch", halves, last)
-	if halves < 5 {
-		t.Errorf("%d of the %d cuts leave half of a batch, want some", halves, last)
-	}
+	synctest.Test(t, func(t *testing.T) { f(&halved{t: t, server: servertest.Start(t, dir)}) })
 }
 
 // halved is a bus whose server has lost something.
@@ -90,6 +114,41 @@ func (x *halved) start() *runtime.Bus {
 	conformance.Must(x.t, err)
 	conformance.Must(x.t, bus.Start(x.t.Context()))
 	return bus
+}
+
+// live has two buses work, one after the other, and checks what they make of it.
+func (x *halved) live(cut uint64) {
+	for range 2 {
+		bus := x.start()
+		time.Sleep(time.Minute)
+		conformance.Must(x.t, bus.Shutdown(x.t.Context()))
+	}
+	x.check(cut)
+}
+
+// forgetReplaced deletes the rows that those of half a batch have replaced, of which this is the last message. It reports
+// whether there are such rows.
+func (x *halved) forgetReplaced(last uint64) (found bool) {
+	s, err := clientOf(x.t, x.server).Stream(context.Background(), "bus")
+	conformance.Must(x.t, err)
+	m, err := s.GetMsg(context.Background(), last)
+	if err != nil || m.Header.Get("Nats-Batch-Commit") != "" {
+		return false
+	}
+	batch := m.Header.Get("Nats-Batch-Id")
+	for seq := last; batch != "" && err == nil && m.Header.Get("Nats-Batch-Id") == batch; {
+		if before := m.Header.Get("Nats-Expected-Last-Subject-Sequence"); strings.HasPrefix(m.Subject, "bus.d.") && before != "0" && before != "" {
+			found = true
+			replaced, err := strconv.ParseUint(before, 10, 64)
+			conformance.Must(x.t, err)
+			if err := s.DeleteMsg(context.Background(), replaced); err != nil {
+				x.t.Log("message ", replaced, ": ", err) // it is gone
+			}
+		}
+		seq--
+		m, err = s.GetMsg(context.Background(), seq)
+	}
+	return found
 }
 
 func (x *halved) last() uint64 {

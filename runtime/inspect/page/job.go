@@ -152,10 +152,15 @@ type job struct {
 	order
 	Actor string    // who made it
 	Moved int       // letters that were changed, by the audit
-	Left  int       // letters that are still to be changed
+	Dead  int       // letters that are dead, of those that matched
 	Work  *progress // nil if no job of this process
-	Ended bool      // nothing is left to be done
 }
+
+// Left is how many letters are still to be changed.
+func (j job) Left() int { return max(0, min(j.Dead, j.Wanted()-j.Moved)) }
+
+// Ended tells whether nothing is left to be done.
+func (j job) Ended() bool { return j.Left() == 0 && !j.Doing() }
 
 // Doing tells whether this process works at it.
 func (j job) Doing() bool { return j.Work != nil && j.Work.Doing }
@@ -176,10 +181,25 @@ const (
 // jobsSince returns the jobs whose work was begun since, as the audit has them, and those
 // that have not yet changed a letter.
 func (q *request) jobsSince(since time.Time) ([]job, error) {
-	entries, _, err := q.file().Audit(q.Context(), inspect.AuditFilter{Actions: []string{kindRetry, kindDiscard}, Since: since}, inspect.Page{Limit: jobsRead})
+	known, err := q.noted(since)
 	if err != nil {
 		return nil, err
 	}
+	q.page.work.addTo(known)
+	if err := q.count(known, since); err != nil {
+		return nil, err
+	}
+	var all []job
+	for _, j := range known {
+		all = append(all, *j)
+	}
+	slices.SortFunc(all, func(a, b job) int { return strings.Compare(b.ID.String(), a.ID.String()) })
+	return all, nil
+}
+
+// noted returns the jobs that the audit has since a time.
+func (q *request) noted(since time.Time) (map[uuid.UUID]*job, error) {
+	entries, _, err := q.file().Audit(q.Context(), inspect.AuditFilter{Actions: []string{kindRetry, kindDiscard}, Since: since}, inspect.Page{Limit: jobsRead})
 	known := map[uuid.UUID]*job{}
 	for _, e := range entries {
 		o, ok := orderOf(e)
@@ -192,29 +212,33 @@ func (q *request) jobsSince(since time.Time) ([]job, error) {
 		known[o.ID].Moved += e.Count
 		known[o.ID].Actor = e.Actor // in the end that of the first entry
 	}
-	q.page.work.addTo(known)
-	var all []job
-	for _, j := range known {
-		if err := q.look(j); err != nil {
-			return nil, err
-		}
-		all = append(all, *j)
-	}
-	slices.SortFunc(all, func(a, b job) int { return strings.Compare(b.ID.String(), a.ID.String()) })
-	return all, nil
+	return known, err
 }
 
-// look finds out what is left of a job.
-func (q *request) look(j *job) error {
-	if left := j.Wanted() - j.Moved; left > 0 {
-		n, err := q.file().CountDeadLetters(q.Context(), j.filter())
-		if err != nil {
+// count counts the letters of jobs that are dead. The jobs may go on meanwhile, so it reads
+// from the audit afterwards how far they are: a job of which no letter is left is not said
+// to have changed fewer than it has.
+func (q *request) count(known map[uuid.UUID]*job, since time.Time) (err error) {
+	counted := false
+	for _, j := range known {
+		if j.Moved >= j.Wanted() {
+			continue
+		}
+		if j.Dead, err = q.file().CountDeadLetters(q.Context(), j.filter()); err != nil {
 			return err
 		}
-		j.Left = min(left, n)
+		counted = true
 	}
-	j.Ended = j.Left == 0 && !j.Doing()
-	return nil
+	if !counted {
+		return nil
+	}
+	now, err := q.noted(since)
+	for id, j := range now {
+		if known[id] != nil {
+			known[id].Moved = j.Moved
+		}
+	}
+	return err
 }
 
 // job returns one job, or a *NotFoundError.

@@ -74,7 +74,7 @@ func resumeJobAction(q *request, _ *inspect.File) (done, next string, err error)
 	switch {
 	case err != nil:
 		return "", "", err
-	case j.Ended:
+	case j.Ended():
 		return "", "", refusal{409, "Nothing is left of this job. Nothing was changed."}
 	}
 	if err := q.page.start(j.order, q.actor, j.Moved); err != nil {

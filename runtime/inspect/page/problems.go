@@ -39,7 +39,7 @@ func fillProblems(q *request) (any, error) {
 			FailureGroup: g, Message: cutGroup(g), Trend: known.trends[g.Fingerprint], Href: groupHref(g.Fingerprint), Sample: letterHref(g.Sample),
 		})
 	}
-	data.Jobs, err = q.jobs(func(j job) bool { return j.Doing() || j.Left > 0 })
+	data.Jobs, err = q.jobs(func(j job) bool { return j.Doing() || j.Left() > 0 })
 	return data, err
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,6 +77,10 @@ type SubscriptionState struct {
 	Unhandled bool `json:"unhandled,omitempty"`
 	// Saturated says that its handlers are busy all the time while its backlog grows.
 	Saturated bool `json:"saturated,omitempty"`
+	// Stalled are its parts that stand still, although a process dispatches: deliveries wait there that could be
+	// handled, and for 15 seconds nothing was stored of it. Only in a [Status], and of an engine whose processes
+	// share subscriptions.
+	Stalled []Stalled `json:"stalled,omitempty"`
 	// Backlog is how many events it has yet to settle, at most [MaxBacklog], and fewer
 	// than there are if BacklogAtMost is larger. It includes Running, Waiting and Held.
 	Backlog int `json:"backlog"`
@@ -91,6 +97,65 @@ type SubscriptionState struct {
 	Dead    int                `json:"dead"`            // dead letters
 	Oldest  time.Time          `json:"oldest,omitzero"` // when the oldest event of the backlog was published, or of what was not looked at; UTC
 	Rates   *SubscriptionRates `json:"rates,omitempty"` // only in a [Status] since an earlier one
+}
+
+// Stalled are parts of a subscription that stand still, with the process that has them.
+type Stalled struct {
+	// Since is when the oldest of the deliveries could have been handled, or when something was stored of the part
+	// for the last time, whichever is later; UTC.
+	Since time.Time `json:"since"`
+	Parts []int     `json:"parts,omitempty"` // empty for the whole subscription
+	PID   int       `json:"pid,omitempty"`   // of the process that has them; 0 if none has
+	Host  string    `json:"host,omitempty"`  // of that process
+	// Idle says that the process answers, and that it can do nothing: nothing that it stores is acknowledged, or
+	// nothing arrives that others store. Otherwise it does not answer.
+	Idle bool `json:"idle,omitempty"`
+}
+
+// String says who has them: "process 4711 on web-2 has parts 3 and 7, and does not answer".
+func (s Stalled) String() string {
+	what := "it"
+	if len(s.Parts) > 0 {
+		what = partsInWords(s.Parts)
+	}
+	if s.PID == 0 {
+		return "no process has " + what
+	}
+	does := "does not answer"
+	if s.Idle {
+		does = "can store or read nothing"
+	}
+	on := ""
+	if s.Host != "" {
+		on = " on " + s.Host
+	}
+	return fmt.Sprintf("process %d%s has %s, and %s", s.PID, on, what, does)
+}
+
+// partsInWords lists parts, which are in order: "parts 1 to 3, 7 and 9".
+func partsInWords(parts []int) string {
+	if len(parts) == 1 {
+		return fmt.Sprintf("part %d", parts[0])
+	}
+	var spans []string
+	for from := 0; from < len(parts); {
+		to := from
+		for to+1 < len(parts) && parts[to+1] == parts[to]+1 {
+			to++
+		}
+		if to-from < 2 {
+			to = from
+			spans = append(spans, fmt.Sprint(parts[from]))
+		} else {
+			spans = append(spans, fmt.Sprintf("%d to %d", parts[from], parts[to]))
+		}
+		from = to + 1
+	}
+	last := len(spans) - 1
+	if last == 0 {
+		return "parts " + spans[0]
+	}
+	return "parts " + strings.Join(spans[:last], ", ") + " and " + spans[last]
 }
 
 // Newer are events of a version that the dispatching program cannot read: they are held until
