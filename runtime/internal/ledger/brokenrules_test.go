@@ -86,7 +86,7 @@ var brokenRules = []struct{ test, file, old, new string }{
 
 	// crash.go
 	{inJudge, "crash.go", "	ran := others.Counting\n", "	ran := 0\n"},
-	{inJudge, "crash.go", "		if !c.Waits {\n			ran++", "		{\n			ran++"},
+	{inJudge, "crash.go", "		if !c.Waits {\n			ran++", "		if !c.Waits || true {\n			ran++"},
 	{inJudge, "crash.go", "ran = len(own) + others.AtWork", "ran = len(own)"},
 	{inJudge, "crash.go", "return c.Waits && !nobody }", "return c.Waits }"},
 	{inJudge, "crash.go", "if !c.Batch || waited(c) {", "if waited(c) {"},

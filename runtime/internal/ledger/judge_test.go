@@ -51,6 +51,8 @@ func TestACrashIsJudgedByAllThatWasAtWork(t *testing.T) {
 			[]verdict{{ledger.Shared, 3, 2, false}, {ledger.Shared, 3, 2, false}, {ledger.Shared, 3, 2, false}}},
 		{"batches of two subscriptions", append(batch(3, 0), claim{Unit: "b", Batch: true}), ledger.Others{}, false,
 			[]verdict{{ledger.Shared, 4, 2, false}, {ledger.Shared, 4, 2, false}, {ledger.Shared, 4, 2, false}, {ledger.Shared, 4, 1, false}}},
+		{"a batch beside an event of its subscription that was in none", append(batch(2, 0), claim{Unit: "a"}), ledger.Others{}, false,
+			[]verdict{{ledger.Shared, 3, 1, false}, {ledger.Shared, 3, 1, false}, {ledger.Shared, 3, 1, false}}},
 		{"a batch with an event that waits", append(batch(2, 0), claim{Unit: "a", Batch: true, Waits: true}), ledger.Others{}, false,
 			[]verdict{{ledger.Shared, 2, 1, false}, {ledger.Shared, 2, 1, false}, {ledger.Waited, 2, 0, false}}},
 		{"a batch of three that waits as a whole", []claim{{Batch: true, Waits: true}, {Batch: true, Waits: true}, {Batch: true, Waits: true}}, ledger.Others{}, false,
