@@ -1,6 +1,9 @@
 // Package ledger says what happens to a delivery: when its handler's turn ends, when the process dies, and when an
 // operator changes something. It is the page docs/semantics.md in Go. The engines keep the rows, each in its own way;
-// what is in them is decided here, once for all engines.
+// what is in them is decided here.
+//
+// The engine in memory and ephemeral subscriptions ask this package. SQLite and JetStream still decide by code of their own;
+// the tests of JetStream compare its code with this package.
 //
 // A function takes what is known of a delivery and one input. It returns what the delivery is then, and in [Effects] what
 // the engine has to do besides, in the same transaction. Nothing here reads a clock or a file, takes a lock, or remembers
