@@ -46,17 +46,15 @@ func (r Row) Restorable() bool {
 }
 
 // Restore undoes Cancel and Discard. A dead letter is what it was. Every other delivery begins anew: it is due now, also
-// if it was due later, or held, when it was cancelled, because it makes no difference whether its owner was quicker.
+// if it was due later, or held, when it was cancelled, because it makes no difference whether its owner was quicker. One that
+// was never tried is new.
 func (r Row) Restore(at time.Time) Row {
 	switch {
 	case !r.Restorable():
-	case r.State.Open():
-		r = r.anew(at)
 	case r.Was != nil:
 		r.State, r.Reason, r.Fingerprint, r.Ended, r.Was = Dead, r.Was.Reason, r.Was.Fingerprint, r.Was.At, nil
 	default:
 		r = r.anew(at)
-		r.Uncounted = max(r.Uncounted, 1)
 	}
 	return r
 }

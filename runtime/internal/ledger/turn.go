@@ -12,6 +12,7 @@ type Moment struct {
 	Due       time.Time // when the disposition is due, by that clock
 	Paused    bool      // the event type is paused; asked of a Hold only
 	Cancelled bool      // somebody wants the delivery to be discarded
+	Why       string    // the reason of that
 }
 
 // Next is what a turn makes of a delivery: all that it can change of the row. So an engine that has polled a delivery
@@ -34,6 +35,7 @@ type Effects struct {
 	Attempt   *engine.FailedAttempt // to be put on record
 	Settled   bool                  // whoever waits for the delivery is told
 	Again     bool                  // the delivery is due at once: whoever polls is woken
+	NoNotice  bool                  // the disposition was a dead letter, and there is none: nobody is told of it
 	Crash     bool                  // the recovery reports that the handler ran when the process died
 }
 
@@ -68,10 +70,12 @@ func (d Delivery) After(begun bool, v *engine.Disposition, now Moment) (Next, Ef
 		n.State, n.Ended = Done, now.At
 	case engine.Dead:
 		n.State, n.Reason, n.Fingerprint, n.Ended = Dead, v.Reason, v.Fingerprint, now.At
+		if now.Cancelled { // which was not known yet when the attempt ended
+			n.State, n.Reason, n.Fingerprint, e.NoNotice = Discarded, now.Why, "", true
+		}
 	case engine.Discard:
 		if v.Cancelled && !now.Cancelled { // the cancel was undone before this could be written
 			n.Delivery, n.Anew, n.Cleared = n.Delivery.anew(now.At), true, true
-			n.Uncounted = max(n.Uncounted, 1)
 			n.State, n.Due, n.Set = Waiting, now.At, now.At
 			break
 		}
@@ -107,7 +111,9 @@ func (n *Next) putOff(v *engine.Disposition, now Moment) {
 
 // After returns the row of a delivery after a turn. See [Delivery.After].
 func (r Row) After(begun bool, v *engine.Disposition, now Moment) (Row, Effects) {
-	now.Cancelled = now.Cancelled || r.Cancelled
+	if r.Cancelled {
+		now.Cancelled, now.Why = true, r.Reason
+	}
 	n, e := r.Delivery.After(begun, v, now)
 	if e.Unchanged {
 		return r, e

@@ -302,6 +302,9 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	if effects.Attempt != nil {
 		own.attempts = append(own.attempts, *effects.Attempt)
 	}
+	if effects.NoNotice {
+		v.Staged = slices.DeleteFunc(slices.Clone(v.Staged), func(r engine.Record) bool { return r.IfWanted })
+	}
 	s.insert(s.keep(v.Staged))
 	switch {
 	case own.State == ledger.Done && len(own.attempts) == 0:
