@@ -71,9 +71,6 @@ func newEngine(more ...jetstream.Option) *conformance.Engine {
 		Inspect:   []inspect.Option{jetstream.Inspect(opts...)},
 		Storage:   jetstream.Storage(opts...),
 		Unwritten: 20 * time.Millisecond,
-		Restores:  true,
-		// In the life of seed 5 a crash loop is found although there was an orderly shutdown since the crash.
-		Lives:     4,
 		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
 		Copy: func(t *testing.T, target string) string {
 			dir := t.TempDir()

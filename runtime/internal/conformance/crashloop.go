@@ -237,3 +237,78 @@ func (env *Env) TestACrashLoopEndsWithAShutdownOrAProcessThatLives(t *testing.T)
 		})
 	}
 }
+
+// The loop is one of the process. A subscription that was not handled since the death of one that ended young must not
+// find it again, when another process has ended in order meanwhile.
+func (env *Env) TestACrashLoopThatIsOverIsNotFoundByASubscriptionThatComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		f.Handle("stays", Hang)
+		f.Handle("comes back", Hang)
+		f.MustStart()
+		f.Publish(1)
+		time.Sleep(time.Second)
+		f = env.Reopen(t, f.Killed())
+		f.journal("stays")
+		f.MustStart()
+		if f.Health().CrashLoop.IsZero() {
+			t.Error("no crash loop is found after a process that died young")
+		}
+		f.Stop()
+		f = env.Reopen(t, f.Path)
+		f.journal("stays")
+		f.journal("comes back")
+		f.MustStart()
+		if until := f.Health().CrashLoop; !until.IsZero() {
+			t.Errorf("deliveries wait in a crash loop until %v, and there was a shutdown since", until)
+		}
+	})
+}
+
+// It goes on as well with a process that ends young and has handled nothing of the subscription that ran at first.
+func (env *Env) TestACrashLoopGoesOnWhateverTheNextProcessHandles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		f.journal("first")
+		f.Handle("second", Hang)
+		f.MustStart()
+		f.Publish(1)
+		time.Sleep(time.Second)
+		target := f.Killed()
+		for range 3 {
+			f = env.Reopen(t, target)
+			f.journal("first")
+			f.MustStart()
+			if f.Health().CrashLoop.IsZero() {
+				t.Error("no crash loop is found after processes that died young")
+			}
+			time.Sleep(time.Second)
+			target = f.Killed()
+		}
+	})
+}
+
+// The ten seconds begin with the process, whatever it begins to handle later.
+func (env *Env) TestAProcessThatHasLivedForLongIsNoCrashLoopWhateverItHasJustBegun(t *testing.T) {
+	for _, others := range []bool{false, true} {
+		t.Run(fmt.Sprintf("others before: %v", others), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := env.Open(t)
+				if others {
+					f.journal("other")
+				}
+				f.MustStart()
+				time.Sleep(time.Minute)
+				f.Handle("reader", Hang)
+				f.Publish(1)
+				time.Sleep(3 * time.Second)
+				f = env.Reopen(t, f.Killed())
+				f.journal("reader")
+				f.MustStart()
+				if until := f.Health().CrashLoop; !until.IsZero() {
+					t.Errorf("deliveries wait in a crash loop until %v, after a process that has lived for a minute", until)
+				}
+			})
+		})
+	}
+}

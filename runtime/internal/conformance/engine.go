@@ -29,10 +29,6 @@ type Engine struct {
 	// Earlier moves all due times of a log that nobody uses so much earlier, as if the clock was set forward, and returns
 	// until when at least the clock had come before. It is nil for an engine that cannot.
 	Earlier func(t *testing.T, target string, by time.Duration) (written time.Time)
-	// Restores says that the undo of a discard restores all that was known of a delivery.
-	Restores bool
-	// Lives is how many lives of the model test, from seed 1 on, the engine leads as the page says; 0 for any number.
-	Lives int
 	// Unwritten is how long a success may stay in memory until it is written.
 	Unwritten time.Duration
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,9 +43,6 @@ func (env *Env) TestTheBusDoesWhatItsModelDoes(t *testing.T) {
 	first, rounds := *modelFirst, modelRounds.N()
 	if *modelSeed != 0 {
 		first, rounds = *modelSeed, 1
-	}
-	if env.Lives > 0 && first == 1 && *modelSeed == 0 {
-		rounds = min(rounds, env.Lives)
 	}
 	t.Logf("%d rounds from seed %d", rounds, first)
 	total := map[string]int{}
@@ -141,6 +139,7 @@ func (w *world) live() {
 		}
 	}
 	w.finish()
+	w.model.digestInstant()
 	w.trace("the digest of this life is %x", w.model.digest.Sum64())
 }
 
@@ -234,10 +233,23 @@ func (w *world) trace(format string, args ...any) {
 // trace says what happens, when one seed is looked at. The caller holds mu.
 func (m *model) trace(format string, args ...any) {
 	if *modelSeed != 0 {
+		if now := time.Now(); !now.Equal(m.instant) {
+			m.digestInstant()
+			m.instant = now
+		}
 		text := fmt.Sprintf("%v "+format, append([]any{time.Since(m.began)}, args...)...)
-		fmt.Fprintln(m.digest, text)
+		m.happened = append(m.happened, text)
 		m.t.Log(text)
 	}
+}
+
+// digestInstant takes into the digest what has happened at one instant. Goroutines may have had their turns in any order.
+func (m *model) digestInstant() {
+	slices.Sort(m.happened)
+	for _, text := range m.happened {
+		fmt.Fprintln(m.digest, text)
+	}
+	m.happened = m.happened[:0]
 }
 
 // patience draws how long running handlers may go on.

@@ -29,6 +29,7 @@ type modelSubscription struct {
 	fromBeginning bool
 	members       int // of a group; else 0
 	batch         int // the size of its batches; else 0
+	snoozes       int // that a handler may ask for
 	policy        retry.Policy
 	timeout       time.Duration
 
@@ -63,6 +64,7 @@ func drawSubscriptions(random *rand.Rand) []*modelSubscription {
 			retry.BaseDelay(time.Duration(random.IntN(2_000_000))*time.Microsecond),
 			retry.MaxDelay(3*time.Second),
 		)
+		s.snoozes = 1 + s.policy.MaxAttempts%2
 	}
 	return all
 }
@@ -103,7 +105,7 @@ func (s *modelSubscription) wants(typ string) bool {
 
 func (s *modelSubscription) options() []runtime.SubscribeOption {
 	opts := []runtime.SubscribeOption{
-		runtime.WithConcurrency(s.concurrency), runtime.WithTimeout(s.timeout),
+		runtime.WithConcurrency(s.concurrency), runtime.WithTimeout(s.timeout), runtime.WithMaxSnoozes(s.snoozes),
 		runtime.WithRetry(retry.MaxAttempts(s.policy.MaxAttempts), retry.WithBackoff(s.policy.Backoff), retry.BaseDelay(s.policy.BaseDelay),
 			retry.MaxDelay(s.policy.MaxDelay), retry.Multiplier(s.policy.Multiplier), retry.Jitter(s.policy.Jitter)),
 	}

@@ -199,9 +199,8 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, batch *run) {
 		m.t.Errorf("%v runs as attempt %d after %d failures and %d other executions (maybe %v, again %v)", p, e.attempt, p.failures, p.others, p.maybe, again)
 	}
 	m.checkAlone(p, batch, now)
-	if old := p.before; old != nil && e.max == at.sub.policy.MaxAttempts+old.others {
-		// A copy that was polled before the undo of a cancel keeps its count. The page says that it starts again.
-		p.failures, p.others, p.together = old.failures, old.others, old.together
+	if old := p.before; old != nil && now.Before(p.undone) && e.max == at.sub.policy.MaxAttempts+old.others {
+		p.failures, p.others, p.together, p.snoozes = old.failures, old.others, old.together, old.snoozes
 	}
 	p.before = nil
 	if e.max != at.sub.policy.MaxAttempts+p.others || e.typ != p.event.typ || at.sub.members == 0 && e.subscription != at.sub.name {
@@ -350,11 +349,6 @@ func (r *run) fail(kind string, at time.Time) {
 	r.countFailure(kind, at)
 	last := r.failures >= r.sub.policy.MaxAttempts
 	switch {
-	case r.cancelled != "" && at.Before(r.unseen) && (permanent || last): // the owner may know of the discard, or not
-		if r.unsure = "max_attempts"; permanent {
-			r.unsure = "permanent"
-		}
-		r.endCancelled(at)
 	case r.endCancelled(at):
 	case permanent:
 		r.die("permanent", at)
@@ -367,7 +361,14 @@ func (r *run) fail(kind string, at time.Time) {
 
 func (r *run) snooze(now time.Time) {
 	r.decide(false)
+	if r.snoozes >= r.sub.snoozes {
+		if r.countFailure("error", now); !r.endCancelled(now) {
+			r.die("max_snoozes", now)
+		}
+		return
+	}
 	r.others++
+	r.snoozes++
 	if !r.endCancelled(now) {
 		r.due, r.exact, r.waits = now.Add(r.plan.snooze), true, true
 	}

@@ -23,7 +23,9 @@ type model struct {
 	env           *Env
 	seed          uint64
 	began         time.Time
-	digest        hash.Hash64          // of what happens
+	digest        hash.Hash64 // of what happens, and has before this instant
+	instant       time.Time   // when this has happened:
+	happened      []string
 	priorities    bool                 // some events have one of their own
 	subscriptions []*modelSubscription // in the order in which they may be made
 
@@ -75,6 +77,7 @@ type pair struct {
 	reason   string    // why it is dead or discarded
 	failures int       // attempts that count since it was new or retried by hand
 	others   int       // executions that do not
+	snoozes  int       // since it was new or retried by hand
 	together int       // of those, that ended with the process, since the last other end: one at most
 	attempts []string  // kinds of the failed attempts on record
 	runs     int       // executions
@@ -86,8 +89,8 @@ type pair struct {
 
 	cancelled string    // somebody has cancelled or discarded it while its handler runs: the reason
 	unseen    time.Time // until then the owner may not know of the discard by an operator
-	unsure    string    // of a discarded one: it may be dead instead, for this reason, until somebody has looked
-	before    *pair     // its counts before a cancel was undone
+	before    *pair     // its counts before a discard was undone
+	undone    time.Time // when the owner knows of that; it may begin with those counts until then
 	wasDead   string    // of a discarded one: the reason of the dead letter that it was
 
 	due     time.Time // no execution before

@@ -18,18 +18,6 @@ func (w *world) letters() (*inspect.File, []inspect.DeadLetter) {
 	file := w.file()
 	letters, _, err := file.DeadLetters(w.Context(), inspect.Filter{}, inspect.Page{Limit: 100_000})
 	Must(w.T, err)
-	w.model.mu.Lock()
-	dead := map[inspect.Key]bool{}
-	for _, l := range letters {
-		dead[l.Key] = true
-	}
-	w.model.each(func(p *pair) {
-		if p.unsure != "" && dead[inspect.Key{EventID: p.event.id, Subscription: p.sub.name}] {
-			p.state, p.reason = pairDead, p.unsure
-		}
-		p.unsure = ""
-	})
-	w.model.mu.Unlock()
 	slices.SortFunc(letters, func(a, b inspect.DeadLetter) int { // so that the seed decides
 		return cmp.Or(cmp.Compare(w.model.pair(a.EventID, a.Subscription).event.number, w.model.pair(b.EventID, b.Subscription).event.number),
 			cmp.Compare(a.Subscription, b.Subscription))
@@ -113,7 +101,7 @@ func (w *world) chosen(of func(p *pair) bool) *modelEvent {
 	for _, e := range w.model.events {
 		doomed, any := false, false
 		for _, p := range e.pairs {
-			doomed, any = doomed || p.doomed() || p.unsure != "", any || of(p)
+			doomed, any = doomed || p.doomed(), any || of(p)
 		}
 		if any && !doomed && !e.deduped {
 			all = append(all, e)
@@ -199,7 +187,7 @@ func (w *world) discard() {
 // undo undoes what was discarded of an event. What a running handler still decides is left alone.
 func (w *world) undo() {
 	e := w.chosen(func(p *pair) bool { return p.state == pairDiscarded })
-	if e == nil || slices.ContainsFunc(w.model.all(e), func(p *pair) bool { return p.cancelled != "" || w.forgets(p) }) {
+	if e == nil || slices.ContainsFunc(w.model.all(e), func(p *pair) bool { return p.cancelled != "" }) {
 		return
 	}
 	file := w.file()
@@ -218,18 +206,12 @@ func (w *world) undo() {
 		want.Due++
 		before := *p
 		w.model.change(p, (*pair).anew)
-		p.maybe, p.before = true, &before
+		p.before, p.undone = &before, time.Now().Add(modelLook)
 	}
 	undone, err := file.Undiscard(w.Context(), inspect.Undo{Event: e.id})
 	if err != nil || undone != want {
 		w.Errorf("the undo of the discards of event %d: %+v, %v, want %+v", e.number, undone, err, want)
 	}
-}
-
-// forgets says that the engine does not keep what it has to restore: of a delivery that is discarded SQLite has neither
-// whether it is a suspect nor, of a dead letter, how often it was executed without a failure.
-func (w *world) forgets(p *pair) bool {
-	return !w.env.Restores && p.state == pairDiscarded && (p.suspect || p.wasDead != "" && p.others != len(p.attempts)-p.failures)
 }
 
 // all returns the deliveries of an event in the order of their subscriptions.
@@ -251,7 +233,7 @@ func (m *model) change(p *pair, how func(p *pair)) {
 
 // anew makes a delivery due now, with a fresh count.
 func (p *pair) anew() {
-	p.others, p.failures, p.together = p.others+p.failures, 0, 0
+	p.others, p.failures, p.together, p.snoozes = p.others+p.failures, 0, 0, 0
 	p.state, p.crashed, p.reason = pairOpen, false, ""
 	p.due, p.exact, p.waits, p.held, p.unseen = time.Time{}, false, false, true, time.Time{}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 const (
@@ -49,9 +50,31 @@ type Consumer struct {
 // delivery is an engine.Delivery with what the consumer knows about it.
 type delivery struct {
 	engine.Delivery
-	due     time.Time
+	again   *again // nil for one that was not put off
 	begun   bool
 	settled bool
+}
+
+// again is what is kept of a delivery that has to come again.
+type again struct {
+	ledger.Delivery
+	due time.Time // zero for at once
+}
+
+// due returns when a delivery comes.
+func (d *delivery) due() time.Time {
+	if d.again != nil {
+		return d.again.due
+	}
+	return d.Due
+}
+
+// known returns what is known of a delivery.
+func (d *delivery) known() ledger.Delivery {
+	if d.again != nil {
+		return d.again.Delivery
+	}
+	return ledger.New(d.Record)
 }
 
 // New returns a consumer of a watch, which it closes when it is closed.
@@ -150,7 +173,7 @@ func (c *Consumer) pollDue(dst []*engine.Delivery, limit int) []*engine.Delivery
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, q := range []*queue{&c.again, &c.delayed} {
-		for len(*q) > 0 && limit > 0 && !(*q)[0].due.After(now) {
+		for len(*q) > 0 && limit > 0 && !(*q)[0].due().After(now) {
 			d := heap.Pop(q).(*delivery)
 			d.begun, d.settled = false, false
 			dst = append(dst, &d.Delivery)
@@ -165,10 +188,10 @@ func (c *Consumer) pollDue(dst []*engine.Delivery, limit int) []*engine.Delivery
 func (c *Consumer) arm() {
 	wait := time.Duration(-1)
 	if len(c.again) > 0 {
-		wait = time.Until(c.again[0].due)
+		wait = time.Until(c.again[0].due())
 	}
 	if len(c.delayed) > 0 { // by the wall clock, which may be set
-		if until := min(time.Until(c.delayed[0].due), wallLook); wait < 0 || until < wait {
+		if until := min(time.Until(c.delayed[0].due()), wallLook); wait < 0 || until < wait {
 			wait = until
 		}
 	}
@@ -190,7 +213,7 @@ func (c *Consumer) room(limit int) int {
 
 // take makes an event a delivery. It returns nil for one that is not yet due.
 func (c *Consumer) take(r *engine.Record) *delivery {
-	d := &delivery{due: r.Due, Delivery: engine.Delivery{Record: r, Since: r.CreatedAt}}
+	d := &delivery{Delivery: engine.Delivery{Record: r, Since: r.CreatedAt}}
 	d.Token = d
 	if r.Due.IsZero() {
 		return d
@@ -208,7 +231,7 @@ func (c *Consumer) take(r *engine.Record) *delivery {
 		if !c.warned {
 			c.warned = true
 			c.logger.Warn("an ephemeral subscription drops delayed events, those that are due last; this is logged once",
-				"subscription_id", c.name, "waiting", DelayedLimit, "event_id", dropped.ID, "due", dropped.due)
+				"subscription_id", c.name, "waiting", DelayedLimit, "event_id", dropped.ID, "due", dropped.Due)
 		}
 	}
 	c.arm()
@@ -274,20 +297,11 @@ func (c *Consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 	switch v.Kind {
 	case engine.Done, engine.Discard, engine.Dead:
 	default:
+		after, _ := own.known().After(own.begun, &v, ledger.Moment{Due: v.Due})
 		// A new one, because the dispatcher may still look at the old.
-		next := &delivery{Delivery: own.Delivery, due: v.Due}
-		next.Token, next.Progress = next, v.Progress
-		if v.Attempt != nil {
-			next.Failures++
-		} else if own.begun {
-			next.Uncounted++
-		}
-		if v.Kind == engine.Retry {
-			next.MaxAttempts = v.MaxAttempts
-		}
-		if v.Asked {
-			next.Snoozes++
-		}
+		next := &delivery{Delivery: engine.Delivery{Record: own.Record}, again: &again{after.Delivery, after.Due}}
+		next.again.HandOut(&next.Delivery)
+		next.Token = next
 		heap.Push(&c.again, next)
 		c.arm()
 	}
@@ -323,7 +337,7 @@ func (q queue) last() (at int) {
 }
 
 func (d *delivery) before(other *delivery) bool {
-	if c := d.due.Compare(other.due); c != 0 {
+	if c := d.due().Compare(other.due()); c != 0 {
 		return c < 0
 	}
 	return d.Seq < other.Seq

@@ -53,12 +53,12 @@ func (s *store) cancel(spec engine.Cancellation, named func(*subscription) strin
 	open, err := s.openTo(spec.Event, spec.Subscription)
 	begun := &engine.BegunError{ID: spec.Event}
 	for _, one := range open {
-		if one.state == polled && !one.started.IsZero() {
+		if !one.started.IsZero() {
 			begun.Running = append(begun.Running, named(one.subscription))
 		} else {
 			cancelled = append(cancelled, named(one.subscription))
 		}
-		if spec.Actor != "" && !one.cancelled {
+		if spec.Actor != "" && !one.Cancelled {
 			s.note(engine.AuditEntry{Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: one.name, Count: 1})
 		}
 		s.discard(one.delivery, spec.Reason)
@@ -100,7 +100,7 @@ func (s *store) openTo(id uuid.UUID, name string) (open []openDelivery, err erro
 				d = sub.add(r)
 			}
 			switch {
-			case d != nil && d.open():
+			case d != nil && d.State.Open():
 				open = append(open, openDelivery{sub, d})
 			case d != nil || sub.routes[r.Type] && sub.start < r.Seq:
 				settled.States = append(settled.States, sub.name+" "+sub.stateOf(r).State)
@@ -126,12 +126,10 @@ func (s *store) names() (names []string) {
 // back others until this one has come again. What was cancelled before keeps its reason.
 func (s *store) discard(d *delivery, reason string) {
 	switch {
-	case d.cancelled:
-	case d.state == polled:
-		d.cancelled, d.reason = true, reason
-	case s.owner != nil:
-		d.state, d.due, d.cancelled, d.reason = waiting, time.Time{}, true, reason
+	case d.Cancelled:
+	case d.by != nil || s.owner != nil:
+		d.Row = d.Cancel(reason)
 	default:
-		d.state, d.reason, d.died = discarded, reason, time.Now()
+		d.Row = d.Discard(reason, time.Now())
 	}
 }

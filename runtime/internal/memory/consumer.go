@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // subscription is a durable consumer.
@@ -25,41 +26,29 @@ type subscription struct {
 
 // delivery is one event for one subscription.
 type delivery struct {
-	engine.Delivery // as it is handed out next
-	state           state
-	due             time.Time // of a waiting one, zero for at once; of one that is held for its version
-	started         time.Time // of the attempt that runs; zero before it
-	attempts        []engine.FailedAttempt
-	reason          string    // of a dead or discarded one
-	fingerprint     string    // of a dead one
-	died            time.Time // or was discarded
-	cancelled       bool      // an operator has discarded it after it was polled, for the reason
-	redriven        int       // how often that happened by itself
-	history         int       // how many attempts were made before
+	*engine.Record
+	ledger.Row
+	attempts []engine.FailedAttempt
+	by       *consumer // that has polled it and not settled it; nil for nobody
+	started  time.Time // of the attempt that runs; zero before it
 }
 
-// state is the state of a delivery.
-type state int
+// waits reports whether a delivery comes by itself when it is due.
+func (d *delivery) waits() bool {
+	return d.by == nil && (d.State == ledger.Waiting || d.State == ledger.Held && !d.HeldSince.IsZero())
+}
 
-const (
-	waiting state = iota
-	polled
-	held
-	dead
-	done
-	discarded
-)
-
-// open reports whether a delivery is not settled.
-func (d *delivery) open() bool { return d.state <= held }
+// lastKind returns how the last attempt has failed; empty for none.
+func (d *delivery) lastKind() string {
+	if n := len(d.attempts); n > 0 {
+		return d.attempts[n-1].Kind
+	}
+	return ""
+}
 
 // add makes a delivery that waits.
 func (sub *subscription) add(r *engine.Record) *delivery {
-	since := r.Due
-	if since.IsZero() {
-		since = r.CreatedAt
-	}
-	d := &delivery{Delivery: engine.Delivery{Record: r, Since: since, Exempt: !r.Due.IsZero()}}
+	d := &delivery{Record: r, Row: ledger.Fresh(r)}
 	sub.deliveries[r.Seq] = d
 	return d
 }
@@ -99,9 +88,7 @@ func (l *Log) Consumer(_ context.Context, spec engine.ConsumerSpec) (engine.Cons
 	})
 	l.consumers = append(l.consumers, c)
 	for _, d := range c.sub.deliveries {
-		if d.state == held && d.Held != nil { // this program may know its version
-			d.due = time.Time{}
-		}
+		d.Row = d.TakenOver()
 	}
 	return c, nil
 }
@@ -111,8 +98,10 @@ func (c *consumer) stop() {
 	c.gone, c.wake = true, func() {}
 	c.timer.Stop()
 	for _, d := range c.sub.deliveries {
-		if d.state == polled && d.Token == c {
-			d.state, d.due, d.started = waiting, time.Time{}, time.Time{}
+		if d.by == c {
+			if d.by = nil; !d.started.IsZero() {
+				d.Row, d.started = d.Unclaimed(), time.Time{}
+			}
 		}
 	}
 }
@@ -146,8 +135,8 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	}
 	now, room, from := time.Now(), limit, c.sub.next
 	for _, d := range c.sub.waiting() {
-		if d.due.After(now) {
-			c.timer.Reset(d.due.Sub(now))
+		if d.Row.Due.After(now) {
+			c.timer.Reset(d.Row.Due.Sub(now))
 			break
 		}
 		if room == 0 {
@@ -179,12 +168,12 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	defer c.log.mu.Unlock()
 	d, now := c.sub.deliveries[seq], time.Now()
 	switch {
-	case c.gone || d == nil || d.state == polled || !d.open():
+	case c.gone || d == nil || d.by != nil || !d.State.Open():
 		return nil, time.Time{}, nil
-	case d.state == held && d.Held == nil:
+	case !d.waits():
 		return nil, now, nil
-	case d.due.After(now):
-		return nil, d.due, nil
+	case d.Row.Due.After(now):
+		return nil, d.Row.Due, nil
 	}
 	return c.handOut(d), time.Time{}, nil
 }
@@ -192,26 +181,27 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 // waiting returns the deliveries that wait, in the order in which they are due.
 func (sub *subscription) waiting() (all []*delivery) {
 	for _, d := range sub.deliveries {
-		if d.state == waiting || d.state == held && d.Held != nil {
+		if d.waits() {
 			all = append(all, d)
 		}
 	}
-	slices.SortFunc(all, func(a, b *delivery) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortFunc(all, func(a, b *delivery) int { return cmp.Or(a.Row.Due.Compare(b.Row.Due), cmp.Compare(a.Seq, b.Seq)) })
 	return all
 }
 
 // handOut marks a delivery as polled.
 func (c *consumer) handOut(d *delivery) *engine.Delivery {
-	d.state, d.started, d.Token = polled, time.Time{}, c
+	d.by, d.started = c, time.Time{}
 	return c.copyOf(d)
 }
 
 // copyOf returns a delivery as this process sees it.
 func (c *consumer) copyOf(d *delivery) *engine.Delivery {
-	out, record := d.Delivery, *d.Record
+	record := *d.Record
 	record.Type = c.log.here[record.Type]
-	out.Record = &record
-	return &out
+	out := &engine.Delivery{Record: &record, Token: c}
+	d.HandOut(out)
+	return out
 }
 
 // Failing implements [engine.Source].
@@ -221,8 +211,7 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 	}
 	defer c.log.mu.Unlock()
 	for _, d := range c.sub.deliveries {
-		putOff := d.due.After(d.Since)
-		if d.Seq > after && d.open() && !d.Exempt && (d.Failures > 0 || d.state == held || putOff) {
+		if d.Seq > after && d.Failing() {
 			failing = append(failing, c.copyOf(d))
 		}
 	}
@@ -234,8 +223,8 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	if d := c.sub.deliveries[seq]; d != nil && d.cancelled && d.open() {
-		return d.reason, true
+	if d := c.sub.deliveries[seq]; d != nil && d.Cancelled {
+		return d.Reason, true
 	}
 	return "", false
 }
@@ -249,7 +238,7 @@ func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (begun ti
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
 	own := c.own(d)
-	if own == nil || own.cancelled {
+	if own == nil || own.Cancelled {
 		return time.Time{}, own != nil
 	}
 	own.started = started
@@ -278,7 +267,7 @@ func (c *consumer) EndAll([]*engine.Delivery) {}
 
 // own returns a delivery that this consumer has polled and not settled, or nil.
 func (c *consumer) own(d *engine.Delivery) *delivery {
-	if own := c.sub.deliveries[d.Seq]; !c.gone && own != nil && own.state == polled && own.Token == c {
+	if own := c.sub.deliveries[d.Seq]; !c.gone && own != nil && own.by == c {
 		return own
 	}
 	return nil
@@ -307,44 +296,20 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	if own == nil {
 		return
 	}
-	if v.Attempt != nil {
-		own.attempts = append(own.attempts, *v.Attempt)
-		own.Failures++
-	} else if !own.started.IsZero() {
-		own.Uncounted++
+	now := ledger.Moment{At: time.Now(), Due: v.Due, Paused: v.Kind == engine.Hold && s.typePaused(own.Type)}
+	row, effects := own.After(!own.started.IsZero(), &v, now)
+	own.Row, own.by, own.started = row, nil, time.Time{}
+	if effects.Attempt != nil {
+		own.attempts = append(own.attempts, *effects.Attempt)
+	}
+	if effects.NoNotice {
+		v.Staged = slices.DeleteFunc(slices.Clone(v.Staged), func(r engine.Record) bool { return r.IfWanted })
 	}
 	s.insert(s.keep(v.Staged))
-	own.Progress, own.Held = v.Progress, v.Held
-	switch v.Kind {
-	case engine.Done:
-		if own.state = done; len(own.attempts) == 0 {
-			delete(c.sub.deliveries, d.Seq)
-		}
-	case engine.Discard:
-		own.state, own.reason, own.died = discarded, v.Reason, time.Now()
-	case engine.Retry, engine.Snooze:
-		own.state, own.due = waiting, v.Due
-		if v.Kind == engine.Retry {
-			own.MaxAttempts = v.MaxAttempts
-		}
-		if v.Asked {
-			own.Snoozes++
-		}
-	case engine.Hold:
-		if own.state, own.due = waiting, time.Now(); !v.Due.IsZero() {
-			own.state, own.due = held, v.Due
-		} else if s.typePaused(own.Type) {
-			own.state = held
-		}
-	case engine.Dead:
-		own.state, own.reason, own.fingerprint, own.died = dead, v.Reason, v.Fingerprint, time.Now()
-	default: // engine.Release
-		own.state, own.due = waiting, time.Time{}
-	}
-	if !own.open() {
-		own.cancelled = false
-	}
-	if own.state == waiting || own.state == held {
+	switch {
+	case own.State == ledger.Done && len(own.attempts) == 0:
+		delete(c.sub.deliveries, d.Seq)
+	case own.State.Open():
 		c.wake()
 	}
 	s.noteSettled()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/memview"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
@@ -254,9 +255,9 @@ func (in *inspection) Unsettled(_ context.Context, visit func(engine.Unsettled))
 		for _, sub := range in.subscriptions {
 			d := sub.deliveries[r.Seq]
 			switch {
-			case d != nil && d.state == dead:
+			case d != nil && d.State == ledger.Dead:
 				one.Dead++
-			case d != nil && d.open(), d == nil && sub.routes[r.Type] && sub.passes(r):
+			case d != nil && d.State.Open(), d == nil && sub.routes[r.Type] && sub.passes(r):
 				one.Open++
 			}
 		}
@@ -284,7 +285,7 @@ func (in *inspection) eventOf(r *engine.Record) engine.Event {
 			continue
 		}
 		if d != nil {
-			event.Failures = max(event.Failures, len(d.attempts)-d.history)
+			event.Failures = max(event.Failures, len(d.attempts)-d.History)
 		}
 		status := engine.StatusPending
 		switch sub.stateOf(r).State {
@@ -312,27 +313,27 @@ func (sub *subscription) stateOf(r *engine.Record) engine.DeliveryState {
 		}
 		return state
 	}
-	state.Failures, state.Attempts, state.Reason = len(d.attempts), slices.Clone(d.attempts), d.reason
-	if d.open() {
+	state.Failures, state.Attempts, state.Reason = len(d.attempts), slices.Clone(d.attempts), d.Reason
+	if d.State.Open() {
 		state.Counted = d.Failures
 	}
-	switch d.state {
-	case waiting:
-		if state.State, state.Due = engine.StateWaiting, d.due.UTC(); d.cancelled {
-			state.State = engine.StateDiscarded
-		}
-	case polled:
+	switch {
+	case d.by != nil:
 		if state.State = engine.StatePending; !d.started.IsZero() {
 			state.State = engine.StateRunning
 		}
-	case held:
-		if state.State = engine.StateHeld; d.Held != nil {
-			state.Held, state.Due = d.Held.UTC(), d.due.UTC()
+	case d.State == ledger.Waiting:
+		if state.State, state.Due = engine.StateWaiting, d.Row.Due.UTC(); d.Cancelled {
+			state.State = engine.StateDiscarded
 		}
-	case dead:
-		state.State, state.Settled = engine.StateDead, d.died.UTC()
-	case discarded:
-		state.State, state.Settled = engine.StateDiscarded, d.died.UTC()
+	case d.State == ledger.Held:
+		if state.State = engine.StateHeld; !d.HeldSince.IsZero() {
+			state.Held, state.Due = d.HeldSince.UTC(), d.Row.Due.UTC()
+		}
+	case d.State == ledger.Dead:
+		state.State, state.Settled = engine.StateDead, d.Ended.UTC()
+	case d.State == ledger.Discarded:
+		state.State, state.Settled = engine.StateDiscarded, d.Ended.UTC()
 	}
 	return state
 }

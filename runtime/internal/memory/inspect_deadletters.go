@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
@@ -22,14 +23,14 @@ func (l letter) key() engine.Key {
 }
 
 // place orders letters by the time at which they died.
-func (l letter) place() []int64 { return []int64{l.died.UnixNano(), l.Seq, int64(l.at)} }
+func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
 
 // letters returns the dead letters that a filter chooses, in no order.
 func (s *store) letters(f engine.Filter) (found []letter) {
 	for at, sub := range s.subscriptions {
 		for _, d := range sub.deliveries {
 			l := letter{d, sub, at}
-			if d.state == dead && s.chooses(f, l) {
+			if d.State == ledger.Dead && s.chooses(f, l) {
 				found = append(found, l)
 			}
 		}
@@ -42,10 +43,10 @@ func (s *store) chooses(f engine.Filter, l letter) bool {
 	keyed := func(k engine.Key) bool { return k.EventID == l.ID && named(k.Subscription) }
 	switch {
 	case len(f.Subscriptions) > 0 && !slices.ContainsFunc(f.Subscriptions, named),
-		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, l.reason),
+		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, l.Reason),
 		len(f.Keys) > 0 && !slices.ContainsFunc(f.Keys, keyed),
-		f.Group != "" && f.Group != l.fingerprint,
-		l.died.Before(f.Since) || !f.Until.IsZero() && l.died.After(f.Until):
+		f.Group != "" && f.Group != l.Fingerprint,
+		l.Ended.Before(f.Since) || !f.Until.IsZero() && l.Ended.After(f.Until):
 		return false
 	}
 	return memview.MatchesLetter(f, l.Record, s.namesOf, field(l.attempts, func(a engine.FailedAttempt) string { return a.Error }))
@@ -67,8 +68,8 @@ func (in *inspection) DeadLetters(_ context.Context, f engine.Filter, p engine.P
 func (s *store) deadLetter(l letter) engine.DeadLetter {
 	return engine.DeadLetter{
 		Key: l.key(), Type: s.nameOf(l.Type), Version: l.Version, Payload: l.Payload, Metadata: l.Metadata,
-		PublishedAt: l.CreatedAt.UTC(), DeadAt: l.died.UTC(), Reason: l.reason, Fingerprint: l.fingerprint,
-		Failures: l.Failures, Redriven: l.redriven, Progress: l.Progress, Attempts: slices.Clone(l.attempts),
+		PublishedAt: l.CreatedAt.UTC(), DeadAt: l.Ended.UTC(), Reason: l.Reason, Fingerprint: l.Fingerprint,
+		Failures: l.Failures, Redriven: l.Redriven, Progress: l.Progress, Attempts: slices.Clone(l.attempts),
 	}
 }
 
@@ -92,7 +93,7 @@ func (in *inspection) DeadLetter(_ context.Context, key engine.Key) (engine.Dead
 // sweep changes the dead letters that matched when it began. It implements
 // [engine.Sweep].
 type sweep struct {
-	ledger
+	growing
 	spec    engine.SweepSpec
 	matched []letter
 	next    int
@@ -111,7 +112,7 @@ func (in *inspection) Sweep(_ context.Context, spec engine.SweepSpec) (engine.Sw
 	if len(matched) == 1 {
 		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.name
 	}
-	return &sweep{ledger: ledger{in: in, entry: entry}, spec: spec, matched: matched}, nil
+	return &sweep{growing: growing{in: in, entry: entry}, spec: spec, matched: matched}, nil
 }
 
 // Matched implements [engine.Sweep].
@@ -130,15 +131,14 @@ func (s *sweep) Step(_ context.Context, limit int) (changed []engine.Key, err er
 	defer s.in.mu.Unlock()
 	for ; s.next < len(s.matched) && len(changed) < limit; s.next++ {
 		l := s.matched[s.next]
-		if l.state != dead || l.sub.deliveries[l.Seq] != l.delivery {
+		if l.State != ledger.Dead || l.sub.deliveries[l.Seq] != l.delivery {
 			continue
 		}
 		switch s.spec.Kind {
 		case engine.SweepRetry:
-			l.revive()
-			l.redriven = 0
+			l.Row = l.Revive(true, time.Now())
 		case engine.SweepDiscard:
-			l.state, l.reason, l.died = discarded, s.spec.Reason, time.Now()
+			l.Row = l.Discard(s.spec.Reason, time.Now())
 		case engine.SweepPurge:
 			delete(l.sub.deliveries, l.Seq)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // Erase implements [engine.Eraser]. Everything happens at once, and memory has no space that
@@ -87,20 +88,13 @@ func (s *store) eraseEvents(spec engine.Erasure, erased map[int64]bool, n *engin
 				continue
 			}
 			n.Attempts += len(d.attempts)
-			isDead := d.state == dead
-			if isDead {
+			if d.State == ledger.Dead {
 				n.DeadLetters++
 			}
 			if spec.DryRun {
 				continue
 			}
-			d.Record, d.fingerprint = &left, ""
-			if isDead {
-				d.state, d.died = discarded, time.Now()
-			}
-			if d.reason != "" {
-				d.reason = engine.ReasonErased
-			}
+			d.Record, d.Row = &left, d.Erase(time.Now())
 			for i := range d.attempts {
 				d.attempts[i].Error, d.attempts[i].Stack, d.attempts[i].Log = engine.ReasonErased, "", ""
 			}
@@ -130,7 +124,7 @@ func (s *store) eraseTexts(spec engine.Erasure, erased map[int64]bool, n *engine
 			if erased[seq] {
 				continue
 			}
-			clean(&d.reason)
+			clean(&d.Reason)
 			for i := range d.attempts {
 				clean(&d.attempts[i].Error)
 				clean(&d.attempts[i].Stack)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
@@ -18,7 +19,7 @@ func (in *inspection) FailureGroups(_ context.Context, f engine.Filter) ([]engin
 func (s *store) grouped(f engine.Filter) (all []memview.Letter) {
 	for _, one := range s.letters(f) {
 		all = append(all, memview.Letter{
-			Fingerprint: one.fingerprint, Type: s.nameOf(one.Type), Subscription: one.sub.name, Died: one.died, Place: one.place(),
+			Fingerprint: one.Fingerprint, Type: s.nameOf(one.Type), Subscription: one.sub.name, Died: one.Ended, Place: one.place(),
 			Whole: func() engine.DeadLetter { return s.deadLetter(one) },
 		})
 	}
@@ -42,9 +43,9 @@ func (in *inspection) Redelivered(_ context.Context, keys []engine.Key) (all []e
 			for _, d := range sub.deliveries {
 				switch {
 				case d.ID != key.EventID:
-				case d.state == dead:
+				case d.State == ledger.Dead:
 					became = engine.RedeliveryDead
-				case d.open():
+				case d.State.Open():
 					became = engine.RedeliveryOpen
 				}
 			}

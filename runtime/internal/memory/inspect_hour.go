@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // Hour implements [engine.StatusReader].
@@ -18,8 +19,8 @@ func (in *inspection) Hour(context.Context) (engine.Hour, error) {
 	byName := slices.SortedFunc(slices.Values(in.subscriptions), func(a, b *subscription) int { return cmp.Compare(a.name, b.name) })
 	for _, sub := range byName {
 		for _, d := range sub.deliveries {
-			if d.state == dead {
-				hour.Died(sub.name, hour.Minute(d.died), 1)
+			if d.State == ledger.Dead {
+				hour.Died(sub.name, hour.Minute(d.Ended), 1)
 			}
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
 // replay gives events to a subscription again. It implements [engine.Sweep].
 type replay struct {
-	ledger
+	growing
 	sub    *subscription
 	events []*engine.Record // that matched when it began
 	next   int
@@ -41,7 +42,7 @@ func (in *inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
-	p := &replay{ledger: ledger{in: in, entry: entry}, sub: sub}
+	p := &replay{growing: growing{in: in, entry: entry}, sub: sub}
 	in.eachFrom(max(first, sub.start+1), func(r *engine.Record) {
 		if sub.handled(r) && memview.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && memview.Matches(spec.Filter, r, in.namesOf, []string{string(r.Metadata)}) {
 			p.events = append(p.events, r)
@@ -53,7 +54,7 @@ func (in *inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
 // handled reports whether the subscription has handled an event.
 func (sub *subscription) handled(r *engine.Record) bool {
 	d := sub.deliveries[r.Seq]
-	return r.Seq > sub.start && r.Seq < sub.next && sub.routes[r.Type] && (d == nil || d.state == done)
+	return r.Seq > sub.start && r.Seq < sub.next && sub.routes[r.Type] && (d == nil || d.State == ledger.Done)
 }
 
 // Matched implements [engine.Sweep].
@@ -74,36 +75,35 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 		if p.in.events[r.Seq] != r || !p.sub.handled(r) {
 			continue
 		}
-		before := p.sub.deliveries[r.Seq]
-		d := p.sub.add(r)
-		if before != nil {
-			d.attempts, d.history = before.attempts, len(before.attempts)
+		d := p.sub.deliveries[r.Seq]
+		if d == nil {
+			d = p.sub.add(r)
+			d.Row = ledger.Handled(r)
 		}
-		d.due, d.Since = time.Now(), time.Now()
-		d.Replayed, d.Uncounted = true, 1+len(d.attempts)
+		d.Row = d.Replay(time.Now())
 		replayed = append(replayed, engine.Key{EventID: r.ID, Subscription: p.sub.name})
 	}
 	p.add(len(replayed))
 	return replayed, nil
 }
 
-// ledger is the one entry that a change in steps has in the audit.
-type ledger struct {
+// growing is the one entry that a change in steps has in the audit.
+type growing struct {
 	in      *inspection
 	entry   engine.AuditEntry
 	audited int // its place in the audit, from 1; 0 before the first change
 }
 
 // add adds a number of changes, and wakes whoever they concern. The caller holds the lock.
-func (l *ledger) add(changed int) {
+func (g *growing) add(changed int) {
 	if changed == 0 {
 		return
 	}
-	if l.audited == 0 {
-		l.in.note(l.entry)
-		l.audited = len(l.in.audit)
+	if g.audited == 0 {
+		g.in.note(g.entry)
+		g.audited = len(g.in.audit)
 	}
-	l.in.audit[l.audited-1].Count += changed
-	l.in.wake()
-	l.in.noteSettled()
+	g.in.audit[g.audited-1].Count += changed
+	g.in.wake()
+	g.in.noteSettled()
 }

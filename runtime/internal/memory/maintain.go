@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // Prune implements [engine.Maintainer]. The newest event stays.
@@ -34,7 +35,7 @@ func (l *Log) Prune(_ context.Context, before time.Time) (pruned int, err error)
 // needs reports whether an event is open for a subscription, or a dead letter.
 func (sub *subscription) needs(r *engine.Record) bool {
 	if d := sub.deliveries[r.Seq]; d != nil {
-		return d.open() || d.state == dead
+		return d.State.Open() || d.State == ledger.Dead
 	}
 	return sub.routes[r.Type] && sub.next <= r.Seq
 }
@@ -60,15 +61,14 @@ func (l *Log) Redrive(_ context.Context, spec engine.RedriveSpec) (redriven int,
 	}
 	var due []*delivery
 	for _, d := range sub.deliveries {
-		if d.state == dead && !d.died.After(spec.DeadBefore) && d.redriven < spec.Max && l.nameOf(d.Type) == l.nameOf(spec.Type) && d.hasReason(spec.Reasons) {
+		if l.nameOf(d.Type) == l.nameOf(spec.Type) && d.Redrivable(d.lastKind(), &spec) {
 			due = append(due, d)
 		}
 	}
-	slices.SortFunc(due, func(a, b *delivery) int { return cmp.Or(a.died.Compare(b.died), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortFunc(due, func(a, b *delivery) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Seq, b.Seq)) })
 	due = due[:min(spec.Limit, len(due))]
 	for _, d := range due {
-		d.revive()
-		d.redriven++
+		d.Row = d.Revive(false, time.Now())
 	}
 	if len(due) > 0 {
 		l.note(engine.AuditEntry{
@@ -78,24 +78,4 @@ func (l *Log) Redrive(_ context.Context, spec engine.RedriveSpec) (redriven int,
 		l.wake()
 	}
 	return len(due), nil
-}
-
-// hasReason reports whether a dead delivery died for one of the reasons, or its last
-// attempt failed in one of these ways. No reasons stand for all.
-func (d *delivery) hasReason(reasons []string) bool {
-	if len(reasons) == 0 || slices.Contains(reasons, d.reason) {
-		return true
-	}
-	n := len(d.attempts)
-	return n > 0 && slices.Contains(reasons, d.attempts[n-1].Kind)
-}
-
-// revive makes a dead delivery due. Its attempts stay on record and no longer count.
-func (d *delivery) revive() {
-	now := time.Now()
-	d.Uncounted += d.Failures
-	d.history = len(d.attempts)
-	d.Failures, d.MaxAttempts, d.Snoozes = 0, 0, 0
-	d.state, d.due, d.Since, d.Exempt = waiting, now, now, true
-	d.reason, d.fingerprint, d.died = "", "", time.Time{}
 }

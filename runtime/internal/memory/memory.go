@@ -23,6 +23,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -257,8 +258,7 @@ func (s *store) recognise(r *engine.Record) error {
 func (s *store) freed(seq int64) bool {
 	return slices.ContainsFunc(s.subscriptions, func(sub *subscription) bool {
 		d := sub.deliveries[seq]
-		return d != nil && (d.reason == engine.ReasonCancelled && (d.state == discarded || d.cancelled && d.open() && d.state != polled) ||
-			d.state == discarded && d.fingerprint != "")
+		return d != nil && (d.Reason == engine.ReasonCancelled && (d.State == ledger.Discarded || d.Cancelled && d.by == nil) || d.Was != nil)
 	})
 }
 
@@ -281,7 +281,7 @@ func (s *store) insert(records []engine.Record) {
 		if !r.Due.IsZero() {
 			for _, sub := range s.subscriptions {
 				if sub.routes[r.Type] {
-					sub.add(&stored).due = r.Due
+					sub.add(&stored)
 				}
 			}
 		}
@@ -322,10 +322,10 @@ func (l *Log) TakeOver(context.Context) (found engine.Recovery, err error) {
 	for _, sub := range l.subscriptions {
 		found.Backlog = max(found.Backlog, l.last-sub.next+1)
 		for _, d := range sub.deliveries {
-			switch d.state {
-			case waiting:
+			switch {
+			case d.State == ledger.Waiting && d.by == nil:
 				found.Waiting++
-			case dead:
+			case d.State == ledger.Dead:
 				found.Dead++
 			}
 		}

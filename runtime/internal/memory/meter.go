@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // openOf returns the events that a subscription has yet to settle, in no order.
 func (s *store) openOf(sub *subscription) (open []*engine.Record) {
 	for _, d := range sub.deliveries {
-		if d.open() {
+		if d.State.Open() {
 			open = append(open, d.Record)
 		}
 	}
@@ -72,16 +73,18 @@ func (s *store) lagOf(sub *subscription, limit int) engine.Lag {
 	}
 	for _, d := range sub.deliveries {
 		switch {
-		case d.state == waiting:
-			lag.Waiting++
-		case d.state == held:
-			if lag.Held++; d.Held != nil {
-				lag.NoteNewer(engine.Newer{Type: s.nameOf(d.Type), Version: d.Version, Events: 1, Since: d.Held.UTC()})
+		case d.by != nil:
+			if !d.started.IsZero() && time.Since(d.started) >= runningDelay {
+				lag.Running++
 			}
-		case d.state == dead:
+		case d.State == ledger.Waiting:
+			lag.Waiting++
+		case d.State == ledger.Held:
+			if lag.Held++; !d.HeldSince.IsZero() {
+				lag.NoteNewer(engine.Newer{Type: s.nameOf(d.Type), Version: d.Version, Events: 1, Since: d.HeldSince.UTC()})
+			}
+		case d.State == ledger.Dead:
 			lag.Dead++
-		case d.state == polled && !d.started.IsZero() && time.Since(d.started) >= runningDelay:
-			lag.Running++
 		}
 	}
 	return lag

@@ -115,8 +115,8 @@ func (s *store) typePaused(written string) bool {
 func (s *store) releaseHeld() {
 	for _, sub := range s.subscriptions {
 		for _, d := range sub.deliveries {
-			if d.state == held && d.Held == nil && !s.typePaused(d.Type) {
-				d.state, d.due = waiting, time.Now()
+			if !s.typePaused(d.Type) {
+				d.Row = d.Row.Resume()
 			}
 		}
 	}

@@ -221,7 +221,7 @@ func (s *store) declare(sub *subscription, spec engine.ConsumerSpec) {
 		s.reroute(func() { sub.pattern = spec.Pattern })
 		s.eachFrom(sub.next, func(r *engine.Record) {
 			if !r.Due.IsZero() && sub.routes[r.Type] {
-				sub.add(r).due = r.Due
+				sub.add(r)
 			}
 		})
 	case sub.name != spec.Name && len(spec.Aliases) > 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // Outcome implements [engine.Waiter].
@@ -24,14 +25,14 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			switch {
 			case d == nil:
 				settled = settled && (seq < sub.next || !r.Due.IsZero())
-			case d.open() && d.cancelled && d.reason == engine.ReasonCancelled && (d.state != polled || d.started.IsZero()):
-				one.State, one.Reason = engine.StateDiscarded, d.reason // as soon as a pause ends
-			case d.open():
+			case d.Cancelled && d.Reason == engine.ReasonCancelled && d.started.IsZero():
+				one.State, one.Reason = engine.StateDiscarded, d.Reason // as soon as a pause ends
+			case d.State.Open():
 				settled = false
-			case d.state == dead:
-				one.State, one.Reason = engine.StateDead, d.reason
-			case d.state == discarded:
-				one.State, one.Reason = engine.StateDiscarded, d.reason
+			case d.State == ledger.Dead:
+				one.State, one.Reason = engine.StateDead, d.Reason
+			case d.State == ledger.Discarded:
+				one.State, one.Reason = engine.StateDiscarded, d.Reason
 			}
 			outcome = append(outcome, one)
 		}

@@ -35,21 +35,42 @@ type cancelledRow struct {
 
 // mark replaces what is cancelled, by seq. It leaves out what is settled already, and not
 // yet written. The caller sees to it that nothing of the consumer is written meanwhile.
-func (c *consumer) mark(found map[int64]cancelledRow) {
+//
+// What was polled, and is not begun, stays cancelled if that was undone, and so does what was undone before this
+// process has heard of it: the copy in memory has the former counts. It is settled as discarded, and begins anew when
+// that is written and the file does not say so any more.
+func (c *consumer) mark(found map[int64]cancelledRow, undone map[int64]time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.cancelled
 	c.cancelled = nil
+	add := func(seq int64, reason string) {
+		if c.cancelled == nil {
+			c.cancelled = map[int64]string{}
+		}
+		c.cancelled[seq] = reason
+	}
 	for seq, one := range found {
 		if own := c.polledAt(seq); own == nil && !one.waits && seq < c.next || own != nil && own.final {
 			continue // on the way there are none any more that nothing came before
 		}
-		if c.cancelled == nil {
-			c.cancelled = map[int64]string{}
+		add(seq, one.reason)
+	}
+	for seq, reason := range before {
+		if _, still := c.cancelled[seq]; !still && c.polledAt(seq).waits() {
+			add(seq, reason)
 		}
-		c.cancelled[seq] = one.reason
+	}
+	for seq, at := range undone {
+		if own := c.polledAt(seq); own.waits() && own.Since.Before(at) {
+			add(seq, "undone")
+		}
 	}
 	c.cancels.Store(len(c.cancelled) > 0)
 }
+
+// waits reports whether a delivery was polled and is neither begun nor settled. The caller holds the consumer's mu.
+func (d *delivery) waits() bool { return d != nil && !d.settled && d.started.IsZero() }
 
 // begun reports whether a handler was called for the delivery, which is not settled.
 func (c *consumer) begun(seq int64) bool {
@@ -109,13 +130,42 @@ func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, old bool, er
 	if err != nil {
 		return nil, false, err
 	}
+	undone, err := l.readUndone(conn)
+	if err != nil {
+		return nil, false, err
+	}
 	for _, c := range l.all() {
-		if own := found[c.id]; own != nil || c.cancels.Load() {
-			c.mark(own)
+		if own, begun := found[c.id], undone[c.id]; own != nil || begun != nil || c.cancels.Load() {
+			c.mark(own, begun)
 		}
 	}
 	l.findBegun(asked)
 	return asked, old, nil
+}
+
+// readUndone returns when the deliveries began anew whose discards were undone since the last call. Like readCancelled it
+// runs on the writer's goroutine, or while nothing of the consumers is written.
+func (l *Log) readUndone(conn *database.Conn) (undone map[int64]map[int64]time.Time, err error) {
+	last, err := conn.Int64("SELECT coalesce(max(id), 0) FROM busgen_audit")
+	if err != nil || last == l.undone {
+		return nil, err
+	}
+	undone = map[int64]map[int64]time.Time{}
+	err = conn.Query(`
+		SELECT r.subscription, r.seq, r.since FROM busgen_audit a JOIN busgen_audit_deliveries d ON d.audit = a.id
+		JOIN busgen_deliveries r ON r.subscription = d.subscription AND r.seq = d.seq
+		WHERE a.id > ? AND a.action = 'undiscard' AND r.since IS NOT NULL`, func(s *sqlite3.Stmt) error {
+		at := rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
+		if undone[at.subscription] == nil {
+			undone[at.subscription] = map[int64]time.Time{}
+		}
+		undone[at.subscription][at.seq] = database.Time(s, 2)
+		return nil
+	}, l.undone)
+	if err == nil {
+		l.undone = last
+	}
+	return undone, err
 }
 
 // findBegun notes which of these deliveries are begun in this process.

@@ -1,8 +1,11 @@
 package sqlite
 
 import (
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -147,6 +150,11 @@ const insertAttempt = `
 
 // writeSettled writes what became of a delivery.
 func (w *writer) writeSettled(id int64, d *settledDelivery) error {
+	if d.Kind == engine.Dead {
+		if err := w.discardIfCancelled(id, d); err != nil {
+			return err
+		}
+	}
 	failures := d.Failures
 	if a := d.Attempt; a != nil {
 		failures++
@@ -181,7 +189,7 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 		}
 		return w.conn.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", id, d.Seq)
 	case engine.Discard:
-		err := discardAfter(w.conn, rowKey{id, d.Seq}, d.Reason, failures+d.uncounted(), text(d.Progress))
+		err := discardAfter(w.conn, rowKey{id, d.Seq}, d.Reason, failures+d.uncounted(), text(d.Progress), d.suspect())
 		if err != nil || !d.undone {
 			return err
 		}
@@ -218,19 +226,30 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 	}
 }
 
+// discardIfCancelled makes a discard of a dead letter that somebody has cancelled, which this process did not know yet
+// when its attempt ended. So there is nothing to announce.
+func (w *writer) discardIfCancelled(id int64, d *settledDelivery) error {
+	return w.conn.Query("SELECT reason FROM busgen_cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
+		d.Kind, d.Reason, d.Disposition.Cancelled = engine.Discard, s.ColumnText(0), true
+		d.staged = slices.DeleteFunc(d.staged, func(e logged) bool { return e.IfWanted })
+		return nil
+	}, d.Seq, id)
+}
+
 // discard settles a dead letter.
 func discard(c *database.Conn, at rowKey, reason string) error {
-	return discardAfter(c, at, reason, nil, nil)
+	return discardAfter(c, at, reason, nil, nil, nil)
 }
 
 // discardAfter settles a delivery without its having been handled. Of an open one the row may be older than what its
-// turn has brought: how many executions may have happened so far, and its progress.
-func discardAfter(c *database.Conn, at rowKey, reason string, executions, progress any) error {
+// turn has brought: how many executions may have happened so far, its progress, and whether it is a suspect.
+func discardAfter(c *database.Conn, at rowKey, reason string, executions, progress, suspect any) error {
 	err := c.Exec(`
-		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed)
-		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, coalesce(?5, d.failures), iif(?5 IS NULL, d.progress, ?6), d.redriven, d.replayed
+		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed, uncounted, suspect)
+		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, coalesce(?5, d.failures), iif(?5 IS NULL, d.progress, ?6), d.redriven, d.replayed,
+		       d.uncounted, coalesce(?7, d.suspect)
 		FROM (SELECT 1) LEFT JOIN busgen_deliveries d ON d.subscription = ?1 AND d.seq = ?2`,
-		at.subscription, at.seq, reason, time.Now(), executions, progress)
+		at.subscription, at.seq, reason, time.Now(), executions, progress, suspect)
 	if err != nil {
 		return err
 	}

@@ -147,8 +147,8 @@ func restoreDiscarded(c *database.Conn, one discardedRow) error {
 		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait, replayed)
 		SELECT subscription, seq, iif(dead_at IS NULL, 'waiting', 'dead'), iif(dead_at IS NULL, 0, coalesce(failures, 0)),
 		       iif(dead_at IS NULL, ?3, NULL), dead_at, dead_reason, fingerprint, iif(dead_at IS NULL, ?3, NULL), progress, coalesce(redriven, 0),
-		       iif(dead_at IS NULL, max(1, coalesce(failures, 0)), max(0, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0))),
-		       coalesce((SELECT a.kind = '`+engine.KindCrash+`' FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2 ORDER BY a.n DESC LIMIT 1), 0),
+		       iif(dead_at IS NULL, coalesce(failures, 0), coalesce(uncounted, max(0, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0)))),
+		       coalesce(suspect, (SELECT a.kind = '`+engine.KindCrash+`' FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2 ORDER BY a.n DESC LIMIT 1), 0),
 		       iif(dead_at IS NULL, 0, NULL), coalesce(replayed, 0)
 		FROM busgen_discarded WHERE seq = ?1 AND subscription = ?2`, one.seq, one.subscription, time.Now())
 	if err != nil {

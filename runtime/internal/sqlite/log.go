@@ -38,6 +38,7 @@ type Log struct {
 
 	arrivals waiters // that wait for events to be appended
 	kept     kept    // by Prune
+	undone   int64   // the last entry of the audit that readUndone has seen
 
 	stopped    atomic.Pointer[engine.StorageError] // why the file cannot be used any more
 	fenced     atomic.Pointer[engine.OwnedError]   // who dispatches in the place of this process

@@ -25,6 +25,14 @@ func newFile(t *testing.T) string {
 	return path
 }
 
+// oldestFile is one that says that it has the oldest version: the migrations of the tests are made up.
+func oldestFile(t *testing.T) string {
+	t.Helper()
+	path := newFile(t)
+	changed(t, path, fmt.Sprint("PRAGMA user_version=", oldestVersion))
+	return path
+}
+
 // changed runs statements on a file that is closed.
 func changed(t *testing.T, path, statements string) {
 	t.Helper()
@@ -63,7 +71,7 @@ func TestAFileOfASchemaThatWasNeverReleasedIsRefusedAndLeftAsItIs(t *testing.T) 
 }
 
 func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
-	c, err := database.Connect(newFile(t), "", sqlite3.OPEN_READWRITE)
+	c, err := database.Connect(oldestFile(t), "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
 	must(t, upgrade(c, synthetic))
@@ -73,7 +81,7 @@ func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
 }
 
 func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
-	path := newFile(t)
+	path := oldestFile(t)
 	changed(t, path, "PRAGMA foreign_keys=OFF; INSERT INTO busgen_routes (type, subscription) VALUES (7, 1)")
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
@@ -88,7 +96,7 @@ func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
 
 // Tables of a program may have broken views, rows that refer to nothing, and a view on events.
 func TestAMigrationLeavesTheTablesOfTheProgramAlone(t *testing.T) {
-	path := newFile(t)
+	path := oldestFile(t)
 	apptables.Make(t, path)
 	const ours = "(substr(tbl_name, 1, 7) = 'busgen_' OR tbl_name IN (SELECT name FROM sqlite_schema WHERE type = 'view') OR tbl_name IN ('outbox', 'copies'))"
 	before := apptables.DumpWithout(t, path, ours)

@@ -24,7 +24,7 @@ const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 6
+	schemaVersion = 7
 	// FileFormat is that for others.
 	FileFormat = schemaVersion
 )
@@ -34,7 +34,10 @@ const oldestVersion = 6
 
 // migrations are the statements that lead from each version to the next: the first from oldestVersion,
 // and the last to schemaVersion, with the schema of schema.sql. Once released they are never edited.
-var migrations []string
+var migrations = []string{
+	// Version 7: of what is discarded, how often it was executed besides, and whether it is a suspect.
+	"ALTER TABLE busgen_discarded ADD COLUMN uncounted INTEGER; ALTER TABLE busgen_discarded ADD COLUMN suspect INTEGER",
+}
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.

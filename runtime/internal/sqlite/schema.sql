@@ -158,6 +158,8 @@ CREATE TABLE busgen_discarded (
   progress     TEXT,
   redriven     INTEGER,
   replayed     INTEGER,
+  uncounted    INTEGER, -- of one that was dead
+  suspect      INTEGER,
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 

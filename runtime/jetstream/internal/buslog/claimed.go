@@ -80,12 +80,13 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 			}
 		}
 		one.Ran, one.Busy, one.Fallen, one.Young = nil, false, false, false
+		c.looping = c.looping || one.CrashLoop
 		if one.Owner, one.PID, one.Host, one.Since = l.instance, os.Getpid(), l.host, time.Now().UTC(); !own {
 			one.free()
 		}
-		c.looping = c.looping || one.CrashLoop
+		// Who dispatches says so, in the cursors that it has, and not those whom nobody has.
+		one.CrashLoop = own && l.isYoung() && (c.looping || l.looping.Load())
 	}
-	l.born.CompareAndSwap(0, now.UnixNano())
 	switch {
 	case own && !divided && parallel:
 		return c, l.divide(u, c)

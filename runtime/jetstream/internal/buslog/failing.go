@@ -73,6 +73,8 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 	return c.unit.cancelled(seq)
 }
 
+// cancelled says whether a delivery is to be discarded. One that was polled before the undo of its discard is, too: it
+// has the former counts, and begins anew when that is stored.
 func (u *unit) cancelled(seq int64) (reason string, ok bool) {
 	switch r, a := u.sub.rows[seq], u.sub.asks[seq]; {
 	case r != nil && !r.open():
@@ -81,6 +83,9 @@ func (u *unit) cancelled(seq int64) (reason string, ok bool) {
 		return r.Reason, true
 	case a != nil:
 		return a.Reason, true
+	case r != nil:
+		f := u.flights.of(seq)
+		return "undone", f != nil && !f.begun && !f.ended && f.delivery.Record != nil && r.Since.After(f.delivery.Since)
 	}
 	return "", false
 }

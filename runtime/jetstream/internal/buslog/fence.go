@@ -83,6 +83,7 @@ func (l *Log) takeAll(ctx context.Context, units, others []*unit) (crashes []eng
 	if err := l.join(ctx); err != nil {
 		return nil, err
 	}
+	l.born.CompareAndSwap(0, time.Now().UnixNano())
 	for _, u := range append(units, others...) {
 		found, err := l.take(ctx, u)
 		crashes = append(crashes, found...)
@@ -180,6 +181,9 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 			continue
 		}
 		l.mu.Lock()
+		if c.looping {
+			l.sayLooping()
+		}
 		for _, at := range u.sub.live() {
 			stored := c.cursors[at]
 			if p := &u.sub.parts[at]; stored != nil && stored.Owner != "" && p.N == stored.N && p.By == l.instance && l.units[u.sub.ID] == u {

@@ -87,6 +87,21 @@ func (u *unit) growUp(at int) {
 	}
 }
 
+// sayLooping stores cursors that say that a process has died young before this one. The caller holds mu.
+func (l *Log) sayLooping() {
+	for _, u := range l.units {
+		if !u.owns() {
+			continue
+		}
+		u.shut()
+		u.changed(true)
+		for at := range u.parts {
+			u.parts[at].touched = u.changes
+		}
+		u.openLane()
+	}
+}
+
 // acquire makes the unit hand out a part, or the whole: this process has stored its cursor.
 // After a crash of the last owner the next handlers are claimed exactly. The caller holds mu.
 func (u *unit) acquire(at int, wary int) {

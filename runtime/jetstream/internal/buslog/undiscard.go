@@ -123,13 +123,11 @@ func (l *Log) discards(u engine.Undo, only *subscription) (found []discardedDeli
 
 // restore makes a delivery what it was before it was discarded, a dead letter, or due, with a fresh count of attempts.
 func (r *row) restore() {
-	before, open := r.Was, r.open()
+	before := r.Was
 	r.Was, r.Cancelled, r.Answer, r.Reason = nil, false, "", ""
 	if before != nil && before.State == dead {
 		r.State, r.Reason, r.Died = dead, before.Reason, before.Died
 		return
 	}
-	if r.renew(); !open {
-		r.Uncounted = max(r.Uncounted, 1)
-	}
+	r.renew()
 }

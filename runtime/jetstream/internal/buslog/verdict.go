@@ -126,7 +126,6 @@ func (u *unit) rowOf(f *flight) *row {
 	case engine.Discard:
 		if _, still := u.cancelled(r.Seq); v.Cancelled && !still { // it was undone meanwhile
 			r.renew()
-			r.Uncounted = max(r.Uncounted, 1)
 			break
 		}
 		r.State, r.Reason, r.Died = discarded, v.Reason, now
@@ -318,7 +317,7 @@ func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
 	}
 	sortClaims(&c)
 	young := u.log.isYoung()
-	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && c.CrashLoop
+	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && u.log.looping.Load()
 	if c.Busy = u.busyMode; left {
 		c.free()
 		c.Young, c.CrashLoop = false, false

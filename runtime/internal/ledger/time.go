@@ -1,0 +1,31 @@
+package ledger
+
+import "time"
+
+// Resume makes a delivery due whose event type is no longer paused.
+func (r Row) Resume() Row {
+	if r.State == Held && r.HeldSince.IsZero() {
+		r = r.wait(time.Time{}, time.Time{})
+	}
+	return r
+}
+
+// TakenOver makes a delivery due at once that the last program held because it could not read its version: this program may
+// know it. Since when it is held stays.
+func (r Row) TakenOver() Row {
+	if r.State == Held && !r.HeldSince.IsZero() {
+		r.Due, r.Set = time.Time{}, time.Time{}
+	}
+	return r
+}
+
+// SetBack follows a wall clock that was set back, so that no wait gets longer. Times of the wall clock itself stay.
+func (r Row) SetBack(by time.Duration) Row {
+	if r.State.Open() && !r.Set.IsZero() {
+		r.Due, r.Set = r.Due.Add(-by), r.Set.Add(-by)
+	}
+	if !r.HeldSince.IsZero() {
+		r.HeldSince = r.HeldSince.Add(-by)
+	}
+	return r
+}
