@@ -216,7 +216,8 @@ func (env *Env) TestASuspectIsOneAfterTheUndoOfItsDiscard(t *testing.T) {
 		Must(t, second(file.DiscardEvent(t.Context(), r.ID, "", "why")))
 		f.MustStart()
 		time.Sleep(2 * time.Minute)
-		f.Publish(3)
+		// of another partition key
+		Must(t, second(runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: "B", Number: 3})))
 		time.Sleep(10 * time.Second)
 		undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
 		Must(t, err)

@@ -122,8 +122,8 @@ var brokenRules = []struct{ test, file, old, new string }{
 	// operators.go
 	{inTable, "operators.go", "if !r.State.Open() || r.Cancelled {", "if !r.State.Open() {"},
 	{inTable, "operators.go", "if !r.State.Open() || r.Cancelled {", "if r.Cancelled {"},
-	{"TestNothingIsHeldThatNoPauseHolds", "operators.go", "	r = r.wait(time.Time{}, time.Time{})\n	r.Cancelled", "	r.Cancelled"},
-	{"TestARestoredDeadLetterIsWhatItWas", "operators.go", "	r.Was = was\n	return r\n", "	return r\n"},
+	{inTable, "operators.go", "	r = r.wait(time.Time{}, time.Time{})\n	r.Cancelled", "	r.Cancelled"},
+	{"TestARestoredDeadLetterIsWhatItWas", "operators.go", "	r.Was = was\n	return r\n", "	r.Was = was\n	r.Was = nil\n	return r\n"},
 	{inTable, "operators.go", "	case !r.State.Open():\n		return r\n	}\n	r = r.end", "	}\n	r = r.end"},
 	{inTable, "operators.go", "		return r.Cancelled\n", "		return true\n"},
 	{inTable, "operators.go", "r.Reason != engine.ReasonErased && !strings", "!strings"},

@@ -69,7 +69,7 @@ func TestHalvingFindsTheEventThatEndsItsProcess(t *testing.T) {
 	for size := 1; size <= 200; size++ {
 		left, crashes := size, 0
 		var together int
-		for alone := false; !alone; crashes++ {
+		for alone := false; !alone && crashes < 100; crashes++ {
 			all := make([]claim, left)
 			for i := range all {
 				all[i] = claim{Batch: true, Together: together}
