@@ -258,33 +258,41 @@ func (env *Env) TestADeadLetterThatIsRestoredKnowsHowOftenItWasExecuted(t *testi
 // It was polled, and waits for the only worker, when it is discarded and that is undone.
 func (env *Env) TestAnEventThatWasPolledBeforeTheUndoOfItsDiscardBeginsAnew(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, time.Second, 5 * time.Second} {
-		for _, paused := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%v later, paused: %v", after, paused), func(t *testing.T) {
+		for _, meanwhile := range []string{"nothing", "a pause", "a restart"} {
+			t.Run(fmt.Sprintf("%v later, meanwhile %s", after, meanwhile), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f := env.Open(t)
 					var seen Journal[string]
-					f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-						if e.Payload.Number == 2 {
-							time.Sleep(30 * time.Second)
-							return nil
-						}
-						seen.Add(fmt.Sprintf("%d/%d", e.Attempt, e.MaxAttempts))
-						return ErrBoom
-					}, runtime.WithoutTimeout(), runtime.WithRetry(retry.MaxAttempts(2), retry.WithBackoff(retry.Constant), retry.BaseDelay(10*time.Second), retry.Jitter(0)))
-					f.MustStart()
+					subscribe := func() {
+						f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+							if e.Payload.Number == 2 {
+								time.Sleep(30 * time.Second)
+								return nil
+							}
+							seen.Add(fmt.Sprintf("%d/%d", e.Attempt, e.MaxAttempts))
+							return ErrBoom
+						}, runtime.WithoutTimeout(), runtime.WithRetry(retry.MaxAttempts(2), retry.WithBackoff(retry.Constant), retry.BaseDelay(10*time.Second), retry.Jitter(0)))
+						f.MustStart()
+					}
+					subscribe()
 					r, file := f.Publish(1)[0], f.outside()
 					time.Sleep(time.Second)
 					f.Publish(2)
 					time.Sleep(12 * time.Second)
-					if paused {
+					if meanwhile == "a pause" {
 						Must(t, f.PauseSubscription(t.Context(), "reader"))
 					}
 					Must(t, second(file.DiscardEvent(t.Context(), r.ID, "", "why")))
 					time.Sleep(after)
 					undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
 					Must(t, err)
+					if meanwhile == "a restart" {
+						f.Stop()
+						f = env.Reopen(t, f.Path)
+						subscribe()
+					}
 					time.Sleep(15 * time.Second)
-					if paused {
+					if meanwhile == "a pause" {
 						Must(t, f.ResumeSubscription(t.Context(), "reader"))
 					}
 					f.Idle()
