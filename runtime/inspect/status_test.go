@@ -44,7 +44,7 @@ func TestStatusShowsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 		}
 		minute := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
 		want := inspect.Status{
-			At: time.Now().UTC(), Path: f.Path, Size: got.Size, WAL: got.WAL, Schema: 6,
+			At: time.Now().UTC(), Path: f.Path, Size: got.Size, WAL: got.WAL, Schema: inspect.FileFormat,
 			Owner:  &inspect.Owner{PID: os.Getpid(), Since: started, Alive: true},
 			Events: 4, Oldest: minute(0), Newest: minute(2),
 			Types: []inspect.TypeCount{

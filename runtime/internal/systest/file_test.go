@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,7 +233,7 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 				f.Stop()
 				database("PRAGMA journal_mode=DELETE; PRAGMA user_version=99")(t, path)
 			},
-			runtime.TooNew, "schema version 99 and this program knows versions up to 6",
+			runtime.TooNew, fmt.Sprintf("schema version 99 and this program knows versions up to %d", inspect.FileFormat),
 		},
 		"a file whose header is damaged": {
 			func(t *testing.T, path string) {
