@@ -27,7 +27,7 @@ func TestAMonitorCanAskForSaturatedSubscriptions(t *testing.T) {
 				t.Errorf("%s: %+v, want status %d and %q", conditions, got, status, want)
 			}
 		}
-		s.place(3, 20)
+		s.place(3, 25) // so that the bus, which looks every ten seconds, has looked some seconds before each question
 		ask("--fail-if saturated>0", 0, "")
 		s.place(3, 120)
 		ask("--fail-if saturated>0", cli.StatusNo, "saturated is 1 (--fail-if 'saturated>0')")
