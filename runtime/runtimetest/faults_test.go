@@ -79,7 +79,7 @@ func TestAFullDiskFailsWhatAHandlerPublishes(t *testing.T) {
 		k.Start()
 		place(t, k, 1)
 		k.Disk.Fill()
-		k.Advance(time.Second)
+		k.Advance(1500 * time.Millisecond) // what could not be written is tried again every second
 		k.Disk.Heal()
 		if got := runtimetest.Published[orderPaid](k); len(got) != 0 {
 			t.Errorf("published %v on a full disk", got)
