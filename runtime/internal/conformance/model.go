@@ -33,7 +33,7 @@ import (
 var (
 	modelSeed   = flag.Uint64("model.seed", 0, "run the model test with this seed only")
 	modelFirst  = flag.Uint64("model.first", 1, "the first seed of the model test")
-	modelRounds = short.Flag("model.rounds", 30, 4, "how many seeds the model test runs")
+	modelRounds = short.Flag("model.rounds", 4, 4, "how many seeds the model test runs")
 )
 
 // modelSteps is how many operations a round has before it is brought to rest.

@@ -222,6 +222,9 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 	case engine.Dead:
 		return row(rowDead, nil, time.Now(), d.Reason, text(d.Fingerprint))
 	default: // engine.Release
+		if !d.begun && d.Delivery.Progress == d.Progress && len(d.staged) == 0 {
+			return nil // nothing has happened, and the row may be newer: it began anew
+		}
 		return row(rowWaiting, atOnce, nil, nil, nil)
 	}
 }
