@@ -106,8 +106,11 @@ const (
 	CheckUnhandled    = "unhandled"
 	CheckUnknownTypes = "unknown_types"
 	CheckSaturated    = "saturated"
-	CheckStalled      = "stalled"
-	CheckNewer        = "newer_versions" // events held because a newer program has published them; for longer than an hour
+	// CheckStalled counts subscriptions that have stopped within the window although they had events to handle, and those
+	// of this program that stand still because of the process that has them, or a part of them: see Status of
+	// package inspect. Since is since when they do.
+	CheckStalled = "stalled"
+	CheckNewer   = "newer_versions" // events held because a newer program has published them; for longer than an hour
 	// CheckUnwritable says that nothing can be stored: the last write has failed, and so does another one now. Mostly
 	// is the [Fault], and Since is when the first write failed; the threshold is 0.
 	CheckUnwritable = "unwritable"

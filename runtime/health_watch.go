@@ -133,7 +133,7 @@ func (h *healthWatch) check(ctx context.Context, dispatches bool) {
 	if dispatches {
 		h.checkUnhandled(ctx)
 		h.checkSaturation(ctx)
-		h.checkStalls(now.at)
+		h.checkStalls(ctx, now.at)
 	}
 	h.quiet = quiet
 	h.slide(now)
@@ -256,15 +256,19 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 	}
 }
 
-// stallCheck says that subscriptions have stalled within the window. It belongs to the goroutine of watch.
+// stallCheck says that subscriptions have stalled within the window, or stand still. It belongs to the goroutine of watch.
 type stallCheck struct {
-	known map[*feed]int64
-	last  time.Time // when the last one was seen
-	check HealthCheck
+	known  map[*feed]int64
+	last   time.Time // when the last one was seen
+	seen   float64   // within the window
+	mostly string    // the last one
+	still  map[string][]engine.Stalled
+	check  HealthCheck
 }
 
-// checkStalls counts the subscriptions that have stalled, which is a fault of this package: see dispatch/stall.go.
-func (h *healthWatch) checkStalls(now time.Time) {
+// checkStalls counts the subscriptions that have stalled, which is a fault of this package: see dispatch/stall.go; and
+// those that stand still because of the processes that share them.
+func (h *healthWatch) checkStalls(ctx context.Context, now time.Time) {
 	c, b := &h.stalls, h.bus
 	known := map[*feed]int64{}
 	b.mu.Lock()
@@ -274,14 +278,46 @@ func (h *healthWatch) checkStalls(now time.Time) {
 		}
 		known[f] = f.scheduler.Stalls()
 		if more := known[f] - c.known[f]; more > 0 {
-			c.last, c.check.Mostly, c.check.Exceeded = now, f.name, true
-			c.check.Value += float64(more)
+			c.last, c.mostly = now, f.name
+			c.seen += float64(more)
 		}
 	}
 	b.mu.Unlock()
 	if c.known = known; now.Sub(c.last) >= h.policy.Window {
-		c.check.Value, c.check.Mostly, c.check.Exceeded = 0, "", false
+		c.seen, c.mostly = 0, ""
 	}
+	c.findStill(ctx, b)
+	check := HealthCheck{Name: CheckStalled, Value: c.seen + float64(len(c.still)), Mostly: c.mostly}
+	for _, name := range slices.Sorted(maps.Keys(c.still)) {
+		for _, one := range c.still[name] {
+			if check.Since.IsZero() || one.Since.Before(check.Since) {
+				check.Since, check.Mostly = one.Since, name
+			}
+		}
+	}
+	check.Exceeded = check.Value > 0
+	c.check = check
+}
+
+// findStill finds out what stands still, and logs what was not known.
+func (c *stallCheck) findStill(ctx context.Context, b *innerBus) {
+	log, ok := b.log.(engine.ProgressWatcher)
+	if !ok {
+		return
+	}
+	still, err := log.Stalled(ctx)
+	if err != nil {
+		return // what else fails then is said
+	}
+	for _, name := range slices.Sorted(maps.Keys(still)) {
+		if c.still[name] == nil {
+			for _, one := range still[name] {
+				b.config.logger.Warn("deliveries of a subscription wait that could be handled, and it stands still",
+					"subscription_id", name, "since", one.Since, "why", one.String())
+			}
+		}
+	}
+	c.still = still
 }
 
 // checkWrites finds out whether the log can be written.
@@ -343,8 +379,9 @@ var healthAdvice = map[string]string{
 	CheckDuplicates:  "publishers repeat events: find out why the same dedupe keys come again",
 	CheckUnhandled: "subscribe to it, declare it as an alias of its new name, or remove it with busgen subscriptions remove; " +
 		"busgen status shows them",
-	CheckNewer:        "start a program that knows the version: after hold_unknown they become dead letters; busgen status shows them",
-	CheckStalled:      "the bus goes on by itself, but this is a fault of busgen: please report it, with the log",
+	CheckNewer: "start a program that knows the version: after hold_unknown they become dead letters; busgen status shows them",
+	CheckStalled: "busgen status says what stands still, and which process has it: stop or restart that one; if the log says that the bus has looked again, " +
+		"it goes on by itself, and this is a fault of busgen: please report it, with the log",
 	CheckUnwritable:   "nothing can be stored: free some space, or see what the errors of publishers say; the bus goes on by itself",
 	CheckSaturated:    "the log names each subscription, and the setting that would help",
 	CheckHeld:         "commit the transaction of runtime.DB that was begun there, or roll it back; in handlers use runtime.Transact or runtime.In",

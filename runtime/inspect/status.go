@@ -78,6 +78,10 @@ type TypeCount = engine.TypeCount
 //		Unhandled bool
 //		// Saturated says that its handlers are busy all the time while its backlog grows.
 //		Saturated bool
+//		// Stalled are its parts that stand still, although a process dispatches: deliveries wait there that could be
+//		// handled, and for 15 seconds nothing was stored of it. Only in a Status, and of an engine whose processes
+//		// share subscriptions.
+//		Stalled []Stalled
 //		// Backlog is how many events it has yet to settle, at most MaxBacklog, and fewer
 //		// than there are if BacklogAtMost is larger. It includes Running, Waiting and Held.
 //		Backlog int
@@ -96,6 +100,23 @@ type TypeCount = engine.TypeCount
 //		Rates   *SubscriptionRates // only in a Status since an earlier one
 //	}
 type SubscriptionState = engine.SubscriptionState
+
+// Stalled are parts of a subscription that stand still, with the process that has them.
+//
+//	type Stalled struct {
+//		// Since is when the oldest of the deliveries could have been handled, or when something was stored of the part
+//		// for the last time, whichever is later; UTC.
+//		Since time.Time
+//		Parts []int  // empty for the whole subscription
+//		PID   int    // of the process that has them; 0 if none has
+//		Host  string // of that process
+//		// Idle says that the process answers, and that it can do nothing: nothing that it stores is acknowledged, or
+//		// nothing arrives that others store. Otherwise it does not answer.
+//		Idle bool
+//	}
+//
+//	func (s Stalled) String() string
+type Stalled = engine.Stalled
 
 // Newer are events of a version that the dispatching program cannot read: they are held until
 // one that can takes over.

@@ -23,7 +23,7 @@ type threshold struct {
 }
 
 // thresholdFields lists the numbers of status that a condition can compare.
-var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "saturated", "dispatchers", "unwritable"}
+var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "saturated", "stalled", "dispatchers", "unwritable"}
 
 var (
 	thresholdForm = regexp.MustCompile(`^(?:(.+):)?([a-z_]+)\s*(>=|<=|>|<|=)\s*(.+)$`)
@@ -91,6 +91,10 @@ func (t threshold) exceeded(status inspect.Status, now time.Time) string {
 			}
 		case "saturated":
 			if s.Saturated {
+				value++
+			}
+		case "stalled":
+			if len(s.Stalled) > 0 {
 				value++
 			}
 		case "oldest":

@@ -32,6 +32,13 @@ names stay whole: less important columns are left out (PATTERN first, then
 RUNNING and WAITING), lines are folded, and what is behind a long name is below
 it. Command lines to copy have the whole path of the file.
 
+"Stands still" is about a bus whose processes share subscriptions (nats://):
+deliveries wait that could be handled, and for 15 seconds nothing was stored of
+the subscription, or of these parts of it, because no process has them, or the
+one that has them does not answer, or says that it can do nothing. What waits
+for a reason (a pause, a retry, a breaker, a limit, a slow handler) does not
+stand still.
+
 "Nothing can be stored" is what the process that dispatches has met, such as
 "disk full", or that the file system has less space than a commit needs. A quota
 or a fault that only a program meets which merely publishes cannot be seen from
@@ -71,24 +78,26 @@ can be stored; absent if nothing is known), events, more (not all of them are
 counted), oldest, newest, types (name, unrouted: no subscription matches it,
 events, oldest, newest), subscriptions (name, pattern, paused, unhandled: it has
 a backlog and no handler, saturated: its handlers are busy all the time while
-its backlog grows, backlog, backlog_at_most, partial, running, waiting, held,
-dead, oldest), dead_letters, pauses (subscription or types, since, actor,
-reason), breakers and running (as "busgen breakers list" and "busgen running"),
-snoozed (event, type, subscription, snoozes, since). With --watch also rates
-(seconds since the look before, published per second), and in each subscription
-rates (published, handled and dead per second, and drained_in: seconds, or
-null). Without --watch also hour: at (when it ends), published and dead (the
-number of events and of dead letters in each of the 60 minutes before, the
-oldest first; -1 was not counted), and subscriptions (name, dead).
+its backlog grows, stalled: what stands still (since, parts, pid, host, idle:
+the process answers, and can do nothing), backlog, backlog_at_most, partial,
+running, waiting, held, dead, oldest), dead_letters, pauses (subscription or
+types, since, actor, reason), breakers and running (as "busgen breakers list"
+and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
+--watch also rates (seconds since the look before, published per second), and in
+each subscription rates (published, handled and dead per second, and drained_in:
+seconds, or null). Without --watch also hour: at (when it ends), published and
+dead (the number of events and of dead letters in each of the 60 minutes before,
+the oldest first; -1 was not counted), and subscriptions (name, dead).
 
 For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
 number, or oldest with an age, for all subscriptions together or for one that is
 named before a colon. unhandled is the number of subscriptions with "no
-handler", and saturated the number of saturated ones; dispatchers is 1 if a
-process dispatches, else 0, and unwritable is 1 if nothing can be stored. A
-backlog that is not counted to its end counts as its upper limit. With --watch,
-status ends at the first look at which a condition holds.
+handler", saturated the number of saturated ones, and stalled of those that
+stand still; dispatchers is 1 if a process dispatches, else 0, and unwritable is
+1 if nothing can be stored. A backlog that is not counted to its end counts as
+its upper limit. With --watch, status ends at the first look at which a
+condition holds.
 
 Exit status: 0 done, 1 a condition of --fail-if holds, or names a subscription
 that the file does not have, 2 trouble.`,
@@ -219,7 +228,7 @@ func (c *call) typeTable(types []inspect.TypeCount) string {
 // ease tells how well a subscription does: what needs somebody comes first.
 func ease(s inspect.SubscriptionState, open []inspect.Breaker) int {
 	switch {
-	case s.Unhandled, s.Saturated, slices.ContainsFunc(open, func(b inspect.Breaker) bool { return s.Name == b.Subscription || s.Name == b.Group }):
+	case len(s.Stalled) > 0, s.Unhandled, s.Saturated, slices.ContainsFunc(open, func(b inspect.Breaker) bool { return s.Name == b.Subscription || s.Name == b.Group }):
 		return 0
 	case s.Paused, s.Held > 0:
 		return 1
@@ -254,6 +263,9 @@ func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState, open
 		}
 		if s.Saturated {
 			notes = append(notes, "saturated")
+		}
+		if len(s.Stalled) > 0 {
+			notes = append(notes, "stands still")
 		}
 		published, handled, died, drained := rates(s)
 		table.Row(s.Name, s.Pattern, backlog, some(s.Running), some(s.Waiting), some(s.Held), some(s.Dead), c.ago(s.Oldest),

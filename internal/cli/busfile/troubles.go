@@ -31,6 +31,7 @@ func (c *call) troubles(status inspect.Status) string {
 		b.WriteString(c.trouble(terminal.Red, "Crash loop:", " the last process ended within 10 s of its start, while handlers were running. "+
 			"Deliveries that another crash would make dead letters wait until a process has lived for 10 s."))
 	}
+	b.WriteString(c.stalledLines(status.Subscriptions))
 	b.WriteString(c.breakerLines(status.Breakers))
 	b.WriteString(c.pauseLines(status.Pauses))
 	b.WriteString(c.newerLines(status.Subscriptions))
@@ -71,6 +72,18 @@ func (c *call) pauseLines(pauses []inspect.PauseState) string {
 			by += ": " + p.Reason
 		}
 		b.WriteString(c.trouble(terminal.Yellow, "Paused", fmt.Sprintf(": %s, since %s%s", terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))))
+	}
+	return b.String()
+}
+
+// stalledLines lists what stands still, with who has it.
+func (c *call) stalledLines(subscriptions []inspect.SubscriptionState) string {
+	var b strings.Builder
+	for _, s := range subscriptions {
+		for _, one := range s.Stalled {
+			b.WriteString(c.trouble(terminal.Red, "Stands still", fmt.Sprintf(": %s, since %s: %s",
+				terminal.Clean(s.Name), c.moment(one.Since), terminal.Clean(one.String()))))
+		}
 	}
 	return b.String()
 }

@@ -52,6 +52,9 @@ func healthOf(s inspect.Status) health {
 		h.Items = append(h.Items, healthItem{"warn", "No process dispatches. All events are settled."})
 	}
 	for _, one := range s.Subscriptions {
+		for _, still := range one.Stalled {
+			bad("%s stands still for %s: %s.", one.Name, words.Span(max(s.At.Sub(still.Since), 0)), still)
+		}
 		switch {
 		case one.Unhandled:
 			bad("%s has a backlog and no handler: it was renamed without an alias, or forgotten.", one.Name)

@@ -37,6 +37,22 @@ func TestWhatIsWrongComesBeforeRemarks(t *testing.T) {
 	}
 }
 
+func TestThePageSaysWhatStandsStillSinceWhenAndWhoHasIt(t *testing.T) {
+	now := time.Now()
+	for want, one := range map[string]inspect.Stalled{
+		"process 4711 on web-2 has parts 3 and 7, and does not answer": {PID: 4711, Host: "web-2", Parts: []int{3, 7}},
+		"process 4711 has it, and can store or read nothing":           {PID: 4711, Idle: true},
+		"no process has part 3":                                        {Parts: []int{3}},
+		"no process has parts 1, 2 and 3":                              {Parts: []int{1, 2, 3}},
+	} {
+		one.Since = now.Add(-3 * time.Hour)
+		status := inspect.Status{At: now, Owner: &inspect.Owner{Alive: true}, Subscriptions: []inspect.SubscriptionState{{Name: "orders", Stalled: []inspect.Stalled{one}}}}
+		if h := healthOf(status); h.Level != "bad" || sentences(h) != "orders stands still for 3 h: "+want+"." {
+			t.Errorf("%s: %q, want %q", h.Level, sentences(h), want)
+		}
+	}
+}
+
 func TestMinutesThatWereNotCountedHaveTheRightNumber(t *testing.T) {
 	for n, want := range map[int]string{1: "none; the first minute was not counted", 2: "none; the first 2 minutes were not counted"} {
 		minutes := make([]int, 60)

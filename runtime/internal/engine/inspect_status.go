@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,6 +76,10 @@ type SubscriptionState struct {
 	Unhandled bool `json:"unhandled,omitempty"`
 	// Saturated says that its handlers are busy all the time while its backlog grows.
 	Saturated bool `json:"saturated,omitempty"`
+	// Stalled are its parts that stand still, although a process dispatches: deliveries wait there that could be
+	// handled, and for 15 seconds nothing was stored of it. Only in a [Status], and of an engine whose processes
+	// share subscriptions.
+	Stalled []Stalled `json:"stalled,omitempty"`
 	// Backlog is how many events it has yet to settle, at most [MaxBacklog], and fewer
 	// than there are if BacklogAtMost is larger. It includes Running, Waiting and Held.
 	Backlog int `json:"backlog"`
@@ -91,6 +96,48 @@ type SubscriptionState struct {
 	Dead    int                `json:"dead"`            // dead letters
 	Oldest  time.Time          `json:"oldest,omitzero"` // when the oldest event of the backlog was published, or of what was not looked at; UTC
 	Rates   *SubscriptionRates `json:"rates,omitempty"` // only in a [Status] since an earlier one
+}
+
+// Stalled are parts of a subscription that stand still, with the process that has them.
+type Stalled struct {
+	// Since is when the oldest of the deliveries could have been handled, or when something was stored of the part
+	// for the last time, whichever is later; UTC.
+	Since time.Time `json:"since"`
+	Parts []int     `json:"parts,omitempty"` // empty for the whole subscription
+	PID   int       `json:"pid,omitempty"`   // of the process that has them; 0 if none has
+	Host  string    `json:"host,omitempty"`  // of that process
+	// Idle says that the process answers, and that it can do nothing: nothing that it stores is acknowledged, or
+	// nothing arrives that others store. Otherwise it does not answer.
+	Idle bool `json:"idle,omitempty"`
+}
+
+// String says who has them: "process 4711 on web-2 has parts 3 and 7, and does not answer".
+func (s Stalled) String() string {
+	what := "it"
+	for i, part := range s.Parts {
+		switch {
+		case len(s.Parts) == 1:
+			what = fmt.Sprintf("part %d", part)
+		case i == 0:
+			what = fmt.Sprintf("parts %d", part)
+		case i == len(s.Parts)-1:
+			what += fmt.Sprintf(" and %d", part)
+		default:
+			what += fmt.Sprintf(", %d", part)
+		}
+	}
+	if s.PID == 0 {
+		return "no process has " + what
+	}
+	does := "does not answer"
+	if s.Idle {
+		does = "can store or read nothing"
+	}
+	on := ""
+	if s.Host != "" {
+		on = " on " + s.Host
+	}
+	return fmt.Sprintf("process %d%s has %s, and %s", s.PID, on, what, does)
 }
 
 // Newer are events of a version that the dispatching program cannot read: they are held until

@@ -24,6 +24,13 @@ type Meter interface {
 	Unhandled(ctx context.Context, handled []Consumer, after int64, relevant func(eventType string) bool) (Unhandled, error)
 }
 
+// ProgressWatcher is a [Log] of which parts of a durable consumer can stand still while others are handled.
+type ProgressWatcher interface {
+	// Stalled returns what stands still of the durable consumers that this process polls, by their names. It is cheap
+	// while all goes well.
+	Stalled(ctx context.Context) (map[string][]Stalled, error)
+}
+
 // Lag is how far a durable consumer is behind.
 type Lag struct {
 	Name    string

@@ -84,6 +84,11 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 		s.Saturated = s.Backlog > 0 && slices.Contains(activity.Saturated, s.Name)
 		status.DeadLetters += s.Dead
 	}
+	if owner.Alive { // else all of them stand still
+		if err := in.noteStalled(ctx, &status); err != nil {
+			return status, err
+		}
+	}
 	status.Pauses = []engine.PauseState{}
 	for _, p := range in.registry.Pauses {
 		one := engine.PauseState{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
@@ -227,7 +232,7 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 	}
 	in.mu.Unlock()
 	for instance, c := range owners {
-		alive := in.answers(ctx, instance)
+		alive := in.lifeNow(ctx, instance) != absent
 		if alive || owner.PID == 0 {
 			owner = engine.Owner{PID: c.PID, Since: c.Since, Alive: alive || owner.Alive}
 		}
@@ -242,7 +247,7 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 		all.Unhandled = append(all.Unhandled, p.Activity.Unhandled...)
 		all.Saturated = append(all.Saturated, p.Activity.Saturated...)
 		if owner.PID == 0 {
-			owner = engine.Owner{PID: p.PID, Since: p.Since, Alive: in.answers(ctx, instance)}
+			owner = engine.Owner{PID: p.PID, Since: p.Since, Alive: in.lifeNow(ctx, instance) != absent}
 		}
 	}
 	return all, owner, nil

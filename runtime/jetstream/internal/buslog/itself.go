@@ -132,6 +132,19 @@ func (l *Log) lookAtUnits() (unstored bool, stored uint64, still bool) {
 type standstill struct {
 	looks int    // since it has last done something, or waited for something to do
 	calls uint64 // at the last look
+
+	asked, stored uint64 // calls, and changes that were stored, when isStuck was asked last
+}
+
+// isStuck reports whether the unit has done nothing since that was asked last, although there is something to do. Then its
+// process looks at itself, also if it is the only one. The caller holds mu.
+func (u *unit) isStuck() bool {
+	s, c := &u.still, u.consumer
+	u.shut()
+	polls := c.heeds == nil || c.heeds() || c.calls != s.asked || u.prepared != nil || u.isAtWork()
+	stores := !u.owns() || u.stored == u.changes || u.stored != s.stored
+	s.asked, s.stored = c.calls, u.stored
+	return !polls || !stores
 }
 
 // look looks at the dispatcher: whether it waits for something to do, polls, settles, or has called handlers that are at

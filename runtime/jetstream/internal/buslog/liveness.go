@@ -75,10 +75,15 @@ func (l *Log) lifeOf(ctx context.Context, instance string) life {
 	}
 }
 
-// answers reports whether a process answers at this moment, for whoever only shows it.
-func (l *Log) answers(ctx context.Context, instance string) bool {
-	_, there, _ := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
-	return there
+// lifeNow asks a process at this moment whether it is alive, for whoever only shows it. One that is silent is absent.
+func (l *Log) lifeNow(ctx context.Context, instance string) life {
+	switch said, there, _ := l.stream.Ping(ctx, l.pingSubject(instance), pingTime); {
+	case !there:
+		return absent
+	case said == idleAnswer:
+		return idle
+	}
+	return alive
 }
 
 // idleness asks a process again, a moment later, that has said that it is idle. Who is idle itself, or is not answered by

@@ -84,34 +84,47 @@ type getRequest struct {
 }
 
 func (s *Stream) get(ctx context.Context, r getRequest) (Stored, error) {
+	m, _, err := s.getTimed(ctx, r)
+	return m, err
+}
+
+// StoredAt returns when a message was stored, by the clock of the leader, or [ErrNotFound].
+func (s *Stream) StoredAt(ctx context.Context, seq int64) (time.Time, error) {
+	_, at, err := s.getTimed(ctx, getRequest{Seq: seq})
+	return at, err
+}
+
+// getTimed returns a message, and when it was stored.
+func (s *Stream) getTimed(ctx context.Context, r getRequest) (m Stored, at time.Time, err error) {
 	request, _ := json.Marshal(r)
 	var answer struct {
 		Error   *ServerError `json:"error"`
 		Message struct {
-			Subject string `json:"subject"`
-			Seq     int64  `json:"seq"`
-			Header  []byte `json:"hdrs"`
-			Data    []byte `json:"data"`
+			Subject string    `json:"subject"`
+			Seq     int64     `json:"seq"`
+			Header  []byte    `json:"hdrs"`
+			Data    []byte    `json:"data"`
+			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
 	if err := s.ask(ctx, "STREAM.MSG.GET."+s.name, request, &answer); err != nil {
-		return Stored{}, err
+		return m, at, err
 	}
 	if answer.Error != nil {
 		if errors.Is(answer.Error, ErrNotFound) {
-			return Stored{}, ErrNotFound
+			return m, at, ErrNotFound
 		}
-		return Stored{}, answer.Error
+		return m, at, answer.Error
 	}
-	m := Stored{Subject: answer.Message.Subject, Seq: answer.Message.Seq, Data: answer.Message.Data}
+	m = Stored{Subject: answer.Message.Subject, Seq: answer.Message.Seq, Data: answer.Message.Data}
 	if len(answer.Message.Header) > 0 {
 		header, err := nats.DecodeHeadersMsg(answer.Message.Header)
 		if err != nil {
-			return Stored{}, fmt.Errorf("read the header of message %d: %w", m.Seq, err)
+			return Stored{}, at, fmt.Errorf("read the header of message %d: %w", m.Seq, err)
 		}
 		m.Header = header
 	}
-	return m, nil
+	return m, answer.Message.Time, nil
 }
 
 // Get returns the message of a sequence number, by the leader, or [ErrNotFound].
