@@ -43,7 +43,9 @@ func TestThePageSaysWhatStandsStillSinceWhenAndWhoHasIt(t *testing.T) {
 		"process 4711 on web-2 has parts 3 and 7, and does not answer": {PID: 4711, Host: "web-2", Parts: []int{3, 7}},
 		"process 4711 has it, and can store or read nothing":           {PID: 4711, Idle: true},
 		"no process has part 3":                                        {Parts: []int{3}},
-		"no process has parts 1, 2 and 3":                              {Parts: []int{1, 2, 3}},
+		"no process has parts 1 to 3":                                  {Parts: []int{1, 2, 3}},
+		"no process has parts 1 to 3, 7 and 9":                         {Parts: []int{1, 2, 3, 7, 9}},
+		"no process has parts 1, 3, 4 and 9":                           {Parts: []int{1, 3, 4, 9}},
 	} {
 		one.Since = now.Add(-3 * time.Hour)
 		status := inspect.Status{At: now, Owner: &inspect.Owner{Alive: true}, Subscriptions: []inspect.SubscriptionState{{Name: "orders", Stalled: []inspect.Stalled{one}}}}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -114,17 +115,8 @@ type Stalled struct {
 // String says who has them: "process 4711 on web-2 has parts 3 and 7, and does not answer".
 func (s Stalled) String() string {
 	what := "it"
-	for i, part := range s.Parts {
-		switch {
-		case len(s.Parts) == 1:
-			what = fmt.Sprintf("part %d", part)
-		case i == 0:
-			what = fmt.Sprintf("parts %d", part)
-		case i == len(s.Parts)-1:
-			what += fmt.Sprintf(" and %d", part)
-		default:
-			what += fmt.Sprintf(", %d", part)
-		}
+	if len(s.Parts) > 0 {
+		what = partsInWords(s.Parts)
 	}
 	if s.PID == 0 {
 		return "no process has " + what
@@ -138,6 +130,32 @@ func (s Stalled) String() string {
 		on = " on " + s.Host
 	}
 	return fmt.Sprintf("process %d%s has %s, and %s", s.PID, on, what, does)
+}
+
+// partsInWords lists parts, which are in order: "parts 1 to 3, 7 and 9".
+func partsInWords(parts []int) string {
+	if len(parts) == 1 {
+		return fmt.Sprintf("part %d", parts[0])
+	}
+	var spans []string
+	for from := 0; from < len(parts); {
+		to := from
+		for to+1 < len(parts) && parts[to+1] == parts[to]+1 {
+			to++
+		}
+		if to-from < 2 {
+			to = from
+			spans = append(spans, fmt.Sprint(parts[from]))
+		} else {
+			spans = append(spans, fmt.Sprintf("%d to %d", parts[from], parts[to]))
+		}
+		from = to + 1
+	}
+	last := len(spans) - 1
+	if last == 0 {
+		return "parts " + spans[0]
+	}
+	return "parts " + strings.Join(spans[:last], ", ") + " and " + spans[last]
 }
 
 // Newer are events of a version that the dispatching program cannot read: they are held until
