@@ -232,7 +232,7 @@ func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg, before int64) 
 	event := msgs[len(msgs)-1] // the last message of a batch is an event
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err = l.each(before+1, func(r *engine.Record) bool {
+	err = l.each(ctx, before+1, func(r *engine.Record) bool {
 		if found = r.ID.String() == event.ID; found {
 			first = r.Seq - int64(len(msgs)) + 1
 		}
@@ -298,7 +298,7 @@ func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
 			continue
 		}
 		if known.Version == r.KeyVersion() { // payloads of different versions cannot be compared
-			same, err := r.SameAs(known.ID, known.Digest, func() ([]byte, error) { return l.payloadOf(known.ID, seq) })
+			same, err := r.SameAs(known.ID, known.Digest, func() ([]byte, error) { return l.payloadOf(ctx, known.ID, seq) })
 			if err != nil {
 				return l.storage("append", err)
 			}
@@ -350,7 +350,7 @@ func (l *Log) freed(ctx context.Context, seq int64) (bool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	event, err := l.event(seq)
+	event, err := l.event(ctx, seq)
 	if err != nil && !errors.Is(err, stream.ErrNotFound) {
 		return false, err
 	}
@@ -377,10 +377,10 @@ func (l *Log) freed(ctx context.Context, seq int64) (bool, error) {
 }
 
 // payloadOf returns the payload of the event at seq, or nil if that was pruned.
-func (l *Log) payloadOf(id uuid.UUID, seq int64) ([]byte, error) {
+func (l *Log) payloadOf(ctx context.Context, id uuid.UUID, seq int64) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	event, err := l.event(seq)
+	event, err := l.event(ctx, seq)
 	switch {
 	case errors.Is(err, stream.ErrNotFound) || err == nil && event.ID != id:
 		return nil, nil

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -72,7 +73,7 @@ func (u *unit) askedEvents() map[int64]*engine.Record {
 	events := map[int64]*engine.Record{}
 	for _, seq := range slices.Collect(maps.Keys(u.sub.asks)) {
 		if u.sub.rows[seq] == nil {
-			if r, err := l.event(seq); err == nil && u.has(slotOf(r)) {
+			if r, err := l.event(context.Background(), seq); err == nil && u.has(slotOf(r)) {
 				events[seq] = r
 			}
 		}

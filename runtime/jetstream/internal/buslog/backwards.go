@@ -19,11 +19,11 @@ const (
 // eachBack calls f with the events up to a sequence number, the newest first, until it
 // returns false. It reads no more of the log than that takes. The caller holds mu, which is
 // free while the server is asked.
-func (l *Log) eachBack(seq int64, f func(r *engine.Record) bool) error {
+func (l *Log) eachBack(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
 	for step := int64(backStep); seq > 0; {
 		from := max(1, seq-step+1)
 		var part []*engine.Record
-		err := l.eachUntil(from, seq, func(r *engine.Record) bool {
+		err := l.eachUntil(ctx, from, seq, func(r *engine.Record) bool {
 			part = append(part, r)
 			return true
 		})

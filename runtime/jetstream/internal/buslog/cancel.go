@@ -27,12 +27,12 @@ type openDelivery struct {
 
 // openTo returns the open deliveries of an event, to one subscription or to all for an empty
 // name. Without one the error says why. The caller holds mu.
-func (l *Log) openTo(id uuid.UUID, name string) (open []openDelivery, err error) {
+func (l *Log) openTo(ctx context.Context, id uuid.UUID, name string) (open []openDelivery, err error) {
 	only := l.registry.known(name)
 	if name != "" && only == nil {
 		return nil, l.registry.unknown(name)
 	}
-	event, err := l.find(id)
+	event, err := l.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 		}
 	}
 	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
-		open, err = l.openTo(id, name)
+		open, err = l.openTo(ctx, id, name)
 		for _, one := range open {
 			msgs = append(msgs, note(one))
 			before, r, rev := one.row, (*row)(nil), one.sub.revOf(one.event.Seq)

@@ -48,7 +48,7 @@ func (in *Inspection) Check(ctx context.Context) ([]engine.Problem, error) {
 		}
 	}
 	if len(needed) > 0 {
-		if err := in.each(first, func(r *engine.Record) bool { delete(needed, r.Seq); return ctx.Err() == nil }); err != nil {
+		if err := in.each(ctx, first, func(r *engine.Record) bool { delete(needed, r.Seq); return ctx.Err() == nil }); err != nil {
 			return nil, err
 		}
 	}

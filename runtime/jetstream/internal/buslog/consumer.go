@@ -149,7 +149,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 		if dst, err = c.pollRows(dst, full, seq); len(dst) == full || err != nil || !u.same(c, back) {
 			return dst, true, l.storage("read", err)
 		}
-		r, err := l.event(seq)
+		r, err := l.event(context.Background(), seq)
 		if err != nil && !errors.Is(err, stream.ErrNotFound) {
 			return dst, true, l.storage("read", err)
 		}
@@ -285,7 +285,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 // it is delayed and due. The caller holds mu, which is free while the server is asked.
 func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 	u, l := c.unit, c.unit.log
-	r, err := l.event(seq)
+	r, err := l.event(context.Background(), seq)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return nil, time.Time{}, nil

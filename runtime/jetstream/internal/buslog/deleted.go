@@ -139,7 +139,7 @@ func (l *Log) restore(ctx context.Context, subject string, rev int64) {
 // storeAgain stores a record of the view again. It reports neither if somebody else has, or the servers do not answer.
 func (l *Log) storeAgain(ctx context.Context, subject string, rev int64) (restored, lost bool) {
 	l.mu.Lock()
-	data, known := l.recordOf(subject, rev)
+	data, known := l.recordOf(ctx, subject, rev)
 	l.mu.Unlock()
 	if !known || data == nil {
 		return false, known
@@ -150,7 +150,7 @@ func (l *Log) storeAgain(ctx context.Context, subject string, rev int64) (restor
 
 // recordOf returns a record of the view, if it is still the one of that number; nil if it is not in memory: then the
 // view forgets it. The caller holds mu, which is free while the server is asked.
-func (l *Log) recordOf(subject string, rev int64) (data []byte, known bool) {
+func (l *Log) recordOf(ctx context.Context, subject string, rev int64) (data []byte, known bool) {
 	var record any
 	at := int64(0)
 	switch kind, rest := split(subject); kind {
@@ -167,7 +167,7 @@ func (l *Log) recordOf(subject string, rev int64) (data []byte, known bool) {
 		r := s.rows[seq]
 		whole := l.inMemory(r)
 		if whole == nil {
-			e, err := l.event(seq)
+			e, err := l.event(ctx, seq)
 			if s.rows[seq] != r || err != nil && !errors.Is(err, stream.ErrNotFound) {
 				return nil, false
 			}

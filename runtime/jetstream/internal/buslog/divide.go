@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -16,7 +17,7 @@ func (l *Log) divide(u *unit, c *claimed) error {
 		slot, err := 0, error(nil)
 		if r := u.sub.rows[seq]; r != nil {
 			slot = r.slot()
-		} else if e, wrong := l.event(seq); wrong == nil {
+		} else if e, wrong := l.event(context.Background(), seq); wrong == nil {
 			slot = slotOf(e)
 		} else {
 			err = wrong

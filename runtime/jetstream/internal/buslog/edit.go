@@ -20,7 +20,7 @@ func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uui
 	if err := in.look(ctx); err != nil {
 		return err
 	}
-	old, err := in.letter(key)
+	old, err := in.letter(ctx, key)
 	in.mu.Unlock()
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uui
 		return err
 	}
 	return in.edit(ctx, func() ([]*stream.Msg, error) {
-		old, err := in.letter(key)
+		old, err := in.letter(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (l *Log) makeEvents(ctx context.Context, records []*engine.Record) ([]*engi
 		}
 		for _, r := range records {
 			l.mu.Lock()
-			there, err := l.made(r.ID)
+			there, err := l.made(ctx, r.ID)
 			l.mu.Unlock()
 			if err != nil {
 				return nil, err
@@ -113,9 +113,9 @@ func (l *Log) editedInto(r *engine.Record) (all []engine.Key) {
 
 // madeFrom returns the events from which operators have made that of a letter, the nearest
 // first. The caller holds mu, which is free while the server is asked.
-func (l *Log) madeFrom(one letter) (ids []uuid.UUID, err error) {
+func (l *Log) madeFrom(ctx context.Context, one letter) (ids []uuid.UUID, err error) {
 	for id := one.ID; one.Made; {
-		r, err := l.made(id)
+		r, err := l.made(ctx, id)
 		if err != nil || r == nil || r.Origin.Parent == uuid.Nil {
 			return ids, err
 		}

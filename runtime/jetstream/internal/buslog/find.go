@@ -19,11 +19,11 @@ const findSlack = time.Hour
 
 // find returns the event of an id, or a *NotFoundError. The caller holds mu, which is free
 // while the server is asked.
-func (l *Log) find(id uuid.UUID) (*engine.Record, error) {
+func (l *Log) find(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
 	at, _ := timeOf(id)
-	found, err := l.findNear(map[uuid.UUID]time.Time{id: at})
+	found, err := l.findNear(ctx, map[uuid.UUID]time.Time{id: at})
 	if err == nil && found[id] == nil { // by a clock that is wrong, or it is no id of a time
-		err = l.each(1, func(r *engine.Record) bool {
+		err = l.each(ctx, 1, func(r *engine.Record) bool {
 			if r.ID == id {
 				found[id] = r
 			}
@@ -39,7 +39,7 @@ func (l *Log) find(id uuid.UUID) (*engine.Record, error) {
 // findNear returns the events of ids that have a row, were made by operators, or were stored
 // at about a time; zero for an unknown one. The caller holds mu, which is free while the server
 // is asked.
-func (l *Log) findNear(ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Record, error) {
+func (l *Log) findNear(ctx context.Context, ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Record, error) {
 	found := map[uuid.UUID]*engine.Record{}
 	for _, r := range l.ring.events {
 		if _, wanted := ids[r.ID]; wanted {
@@ -52,9 +52,9 @@ func (l *Log) findNear(ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Recor
 		if found[id] != nil {
 			continue
 		}
-		r, err := l.rowed(places[id])
+		r, err := l.rowed(ctx, places[id])
 		if r == nil && err == nil {
-			r, err = l.made(id)
+			r, err = l.made(ctx, id)
 		}
 		if err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func (l *Log) findNear(ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Recor
 	if err != nil {
 		return nil, err
 	}
-	err = l.each(seq+1, func(r *engine.Record) bool {
+	err = l.each(ctx, seq+1, func(r *engine.Record) bool {
 		if _, wanted := ids[r.ID]; wanted {
 			found[r.ID] = r
 		}
@@ -104,11 +104,11 @@ func (l *Log) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
 
 // rowed returns the event of a row at a place; nil if that is 0 or the event was pruned just
 // now. The caller holds mu, which is free while the server is asked.
-func (l *Log) rowed(seq int64) (*engine.Record, error) {
+func (l *Log) rowed(ctx context.Context, seq int64) (*engine.Record, error) {
 	if seq == 0 {
 		return nil, nil
 	}
-	r, err := l.event(seq)
+	r, err := l.event(ctx, seq)
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, nil
 	}
@@ -117,9 +117,9 @@ func (l *Log) rowed(seq int64) (*engine.Record, error) {
 
 // made returns an event that an operator has made, or nil. The caller holds mu, which is free
 // while the server is asked.
-func (l *Log) made(id uuid.UUID) (*engine.Record, error) {
+func (l *Log) made(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
 	l.mu.Unlock()
-	m, err := l.stream.LastOf(context.Background(), l.madeSubject(id))
+	m, err := l.stream.LastOf(ctx, l.madeSubject(id))
 	l.mu.Lock()
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, nil

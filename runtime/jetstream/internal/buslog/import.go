@@ -89,7 +89,7 @@ func (i *importing) check(ctx context.Context, letters []engine.DeadLetter) (goo
 	for n := range letters {
 		ids[letters[n].EventID] = letters[n].PublishedAt
 	}
-	if events, err = l.findNear(ids); err != nil {
+	if events, err = l.findNear(ctx, ids); err != nil {
 		return nil, nil, nil, err
 	}
 	var missing []*engine.Record

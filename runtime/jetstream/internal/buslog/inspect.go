@@ -74,7 +74,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 	now := in.markOf(status.Subscriptions)
 	status.Mark = now
 	if before, ok := since.Mark.(mark); ok {
-		if err := in.rates(now, before, &status); err != nil {
+		if err := in.rates(ctx, now, before, &status); err != nil {
 			return status, err
 		}
 	}
@@ -116,7 +116,7 @@ func (in *Inspection) countTypes(ctx context.Context, status *engine.Status, lim
 			status.Newest = at
 		}
 	}
-	err := in.eachBack(in.applied, func(r *engine.Record) bool {
+	err := in.eachBack(ctx, in.applied, func(r *engine.Record) bool {
 		if status.Events == limit {
 			status.More = true
 			return false

@@ -40,7 +40,7 @@ func (in *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engin
 	var found []engine.Event
 	var last *engine.Record // that it looked through, if another one follows it
 	looked, stopped := 0, false
-	err = in.eachBack(from, func(r *engine.Record) bool {
+	err = in.eachBack(ctx, from, func(r *engine.Record) bool {
 		if stopped = looked == most; stopped {
 			return false
 		}
@@ -77,7 +77,7 @@ func (in *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.E
 		return history, err
 	}
 	defer in.mu.Unlock()
-	r, err := in.find(id)
+	r, err := in.find(ctx, id)
 	if err != nil {
 		return history, err
 	}
@@ -104,7 +104,7 @@ func (in *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int
 		return nil, err
 	}
 	defer in.mu.Unlock()
-	err = in.each(1, func(r *engine.Record) bool {
+	err = in.each(ctx, 1, func(r *engine.Record) bool {
 		if in.shown(r) && memview.BeginsWith(r.ID, digits) {
 			ids = append(ids, r.ID)
 		}
@@ -120,7 +120,7 @@ func (in *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled
 		return err
 	}
 	defer in.mu.Unlock()
-	return in.each(1, func(r *engine.Record) bool {
+	return in.each(ctx, 1, func(r *engine.Record) bool {
 		one := engine.Unsettled{ID: r.ID, Type: in.registry.nameOf(r.Type), Names: in.registry.namesOf(r.Type), Version: r.Version, Payload: r.Payload}
 		for _, s := range in.inOrder() {
 			row := s.rows[r.Seq]

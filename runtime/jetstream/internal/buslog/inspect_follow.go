@@ -26,19 +26,19 @@ func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part engi
 	end := engine.FollowMark{Seq: in.applied, Log: in.registry.Log, At: time.Now()}
 	if from == nil && f.Newest {
 		part.Next = end.Cursor()
-		part.Events, err = in.newestOf(f.Filter, end.Seq, f.Limit)
+		part.Events, err = in.newestOf(ctx, f.Filter, end.Seq, f.Limit)
 		return part, err
 	}
 	after, filter := int64(0), f.Filter
 	if from != nil {
-		if after, part.Restarted = from.Seq, in.restored(*from); part.Restarted {
+		if after, part.Restarted = from.Seq, in.restored(ctx, *from); part.Restarted {
 			after = 0
 			if from.At.After(filter.Since) {
 				filter.Since = from.At
 			}
 		}
 	}
-	err = in.each(after+1, func(r *engine.Record) bool {
+	err = in.each(ctx, after+1, func(r *engine.Record) bool {
 		if r.Seq > end.Seq {
 			return false
 		}
@@ -63,11 +63,11 @@ func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part engi
 
 // newestOf returns the newest events up to a sequence number that a filter chooses, the
 // oldest of them first. The caller holds mu.
-func (in *Inspection) newestOf(f engine.Filter, seq int64, limit int) (found []engine.Event, err error) {
+func (in *Inspection) newestOf(ctx context.Context, f engine.Filter, seq int64, limit int) (found []engine.Event, err error) {
 	if limit == 0 {
 		return nil, nil
 	}
-	err = in.eachBack(seq, func(r *engine.Record) bool {
+	err = in.eachBack(ctx, seq, func(r *engine.Record) bool {
 		if event := in.eventFor(r); in.chooses(f, r, event) {
 			found = append(found, event)
 		}
@@ -79,13 +79,13 @@ func (in *Inspection) newestOf(f engine.Filter, seq int64, limit int) (found []e
 
 // restored tells whether a place is of another log, or of a later state of this one, into
 // which a backup was restored since. The caller holds mu.
-func (in *Inspection) restored(place engine.FollowMark) bool {
+func (in *Inspection) restored(ctx context.Context, place engine.FollowMark) bool {
 	if place.Log != in.registry.Log || place.Seq > in.applied {
 		return true
 	}
 	if place.ID == uuid.Nil {
 		return false
 	}
-	r, err := in.event(place.Seq) // a restored log may have grown past the place
+	r, err := in.event(ctx, place.Seq) // a restored log may have grown past the place
 	return err == nil && r.ID != place.ID
 }

@@ -18,7 +18,7 @@ func (in *Inspection) Hour(ctx context.Context) (engine.Hour, error) {
 	}
 	defer in.mu.Unlock()
 	read, oldest, more := 0, hour.At, false
-	err := in.eachBack(in.applied, func(r *engine.Record) bool {
+	err := in.eachBack(ctx, in.applied, func(r *engine.Record) bool {
 		if !in.shown(r) {
 			return true
 		}

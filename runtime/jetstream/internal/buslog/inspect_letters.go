@@ -91,18 +91,18 @@ func (in *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history e
 		return history, err
 	}
 	defer in.mu.Unlock()
-	one, err := in.letter(key)
+	one, err := in.letter(ctx, key)
 	if err != nil {
 		return history, err
 	}
 	history.DeadLetter, history.Audit = in.deadLetter(one), in.auditOf(key.EventID, one.sub)
 	history.EditedInto = in.editedInto(one.record())
-	history.MadeFrom, err = in.madeFrom(one)
+	history.MadeFrom, err = in.madeFrom(ctx, one)
 	return history, err
 }
 
 // letter returns a dead letter, or a *NotFoundError. The caller holds mu.
-func (l *Log) letter(key engine.Key) (letter, error) {
+func (l *Log) letter(ctx context.Context, key engine.Key) (letter, error) {
 	if entry := l.registry.known(key.Subscription); entry != nil {
 		for at, s := range l.inOrder() {
 			for _, r := range s.rows {
@@ -112,7 +112,7 @@ func (l *Log) letter(key engine.Key) (letter, error) {
 			}
 		}
 	}
-	state, err := l.whereabouts(key)
+	state, err := l.whereabouts(ctx, key)
 	if err != nil {
 		return letter{}, err
 	}

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -93,8 +94,8 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 }
 
 // whereabouts says what is known of a delivery that is not dead. The caller holds mu.
-func (l *Log) whereabouts(key engine.Key) (string, error) {
-	r, err := l.find(key.EventID)
+func (l *Log) whereabouts(ctx context.Context, key engine.Key) (string, error) {
+	r, err := l.find(ctx, key.EventID)
 	var missing *engine.NotFoundError
 	switch entry := l.registry.known(key.Subscription); {
 	case errors.As(err, &missing):

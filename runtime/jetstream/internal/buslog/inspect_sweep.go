@@ -37,7 +37,7 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.
 	}
 	defer in.mu.Unlock()
 	if spec.Kind == engine.SweepReplay || spec.Kind == engine.SweepRewind {
-		return in.replay(spec)
+		return in.replay(ctx, spec)
 	}
 	matched := in.letters(spec.Filter)
 	slices.SortFunc(matched, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
@@ -114,14 +114,14 @@ type replay struct {
 
 // replay begins to give events again. What is handled from now on is not part of it. The
 // caller holds mu.
-func (in *Inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
+func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
 	entry := in.registry.known(spec.Subscription)
 	if entry == nil {
 		return nil, in.registry.unknown(spec.Subscription)
 	}
 	s, from := in.subs[entry.ID], int64(1)
 	if spec.From != uuid.Nil {
-		r, err := in.find(spec.From)
+		r, err := in.find(ctx, spec.From)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (in *Inspection) replay(spec engine.SweepSpec) (engine.Sweep, error) {
 		note.EventID = spec.Filter.Events[0]
 	}
 	p := &replay{ledger: ledger{in: in, entry: note}, sub: s}
-	err := in.each(max(from, s.Start+1), func(r *engine.Record) bool {
+	err := in.each(ctx, max(from, s.Start+1), func(r *engine.Record) bool {
 		if s.handled(r) && memview.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && memview.Matches(spec.Filter, r, in.registry.namesOf, []string{string(r.Metadata)}) {
 			p.seqs = append(p.seqs, r.Seq)
 		}
@@ -166,7 +166,7 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 		p.begin()
 		now := time.Now()
 		for ; next < len(p.seqs) && len(replayed) < min(limit, batchRoom); next++ {
-			e, err := p.in.event(p.seqs[next])
+			e, err := p.in.event(ctx, p.seqs[next])
 			if err != nil || !p.sub.handled(e) {
 				continue
 			}

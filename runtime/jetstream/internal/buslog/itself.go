@@ -66,7 +66,7 @@ func (l *Log) startLooks() {
 	}
 }
 
-// lookAtItself looks every ownLook, until nobody asks any more.
+// lookAtItself looks every ownLook, until nobody asks any more and it is not idle.
 func (l *Log) lookAtItself() {
 	if l.isClosed() {
 		return
@@ -83,12 +83,10 @@ func (l *Log) lookAtItself() {
 	if mute := me.idle >= idleLooks; me.mute.Swap(mute) != mute && mute {
 		l.logger.Warn("nothing that this process stores is acknowledged, although the servers answer; others take over what it has")
 	}
-	if me.left.Add(-1) > 0 || still {
+	if me.left.Add(-1) > 0 || still || me.idle > 0 {
 		time.AfterFunc(ownLook, l.lookAtItself)
 		return
 	}
-	me.idle = 0
-	me.mute.Store(false)
 	if me.looks.Store(false); me.left.Load() > 0 { // meanwhile
 		l.startLooks()
 	}

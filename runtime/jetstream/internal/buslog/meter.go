@@ -14,14 +14,14 @@ import (
 
 // each calls f with the events from a sequence number on, in order, until it returns false.
 // The caller holds mu, which is free while the server is asked.
-func (l *Log) each(seq int64, f func(r *engine.Record) bool) error {
-	return l.eachUntil(seq, math.MaxInt64, f)
+func (l *Log) each(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
+	return l.eachUntil(ctx, seq, math.MaxInt64, f)
 }
 
 // eachUntil is each for the events up to another sequence number.
-func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
+func (l *Log) eachUntil(ctx context.Context, seq, end int64, f func(r *engine.Record) bool) error {
 	for seq <= min(end, l.applied) {
-		events, _, until, err := l.eventsFrom(seq)
+		events, _, until, err := l.eventsFrom(ctx, seq)
 		if err != nil {
 			return l.storage("read", err)
 		}
@@ -42,9 +42,9 @@ func (l *Log) eachUntil(seq, end int64, f func(r *engine.Record) bool) error {
 // eachPending calls f with the events that are not settled for a subscription and have no
 // row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
 // came to the end of the log. The caller holds mu.
-func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
+func (l *Log) eachPending(ctx context.Context, s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
 	for _, seq := range s.open() {
-		r, err := l.event(seq)
+		r, err := l.event(ctx, seq)
 		if errors.Is(err, stream.ErrNotFound) {
 			continue // it is deleted
 		}
@@ -57,7 +57,7 @@ func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all
 	}
 	looked, last, none := 0, l.applied, true
 	all = true
-	err = l.each(max(s.next(), s.clear+1), func(r *engine.Record) bool {
+	err = l.each(ctx, max(s.next(), s.clear+1), func(r *engine.Record) bool {
 		looked++
 		if s.pending(r) && !s.looked(r.Seq, slotOf(r)) {
 			none = false
@@ -77,10 +77,10 @@ func (l *Log) eachPending(s *sub, bound int, f func(r *engine.Record) bool) (all
 // count counts what is open for a subscription, up to a limit, and the delayed events among
 // it that have no row yet. It looks at so many events, if bound is not 0, and reports whether
 // all are counted. The caller holds mu.
-func (l *Log) count(s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+func (l *Log) count(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	for range 3 {
 		before := l.applied
-		open, delayed, oldest, all, err = l.countOnce(s, limit, bound)
+		open, delayed, oldest, all, err = l.countOnce(ctx, s, limit, bound)
 		if err != nil || l.applied == before { // nothing came while the server was asked
 			break
 		}
@@ -88,7 +88,7 @@ func (l *Log) count(s *sub, limit, bound int) (open, delayed int, oldest time.Ti
 	return open, delayed, oldest, all, err
 }
 
-func (l *Log) countOnce(s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+func (l *Log) countOnce(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	add := func(at time.Time) {
 		if open++; oldest.IsZero() || at.Before(oldest) {
 			oldest = at
@@ -99,7 +99,7 @@ func (l *Log) countOnce(s *sub, limit, bound int) (open, delayed int, oldest tim
 			add(r.CreatedAt)
 		}
 	}
-	all, err = l.eachPending(s, bound, func(r *engine.Record) bool {
+	all, err = l.eachPending(ctx, s, bound, func(r *engine.Record) bool {
 		if add(r.CreatedAt); !r.Due.IsZero() {
 			delayed++
 		}
@@ -118,7 +118,7 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 	}
 	defer l.mu.Unlock()
 	for _, s := range l.inOrder() {
-		n, _, _, _, err := l.count(s, limit, 0)
+		n, _, _, _, err := l.count(ctx, s, limit, 0)
 		if err != nil {
 			return 0, err
 		}
@@ -166,7 +166,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 	if limit < math.MaxInt/4 {
 		bound = 4*limit + 1
 	}
-	open, delayed, oldest, all, err := l.count(s, max(limit, 1), bound)
+	open, delayed, oldest, all, err := l.count(ctx, s, max(limit, 1), bound)
 	if err != nil {
 		return engine.Lag{}, err
 	}
@@ -256,9 +256,9 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 		if ours[s.ID] {
 			continue
 		}
-		open, _, oldest, _, err := l.count(s, 1, searched)
+		open, _, oldest, _, err := l.count(ctx, s, 1, searched)
 		if open == 0 && err == nil { // the newest ones, too
-			err = l.each(max(s.next(), s.clear+1, l.applied-searched), func(r *engine.Record) bool {
+			err = l.each(ctx, max(s.next(), s.clear+1, l.applied-searched), func(r *engine.Record) bool {
 				if s.pending(r) {
 					open, oldest = 1, r.CreatedAt
 				}
@@ -287,7 +287,7 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 		}
 	}
 	if after < l.loaded { // older ones are on the server
-		err = l.each(after+1, func(r *engine.Record) bool {
+		err = l.each(ctx, after+1, func(r *engine.Record) bool {
 			add(r.Type)
 			looked++
 			return looked < searched && r.Seq < l.loaded

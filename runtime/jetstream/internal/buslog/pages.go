@@ -10,7 +10,7 @@ import (
 
 // event returns an event, from memory or from the server. The caller holds mu, which is
 // free while the server is asked.
-func (l *Log) event(seq int64) (*engine.Record, error) {
+func (l *Log) event(ctx context.Context, seq int64) (*engine.Record, error) {
 	if seq >= l.ring.from {
 		if all, _ := l.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
 			return all[0], nil
@@ -18,7 +18,7 @@ func (l *Log) event(seq int64) (*engine.Record, error) {
 	}
 	known := l.received
 	l.mu.Unlock()
-	m, err := l.stream.GetKnown(context.Background(), seq, known)
+	m, err := l.stream.GetKnown(ctx, seq, known)
 	l.mu.Lock()
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ const pageBytes = 4 << 20
 
 // eventsFrom returns events from a sequence number on, and up to where there are no others.
 // Their slots are nil if they are not known. The caller holds mu, which is free while the server is asked.
-func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
+func (l *Log) eventsFrom(ctx context.Context, seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
 	if seq >= l.ring.from {
 		events, slots = l.ring.after(seq)
 		return events, slots, l.applied, nil
@@ -50,7 +50,7 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, unt
 	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
 	l.mu.Unlock()
 	defer l.mu.Lock()
-	page, err := l.stream.Page(context.Background(), seq, l.subject(eventToken, ">"), Sizes.Page, pageBytes)
+	page, err := l.stream.Page(ctx, seq, l.subject(eventToken, ">"), Sizes.Page, pageBytes)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -69,7 +69,7 @@ func (l *Log) eventsFrom(seq int64) (events []*engine.Record, slots []uint8, unt
 		return events, nil, until, nil
 	}
 	// A replica that lags has no more: the leader knows.
-	next, err := l.stream.NextKnown(context.Background(), l.subject(eventToken, ">"), seq, known)
+	next, err := l.stream.NextKnown(ctx, l.subject(eventToken, ">"), seq, known)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return nil, nil, end, nil
@@ -96,7 +96,7 @@ func (l *Log) eventsAhead(seq int64) (events []*engine.Record, slots []uint8, un
 			return events, slots, events[n-1].Seq, nil
 		}
 	}
-	return l.eventsFrom(seq)
+	return l.eventsFrom(context.Background(), seq)
 }
 
 // noteForeign logs once that a message among the events is none. The caller does not hold mu.

@@ -62,7 +62,7 @@ func (l *Log) Prune(ctx context.Context, before time.Time) (count int, err error
 		if err := l.enter(); err != nil {
 			return count, err
 		}
-		old, from, err = l.old(from, &look)
+		old, from, err = l.old(ctx, from, &look)
 		l.mu.Unlock()
 		if err != nil {
 			return count, err
@@ -99,10 +99,10 @@ func (l *Log) prunable(r *engine.Record, before time.Time) bool {
 
 // old returns events from a sequence number on that nobody needs and that are old enough,
 // without their payloads, and where to go on; 0 if there are no more. The caller holds mu.
-func (l *Log) old(from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
+func (l *Log) old(ctx context.Context, from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
 	var newest *engine.Record
 	young := 0
-	err = l.each(from, func(r *engine.Record) bool {
+	err = l.each(ctx, from, func(r *engine.Record) bool {
 		if young++; r.CreatedAt.Before(look.before) {
 			young = 0
 		}

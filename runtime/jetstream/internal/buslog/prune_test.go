@@ -30,7 +30,7 @@ func TestPruneKeepsEventsThatAreNeededAgain(t *testing.T) {
 		must(t, in.sync(ctx))
 		must(t, in.enter())
 		var old []*engine.Record
-		err = in.each(1, func(r *engine.Record) bool { old = append(old, r); return true })
+		err = in.each(ctx, 1, func(r *engine.Record) bool { old = append(old, r); return true })
 		in.mu.Unlock()
 		if must(t, err); len(old) != 2 {
 			t.Fatalf("there are %d events, want 2", len(old))

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,7 +59,7 @@ func (in *Inspection) markOf(states []engine.SubscriptionState) mark {
 // rates adds to a status how fast the bus has worked since an earlier mark, unless that was of
 // another log, or of a later state of this one. The caller holds mu, which is free while the
 // server is asked.
-func (in *Inspection) rates(now, before mark, status *engine.Status) error {
+func (in *Inspection) rates(ctx context.Context, now, before mark, status *engine.Status) error {
 	seconds := now.at.Sub(before.at).Seconds()
 	if seconds <= 0 || before.log != now.log || now.head < before.head {
 		return nil
@@ -74,7 +75,7 @@ func (in *Inspection) rates(now, before mark, status *engine.Status) error {
 			}
 		}
 	}
-	err := in.each(from, func(r *engine.Record) bool {
+	err := in.each(ctx, from, func(r *engine.Record) bool {
 		if r.Seq > now.head {
 			return false
 		}

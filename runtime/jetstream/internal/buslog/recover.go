@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -46,7 +47,7 @@ func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int)
 			r = before.clone()
 		default:
 			l.mu.Lock()
-			e, err := l.event(claim.Seq)
+			e, err := l.event(context.Background(), claim.Seq)
 			l.mu.Unlock()
 			if errors.Is(err, stream.ErrNotFound) {
 				continue

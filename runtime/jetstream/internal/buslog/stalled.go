@@ -90,7 +90,7 @@ func (l *Log) stalled(ctx context.Context, s *sub) ([]engine.Stalled, error) {
 		return nil, nil
 	}
 	before := time.Now().Add(-stillTime)
-	ready, err := l.readyBefore(s, doubtful, before)
+	ready, err := l.readyBefore(ctx, s, doubtful, before)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (l *Log) stalled(ctx context.Context, s *sub) ([]engine.Stalled, error) {
 
 // readyBefore returns those parts that have deliveries which could have been handled since then, and since when. It looks at
 // a limited number of events. The caller holds mu, which is free while the server is asked.
-func (l *Log) readyBefore(s *sub, parts []int, before time.Time) (map[int]time.Time, error) {
+func (l *Log) readyBefore(ctx context.Context, s *sub, parts []int, before time.Time) (map[int]time.Time, error) {
 	ready := map[int]time.Time{}
 	note := func(at int, seq int64, eventType string, since ...time.Time) {
 		from := slices.MaxFunc(since, time.Time.Compare)
@@ -153,7 +153,7 @@ func (l *Log) readyBefore(s *sub, parts []int, before time.Time) (map[int]time.T
 	for _, at := range parts {
 		next = min(next, s.nextAt(at))
 		for _, seq := range s.parts[at].Open {
-			r, err := l.event(seq)
+			r, err := l.event(ctx, seq)
 			if errors.Is(err, stream.ErrNotFound) {
 				continue
 			}
@@ -166,7 +166,7 @@ func (l *Log) readyBefore(s *sub, parts []int, before time.Time) (map[int]time.T
 		}
 	}
 	looked := 0
-	return ready, l.each(max(next, s.clear+1), func(r *engine.Record) bool {
+	return ready, l.each(ctx, max(next, s.clear+1), func(r *engine.Record) bool {
 		if looked++; r.CreatedAt.After(before) || looked > searched {
 			return false
 		}

@@ -42,7 +42,7 @@ func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engi
 			case u.Subscription != "":
 				return nil, in.registry.unknown(u.Subscription)
 			}
-			found, err := in.discards(u, only)
+			found, err := in.discards(ctx, u, only)
 			if err != nil {
 				return nil, err
 			}
@@ -91,10 +91,10 @@ func (l *Log) undo(action *ledger, found []discardedDelivery) (msgs []*stream.Ms
 
 // discards returns the discards that were chosen, in the order of the log. The caller holds
 // mu, which is free while the server is asked.
-func (l *Log) discards(u engine.Undo, only *subscription) (found []discardedDelivery, err error) {
+func (l *Log) discards(ctx context.Context, u engine.Undo, only *subscription) (found []discardedDelivery, err error) {
 	asked := int64(0) // the event, for those that have no row
 	if u.Event != uuid.Nil && u.Action == 0 && slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return len(s.asks) > 0 }) {
-		event, err := l.find(u.Event)
+		event, err := l.find(ctx, u.Event)
 		var missing *engine.NotFoundError
 		if err != nil && !errors.As(err, &missing) {
 			return nil, err

@@ -20,7 +20,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 	if err := l.enter(); err != nil {
 		return nil, err
 	}
-	event, err := l.event(seq)
+	event, err := l.event(ctx, seq)
 	l.mu.Unlock()
 	if err != nil && !errors.Is(err, stream.ErrNotFound) {
 		return nil, l.storage("read", err)
@@ -106,7 +106,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 				return false, nil
 			}
 			open := false
-			_, err := l.eachPending(s, 0, func(*engine.Record) bool { open = true; return false })
+			_, err := l.eachPending(ctx, s, 0, func(*engine.Record) bool { open = true; return false })
 			if open || err != nil {
 				return false, err
 			}

@@ -100,7 +100,7 @@ func (w *watch) read(limit int) (found []*engine.Record, err error) {
 	l := w.log
 	wanted := memview.Wanted(l.registry.Types, w.spec.Types, l.registry.namesOf)
 	end := l.applied
-	err = l.each(w.after+1, func(r *engine.Record) bool {
+	err = l.each(context.Background(), w.after+1, func(r *engine.Record) bool {
 		if len(found) == limit {
 			end = w.after
 			return false
