@@ -84,6 +84,9 @@ var breakages = []breakage{
 	{"the only process does not look at itself", []string{"TestTheHealthSaysThatASubscriptionOfTheOnlyProcessStandsStill"}, []change{
 		{"stalled.go", "		if u.isStuck() {\n			l.startLooks()\n		}\n", ""},
 	}},
+	{"an idle process looks at itself only while others ask", []string{"TestTheHealthSaysThatASubscriptionOfTheOnlyProcessStandsStill"}, []change{
+		{"itself.go", " || me.idle > 0 {", " {"}, {"itself.go", "	if me.looks.Store(false);", "	me.idle = 0\n	me.mute.Store(false)\n	if me.looks.Store(false);"},
+	}},
 	{"the registry stays deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain/the_registry", "TestRecordsThatSomebodyDeletesAreStoredAgain/everything"}, []change{
 		{"deleted.go", "		record, at = l.registry, l.registryRev\n", "		record, at = l.registry, 0\n"},
 	}},
