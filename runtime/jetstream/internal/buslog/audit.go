@@ -40,43 +40,43 @@ func (l *Log) entryMsg(e engine.AuditEntry) *stream.Msg {
 	return &stream.Msg{Subject: l.subject(auditToken, strconv.FormatInt(e.ID, 10)), Data: data, Only: true}
 }
 
-// ledger is the one entry that a change in steps has in the audit.
-type ledger struct {
+// growing is the one entry that a change in steps has in the audit.
+type growing struct {
 	in    *Inspection
 	entry engine.AuditEntry // as it is stored; its ID is 0 until it is
 	draft engine.AuditEntry
 }
 
 // begin begins a step. The caller holds mu.
-func (l *ledger) begin() {
-	if l.draft = l.entry; l.draft.ID == 0 {
-		l.draft = l.in.newEntry(l.draft)
+func (g *growing) begin() {
+	if g.draft = g.entry; g.draft.ID == 0 {
+		g.draft = g.in.newEntry(g.draft)
 	}
 }
 
 // touch notes in a row that the action changes it, unless the entry names the event.
-func (l *ledger) touch(r *row) {
-	if l.draft.EventID == uuid.Nil && !slices.Contains(r.Audits, l.draft.ID) {
-		r.Audits = append(r.Audits, l.draft.ID)
+func (g *growing) touch(r *row) {
+	if g.draft.EventID == uuid.Nil && !slices.Contains(r.Audits, g.draft.ID) {
+		r.Audits = append(r.Audits, g.draft.ID)
 	}
 }
 
 // add returns the message of the entry with a number of changes more; nil for none. The
 // caller holds mu.
-func (l *ledger) add(changed int) *stream.Msg {
+func (g *growing) add(changed int) *stream.Msg {
 	if changed == 0 {
-		l.draft = l.entry
+		g.draft = g.entry
 		return nil
 	}
-	l.draft.Count += changed
-	if l.entry.ID == 0 {
-		return l.in.newEntryMsg(l.draft)
+	g.draft.Count += changed
+	if g.entry.ID == 0 {
+		return g.in.newEntryMsg(g.draft)
 	}
-	return l.in.entryMsg(l.draft)
+	return g.in.entryMsg(g.draft)
 }
 
 // stored says that the message is stored.
-func (l *ledger) stored() { l.entry = l.draft }
+func (g *growing) stored() { g.entry = g.draft }
 
 // Audit implements [engine.AuditReader].
 func (in *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.Page) ([]engine.AuditEntry, string, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // importing adds dead letters of other logs. It implements [engine.Import].
-type importing struct{ ledger }
+type importing struct{ growing }
 
 // ImportDeadLetters implements [engine.DeadLetterEditor].
 func (in *Inspection) ImportDeadLetters() (engine.Import, error) {
@@ -22,7 +22,7 @@ func (in *Inspection) ImportDeadLetters() (engine.Import, error) {
 		return nil, err
 	}
 	in.mu.Unlock()
-	return &importing{ledger{in: in, entry: engine.AuditEntry{Actor: in.actor, Action: "import"}}}, nil
+	return &importing{growing{in: in, entry: engine.AuditEntry{Actor: in.actor, Action: "import"}}}, nil
 }
 
 // Add implements [engine.Import]. Events that the log does not have are stored first. They

@@ -15,7 +15,7 @@ import (
 
 // sweep changes the dead letters that matched when it began. It implements [engine.Sweep].
 type sweep struct {
-	ledger
+	growing
 	spec    engine.SweepSpec
 	matched []casualty
 	spare   bool
@@ -45,7 +45,7 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.
 	if len(matched) == 1 {
 		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.Name
 	}
-	s := &sweep{ledger: ledger{in: in, entry: entry}, spec: spec}
+	s := &sweep{growing: growing{in: in, entry: entry}, spec: spec}
 	for _, one := range matched {
 		crashed := one.Reason == engine.ReasonCrash || len(one.Attempts) > 0 && one.Attempts[len(one.Attempts)-1].Kind == engine.KindCrash
 		s.matched = append(s.matched, casualty{one.sub, one.Seq, one.Died, crashed})
@@ -106,7 +106,7 @@ func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err 
 
 // replay gives events to a subscription again. It implements [engine.Sweep].
 type replay struct {
-	ledger
+	growing
 	sub  *sub
 	seqs []int64 // of the events that matched when it began
 	next int
@@ -131,7 +131,7 @@ func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (engine
 	if len(spec.Filter.Events) == 1 {
 		note.EventID = spec.Filter.Events[0]
 	}
-	p := &replay{ledger: ledger{in: in, entry: note}, sub: s}
+	p := &replay{growing: growing{in: in, entry: note}, sub: s}
 	err := in.each(ctx, max(from, s.Start+1), func(r *engine.Record) bool {
 		if s.handled(r) && memview.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && memview.Matches(spec.Filter, r, in.registry.namesOf, []string{string(r.Metadata)}) {
 			p.seqs = append(p.seqs, r.Seq)

@@ -28,7 +28,7 @@ type discardedDelivery struct {
 // Undiscard implements [engine.EventDiscarder]. Many are undone in several batches, which
 // have one entry in the audit.
 func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engine.Undone, err error) {
-	l := &ledger{in: in, entry: engine.AuditEntry{Actor: in.actor, Action: "undiscard", EventID: u.Event}}
+	l := &growing{in: in, entry: engine.AuditEntry{Actor: in.actor, Action: "undiscard", EventID: u.Event}}
 	if u.Action != 0 {
 		l.entry.Detail = "action " + strconv.FormatInt(u.Action, 10)
 	}
@@ -60,7 +60,7 @@ func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engi
 }
 
 // undo returns the messages that undo discards, as far as they fit into a batch.
-func (l *Log) undo(action *ledger, found []discardedDelivery) (msgs []*stream.Msg, undone engine.Undone, more bool) {
+func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.Msg, undone engine.Undone, more bool) {
 	for _, one := range found {
 		switch {
 		case one.row != nil && strings.HasPrefix(one.row.Reason, editedInto):
