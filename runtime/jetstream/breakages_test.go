@@ -73,7 +73,7 @@ var breakages = []breakage{
 		{"half.go", "	return batch != \"\" &&", "	return false && batch != \"\" &&"},
 	}},
 	{"a row of half a batch stays as it is", []string{"TestADeliveryWaitsAgainOfWhichHalfABatchHasTheOnlyRow"}, []change{
-		{"half.go", "	r.State, r.Due, r.PutOff = waiting, time.Time{}, true\n", ""},
+		{"half.go", "	r.Row = r.Unended()\n", ""},
 	}},
 	{"a part whose owner does not answer does not stand still", []string{stalledTest + "/concurrency_1", stalledTest + "/concurrency_4"}, []change{
 		{"stalled.go", "owned && now == alive {", "owned && now != idle {"},

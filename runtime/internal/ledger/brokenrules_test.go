@@ -155,6 +155,9 @@ var brokenRules = []struct{ test, file, old, new string }{
 	{inTable, "time.go", "r.State.Open() && !r.Set.IsZero()", "r.State.Open()"},
 	{inTable, "time.go", "r.Due, r.Set = r.Due.Add(-by), r.Set.Add(-by)", "r.Due = r.Due.Add(-by)"},
 	{inTable, "time.go", "		r.HeldSince = r.HeldSince.Add(-by)\n", ""},
+	{inTable, "time.go", "	if r.State == Done {\n", "	if false {\n"},
+	{inTable, "time.go", "	r = r.end(Waiting, \"\", \"\", time.Time{})\n", "	r.State = Waiting\n"},
+	{inTable, "time.go", "	r.PutOff = true\n", ""},
 }
 
 var breakRules = flag.Bool("break", false, "break the ledger in each of the listed ways, and see the tests fail; takes minutes")

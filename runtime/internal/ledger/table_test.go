@@ -267,6 +267,14 @@ var transitions = []struct {
 		by(func(r row) row { r.Delivery = r.Unrecorded(); return r }),
 		open(counts{Failures: 1}),
 		ledger.Effects{}},
+	{"A success is final once it is written.", "the storage has lost that it was handled", row{State: ledger.Done, Ended: before},
+		by(row.Unended),
+		atOnce(counts{Uncounted: 1, PutOff: true}),
+		ledger.Effects{}},
+	{"A success is final once it is written.", "the storage has lost that it was dead", row{Delivery: counts{Failures: 2}, State: ledger.Dead, Reason: "r", Fingerprint: "f", Ended: before},
+		by(row.Unended),
+		atOnce(counts{Failures: 2, PutOff: true}),
+		ledger.Effects{}},
 
 	// Time and other programs.
 	{"Paused deliveries wait, and nothing counts as an attempt.", "the pause ends", row{Delivery: counts{PutOff: true}, State: ledger.Held},

@@ -29,3 +29,13 @@ func (r Row) SetBack(by time.Duration) Row {
 	}
 	return r
 }
+
+// Unended returns the row of a settled delivery whose end was lost: it waits, as if its turn had not ended.
+func (r Row) Unended() Row {
+	if r.State == Done {
+		r.Delivery = r.Unrecorded()
+	}
+	r = r.end(Waiting, "", "", time.Time{})
+	r.PutOff = true
+	return r
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -356,7 +357,7 @@ func (l *Log) freed(ctx context.Context, seq int64) (bool, error) {
 	}
 	for _, s := range l.inOrder() {
 		switch r := s.rows[seq]; {
-		case r != nil && r.State == discarded:
+		case r != nil && r.State == ledger.Discarded:
 			if r.Reason == engine.ReasonCancelled {
 				return true, nil
 			}
@@ -364,10 +365,10 @@ func (l *Log) freed(ctx context.Context, seq int64) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			if whole != nil && whole.Was != nil && whole.Was.State == dead {
+			if whole != nil && whole.Was != nil {
 				return true, nil
 			}
-		case r != nil && r.open() || r == nil && event != nil && s.pending(event):
+		case r != nil && r.State.Open() || r == nil && event != nil && s.pending(event):
 			if l.neverBegins(s, event, r) || l.endsCancelled(s, seq) {
 				return true, nil
 			}

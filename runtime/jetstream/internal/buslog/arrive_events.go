@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -130,28 +131,28 @@ func (a *Arrival) fits(m *stream.Msg, r *engine.Record) error {
 	return nil
 }
 
+// movedStates are the states of deliveries that are moved.
+var movedStates = map[engine.MovedState]ledger.State{
+	engine.MovedWaiting: ledger.Waiting, engine.MovedHeld: ledger.Held, engine.MovedDead: ledger.Dead, engine.MovedCancelled: ledger.Discarded,
+}
+
 // rowMsg returns the message of a delivery. If it is too large, it loses the stacks and logs
 // of its attempts, oldest first, and then the attempts.
 func (a *Arrival) rowMsg(record *engine.Record, d *engine.MovedDelivery) (*stream.Msg, error) {
 	r := newRow(record)
-	if r.Due, r.Since = d.Due, d.Since; !r.Due.Equal(r.EventDue) {
+	var known bool
+	if r.State, known = movedStates[d.State]; !known {
+		return nil, fmt.Errorf("event %s has a delivery in the unknown state %q", record.ID, d.State)
+	}
+	if r.Due, r.Since, r.HeldSince = d.Due, d.Since, d.Held; !r.Due.Equal(r.EventDue) {
 		r.Set = time.Now().UTC()
 	}
 	r.Failures, r.Uncounted, r.MaxAttempts, r.Snoozes, r.Redriven = d.Failures, d.Uncounted, d.MaxAttempts, d.Snoozes, d.Redriven
-	r.Crashed, r.Suspect, r.Replayed, r.PutOff, r.Retried = d.Crashed, d.Suspect, d.Replayed, d.PutOff, d.Retried
+	r.Crashed, r.Replayed, r.PutOff, r.Retried = d.Crashed, d.Replayed, d.PutOff, d.Retried
 	r.Progress, r.Attempts, r.History, r.Crashes = d.Progress, d.Attempts, d.History, d.Crashes
-	r.Reason, r.Fingerprint, r.Died = d.Reason, d.Fingerprint, d.Died
-	switch d.State {
-	case engine.MovedWaiting:
-		r.State = waiting
-	case engine.MovedHeld:
-		r.State, r.Held = held, d.Held
-	case engine.MovedDead:
-		r.State = dead
-	case engine.MovedCancelled:
-		r.State = discarded
-	default:
-		return nil, fmt.Errorf("event %s has a delivery in the unknown state %q", record.ID, d.State)
+	r.Reason, r.Fingerprint, r.Ended = d.Reason, d.Fingerprint, d.Died
+	if d.Suspect {
+		r.Together = 1
 	}
 	m := a.log.rowMsg(a.subs[d.Subscription].ID, r, 0)
 	for i := 0; len(m.Data)+overhead > a.log.stream.MaxPayload(); i++ {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -99,17 +98,9 @@ func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]b
 		}
 		parts[u.sub.at(slotOf(event))] = true
 		what := u.answer(event)
-		if what != "" && (r == nil || r.open()) {
-			if r == nil {
-				r = newRow(event)
-				r.Due = dueOf(event)
-			} else {
-				r = r.clone()
-			}
-			if !r.Cancelled {
-				r.keep()
-			}
-			r.Reason, r.Cancelled, r.Answer, r.State, r.Due = a.Reason, true, what, waiting, time.Time{}
+		if what != "" && (r == nil || r.State.Open()) {
+			r = r.orNew(event)
+			r.Row, r.Answer = r.Cancel(a.Reason), what
 			msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
 		}
 		msgs = append(msgs, u.log.askMsg(u.sub.ID, seq, nil, a.rev))

@@ -29,7 +29,7 @@ func TestOnlyTheRowsOfARefusedBatchAreLookedUp(t *testing.T) {
 func TestOnlyTheOwnerQueuesRows(t *testing.T) {
 	l := newTestLog(t)
 	s := l.sub("orders")
-	r := &row{Seq: 1, State: waiting}
+	r := newRow(&engine.Record{Seq: 1})
 	l.queueRow(s, r)
 	u := l.unitOf(s)
 	l.queueRow(s, r)

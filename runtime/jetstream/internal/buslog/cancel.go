@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -43,7 +44,7 @@ func (l *Log) openTo(ctx context.Context, id uuid.UUID, name string) (open []ope
 		}
 		r := s.rows[event.Seq]
 		switch {
-		case r != nil && r.open(), r == nil && s.pending(event):
+		case r != nil && r.State.Open(), r == nil && s.pending(event):
 			open = append(open, openDelivery{s, event, r})
 		case r != nil || s.matches(event) && s.Start < event.Seq:
 			settled.States = append(settled.States, s.Name+" "+l.stateOf(s, event).State)
@@ -126,32 +127,25 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 		open, err = l.openTo(ctx, id, name)
 		for _, one := range open {
 			msgs = append(msgs, note(one))
-			before, r, rev := one.row, (*row)(nil), one.sub.revOf(one.event.Seq)
 			switch {
-			case before != nil && before.Cancelled || one.sub.asks[one.event.Seq] != nil: // what was cancelled before keeps its reason
+			case one.row != nil && one.row.Cancelled || one.sub.asks[one.event.Seq] != nil: // what was cancelled before keeps its reason
 				continue
 			case alive[one.sub.of(one.event).Owner]:
 				msgs = append(msgs, l.askMsg(one.sub.ID, one.event.Seq, &ask{Reason: reason}, 0))
 				continue
-			case before == nil:
-				r = newRow(one.event)
-				r.Due = dueOf(one.event)
-			default:
-				whole, err := l.wholeRow(one.sub, one.event.Seq)
-				if err != nil {
-					return nil, l.storage("read", err)
-				}
-				if whole == nil || !whole.open() { // it was settled meanwhile
-					continue
-				}
-				r, rev = whole.clone(), whole.rev
 			}
-			r.keep()
-			r.Reason = reason
+			whole, err := l.wholeRow(one.sub, one.event.Seq)
+			if err != nil {
+				return nil, l.storage("read", err)
+			}
+			if whole == nil && one.row != nil || whole != nil && !whole.State.Open() { // it was settled meanwhile
+				continue
+			}
+			r, rev := whole.orNew(one.event), one.sub.revOf(one.event.Seq)
 			if one.sub.of(one.event).Owner != "" { // it is dead
-				r.State, r.Due, r.Cancelled, r.Answer = waiting, time.Time{}, true, refused
+				r.Row, r.Answer = r.Cancel(reason), refused
 			} else {
-				r.State, r.Died = discarded, time.Now()
+				r.Row = r.Discard(reason, time.Now())
 			}
 			msgs = append(msgs, l.rowMsg(one.sub.ID, r, rev))
 		}
@@ -181,9 +175,9 @@ func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (wh
 			what = u.answer(one.event)
 		case one.sub.asks[seq] != nil:
 			return false, nil
-		case r != nil && r.open():
+		case r != nil && r.State.Open():
 			what = r.Answer
-		case r != nil && r.State == discarded && r.Reason != "" || r == nil && one.sub.pending(one.event):
+		case r != nil && r.State == ledger.Discarded && r.Reason != "" || r == nil && one.sub.pending(one.event):
 			what = refused
 		default:
 			what = ""
@@ -203,11 +197,14 @@ func (u *unit) answer(event *engine.Record) answer {
 	switch f := u.flights.of(event.Seq); {
 	case f != nil && !f.ended && f.begun:
 		return running
-	case f != nil && !f.ended:
+	case f != nil && !f.ended, f != nil && f.park:
 		return refused
-	case f != nil && (f.how.Kind == engine.Done || f.how.Kind == engine.Dead || f.how.Kind == engine.Discard && !f.how.Cancelled):
-		return ""
-	case f != nil, r != nil && r.open(), r == nil && u.sub.pending(event), r != nil && r.State == discarded:
+	case f != nil:
+		// A dead letter that is not on its way yet is none.
+		if n, e := f.after(f.how, true); f.how.Cancelled || n.State.Open() || e.NoNotice && f.plan == nil {
+			return refused
+		}
+	case r != nil && r.State.Open(), r == nil && u.sub.pending(event), r != nil && r.State == ledger.Discarded:
 		return refused
 	}
 	return ""

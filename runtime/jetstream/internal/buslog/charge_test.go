@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -137,7 +136,8 @@ func TestACrashOfASuspectCountsOnceAtMost(t *testing.T) {
 	l := newStoredLog(t)
 	s := l.sub("orders")
 	u := l.unitOf(s)
-	r := &row{Seq: 3, ID: uuid.New(), State: waiting, Failures: 5, Suspect: true, Crashed: true, Together: 1, rev: 5}
+	r := newRow(&engine.Record{Seq: 3, ID: uuid.New()})
+	r.Failures, r.Together, r.Crashed, r.rev = 5, 1, true, 5
 	crash := func(busy bool) *row {
 		t.Helper()
 		s.rows[3] = r
@@ -147,8 +147,8 @@ func TestACrashOfASuspectCountsOnceAtMost(t *testing.T) {
 		if err != nil || len(msgs) != 1 {
 			t.Fatal(len(msgs), err)
 		}
-		next := &row{}
-		if err := json.Unmarshal(msgs[0].Data, next); err != nil {
+		next, err := decodeRow(msgs[0].Data)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return next

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // samples is how many of the things that break a rule are named.
@@ -42,7 +43,7 @@ func (in *Inspection) Check(ctx context.Context) ([]engine.Problem, error) {
 			if wrong := r.wrong(); wrong != "" {
 				report("state", "event %s for %s: %s", r.ID, s.Name, wrong)
 			}
-			if r.open() || r.State == dead {
+			if r.State.Open() || r.State == ledger.Dead {
 				first, needed[seq] = min(first, seq), append(needed[seq], s.Name)
 			}
 		}
@@ -69,14 +70,8 @@ func (in *Inspection) Check(ctx context.Context) ([]engine.Problem, error) {
 
 // wrong says what is missing in a row; empty if nothing is.
 func (r *row) wrong() string {
-	switch r.State {
-	case waiting, held, done:
-		return ""
-	case dead, discarded:
-		if r.Died.IsZero() || r.State == dead && r.Reason == "" {
-			return fmt.Sprintf("it is %s without a time or a reason", r.State)
-		}
-		return ""
+	if dead := r.State == ledger.Dead; dead && r.Reason == "" || (dead || r.State == ledger.Discarded) && r.Ended.IsZero() {
+		return fmt.Sprintf("it is %s without a time or a reason", stateNames[r.State])
 	}
-	return fmt.Sprintf("its state is %q", r.State)
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -28,7 +29,7 @@ func TestACheckFindsRecordsThatContradictOneAnother(t *testing.T) {
 		}
 		must(t, in.edit(ctx, func() ([]*stream.Msg, error) {
 			s := in.inOrder()[0]
-			r := &row{Seq: 1, ID: letter.EventID, State: dead}
+			r := &row{rowEvent: rowEvent{Seq: 1, ID: letter.EventID}, Row: ledger.Row{State: ledger.Dead}}
 			return []*stream.Msg{in.rowMsg(s.ID, r, 0), in.cursorMsg(s, whole, &cursor{N: 1, Next: 1000}, s.parts[whole].rev)}, nil
 		}))
 		found, err := in.Check(ctx)

@@ -125,8 +125,8 @@ func (l *Log) setBack(by time.Duration) {
 	for _, s := range l.subs {
 		s.due = nil
 		for _, r := range s.rows {
-			if (r.State == waiting || r.forVersion()) && !r.Due.IsZero() && !r.Set.IsZero() {
-				r.Due, r.Set, moved = r.Due.Add(-by), r.Set.Add(-by), true
+			if !r.Set.IsZero() {
+				r.Row, moved = r.SetBack(by), true
 			}
 			l.queueRow(s, r)
 		}
@@ -139,11 +139,11 @@ func (l *Log) setBack(by time.Duration) {
 // shorten makes a row of the view that was written in the future wait for its whole wait,
 // counted from now. The caller holds mu.
 func (l *Log) shorten(r *row) {
-	if r.Due.IsZero() || r.Set.IsZero() {
+	if r.Set.IsZero() {
 		return
 	}
 	if by := r.Set.Sub(l.clock.now()); by >= clockTolerance {
-		r.Due, r.Set, l.clock.back = r.Due.Add(-by), r.Set.Add(-by), max(l.clock.back, by)
+		r.Row, l.clock.back = r.SetBack(by), max(l.clock.back, by)
 	}
 }
 

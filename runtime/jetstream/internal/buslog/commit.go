@@ -256,7 +256,7 @@ func (u *unit) complete(p *plan, at int) {
 	}
 	u.flights.sweepTo(last)
 	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
-		if f.stored && f.returns() {
+		if f.stored && f.returns {
 			u.returning--
 		}
 		return f.stored

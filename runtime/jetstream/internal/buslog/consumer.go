@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -264,11 +265,11 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, nil
 	case r == nil && seq >= u.next:
 		return c.pollAhead(seq)
-	case r == nil || !r.open():
+	case r == nil || !r.State.Open():
 		return nil, time.Time{}, nil
-	case r.State == held && !r.forVersion() && l.typePaused(r.Type):
+	case r.State == ledger.Held && !r.forVersion() && l.typePaused(r.Type):
 		return nil, now, nil
-	case (r.State == waiting || r.forVersion()) && r.Due.After(l.clock.now()):
+	case (r.State == ledger.Waiting || r.forVersion()) && r.Due.After(l.clock.now()):
 		return nil, l.clock.at(r.Due), nil
 	}
 	whole, err := l.wholeRow(u.sub, seq)
@@ -350,19 +351,13 @@ func (c *consumer) fill(d *engine.Delivery, r *engine.Record, row *row, name str
 		renamed.Type = name
 		here = &renamed
 	}
-	d.Record, d.Since = here, r.CreatedAt
-	if !r.Due.IsZero() {
+	d.Record = here
+	switch {
+	case row != nil:
+		row.HandOut(d)
+	case r.Due.IsZero():
+		d.Since = r.CreatedAt
+	default:
 		d.Since, d.Exempt = r.Due, true
-	}
-	if row != nil {
-		d.Failures, d.Uncounted, d.MaxAttempts, d.Crashed, d.Suspect = row.Failures, row.Uncounted, row.MaxAttempts, row.Crashed, row.Suspect
-		d.Since, d.Progress, d.Snoozes, d.Replayed, d.Exempt = row.Since, row.Progress, row.Snoozes, row.Replayed, row.exempt()
-		if !row.Held.IsZero() {
-			held := row.Held
-			d.Held = &held
-		}
-		if d.Suspect {
-			d.Together = int32(max(row.Together, 1))
-		}
 	}
 }

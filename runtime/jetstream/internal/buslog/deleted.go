@@ -204,7 +204,7 @@ func (r *row) with(e *engine.Record) *row {
 		return nil
 	}
 	whole := *r
-	whole.isPart, whole.tries, whole.lastKind, whole.History = false, 0, "", 0
+	whole.isPart, whole.Tries, whole.lastKind, whole.History = false, 0, "", 0
 	whole.Payload, whole.Metadata = e.Payload, e.Metadata
 	return &whole
 }

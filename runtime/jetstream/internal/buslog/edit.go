@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -37,11 +38,10 @@ func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uui
 		if err != nil {
 			return nil, err
 		}
-		r, now, into := newRow(made[0]), time.Now(), editedInto+id.String()
-		r.Made, r.Due, r.Set, r.Since, r.Progress, r.Suspect = true, now, now, now, old.Progress, old.Suspect || old.Crashed || old.Reason == engine.ReasonCrash
-		end := old.row.clone()
-		end.discard(into)
-		note := engine.AuditEntry{Actor: in.actor, Action: "edit", EventID: key.EventID, Subscription: old.sub.Name, Count: 1, Detail: into}
+		r, end := newRow(made[0]), old.row.clone()
+		r.Made = true
+		end.Row, r.Row = end.Edit(id.String(), time.Now())
+		note := engine.AuditEntry{Actor: in.actor, Action: "edit", EventID: key.EventID, Subscription: old.sub.Name, Count: 1, Detail: end.Reason}
 		return []*stream.Msg{in.rowMsg(old.sub.ID, r, old.sub.revOf(r.Seq)), in.rowMsg(old.sub.ID, end, old.rev), in.auditMsg(note)}, nil
 	})
 }
@@ -101,8 +101,9 @@ func (l *Log) makeEvents(ctx context.Context, records []*engine.Record) ([]*engi
 // caller holds mu.
 func (l *Log) editedInto(r *engine.Record) (all []engine.Key) {
 	for _, s := range l.inOrder() {
-		if row := s.rows[r.Seq]; row != nil && row.State == discarded {
-			if id, err := uuid.Parse(strings.TrimPrefix(row.Reason, editedInto)); err == nil && strings.HasPrefix(row.Reason, editedInto) {
+		if row := s.rows[r.Seq]; row != nil && row.State == ledger.Discarded {
+			text, edited := strings.CutPrefix(row.Reason, ledger.EditedInto)
+			if id, err := uuid.Parse(text); err == nil && edited {
 				all = append(all, engine.Key{EventID: id, Subscription: s.Name})
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // Failing implements [engine.Source].
@@ -19,7 +20,7 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 	c.unit.polled = true // what is acquired from now on is news
 	var rows []*row
 	for _, r := range c.unit.sub.rows {
-		if r.Seq > after && r.failing() && c.unit.hands(r.slot()) {
+		if r.Seq > after && r.Failing() && c.unit.hands(r.slot()) {
 			rows = append(rows, r)
 		}
 	}
@@ -27,8 +28,8 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 	recent := map[int64]*flight{}
 	for _, f := range c.unit.flights.all {
 		seq := f.record.Seq
-		if r := c.unit.sub.rows[seq]; seq > after && f.again() && c.unit.hands(f.slot()) && (r == nil || !r.failing()) {
-			rows, recent[seq] = append(rows, &row{Seq: seq}), f
+		if r := c.unit.sub.rows[seq]; seq > after && f.again() && c.unit.hands(f.slot()) && (r == nil || !r.Failing()) {
+			rows, recent[seq] = append(rows, &row{rowEvent: rowEvent{Seq: seq}}), f
 		}
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -52,15 +53,13 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 	return failing, nil
 }
 
-// failing reports whether the delivery was begun and has to come again.
-func (r *row) failing() bool {
-	return r.open() && !r.exempt() && (r.Failures > 0 || r.State == held || r.PutOff || r.Suspect)
-}
-
 // again reports whether a delivery has ended in a way by which it comes again later, and a strict order waits for that.
 func (f *flight) again() bool {
-	exempt := !f.record.Due.IsZero() || f.row != nil && f.row.exempt()
-	return f.ended && !exempt && (f.how.Kind == engine.Retry || f.how.Kind == engine.Snooze || f.how.Kind == engine.Hold)
+	if !f.ended || f.park {
+		return false
+	}
+	n, _ := f.after(f.how, f.how.Cancelled)
+	return ledger.Row{Delivery: n.Delivery, State: n.State}.Failing()
 }
 
 // Cancelled implements [engine.Source].
@@ -77,7 +76,7 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 // has the former counts, and begins anew when that is stored.
 func (u *unit) cancelled(seq int64) (reason string, ok bool) {
 	switch r, a := u.sub.rows[seq], u.sub.asks[seq]; {
-	case r != nil && !r.open():
+	case r != nil && !r.State.Open():
 		return "", false
 	case r != nil && r.Cancelled:
 		return r.Reason, true

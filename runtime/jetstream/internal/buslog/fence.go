@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -41,9 +42,9 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 		from = min(from, s.next())
 		for _, r := range s.rows {
 			switch r.State {
-			case waiting:
+			case ledger.Waiting:
 				found.Waiting++
-			case dead:
+			case ledger.Dead:
 				found.Dead++
 			}
 		}

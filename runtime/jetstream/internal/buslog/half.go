@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"time"
 
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -137,11 +137,11 @@ func (l *Log) deleteHalfOf(ctx context.Context, m stream.Stored) error {
 
 // reopened returns the record of a row whose delivery waits.
 func (l *Log) reopened(ctx context.Context, data []byte) ([]byte, error) {
-	r := new(row)
-	if err := json.Unmarshal(data, r); err != nil || r.open() {
+	r, err := decodeRow(data)
+	if err != nil || r.State.Open() {
 		return data, err
 	}
-	if r.State == gone {
+	if r.gone {
 		m, err := l.stream.Get(ctx, r.Seq)
 		if err != nil {
 			return nil, err
@@ -151,8 +151,8 @@ func (l *Log) reopened(ctx context.Context, data []byte) ([]byte, error) {
 			return nil, err
 		}
 		r = newRow(e)
+		r.Row = ledger.Handled(e)
 	}
-	r.State, r.Due, r.PutOff = waiting, time.Time{}, true
-	r.Reason, r.Fingerprint, r.Died = "", "", time.Time{}
+	r.Row = r.Unended()
 	return l.rowData(r), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -124,9 +125,7 @@ func (i *importing) check(ctx context.Context, letters []engine.DeadLetter) (goo
 // rowOfLetter returns the row of a dead letter.
 func rowOfLetter(event *engine.Record, l *engine.DeadLetter) *row {
 	r := newRow(event)
-	before := max(len(l.Attempts)-l.Failures, 0)
-	r.Made, r.State, r.Failures, r.Uncounted, r.History = event.Origin != nil, dead, l.Failures, before, before
-	r.Died, r.Reason, r.Fingerprint, r.Progress, r.Redriven = l.DeadAt, l.Reason, l.Fingerprint, l.Progress, l.Redriven
-	r.Attempts, r.Crashed = l.Attempts, l.LastAttempt().Kind == engine.KindCrash
+	r.Made, r.Attempts = event.Origin != nil, l.Attempts
+	r.Row = ledger.Import(l, r.Made || r.Delayed)
 	return r
 }

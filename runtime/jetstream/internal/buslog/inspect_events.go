@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
@@ -125,9 +126,9 @@ func (in *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled
 		for _, s := range in.inOrder() {
 			row := s.rows[r.Seq]
 			switch {
-			case row != nil && row.State == dead:
+			case row != nil && row.State == ledger.Dead:
 				one.Dead++
-			case row != nil && row.open(), row == nil && s.pending(r):
+			case row != nil && row.State.Open(), row == nil && s.pending(r):
 				one.Open++
 			}
 		}

@@ -20,7 +20,7 @@ func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]eng
 func (in *Inspection) grouped(f engine.Filter) (all []memview.Letter) {
 	for _, one := range in.letters(f) {
 		all = append(all, memview.Letter{
-			Fingerprint: one.Fingerprint, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Died: one.Died, Place: one.place(),
+			Fingerprint: one.Fingerprint, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Died: one.Ended, Place: one.place(),
 			Whole: func() engine.DeadLetter { return in.deadLetter(one) },
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // Hour implements [engine.StatusReader]. It reads the newest events only; minutes before
@@ -37,8 +38,8 @@ func (in *Inspection) Hour(ctx context.Context) (engine.Hour, error) {
 	byName := slices.SortedFunc(slices.Values(in.inOrder()), func(a, b *sub) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range byName {
 		for _, r := range s.rows {
-			if r.State == dead {
-				hour.Died(s.Name, hour.Minute(r.Died), 1)
+			if r.State == ledger.Dead {
+				hour.Died(s.Name, hour.Minute(r.Ended), 1)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/memview"
 )
 
@@ -18,13 +19,13 @@ type letter struct {
 func (l letter) key() engine.Key { return engine.Key{EventID: l.ID, Subscription: l.sub.Name} }
 
 // place orders letters by the time at which they died.
-func (l letter) place() []int64 { return []int64{l.Died.UnixNano(), l.Seq, int64(l.at)} }
+func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
 
 // letters returns the dead letters that a filter chooses, in no order. The caller holds mu.
 func (l *Log) letters(f engine.Filter) (found []letter) {
 	for at, s := range l.inOrder() {
 		for _, r := range s.rows {
-			if one := (letter{r, s, at}); r.State == dead && l.choosesLetter(f, one) {
+			if one := (letter{r, s, at}); r.State == ledger.Dead && l.choosesLetter(f, one) {
 				found = append(found, one)
 			}
 		}
@@ -43,7 +44,7 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, one.Reason),
 		len(f.Keys) > 0 && !slices.ContainsFunc(f.Keys, keyed),
 		f.Group != "" && f.Group != one.Fingerprint,
-		one.Died.Before(f.Since) || !f.Until.IsZero() && one.Died.After(f.Until):
+		one.Ended.Before(f.Since) || !f.Until.IsZero() && one.Ended.After(f.Until):
 		return false
 	}
 	var texts []string
@@ -71,7 +72,7 @@ func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine
 func (l *Log) deadLetter(one letter) engine.DeadLetter {
 	return engine.DeadLetter{
 		Key: one.key(), Type: l.registry.nameOf(one.Type), Version: one.Version, Payload: one.Payload, Metadata: one.Metadata,
-		PublishedAt: one.CreatedAt.UTC(), DeadAt: one.Died.UTC(), Reason: one.Reason, Fingerprint: one.Fingerprint,
+		PublishedAt: one.CreatedAt.UTC(), DeadAt: one.Ended.UTC(), Reason: one.Reason, Fingerprint: one.Fingerprint,
 		Failures: one.Failures, Redriven: one.Redriven, Progress: one.Progress, Attempts: slices.Clone(one.Attempts),
 	}
 }
@@ -106,7 +107,7 @@ func (l *Log) letter(ctx context.Context, key engine.Key) (letter, error) {
 	if entry := l.registry.known(key.Subscription); entry != nil {
 		for at, s := range l.inOrder() {
 			for _, r := range s.rows {
-				if s.ID == entry.ID && r.ID == key.EventID && r.State == dead {
+				if s.ID == entry.ID && r.ID == key.EventID && r.State == ledger.Dead {
 					return letter{r, s, at}, nil
 				}
 			}
@@ -131,9 +132,9 @@ func (in *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all [
 			for _, r := range in.subs[entry.ID].rows {
 				switch {
 				case r.ID != key.EventID:
-				case r.State == dead:
+				case r.State == ledger.Dead:
 					became = engine.RedeliveryDead
-				case r.open():
+				case r.State.Open():
 					became = engine.RedeliveryOpen
 				}
 			}

@@ -25,7 +25,7 @@ func (l *Log) snoozed() []engine.Snoozed {
 	var all []candidate
 	for _, s := range l.inOrder() {
 		for _, r := range s.rows {
-			if r.open() && (r.Snoozes >= manySnoozes || r.Snoozes > 0 && time.Since(r.Since) >= longSnoozed) {
+			if r.State.Open() && (r.Snoozes >= manySnoozes || r.Snoozes > 0 && time.Since(r.Since) >= longSnoozed) {
 				all = append(all, candidate{r, s})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // eventFor returns an event with the states of its deliveries taken together. The caller
@@ -27,7 +28,7 @@ func (in *Inspection) eventFor(r *engine.Record) engine.Event {
 			continue
 		}
 		if row != nil {
-			event.Failures = max(event.Failures, len(row.Attempts)-row.History)
+			event.Failures = max(event.Failures, row.Tries-row.History)
 		}
 		status := engine.StatusPending
 		switch in.stateOf(s, r).State {
@@ -50,7 +51,7 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 	state := engine.DeliveryState{Subscription: s.Name, State: engine.StateDone}
 	ran := slices.ContainsFunc(s.of(r).Ran, func(c claim) bool { return c.Seq == r.Seq && !c.Left })
 	row := s.rows[r.Seq]
-	if a := s.asks[r.Seq]; a != nil && !ran && (row == nil && s.pending(r) || row != nil && row.open()) {
+	if a := s.asks[r.Seq]; a != nil && !ran && (row == nil && s.pending(r) || row != nil && row.State.Open()) {
 		state.State, state.Reason = engine.StateDiscarded, a.Reason
 		return state
 	}
@@ -67,27 +68,27 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 		return state
 	}
 	state.Failures, state.Attempts, state.Reason, state.Crashes = len(row.Attempts), slices.Clone(row.Attempts), row.Reason, row.Crashes
-	if row.open() || row.State == dead {
+	if row.State.Open() || row.State == ledger.Dead {
 		state.Counted = row.Failures
 	}
 	switch row.State {
-	case waiting:
+	case ledger.Waiting:
 		if state.State, state.Due = engine.StateWaiting, row.Due.UTC(); row.Cancelled {
 			state.State, state.Due = engine.StateDiscarded, time.Time{}
 		}
-	case held:
+	case ledger.Held:
 		switch state.State = engine.StateHeld; {
 		case row.forVersion():
-			state.Held, state.Due = row.Held.UTC(), row.Due.UTC()
+			state.Held, state.Due = row.HeldSince.UTC(), row.Due.UTC()
 		case !l.typePaused(row.Type):
 			state.State = engine.StateWaiting
 		}
-	case dead:
-		state.State, state.Settled = engine.StateDead, row.Died.UTC()
-	case discarded:
-		state.State, state.Settled = engine.StateDiscarded, row.Died.UTC()
+	case ledger.Dead:
+		state.State, state.Settled = engine.StateDead, row.Ended.UTC()
+	case ledger.Discarded:
+		state.State, state.Settled = engine.StateDiscarded, row.Ended.UTC()
 	}
-	if ran && row.open() {
+	if ran && row.State.Open() {
 		state.State, state.Due, state.Held = engine.StateRunning, time.Time{}, time.Time{}
 	}
 	return state
@@ -113,9 +114,9 @@ func (l *Log) whereabouts(ctx context.Context, key engine.Key) (string, error) {
 			return "it is held, because its version is newer than the program", nil
 		case state.State == engine.StateHeld:
 			return "its type is paused", nil
-		case state.State == engine.StateDiscarded && s.rows[r.Seq] != nil && !s.rows[r.Seq].open():
+		case state.State == engine.StateDiscarded && s.rows[r.Seq] != nil && !s.rows[r.Seq].State.Open():
 			return "it was discarded: " + state.Reason, nil
-		case s.rows[r.Seq] != nil && s.rows[r.Seq].open():
+		case s.rows[r.Seq] != nil && s.rows[r.Seq].State.Open():
 			return "it waits to be tried again", nil
 		case state.State != engine.StateDone:
 			return "it has yet to be delivered", nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/memview"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -47,8 +48,7 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.
 	}
 	s := &sweep{growing: growing{in: in, entry: entry}, spec: spec}
 	for _, one := range matched {
-		crashed := one.Reason == engine.ReasonCrash || len(one.Attempts) > 0 && one.Attempts[len(one.Attempts)-1].Kind == engine.KindCrash
-		s.matched = append(s.matched, casualty{one.sub, one.Seq, one.Died, crashed})
+		s.matched = append(s.matched, casualty{one.sub, one.Seq, one.Ended, one.DiedOfCrash(one.lastFailed())})
 	}
 	return s, nil
 }
@@ -72,25 +72,23 @@ func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err 
 	err = s.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		changed, next = nil, s.next
 		s.begin()
+		now := time.Now()
 		for ; next < len(s.matched) && len(changed) < min(limit, batchRoom); next++ {
 			at := s.matched[next]
 			before := at.sub.rows[at.seq]
 			// What has changed meanwhile, or died again, is not what matched.
-			if s.spare && at.crashed || before == nil || before.State != dead || !before.Died.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
+			if s.spare && at.crashed || before == nil || before.State != ledger.Dead || !before.Ended.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
 				continue
 			}
 			r := before.clone()
 			s.touch(r)
 			switch s.spec.Kind {
 			case engine.SweepRetry:
-				r.revive()
-				r.Redriven = 0
+				r.Row = r.Revive(true, now)
 			case engine.SweepDiscard:
-				r.discard(s.spec.Reason)
+				r.Row = r.Discard(s.spec.Reason, now)
 			case engine.SweepPurge:
-				if r.State = gone; r.Made {
-					r.State, r.Attempts, r.History = done, nil, 0
-				}
+				r.Row, r.Attempts, r.gone = r.Purge(now), nil, !r.Made
 			}
 			msgs = append(msgs, s.in.rowMsg(at.sub.ID, r, before.rev))
 			changed = append(changed, engine.Key{EventID: r.ID, Subscription: at.sub.Name})
@@ -144,7 +142,7 @@ func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (engine
 // handled reports whether the subscription has handled an event.
 func (s *sub) handled(r *engine.Record) bool {
 	if row := s.rows[r.Seq]; row != nil {
-		return row.State == done
+		return row.State == ledger.Done
 	}
 	return r.Seq > s.Start && s.matches(r) && !s.pending(r)
 }
@@ -171,10 +169,11 @@ func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, er
 				continue
 			}
 			r, rev := newRow(e), p.sub.revOf(e.Seq)
+			r.Row = ledger.Handled(e)
 			if before := p.sub.rows[e.Seq]; before != nil {
-				r.Attempts, r.History, r.Audits = slices.Clone(before.Attempts), len(before.Attempts), slices.Clone(before.Audits)
+				r = before.clone()
 			}
-			r.Due, r.Set, r.Since, r.Replayed, r.Uncounted = now, now, now, true, 1+len(r.Attempts)
+			r.Row = r.Replay(now)
 			p.touch(r)
 			msgs = append(msgs, p.in.rowMsg(p.sub.ID, r, rev))
 			replayed = append(replayed, engine.Key{EventID: e.ID, Subscription: p.sub.Name})

@@ -136,7 +136,7 @@ func TestTheLaneIsClosed(t *testing.T) {
 			}
 		}},
 		{"when a delivery is cancelled", true, func(c *consumer, _ []*engine.Delivery) {
-			if err := deliver(c, rowToken, 2, row{Seq: 2, State: waiting, Cancelled: true}); err != nil {
+			if err := deliver(c, rowToken, 2, storedRow{rowEvent: rowEvent{Seq: 2}, State: "waiting", Cancelled: true}); err != nil {
 				t.Error(err)
 			}
 		}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -95,7 +96,7 @@ func (l *Log) countOnce(ctx context.Context, s *sub, limit, bound int) (open, de
 		}
 	}
 	for _, r := range s.rows {
-		if r.open() {
+		if r.State.Open() {
 			add(r.CreatedAt)
 		}
 	}
@@ -206,15 +207,15 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 	}
 	for _, r := range s.rows {
 		switch {
-		case r.State == dead:
+		case r.State == ledger.Dead:
 			lag.Dead++
 		case runs[r.Seq]:
 		case r.forVersion():
 			lag.Held++
-			lag.NoteNewer(engine.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.Held.UTC()})
-		case r.State == held && l.typePaused(r.Type):
+			lag.NoteNewer(engine.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.HeldSince.UTC()})
+		case r.State == ledger.Held && l.typePaused(r.Type):
 			lag.Held++
-		case r.open():
+		case r.State.Open():
 			lag.Waiting++
 		}
 	}
@@ -226,7 +227,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 func (l *Log) leftOf(ctx context.Context, s *sub) (int, error) {
 	next, left := s.next(), len(s.open())
 	for seq, r := range s.rows {
-		if r.open() && seq < next {
+		if r.State.Open() && seq < next {
 			left++
 		}
 	}

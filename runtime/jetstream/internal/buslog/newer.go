@@ -3,6 +3,8 @@ package buslog
 import (
 	"slices"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // While a deploy is under way, processes share subscriptions whose programs do not know the
@@ -15,7 +17,7 @@ import (
 // it again.
 
 // forVersion reports whether a delivery is held because its owner did not know its version.
-func (r *row) forVersion() bool { return r.State == held && !r.Held.IsZero() }
+func (r *row) forVersion() bool { return r.State == ledger.Held && !r.HeldSince.IsZero() }
 
 // countNewer counts such deliveries. The caller holds mu.
 func (s *sub) countNewer(r *row, by int) {

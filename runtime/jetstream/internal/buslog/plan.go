@@ -58,10 +58,13 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 		if u.plain(f) {
 			continue
 		}
+		r, effects := u.rowOf(f)
 		for i := range f.how.Staged {
-			u.stage(p, &f.how.Staged[i], keys, stagedKeys)
+			if one := &f.how.Staged[i]; !one.IfWanted || !effects.NoNotice {
+				u.stage(p, one, keys, stagedKeys)
+			}
 		}
-		if r := u.rowOf(f); r != nil {
+		if r != nil {
 			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
 		}
 	}

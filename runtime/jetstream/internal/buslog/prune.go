@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -159,7 +160,7 @@ func (l *Log) forget(ctx context.Context, old []*engine.Record) (deleted, looked
 			p.Seqs = append(p.Seqs, r.Seq)
 			for _, s := range all {
 				if s.rows[r.Seq] != nil {
-					msgs = append(msgs, l.rowMsg(s.ID, &row{Seq: r.Seq, State: gone}, s.revOf(r.Seq)))
+					msgs = append(msgs, l.rowMsg(s.ID, &row{rowEvent: rowEvent{Seq: r.Seq}, gone: true}, s.revOf(r.Seq)))
 				}
 			}
 		}
@@ -199,7 +200,7 @@ func (l *Log) applyPruned(p pruned) {
 // needs reports whether an event is open for a subscription, or a dead letter.
 func (s *sub) needs(r *engine.Record) bool {
 	if row := s.rows[r.Seq]; row != nil {
-		return row.open() || row.State == dead
+		return row.State.Open() || row.State == ledger.Dead
 	}
 	return s.pending(r)
 }

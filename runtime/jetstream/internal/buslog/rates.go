@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // mark is where a log stood when its status was read, for the next status to measure from.
@@ -40,15 +41,15 @@ func (in *Inspection) markOf(states []engine.SubscriptionState) mark {
 		}
 		at := stand{at: s.reach(), left: len(s.open()), lag: lags[s.Name]}
 		for seq, r := range s.rows {
-			switch looked, left := at.at.looked(seq, r.slot()), r.open() || r.State == dead; {
+			switch looked, left := at.at.looked(seq, r.slot()), r.State.Open() || r.State == ledger.Dead; {
 			case looked && left:
 				at.left++
 			case !looked && !left:
 				at.left--
 			}
 			// A dead letter may come from a clock that is ahead; later ones count all the same.
-			if r.State == dead && r.Died.After(now.died) && !r.Died.After(now.at) {
-				now.died = r.Died
+			if r.State == ledger.Dead && r.Ended.After(now.died) && !r.Ended.After(now.at) {
+				now.died = r.Ended
 			}
 		}
 		now.subscriptions[s.ID] = at
@@ -108,7 +109,7 @@ func (in *Inspection) rates(ctx context.Context, now, before mark, status *engin
 		}
 		c, then, at := all[entry.ID], before.subscriptions[entry.ID], now.subscriptions[entry.ID]
 		for _, r := range in.subs[entry.ID].rows {
-			if r.State == dead && r.Died.After(before.died) && !r.Died.After(now.at) {
+			if r.State == ledger.Dead && r.Ended.After(before.died) && !r.Ended.After(now.at) {
 				c.dead++
 			}
 		}

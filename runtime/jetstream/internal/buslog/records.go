@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -174,8 +175,21 @@ type claim struct {
 	slot int // of the event; of those of this process
 }
 
-// row is the record of a delivery that did not simply go well. It has a copy of the event.
+// row is the record of a delivery that did not simply go well. It has a copy of the event. Its JSON is that of [storedRow].
 type row struct {
+	rowEvent
+	ledger.Row
+	rowNotes
+
+	gone     bool   // it leaves no trace
+	rev      int64  // the sequence number of the record
+	size     int    // of the record
+	isPart   bool   // see wholerows.go; then this holds instead of Attempts:
+	lastKind string // how the last one has failed
+}
+
+// rowEvent is the copy of the event.
+type rowEvent struct {
 	Seq       int64     `json:"seq"`
 	ID        uuid.UUID `json:"id"`
 	Type      string    `json:"type"` // the name under which it was published
@@ -186,73 +200,17 @@ type row struct {
 	Key       string    `json:"key,omitempty"`
 	Keyed     bool      `json:"keyed,omitempty"`
 	EventDue  time.Time `json:"event_due,omitzero"`
-
-	State       state                  `json:"state"`
-	Due         time.Time              `json:"due,omitzero"` // of a waiting one; zero for at once
-	Set         time.Time              `json:"set,omitzero"` // when Due was set, see clock.go
-	Failures    int                    `json:"failures,omitempty"`
-	Uncounted   int                    `json:"uncounted,omitempty"`
-	MaxAttempts int                    `json:"max_attempts,omitempty"`
-	Crashed     bool                   `json:"crashed,omitempty"`
-	Suspect     bool                   `json:"suspect,omitempty"`
-	Together    int                    `json:"together,omitempty"` // see [engine.Delivery.Together]
-	Open        []time.Time            `json:"open,omitempty"`     // crashes that count as failed attempts when one comes while it runs alone
-	Since       time.Time              `json:"since"`
-	Held        time.Time              `json:"held,omitzero"` // since when it is held for its version; then Due is when that ends
-	Progress    string                 `json:"progress,omitempty"`
-	Snoozes     int                    `json:"snoozes,omitempty"`
-	PutOff      bool                   `json:"put_off,omitempty"` // it was begun, or tried, and has to come again
-	Replayed    bool                   `json:"replayed,omitempty"`
-	Retried     bool                   `json:"retried,omitempty"` // it was dead before
-	Attempts    []engine.FailedAttempt `json:"attempts,omitempty"`
-	Crashes     []engine.SharedCrash   `json:"crashes,omitempty"`
-	History     int                    `json:"history,omitempty"` // how many of the attempts were made before it was retried by hand
-	Reason      string                 `json:"reason,omitempty"`
-	Fingerprint string                 `json:"fingerprint,omitempty"`
-	Died        time.Time              `json:"died,omitzero"` // or was discarded
-	Cancelled   bool                   `json:"cancelled,omitempty"`
-	Answer      answer                 `json:"answer,omitempty"` // of a cancelled one: what the owner says
-	Redriven    int                    `json:"redriven,omitempty"`
-	Made        bool                   `json:"made,omitempty"`   // the event is for those who have a row: it stays
-	Was         *was                   `json:"was,omitempty"`    // before it was discarded
-	Audits      []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
-	Bare        bool                   `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
-
-	rev      int64  // the sequence number of the record
-	size     int    // of the record
-	isPart   bool   // see wholerows.go; then these hold instead of Attempts:
-	tries    int    // how many there are
-	lastKind string // how the last one has failed
 }
 
-// was is what a delivery was before it was discarded, to undo that.
-type was struct {
-	State  state     `json:"state"`
-	Due    time.Time `json:"due,omitzero"`
-	Reason string    `json:"reason,omitempty"` // of a dead letter
-	Died   time.Time `json:"died,omitzero"`    // of a dead letter
+// rowNotes is what a row says besides.
+type rowNotes struct {
+	Attempts []engine.FailedAttempt `json:"attempts,omitempty"`
+	Crashes  []engine.SharedCrash   `json:"crashes,omitempty"`
+	Answer   answer                 `json:"answer,omitempty"` // of a cancelled one: what the owner says
+	Made     bool                   `json:"made,omitempty"`   // the event is for those who have a row: it stays
+	Audits   []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
+	Bare     bool                   `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
 }
-
-// keep notes what the delivery is, before it is discarded.
-func (r *row) keep() { r.Was = &was{r.State, r.Due, r.Reason, r.Died} }
-
-// discard makes a dead letter a discarded one.
-func (r *row) discard(reason string) {
-	r.keep()
-	r.State, r.Reason, r.Died = discarded, reason, time.Now()
-}
-
-// state is where a delivery with a row stands.
-type state string
-
-const (
-	waiting   state = "waiting"
-	held      state = "held" // until its type is not paused; with [row.Held] see newer.go
-	dead      state = "dead"
-	done      state = "done"
-	discarded state = "discarded"
-	gone      state = "gone" // it leaves no trace
-)
 
 // answer is what the owner of a subscription says about a delivery that was cancelled.
 type answer string
@@ -261,12 +219,6 @@ const (
 	running answer = "running" // its handler runs
 	refused answer = "refused" // it will not be tried
 )
-
-// exempt reports whether no strict order waits for the delivery.
-func (r *row) exempt() bool { return r.Retried || r.Made || !r.EventDue.IsZero() }
-
-// open reports whether the delivery is not settled.
-func (r *row) open() bool { return r.State == waiting || r.State == held }
 
 // record returns the event.
 func (r *row) record() *engine.Record {
@@ -281,14 +233,12 @@ func (r *row) slot() int { return slotFor(r.Key, r.Keyed, r.ID) }
 
 // newRow returns the row of a delivery that has none.
 func newRow(r *engine.Record) *row {
-	since := r.Due
-	if since.IsZero() {
-		since = r.CreatedAt
-	}
-	return &row{
+	out := &row{Row: ledger.Fresh(r), rowEvent: rowEvent{
 		Seq: r.Seq, ID: r.ID, Type: r.Type, Version: r.Version, Payload: r.Payload, Metadata: r.Metadata,
-		CreatedAt: r.CreatedAt, Key: r.Key, Keyed: r.Keyed, EventDue: r.Due, State: waiting, Since: since,
-	}
+		CreatedAt: r.CreatedAt, Key: r.Key, Keyed: r.Keyed, EventDue: r.Due,
+	}}
+	out.Due = dueOf(r)
+	return out
 }
 
 // clone returns a copy that may be changed.
@@ -301,6 +251,14 @@ func (r *row) clone() *row {
 	c.Crashes = append([]engine.SharedCrash(nil), r.Crashes...)
 	c.Audits = append([]int64(nil), r.Audits...)
 	return &c
+}
+
+// orNew returns a copy that may be changed, or a new row for a delivery that has none.
+func (r *row) orNew(event *engine.Record) *row {
+	if r == nil {
+		return newRow(event)
+	}
+	return r.clone()
 }
 
 // key is the record of an idempotency key. It is deleted when it expires.

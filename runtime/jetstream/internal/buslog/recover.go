@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -38,10 +39,10 @@ func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int)
 		if err != nil {
 			return nil, nil, false, err
 		}
-		c.Ran[i].Suspect = before != nil && before.Suspect
+		c.Ran[i].Suspect = before != nil && before.Suspect()
 		var r *row
 		switch {
-		case before == nil && claim.Left, before != nil && !before.open() && !(claim.Left && before.State == dead):
+		case before == nil && claim.Left, before != nil && !before.State.Open() && !(claim.Left && before.State == ledger.Dead):
 			continue // a later attempt has ended it
 		case before != nil:
 			r = before.clone()
@@ -58,28 +59,26 @@ func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int)
 			r = newRow(e)
 		}
 		if !claim.Left {
-			r.State, r.Due, r.Set = waiting, due, due
+			r.State, r.Due, r.Set = ledger.Waiting, due, due
 		}
 		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: cmp.Or(counting, ran)}
 		waited := claim.Waits && counting > 0
 		switch {
 		case claim.Left: // the attempt is on record
-			r.Suspect, r.PutOff, r.Together = true, true, 1
+			r.PutOff, r.Together = true, 1
 		case waited:
 			r.Uncounted++
 		case sure && (counting == 1 || ran == 1):
-			for _, at := range r.Open {
+			if at := r.OpenCrash; !at.IsZero() {
 				r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: togetherText})
 				r.Failures, r.Uncounted = r.Failures+1, max(0, r.Uncounted-1)
+				r.Crashes = slices.DeleteFunc(r.Crashes, func(c engine.SharedCrash) bool { return c.At.Equal(at) })
 			}
-			r.Crashes = slices.DeleteFunc(r.Crashes, func(c engine.SharedCrash) bool {
-				return slices.ContainsFunc(r.Open, c.At.Equal)
-			})
-			r.Open = nil
+			r.OpenCrash = time.Time{}
 			attempt := engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: engine.CrashText}
 			r.Attempts = append(r.Attempts, attempt)
 			r.Failures++
-			r.Crashed, r.Suspect, r.PutOff, r.Together, r.MaxAttempts = true, true, true, 1, 0
+			r.Crashed, r.PutOff, r.Together, r.MaxAttempts = true, true, 1, 0
 			crash.Attempt = &attempt
 		default:
 			r.Uncounted++
@@ -88,10 +87,10 @@ func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int)
 			switch {
 			case again: // the half stays before later ones
 				r.Due = earliest
-			case before == nil || !before.Suspect: // of a suspect, it would count at once with a later one, beyond max_attempts
-				r.Open = append(slices.Clone(r.Open), shared.At)
+			case before == nil || !before.Suspect(): // of a suspect, it would count at once with a later one, beyond max_attempts
+				r.OpenCrash = shared.At
 			}
-			r.Suspect, r.PutOff, r.Together = true, true, half
+			r.PutOff, r.Together = true, half
 			for _, key := range beside {
 				if len(shared.Beside) < mostBeside && (key.EventID != r.ID || key.Subscription != name) {
 					shared.Beside = append(shared.Beside, key)
@@ -141,11 +140,11 @@ func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool)
 			continue
 		}
 		events++
-		if before := u.sub.rows[other.Seq]; other.Suspect || !other.Noted && before != nil && before.Suspect {
+		if before := u.sub.rows[other.Seq]; other.Suspect || !other.Noted && before != nil && before.Suspect() {
 			suspects++
 		}
 	}
-	if r.Suspect { // handlers that were left behind may have run beside it
+	if r.Suspect() { // handlers that were left behind may have run beside it
 		return (min(events, max(r.Together, 1)) + 1) / 2, suspects > 1
 	}
 	return (events + 1) / 2, false
@@ -159,7 +158,7 @@ func (s *sub) suspectsDue(now time.Time, ran []claim) time.Time {
 		running[one.Seq] = !one.Left
 	}
 	for _, r := range s.rows {
-		if !running[r.Seq] && r.State == waiting && r.Suspect && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
+		if !running[r.Seq] && r.State == ledger.Waiting && r.Suspect() && !r.Crashed && !r.Due.IsZero() && r.Due.Before(now) {
 			now = r.Due
 		}
 	}

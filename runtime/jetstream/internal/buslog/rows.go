@@ -1,12 +1,12 @@
 package buslog
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -24,11 +24,11 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	if err != nil {
 		return err
 	}
-	r := &row{}
-	if err := json.Unmarshal(m.Data, r); err != nil {
+	r, err := decodeRow(m.Data)
+	if err != nil {
 		return err
 	}
-	if r.Seq != seq || r.State == "" {
+	if r.Seq != seq {
 		return errors.New("it is no row")
 	}
 	s := l.sub(id)
@@ -46,18 +46,18 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	if s.countCancelled(r, 1); s.cancelled > 0 && l.units[id] != nil {
 		l.units[id].shut()
 	}
-	if delete(s.gone, seq); r.State == gone {
+	if delete(s.gone, seq); r.gone {
 		delete(s.rows, seq)
 		s.noteGone(seq, m.Seq)
 	} else {
 		r = l.keep(s, r)
 	}
-	if seq <= s.clear && r.State == gone && seq >= s.next() {
+	if seq <= s.clear && r.gone && seq >= s.next() {
 		s.clear = seq - 1
 	}
 	l.queueRow(s, r)
 	if u := l.units[id]; u != nil {
-		if r.State == gone && before != nil && u.has(before.slot()) {
+		if r.gone && before != nil && u.has(before.slot()) {
 			l.tidy(leftover{id, seq, m.Seq})
 		}
 		u.rowChanged(r)
@@ -69,7 +69,7 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 // countCancelled counts deliveries that somebody has cancelled and that are not settled. The
 // caller holds mu.
 func (s *sub) countCancelled(r *row, by int) {
-	if r != nil && r.Cancelled && r.open() {
+	if r != nil && r.Cancelled && r.State.Open() {
 		s.cancelled += by
 	}
 }
@@ -98,10 +98,10 @@ func (l *Log) queueRow(s *sub, r *row) {
 	u := l.units[s.ID]
 	switch {
 	case u == nil || !u.has(r.slot()):
-	case r.State == waiting || r.forVersion():
+	case r.State == ledger.Waiting || r.forVersion():
 		l.shorten(r)
 		s.due.add(dueAt{r.Due, r.Seq})
-	case r.State == held && !l.typePaused(r.Type):
+	case r.State == ledger.Held && !l.typePaused(r.Type):
 		s.due.add(dueAt{time.Time{}, r.Seq})
 	}
 }
@@ -112,8 +112,8 @@ func (l *Log) isDue(s *sub, d dueAt) (*row, bool) {
 	switch {
 	case r == nil:
 		return nil, false
-	case r.State == waiting || r.forVersion():
+	case r.State == ledger.Waiting || r.forVersion():
 		return r, r.Due.Equal(d.due)
 	}
-	return r, r.State == held && d.due.IsZero() && !l.typePaused(r.Type)
+	return r, r.State == ledger.Held && d.due.IsZero() && !l.typePaused(r.Type)
 }

@@ -144,8 +144,8 @@ func (u *unit) acquire(at int, wary int) {
 	u.log.clock.back = 0
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
-			if r.forVersion() { // this program may know it; the record says what it said
-				r.Due, r.Set = u.log.clock.now(), time.Time{}
+			if r.forVersion() { // the record says what it said
+				r.Row = r.TakenOver()
 			}
 			u.log.queueRow(u.sub, r)
 		}
@@ -177,7 +177,7 @@ func (u *unit) lose(at int) {
 	}
 	u.flights.sweep()
 	u.queue = slices.DeleteFunc(u.queue, func(f *flight) bool {
-		if covers(at, f.slot()) && f.returns() {
+		if covers(at, f.slot()) && f.returns {
 			u.returning--
 		}
 		return covers(at, f.slot())

@@ -20,7 +20,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 		u.alone, u.plan = true, nil
 		l.mu.Unlock()
 		return true
-	case len(p.flights) == 0 || len(p.flights[0].how.Staged) == 0 || p.flights[0].returns():
+	case len(p.flights) == 0 || len(p.flights[0].how.Staged) == 0 || p.flights[0].returns:
 		l.mu.Unlock()
 		return false
 	}

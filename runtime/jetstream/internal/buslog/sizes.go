@@ -1,7 +1,6 @@
 package buslog
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -29,7 +28,7 @@ func (l *Log) Sizes() (payload, metadata int) {
 
 // rowData returns the JSON of a row that fits into a message.
 func (l *Log) rowData(r *row) []byte {
-	data, _ := json.Marshal(r)
+	data := r.encode()
 	limit := int(l.stream.MaxMessage()) - headers
 	if len(data) <= limit {
 		return data
@@ -43,7 +42,7 @@ func (l *Log) rowData(r *row) []byte {
 	} {
 		for i := range r.Attempts { // the oldest first
 			shorten(&r.Attempts[i])
-			if data, _ = json.Marshal(r); len(data) <= limit {
+			if data = r.encode(); len(data) <= limit {
 				return data
 			}
 		}
@@ -53,7 +52,7 @@ func (l *Log) rowData(r *row) []byte {
 	}
 	// The event is in the stream as long as somebody needs it.
 	r.Bare, r.Payload, r.Metadata = true, nil, nil
-	for data, _ = json.Marshal(r); len(data) > limit && len(r.Attempts)+len(r.Crashes) > 2; data, _ = json.Marshal(r) {
+	for data = r.encode(); len(data) > limit && len(r.Attempts)+len(r.Crashes) > 2; data = r.encode() {
 		dropped := (len(r.Attempts) + 1) / 2
 		r.Attempts, r.History = r.Attempts[dropped:], max(r.History-dropped, 0)
 		r.Crashes = r.Crashes[(len(r.Crashes)+1)/2:]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -145,7 +146,7 @@ func (l *Log) readyBefore(ctx context.Context, s *sub, parts []int, before time.
 		}
 	}
 	for seq, r := range s.rows {
-		if r.State == waiting && !r.Cancelled {
+		if r.State == ledger.Waiting && !r.Cancelled {
 			note(s.at(r.slot()), seq, r.Type, r.Due, r.Since, r.CreatedAt)
 		}
 	}

@@ -6,16 +6,14 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
-
-// editedInto begins the reason of a dead letter that was edited.
-const editedInto = "edited into "
 
 // discardedDelivery is a delivery that was discarded, or that somebody wishes to have
 // discarded.
@@ -63,7 +61,7 @@ func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engi
 func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.Msg, undone engine.Undone, more bool) {
 	for _, one := range found {
 		switch {
-		case one.row != nil && strings.HasPrefix(one.row.Reason, editedInto):
+		case one.row != nil && !one.row.Restorable():
 			undone.Left++
 		case len(msgs) > batchRoom-2:
 			more = true
@@ -72,12 +70,12 @@ func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.M
 			msgs = append(msgs, l.askMsg(one.sub.ID, one.seq, nil, one.sub.asks[one.seq].rev))
 			if r := one.sub.rows[one.seq]; r != nil {
 				r = r.clone()
-				r.renew()
+				r.Row = r.Cancel("").Restore(time.Now()) // as if its owner had answered before
 				msgs = append(msgs, l.rowMsg(one.sub.ID, r, r.rev))
 			}
 		default:
 			r := one.row.clone()
-			if r.restore(); r.State == dead {
+			if r.Row, r.Answer = r.Restore(time.Now()), ""; r.State == ledger.Dead {
 				undone.Dead++
 			} else {
 				undone.Due++
@@ -109,25 +107,14 @@ func (l *Log) discards(ctx context.Context, u engine.Undo, only *subscription) (
 		}
 		for seq, r := range s.rows {
 			chosen := u.Action != 0 && slices.Contains(r.Audits, u.Action) || u.Action == 0 && r.ID == u.Event
-			if chosen && (r.State == discarded || r.open() && r.Cancelled) {
+			if chosen && (r.State == ledger.Discarded || r.State.Open() && r.Cancelled) {
 				found = append(found, discardedDelivery{s, seq, r})
 			}
 		}
-		if s.asks[asked] != nil && (s.rows[asked] == nil || s.rows[asked].open() && !s.rows[asked].Cancelled) {
+		if s.asks[asked] != nil && (s.rows[asked] == nil || s.rows[asked].State.Open() && !s.rows[asked].Cancelled) {
 			found = append(found, discardedDelivery{s, asked, nil})
 		}
 	}
 	slices.SortFunc(found, func(a, b discardedDelivery) int { return cmp.Compare(a.seq, b.seq) })
 	return found, nil
-}
-
-// restore makes a delivery what it was before it was discarded, a dead letter, or due, with a fresh count of attempts.
-func (r *row) restore() {
-	before := r.Was
-	r.Was, r.Cancelled, r.Answer, r.Reason = nil, false, "", ""
-	if before != nil && before.State == dead {
-		r.State, r.Reason, r.Died = dead, before.Reason, before.Died
-		return
-	}
-	r.renew()
 }

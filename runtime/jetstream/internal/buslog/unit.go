@@ -79,6 +79,7 @@ type flight struct {
 	ended    bool // it is settled
 	ahead    bool // it was polled before its turn, so that it needs a row whatever happens
 	park     bool // it is a delayed event that becomes a row
+	returns  bool // it has ended, and comes back at once
 	stored   bool // how it has ended
 	known    bool // it is one of the unit's; guarded as the lane says
 }

@@ -2,13 +2,13 @@ package buslog
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -38,11 +38,15 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	if f == nil {
 		return
 	}
-	if v.Kind == engine.Release && !f.begun && v.Progress == d.Progress && len(v.Staged) == 0 {
-		u.flights.forget(f) // nothing has happened
-		u.again(f)
-		c.wake()
-		return
+	if v.Kind != engine.Done { // which does not come again
+		_, e := f.after(&v, v.Cancelled)
+		if e.Unchanged {
+			u.flights.forget(f)
+			u.again(f)
+			c.wake()
+			return
+		}
+		f.returns = e.Again
 	}
 	u.end(f, v)
 }
@@ -53,7 +57,7 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 	if f.begun && !f.returned {
 		u.left[&f.delivery] = claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Left: true, Started: f.began(), slot: f.slot()}
 	}
-	if f.returns() {
+	if f.returns {
 		u.returning++
 		u.back++
 	}
@@ -67,9 +71,13 @@ func (u *unit) plain(f *flight) bool {
 	return !f.park && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && u.sub.rows[f.record.Seq] == nil
 }
 
-// returns reports whether a delivery that has ended comes back at once.
-func (f *flight) returns() bool {
-	return f.how.Kind == engine.Hold && f.how.Due.IsZero() || f.how.Kind == engine.Release
+// after returns what becomes of a delivery that ends in this way, by the row that it had when it was polled.
+func (f *flight) after(v *engine.Disposition, cancelled bool) (ledger.Next, ledger.Effects) {
+	before := ledger.New(f.record)
+	if f.row != nil {
+		before = f.row.Delivery
+	}
+	return before.After(f.begun, v, ledger.Moment{Due: v.Due, Cancelled: cancelled})
 }
 
 // park makes a delayed event a row that waits. The caller holds mu.
@@ -82,82 +90,28 @@ func (u *unit) park(r *engine.Record) {
 
 // rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep
 // and nothing to delete. The caller holds mu.
-func (u *unit) rowOf(f *flight) *row {
+func (u *unit) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	before := u.wholeOf(f.record.Seq)
-	r, v, now := before, f.how, time.Now()
-	if r == nil {
-		r = newRow(f.record)
-	} else {
-		r = r.clone()
+	if f.park && before != nil { // somebody has cancelled it meanwhile
+		return nil, effects
 	}
+	r := before.orNew(f.record)
 	if f.park {
-		if before != nil { // somebody has cancelled it meanwhile
-			return nil
+		return r, effects
+	}
+	now := ledger.Moment{Paused: u.log.typePaused(r.Type)}
+	now.Due, now.At = u.log.clock.putOff(f.how.Due)
+	now.Why, now.Cancelled = u.cancelled(r.Seq)
+	if r.Row, effects = r.After(f.begun, f.how, now); effects.Attempt != nil {
+		r.Attempts = append(r.Attempts, *effects.Attempt)
+	}
+	if r.Answer = ""; r.State == ledger.Done && r.Tries == 0 {
+		if before == nil && !f.ahead {
+			return nil, effects
 		}
-		r.Due = dueOf(f.record)
-		return r
+		r.gone = !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.nextOf(f.slot())
 	}
-	if v.Attempt != nil {
-		r.Attempts = append(r.Attempts, *v.Attempt)
-		r.Failures++
-	} else if f.begun && v.Kind != engine.Done {
-		r.Uncounted++
-	}
-	called := f.begun && v.Kind != engine.Release && !v.NotCalled
-	if called || v.Attempt != nil {
-		r.Crashed, r.Open = false, nil
-	}
-	if called {
-		r.Suspect, r.Together = false, 0
-	}
-	r.Progress, r.Answer, r.Held = v.Progress, "", time.Time{}
-	if v.Held != nil {
-		r.Held = *v.Held
-	}
-	switch v.Kind {
-	case engine.Done:
-		r.State = done
-		if before == nil && len(r.Attempts) == 0 && !f.ahead {
-			return nil
-		}
-		if len(r.Attempts) == 0 && !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.nextOf(f.slot()) {
-			r.State = gone
-		}
-	case engine.Discard:
-		if _, still := u.cancelled(r.Seq); v.Cancelled && !still { // it was undone meanwhile
-			r.renew()
-			break
-		}
-		r.State, r.Reason, r.Died = discarded, v.Reason, now
-	case engine.Retry, engine.Snooze:
-		r.State, r.PutOff = waiting, true
-		r.Due, r.Set = u.log.clock.putOff(v.Due)
-		if v.Kind == engine.Retry {
-			r.MaxAttempts = v.MaxAttempts
-		}
-		if v.Asked {
-			r.Snoozes++
-		}
-	case engine.Hold:
-		r.State, r.Due, r.PutOff = waiting, time.Time{}, true
-		if !v.Due.IsZero() {
-			r.State = held
-			r.Due, r.Set = u.log.clock.putOff(v.Due)
-		} else if u.log.typePaused(r.Type) {
-			r.State = held
-		}
-	case engine.Dead:
-		r.State, r.Reason, r.Fingerprint, r.Died = dead, v.Reason, v.Fingerprint, now
-	default: // engine.Release
-		r.State, r.Due = waiting, time.Time{}
-	}
-	if !r.open() {
-		r.Cancelled = false
-	}
-	if r.State != discarded && !r.Cancelled {
-		r.Was = nil
-	}
-	return r
+	return r, effects
 }
 
 // plan is what is to be stored together: the dispositions of deliveries, and the cursors of their parts.
@@ -220,12 +174,11 @@ func (p *plan) has(at int, n int64) bool {
 // rowMsg returns the message of a row. It is refused if the row has changed since rev; 0 if
 // there was none.
 func (l *Log) rowMsg(sub string, r *row, rev int64) *stream.Msg {
-	data := l.rowData(r)
-	m := &stream.Msg{Subject: l.rowSubject(sub, r.Seq), Data: data, Only: true, Expect: stream.Expecting(rev)}
-	if r.State == gone {
-		m.Data, _ = json.Marshal(&row{Seq: r.Seq, State: gone})
-		m.TTL = goneTime
+	m := &stream.Msg{Subject: l.rowSubject(sub, r.Seq), Only: true, Expect: stream.Expecting(rev)}
+	if r.gone {
+		r, m.TTL = &row{rowEvent: rowEvent{Seq: r.Seq}, gone: true}, goneTime
 	}
+	m.Data = l.rowData(r)
 	return m
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -282,7 +283,7 @@ func (l *Log) registryChanged() {
 			}
 		}
 		for _, r := range s.rows {
-			if r.State == held {
+			if r.State == ledger.Held {
 				l.queueRow(s, r)
 			}
 		}

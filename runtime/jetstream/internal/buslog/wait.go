@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -35,7 +36,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				continue
 			}
 			one := engine.Settlement{Subscription: l.nameHere(s.ID, s.Name), State: engine.StateDone}
-			if r != nil && !r.open() && (r.tried() > 0 || r.State == discarded) {
+			if r != nil && !r.State.Open() && (r.Tries > 0 || r.State == ledger.Discarded) {
 				if r, err = l.wholeRow(s, seq); err != nil {
 					return false, err
 				}
@@ -51,11 +52,11 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			switch {
 			case r == nil:
 				settled = settled && !s.pending(event)
-			case r.open():
+			case r.State.Open():
 				settled = false
-			case r.State == dead:
+			case r.State == ledger.Dead:
 				one.State, one.Reason = engine.StateDead, r.Reason
-			case r.State == discarded:
+			case r.State == ledger.Discarded:
 				one.State, one.Reason = engine.StateDiscarded, r.Reason
 			}
 			// What this process has not stored yet, is not settled.
@@ -80,7 +81,7 @@ func (l *Log) neverBegins(s *sub, event *engine.Record, r *row) bool {
 		f := u.flights.of(event.Seq)
 		return cancelled && reason == engine.ReasonCancelled && (f == nil || !f.begun && !f.ended)
 	}
-	return r != nil && r.open() && r.Cancelled && r.Answer == refused && r.Reason == engine.ReasonCancelled
+	return r != nil && r.State.Open() && r.Cancelled && r.Answer == refused && r.Reason == engine.ReasonCancelled
 }
 
 // endsCancelled tells whether a delivery that was cancelled has ended so in this process, which is yet to be stored. The
@@ -91,7 +92,7 @@ func (l *Log) endsCancelled(s *sub, seq int64) bool {
 		return false
 	}
 	f := u.flights.of(seq)
-	return f != nil && f.ended && f.how.Kind == engine.Discard && f.how.Cancelled
+	return f != nil && f.ended && f.how.Cancelled
 }
 
 // WaitSettled implements [engine.Waiter].
@@ -102,7 +103,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 	return l.wait(ctx, func() (bool, error) {
 		for _, c := range consumers {
 			s := c.(*consumer).unit.sub
-			if slices.ContainsFunc(mapsValues(s.rows), (*row).open) || len(s.open()) > 0 {
+			if slices.ContainsFunc(mapsValues(s.rows), func(r *row) bool { return r.State.Open() }) || len(s.open()) > 0 {
 				return false, nil
 			}
 			open := false

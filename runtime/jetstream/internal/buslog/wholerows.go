@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -48,23 +47,12 @@ func (w *wholeRows) add(r *row) {
 // part returns what a process keeps of a row. Reasons are as long as somebody has made them.
 func (r *row) part() *row {
 	p := *r
-	p.isPart, p.tries = true, len(r.Attempts)
-	if p.tries > 0 {
-		p.lastKind = r.Attempts[p.tries-1].Kind
-	}
-	p.Payload, p.Metadata, p.Attempts, p.Crashes, p.Open, p.Audits, p.Was = nil, nil, nil, nil, nil, nil, nil
+	p.isPart, p.lastKind = true, r.lastFailed()
+	p.Payload, p.Metadata, p.Attempts, p.Crashes, p.Audits, p.Was = nil, nil, nil, nil, nil, nil
 	if p.Progress = ""; !p.Cancelled {
 		p.Reason = strings.Clone(p.Reason[:min(len(p.Reason), 64)])
 	}
 	return &p
-}
-
-// tried returns how many attempts are on record.
-func (r *row) tried() int {
-	if r.isPart {
-		return r.tries
-	}
-	return len(r.Attempts)
 }
 
 // lastFailed returns how the last attempt has failed; empty for none.
@@ -133,9 +121,12 @@ func (l *Log) readRow(rev int64) (*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &row{rev: rev, size: len(m.Data)}
-	if err := json.Unmarshal(m.Data, r); err != nil || !r.Bare {
-		return r, err
+	r, err := decodeRow(m.Data)
+	if err != nil {
+		return nil, err
+	}
+	if r.rev, r.size = rev, len(m.Data); !r.Bare {
+		return r, nil
 	}
 	return l.dressed(context.Background(), r)
 }

@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -36,9 +36,9 @@ func TestRowsDoNotHoldTheirPayloadsAndAttemptsInMemory(t *testing.T) {
 			r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindPanic, Error: "boom", Stack: strings.Repeat("s", 2048)})
 		}
 		if r.Due = time.Now().Add(time.Hour); seq%2 == 0 {
-			r.State, r.Reason, r.Progress = dead, engine.ReasonMaxAttempts, strings.Repeat("p", 1024)
+			r.State, r.Reason, r.Progress = ledger.Dead, engine.ReasonMaxAttempts, strings.Repeat("p", 1024)
 		}
-		data, _ := json.Marshal(r)
+		data := r.encode()
 		if err := l.apply(stream.Stored{Subject: fmt.Sprint("bus.d.sub.", seq+1), Seq: seq + 1, Data: data}); err != nil {
 			t.Fatal(err)
 		}
