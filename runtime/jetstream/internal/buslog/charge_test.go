@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -67,8 +68,8 @@ func TestWhatRanBesideIsKnownAfterTwoOwnersHaveDied(t *testing.T) {
 	l.sub("a").parts[whole] = part{c, 7}
 	other := cursor{Owner: "first", Ran: []claim{{Seq: 2, ID: uuid.New()}}}
 	l.sub("b").parts[whole] = part{other, 8}
-	if ran, counting, _, beside := l.ranBeside(&other, called{}); ran != 2 || counting != 2 || len(beside) != 2 {
-		t.Errorf("%d handlers ran, of which %d count, and %d are named, want 2, 2 and 2", ran, counting, len(beside))
+	if others, _, beside := l.ranBeside(l.sub("b"), &other, called{}); others != (ledger.Others{AtWork: 1, Counting: 1}) || len(beside) != 2 {
+		t.Errorf("%+v ran beside it, and %d are named, want one that counts, and 2", others, len(beside))
 	}
 }
 
@@ -86,9 +87,9 @@ func TestFormerOwnersNameAFewOfManyHandlers(t *testing.T) {
 	other.addFormers(c.Formers)
 	l.sub("a").parts[whole] = part{other, 7}
 	one := cursor{Owner: "first"}
-	ran, counting, _, beside := l.ranBeside(&one, called{})
-	if ran != 40_000 || counting != 40_000 || len(beside) > mostBeside {
-		t.Errorf("%d handlers ran, of which %d count, and %d are named, want 40,000, 40,000 and at most %d", ran, counting, len(beside), mostBeside)
+	others, _, beside := l.ranBeside(l.sub("a"), &one, called{})
+	if others != (ledger.Others{AtWork: 40_000, Counting: 40_000}) || len(beside) > mostBeside {
+		t.Errorf("%+v ran beside it, and %d are named, want 40,000 that count, and at most %d", others, len(beside), mostBeside)
 	}
 }
 
@@ -125,7 +126,7 @@ func TestWhatWasLeftBehindAndHasSucceededSinceThenDoesNotComeAgain(t *testing.T)
 	s.noteGone(3, 6)
 	c := cursor{N: 1, Owner: "old", Next: 4, Ran: []claim{{Seq: 3, Left: true}}}
 	s.parts[whole] = part{c, 7}
-	if msgs, crashes, all, err := l.recover(u, &c, called{}, time.Now(), 10); err != nil || !all || len(msgs)+len(crashes) != 0 {
+	if msgs, crashes, all, err := l.recover(u, &c, called{}, 10); err != nil || !all || len(msgs)+len(crashes) != 0 {
 		t.Errorf("recover returns %d rows, %d crashes, %v, %v, want none", len(msgs), len(crashes), all, err)
 	}
 }
@@ -143,7 +144,7 @@ func TestACrashOfASuspectCountsOnceAtMost(t *testing.T) {
 		s.rows[3] = r
 		c := cursor{N: 1, Owner: "old", Busy: busy, Next: 4, Ran: []claim{{Seq: 3, ID: r.ID}}}
 		s.parts[whole] = part{c, 7}
-		msgs, _, _, err := l.recover(u, &c, called{}, time.Now(), 10)
+		msgs, _, _, err := l.recover(u, &c, called{}, 10)
 		if err != nil || len(msgs) != 1 {
 			t.Fatal(len(msgs), err)
 		}
@@ -158,5 +159,47 @@ func TestACrashOfASuspectCountsOnceAtMost(t *testing.T) {
 	}
 	if r = crash(false); r.Failures != 6 {
 		t.Errorf("it has %d failures, want 6", r.Failures)
+	}
+}
+
+// One of the handlers of a batch has ended the process in another goroutine, while all of them waited: all are suspects,
+// in halves.
+func TestABatchWhoseHandlersAllWaitedIsHalved(t *testing.T) {
+	l := newStoredLog(t)
+	u := l.unitOf(l.sub("orders"))
+	c := cursor{N: 1, Owner: "old", Next: 5}
+	for seq := range int64(4) {
+		l.ring.add(&engine.Record{Seq: seq + 1, ID: uuid.New(), Type: "order.placed"})
+		c.Ran = append(c.Ran, claim{Seq: seq + 1, Waits: true, Batch: true})
+	}
+	u.sub.parts[whole] = part{c, 7}
+	msgs, crashes, _, err := l.recover(u, &c, called{}, 10)
+	if err != nil || len(crashes) != 4 {
+		t.Fatalf("%d crashes are reported, %v, want 4", len(crashes), err)
+	}
+	for seq, r := range recordsOf(t, msgs) {
+		if r["together"] != 2.0 {
+			t.Errorf("event %d is in a batch with %v suspects, want 2", seq, r["together"])
+		}
+	}
+}
+
+// A handler that waits for others did not run, left behind or not.
+func TestAHandlerThatWasLeftBehindAndWaitsIsNoSuspect(t *testing.T) {
+	l := newStoredLog(t)
+	u := l.unitOf(l.sub("orders"))
+	r := newRow(&engine.Record{Seq: 1, ID: uuid.New(), Type: "order.placed"})
+	r.rev = 5
+	l.whole.add(r)
+	u.sub.rows[1] = r
+	l.ring.add(&engine.Record{Seq: 2, ID: uuid.New(), Type: "order.placed"})
+	c := cursor{N: 1, Owner: "old", Next: 5, Ran: []claim{{Seq: 1, Waits: true, Left: true}, {Seq: 2}}}
+	u.sub.parts[whole] = part{c, 7}
+	msgs, _, _, err := l.recover(u, &c, called{}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := recordsOf(t, msgs)[1]; r != nil {
+		t.Errorf("the row of what waited is stored again: %v", r)
 	}
 }

@@ -46,7 +46,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		}
 	}
 	l.mu.Unlock()
-	now, calledBy := time.Now().UTC(), map[string]called{}
+	calledBy := map[string]called{}
 	for i, at := range from {
 		one := c.cursors[at]
 		one.N, one.By = one.N+1, l.instance
@@ -62,7 +62,7 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 			calledBy[one.Owner] = calls
 		}
 		one.Ran, one.Busy = calls.begun(u.sub.ID, one.Ran), one.Busy && !calls.Alone
-		msgs, crashes, all, err := l.recover(u, one, calls, now, room-len(c.msgs))
+		msgs, crashes, all, err := l.recover(u, one, calls, room-len(c.msgs))
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package buslog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,14 +14,13 @@ import (
 )
 
 // recover returns the rows of deliveries whose handlers ran when the owner died, at most room of
-// them, and says in their claims that they are noted. They are suspects from now on. If only one
-// ran, that was a failed attempt. all reports whether the claims are all noted now.
-func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
-	ran, counting, sure, beside := l.ranBeside(c, calls)
-	due := l.clock.now()
+// them, and says in their claims that they are noted.
+func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
+	others, sure, beside := l.ranBeside(u.sub, c, calls)
+	now, here := l.clock.now(), l.nameOfUnit(u)
 	l.mu.Lock()
-	together, name := calls.begun(u.sub.ID, u.sub.ranOf(c.Owner)), u.sub.Name
-	earliest := u.sub.suspectsDue(due, together)
+	ran, name := calls.begun(u.sub.ID, u.sub.ranOf(c.Owner)), u.sub.Name
+	verdicts, first := u.sub.judge(ran, others, sure), u.sub.suspectsDue(now, ran)
 	l.mu.Unlock()
 	c.Ran = slices.Clone(c.Ran)
 	for i, claim := range c.Ran {
@@ -34,63 +32,31 @@ func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int)
 		}
 		c.Ran[i].Noted = true
 		l.mu.Lock()
-		before, err := l.wholeRow(u.sub, claim.Seq)
+		r, rev, err := l.rowOfClaim(u.sub, claim)
 		l.mu.Unlock()
 		if err != nil {
 			return nil, nil, false, err
 		}
-		c.Ran[i].Suspect = before != nil && before.Suspect()
-		var r *row
-		switch {
-		case before == nil && claim.Left, before != nil && !before.State.Open() && !(claim.Left && before.State == ledger.Dead):
-			continue // a later attempt has ended it
-		case before != nil:
-			r = before.clone()
-		default:
-			l.mu.Lock()
-			e, err := l.event(context.Background(), claim.Seq)
-			l.mu.Unlock()
-			if errors.Is(err, stream.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return nil, nil, false, err
-			}
-			r = newRow(e)
+		if r == nil {
+			continue
 		}
-		if !claim.Left {
-			r.State, r.Due, r.Set = ledger.Waiting, due, due
+		c.Ran[i].Suspect = r.Suspect()
+		unknown, verdict := 0, verdicts[claim.Seq]
+		if claim.Left {
+			unknown = -1 // the attempt is on record
 		}
-		crash := engine.Crash{Subscription: l.nameOfUnit(u), Ran: cmp.Or(counting, ran)}
-		waited := claim.Waits && counting > 0
-		switch {
-		case claim.Left: // the attempt is on record
-			r.PutOff, r.Together = true, 1
-		case waited:
-			r.Uncounted++
-		case sure && (counting == 1 || ran == 1):
-			if at := r.OpenCrash; !at.IsZero() {
-				r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: togetherText})
-				r.Failures, r.Uncounted = r.Failures+1, max(0, r.Uncounted-1)
-				r.Crashes = slices.DeleteFunc(r.Crashes, func(c engine.SharedCrash) bool { return c.At.Equal(at) })
-			}
-			r.OpenCrash = time.Time{}
-			attempt := engine.FailedAttempt{Kind: engine.KindCrash, Ended: now, Error: engine.CrashText}
-			r.Attempts = append(r.Attempts, attempt)
-			r.Failures++
-			r.Crashed, r.PutOff, r.Together, r.MaxAttempts = true, true, 1, 0
-			crash.Attempt = &attempt
-		default:
-			r.Uncounted++
+		var effects ledger.Effects
+		if r.Row, effects = r.Crash(verdict, unknown, first, now); effects.Unchanged {
+			continue
+		}
+		if at := effects.Counted; !at.IsZero() {
+			r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: togetherText})
+			r.Crashes = slices.DeleteFunc(r.Crashes, func(c engine.SharedCrash) bool { return c.At.Equal(at) })
+		}
+		if effects.Attempt != nil {
+			r.Attempts = append(r.Attempts, *effects.Attempt)
+		} else if effects.Crash {
 			shared := engine.SharedCrash{At: now}
-			half, again := u.halfOf(r, claim, together)
-			switch {
-			case again: // the half stays before later ones
-				r.Due = earliest
-			case before == nil || !before.Suspect(): // of a suspect, it would count at once with a later one, beyond max_attempts
-				r.OpenCrash = shared.At
-			}
-			r.PutOff, r.Together = true, half
 			for _, key := range beside {
 				if len(shared.Beside) < mostBeside && (key.EventID != r.ID || key.Subscription != name) {
 					shared.Beside = append(shared.Beside, key)
@@ -98,56 +64,59 @@ func (l *Log) recover(u *unit, c *cursor, calls called, now time.Time, room int)
 			}
 			r.Crashes = append(r.Crashes, shared)
 		}
-		l.mu.Lock()
-		rev := u.sub.revOf(claim.Seq)
-		if before != nil {
-			rev = before.rev
-		}
-		crash.Delivery = *(&consumer{unit: u}).deliveryOf(r.record(), r)
-		l.mu.Unlock()
-		if !claim.Left && !waited {
-			crashes = append(crashes, crash)
+		if effects.Crash {
+			l.mu.Lock()
+			d := (&consumer{unit: u}).deliveryOf(r.record(), r)
+			l.mu.Unlock()
+			crashes = append(crashes, engine.Crash{Subscription: here, Delivery: *d, Attempt: effects.Attempt, Ran: verdict.Ran})
 		}
 		msgs = append(msgs, l.rowMsg(u.sub.ID, r, rev))
-		open := c.Open[:0:0]
-		for _, seq := range c.Open {
-			if seq != claim.Seq {
-				open = append(open, seq)
-			}
-		}
-		c.Open = open
+		c.Open = slices.DeleteFunc(slices.Clone(c.Open), func(seq int64) bool { return seq == claim.Seq })
 	}
 	return msgs, crashes, true, nil
+}
+
+// rowOfClaim returns a copy of the row of a delivery that was at work, and the sequence number of its record; nil if the
+// delivery has ended or its event is gone. The caller holds mu, which is free while the server is asked.
+func (l *Log) rowOfClaim(s *sub, one claim) (*row, int64, error) {
+	before, err := l.wholeRow(s, one.Seq)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case before != nil:
+		return before.clone(), before.rev, nil
+	case one.Left: // a later attempt has succeeded
+		return nil, 0, nil
+	}
+	e, err := l.event(context.Background(), one.Seq)
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, err
+	}
+	return newRow(e), s.revOf(one.Seq), nil
 }
 
 // togetherText is the error of an earlier attempt that ended with its process, once the
 // handler has ended a process alone.
 const togetherText = "the process ended while this handler and others were running; it has ended again while this one ran alone"
 
-// halfOf returns how many suspects a batch may have that a delivery is in which ran when the
-// process died: half as many as ran together. So a crash of such a half leaves half of the
-// half, until an event has ended the process alone. On this way the crashes after the first
-// one, which is not of a half again, never count as failed attempts.
-func (u *unit) halfOf(r *row, one claim, ran []claim) (together int, again bool) {
-	if !one.Batch || one.Waits {
-		return 1, false
-	}
-	events, suspects := 0, 0
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
-	for _, other := range ran {
-		if !other.Batch || other.Waits {
-			continue
-		}
-		events++
-		if before := u.sub.rows[other.Seq]; other.Suspect || !other.Noted && before != nil && before.Suspect() {
-			suspects++
+// judge says what a crash says about deliveries that were at work, by the sequence numbers of their events. The caller holds mu.
+func (s *sub) judge(ran []claim, others ledger.Others, sure bool) map[int64]ledger.Verdict {
+	own, verdicts := make([]ledger.Claim, len(ran)), map[int64]ledger.Verdict{}
+	for i, one := range ran {
+		own[i] = ledger.Claim{Waits: one.Waits, Batch: one.Batch}
+		if r := s.rows[one.Seq]; one.Noted && one.Suspect {
+			own[i].Together = 1 // it was a suspect; which one is not asked any more
+		} else if !one.Noted && r != nil {
+			own[i].Together = r.Together
 		}
 	}
-	if r.Suspect() { // handlers that were left behind may have run beside it
-		return (min(events, max(r.Together, 1)) + 1) / 2, suspects > 1
+	for i, verdict := range ledger.Judge(own, others, sure) {
+		verdicts[ran[i].Seq] = verdict
 	}
-	return (events + 1) / 2, false
+	return verdicts
 }
 
 // suspectsDue returns when the first of the suspects of former crashes is due that did not
@@ -175,10 +144,9 @@ func (s *sub) ranOf(owner string) (ran []claim) {
 	return ran
 }
 
-// ranBeside returns how many handlers ran when an owner died, in all subscriptions, and how
-// many of them did not wait for others. It is sure if the owner has ended and no others can
-// have run.
-func (l *Log) ranBeside(c *cursor, calls called) (ran, counting int, sure bool, beside []engine.Key) {
+// ranBeside returns what ran beside the claims of a subscription when an owner died, and all that ran, in all
+// subscriptions. It is sure if the owner has ended and no others can have run.
+func (l *Log) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others, sure bool, all []engine.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sure = !l.unsure[c.Owner]
@@ -188,8 +156,8 @@ func (l *Log) ranBeside(c *cursor, calls called) (ran, counting int, sure bool, 
 			if p.Owner != c.Owner {
 				for _, f := range p.Formers {
 					if f.Owner == c.Owner {
-						ran, counting = ran+len(f.Ran)+f.More, counting+f.Counting
-						beside = append(beside, keysOf(s, f.Ran)...)
+						others.AtWork, others.Counting = others.AtWork+len(f.Ran)+f.More, others.Counting+f.Counting
+						all = append(all, keysOf(s, f.Ran)...)
 						sure = sure && (calls.Alone || !f.Busy)
 					}
 				}
@@ -197,15 +165,19 @@ func (l *Log) ranBeside(c *cursor, calls called) (ran, counting int, sure bool, 
 			}
 			sure = sure && (calls.Alone || !p.Busy)
 			for _, one := range calls.begun(s.ID, p.Ran) {
-				ran++
+				if s != own {
+					others.AtWork++
+				}
 				if !one.Waits {
-					counting++
-					beside = append(beside, engine.Key{EventID: one.ID, Subscription: s.Name})
+					if s != own {
+						others.Counting++
+					}
+					all = append(all, engine.Key{EventID: one.ID, Subscription: s.Name})
 				}
 			}
 		}
 	}
-	return ran, counting, sure, beside
+	return others, sure, all
 }
 
 func keysOf(s *sub, ids []uuid.UUID) (keys []engine.Key) {
