@@ -28,12 +28,12 @@ type eraser struct {
 	spec   engine.Erasure
 	n      engine.Erased
 	passed map[int64]bool // the events that were found open, and those that were erased or counted: true
-	ledger ledger
+	action action
 }
 
 // Erase implements [engine.Eraser].
 func (i *Inspection) Erase(ctx context.Context, spec engine.Erasure) (engine.Erased, error) {
-	e := &eraser{Inspection: i, spec: spec, passed: map[int64]bool{}, ledger: ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "erase", Detail: spec.Detail}}}
+	e := &eraser{Inspection: i, spec: spec, passed: map[int64]bool{}, action: action{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "erase", Detail: spec.Detail}}}
 	err := e.events(ctx)
 	if err == nil {
 		err = e.texts(ctx)
@@ -162,7 +162,7 @@ func (e *eraser) step(ctx context.Context, seqs []int64) error {
 		if err := c.ExecScript("CREATE TABLE busgen_erasing (x); DROP TABLE busgen_erasing"); err != nil {
 			return err
 		}
-		return e.ledger.add(c, changed)
+		return e.action.add(c, changed)
 	}
 	var err error
 	if e.spec.DryRun {
@@ -174,7 +174,7 @@ func (e *eraser) step(ctx context.Context, seqs []int64) error {
 		e.n = before
 		return err
 	}
-	e.ledger.committed()
+	e.action.committed()
 	e.told()
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // deadLetterImport implements [engine.Import].
 type deadLetterImport struct {
 	inTurns
-	ledger ledger
+	action action
 }
 
 // ImportDeadLetters implements [engine.DeadLetterEditor].
@@ -27,7 +27,7 @@ func (i *Inspection) ImportDeadLetters() (engine.Import, error) {
 	if i.closed {
 		return nil, engine.ErrClosed
 	}
-	return &deadLetterImport{inTurns{Inspection: i}, ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
+	return &deadLetterImport{inTurns{Inspection: i}, action{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
 }
 
 // Add implements [engine.Import].
@@ -50,12 +50,12 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter)
 				skipped++
 			}
 		}
-		return i.ledger.add(c, added)
+		return i.action.add(c, added)
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	i.ledger.committed()
+	i.action.committed()
 	if bad != nil {
 		return added, skipped, bad
 	}

@@ -21,7 +21,7 @@ type replay struct {
 	filter       eventArgs
 	last         int64 // the events up to here have had their turn
 	end          int64 // the events up to here were handled when it began
-	ledger       ledger
+	action       action
 }
 
 // handled is the SQL condition that subscription s has handled event l: its cursor has
@@ -56,13 +56,13 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
-	r := &replay{inTurns: inTurns{Inspection: i}, chosen: spec.Filter, ledger: ledger{AuditEntry: entry}}
+	r := &replay{inTurns: inTurns{Inspection: i}, chosen: spec.Filter, action: action{AuditEntry: entry}}
 	err := i.look(ctx, "read", func(c *database.Conn) error {
 		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {
 			return err
 		}
-		r.subscription, r.name, r.ledger.Subscription = found.id, found.name, found.name
+		r.subscription, r.name, r.action.Subscription = found.id, found.name, found.name
 		if r.filter, err = eventArgsOf(c, spec.Filter); err != nil {
 			return err
 		}
@@ -183,14 +183,14 @@ func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key,
 		if len(places) == 0 {
 			return nil
 		}
-		if err := r.ledger.add(c, len(places)); err != nil {
+		if err := r.action.add(c, len(places)); err != nil {
 			return err
 		}
-		return r.ledger.touch(c, places)
+		return r.action.touch(c, places)
 	})
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	r.ledger.committed()
+	r.action.committed()
 	return keys, nil
 }
