@@ -137,16 +137,8 @@ func addRows(c *database.Conn, subscription, seq int64, l *engine.DeadLetter) er
 		max(len(l.Attempts)-l.Failures, 0), l.LastAttempt().Kind == engine.KindCrash)
 	for _, a := range l.Attempts {
 		if err == nil {
-			err = addAttempt(c, subscription, seq, a)
+			err = addAttempt(c, rowKey{subscription, seq}, a)
 		}
 	}
 	return err
-}
-
-func addAttempt(c *database.Conn, subscription, seq int64, a engine.FailedAttempt) error {
-	var started any
-	if !a.Started.IsZero() {
-		started = a.Started
-	}
-	return c.Exec(insertAttempt, seq, subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack), text(a.Log))
 }
