@@ -73,6 +73,34 @@ func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 	return r
 }
 
+// readRow reads all that is known of a delivery that is open or dead, but for the attempts of before it began anew. One
+// without a row is handled.
+func readRow(c *database.Conn, at rowKey) (r ledger.Row, err error) {
+	r.State = ledger.Done
+	err = c.Query(`
+		SELECT (SELECT count(*) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription),
+			`+openCrash+`, (SELECT reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), `+rowColumns+`
+		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
+		WHERE d.subscription = ? AND d.seq = ?`, func(s *sqlite3.Stmt) error {
+		r = scanRow(s, 3)
+		if r.Tries = s.ColumnInt(0); s.ColumnType(1) != sqlite3.NULL {
+			r.OpenCrash = database.Time(s, 1)
+		}
+		if s.ColumnType(2) != sqlite3.NULL && r.State.Open() {
+			r.Cancelled, r.Reason = true, s.ColumnText(2)
+		}
+		return nil
+	}, at.subscription, at.seq)
+	return r, err
+}
+
+// openCrash is the SQL expression for OpenCrash of delivery d, NULL for none. It is over when the handler has ended
+// otherwise, which ends suspicion or leaves an attempt, and when the delivery began anew.
+const openCrash = `(
+	SELECT max(x.at) FROM busgen_crashes x
+	WHERE x.seq = d.seq AND x.subscription = d.subscription AND x.counted = 0 AND d.suspect AND x.at > coalesce(d.since, 0)
+	  AND x.at > coalesce((SELECT max(a.ended_at) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription), 0))`
+
 // store writes what has become of a delivery. since is when it began anew; nil for what the file says.
 func store(c *database.Conn, at rowKey, r *ledger.Row, now time.Time, since any) error {
 	due, wait := any(nil), any(nil)
