@@ -12,6 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
@@ -331,7 +332,7 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 	}
 	for _, sql := range []string{
 		"UPDATE busgen_attempts SET error = '" + engine.ReasonErased + "', stack = NULL, log = NULL WHERE seq = ?",
-		"UPDATE busgen_discarded SET reason = '" + engine.ReasonErased + "', fingerprint = NULL WHERE seq = ? AND substr(reason, 1, 12) <> '" + editedInto + "'",
+		"UPDATE busgen_discarded SET reason = '" + engine.ReasonErased + "', fingerprint = NULL WHERE seq = ? AND substr(reason, 1, 12) <> '" + ledger.EditedInto + "'",
 		"UPDATE busgen_cancelled SET reason = '" + engine.ReasonErased + "' WHERE seq = ?",
 		"UPDATE busgen_deliveries SET fingerprint = NULL WHERE seq = ?",
 		"DELETE FROM busgen_dedupe WHERE seq = ?",

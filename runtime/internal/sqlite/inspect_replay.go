@@ -156,25 +156,26 @@ func (r *replay) find(ctx context.Context, limit int) (found []replayed, end int
 	return found, end, err
 }
 
+// replayHandled is Replay of package ledger.
+const replayHandled = `
+	INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
+	SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1, 1 + (SELECT count(*) FROM busgen_attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
+	FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
+	WHERE l.seq = ?2 AND l.id = ?4 AND ` + handled
+
 // give makes those of the events due that are still handled, and returns them.
 func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key, err error) {
 	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
 		at := time.Now()
 		var places []rowKey
 		for _, one := range found {
-			err := c.Exec(`
-				INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
-				SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1,
-					1 + (SELECT count(*) FROM busgen_attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
-				FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
-				WHERE l.seq = ?2 AND l.id = ?4 AND `+handled, r.subscription, one.seq, at, one.id[:])
-			if err != nil {
+			place := rowKey{r.subscription, one.seq}
+			if err := c.Exec(replayHandled, r.subscription, one.seq, at, one.id[:]); err != nil {
 				return err
 			}
 			if c.Changes() == 0 {
 				continue // another replay was faster, or it was pruned
 			}
-			place := rowKey{r.subscription, one.seq}
 			if err := forgetCancelled(c, place); err != nil {
 				return err
 			}

@@ -99,7 +99,7 @@ func (s *deadSweep) next(c *database.Conn, limit int) (keys []engine.Key, places
 func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 	switch s.kind {
 	case engine.SweepRetry:
-		return revive(c, at, true)
+		return revive(c, at, true, time.Now())
 	case engine.SweepDiscard:
 		return discard(c, at, s.reason)
 	default: // SweepPurge
@@ -112,8 +112,7 @@ func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 // process still runs alone. By hand, the count of automatic redrives begins
 // again as well; else this is one of them. The reason stays, and says that it was dead: see
 // exempt. The caller has seen in this transaction that it is dead.
-func revive(c *database.Conn, at rowKey, byHand bool) error {
-	now := time.Now()
+func revive(c *database.Conn, at rowKey, byHand bool, now time.Time) error {
 	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
 		return err
 	}
