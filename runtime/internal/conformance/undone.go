@@ -50,6 +50,30 @@ func (env *Env) TestADiscardIsSettledAlthoughTheHandlerFailsBeforeItIsSeen(t *te
 	}
 }
 
+// The handler is at work meanwhile: what is not begun is discarded at once.
+func (env *Env) TestADiscardThatIsSaidAgainKeepsItsFirstReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t)
+		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error {
+			time.Sleep(10 * time.Second)
+			return ErrBoom
+		}, twoHours(5))
+		f.MustStart()
+		r := f.Publish(1)[0]
+		time.Sleep(time.Second)
+		for _, reason := range []string{"first", "second"} {
+			_, err := f.outside().DiscardEvent(t.Context(), r.ID, "reader", reason)
+			Must(t, err)
+			time.Sleep(time.Second)
+		}
+		outcome, err := r.Wait(t.Context())
+		Must(t, err)
+		if d := outcome.Deliveries[0]; !d.Discarded || d.Reason != "first" {
+			t.Errorf("the outcome is %+v", d)
+		}
+	})
+}
+
 // Member a has handled the event before b ends the delivery of their group.
 func (env *Env) TestAMemberThatHasHandledAnEventIsNotCalledAgainAfterTheUndoOfItsDiscard(t *testing.T) {
 	for name, c := range map[string]struct {

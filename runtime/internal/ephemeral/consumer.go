@@ -294,9 +294,7 @@ func (c *Consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 		return
 	}
 	own.settled = true
-	switch v.Kind {
-	case engine.Done, engine.Discard, engine.Dead:
-	default:
+	if !ledger.Settles(&v) {
 		after, _ := own.known().After(own.begun, &v, ledger.Moment{Due: v.Due})
 		// A new one, because the dispatcher may still look at the old.
 		next := &delivery{Delivery: engine.Delivery{Record: own.Record}, again: &again{after.Delivery, after.Due}}

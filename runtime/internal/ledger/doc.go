@@ -2,7 +2,7 @@
 // operator changes something. It is the page docs/semantics.md in Go. The engines keep the rows, each in its own way;
 // what is in them is decided here.
 //
-// JetStream, the engine in memory and ephemeral subscriptions ask this package. SQLite still decides by code of its own.
+// All engines and ephemeral subscriptions ask this package.
 //
 // A function takes what is known of a delivery and one input. It returns what the delivery is then, and in [Effects] what
 // the engine has to do besides, in the same transaction. Nothing here reads a clock or a file, takes a lock, or remembers

@@ -80,6 +80,22 @@ func (d Delivery) HandOut(out *engine.Delivery) {
 	}
 }
 
+// Seen returns what a dispatcher has seen of a delivery. It does not know PutOff, nor why the delivery is exempt: a turn
+// asks for neither.
+func Seen(d *engine.Delivery) Delivery {
+	seen := Delivery{
+		Failures: d.Failures, Uncounted: d.Uncounted, MaxAttempts: d.MaxAttempts, Snoozes: d.Snoozes, Together: int(d.Together),
+		Crashed: d.Crashed, Delayed: d.Exempt, Replayed: d.Replayed, Since: d.Since, Progress: d.Progress,
+	}
+	if d.Suspect {
+		seen.Together = max(seen.Together, 1)
+	}
+	if d.Held != nil {
+		seen.HeldSince = *d.Held
+	}
+	return seen
+}
+
 // anew gives the delivery a fresh count. It stays a suspect, and the members of a group that have handled it have done so.
 func (d Delivery) anew(at time.Time) Delivery {
 	d.Uncounted += d.Failures

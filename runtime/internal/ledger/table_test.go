@@ -486,3 +486,20 @@ func TestADispatcherSeesWhatIsKnownOfADelivery(t *testing.T) {
 		t.Errorf("suspect: %v, crashed: %v, held since %v", held.Suspect, held.Crashed, held.Held)
 	}
 }
+
+func TestWhatADispatcherHasSeenIsHandedOutAgain(t *testing.T) {
+	for _, d := range []*engine.Delivery{
+		{},
+		{Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Suspect: true, Crashed: true, Exempt: true, Since: at, Progress: "[a]"},
+		{Replayed: true, Held: &before},
+	} {
+		again := &engine.Delivery{}
+		ledger.Seen(d).HandOut(again)
+		if diff := cmp.Diff(d, again); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if seen := ledger.Seen(&engine.Delivery{Suspect: true}); seen.Together != 1 {
+		t.Errorf("a suspect runs together with %d", seen.Together)
+	}
+}

@@ -39,6 +39,12 @@ type Effects struct {
 	Crash     bool                  // the recovery reports that the handler ran when the process died
 }
 
+// Settles reports whether a turn that ends with the disposition settles its delivery, unless a cancel of it is undone before
+// that is written.
+func Settles(v *engine.Disposition) bool {
+	return v.Kind == engine.Done || v.Kind == engine.Discard || v.Kind == engine.Dead
+}
+
 // After returns what becomes of a delivery by a turn that ends with the disposition v. begun says that the turn
 // had a claim, so that an execution may have happened.
 //

@@ -22,34 +22,34 @@ func audit(c *database.Conn, e engine.AuditEntry) error {
 		time.Now(), e.Actor, e.Action, event, text(e.Subscription), e.Count, text(e.Detail))
 }
 
-// ledger is the one audit row of an action in many transactions: each adds
+// action is the one audit row of an action in many transactions: each adds
 // what it has done.
-type ledger struct {
+type action struct {
 	engine.AuditEntry
 	written, pending int64 // the id of the row: committed, and of the transaction at hand
 }
 
 // add notes in the transaction at hand that n more deliveries are concerned.
-func (l *ledger) add(c *database.Conn, n int) error {
-	l.pending = l.written
+func (a *action) add(c *database.Conn, n int) error {
+	a.pending = a.written
 	if n == 0 {
 		return nil
 	}
-	if l.written != 0 {
-		return c.Exec("UPDATE busgen_audit SET count = count + ? WHERE id = ?", n, l.written)
+	if a.written != 0 {
+		return c.Exec("UPDATE busgen_audit SET count = count + ? WHERE id = ?", n, a.written)
 	}
-	l.Count = n
-	err := audit(c, l.AuditEntry)
-	l.pending = c.LastInsertRowID()
+	a.Count = n
+	err := audit(c, a.AuditEntry)
+	a.pending = c.LastInsertRowID()
 	return err
 }
 
 // touch notes which deliveries they are, after add.
-func (l *ledger) touch(c *database.Conn, places []rowKey) error {
-	if l.EventID != uuid.Nil {
+func (a *action) touch(c *database.Conn, places []rowKey) error {
+	if a.EventID != uuid.Nil {
 		return nil // the entry itself says it
 	}
-	return touched(c, l.pending, places)
+	return touched(c, a.pending, places)
 }
 
 func touched(c *database.Conn, audit int64, places []rowKey) error {
@@ -62,7 +62,7 @@ func touched(c *database.Conn, audit int64, places []rowKey) error {
 }
 
 // committed says that the transaction at hand was.
-func (l *ledger) committed() { l.written = l.pending }
+func (a *action) committed() { a.written = a.pending }
 
 // Audit implements [engine.AuditReader].
 func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.Page) (entries []engine.AuditEntry, next string, err error) {

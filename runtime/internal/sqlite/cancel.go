@@ -183,18 +183,12 @@ func (l *Log) findBegun(asked []askedRow) {
 }
 
 // cancelDelivery notes that an open delivery is discarded, and makes it due if it has a
-// row, so that the dispatcher sees it. Whoever asks wants an answer; what was cancelled
-// before keeps its reason then.
+// row, so that the dispatcher sees it. What was cancelled before keeps its reason. Whoever asks wants an answer.
 func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error {
-	insert := `
-		INSERT INTO busgen_cancelled (seq, subscription, reason, at) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET reason = excluded.reason, at = excluded.at`
-	if asks {
-		insert = `
-			INSERT INTO busgen_cancelled (seq, subscription, reason, at, answer) VALUES (?, ?, ?, ?, ` + notAnswered + `)
-			ON CONFLICT DO UPDATE SET answer = excluded.answer`
-	}
-	if err := c.Exec(insert, at.seq, at.subscription, reason, time.Now()); err != nil {
+	err := c.Exec(`
+		INSERT INTO busgen_cancelled (seq, subscription, reason, at, answer) VALUES (?, ?, ?, ?, iif(?, `+notAnswered+`, NULL))
+		ON CONFLICT DO UPDATE SET answer = coalesce(excluded.answer, answer)`, at.seq, at.subscription, reason, time.Now(), asks)
+	if err != nil {
 		return err
 	}
 	return hastenCancelled(c, at)

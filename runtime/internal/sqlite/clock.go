@@ -32,12 +32,13 @@ type clock struct {
 // now is the time of the wall clock. Differences of two are not what has passed.
 func (c *clock) now() time.Time { return c.wall().Round(0) }
 
-// putOff returns when something is due that has to wait until the given moment,
-// and for how long that is. The moment is one of the monotonic clock, if it has a
-// reading of it.
-func (c *clock) putOff(until time.Time) (due time.Time, wait time.Duration) {
-	wait = max(0, time.Until(until))
-	return c.now().Add(wait), wait
+// putOff returns the time, and when something is due that has to wait until the given moment: zero for none. The
+// moment is one of the monotonic clock, if it has a reading of it.
+func (c *clock) putOff(until time.Time) (now, due time.Time) {
+	if now = c.now(); !until.IsZero() {
+		due = now.Add(max(0, time.Until(until)))
+	}
+	return now, due
 }
 
 // look returns by how much the wall clock was set forward, or back if that is

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 )
 
@@ -75,51 +76,10 @@ type settledDelivery struct {
 	*delivery
 	engine.Disposition
 	staged    []logged
-	begun     bool // a handler was called
-	cancelled bool // the file says so, and must not say so any more
-	undone    bool // it is a Discard that another process has undone before it was written
+	begun     bool  // a handler was called
+	cancelled bool  // the file says so, and must not say so any more
+	again     int64 // when it comes again, in microseconds, as it was written; never for one that does not
 }
-
-// uncounted returns Delivery.Uncounted after the disposition.
-func (d *settledDelivery) uncounted() int {
-	if d.begun && d.Attempt == nil {
-		return d.Uncounted + 1
-	}
-	return d.Uncounted
-}
-
-// called reports whether a handler was called and has ended without a crash. That it was
-// interrupted says nothing.
-func (d *settledDelivery) called() bool { return d.begun && d.Kind != engine.Release && !d.NotCalled }
-
-// suspect returns what the file says about suspicion after the disposition.
-func (d *settledDelivery) suspect() int {
-	if d.called() {
-		return 0
-	}
-	return suspicion(&d.Delivery)
-}
-
-// crashes returns what the file says of Crashed after the disposition.
-func (d *settledDelivery) crashes() bool { return d.Crashed && d.Attempt == nil && !d.called() }
-
-// suspicion is how the file has Suspect and Together of a delivery, in one number.
-func suspicion(d *engine.Delivery) int {
-	if !d.Suspect {
-		return 0
-	}
-	return int(max(d.Together, 1))
-}
-
-const (
-	rowRunning = "running"
-	rowWaiting = "waiting"
-	rowHeld    = "held"
-	rowDead    = "dead"
-)
-
-// atOnce is when a delivery is due that was not put off, but only has a row.
-var atOnce = time.UnixMicro(0)
 
 // runningDelay is how long an attempt runs before the file says so.
 const runningDelay = 5 * time.Millisecond
@@ -302,9 +262,7 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 	}
 	own.settled = true
 	cancelled := false
-	switch disposition.Kind {
-	case engine.Done, engine.Discard, engine.Dead:
-		own.final = true
+	if own.final = ledger.Settles(&disposition); own.final {
 		cancelled = c.unmark(d.Seq)
 	}
 	delay := flushDelay
@@ -312,7 +270,7 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun, cancelled, false})
+		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun, cancelled, never})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {

@@ -3,13 +3,13 @@ package sqlite
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -79,11 +79,11 @@ func (i *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engin
 		}
 		var places []rowKey
 		for _, one := range found {
-			if !one.passed || strings.HasPrefix(one.reason, editedInto) || one.reason == engine.ReasonErased {
+			if !one.passed || !(ledger.Row{State: ledger.Discarded, Reason: one.reason}).Restorable() {
 				undone.Left++
 				continue
 			}
-			if err := restoreDiscarded(c, one); err != nil {
+			if err := restoreDiscarded(c, one, time.Now()); err != nil {
 				return err
 			}
 			places = append(places, one.rowKey)
@@ -132,27 +132,60 @@ func chosenDiscards(c *database.Conn, u engine.Undo, subscription int64) (found 
 	return found, err
 }
 
-// restoreDiscarded makes a delivery what it was, a dead letter, or due, with a fresh count of attempts.
-func restoreDiscarded(c *database.Conn, one discardedRow) error {
-	if one.open {
-		if err := forgetCancelled(c, one.rowKey); err != nil {
+// restoreDiscarded brings back what was discarded, or was to be.
+func restoreDiscarded(c *database.Conn, one discardedRow, now time.Time) error {
+	if !one.open {
+		row, err := readDiscarded(c, one.rowKey)
+		if err == nil {
+			row = row.Restore(now)
+			err = store(c, one.rowKey, &row, now, sinceOf(&row))
+		}
+		if err != nil {
 			return err
 		}
-		return c.Exec(`
-			UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
-				crashed = 0, due_at = ?3, since = ?3, wait = 0, snoozes = 0
-			WHERE subscription = ?1 AND seq = ?2 AND state IN ('waiting', 'held')`, one.subscription, one.seq, time.Now())
+		return c.Exec("DELETE FROM busgen_discarded WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
 	}
-	err := c.Exec(`
-		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, dead_at, reason, fingerprint, since, progress, redriven, uncounted, suspect, wait, replayed)
-		SELECT subscription, seq, iif(dead_at IS NULL, 'waiting', 'dead'), iif(dead_at IS NULL, 0, coalesce(failures, 0)),
-		       iif(dead_at IS NULL, ?3, NULL), dead_at, dead_reason, fingerprint, iif(dead_at IS NULL, ?3, NULL), progress, coalesce(redriven, 0),
-		       iif(dead_at IS NULL, coalesce(failures, 0), coalesce(uncounted, max(0, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2) - coalesce(failures, 0)))),
-		       coalesce(suspect, (SELECT a.kind = '`+engine.KindCrash+`' FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2 ORDER BY a.n DESC LIMIT 1), 0),
-		       iif(dead_at IS NULL, 0, NULL), coalesce(replayed, 0)
-		FROM busgen_discarded WHERE seq = ?1 AND subscription = ?2`, one.seq, one.subscription, time.Now())
+	// A handler that runs settles its row, and one on its way needs none.
+	waits, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state <> 'running')", one.subscription, one.seq)
+	if err == nil && waits != 0 {
+		var row ledger.Row
+		if row, err = readRow(c, one.rowKey); err == nil {
+			row = row.Restore(now)
+			err = store(c, one.rowKey, &row, now, sinceOf(&row))
+		}
+	}
 	if err != nil {
 		return err
 	}
-	return c.Exec("DELETE FROM busgen_discarded WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+	return forgetCancelled(c, one.rowKey)
+}
+
+// sinceOf returns when an open delivery began anew, for store.
+func sinceOf(r *ledger.Row) any {
+	if r.State.Open() {
+		return r.Since
+	}
+	return nil
+}
+
+// readDiscarded returns the row of a delivery that was discarded.
+func readDiscarded(c *database.Conn, at rowKey) (r ledger.Row, err error) {
+	err = c.Query(`
+		SELECT x.reason, x.at, x.dead_at, x.dead_reason, x.fingerprint, coalesce(x.failures, 0), x.progress, coalesce(x.redriven, 0), coalesce(x.replayed, 0),
+		       coalesce(x.uncounted, max(0, x.tries - coalesce(x.failures, 0))), coalesce(x.suspect, x.last = '`+engine.KindCrash+`', 0), x.tries
+		FROM (SELECT *, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription) AS tries, `+lastKind+` AS last
+		      FROM busgen_discarded d WHERE d.seq = ? AND d.subscription = ?) x`, func(s *sqlite3.Stmt) error {
+		r = ledger.Row{
+			Delivery: ledger.Delivery{Failures: s.ColumnInt(5), Progress: s.ColumnText(6), Replayed: s.ColumnBool(8), Together: s.ColumnInt(10)},
+			State:    ledger.Discarded, Tries: s.ColumnInt(11), Redriven: s.ColumnInt(7), Reason: s.ColumnText(0), Ended: database.Time(s, 1),
+		}
+		if s.ColumnType(2) != sqlite3.NULL {
+			r.Uncounted = s.ColumnInt(9)
+			r.Was = &ledger.Death{Reason: s.ColumnText(3), Fingerprint: s.ColumnText(4), At: database.Time(s, 2)}
+			return nil
+		}
+		r.Retried = s.ColumnType(3) != sqlite3.NULL
+		return nil
+	}, at.seq, at.subscription)
+	return r, err
 }

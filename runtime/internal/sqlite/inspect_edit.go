@@ -11,12 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
-// editedInto begins the reason of a dead letter that was edited.
-const editedInto = "edited into "
-
 // EditDeadLetter implements [engine.DeadLetterEditor].
 func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid.UUID, payload []byte) error {
-	into := editedInto + id.String()
 	return i.change(ctx, "edit a dead letter of", func(c *database.Conn) error {
 		old, err := findDeadLetter(c, key)
 		if err != nil {
@@ -29,18 +25,20 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 		if err != nil {
 			return err
 		}
-		err = c.Exec(`
-			INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, progress, suspect)
-			SELECT subscription, ?, 'waiting', 0, ?, 0, progress, suspect FROM busgen_deliveries WHERE subscription = ? AND seq = ?`,
-			seq, time.Now(), old.subscription, old.seq)
+		at, now := rowKey{old.subscription, old.seq}, time.Now()
+		row, err := readRow(c, at)
 		if err != nil {
 			return err
 		}
-		if err := discard(c, rowKey{old.subscription, old.seq}, into); err != nil {
+		edited, made := row.Edit(id.String(), now)
+		if err := store(c, rowKey{old.subscription, seq}, &made, now, nil); err != nil {
+			return err
+		}
+		if err := discard(c, at, edited.Reason); err != nil {
 			return err
 		}
 		return audit(c, engine.AuditEntry{
-			Actor: i.actor, Action: "edit", EventID: key.EventID, Subscription: key.Subscription, Count: 1, Detail: into,
+			Actor: i.actor, Action: "edit", EventID: key.EventID, Subscription: key.Subscription, Count: 1, Detail: edited.Reason,
 		})
 	})
 }

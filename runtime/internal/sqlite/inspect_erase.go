@@ -12,6 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
@@ -28,12 +29,12 @@ type eraser struct {
 	spec   engine.Erasure
 	n      engine.Erased
 	passed map[int64]bool // the events that were found open, and those that were erased or counted: true
-	ledger ledger
+	action action
 }
 
 // Erase implements [engine.Eraser].
 func (i *Inspection) Erase(ctx context.Context, spec engine.Erasure) (engine.Erased, error) {
-	e := &eraser{Inspection: i, spec: spec, passed: map[int64]bool{}, ledger: ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "erase", Detail: spec.Detail}}}
+	e := &eraser{Inspection: i, spec: spec, passed: map[int64]bool{}, action: action{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "erase", Detail: spec.Detail}}}
 	err := e.events(ctx)
 	if err == nil {
 		err = e.texts(ctx)
@@ -162,7 +163,7 @@ func (e *eraser) step(ctx context.Context, seqs []int64) error {
 		if err := c.ExecScript("CREATE TABLE busgen_erasing (x); DROP TABLE busgen_erasing"); err != nil {
 			return err
 		}
-		return e.ledger.add(c, changed)
+		return e.action.add(c, changed)
 	}
 	var err error
 	if e.spec.DryRun {
@@ -174,7 +175,7 @@ func (e *eraser) step(ctx context.Context, seqs []int64) error {
 		e.n = before
 		return err
 	}
-	e.ledger.committed()
+	e.action.committed()
 	e.told()
 	return nil
 }
@@ -331,7 +332,7 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 	}
 	for _, sql := range []string{
 		"UPDATE busgen_attempts SET error = '" + engine.ReasonErased + "', stack = NULL, log = NULL WHERE seq = ?",
-		"UPDATE busgen_discarded SET reason = '" + engine.ReasonErased + "', fingerprint = NULL WHERE seq = ? AND substr(reason, 1, 12) <> '" + editedInto + "'",
+		"UPDATE busgen_discarded SET reason = '" + engine.ReasonErased + "', fingerprint = NULL WHERE seq = ? AND substr(reason, 1, 12) <> '" + ledger.EditedInto + "'",
 		"UPDATE busgen_cancelled SET reason = '" + engine.ReasonErased + "' WHERE seq = ?",
 		"UPDATE busgen_deliveries SET fingerprint = NULL WHERE seq = ?",
 		"DELETE FROM busgen_dedupe WHERE seq = ?",

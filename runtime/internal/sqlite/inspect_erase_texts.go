@@ -62,12 +62,12 @@ func (e *eraser) texts(ctx context.Context) error {
 						}
 						n += changed
 					}
-					return e.ledger.add(c, n)
+					return e.action.add(c, n)
 				})
 				if err != nil {
 					return err
 				}
-				e.ledger.committed()
+				e.action.committed()
 			}
 			e.n.Texts += n
 			e.told()

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
@@ -17,7 +19,7 @@ import (
 // deadLetterImport implements [engine.Import].
 type deadLetterImport struct {
 	inTurns
-	ledger ledger
+	action action
 }
 
 // ImportDeadLetters implements [engine.DeadLetterEditor].
@@ -27,7 +29,7 @@ func (i *Inspection) ImportDeadLetters() (engine.Import, error) {
 	if i.closed {
 		return nil, engine.ErrClosed
 	}
-	return &deadLetterImport{inTurns{Inspection: i}, ledger{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
+	return &deadLetterImport{inTurns{Inspection: i}, action{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
 }
 
 // Add implements [engine.Import].
@@ -50,12 +52,12 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter)
 				skipped++
 			}
 		}
-		return i.ledger.add(c, added)
+		return i.action.add(c, added)
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	i.ledger.committed()
+	i.action.committed()
 	if bad != nil {
 		return added, skipped, bad
 	}
@@ -74,7 +76,7 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 	}
 	seq, wrong, err := storedEvent(c, l)
 	if wrong != "" && err == nil {
-		erased, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_discarded WHERE subscription = ? AND seq = ? AND (reason = '"+engine.ReasonErased+"' OR substr(reason, 1, 12) = '"+editedInto+"'))", subscription, seq)
+		erased, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_discarded WHERE subscription = ? AND seq = ? AND (reason = '"+engine.ReasonErased+"' OR substr(reason, 1, 12) = '"+ledger.EditedInto+"'))", subscription, seq)
 		if err != nil || erased != 0 {
 			return false, "", err
 		}
@@ -82,7 +84,8 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 	if wrong != "" || err != nil {
 		return false, wrong, err
 	}
-	if seq == 0 {
+	made := seq == 0
+	if made {
 		seq, err = appendFor(c, specialEvent{
 			id: l.EventID, Key: typenames.Key{Name: l.Type, Version: l.Version}, payload: l.Payload, metadata: l.Metadata, createdAt: l.PublishedAt,
 			subscription: subscription, parent: uuid.Nil,
@@ -102,7 +105,7 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 	if err != nil {
 		return false, "", err
 	}
-	return true, "", addRows(c, subscription, seq, l)
+	return true, "", addRows(c, rowKey{subscription, seq}, l, made)
 }
 
 // storedEvent returns the position of the event of a dead letter in the log, or 0. It
@@ -129,24 +132,13 @@ func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong strin
 }
 
 // addRows writes a dead delivery and its attempts.
-func addRows(c *database.Conn, subscription, seq int64, l *engine.DeadLetter) error {
-	err := c.Exec(`
-		INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason, fingerprint, progress, redriven, uncounted, suspect)
-		VALUES (?, ?, 'dead', ?, ?, ?, ?, ?, ?, ?, ?)`,
-		subscription, seq, l.Failures, l.DeadAt, l.Reason, l.Fingerprint, text(l.Progress), l.Redriven,
-		max(len(l.Attempts)-l.Failures, 0), l.LastAttempt().Kind == engine.KindCrash)
+func addRows(c *database.Conn, at rowKey, l *engine.DeadLetter, made bool) error {
+	row := ledger.Import(l, made)
+	err := store(c, at, &row, time.Now(), nil)
 	for _, a := range l.Attempts {
 		if err == nil {
-			err = addAttempt(c, subscription, seq, a)
+			err = addAttempt(c, at, a)
 		}
 	}
 	return err
-}
-
-func addAttempt(c *database.Conn, subscription, seq int64, a engine.FailedAttempt) error {
-	var started any
-	if !a.Started.IsZero() {
-		started = a.Started
-	}
-	return c.Exec(insertAttempt, seq, subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack), text(a.Log))
 }

@@ -21,7 +21,7 @@ type replay struct {
 	filter       eventArgs
 	last         int64 // the events up to here have had their turn
 	end          int64 // the events up to here were handled when it began
-	ledger       ledger
+	action       action
 }
 
 // handled is the SQL condition that subscription s has handled event l: its cursor has
@@ -56,13 +56,13 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
-	r := &replay{inTurns: inTurns{Inspection: i}, chosen: spec.Filter, ledger: ledger{AuditEntry: entry}}
+	r := &replay{inTurns: inTurns{Inspection: i}, chosen: spec.Filter, action: action{AuditEntry: entry}}
 	err := i.look(ctx, "read", func(c *database.Conn) error {
 		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {
 			return err
 		}
-		r.subscription, r.name, r.ledger.Subscription = found.id, found.name, found.name
+		r.subscription, r.name, r.action.Subscription = found.id, found.name, found.name
 		if r.filter, err = eventArgsOf(c, spec.Filter); err != nil {
 			return err
 		}
@@ -156,25 +156,26 @@ func (r *replay) find(ctx context.Context, limit int) (found []replayed, end int
 	return found, end, err
 }
 
+// replayHandled is Replay of package ledger.
+const replayHandled = `
+	INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
+	SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1, 1 + (SELECT count(*) FROM busgen_attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
+	FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
+	WHERE l.seq = ?2 AND l.id = ?4 AND ` + handled
+
 // give makes those of the events due that are still handled, and returns them.
 func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key, err error) {
 	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
 		at := time.Now()
 		var places []rowKey
 		for _, one := range found {
-			err := c.Exec(`
-				INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
-				SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1,
-					1 + (SELECT count(*) FROM busgen_attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
-				FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
-				WHERE l.seq = ?2 AND l.id = ?4 AND `+handled, r.subscription, one.seq, at, one.id[:])
-			if err != nil {
+			place := rowKey{r.subscription, one.seq}
+			if err := c.Exec(replayHandled, r.subscription, one.seq, at, one.id[:]); err != nil {
 				return err
 			}
 			if c.Changes() == 0 {
 				continue // another replay was faster, or it was pruned
 			}
-			place := rowKey{r.subscription, one.seq}
 			if err := forgetCancelled(c, place); err != nil {
 				return err
 			}
@@ -183,14 +184,14 @@ func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key,
 		if len(places) == 0 {
 			return nil
 		}
-		if err := r.ledger.add(c, len(places)); err != nil {
+		if err := r.action.add(c, len(places)); err != nil {
 			return err
 		}
-		return r.ledger.touch(c, places)
+		return r.action.touch(c, places)
 	})
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	r.ledger.committed()
+	r.action.committed()
 	return keys, nil
 }

@@ -20,7 +20,7 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.S
 		entry.EventID, entry.Subscription = keys[0].EventID, keys[0].Subscription
 	}
 	s := &deadSweep{
-		inTurns: inTurns{Inspection: i}, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, ledger: ledger{AuditEntry: entry},
+		inTurns: inTurns{Inspection: i}, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, action: action{AuditEntry: entry},
 	}
 	return s, i.look(ctx, "count the dead letters of", func(c *database.Conn) (err error) {
 		s.matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
@@ -36,7 +36,7 @@ type deadSweep struct {
 	matched int
 	filter  deadFilter
 	last    []any // when the last one died that was changed, and its place; nil before the first step
-	ledger  ledger
+	action  action
 }
 
 // Matched implements [engine.Sweep].
@@ -58,16 +58,16 @@ func (s *deadSweep) Step(ctx context.Context, limit int) (changed []engine.Key, 
 				return err
 			}
 		}
-		if err := s.ledger.add(c, len(places)); err != nil {
+		if err := s.action.add(c, len(places)); err != nil {
 			return err
 		}
-		return s.ledger.touch(c, places)
+		return s.action.touch(c, places)
 	})
 	if err != nil || len(changed) == 0 {
 		return nil, err
 	}
 	s.last = last
-	s.ledger.committed()
+	s.action.committed()
 	return changed, nil
 }
 
@@ -99,7 +99,7 @@ func (s *deadSweep) next(c *database.Conn, limit int) (keys []engine.Key, places
 func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 	switch s.kind {
 	case engine.SweepRetry:
-		return revive(c, at, true)
+		return revive(c, at, true, time.Now())
 	case engine.SweepDiscard:
 		return discard(c, at, s.reason)
 	default: // SweepPurge
@@ -112,8 +112,7 @@ func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 // process still runs alone. By hand, the count of automatic redrives begins
 // again as well; else this is one of them. The reason stays, and says that it was dead: see
 // exempt. The caller has seen in this transaction that it is dead.
-func revive(c *database.Conn, at rowKey, byHand bool) error {
-	now := time.Now()
+func revive(c *database.Conn, at rowKey, byHand bool, now time.Time) error {
 	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
 		return err
 	}

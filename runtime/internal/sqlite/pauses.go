@@ -187,11 +187,11 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) (found bool, err error) 
 	if found = c.Changes() > 0; !found || p.Kind != engine.PauseType {
 		return found, nil
 	}
-	return found, releaseHeld(c)
+	return found, releaseHeld(c, time.Now())
 }
 
 // releaseHeld makes the held deliveries due whose types are not paused.
-func releaseHeld(c *database.Conn) error {
+func releaseHeld(c *database.Conn, now time.Time) error {
 	held, err := idsWhere(c, `
 		SELECT DISTINCT t.id, t.written FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
 		WHERE d.state = 'held' AND NOT `+heldForVersion, func(written string) (bool, error) {
@@ -204,7 +204,7 @@ func releaseHeld(c *database.Conn) error {
 				UPDATE busgen_deliveries AS d SET state = 'waiting', due_at = ?, wait = 0
 				WHERE state = 'held' AND NOT `+heldForVersion+`
 				  AND seq IN (SELECT d.seq FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
-				time.Now(), typeID)
+				now, typeID)
 		}
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
@@ -42,24 +43,20 @@ func (c *consumer) Reread() (soon bool) {
 func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
 	size := int64(0)
 	err = c.log.read(func(conn *database.Conn) error {
-		// A row that was put off is due after the moment at which it began anew.
 		return conn.Query(`
-			SELECT d.seq, d.failures, d.crashed, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, d.uncounted, d.suspect
+			SELECT d.seq, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, `+rowColumns+`
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
-			WHERE d.subscription = ? AND d.seq > ? AND d.state <> 'dead' AND NOT `+exempt+`
-			  AND (d.failures > 0 OR d.state = 'held' OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since))
+			WHERE d.subscription = ? AND d.seq > ? AND `+failing+`
 			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
-			d := &engine.Delivery{
-				Failures: s.ColumnInt(1), Crashed: s.ColumnBool(2), Uncounted: s.ColumnInt(7), Suspect: s.ColumnBool(8),
-			}
-			if size += bytesOf(s, 5) + bytesOf(s, 6); size > pageBytes && len(found) > 0 {
+			if size += bytesOf(s, 3) + bytesOf(s, 4); size > pageBytes && len(found) > 0 {
 				return errPageFull
 			}
-			d.Record = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 3)}
-			if err := readBounded(conn, s, 5, d.Record); err != nil {
+			d := &engine.Delivery{Record: &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 1)}}
+			scanRow(s, 5).HandOut(d)
+			if err := readBounded(conn, s, 3, d.Record); err != nil {
 				return err
 			}
-			if err := c.log.types.resolve(conn, s.ColumnInt64(4), d.Record); err != nil {
+			if err := c.log.types.resolve(conn, s.ColumnInt64(2), d.Record); err != nil {
 				return err
 			}
 			found = append(found, d)
@@ -75,6 +72,10 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 // exempt is the SQL condition for Exempt of the delivery of row d and event l. Events that an edit has made are like
 // delayed ones. Of a row that is not dead the reason is that of its death before it was retried.
 const exempt = "(l.due_at IS NOT NULL OR d.reason IS NOT NULL)"
+
+// failing is the SQL condition for Failing of the row. One that was put off is due after the moment at which it began anew.
+const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND (d.failures > 0 OR d.suspect OR d.state = 'held'
+	OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since)))`
 
 // pollDue hands over the retries that are due.
 func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
@@ -98,7 +99,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			if due != never {
 				return nil
 			}
-			if size += bytesOf(s, 6) + bytesOf(s, 7); found == limit || found > 0 && size > pageBytes {
+			if size += bytesOf(s, 4) + bytesOf(s, 5); found == limit || found > 0 && size > pageBytes {
 				due, found = s.ColumnInt64(1), limit // more than fit; come back for them
 				return nil
 			}
@@ -132,11 +133,12 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 
 // selectDelivery returns rows for waitingRow.
 var selectDelivery = `
-			SELECT d.seq, d.due_at, d.failures, d.crashed, l.id, l.type, ` + bounded("l.payload") + `, ` + bounded("l.metadata") + `, l.created_at,
-			       coalesce(d.since, l.due_at, l.created_at), d.progress, d.snoozes, d.uncounted, d.max_attempts, d.suspect, d.state, d.replayed,
-			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + exempt + `,
-			       ` + heldSince + `
+			SELECT d.seq, d.due_at, l.id, l.type, ` + bounded("l.payload") + `, ` + bounded("l.metadata") + `,
+			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + rowColumns + `
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq`
+
+// firstOfRow is the place of rowColumns in selectDelivery.
+const firstOfRow = 7
 
 // A delivery that is held because the program cannot read its version has a wait: due_at is when that ends, and wait
 // how long it is in all. One whose type is paused has none.
@@ -150,33 +152,17 @@ const waits = "(d.state = 'waiting' OR " + heldForVersion + ")"
 
 // waitingRow makes the delivery of a row that waits.
 func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
+	row := scanRow(s, firstOfRow)
 	own := &delivery{row: rowWaiting}
-	own.Delivery = engine.Delivery{
-		Record:      &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 4), CreatedAt: database.Time(s, 8)},
-		Failures:    s.ColumnInt(2),
-		Crashed:     s.ColumnBool(3),
-		Since:       database.Time(s, 9),
-		Progress:    s.ColumnText(10),
-		Snoozes:     s.ColumnInt(11),
-		Uncounted:   s.ColumnInt(12),
-		MaxAttempts: s.ColumnInt(13),
-		Suspect:     s.ColumnBool(14),
-		Together:    int32(s.ColumnInt(14)),
-		Replayed:    s.ColumnBool(16),
-		Exempt:      s.ColumnBool(18),
-		Token:       own,
+	own.Record, own.Token = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 2), CreatedAt: database.Time(s, firstOfRow+10)}, own
+	if own.Seq <= c.redelivered {
+		row.Delivery = row.Unrecorded()
 	}
-	if s.ColumnType(19) != sqlite3.NULL {
-		held := database.Time(s, 19)
-		own.Held = &held
-	}
-	if own.Failures == 0 {
-		own.Uncounted = max(own.Uncounted, c.before(own.Seq))
-	}
-	if err := readBounded(conn, s, 6, own.Record); err != nil {
+	row.HandOut(&own.Delivery)
+	if err := readBounded(conn, s, 4, own.Record); err != nil {
 		return nil, err
 	}
-	return own, c.log.types.resolve(conn, s.ColumnInt64(5), own.Record)
+	return own, c.log.types.resolve(conn, s.ColumnInt64(3), own.Record)
 }
 
 // PollEvent implements [engine.Consumer].
@@ -199,7 +185,7 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 	err = c.log.read(func(conn *database.Conn) error {
 		return conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.seq = ? AND d.state IN ('waiting', 'held')`, func(s *sqlite3.Stmt) error {
-			if s.ColumnText(15) == rowHeld && s.ColumnType(19) == sqlite3.NULL {
+			if row := scanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() {
 				again = time.Now()
 				return nil
 			}
@@ -248,11 +234,11 @@ func (c *consumer) hold(own *delivery, s *sqlite3.Stmt) bool {
 		return false
 	}
 	c.rows[own.Seq] = own
-	if s.ColumnType(17) != sqlite3.NULL {
+	if s.ColumnType(6) != sqlite3.NULL {
 		if c.cancelled == nil {
 			c.cancelled = map[int64]string{}
 		}
-		c.cancelled[own.Seq] = s.ColumnText(17)
+		c.cancelled[own.Seq] = s.ColumnText(6)
 		c.cancels.Store(true)
 	}
 	return true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -70,7 +71,7 @@ func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, er
 	for _, one := range due {
 		dead, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state = 'dead')", one.subscription, one.seq)
 		if err == nil && dead != 0 { // else what is said of it, a cancel say, holds
-			err = revive(c, one, false)
+			err = revive(c, one, false, time.Now())
 			n++
 		}
 		if err != nil {

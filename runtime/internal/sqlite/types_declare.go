@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -72,7 +73,7 @@ func declareTypes(c *database.Conn, rows []typenames.Row, specs []engine.TypeSpe
 	if err := routeAll(c); err != nil {
 		return nil, err
 	}
-	return rows, releaseHeld(c) // a pause of types may have been for what is another type now
+	return rows, releaseHeld(c, time.Now()) // a pause of types may have been for what is another type now
 }
 
 // declareType returns a type's number, and adds the type with its routes

@@ -1,0 +1,204 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// What becomes of a delivery is decided by package ledger. The table deliveries has its rows. Statements that change many
+// rows at once are compared with the ledger by a test.
+
+// The states of rows in the file. A delivery that is being handled waits, as far as the ledger knows.
+const (
+	rowRunning = "running"
+	rowWaiting = "waiting"
+	rowHeld    = "held"
+	rowDead    = "dead"
+)
+
+var rowStates = [...]string{ledger.Waiting: rowWaiting, ledger.Held: rowHeld, ledger.Dead: rowDead}
+
+// atOnce is when a delivery is due that was not put off, but only has a row.
+var atOnce = time.UnixMicro(0)
+
+// wasDead is the reason of an open delivery that was dead before, and was retried. See exempt.
+const wasDead = "retried"
+
+// rowColumns are the columns of delivery d and event l that scanRow reads.
+const rowColumns = `
+	d.state, d.failures, d.uncounted, d.max_attempts, d.crashed, d.suspect, d.snoozes, d.progress, d.replayed, d.redriven,
+	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint`
+
+// scanRow reads the row of a delivery, without what other tables know of it. first is the place of rowColumns.
+func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
+	is := func(i int) bool { return s.ColumnType(first+i) != sqlite3.NULL }
+	r.Delivery = ledger.Delivery{
+		Failures: s.ColumnInt(first + 1), Uncounted: s.ColumnInt(first + 2), MaxAttempts: s.ColumnInt(first + 3), Crashed: s.ColumnBool(first + 4),
+		Together: s.ColumnInt(first + 5), Snoozes: s.ColumnInt(first + 6), Progress: s.ColumnText(first + 7), Replayed: s.ColumnBool(first + 8),
+		Delayed: is(11), Since: database.Time(s, first+10),
+	}
+	r.Redriven = s.ColumnInt(first + 9)
+	anew := is(12)
+	switch {
+	case anew:
+		r.Since = database.Time(s, first+12)
+	case r.Delayed:
+		r.Since = database.Time(s, first+11)
+	}
+	state := s.ColumnText(first)
+	if state == rowDead {
+		r.State, r.Reason, r.Ended, r.Fingerprint = ledger.Dead, s.ColumnText(first+15), database.Time(s, first+16), s.ColumnText(first+17)
+		return r
+	}
+	r.Retried = is(15)
+	if s.ColumnInt64(first+13) > 0 {
+		r.Due = database.Time(s, first+13)
+	}
+	if is(14) {
+		r.Set = r.Due.Add(-time.Duration(s.ColumnInt64(first+14)) * time.Microsecond)
+		r.PutOff = !r.Due.IsZero() && !(anew && !r.Due.After(r.Since))
+	}
+	if state == rowHeld {
+		if r.State, r.PutOff = ledger.Held, true; s.ColumnInt64(first+14) > 0 {
+			r.HeldSince = r.Set
+		} else {
+			r.Due, r.Set = time.Time{}, time.Time{}
+		}
+	}
+	return r
+}
+
+// readRow reads all that is known of a delivery that is open or dead, but for the attempts of before it began anew. One
+// without a row is handled.
+func readRow(c *database.Conn, at rowKey) (r ledger.Row, err error) {
+	r.State = ledger.Done
+	err = c.Query(`
+		SELECT (SELECT count(*) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription),
+			`+openCrash+`, (SELECT reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), `+rowColumns+`
+		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
+		WHERE d.subscription = ? AND d.seq = ?`, func(s *sqlite3.Stmt) error {
+		r = scanRow(s, 3)
+		if r.Tries = s.ColumnInt(0); s.ColumnType(1) != sqlite3.NULL {
+			r.OpenCrash = database.Time(s, 1)
+		}
+		if s.ColumnType(2) != sqlite3.NULL && r.State.Open() {
+			r.Cancelled, r.Reason = true, s.ColumnText(2)
+		}
+		return nil
+	}, at.subscription, at.seq)
+	return r, err
+}
+
+// openCrash is the SQL expression for OpenCrash of delivery d, NULL for none. It is over when the handler has ended
+// otherwise, which ends suspicion or leaves an attempt, and when the delivery began anew.
+const openCrash = `(
+	SELECT max(x.at) FROM busgen_crashes x
+	WHERE x.seq = d.seq AND x.subscription = d.subscription AND x.counted = 0 AND d.suspect AND x.at > coalesce(d.since, 0)
+	  AND x.at > coalesce((SELECT max(a.ended_at) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription), 0))`
+
+// store writes what has become of a delivery. since is when it began anew; nil for what the file says.
+func store(c *database.Conn, at rowKey, r *ledger.Row, now time.Time, since any) error {
+	due, wait := any(nil), any(nil)
+	switch {
+	case r.State == ledger.Done:
+		if err := noteHandled(c, at.subscription, at.seq); err != nil {
+			return err
+		}
+		return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
+	case r.State == ledger.Discarded:
+		return discardAfter(c, at, r.Reason, r.Failures+r.Uncounted, text(r.Progress), r.Together)
+	case r.State == ledger.Dead:
+	case r.Due.IsZero() && !r.PutOff:
+		due = atOnce
+	case r.Due.IsZero(): // that it was put off is in its due time
+		due, wait = now, 0
+	case !r.HeldSince.IsZero():
+		due, wait = r.Due, max(1, r.Due.Sub(r.HeldSince).Microseconds())
+	default:
+		if due = r.Due; !r.Set.IsZero() {
+			wait = r.Due.Sub(r.Set).Microseconds()
+		}
+	}
+	return put(c, at, r, rowStates[r.State], due, wait, since)
+}
+
+// put writes the row of an open or dead delivery.
+func put(c *database.Conn, at rowKey, r *ledger.Row, state string, due, wait, since any) error {
+	var dead, reason any
+	switch {
+	case state == rowDead:
+		dead, reason = r.Ended, r.Reason
+	case r.Retried:
+		reason = wasDead
+	}
+	return c.Exec(upsertDelivery, at.subscription, at.seq, state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Together,
+		due, wait, dead, reason, text(r.Fingerprint), text(r.Progress), r.Snoozes, since, r.Redriven, r.Replayed)
+}
+
+// upsertDelivery writes the row of a delivery. Of a row that is there, what no turn changes stays.
+const upsertDelivery = `
+	INSERT INTO busgen_deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
+		due_at, wait, dead_at, reason, fingerprint, progress, snoozes, since, redriven, replayed)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, uncounted = excluded.uncounted,
+		max_attempts = excluded.max_attempts, crashed = excluded.crashed, suspect = excluded.suspect,
+		due_at = excluded.due_at, wait = excluded.wait, dead_at = excluded.dead_at, reason = coalesce(excluded.reason, reason),
+		fingerprint = excluded.fingerprint, progress = excluded.progress, snoozes = excluded.snoozes,
+		since = coalesce(excluded.since, since)`
+
+// discard settles a dead letter.
+func discard(c *database.Conn, at rowKey, reason string) error {
+	return discardAfter(c, at, reason, nil, nil, nil)
+}
+
+// discardAfter settles a delivery without its having been handled. Of an open one the row may be older than what its
+// turn has brought: how many executions may have happened so far, its progress, and whether it is a suspect.
+func discardAfter(c *database.Conn, at rowKey, reason string, executions, progress, suspect any) error {
+	err := c.Exec(`
+		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed, uncounted, suspect)
+		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, coalesce(?5, d.failures), iif(?5 IS NULL, d.progress, ?6), d.redriven, d.replayed,
+		       d.uncounted, coalesce(?7, d.suspect)
+		FROM (SELECT 1) LEFT JOIN busgen_deliveries d ON d.subscription = ?1 AND d.seq = ?2`,
+		at.subscription, at.seq, reason, time.Now(), executions, progress, suspect)
+	if err != nil {
+		return err
+	}
+	if err := c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq); err != nil {
+		return err
+	}
+	return forgetCancelled(c, at)
+}
+
+const insertAttempt = `
+	INSERT INTO busgen_attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack, log)
+	SELECT ?1, ?2, 1 + (SELECT count(*) FROM busgen_attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`
+
+// addAttempt puts a failed attempt on record.
+func addAttempt(c *database.Conn, at rowKey, a engine.FailedAttempt) error {
+	var started any
+	if !a.Started.IsZero() {
+		started = a.Started
+	}
+	return c.Exec(insertAttempt, at.seq, at.subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack), text(a.Log))
+}
+
+// number is NULL for 0.
+func number(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+// text is NULL for an empty text.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,333 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+)
+
+// seededRow is a delivery whose row is in the file.
+type seededRow struct {
+	rowKey
+	ledger.Row
+	event   engine.Record
+	last    string // how its last attempt has failed; empty without one
+	running bool   // its row says so
+}
+
+// rowsOfAllStates writes a row for each event of the log, of all kinds that there are.
+func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time) (all []seededRow) {
+	one := func(odds int) bool { return r.IntN(odds) == 0 }
+	ago := func(minutes int) time.Time { return now.Add(-time.Duration(minutes) * time.Minute) }
+	must(t, c.Query("SELECT seq, id, created_at FROM busgen_log", func(s *sqlite3.Stmt) error {
+		all = append(all, seededRow{rowKey: rowKey{1, s.ColumnInt64(0)}, event: engine.Record{ID: database.UUID(s, 1), CreatedAt: database.Time(s, 2)}})
+		return nil
+	}))
+	for i := range all {
+		d := &all[i]
+		if one(4) {
+			d.event.Due = ago(40)
+			must(t, c.Exec("UPDATE busgen_log SET due_at = ? WHERE seq = ?", d.event.Due, d.seq))
+		}
+		d.Row = ledger.Fresh(&d.event)
+		d.Failures, d.Uncounted, d.Snoozes, d.MaxAttempts = r.IntN(3), r.IntN(3), r.IntN(2), 5*r.IntN(2)
+		d.Together, d.Redriven, d.Replayed = []int{0, 0, 1, 3}[r.IntN(4)], r.IntN(2), one(3)
+		d.Crashed = d.Suspect() && d.Failures > 0 && one(2)
+		if one(2) {
+			d.Progress = "[a]"
+		}
+		var since any
+		if one(3) {
+			d.Since, since = ago(30), ago(30)
+		}
+		switch d.PutOff = true; r.IntN(7) {
+		case 0: // only has a row
+			d.PutOff, d.Due = false, time.Time{}
+			d.running = one(2)
+		case 1: // has its own time
+			d.PutOff, d.Due = false, d.event.Due
+		case 2: // waits
+			d.Due, d.Set = ago(r.IntN(120)-110), ago(15)
+		case 3: // its type is paused
+			d.State, d.Due = ledger.Held, time.Time{}
+		case 4: // its version is unknown
+			d.State, d.HeldSince, d.Due, d.Set = ledger.Held, ago(18), ago(-60), ago(18)
+		case 5: // began anew
+			d.PutOff, d.Since, since = false, ago(30), ago(30)
+			d.Due, d.Set = d.Since, d.Since
+		default:
+			d.State, d.Ended, d.Due, d.PutOff = ledger.Dead, ago(5*r.IntN(3)), time.Time{}, false
+			d.Reason, d.Fingerprint = []string{engine.ReasonMaxAttempts, engine.ReasonCrash, engine.ReasonExpired}[r.IntN(3)], "f"
+		}
+		d.Retried = d.State.Open() && one(3)
+		for range r.IntN(3) {
+			d.last = []string{engine.KindError, engine.KindCrash}[r.IntN(2)]
+			d.Tries++
+			must(t, addAttempt(c, d.rowKey, engine.FailedAttempt{Kind: d.last, Ended: ago(25), Error: "e"}))
+		}
+		at := ago(12)
+		if one(2) && (d.Tries > 0 || since != nil) {
+			at = ago(45) // it is over
+		} else if d.Suspect() {
+			d.OpenCrash = at
+		}
+		must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.seq, d.subscription, at, crashOpen))
+		if d.running {
+			must(t, put(c, d.rowKey, &d.Row, rowRunning, atOnce, nil, since))
+		} else {
+			must(t, store(c, d.rowKey, &d.Row, now, since))
+		}
+	}
+	return all
+}
+
+// inFile is a row as the file can say it: what it does not say is left out.
+func inFile(r ledger.Row, now time.Time) ledger.Row {
+	r.History = 0
+	switch {
+	case r.Cancelled: // is due at once, however it was put off
+		r.PutOff, r.Due, r.Set = false, time.Time{}, time.Time{}
+	case r.State == ledger.Held && r.HeldSince.IsZero():
+		r.Due, r.Set = time.Time{}, time.Time{}
+	case r.State.Open() && r.PutOff && r.Due.IsZero():
+		r.Due, r.Set = now, now
+	}
+	if r.Due, r.Set = r.Due.Round(time.Second), r.Set.Round(time.Second); !r.HeldSince.IsZero() {
+		r.Set = r.HeldSince
+	}
+	if !r.State.Open() {
+		r.PutOff, r.Retried = false, false
+	}
+	if !r.Suspect() || !r.State.Open() {
+		r.OpenCrash = time.Time{}
+	}
+	return r
+}
+
+// Whatever changes rows says what the ledger says, whatever the row is.
+func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
+	g := openWithWorker(t)
+	records := make([]engine.Record, 100)
+	now := time.Now().Truncate(time.Second).UTC()
+	for i := range records {
+		records[i] = engine.Record{ID: uuid.Must(uuid.NewV7()), Type: "job.queued", Payload: []byte("{}"), CreatedAt: now.Add(-time.Hour)}
+	}
+	must(t, g.Append(t.Context(), records))
+	must(t, g.writer.do(t.Context(), func(c *database.Conn) error { return c.Exec("UPDATE busgen_subscriptions SET cursor = 100") }))
+	g.clock.wall = func() time.Time { return now }
+
+	type row = ledger.Row
+	same := func(r row) row { return r }
+	dead := func(d *seededRow) bool { return d.State == ledger.Dead }
+	all := func(*seededRow) bool { return true }
+	each := func(f func(c *database.Conn, d *seededRow) error) func(*database.Conn, []seededRow) error {
+		return func(c *database.Conn, rows []seededRow) error {
+			for i := range rows {
+				if err := f(c, &rows[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	settled := func(v engine.Disposition, begun bool) func(c *database.Conn, d *seededRow) error {
+		return func(_ *database.Conn, d *seededRow) error {
+			own := &delivery{row: rowWaiting}
+			own.Record = &engine.Record{Seq: d.seq, Type: "job.queued"}
+			d.HandOut(&own.Delivery)
+			if !v.Due.IsZero() {
+				v.Due = time.Now().Add(time.Hour)
+			}
+			return g.writer.writeSettled(1, &settledDelivery{delivery: own, Disposition: v, begun: begun})
+		}
+	}
+
+	type twin struct {
+		name   string
+		chosen func(*seededRow) bool
+		change func(c *database.Conn, rows []seededRow) error
+		want   func(row) row
+	}
+	twins := []twin{
+		{"as it was", all, func(*database.Conn, []seededRow) error { return nil }, same},
+		{"unclaimed", func(d *seededRow) bool { return d.running }, func(c *database.Conn, _ []seededRow) error { return endRunning(c) }, row.Unclaimed},
+		{"set back", all, func(c *database.Conn, _ []seededRow) error { return shiftWaits(c, time.Minute) }, func(r row) row { return r.SetBack(time.Minute) }},
+		{"taken over", all, func(c *database.Conn, _ []seededRow) error { return g.askAgain(c) }, row.TakenOver},
+		{"resumed", all, func(c *database.Conn, _ []seededRow) error { return releaseHeld(c, now) }, row.Resume},
+		{"cancelled", func(d *seededRow) bool { return d.State.Open() && !d.running },
+			each(func(c *database.Conn, d *seededRow) error { return cancelDelivery(c, d.rowKey, "why", false) }), func(r row) row { return r.Cancel("why") }},
+		{"cancelled twice", func(d *seededRow) bool { return d.State.Open() && !d.running },
+			each(func(c *database.Conn, d *seededRow) error {
+				return errors.Join(cancelDelivery(c, d.rowKey, "why", false), cancelDelivery(c, d.rowKey, "why not", true))
+			}), func(r row) row { return r.Cancel("why").Cancel("why not") }},
+		{"cancelled and restored", func(d *seededRow) bool { return d.State.Open() && !d.running },
+			each(func(c *database.Conn, d *seededRow) error {
+				return errors.Join(cancelDelivery(c, d.rowKey, "why", false), restoreDiscarded(c, discardedRow{rowKey: d.rowKey, open: true}, now))
+			}), func(r row) row { return r.Cancel("why").Restore(now) }},
+		{"discarded and restored", dead,
+			each(func(c *database.Conn, d *seededRow) error {
+				return errors.Join(discard(c, d.rowKey, "why"), restoreDiscarded(c, discardedRow{rowKey: d.rowKey}, now))
+			}), func(r row) row {
+				r = r.Discard("why", now).Restore(now)
+				r.Crashed, r.Snoozes, r.MaxAttempts, r.Since = false, 0, 0, time.Time{} // a revival forgets them
+				return r
+			}},
+		{"discarded by its handler and restored", func(d *seededRow) bool { return d.State.Open() },
+			each(func(c *database.Conn, d *seededRow) error {
+				err := settled(engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, true)(c, d)
+				return errors.Join(err, restoreDiscarded(c, discardedRow{rowKey: d.rowKey}, now))
+			}), func(r row) row {
+				r, _ = r.After(true, &engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, ledger.Moment{At: now})
+				return r.Restore(now)
+			}},
+		{"revived by hand", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.rowKey, true, now) }), func(r row) row { return r.Revive(true, now) }},
+		{"redriven", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.rowKey, false, now) }), func(r row) row { return r.Revive(false, now) }},
+		{"purged", dead, each(func(c *database.Conn, d *seededRow) error { return forget(c, d.rowKey) }), func(row) row { return row{State: ledger.Done} }},
+		{"handled and replayed", func(d *seededRow) bool { return d.State.Open() },
+			each(func(c *database.Conn, d *seededRow) error {
+				err := settled(engine.Disposition{Kind: engine.Done}, true)(c, d)
+				return errors.Join(err, c.Exec(replayHandled, 1, d.seq, now, d.event.ID[:]))
+			}), func(r row) row {
+				r, _ = r.After(true, &engine.Disposition{Kind: engine.Done}, ledger.Moment{At: now})
+				return r.Replay(now)
+			}},
+	}
+	later, held := now.Add(time.Hour), now.Add(-time.Minute)
+	for _, v := range []engine.Disposition{
+		{Kind: engine.Done},
+		{Kind: engine.Retry, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: now, Error: "e"}, Due: later, MaxAttempts: 7, Progress: "[b]"},
+		{Kind: engine.Snooze, Asked: true, Due: later},
+		{Kind: engine.Snooze, NotCalled: true, Due: later},
+		{Kind: engine.Hold},
+		{Kind: engine.Hold, Held: &held, Due: later},
+		{Kind: engine.Dead, Reason: engine.ReasonPermanent, Fingerprint: "g", Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: now, Error: "e"}},
+		{Kind: engine.Dead, Reason: engine.ReasonExpired},
+		{Kind: engine.Discard, Cancelled: true, Reason: "why"}, // which was undone
+		{Kind: engine.Release},
+		{Kind: engine.Release, Progress: "[b]"},
+	} {
+		for _, begun := range []bool{false, true} {
+			for _, paused := range []bool{false, true} {
+				for _, cancelled := range []bool{false, true} {
+					twins = append(twins, twin{
+						fmt.Sprintf("turn %+v, begun %v, paused %v, cancelled %v", v, begun, paused, cancelled), func(d *seededRow) bool { return d.State.Open() },
+						func(c *database.Conn, rows []seededRow) error {
+							if paused {
+								must(t, c.Exec("INSERT INTO busgen_pauses (kind, target, since) VALUES ('type', 'job.queued', 1)"))
+							}
+							return each(func(c *database.Conn, d *seededRow) error {
+								if cancelled {
+									must(t, cancelDelivery(c, d.rowKey, "why", false))
+								}
+								return settled(v, begun)(c, d)
+							})(c, rows)
+						},
+						func(r row) row {
+							if cancelled {
+								r = r.Cancel("why")
+							}
+							putOff := r.PutOff
+							r.PutOff = false // a polled delivery does not say so
+							moment := ledger.Moment{At: now, Paused: paused}
+							if !v.Due.IsZero() {
+								moment.Due = later
+							}
+							r, effects := r.After(begun, &v, moment)
+							r.PutOff = r.PutOff || effects.Unchanged && putOff
+							return r
+						},
+					})
+				}
+			}
+		}
+	}
+	errUndo := errors.New("undo")
+	for seed, twin := range twins {
+		err := g.writer.do(t.Context(), func(c *database.Conn) error {
+			rows := rowsOfAllStates(t, c, rand.New(rand.NewPCG(1, uint64(seed))), now)
+			var chosen []seededRow
+			for _, d := range rows {
+				if twin.chosen(&d) {
+					chosen = append(chosen, d)
+				}
+			}
+			must(t, twin.change(c, chosen))
+			for _, d := range chosen {
+				got, err := readRow(c, d.rowKey)
+				must(t, err)
+				want := twin.want(d.Row)
+				if want.State == ledger.Discarded || want.State == ledger.Done {
+					want = row{State: ledger.Done} // it has no row
+				}
+				if want.Since.IsZero() {
+					got.Since = time.Time{}
+				}
+				if diff := cmp.Diff(inFile(want, now), inFile(got, now)); diff != "" {
+					t.Errorf("%s: %+v (-ledger +file):\n%s", twin.name, d, diff)
+					break
+				}
+			}
+			return errUndo
+		})
+		if !errors.Is(err, errUndo) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whatever chooses rows chooses those that the ledger says.
+func TestEachConditionChoosesWhatTheLedgerSays(t *testing.T) {
+	g := openWithWorker(t)
+	records := make([]engine.Record, 1000)
+	now := time.Now().Truncate(time.Second).UTC()
+	for i := range records {
+		records[i] = engine.Record{ID: uuid.Must(uuid.NewV7()), Type: "job.queued", Payload: []byte("{}"), CreatedAt: now.Add(-time.Hour)}
+	}
+	must(t, g.Append(t.Context(), records))
+	must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
+		rows := rowsOfAllStates(t, c, rand.New(rand.NewPCG(2, 2)), now)
+		compare := func(name string, chosen func(*seededRow) bool, got map[int64]bool) {
+			for _, d := range rows {
+				if want := chosen(&d); want != got[d.seq] {
+					t.Errorf("%s: the ledger says %v of %+v", name, want, d)
+					break
+				}
+			}
+		}
+		condition := func(name, sql string, chosen func(*seededRow) bool) {
+			got := map[int64]bool{}
+			must(t, c.Query("SELECT d.seq FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE "+sql, func(s *sqlite3.Stmt) error {
+				got[s.ColumnInt64(0)] = true
+				return nil
+			}))
+			compare(name, chosen, got)
+		}
+		condition("failing", failing, func(d *seededRow) bool { return d.Failing() })
+		condition("exempt", "d.state <> 'dead' AND "+exempt, func(d *seededRow) bool { return d.State.Open() && d.Exempt() })
+		condition("died of a crash", "d.state = 'dead' AND "+diedOfCrash, func(d *seededRow) bool { return d.DiedOfCrash(d.last) })
+		condition("comes by itself", waits, func(d *seededRow) bool {
+			return !d.running && (d.State == ledger.Waiting || d.State == ledger.Held && !d.HeldSince.IsZero())
+		})
+		for _, reasons := range [][]string{nil, {engine.ReasonMaxAttempts}, {engine.ReasonCrash}, {engine.KindError, engine.ReasonExpired}} {
+			spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", Reasons: reasons, DeadBefore: now.Add(-5 * time.Minute), Max: 1, Limit: len(rows)}
+			due, err := redrivable(c, spec)
+			must(t, err)
+			got := map[int64]bool{}
+			for _, at := range due {
+				got[at.seq] = true
+			}
+			compare(fmt.Sprintf("redrivable for %q", reasons), func(d *seededRow) bool { return d.Redrivable(d.last, &spec) }, got)
+		}
+		return nil
+	}))
+}
