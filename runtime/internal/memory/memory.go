@@ -73,7 +73,6 @@ type store struct {
 	owner         *Log   // that dispatches; or nil
 	since         time.Time
 	settled       chan struct{} // closed and replaced when a delivery is settled
-	arrived       chan struct{} // closed when an event is appended; nil while nobody waits for it
 	watches       map[*watch]struct{}
 	activity      engine.Activity
 	requests      []engine.BreakerRequest
@@ -291,10 +290,6 @@ func (s *store) insert(records []engine.Record) {
 
 // wake makes all consumers poll, and those who watch look.
 func (s *store) wake() {
-	if s.arrived != nil {
-		close(s.arrived)
-		s.arrived = nil
-	}
 	for w := range s.watches {
 		w.wake()
 	}
