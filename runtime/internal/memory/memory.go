@@ -125,8 +125,8 @@ func (l *Log) enter() error {
 	return nil
 }
 
-// Target implements [engine.Log].
-func (l *Log) Target() string { return l.target }
+// Traits implements [engine.Log].
+func (l *Log) Traits() engine.Traits { return engine.Traits{Target: l.target, StoresKeys: true} }
 
 // Close implements [engine.Log].
 func (l *Log) Close() error {
@@ -145,9 +145,6 @@ func (l *Log) Close() error {
 	}
 	return nil
 }
-
-// StoresKeys implements [engine.Appender].
-func (l *Log) StoresKeys() bool { return true }
 
 // Append implements [engine.Appender].
 func (l *Log) Append(ctx context.Context, records []engine.Record) error {

@@ -159,8 +159,11 @@ func (l *Log) enter() error {
 	return nil
 }
 
-// Target implements [engine.Log].
-func (l *Log) Target() string { return l.target }
+// Traits implements [engine.Log].
+func (l *Log) Traits() engine.Traits {
+	payload, metadata := l.sizes()
+	return engine.Traits{Target: l.target, StoresKeys: true, MaxPayload: payload, MaxMetadata: metadata}
+}
 
 // closeTime is how long Close waits for the server.
 const closeTime = 5 * time.Second
