@@ -78,8 +78,23 @@ func await(ctx context.Context, to *Bus, of AnyEventType, q Query, match func(un
 		return e, public(err)
 	}
 	defer watch.Close()
+	news := make(chan struct{}, 1)
+	watch.Notify(func() {
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	})
 	for {
-		records, err := watch.Next(waiting, awaitPage)
+		records, _, err := watch.Read(waiting, awaitPage)
+		if len(records) == 0 && err == nil {
+			select {
+			case <-news:
+				continue
+			case <-waiting.Done():
+				err = waiting.Err()
+			}
+		}
 		switch {
 		case err != nil && waiting.Err() != nil && ctx.Err() == nil:
 			return e, ErrShutdown

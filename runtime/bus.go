@@ -163,14 +163,14 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	if err != nil {
 		return nil, err
 	}
+	traits := log.Traits()
 	b.config.metadataLimit = min(b.config.payloadLimit, engine.MaxMetadata)
-	if sized, ok := log.(engine.Sized); ok {
-		payload, metadata := sized.Sizes()
-		b.config.payloadLimit, b.config.metadataLimit = min(b.config.payloadLimit, payload), min(b.config.metadataLimit, metadata)
+	if traits.MaxPayload > 0 {
+		b.config.payloadLimit, b.config.metadataLimit = min(b.config.payloadLimit, traits.MaxPayload), min(b.config.metadataLimit, traits.MaxMetadata)
 	}
 	b.mu.Lock()
 	b.limits = b.newLimits(log)
-	b.log, b.storesKeys = log, log.StoresKeys() // the log may have called Changed already
+	b.log, b.storesKeys = log, traits.StoresKeys // the log may have called Changed already
 	b.mu.Unlock()
 	if err := declare(ctx, log, catalogue); err != nil {
 		if _, other := errors.AsType[*SchemaError](err); other {

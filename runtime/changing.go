@@ -47,7 +47,7 @@ func (b *innerBus) notSubscribed(ctx context.Context, err error) error {
 		return ErrShutdown
 	}
 	return &StorageError{
-		Fault: Busy, Op: "subscribe in", Path: b.log.Target(), Err: fmt.Errorf("it could not be written within %v", subscribeTime),
+		Fault: Busy, Op: "subscribe in", Path: b.log.Traits().Target, Err: fmt.Errorf("it could not be written within %v", subscribeTime),
 		Hint: "another process holds a lock on the file, or the server does not answer; try again when it is done",
 	}
 }

@@ -165,7 +165,7 @@ func (h *healthWatch) countLetters(ctx context.Context, quiet bool) {
 	if !h.stale || began.Before(h.rest) {
 		return
 	}
-	lags, err := h.bus.log.Lags(ctx, 0)
+	lags, err := h.bus.log.Subscriptions(ctx, 0)
 	h.rest = began.Add(100 * time.Since(began))
 	if err != nil {
 		if ctx.Err() == nil && !h.failing {
@@ -176,7 +176,7 @@ func (h *healthWatch) countLetters(ctx context.Context, quiet bool) {
 	}
 	h.stale, h.failing, h.holds = false, false, holds
 	total, most := 0, 0
-	var all engine.Lag
+	var all engine.SubscriptionState
 	h.deadLetters.Mostly = ""
 	for _, lag := range lags {
 		for _, n := range lag.Newer {

@@ -48,7 +48,7 @@ func (b *innerBus) history(ctx context.Context) (engine.Inspection, error) {
 	if !ok {
 		return nil, &NotInspectableError{Engine: fmt.Sprintf("%T", b.config.engine)}
 	}
-	log, err := inspectable.Inspect(ctx, b.log.Target(), program())
+	log, err := inspectable.Inspect(ctx, b.log.Traits().Target, program())
 	if err != nil {
 		return nil, public(err)
 	}

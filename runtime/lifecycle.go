@@ -298,7 +298,7 @@ func (b *innerBus) shutdown(ctx context.Context) error {
 	case err := <-ended:
 		return err
 	case <-endOf(ctx):
-		return fmt.Errorf("%s is not closed yet, because code of the program or the disk blocks: %w", b.log.Target(), ctx.Err())
+		return fmt.Errorf("%s is not closed yet, because code of the program or the disk blocks: %w", b.log.Traits().Target, ctx.Err())
 	}
 }
 

@@ -126,7 +126,7 @@ func (h *healthWatch) checkSaturation(ctx context.Context) {
 	}
 	backlogs := map[string]int{}
 	if busy {
-		lags, err := h.bus.log.Lags(ctx, saturationCounted)
+		lags, err := h.bus.log.Subscriptions(ctx, saturationCounted)
 		w.rest = began.Add(100 * time.Since(began))
 		if err != nil {
 			if ctx.Err() == nil && !w.failing {
@@ -137,7 +137,7 @@ func (h *healthWatch) checkSaturation(ctx context.Context) {
 		}
 		w.failing = false
 		for _, lag := range lags {
-			backlogs[lag.Name] = lag.AtMost - lag.Waiting - lag.Held // these need no worker yet
+			backlogs[lag.Name] = lag.BacklogAtMost - lag.Waiting - lag.Held // these need no worker yet
 		}
 	}
 	var saturated []string

@@ -204,7 +204,7 @@ type Newer = engine.Newer
 func (b *Bus) Lag(ctx context.Context) ([]Lag, error) { return busOf(b).lag(ctx) }
 
 func (b *innerBus) lag(ctx context.Context) ([]Lag, error) {
-	found, err := b.log.Lags(ctx, MaxBacklog)
+	found, err := b.log.Subscriptions(ctx, MaxBacklog)
 	if err != nil {
 		return nil, public(err)
 	}

@@ -83,7 +83,7 @@ func (l *polledLog) publish(by engine.Log, n int) {
 			if unwanted > 0 {
 				r.Type = "user.registered"
 			}
-			if l.StoresKeys() {
+			if l.Traits().StoresKeys {
 				r.Key, r.Keyed = fmt.Sprint("K", l.IntN(20)), true
 			}
 			if l.IntN(40) == 0 {

@@ -48,8 +48,17 @@ type Inspector interface {
 	Checker
 }
 
+// SubscriptionReader tells where subscriptions stand.
+type SubscriptionReader interface {
+	// Subscriptions returns the subscriptions in the order in which they were
+	// made. It stops counting a backlog at limit. What only a [Status] has is zero.
+	Subscriptions(ctx context.Context, limit int) ([]SubscriptionState, error)
+}
+
 // StatusReader tells where a log and its subscriptions stand.
 type StatusReader interface {
+	SubscriptionReader
+
 	// Status counts events, and the backlog of each subscription, up to limit. It
 	// adds the rates since an earlier status of the same log, if that is not zero.
 	Status(ctx context.Context, limit int, since Status) (Status, error)
@@ -57,10 +66,6 @@ type StatusReader interface {
 	// Hour counts what happened in each of the last 60 minutes. It takes a bounded time to
 	// count events.
 	Hour(ctx context.Context) (Hour, error)
-
-	// Subscriptions returns the subscriptions in the order in which they were
-	// made. It stops counting a backlog at limit.
-	Subscriptions(ctx context.Context, limit int) ([]SubscriptionState, error)
 
 	// Names returns the names of subscriptions and event types.
 	Names(ctx context.Context) (Names, error)

@@ -21,13 +21,24 @@ type Log interface {
 	Timetable
 	LimitKeeper
 
-	// Target returns what Inspectable.Inspect takes to open this log, whatever the working
-	// folder is by now.
-	Target() string
+	// Traits returns what is always so of this log.
+	Traits() Traits
 
 	// Close writes what is pending and releases the log. Consumers must have
 	// stopped polling. A second call returns nil.
 	Close() error
+}
+
+// Traits are what a bus has to know of a log. They do not change while it is open.
+type Traits struct {
+	// Target is what Inspectable.Inspect takes to open this log, whatever the working folder is by now.
+	Target string
+	// StoresKeys says that Append stores Record.Key. If not, publishers leave it empty, because
+	// computing it runs code of the program.
+	StoresKeys bool
+	// MaxPayload and MaxMetadata are how many bytes the payload of an event and its metadata have at most, by a
+	// server; 0 for no bound.
+	MaxPayload, MaxMetadata int
 }
 
 // Closer is a [Log] that may have to wait when it is closed: for another process that holds a lock, or for a server.
@@ -50,16 +61,6 @@ type Appender interface {
 	// Recognise makes records Duplicates whose idempotency keys the log knows, and
 	// returns a *ConflictError if a payload differs. It stores nothing.
 	Recognise(ctx context.Context, records []Record) error
-
-	// StoresKeys reports whether Append stores Record.Key. If not, publishers leave
-	// it empty, because computing it runs code of the program.
-	StoresKeys() bool
-}
-
-// Sized is a [Log] whose records have a greatest size, by its server.
-type Sized interface {
-	// Sizes returns how many bytes the payload of an event and its metadata have at most.
-	Sizes() (payload, metadata int)
 }
 
 // Dispatcher lets a process deliver.

@@ -9,13 +9,11 @@ import (
 
 // Meter counts what is not settled.
 type Meter interface {
+	SubscriptionReader
+
 	// Pending returns how many events the subscription that is furthest behind
 	// has yet to settle. It stops counting at limit.
 	Pending(ctx context.Context, limit int) (int, error)
-
-	// Lags returns where every durable consumer stands. It stops counting the
-	// backlog of one at limit.
-	Lags(ctx context.Context, limit int) ([]Lag, error)
 
 	// Unhandled returns the durable consumers that have open deliveries and are not
 	// among handled, and the event types, of those that are relevant, for which there
@@ -31,34 +29,18 @@ type ProgressWatcher interface {
 	Stalled(ctx context.Context) (map[string][]Stalled, error)
 }
 
-// Lag is how far a durable consumer is behind.
-type Lag struct {
-	Name    string
-	Pattern string
-	Paused  bool      // by its name
-	Backlog int       // events it has yet to settle, those that run or wait included
-	AtMost  int       // no less than the backlog; more than Backlog where counting has stopped
-	Partial bool      // counting has stopped before all of Running, Waiting, Held and Dead were counted
-	Running int       // attempts that are known to run
-	Waiting int       // for a retry, a delay or a snooze
-	Held    int       // because their type is paused, or their version newer than the program
-	Newer   []Newer   // which of them are held for their version, the oldest first
-	Dead    int       // dead letters
-	Oldest  time.Time // when the oldest event of the backlog was published; zero without backlog
-}
-
 // NoteNewer adds events that are held for their version.
-func (l *Lag) NoteNewer(n Newer) {
-	at := slices.IndexFunc(l.Newer, func(one Newer) bool { return one.Type == n.Type && one.Version == n.Version })
+func (s *SubscriptionState) NoteNewer(n Newer) {
+	at := slices.IndexFunc(s.Newer, func(one Newer) bool { return one.Type == n.Type && one.Version == n.Version })
 	if at < 0 {
-		l.Newer = append(l.Newer, n)
+		s.Newer = append(s.Newer, n)
 	} else {
-		one := &l.Newer[at]
+		one := &s.Newer[at]
 		if one.Events += n.Events; n.Since.Before(one.Since) {
 			one.Since = n.Since
 		}
 	}
-	slices.SortFunc(l.Newer, func(a, b Newer) int {
+	slices.SortFunc(s.Newer, func(a, b Newer) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Version, b.Version))
 	})
 }

@@ -21,7 +21,7 @@ type Record struct {
 	CreatedAt time.Time // as [Now] gives it
 
 	// Key is the partition key. The publisher sets it if the log stores keys
-	// (Appender.StoresKeys). Where it is empty the key is computed from the payload.
+	// ([Traits].StoresKeys). Where it is empty the key is computed from the payload.
 	Key string
 	// Keyed says that the event's type has partition keys, so that an empty Key is one, too.
 	Keyed bool

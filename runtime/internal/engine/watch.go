@@ -24,27 +24,19 @@ type WatchSpec struct {
 	Deliverable bool
 }
 
-// Watch is a place in the log that moves forward. Next, Read and PassedOver are for one
-// goroutine at a time.
+// Watch is a place in the log that moves forward. Read is for one goroutine at a time.
 type Watch interface {
-	// Next returns the events that follow, up to limit and the oldest first, and moves
-	// behind them. If there are none it waits for the next one: those of another process
-	// come within a moment. A context that ends moves nothing. When a backup is restored
-	// into the log Next returns ErrRestored, and when the log is closed ErrClosed.
+	// Read returns the events that follow, up to limit and the oldest first, and moves
+	// behind them. No events and no error mean that the log ends here. passed is how many events,
+	// of any type, were pruned after the watch began and before it came to them. When a backup
+	// is restored into the log Read returns ErrRestored, and when the log is closed ErrClosed.
 	//
 	// Of the records Seq, ID, Type, Version, Payload, Metadata, CreatedAt and Due are set,
 	// and Memo if other deliveries share the record.
-	Next(ctx context.Context, limit int) ([]*Record, error)
+	Read(ctx context.Context, limit int) (events []*Record, passed int64, err error)
 
-	// Read is Next without the waiting. No events and no error mean that the log ends here.
-	Read(limit int) ([]*Record, error)
-
-	// PassedOver returns how many events, of any type, were pruned after the watch began and
-	// before it came to them, since the last call.
-	PassedOver() int64
-
-	// Notify registers the function called when there may be something to read. It is
-	// called from the engine's goroutines and must not block.
+	// Notify registers the function called when there may be something to read, and calls it once:
+	// events of another process come within a moment. It is called from the engine's goroutines and must not block.
 	Notify(wake func())
 
 	// Close ends the watch. It must be called, once. Afterwards nothing is called.

@@ -9,6 +9,7 @@ package ephemeral
 
 import (
 	"container/heap"
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -130,14 +131,14 @@ func (c *Consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 		if room == 0 { // for more deliveries; or for those that are put off, and then the end of one wakes the caller
 			return dst, len(dst)-before == limit, nil
 		}
-		records, err := c.watch.Read(room)
+		records, passed, err := c.watch.Read(context.Background(), room)
 		if errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrClosed) {
 			return dst[:before], false, nil // the bus begins anew, or ends
 		}
 		if err != nil {
 			return dst, true, err
 		}
-		c.notePruned(c.watch.PassedOver(), len(records) == 0)
+		c.notePruned(passed, len(records) == 0)
 		if len(records) == 0 {
 			return dst, false, nil
 		}

@@ -88,11 +88,8 @@ func (in *inspection) Subscriptions(_ context.Context, limit int) (states []engi
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, sub := range in.subscriptions {
-		lag := in.lagOf(sub, limit)
-		states = append(states, engine.SubscriptionState{
-			Name: sub.name, Pattern: sub.pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost,
-			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Newer: lag.Newer, Dead: lag.Dead, Oldest: lag.Oldest,
-		})
+		states = append(states, in.lagOf(sub, limit))
+
 	}
 	return states, nil
 }

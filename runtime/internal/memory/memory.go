@@ -73,7 +73,6 @@ type store struct {
 	owner         *Log   // that dispatches; or nil
 	since         time.Time
 	settled       chan struct{} // closed and replaced when a delivery is settled
-	arrived       chan struct{} // closed when an event is appended; nil while nobody waits for it
 	watches       map[*watch]struct{}
 	activity      engine.Activity
 	requests      []engine.BreakerRequest
@@ -126,8 +125,8 @@ func (l *Log) enter() error {
 	return nil
 }
 
-// Target implements [engine.Log].
-func (l *Log) Target() string { return l.target }
+// Traits implements [engine.Log].
+func (l *Log) Traits() engine.Traits { return engine.Traits{Target: l.target, StoresKeys: true} }
 
 // Close implements [engine.Log].
 func (l *Log) Close() error {
@@ -146,9 +145,6 @@ func (l *Log) Close() error {
 	}
 	return nil
 }
-
-// StoresKeys implements [engine.Appender].
-func (l *Log) StoresKeys() bool { return true }
 
 // Append implements [engine.Appender].
 func (l *Log) Append(ctx context.Context, records []engine.Record) error {
@@ -291,10 +287,6 @@ func (s *store) insert(records []engine.Record) {
 
 // wake makes all consumers poll, and those who watch look.
 func (s *store) wake() {
-	if s.arrived != nil {
-		close(s.arrived)
-		s.arrived = nil
-	}
 	for w := range s.watches {
 		w.wake()
 	}

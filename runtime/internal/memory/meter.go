@@ -50,8 +50,8 @@ func (l *Log) Pending(_ context.Context, limit int) (most int, err error) {
 // runningDelay is how long an attempt runs before Lags counts it.
 const runningDelay = 5 * time.Millisecond
 
-// Lags implements [engine.Meter].
-func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) {
+// Subscriptions implements [engine.Meter].
+func (l *Log) Subscriptions(_ context.Context, limit int) (lags []engine.SubscriptionState, err error) {
 	if err := l.enter(); err != nil {
 		return nil, err
 	}
@@ -65,10 +65,10 @@ func (l *Log) Lags(_ context.Context, limit int) (lags []engine.Lag, err error) 
 }
 
 // lagOf counts for one subscription.
-func (s *store) lagOf(sub *subscription, limit int) engine.Lag {
+func (s *store) lagOf(sub *subscription, limit int) engine.SubscriptionState {
 	open := s.openOf(sub)
-	lag := engine.Lag{
-		Name: sub.name, Pattern: sub.pattern, Backlog: min(len(open), limit), AtMost: len(open), Oldest: oldestOf(open),
+	lag := engine.SubscriptionState{
+		Name: sub.name, Pattern: sub.pattern, Backlog: min(len(open), limit), BacklogAtMost: len(open), Oldest: oldestOf(open),
 		Paused: s.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: sub.name}) >= 0,
 	}
 	for _, d := range sub.deliveries {

@@ -19,8 +19,6 @@ type watch struct {
 	after int64
 	began int64  // the newest event when it was made
 	wake  func() // guarded by the store's mu
-
-	passed int64 // events that were pruned before their turn
 }
 
 // Watch implements [engine.Watcher].
@@ -62,29 +60,18 @@ func (w *watch) Notify(wake func()) {
 	wake()
 }
 
-// PassedOver implements [engine.Watch].
-func (w *watch) PassedOver() (n int64) {
-	n, w.passed = w.passed, 0
-	return n
-}
-
 // Read implements [engine.Watch].
-func (w *watch) Read(limit int) ([]*engine.Record, error) {
-	if err := w.log.enter(); err != nil {
-		return nil, err
-	}
-	defer w.log.mu.Unlock()
-	return w.read(limit), nil
-}
-
-// read returns what follows. The caller holds the store's mu.
-func (w *watch) read(limit int) (found []*engine.Record) {
+func (w *watch) Read(_ context.Context, limit int) (found []*engine.Record, passed int64, err error) {
 	l := w.log
+	if err := l.enter(); err != nil {
+		return nil, 0, err
+	}
+	defer l.mu.Unlock()
 	wanted := memview.Wanted(l.types, w.spec.Types, l.namesOf)
 	for ; w.after < l.last && len(found) < limit; w.after++ {
 		r := l.events[w.after+1]
 		if r == nil && w.after >= w.began {
-			w.passed++
+			passed++
 		}
 		if r != nil && wanted[r.Type] {
 			seen := *r
@@ -92,34 +79,5 @@ func (w *watch) read(limit int) (found []*engine.Record) {
 			found = append(found, &seen)
 		}
 	}
-	return found
-}
-
-// Next implements [engine.Watch].
-func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
-	l := w.log
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := l.enter(); err != nil {
-			return nil, err
-		}
-		found := w.read(limit)
-		if l.arrived == nil {
-			l.arrived = make(chan struct{})
-		}
-		news := l.arrived
-		l.mu.Unlock()
-		if len(found) > 0 {
-			return found, nil
-		}
-		select {
-		case <-news:
-		case <-l.done:
-			return nil, engine.ErrClosed
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+	return found, passed, nil
 }

@@ -49,11 +49,6 @@ func (l *Log) Recognise(_ context.Context, records []engine.Record) error {
 	}))
 }
 
-// StoresKeys implements [engine.Appender]. A key is computed again from the payload,
-// which is in the same file: that costs publishers nothing and the file no bytes, and
-// events that were published before partition_by was changed follow the new one.
-func (l *Log) StoresKeys() bool { return false }
-
 // appendEvents writes the events of a request.
 func (w *writer) appendEvents(r *request) error {
 	r.refused = nil // what was in the way may have been rolled back since

@@ -34,7 +34,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		if len(outcome) != 1 || outcome[0].Subscription != "worker" || outcome[0].State != engine.StateDone {
 			t.Errorf("the outcome is %+v", outcome)
 		}
-		lags, err := g.Lags(t.Context(), 100)
+		lags, err := g.Subscriptions(t.Context(), 100)
 		must(t, err)
 		for _, lag := range lags {
 			if want := map[string]int{"worker": 0, "away": 1}[lag.Name]; lag.Backlog != want {

@@ -26,12 +26,12 @@ type mark struct {
 type stand struct {
 	cursor int64
 	rows   int // of all states
-	lag    engine.Lag
+	lag    engine.SubscriptionState
 }
 
 // readMark reads where the log and its subscriptions stand. The lags are of the same
 // transaction.
-func readMark(c *database.Conn, lags []engine.Lag) (now mark, err error) {
+func readMark(c *database.Conn, lags []engine.SubscriptionState) (now mark, err error) {
 	now.at, now.subscriptions = time.Now(), make(map[int64]stand, len(lags))
 	err = c.Query(`
 		SELECT (SELECT log FROM busgen_identity), l.seq, l.id, (SELECT max(dead_at) FROM busgen_deliveries WHERE state = 'dead')
@@ -141,8 +141,8 @@ func (to stand) since(c *database.Conn, id int64, from stand, before, head int64
 		grown = dead
 	}
 	done.handled = max(0, passed-grown)
-	if counted := to.lag.AtMost == to.lag.Backlog; counted == (from.lag.AtMost == from.lag.Backlog) {
-		done.shrunk = from.lag.AtMost - to.lag.AtMost
+	if counted := to.lag.BacklogAtMost == to.lag.Backlog; counted == (from.lag.BacklogAtMost == from.lag.Backlog) {
+		done.shrunk = from.lag.BacklogAtMost - to.lag.BacklogAtMost
 	}
 	return done, err
 }

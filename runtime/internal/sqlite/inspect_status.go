@@ -52,7 +52,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		if status.Unwritable == "" && file.Full(c.Path, tryBytes) {
 			status.Unwritable = engine.DiskFull
 		}
-		status.Subscriptions, status.Pauses = subscriptionStates(lags), pauseStates(pauses)
+		status.Subscriptions, status.Pauses = lags, pauseStates(pauses)
 		status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
 		for n := range status.Subscriptions {
 			one := &status.Subscriptions[n]
@@ -83,23 +83,11 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 
 // Subscriptions implements [engine.StatusReader].
 func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []engine.SubscriptionState, err error) {
-	err = i.look(ctx, "read", func(c *database.Conn) error {
-		lags, err := readLags(c, limit, storedName, notFar)
-		all = subscriptionStates(lags)
+	err = i.look(ctx, "read", func(c *database.Conn) (err error) {
+		all, err = readLags(c, limit, storedName, notFar)
 		return err
 	})
 	return all, err
-}
-
-func subscriptionStates(lags []engine.Lag) []engine.SubscriptionState {
-	all := make([]engine.SubscriptionState, len(lags))
-	for i, lag := range lags {
-		all[i] = engine.SubscriptionState{
-			Name: lag.Name, Pattern: lag.Pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost, Partial: lag.Partial,
-			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Newer: lag.Newer, Dead: lag.Dead, Oldest: lag.Oldest,
-		}
-	}
-	return all
 }
 
 func pauseStates(pauses []engine.Pause) []engine.PauseState {

@@ -327,8 +327,10 @@ func (l *Log) Flush(ctx context.Context) error {
 // LetGo implements [engine.Dispatcher]. The other processes have to wait for the whole log.
 func (l *Log) LetGo(ctx context.Context, _ engine.Consumer) error { return l.Flush(ctx) }
 
-// Target implements [engine.Log].
-func (l *Log) Target() string { return l.path }
+// Traits implements [engine.Log]. A key is computed again from the payload,
+// which is in the same file: that costs publishers nothing and the file no bytes, and
+// events that were published before partition_by was changed follow the new one.
+func (l *Log) Traits() engine.Traits { return engine.Traits{Target: l.path} }
 
 // Close implements [engine.Log]. It tries once to write what is pending.
 func (l *Log) Close() error { return l.CloseWithin(nil) }

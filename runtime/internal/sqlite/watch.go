@@ -31,7 +31,6 @@ type watch struct {
 	generation  int64   // of the log
 	after       int64   // the events up to here have had their turn
 	began       int64   // the newest event when it was made; those before may have been pruned long ago
-	passed      int64   // events that were pruned before their turn
 	news        *waiter // told when there may be more
 }
 
@@ -68,51 +67,24 @@ func (w *watch) Notify(wake func()) {
 	wake()
 }
 
-// PassedOver implements [engine.Watch].
-func (w *watch) PassedOver() (n int64) {
-	n, w.passed = w.passed, 0
-	return n
-}
-
 // Read implements [engine.Watch].
-func (w *watch) Read(limit int) ([]*engine.Record, error) {
-	for {
-		found, end, passed, err := w.read(limit)
+func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, passed int64, err error) {
+	for ctx.Err() == nil {
+		found, end, pruned, err := w.read(limit)
 		switch {
 		case w.log.generation.Load() != w.generation:
-			return nil, engine.ErrRestored
+			return nil, passed, engine.ErrRestored
 		case err != nil:
-			return nil, fault.Wrap("read", w.log.path, err)
+			return nil, passed, fault.Wrap("read", w.log.path, err)
 		}
 		last := w.after
-		w.passed += passed
+		passed += pruned
 		if w.after = end; len(found) > 0 || end == last {
-			return found, nil
+			return found, passed, nil
 		}
 		// It may not be the end of the log.
 	}
-}
-
-// Next implements [engine.Watch].
-func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
-	for {
-		before := w.after
-		found, err := w.Read(limit)
-		if err == nil && ctx.Err() != nil {
-			w.after = before
-			return nil, ctx.Err()
-		}
-		if len(found) > 0 || err != nil {
-			return found, err
-		}
-		select {
-		case <-w.news.news:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-w.log.writer.done:
-			return nil, engine.ErrClosed
-		}
-	}
+	return nil, passed, ctx.Err()
 }
 
 // read returns what the next window of the log has, the place behind it, and how many of

@@ -28,9 +28,6 @@ const lookTimeout = time.Second
 // tryTime is how long one try waits. The answer of a server that was killed never comes.
 const tryTime = 2 * time.Second
 
-// StoresKeys implements [engine.Appender].
-func (l *Log) StoresKeys() bool { return true }
-
 // Append implements [engine.Appender]. One record is one message. Several, or one with an
 // idempotency key, are an atomic batch. The client sends what all callers append at a time
 // together, so nobody has to collect it.

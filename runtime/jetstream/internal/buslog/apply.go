@@ -27,10 +27,6 @@ func (l *Log) arrived(reader int, all []stream.Stored) {
 	if len(l.reaching) > 0 {
 		l.noteReached()
 	}
-	if l.news != nil {
-		close(l.news)
-		l.news = nil
-	}
 	tell := l.pausesNew || l.requestsNew
 	l.mu.Unlock()
 	if tell {

@@ -52,7 +52,7 @@ func (i *inbox) open(ctx context.Context, l *Log) (*stream.Inbox, error) {
 	if i.stream != nil {
 		return i.stream, nil
 	}
-	most, _ := l.Sizes()
+	most, _ := l.sizes()
 	opened, err := l.stream.OpenInbox(ctx, most-sentRoom)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (l *Log) takeIn(ctx context.Context) (int, error) {
 // storeSent appends an event for each message, and the note of how far the inbox is taken in then.
 func (l *Log) storeSent(ctx context.Context, page []stream.Stored, next taken, rev int64) error {
 	records := make([]engine.Record, len(page))
-	most, _ := l.Sizes()
+	most, _ := l.sizes()
 	for i := range page {
 		payload, err := sentOf(&page[i], most)
 		if err != nil {

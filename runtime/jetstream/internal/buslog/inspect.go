@@ -175,10 +175,8 @@ func (in *Inspection) states(ctx context.Context, limit int) (states []engine.Su
 		if err != nil {
 			return nil, err
 		}
-		states = append(states, engine.SubscriptionState{
-			Name: s.Name, Pattern: s.Pattern, Paused: lag.Paused, Backlog: lag.Backlog, BacklogAtMost: lag.AtMost,
-			Running: lag.Running, Waiting: lag.Waiting, Held: lag.Held, Newer: lag.Newer, Dead: lag.Dead, Oldest: lag.Oldest,
-		})
+		states = append(states, lag)
+
 	}
 	return states, nil
 }

@@ -85,7 +85,6 @@ type Log struct {
 	hiding      map[string]int64 // messages that are none of the bus, by subject
 	closed      bool
 	verifying   bool
-	news        chan struct{} // closed when messages have arrived; nil while nobody waits
 	reaching    []reaching    // who waits for a message, in the order of these
 	settled     chan struct{} // closed when deliveries are settled; nil while nobody waits
 	claimed     struct {      // of all units, see claims.go
@@ -160,8 +159,11 @@ func (l *Log) enter() error {
 	return nil
 }
 
-// Target implements [engine.Log].
-func (l *Log) Target() string { return l.target }
+// Traits implements [engine.Log].
+func (l *Log) Traits() engine.Traits {
+	payload, metadata := l.sizes()
+	return engine.Traits{Target: l.target, StoresKeys: true, MaxPayload: payload, MaxMetadata: metadata}
+}
 
 // closeTime is how long Close waits for the server.
 const closeTime = 5 * time.Second
@@ -245,11 +247,9 @@ func (l *Log) isClosed() bool {
 
 // wakeAll wakes everybody who waits. The caller holds mu.
 func (l *Log) wakeAll() {
-	for _, c := range []*chan struct{}{&l.news, &l.settled} {
-		if *c != nil {
-			close(*c)
-			*c = nil
-		}
+	l.noteSettled()
+	for w := range l.watches {
+		w.wake()
 	}
 }
 

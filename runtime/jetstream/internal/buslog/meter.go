@@ -139,8 +139,8 @@ func (l *Log) inOrder() (all []*sub) {
 // runningDelay is how long an attempt runs before it is counted.
 const runningDelay = 5 * time.Millisecond
 
-// Lags implements [engine.Meter].
-func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error) {
+// Subscriptions implements [engine.Meter].
+func (l *Log) Subscriptions(ctx context.Context, limit int) (lags []engine.SubscriptionState, err error) {
 	if err := l.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -162,17 +162,17 @@ func (l *Log) Lags(ctx context.Context, limit int) (lags []engine.Lag, err error
 // lagOf counts for one subscription, and looks at a few times as many events as the limit at
 // most. Where that does not suffice, the server counts what is left of the log. The caller
 // holds mu, which is free while the server is asked.
-func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) {
+func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.SubscriptionState, error) {
 	bound := 0
 	if limit < math.MaxInt/4 {
 		bound = 4*limit + 1
 	}
 	open, delayed, oldest, all, err := l.count(ctx, s, max(limit, 1), bound)
 	if err != nil {
-		return engine.Lag{}, err
+		return engine.SubscriptionState{}, err
 	}
-	lag := engine.Lag{
-		Waiting: delayed, Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), AtMost: open, Oldest: oldest,
+	lag := engine.SubscriptionState{
+		Waiting: delayed, Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), BacklogAtMost: open, Oldest: oldest,
 		Paused: l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0,
 	}
 	if !all {
@@ -180,7 +180,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Lag, error) 
 		if err != nil {
 			return lag, err
 		}
-		lag.AtMost = max(open, left)
+		lag.BacklogAtMost = max(open, left)
 	}
 	runs, u := map[int64]bool{}, l.units[s.ID]
 	if u != nil {

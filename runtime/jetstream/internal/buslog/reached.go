@@ -10,14 +10,6 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// arrival returns a channel that is closed when messages have arrived. The caller holds mu.
-func (l *Log) arrival() <-chan struct{} {
-	if l.news == nil {
-		l.news = make(chan struct{})
-	}
-	return l.news
-}
-
 // settlement returns a channel that is closed when deliveries are settled. The caller
 // holds mu.
 func (l *Log) settlement() <-chan struct{} {

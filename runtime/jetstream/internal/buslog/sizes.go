@@ -16,10 +16,8 @@ const headers = 8 << 10
 // mostMetadata is how large metadata may be, which are a header of the event.
 const mostMetadata = 48 << 10
 
-var _ engine.Sized = (*Log)(nil)
-
-// Sizes implements [engine.Sized].
-func (l *Log) Sizes() (payload, metadata int) {
+// sizes returns how many bytes the payload of an event and its metadata have at most.
+func (l *Log) sizes() (payload, metadata int) {
 	most := int(l.stream.MaxMessage())
 	attempts := min(most/8, 128<<10)
 	metadata = min(most/16, mostMetadata)

@@ -15,13 +15,12 @@ const watchSlack = time.Minute
 
 // watch is a place in the log. It implements [engine.Watch].
 type watch struct {
-	log   *Log
-	spec  engine.WatchSpec
-	after int64
-	wake  func() // guarded by the log's mu
-	began int64  // the newest event when it was made
-
-	passed int64 // events that were pruned before their turn
+	log    *Log
+	spec   engine.WatchSpec
+	after  int64
+	wake   func() // guarded by the log's mu
+	began  int64  // the newest event when it was made
+	passed int64  // events that were pruned before their turn, and are not told yet
 }
 
 // Watch implements [engine.Watcher].
@@ -78,29 +77,16 @@ func (w *watch) Notify(wake func()) {
 	wake()
 }
 
-// PassedOver implements [engine.Watch].
-func (w *watch) PassedOver() (n int64) {
-	w.log.mu.Lock()
-	defer w.log.mu.Unlock()
-	n, w.passed = w.passed, 0
-	return n
-}
-
 // Read implements [engine.Watch].
-func (w *watch) Read(limit int) ([]*engine.Record, error) {
-	if err := w.log.enter(); err != nil {
-		return nil, err
-	}
-	defer w.log.mu.Unlock()
-	return w.read(limit)
-}
-
-// read returns what follows. The caller holds mu.
-func (w *watch) read(limit int) (found []*engine.Record, err error) {
+func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, passed int64, err error) {
 	l := w.log
+	if err := l.enter(); err != nil {
+		return nil, 0, err
+	}
+	defer l.mu.Unlock()
 	wanted := memview.Wanted(l.registry.Types, w.spec.Types, l.registry.namesOf)
 	end := l.applied
-	err = l.each(context.Background(), w.after+1, func(r *engine.Record) bool {
+	err = l.each(ctx, w.after+1, func(r *engine.Record) bool {
 		if len(found) == limit {
 			end = w.after
 			return false
@@ -116,31 +102,6 @@ func (w *watch) read(limit int) (found []*engine.Record, err error) {
 	if err == nil {
 		w.after = max(w.after, end)
 	}
-	return found, err
-}
-
-// Next implements [engine.Watch].
-func (w *watch) Next(ctx context.Context, limit int) ([]*engine.Record, error) {
-	l := w.log
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := l.enter(); err != nil {
-			return nil, err
-		}
-		found, err := w.read(limit)
-		news := l.arrival()
-		l.mu.Unlock()
-		if len(found) > 0 || err != nil {
-			return found, err
-		}
-		select {
-		case <-news:
-		case <-l.stopped:
-			return nil, l.ended()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+	passed, w.passed = w.passed, 0
+	return found, passed, err
 }
