@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // exchanges are those of a bus that handlers may still ask for, by the id of their event:
@@ -75,22 +76,18 @@ func (e *exchanges) settled(f *feed, id uuid.UUID, v engine.Disposition) {
 		return
 	}
 	var failed *AnswerError
-	switch v.Kind {
-	case engine.Done:
-	case engine.Discard:
-		if v.Reason == engine.ReasonCancelled {
-			failed = cancelledAnswer(id, f.name)
-		}
-	case engine.Dead:
+	if v.Kind == engine.Dead {
 		name, text := f.name, ""
 		if v.Attempt != nil {
 			name, text = cmp.Or(v.Attempt.Member, f.name), v.Attempt.Error
 		}
 		failed = &AnswerError{name, f.bus.answerFailed(id, f.name, text, v.Reason)}
-	default: // it comes again
-		return
+	} else if v.Kind == engine.Discard && v.Reason == engine.ReasonCancelled {
+		failed = cancelledAnswer(id, f.name)
 	}
-	e.close(x, f.name, failed)
+	if ledger.Settles(v.Kind) { // else it comes again
+		e.close(x, f.name, failed)
+	}
 }
 
 // close notes that a feed has settled the event of an exchange, or never will.

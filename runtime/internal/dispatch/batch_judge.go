@@ -115,13 +115,11 @@ func (b *Batch) judge(failures []failure, now time.Time, forced bool) {
 	b.judged = nil
 	end := BatchEnd{Size: len(b.handed), Failed: b.expired, TimedOut: timedOut, Started: whole.started, Took: now.Sub(whole.started), Whole: whole}
 	for i := range all.settled {
-		switch one := &all.settled[i]; one.Kind {
-		case engine.Done:
+		one := &all.settled[i]
+		if one.Kind == engine.Done {
 			end.Done++
-		case engine.Retry, engine.Dead:
-			if b.unfit == nil || !b.isUnfit(one.Seq) {
-				end.Failed++
-			}
+		} else if (one.Kind == engine.Retry || one.Kind == engine.Dead) && !b.isUnfit(one.Seq) {
+			end.Failed++
 		}
 	}
 	if b.handler.BatchEnded != nil && end.Size > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // run is a delivery on its way through its handlers: one, or the members of a
@@ -209,7 +210,7 @@ func (s *Scheduler) beforeSettling(i *item, v *engine.Disposition) {
 	if s.cfg.Limits != nil {
 		s.settleLimits(i, v.Kind)
 	}
-	if s.cfg.Strict && !i.Exempt && (v.Kind == engine.Retry || v.Kind == engine.Snooze || v.Kind == engine.Hold) {
+	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v.Kind) {
 		s.queue.hold(i.key, i.Seq, v.Due) // before it can come again
 	}
 }
@@ -217,11 +218,6 @@ func (s *Scheduler) beforeSettling(i *item, v *engine.Disposition) {
 // settled frees the key of a delivery that is settled, and reports whether something may
 // have waited for that.
 func (s *Scheduler) settled(key string, seq int64, how engine.DispositionKind) (more bool) {
-	again := false
-	switch how {
-	case engine.Done, engine.Discard, engine.Dead:
-	default:
-		again = s.queue.pollAgain(seq, time.Now())
-	}
+	again := !ledger.Settles(how) && s.queue.pollAgain(seq, time.Now())
 	return s.queue.done(key, seq) || again
 }

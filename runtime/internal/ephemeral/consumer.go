@@ -295,7 +295,7 @@ func (c *Consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 		return
 	}
 	own.settled = true
-	if !ledger.Settles(&v) {
+	if !ledger.Settles(v.Kind) {
 		after, _ := own.known().After(own.begun, &v, ledger.Moment{Due: v.Due})
 		// A new one, because the dispatcher may still look at the old.
 		next := &delivery{Delivery: engine.Delivery{Record: own.Record}, again: &again{after.Delivery, after.Due}}

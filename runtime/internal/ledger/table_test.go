@@ -503,3 +503,12 @@ func TestWhatADispatcherHasSeenIsHandedOutAgain(t *testing.T) {
 		t.Errorf("a suspect runs together with %d", seen.Together)
 	}
 }
+
+func TestADispositionSettlesADeliveryIfItsTurnDoes(t *testing.T) {
+	for how := engine.Done; how <= engine.Release; how++ {
+		_, effects := ledger.Delivery{}.After(true, &engine.Disposition{Kind: how}, ledger.Moment{})
+		if effects.Settled != ledger.Settles(how) {
+			t.Errorf("disposition %d settles: %v, and its turn: %v", how, ledger.Settles(how), effects.Settled)
+		}
+	}
+}

@@ -41,9 +41,13 @@ type Effects struct {
 
 // Settles reports whether a turn that ends with the disposition settles its delivery, unless a cancel of it is undone before
 // that is written.
-func Settles(v *engine.Disposition) bool {
-	return v.Kind == engine.Done || v.Kind == engine.Discard || v.Kind == engine.Dead
+func Settles(how engine.DispositionKind) bool {
+	return how == engine.Done || how == engine.Discard || how == engine.Dead
 }
+
+// PutsOff reports whether a turn that ends so had its turn in the order, and has to come again: a strict order holds back
+// later events for it. One that was interrupted did not have it.
+func PutsOff(how engine.DispositionKind) bool { return !Settles(how) && how != engine.Release }
 
 // After returns what becomes of a delivery by a turn that ends with the disposition v. begun says that the turn
 // had a claim, so that an execution may have happened.
@@ -97,7 +101,7 @@ func (d Delivery) After(begun bool, v *engine.Disposition, now Moment) (Next, Ef
 
 // putOff makes a delivery wait for its next turn.
 func (n *Next) putOff(v *engine.Disposition, now Moment) {
-	n.PutOff = n.PutOff || v.Kind != engine.Release
+	n.PutOff = n.PutOff || PutsOff(v.Kind)
 	if v.Kind == engine.Retry {
 		n.MaxAttempts = v.MaxAttempts
 	}

@@ -262,7 +262,7 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 	}
 	own.settled = true
 	cancelled := false
-	if own.final = ledger.Settles(&disposition); own.final {
+	if own.final = ledger.Settles(disposition.Kind); own.final {
 		cancelled = c.unmark(d.Seq)
 	}
 	delay := flushDelay
