@@ -87,6 +87,9 @@ func await(ctx context.Context, to *Bus, of AnyEventType, q Query, match func(un
 	})
 	for {
 		records, _, err := watch.Read(waiting, awaitPage)
+		if err == nil {
+			err = waiting.Err() // what is in memory is read all the same
+		}
 		if len(records) == 0 && err == nil {
 			select {
 			case <-news:
