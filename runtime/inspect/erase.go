@@ -181,7 +181,7 @@ func bothErased(first, second Erased) Erased {
 // cancelAll cancels events and returns how many it could cancel.
 func (f *File) cancelAll(ctx context.Context, ids []uuid.UUID) (cancelled int, err error) {
 	for _, id := range ids {
-		_, err := f.stored().CancelEvent(ctx, id, "")
+		_, err := f.stored().Cancel(ctx, engine.Cancellation{Event: id, Reason: engine.ReasonCancelled, Actor: f.actor})
 		switch {
 		case err == nil, errors.As(err, new(*NotOpenError)), errors.As(err, new(*NotFoundError)):
 			cancelled++

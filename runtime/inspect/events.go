@@ -242,7 +242,7 @@ func (f *File) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, rea
 // nobody is asked. Without an open delivery the error is a *[NotOpenError], and without the
 // event or the subscription a *[NotFoundError]. [File.Undiscard] undoes it.
 func (f *File) CancelEvent(ctx context.Context, id uuid.UUID, subscription string) (subscriptions []string, err error) {
-	return f.log.CancelEvent(ctx, id, subscription)
+	return f.log.Cancel(ctx, engine.Cancellation{Event: id, Subscription: subscription, Reason: engine.ReasonCancelled, Actor: f.actor})
 }
 
 // Undo chooses discards: those of an event, to one subscription if it is named, or

@@ -59,5 +59,5 @@ type Removed = engine.Removed
 // no subscription has the name now, the error is a *[NotFoundError]; former names do not
 // count.
 func (f *File) RemoveSubscription(ctx context.Context, name string) (Removed, error) {
-	return f.log.RemoveSubscription(ctx, name)
+	return f.log.RemoveConsumer(ctx, name, f.actor)
 }

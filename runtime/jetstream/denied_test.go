@@ -123,7 +123,7 @@ func livesWith(t *testing.T, may *natsserver.Permissions) (said, denied string) 
 	if !note(err) {
 		_, err := in.Status(ctx)
 		note(err)
-		_, err = in.RemoveSubscription(ctx, "gone")
+		_, err = in.RemoveConsumer(ctx, "gone", "ada")
 		note(err)
 		in.Close()
 	}

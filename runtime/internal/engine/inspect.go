@@ -156,17 +156,14 @@ type Steerer interface {
 // SubscriptionSteerer pauses, resumes and forgets subscriptions, and closes their
 // circuit breakers.
 type SubscriptionSteerer interface {
+	Remover
+
 	// Pause stores a pause. Pausing what is paused changes nothing. A subscription
 	// that the log does not have is a *NotFoundError.
 	Pause(ctx context.Context, p Pause) error
 
 	// Resume undoes Pause. Without such a pause it returns a *NotFoundError.
 	Resume(ctx context.Context, p Pause) error
-
-	// RemoveSubscription forgets a subscription and all that is kept for it. While
-	// a process dispatches it returns an *OwnedError, and for a name that the log
-	// does not have a *NotFoundError.
-	RemoveSubscription(ctx context.Context, name string) (Removed, error)
 
 	// RequestBreaker asks the dispatching process to close a circuit breaker, in place
 	// of an earlier request for it.
@@ -182,14 +179,13 @@ type SubscriptionSteerer interface {
 
 // EventDiscarder settles open deliveries of events, and undoes discards.
 type EventDiscarder interface {
+	Canceller
+
 	// DiscardEvent discards the open deliveries of an event, to one subscription or,
 	// for an empty name, to all, and returns the names of their subscriptions. It
 	// returns a *NotFoundError for an unknown event or subscription, and a
 	// *NotOpenError if no delivery is open.
 	DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) ([]string, error)
-
-	// CancelEvent is Canceller.Cancel of an operator, with ReasonCancelled.
-	CancelEvent(ctx context.Context, id uuid.UUID, subscription string) ([]string, error)
 
 	// Undiscard undoes discards. A choice that matches nothing is no error.
 	Undiscard(ctx context.Context, u Undo) (Undone, error)

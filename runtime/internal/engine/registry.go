@@ -8,6 +8,8 @@ import (
 
 // Registry knows the event types and the subscriptions of a log.
 type Registry interface {
+	Remover
+
 	// DeclareTypes makes event types known before the first event of each. Records
 	// that were stored under an alias are handed out under the name. In a log whose
 	// types have newer names, this process sees the names that it declares. Schemas
@@ -21,7 +23,10 @@ type Registry interface {
 	// DeclareConsumers makes durable consumers exist before anyone polls them. It
 	// ignores ConsumerSpec.Parallel.
 	DeclareConsumers(ctx context.Context, specs []ConsumerSpec) error
+}
 
+// Remover removes subscriptions.
+type Remover interface {
 	// RemoveConsumer forgets a durable consumer and all that is kept for it, with an entry
 	// of the actor in the audit. The Consumer of the name in this process, which nobody may
 	// poll any more, ends. For a name that the log does not have now it returns a

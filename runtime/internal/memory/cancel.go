@@ -22,14 +22,13 @@ func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, e
 	return l.cancel(spec, l.nameHere)
 }
 
-// CancelEvent implements [engine.EventDiscarder].
-func (in *inspection) CancelEvent(ctx context.Context, id uuid.UUID, name string) ([]string, error) {
+// Cancel implements [engine.Canceller].
+func (in *inspection) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	spec := engine.Cancellation{Event: id, Subscription: name, Reason: engine.ReasonCancelled, Actor: in.actor}
 	return in.cancel(spec, func(sub *subscription) string { return sub.name })
 }
 

@@ -30,9 +30,9 @@ func (in *inspection) Resume(ctx context.Context, p engine.Pause) error {
 	return err
 }
 
-// RemoveSubscription implements [engine.SubscriptionSteerer].
-func (in *inspection) RemoveSubscription(ctx context.Context, name string) (engine.Removed, error) {
-	return (&Log{store: in.store}).RemoveConsumer(ctx, name, in.actor)
+// RemoveConsumer implements [engine.Remover].
+func (in *inspection) RemoveConsumer(ctx context.Context, name, actor string) (engine.Removed, error) {
+	return (&Log{store: in.store}).RemoveConsumer(ctx, name, actor)
 }
 
 // RequestBreaker implements [engine.SubscriptionSteerer]. The process that dispatches is this

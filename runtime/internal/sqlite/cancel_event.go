@@ -72,8 +72,8 @@ func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, e
 	return cancelled, fault.Wrap("cancel an event in", l.path, err)
 }
 
-// CancelEvent implements [engine.EventDiscarder].
-func (i *Inspection) CancelEvent(ctx context.Context, id uuid.UUID, subscription string) ([]string, error) {
+// Cancel implements [engine.Canceller].
+func (i *Inspection) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
 	const op = "cancel an event in"
 	c := canceller{
 		change: func(ctx context.Context, f func(c *database.Conn) error) error { return i.change(ctx, op, f) },
@@ -82,13 +82,13 @@ func (i *Inspection) CancelEvent(ctx context.Context, id uuid.UUID, subscription
 	}
 	err := c.look(ctx, func(conn *database.Conn) error { // before the file is opened for writing
 		c.path = conn.Path
-		_, _, err := findCancellable(conn, id, subscription)
+		_, _, err := findCancellable(conn, spec.Event, spec.Subscription)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.cancel(ctx, engine.Cancellation{Event: id, Subscription: subscription, Reason: engine.ReasonCancelled, Actor: i.actor})
+	return c.cancel(ctx, spec)
 }
 
 func (c *canceller) cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {

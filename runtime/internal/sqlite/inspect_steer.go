@@ -68,10 +68,10 @@ func auditPause(c *database.Conn, action string, p engine.Pause) error {
 	return audit(c, entry)
 }
 
-// RemoveSubscription implements [engine.SubscriptionSteerer]. It takes present names
+// RemoveConsumer implements [engine.Remover]. It takes present names
 // only: somebody who removes a former name means something that is gone already, and
 // would lose what goes by the new name.
-func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (removed engine.Removed, err error) {
+func (i *Inspection) RemoveConsumer(ctx context.Context, name, actor string) (removed engine.Removed, err error) {
 	i.removing.Lock()
 	defer i.removing.Unlock()
 	path := ""
@@ -105,7 +105,7 @@ func (i *Inspection) RemoveSubscription(ctx context.Context, name string) (remov
 		if err := lock.Forget(id); err != nil {
 			return err
 		}
-		return auditRemoval(c, i.actor, name, removed)
+		return auditRemoval(c, actor, name, removed)
 	})
 	return removed, err
 }

@@ -35,7 +35,7 @@ func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
 	})
 
 	inspection := inspectFile(t, path)
-	if _, err := inspection.RemoveSubscription(ctx, "old"); err != nil {
+	if _, err := inspection.RemoveConsumer(ctx, "old", "ada"); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := claims.Left(path + "-claims")

@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
-// RemoveConsumer implements [engine.Registry].
+// RemoveConsumer implements [engine.Remover].
 func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed engine.Removed, err error) {
 	if !l.writer.owns.Load() {
 		return l.removeUnowned(ctx, name, actor)
@@ -48,7 +48,7 @@ func (l *Log) removeUnowned(ctx context.Context, name, actor string) (removed en
 	if err != nil {
 		return removed, err
 	}
-	removed, err = inspection.RemoveSubscription(ctx, name)
+	removed, err = inspection.RemoveConsumer(ctx, name, actor)
 	if err == nil {
 		l.end(name)
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// CancelEvent implements [engine.EventDiscarder].
-func (in *Inspection) CancelEvent(ctx context.Context, id uuid.UUID, name string) ([]string, error) {
-	spec := engine.Cancellation{Event: id, Subscription: name, Reason: engine.ReasonCancelled, Actor: in.actor}
+// Cancel implements [engine.Canceller].
+func (in *Inspection) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
 	return in.cancel(ctx, spec, func(s *sub) string { return s.Name })
 }
 
@@ -28,11 +27,6 @@ func (in *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscripti
 		names = append(names, one.sub.Name)
 	}
 	return names, err
-}
-
-// RemoveSubscription implements [engine.SubscriptionSteerer].
-func (in *Inspection) RemoveSubscription(ctx context.Context, name string) (engine.Removed, error) {
-	return in.RemoveConsumer(ctx, name, in.actor)
 }
 
 // Pause implements [engine.SubscriptionSteerer].
