@@ -223,7 +223,9 @@ func (m *model) draw(p *pair) (drawn plan) {
 	case 6:
 		drawn.takes = p.sub.timeout + time.Duration(random.IntN(3_000_000))*time.Microsecond + 1
 	case 7, 8:
-		drawn.ends = "snooze"
+		if !p.doubt {
+			drawn.ends = "snooze"
+		}
 	case 9:
 		drawn.ends = "discard"
 	case 10:

@@ -200,6 +200,7 @@ func (m *model) checkBegin(at *attachment, p *pair, e seen, batch *run) {
 	}
 	m.checkAlone(p, batch, now)
 	if old := p.before; old != nil && now.Before(p.undone) && e.max == at.sub.policy.MaxAttempts+old.others {
+		p.doubt = old.failures == 0 && old.snoozes > 0 // both have the same number
 		p.failures, p.others, p.together, p.snoozes = old.failures, old.others, old.together, old.snoozes
 	}
 	p.before = nil

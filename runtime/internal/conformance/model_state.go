@@ -78,6 +78,7 @@ type pair struct {
 	failures int       // attempts that count since it was new or retried by hand
 	others   int       // executions that do not
 	snoozes  int       // since it was new or retried by hand
+	doubt    bool      // the snoozes may have been forgotten: its handler does not snooze
 	together int       // of those, that ended with the process, since the last other end: one at most
 	attempts []string  // kinds of the failed attempts on record
 	runs     int       // executions
