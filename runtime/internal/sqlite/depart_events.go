@@ -12,6 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
@@ -90,44 +91,28 @@ func (d *Departure) place(id int64) int {
 	return -2
 }
 
+var movedStates = [...]engine.MovedState{ledger.Waiting: engine.MovedWaiting, ledger.Held: engine.MovedHeld, ledger.Dead: engine.MovedDead}
+
 // open finds out who has an event to settle, and reads the deliveries that have rows.
 func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) error {
 	var at []rowKey
 	err := c.Query(`
-		SELECT subscription, state, failures, crashed, coalesce(due_at, 0), coalesce(dead_at, 0), reason, fingerprint, coalesce(since, 0), progress,
-		       redriven, snoozes, uncounted, max_attempts, suspect, replayed, `+heldSince+`
-		FROM busgen_deliveries AS d WHERE seq = ? ORDER BY subscription`, func(s *sqlite3.Stmt) error {
-		to := d.place(s.ColumnInt64(0))
+		SELECT d.subscription, d.state = 'running', `+rowColumns+`
+		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.seq = ? ORDER BY d.subscription`, func(s *sqlite3.Stmt) error {
+		to, r := d.place(s.ColumnInt64(0)), scanRow(s, 2)
 		if to < 0 {
 			return nil
 		}
+		if s.ColumnBool(1) { // by a handler of a process that is gone
+			r = r.Unclaimed()
+		}
+		if e.Seq <= d.unsure[to] {
+			r.Delivery = r.Unrecorded()
+		}
 		one := engine.MovedDelivery{
-			Subscription: to, State: engine.MovedState(s.ColumnText(1)), Failures: s.ColumnInt(2), Crashed: s.ColumnBool(3), Reason: s.ColumnText(6),
-			Fingerprint: s.ColumnText(7), Progress: s.ColumnText(9), Redriven: s.ColumnInt(10), Snoozes: s.ColumnInt(11), Uncounted: s.ColumnInt(12),
-			MaxAttempts: s.ColumnInt(13), Suspect: s.ColumnBool(14), Replayed: s.ColumnBool(15), Since: e.CreatedAt,
-		}
-		if !e.Due.IsZero() {
-			one.Since = e.Due
-		}
-		if s.ColumnInt64(8) != 0 {
-			one.Since = database.Time(s, 8)
-		}
-		if s.ColumnInt64(4) != 0 {
-			one.Due = database.Time(s, 4)
-			one.PutOff = e.Due.IsZero() && s.ColumnInt64(4) > s.ColumnInt64(8)
-		}
-		if one.State == engine.MovedHeld {
-			if one.PutOff = true; s.ColumnType(16) != sqlite3.NULL {
-				one.Held = database.Time(s, 16)
-			} else {
-				one.Due = time.Time{}
-			}
-		}
-		if one.State != engine.MovedDead {
-			one.Retried, one.Reason = one.Reason != "", ""
-		}
-		if s.ColumnInt64(5) != 0 {
-			one.Died = database.Time(s, 5)
+			Subscription: to, State: movedStates[r.State], Reason: r.Reason, Fingerprint: r.Fingerprint, Died: r.Ended, Due: r.Due, Held: r.HeldSince,
+			Since: r.Since, Failures: r.Failures, Uncounted: r.Uncounted, MaxAttempts: r.MaxAttempts, Snoozes: r.Snoozes, Redriven: r.Redriven,
+			Progress: r.Progress, Crashed: r.Crashed, Suspect: r.Suspect(), Replayed: r.Replayed, PutOff: r.PutOff, Retried: r.Retried,
 		}
 		e.Deliveries, at = append(e.Deliveries, one), append(at, rowKey{s.ColumnInt64(0), e.Seq})
 		return nil
@@ -160,12 +145,6 @@ func (d *Departure) remember(c *database.Conn, one *engine.MovedDelivery, at row
 	}
 	history, err := c.Int64("SELECT history FROM busgen_outcomes WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
 	one.History = int(history)
-	if one.State == rowRunning { // by a handler of a process that is gone
-		one.State, one.Uncounted = engine.MovedWaiting, one.Uncounted+1
-	}
-	if one.Failures == 0 && at.seq <= d.unsure[one.Subscription] {
-		one.Uncounted = max(one.Uncounted, 1)
-	}
 	return err
 }
 

@@ -110,9 +110,15 @@ func (d *delivery) long(now time.Time) bool {
 
 // writeFlush writes f, within the writer's transaction.
 func (w *writer) writeFlush(f *flush) error {
-	id := f.consumer.id
+	id, cancels := f.consumer.id, int64(0)
+	if slices.ContainsFunc(f.dispositions, func(d settledDelivery) bool { return d.Kind != engine.Done }) {
+		var err error
+		if cancels, err = w.conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_cancelled)"); err != nil {
+			return err
+		}
+	}
 	for i := range f.dispositions {
-		if err := w.writeSettled(id, &f.dispositions[i]); err != nil {
+		if err := w.writeSettled(id, &f.dispositions[i], cancels != 0); err != nil {
 			return err
 		}
 	}
@@ -129,10 +135,10 @@ func (w *writer) writeFlush(f *flush) error {
 	return w.conn.Exec("UPDATE busgen_subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
 }
 
-// writeSettled writes what becomes of a delivery.
-func (w *writer) writeSettled(id int64, d *settledDelivery) error {
+// writeSettled writes what becomes of a delivery. cancels says that some deliveries are cancelled.
+func (w *writer) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 	at := rowKey{id, d.Seq}
-	now, err := w.moment(at, d)
+	now, err := w.moment(at, d, cancels)
 	if err != nil {
 		return err
 	}
@@ -173,15 +179,17 @@ func (w *writer) writeSettled(id int64, d *settledDelivery) error {
 }
 
 // moment returns what holds in the transaction that writes the end of a turn.
-func (w *writer) moment(at rowKey, d *settledDelivery) (now ledger.Moment, err error) {
+func (w *writer) moment(at rowKey, d *settledDelivery, cancels bool) (now ledger.Moment, err error) {
 	now.At, now.Due = w.log.clock.putOff(d.Due)
 	if d.Kind == engine.Done {
 		return now, nil // it is handled, whatever somebody wants
 	}
-	err = w.conn.Query("SELECT reason FROM busgen_cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
-		now.Cancelled, now.Why = true, s.ColumnText(0)
-		return nil
-	}, at.seq, at.subscription)
+	if cancels {
+		err = w.conn.Query("SELECT reason FROM busgen_cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
+			now.Cancelled, now.Why = true, s.ColumnText(0)
+			return nil
+		}, at.seq, at.subscription)
+	}
 	if err == nil && d.Kind == engine.Hold && d.Disposition.Held == nil {
 		// In the transaction that sees whether the pause is still there: else
 		// it could be held for ever by one that has ended.

@@ -148,7 +148,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			if !v.Due.IsZero() {
 				v.Due = time.Now().Add(time.Hour)
 			}
-			return g.writer.writeSettled(1, &settledDelivery{delivery: own, Disposition: v, begun: begun})
+			return g.writer.writeSettled(1, &settledDelivery{delivery: own, Disposition: v, begun: begun}, true)
 		}
 	}
 
