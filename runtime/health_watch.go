@@ -176,11 +176,11 @@ func (h *healthWatch) countLetters(ctx context.Context, quiet bool) {
 	}
 	h.stale, h.failing, h.holds = false, false, holds
 	total, most := 0, 0
-	var all engine.SubscriptionState
+	h.newer = nil
 	h.deadLetters.Mostly = ""
 	for _, lag := range lags {
 		for _, n := range lag.Newer {
-			all.NoteNewer(n)
+			h.newer = engine.WithNewer(h.newer, n)
 		}
 		total += lag.Dead
 		if lag.Dead > most {
@@ -188,7 +188,6 @@ func (h *healthWatch) countLetters(ctx context.Context, quiet bool) {
 		}
 	}
 	h.deadLetters.Value, h.deadLetters.Exceeded = float64(total), total > h.policy.DeadLetters
-	h.newer = all.Newer
 }
 
 // newerHours is for how many hours events may be held for their version: as long as that a deploy, or its rollback,

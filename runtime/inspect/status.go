@@ -99,8 +99,6 @@ type TypeCount = engine.TypeCount
 //		Oldest  time.Time          // when the oldest event of the backlog was published, or of what was not looked at; UTC
 //		Rates   *SubscriptionRates // only in a Status since an earlier one
 //	}
-//
-//	func (s *SubscriptionState) NoteNewer(n Newer)
 type SubscriptionState = engine.SubscriptionState
 
 // Stalled are parts of a subscription that stand still, with the process that has them.

@@ -29,20 +29,21 @@ type ProgressWatcher interface {
 	Stalled(ctx context.Context) (map[string][]Stalled, error)
 }
 
-// NoteNewer adds events that are held for their version.
-func (s *SubscriptionState) NoteNewer(n Newer) {
-	at := slices.IndexFunc(s.Newer, func(one Newer) bool { return one.Type == n.Type && one.Version == n.Version })
+// WithNewer returns what is held for its version, with more of that.
+func WithNewer(all []Newer, n Newer) []Newer {
+	at := slices.IndexFunc(all, func(one Newer) bool { return one.Type == n.Type && one.Version == n.Version })
 	if at < 0 {
-		s.Newer = append(s.Newer, n)
+		all = append(all, n)
 	} else {
-		one := &s.Newer[at]
+		one := &all[at]
 		if one.Events += n.Events; n.Since.Before(one.Since) {
 			one.Since = n.Since
 		}
 	}
-	slices.SortFunc(s.Newer, func(a, b Newer) int {
+	slices.SortFunc(all, func(a, b Newer) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Version, b.Version))
 	})
+	return all
 }
 
 // Unhandled is what stays in a log because nobody handles it.

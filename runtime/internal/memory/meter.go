@@ -81,7 +81,7 @@ func (s *store) lagOf(sub *subscription, limit int) engine.SubscriptionState {
 			lag.Waiting++
 		case d.State == ledger.Held:
 			if lag.Held++; !d.HeldSince.IsZero() {
-				lag.NoteNewer(engine.Newer{Type: s.nameOf(d.Type), Version: d.Version, Events: 1, Since: d.HeldSince.UTC()})
+				lag.Newer = engine.WithNewer(lag.Newer, engine.Newer{Type: s.nameOf(d.Type), Version: d.Version, Events: 1, Since: d.HeldSince.UTC()})
 			}
 		case d.State == ledger.Dead:
 			lag.Dead++

@@ -212,7 +212,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Subscription
 		case runs[r.Seq]:
 		case r.forVersion():
 			lag.Held++
-			lag.NoteNewer(engine.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.HeldSince.UTC()})
+			lag.Newer = engine.WithNewer(lag.Newer, engine.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.HeldSince.UTC()})
 		case r.State == ledger.Held && l.typePaused(r.Type):
 			lag.Held++
 		case r.State.Open():
