@@ -29,7 +29,7 @@ func TestAMonitorCanAskForSaturatedSubscriptions(t *testing.T) {
 		}
 		s.place(3, 25) // so that the bus, which looks every ten seconds, has looked some seconds before each question
 		ask("--fail-if saturated>0", 0, "")
-		s.place(3, 120)
+		s.place(3, 150)
 		ask("--fail-if saturated>0", cli.StatusNo, "saturated is 1 (--fail-if 'saturated>0')")
 		ask("--fail-if slow:saturated=1 --json", cli.StatusNo, "slow:saturated is 1 (--fail-if 'slow:saturated=1')")
 		ask("--fail-if ledger:saturated>0", 0, "")

@@ -265,6 +265,7 @@ func (m *model) returns(ctx context.Context, r *run, ends string) {
 		return
 	}
 	now := time.Now()
+	m.trace("%v ends with %q", r.pair, ends)
 	delete(r.at.running, r)
 	r.at.quiet = now
 	switch r.overdue(now); {

@@ -90,8 +90,8 @@ func (w *world) discardLetters() {
 	}
 }
 
-// chosen returns one event of the last ones for which the function is true, or nil. The key of one with an idempotency
-// key would be free again.
+// chosen returns one event of the last ones for which the function is true, or nil: none with an idempotency key, which
+// would be free again, and none of which a kill may have lost a success.
 func (w *world) chosen(of func(p *pair) bool) *modelEvent {
 	synctest.Wait()
 	w.model.open(nil)
@@ -99,11 +99,11 @@ func (w *world) chosen(of func(p *pair) bool) *modelEvent {
 	defer w.model.mu.Unlock()
 	var all []*modelEvent
 	for _, e := range w.model.events {
-		doomed, any := false, false
+		unfit, any := false, false
 		for _, p := range e.pairs {
-			doomed, any = doomed || p.doomed(), any || of(p)
+			unfit, any = unfit || p.doomed() || p.state == pairDone && p.forgot, any || of(p)
 		}
-		if any && !doomed && !e.deduped {
+		if any && !unfit && !e.deduped {
 			all = append(all, e)
 		}
 	}
