@@ -123,7 +123,7 @@ func livesWith(t *testing.T, may *natsserver.Permissions) (said, denied string) 
 	if !note(err) {
 		_, err := in.Status(ctx)
 		note(err)
-		_, err = in.RemoveConsumer(ctx, "gone", "ada")
+		_, err = in.RemoveSubscription(ctx, "gone")
 		note(err)
 		in.Close()
 	}
