@@ -91,7 +91,7 @@ func (w *world) discardLetters() {
 }
 
 // chosen returns one event of the last ones for which the function is true, or nil: none with an idempotency key, which
-// would be free again, and none of which a kill may have lost a success.
+// would be free again, and none of which a success is not on the disk yet, or was lost by a kill.
 func (w *world) chosen(of func(p *pair) bool) *modelEvent {
 	synctest.Wait()
 	w.model.open(nil)
@@ -101,7 +101,8 @@ func (w *world) chosen(of func(p *pair) bool) *modelEvent {
 	for _, e := range w.model.events {
 		unfit, any := false, false
 		for _, p := range e.pairs {
-			unfit, any = unfit || p.doomed() || p.state == pairDone && p.forgot, any || of(p)
+			unsure := p.state == pairDone && (p.forgot || p.isPlain && !p.isFinal && time.Since(p.doneAt) <= w.env.Unwritten)
+			unfit, any = unfit || p.doomed() || unsure, any || of(p)
 		}
 		if any && !unfit && !e.deduped {
 			all = append(all, e)
