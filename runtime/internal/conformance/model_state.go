@@ -274,7 +274,7 @@ func (m *model) kill(bus *runtime.Bus) {
 		case ran[p] && (p.state == pairOpen || p.state == pairDead): // left behind
 			p.suspect = true
 		case p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= m.env.Unwritten:
-			p.forgot = true
+			p.forgot, p.progress = true, 0
 		}
 		p.maybe = true
 	})
