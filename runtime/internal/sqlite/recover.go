@@ -24,6 +24,9 @@ type ran struct {
 	executions uint16 // that may have happened before the attempt, its last 16 bits
 	waited     bool   // for other handlers, which were at work
 	batch      bool   // it was in one
+	name       string // of the subscription, as it is stored
+	event      engine.Record
+	typeID     int64
 	row        ledger.Row
 }
 
@@ -89,14 +92,17 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 		if claim.Running == 0 {
 			continue
 		}
-		known, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_log WHERE seq = ?) AND EXISTS (SELECT 1 FROM busgen_subscriptions WHERE id = ?)",
-			claim.Running, claim.Subscription)
+		err := c.Query(`
+			SELECT s.name, l.id, l.type, l.created_at FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?2 WHERE l.seq = ?1`, func(s *sqlite3.Stmt) error {
+			all = append(all, ran{
+				rowKey: rowKey{claim.Subscription, claim.Running}, executions: claim.Executions, waited: claim.Waits, batch: claim.Batch,
+				name: s.ColumnText(0), typeID: s.ColumnInt64(2),
+				event: engine.Record{Seq: claim.Running, ID: database.UUID(s, 1), CreatedAt: database.Time(s, 3)},
+			})
+			return nil
+		}, claim.Running, claim.Subscription)
 		if err != nil {
 			return nil, err
-		}
-		if known != 0 {
-			at := rowKey{claim.Subscription, claim.Running}
-			all = append(all, ran{rowKey: at, executions: claim.Executions, waited: claim.Waits, batch: claim.Batch})
 		}
 	}
 	// Of a delivery whose first handler was left behind, the newest attempt counts.
@@ -163,21 +169,11 @@ func (l *Log) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now time
 	if err := store(c, one.rowKey, &row, now, nil); err != nil || !effects.Crash {
 		return err
 	}
-	crash := engine.Crash{Attempt: effects.Attempt, Ran: verdict.Ran}
+	crash := engine.Crash{Attempt: effects.Attempt, Ran: verdict.Ran, Subscription: l.nameOf(one.subscription, one.name)}
 	row.HandOut(&crash.Delivery)
-	var typeID int64
-	err := c.Query(`
-		SELECT s.name, l.id, l.type, l.created_at FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ? WHERE l.seq = ?`, func(s *sqlite3.Stmt) error {
-		typeID = s.ColumnInt64(2)
-		crash.Subscription = l.nameOf(one.subscription, s.ColumnText(0))
-		crash.Record = &engine.Record{Seq: one.seq, ID: database.UUID(s, 1), CreatedAt: database.Time(s, 3)}
-		return nil
-	}, one.subscription, one.seq)
-	if err == nil {
-		err = l.types.resolve(c, typeID, crash.Record)
-	}
+	crash.Record = &one.event
 	found.Crashes = append(found.Crashes, crash)
-	return err
+	return l.types.resolve(c, one.typeID, crash.Record)
 }
 
 // What the table crashes says of a crash while several ran.
