@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -49,12 +50,18 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 	if err != nil {
 		return err
 	}
+	last := map[int64]int64{} // by subscription
+	for _, one := range all {
+		last[one.subscription] = max(last[one.subscription], one.seq)
+	}
+	for _, subscription := range slices.Sorted(maps.Keys(last)) {
+		if err := giveRows(c, rowKey{subscription, last[subscription]}); err != nil {
+			return err
+		}
+	}
 	own := make([]ledger.Claim, len(all))
 	for i := range all {
 		one := &all[i]
-		if err := giveRow(c, one.rowKey); err != nil {
-			return err
-		}
 		if one.row, err = readRow(c, one.rowKey); err != nil {
 			return err
 		}
@@ -183,10 +190,10 @@ const (
 	crashOfHalf         // it never counts: the delivery was a suspect of an earlier one
 )
 
-// giveRow gives a row to a delivery that is not settled and has none. Those
-// before it get one too, so that the cursor can pass them: a row above the cursor
+// giveRows gives a row to a delivery that is not settled and has none, and to those
+// before it, so that the cursor can pass them: a row above the cursor
 // would be gone once it is settled, and the event be found again on the way.
-func giveRow(c *database.Conn, at rowKey) error {
+func giveRows(c *database.Conn, at rowKey) error {
 	err := c.Exec(`
 		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
 		SELECT s.id, l.seq, 'waiting', 0, ?3
