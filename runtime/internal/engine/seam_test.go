@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// An engine is what somebody writes who wants busgen on another storage. Each method more is work for each of them, so the
-// number is written down. Whoever adds one says here which, and why; it is to become 75 at most.
+// The author of an engine writes each of these methods, so their number is written down. The commit that adds one says why.
+// It is to become 75 at most.
 const (
 	seamMethods   = 104
 	seamFunctions = 21 // fields of structs: what an engine calls, or is called by

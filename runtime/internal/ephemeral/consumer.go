@@ -132,13 +132,13 @@ func (c *Consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 			return dst, len(dst)-before == limit, nil
 		}
 		records, passed, err := c.watch.Read(context.Background(), room)
+		c.notePruned(passed, err == nil && len(records) == 0)
 		if errors.Is(err, engine.ErrRestored) || errors.Is(err, engine.ErrClosed) {
 			return dst[:before], false, nil // the bus begins anew, or ends
 		}
 		if err != nil {
 			return dst, true, err
 		}
-		c.notePruned(passed, len(records) == 0)
 		if len(records) == 0 {
 			return dst, false, nil
 		}

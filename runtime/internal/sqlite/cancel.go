@@ -183,7 +183,7 @@ func (l *Log) findBegun(asked []askedRow) {
 }
 
 // cancelDelivery notes that an open delivery is discarded, and makes it due if it has a
-// row, so that the dispatcher sees it. What was cancelled before keeps its reason. Whoever asks wants an answer.
+// row, so that the dispatcher sees it. What was cancelled before keeps its reason. With asks an answer is wanted.
 func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error {
 	err := c.Exec(`
 		INSERT INTO busgen_cancelled (seq, subscription, reason, at, answer) VALUES (?, ?, ?, ?, iif(?, `+notAnswered+`, NULL))
