@@ -7,8 +7,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
-// The log in memory, which is quicker, is asked for all with -short, too.
-func TestConformance(t *testing.T) { conformance.Run(t, conformance.SQLite, nil, 20) }
+func TestConformance(t *testing.T) { conformance.Run(t, conformance.SQLite, nil) }
 
 // suites has the names of the tests that any engine runs, with the folders, from the root of the module, of their tests
 // on SQLite.

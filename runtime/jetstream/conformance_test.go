@@ -103,7 +103,7 @@ func TestConformance(t *testing.T) {
 	if *readRows {
 		buslog.WholeBytes = 0
 	}
-	conformance.Run(t, &conformance.Env{Engine: newEngine(jetstream.Hasty())}, exceptions, 10)
+	conformance.Run(t, &conformance.Env{Engine: newEngine(jetstream.Hasty())}, exceptions)
 }
 
 // The suite takes a process for dead at once, so that it can say when something happens. Here
@@ -130,7 +130,7 @@ var crashes = regexp.MustCompile("Crash|Suspect|Poison|Half|Halves|Halved|Kill|D
 var timed = []string{"TestASuspectDoesNotWaitForAnEventThatWaitsForIt", "TestASuspectThatWaitsForALimitHoldsUpNobody"}
 
 func TestInspection(t *testing.T) {
-	conformance.Run(t, &inspection.Env{Engine: newEngine(jetstream.Hasty())}, inspectionExceptions, 10)
+	conformance.Run(t, &inspection.Env{Engine: newEngine(jetstream.Hasty())}, inspectionExceptions)
 }
 
 // exceptions are the tests of the suite that do not hold for this engine, by reason.

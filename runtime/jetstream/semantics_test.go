@@ -88,7 +88,8 @@ func TestWhatThisEngineCannotDoIsAnErrorAtTheCall(t *testing.T) {
 	_, compacting := bus.Compact(t.Context())
 	for what, err := range map[string]error{
 		"Tx": runtime.Transact(t.Context(), bus, func(runtime.Tx) error { return nil }), "In": joining,
-		"DB": runtime.DB(bus).Ping(), "BeginTx": beginning, "Compact": compacting,
+		"DB": runtime.DB(bus).Ping(), "BeginTx": beginning, "a statement": runtime.DB(bus).QueryRow("SELECT 1").Scan(new(int)),
+		"Compact": compacting,
 	} {
 		said := false
 		for _, row := range rows {

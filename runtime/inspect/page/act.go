@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -46,12 +45,9 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 	defer as.Close()
 	done, next, err := do(q, as)
 	var again *formAgain
-	var cannot *inspect.UnsupportedError
 	switch {
 	case errors.As(err, &again):
 		return p.write(w, q, statusOf(again.err), again.sheet, again.data)
-	case errors.As(err, &cannot): // no trouble, but a limit of the engine
-		done, next = sentence(cannot.Error())+" Nothing was changed.", cmp.Or(next, q.cameFrom())
 	case err != nil:
 		return err
 	}
@@ -78,19 +74,6 @@ type formAgain struct {
 
 func (f *formAgain) Error() string { return f.err.Error() }
 func (f *formAgain) Unwrap() error { return f.err }
-
-// cameFrom returns the page on which a form was sent, or that of all if the browser does not say.
-func (q *request) cameFrom() string {
-	from, err := url.Parse(q.Referer())
-	if err != nil || from.Host != q.Host {
-		return ""
-	}
-	name := from.Path[strings.LastIndexByte(from.Path, '/')+1:]
-	if sheetAt(name) == nil {
-		return ""
-	}
-	return name + "?" + from.RawQuery
-}
 
 // sentence makes a sentence of an error.
 func sentence(text string) string {

@@ -50,8 +50,6 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case errors.As(err, &begun), errors.As(err, &settled), errors.As(err, &canary), errors.As(err, &owned), errors.Is(err, inspect.ErrNobodyDispatches):
 		return http.StatusConflict
-	case errors.Is(err, errors.ErrUnsupported):
-		return http.StatusNotImplemented
 	case errors.As(err, &storage), errors.Is(err, inspect.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable
 	}

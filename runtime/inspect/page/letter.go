@@ -185,7 +185,7 @@ func editLetterAction(q *request, as *inspect.File) (done, next string, err erro
 	id, err := as.Edit(q.Context(), key, []byte(typed))
 	var invalid *inspect.InvalidPayloadError
 	switch {
-	case errors.As(err, &invalid), errors.Is(err, errors.ErrUnsupported):
+	case errors.As(err, &invalid):
 		return "", "", q.editAgain(key, typed, err)
 	case err != nil:
 		return "", "", err

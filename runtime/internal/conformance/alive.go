@@ -265,10 +265,8 @@ func (l *life) step(t *testing.T) {
 		l.Stop()
 		l.open(t, target)
 	case 4:
-		if l.env.Copy != nil {
-			Must(t, l.other.Shutdown(context.Background()))
-			l.open(t, l.Killed())
-		}
+		Must(t, l.other.Shutdown(context.Background()))
+		l.open(t, l.Killed())
 	case 5, 6:
 		l.mu.Lock()
 		l.outage = true

@@ -23,8 +23,7 @@ type Engine struct {
 	// NewTarget returns the target of a log that does not exist yet.
 	NewTarget func(t *testing.T) string
 	// Copy copies a log as it would be found if its process was killed at this moment,
-	// and returns the target of the copy. It is nil for an engine whose logs end with
-	// the process.
+	// and returns the target of the copy.
 	Copy func(t *testing.T, target string) string
 	// Earlier moves all due times of a log that nobody uses so much earlier, as if the clock was set forward, and returns
 	// until when at least the clock had come before. It is nil for an engine that cannot.
@@ -32,7 +31,7 @@ type Engine struct {
 	// Unwritten is how long a success may stay in memory until it is written.
 	Unwritten time.Duration
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.
-	// It returns what undoes that. Nil if the engine has no such sizes.
+	// It returns what undoes that.
 	Sizes func(memory, page int) (restore func())
 }
 
@@ -44,10 +43,7 @@ func (e *Engine) Target(t *testing.T) string {
 
 // hold makes buses of this test hold little in memory, so that a short log is many pages.
 func (e *Engine) hold(t *testing.T, window, memory, page int) {
-	restore := func() {}
-	if e.Sizes != nil {
-		restore = e.Sizes(memory, page)
-	}
+	restore := e.Sizes(memory, page)
 	before := dispatch.Window
 	dispatch.Window = window
 	t.Cleanup(func() {

@@ -188,7 +188,7 @@ func (c *chance) step(t *testing.T) {
 		target := c.Path
 		c.Stop()
 		c.open(t, target)
-	case n == 25 && c.env.Copy != nil:
+	case n == 25:
 		target := c.Killed()
 		c.open(t, target)
 	case n == 26:

@@ -146,9 +146,6 @@ func (env *Env) TestSeveralLimitsHoldTogether(t *testing.T) {
 }
 
 func (env *Env) TestRatesSurviveTheDeathOfTheProcess(t *testing.T) {
-	if env.Copy == nil {
-		t.Skip("nothing is left of a log of this engine when its process is killed")
-	}
 	for _, rate := range []int{2, 200} {
 		synctest.Test(t, func(t *testing.T) {
 			limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: rate, Per: time.Second, Burst: 5})
@@ -274,9 +271,6 @@ func (env *Env) TestBusesWithDifferentNumbersOfARateGoByTheNewestOnes(t *testing
 }
 
 func (env *Env) TestARestoredBackupKnowsWhatWasUsedBefore(t *testing.T) {
-	if env.Copy == nil {
-		t.Skip("this engine has no file to copy")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: 5})
 		use := func(f *Fixture, most int) (used int) {

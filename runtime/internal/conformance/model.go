@@ -304,9 +304,6 @@ func (w *world) stepClock(target string) {
 // moment is one when everybody waits for the time to pass: handlers run, retries
 // wait, and successes of the last milliseconds are not written.
 func (w *world) kill() {
-	if w.env.Copy == nil {
-		return
-	}
 	synctest.Wait()
 	target := w.env.Copy(w.T, w.bus.Path)
 	w.model.kill(w.bus.Bus)

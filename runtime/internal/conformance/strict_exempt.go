@@ -68,9 +68,6 @@ func (env *Env) TestAStrictOrderDoesNotWaitForDelayedEventsAndRetriedDeadLetters
 			for when, restart := range map[string]bool{"in one life": false, "after a restart": true} {
 				t.Run(name+", "+how+", "+when, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						if env.Copy == nil && (name == "edited" || name == "retried, discarded and undone") {
-							t.Skip("this engine cannot do that")
-						}
 						f := env.Open(t)
 						var seen Journal[int]
 						calls, dies := 0, 1
@@ -181,9 +178,6 @@ func (env *Env) TestAStrictOrderWaitsForWhateverWasPutOff(t *testing.T) {
 
 // Nobody else tells the worker when to ask for it again: there was more to read when the window was filled.
 func (env *Env) TestAStrictOrderWhoseWindowIsFullGoesOnAfterACrashLoop(t *testing.T) {
-	if env.Copy == nil {
-		t.Skip("the log of a process that was killed is not kept")
-	}
 	dispatch.WatchStalls = false
 	defer func() { dispatch.WatchStalls = true }()
 	env.hold(t, 8, 8, 8)

@@ -11,9 +11,10 @@ import (
 
 // Run runs the tests of a suite on an engine, each as a subtest of its name. The suite is
 // an [Env], or another type whose tests are methods. The exceptions are tests that do not
-// hold for the engine, by the reason why; they are skipped. With -short only each nth test runs,
+// hold for the engine, by the reason why; they are skipped. With -short only each tenth test runs,
 // and for a visitor a third of them.
-func Run(t *testing.T, suite any, exceptions map[string][]string, nth int) {
+func Run(t *testing.T, suite any, exceptions map[string][]string) {
+	nth := 10
 	if short.Visitor() {
 		nth *= 3
 	}

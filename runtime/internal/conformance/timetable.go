@@ -216,9 +216,6 @@ func (env *Env) TestAScheduleThatWasRemovedBeginsAnewWhenItIsBack(t *testing.T) 
 
 // Nothing is published or handled when the process dies, and the time is not over.
 func (env *Env) TestALogThatWasNotClosedHasEachTimeOfAScheduleOnce(t *testing.T) {
-	if env.Copy == nil {
-		t.Skip("nothing is left of a log of this engine when its process is killed")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openTimetable(t, env.Target(t), []runtime.Schedule{{Name: "x", Cron: "* * * * *", Missed: runtime.MissedAll}})
 		f.MustStart()

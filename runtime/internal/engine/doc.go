@@ -29,6 +29,6 @@
 //
 // The words are those of a log with durable consumers, so that other engines of
 // that kind fit behind the same interfaces. Nothing here names a storage. Package
-// sqlite beside this one is the engine that programs get; package memory keeps
-// everything in the process.
+// sqlite beside this one is the engine that programs get;
+// runtime/jetstream/internal/buslog keeps events on servers.
 package engine

@@ -113,9 +113,8 @@ func seenBy(t *testing.T, file *inspect.File, id *runtime.Receipt) string {
 		see(one, err)
 		fmt.Fprintf(&b, "%s %s %s\n", l.Payload, one.Payload, l.Metadata)
 	}
-	if groups, err := file.FailureGroups(t.Context(), inspect.Filter{}); err == nil { // the engine in memory has none
-		see(groups, err)
-	}
+	groups, err := file.FailureGroups(t.Context(), inspect.Filter{})
+	see(groups, err)
 	status, err := file.Status(t.Context())
 	see(status, err)
 	return b.String()
@@ -173,9 +172,8 @@ func found(t *testing.T, file *inspect.File, filter inspect.Filter) map[string]i
 	note("DeadLetters", len(letters), err)
 	n, err := file.CountDeadLetters(ctx, filter)
 	note("CountDeadLetters", n, err)
-	if groups, err := file.FailureGroups(ctx, filter); err == nil { // the engine in memory has none
-		note("FailureGroups", len(groups), nil)
-	}
+	groups, err := file.FailureGroups(ctx, filter)
+	note("FailureGroups", len(groups), err)
 	dry := inspect.Selection{Filter: filter, DryRun: true}
 	counts, err := file.Retry(ctx, dry)
 	note("Retry", counts.Matched, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/memview"
+	"github.com/busgen/busgen/runtime/internal/view"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -93,9 +93,9 @@ func (in *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.
 	found := slices.DeleteFunc(mapsValues(in.audit), func(e engine.AuditEntry) bool {
 		return f.Actor != "" && e.Actor != f.Actor || len(f.Actions) > 0 && !slices.Contains(f.Actions, e.Action) ||
 			f.Subscription != "" && !in.sameName(f.Subscription, e.Subscription) || f.Event != uuid.Nil && !touched[e.ID] ||
-			!memview.Within(e.At, f.Since, f.Until)
+			!view.Within(e.At, f.Since, f.Until)
 	})
-	return memview.Page(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
+	return view.Page(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
 }
 
 // auditOf returns what was done to the deliveries of an event, alone or together with

@@ -115,8 +115,8 @@ func (l *Log) followAll(ctx context.Context) error {
 // startOver makes the view what it is for a process that only publishes: a try to read all records may have
 // read some of them. The caller holds mu.
 func (l *Log) startOver() {
-	known := l.view
-	l.view = view{
+	known := l.logView
+	l.logView = logView{
 		space: known.space, created: known.created, applied: known.applied, received: known.received, batch: known.batch,
 		lastEvent: known.lastEvent, loaded: known.loaded, seen: known.seen, ring: known.ring, schemas: known.schemas,
 		registry: known.registry, registryRev: known.registryRev,

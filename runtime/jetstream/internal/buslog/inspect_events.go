@@ -12,7 +12,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
-	"github.com/busgen/busgen/runtime/internal/memview"
+	"github.com/busgen/busgen/runtime/internal/view"
 )
 
 // Events implements [engine.EventReader].
@@ -57,7 +57,7 @@ func (in *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engin
 	if err != nil {
 		return search, err
 	}
-	search.Events, search.Next, err = memview.Page(p, found, 1, func(e engine.Event) []int64 { return []int64{e.Seq} }, false)
+	search.Events, search.Next, err = view.Page(p, found, 1, func(e engine.Event) []int64 { return []int64{e.Seq} }, false)
 	if err == nil && stopped && search.Next == "" {
 		search.Next, search.Back = engine.CursorAt(last.Seq), last.CreatedAt
 	}
@@ -69,7 +69,7 @@ const publisherSlack = time.Hour
 
 // chooses reports whether a filter of events chooses an event.
 func (in *Inspection) chooses(f engine.Filter, r *engine.Record, event engine.Event) bool {
-	return in.shown(r) && memview.Matches(f, r, in.registry.namesOf, in.errorsOf(r)) && memview.Within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
+	return in.shown(r) && view.Matches(f, r, in.registry.namesOf, in.errorsOf(r)) && view.Within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
 }
 
 // Event implements [engine.EventReader].
@@ -106,7 +106,7 @@ func (in *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int
 	}
 	defer in.mu.Unlock()
 	err = in.each(ctx, 1, func(r *engine.Record) bool {
-		if in.shown(r) && memview.BeginsWith(r.ID, digits) {
+		if in.shown(r) && view.BeginsWith(r.ID, digits) {
 			ids = append(ids, r.ID)
 		}
 		return true

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/memview"
+	"github.com/busgen/busgen/runtime/internal/view"
 )
 
 // FailureGroups implements [engine.DeadLetterReader].
@@ -13,13 +13,13 @@ func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]eng
 		return nil, err
 	}
 	defer in.mu.Unlock()
-	return memview.FailureGroups(in.grouped(f)), nil
+	return view.FailureGroups(in.grouped(f)), nil
 }
 
 // grouped returns the dead letters that a filter chooses, to be grouped. The caller holds mu.
-func (in *Inspection) grouped(f engine.Filter) (all []memview.Letter) {
+func (in *Inspection) grouped(f engine.Filter) (all []view.Letter) {
 	for _, one := range in.letters(f) {
-		all = append(all, memview.Letter{
+		all = append(all, view.Letter{
 			Fingerprint: one.Fingerprint, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Died: one.Ended, Place: one.place(),
 			Whole: func() engine.DeadLetter { return in.deadLetter(one) },
 		})
@@ -33,5 +33,5 @@ func (in *Inspection) FailureGroupNames(ctx context.Context, prefix string) (nam
 		return nil, err
 	}
 	defer in.mu.Unlock()
-	return memview.GroupNames(in.grouped(engine.Filter{}), prefix), nil
+	return view.GroupNames(in.grouped(engine.Filter{}), prefix), nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
-	"github.com/busgen/busgen/runtime/internal/memview"
+	"github.com/busgen/busgen/runtime/internal/view"
 )
 
 // letter is a dead delivery, and where it is.
@@ -51,7 +51,7 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 	for _, a := range one.Attempts {
 		texts = append(texts, a.Error)
 	}
-	return memview.MatchesLetter(f, one.record(), l.registry.namesOf, texts)
+	return view.MatchesLetter(f, one.record(), l.registry.namesOf, texts)
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
@@ -60,7 +60,7 @@ func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine
 		return nil, "", err
 	}
 	defer in.mu.Unlock()
-	found, cursor, err := memview.Page(p, in.letters(f), 3, letter.place, oldestFirst)
+	found, cursor, err := view.Page(p, in.letters(f), 3, letter.place, oldestFirst)
 	var all []engine.DeadLetter
 	for _, l := range found {
 		all = append(all, in.deadLetter(l))

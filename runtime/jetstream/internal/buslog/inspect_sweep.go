@@ -10,7 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
-	"github.com/busgen/busgen/runtime/internal/memview"
+	"github.com/busgen/busgen/runtime/internal/view"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -131,7 +131,7 @@ func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (engine
 	}
 	p := &replay{growing: growing{in: in, entry: note}, sub: s}
 	err := in.each(ctx, max(from, s.Start+1), func(r *engine.Record) bool {
-		if s.handled(r) && memview.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && memview.Matches(spec.Filter, r, in.registry.namesOf, []string{string(r.Metadata)}) {
+		if s.handled(r) && view.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && view.Matches(spec.Filter, r, in.registry.namesOf, []string{string(r.Metadata)}) {
 			p.seqs = append(p.seqs, r.Seq)
 		}
 		return true

@@ -65,7 +65,7 @@ type Log struct {
 	whole       wholeRows
 	allRows     bool              // all rows are whole
 	bare        []bareRow         // those that lack their events
-	view                          // what the stream says, up to a message
+	logView                       // what the stream says, up to a message
 	calling     []*flight         // see called.go
 	alone       bool              // this process has said that nothing but what it calls of suspects runs
 	own         map[string]string // names of this process's catalogue, by these and their aliases
@@ -117,10 +117,10 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	l.host, _ = os.Hostname()
 	l.allRows = allRows
 	s.OnRenewal(l.renewed)
-	l.view.subs = map[string]*sub{}
-	l.view.seen = map[string]int64{}
-	l.view.audit = map[int64]engine.AuditEntry{}
-	l.view.schemas = map[string]schema{}
+	l.logView.subs = map[string]*sub{}
+	l.logView.seen = map[string]int64{}
+	l.logView.audit = map[int64]engine.AuditEntry{}
+	l.logView.schemas = map[string]schema{}
 	for began := time.Now(); ; {
 		err := l.load(ctx, false)
 		if err == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/memview"
+	"github.com/busgen/busgen/runtime/internal/view"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -73,7 +73,7 @@ func (l *Log) told(err error) error {
 
 // pauseAt returns where a pause is among those that are stored, or -1.
 func (r *registry) pauseAt(p engine.Pause) int {
-	return memview.PauseAt(r.Pauses, p)
+	return view.PauseAt(r.Pauses, p)
 }
 
 // Pauses implements [engine.Pauser].
@@ -134,7 +134,7 @@ func (l *Log) tell() {
 
 // pausesHere returns what is paused under the names of this process. The caller holds mu.
 func (l *Log) pausesHere() []engine.Pause {
-	return memview.PausesHere(l.registry.Pauses, l.registry.Types, l.here, func(name string) string {
+	return view.PausesHere(l.registry.Pauses, l.registry.Types, l.here, func(name string) string {
 		if s := l.registry.known(name); s != nil {
 			return l.nameHere(s.ID, s.Name)
 		}
@@ -144,5 +144,5 @@ func (l *Log) pausesHere() []engine.Pause {
 
 // typePaused reports whether a type is paused, under any of its names. The caller holds mu.
 func (l *Log) typePaused(written string) bool {
-	return memview.TypePaused(l.registry.Pauses, l.registry.namesOf, written)
+	return view.TypePaused(l.registry.Pauses, l.registry.namesOf, written)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// view is what the stream says, up to the message applied. It is guarded by the log's mu.
-type view struct {
+// logView is what the stream says, up to the message applied. It is guarded by the log's mu.
+type logView struct {
 	space       space
 	created     time.Time // of the stream
 	applied     int64

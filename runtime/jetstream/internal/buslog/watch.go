@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/memview"
+	"github.com/busgen/busgen/runtime/internal/view"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -84,7 +84,7 @@ func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, pa
 		return nil, 0, err
 	}
 	defer l.mu.Unlock()
-	wanted := memview.Wanted(l.registry.Types, w.spec.Types, l.registry.namesOf)
+	wanted := view.Wanted(l.registry.Types, w.spec.Types, l.registry.namesOf)
 	end := l.applied
 	err = l.each(ctx, w.after+1, func(r *engine.Record) bool {
 		if len(found) == limit {

@@ -19,7 +19,7 @@ import (
 func TestRowsDoNotHoldTheirPayloadsAndAttemptsInMemory(t *testing.T) {
 	const rows, most = 20_000, 1200
 	l := &Log{}
-	l.view.subs = map[string]*sub{}
+	l.logView.subs = map[string]*sub{}
 	heap := func() int64 {
 		runtime.GC()
 		runtime.GC()
