@@ -367,11 +367,16 @@ func (f *feed) reportStrict() {
 	f.switches = next != nil
 }
 
+// running returns what makes the deliveries, or nil if they have not begun.
+func (f *feed) running() *dispatch.Scheduler {
+	f.bus.mu.Lock()
+	defer f.bus.mu.Unlock()
+	return f.scheduler
+}
+
 // stop ends the deliveries, if they have begun, and prevents a later start.
 func (f *feed) stop(ctx context.Context) error {
-	f.bus.mu.Lock()
-	s := f.scheduler
-	f.bus.mu.Unlock()
+	s := f.running()
 	if s == nil {
 		return nil
 	}

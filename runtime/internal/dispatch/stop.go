@@ -13,22 +13,28 @@ import (
 // cancelled when the bus stops waiting for them.
 var ErrShutdown = errors.New("the bus is shutting down")
 
-// Stop takes no more deliveries and waits for the running handlers. When ctx
+// Halt takes no more deliveries, but for what workers are taking at this moment. It waits for nothing.
+func (s *Scheduler) Halt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped.Swap(true) {
+		return
+	}
+	close(s.stopping)
+	go func() {
+		s.workers.Wait()
+		close(s.finished)
+	}()
+}
+
+// Stop is Halt, and waits for the running handlers. When ctx
 // ends first, their contexts are cancelled with ErrShutdown, and those that do
 // not return within grace are left behind, which counts as a failed attempt.
 // The other deliveries that were not finished are given back. It returns ctx's
 // error if it had to interrupt a handler. Several calls wait together; the first
 // whose ctx ends interrupts.
 func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
-	s.mu.Lock()
-	if !s.stopped.Swap(true) {
-		close(s.stopping)
-		go func() {
-			s.workers.Wait()
-			close(s.finished)
-		}()
-	}
-	s.mu.Unlock()
+	s.Halt()
 	err := s.await(ctx, grace)
 	s.end.Do(func() {
 		s.cancel(ErrShutdown)
