@@ -71,6 +71,7 @@ func newEngine(more ...jetstream.Option) *conformance.Engine {
 		Inspect:   []inspect.Option{jetstream.Inspect(opts...)},
 		Storage:   jetstream.Storage(opts...),
 		Unwritten: 20 * time.Millisecond,
+		Unclaimed: 20 * time.Millisecond,
 		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
 		Copy: func(t *testing.T, target string) string {
 			dir := t.TempDir()
