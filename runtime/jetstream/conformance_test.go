@@ -67,12 +67,13 @@ func newEngine(more ...jetstream.Option) *conformance.Engine {
 		opts = append(opts, jetstream.InMemory())
 	}
 	return &conformance.Engine{
-		Options:   []runtime.Option{jetstream.Engine(opts...)},
-		Inspect:   []inspect.Option{jetstream.Inspect(opts...)},
-		Storage:   jetstream.Storage(opts...),
-		Unwritten: 20 * time.Millisecond,
-		Unclaimed: 20 * time.Millisecond,
-		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
+		Options:     []runtime.Option{jetstream.Engine(opts...)},
+		Inspect:     []inspect.Option{jetstream.Inspect(opts...)},
+		Storage:     jetstream.Storage(opts...),
+		Unwritten:   20 * time.Millisecond,
+		Unclaimed:   20 * time.Millisecond,
+		ForgetsLeft: true,
+		NewTarget:   func(t *testing.T) string { return all.add(t, t.TempDir()) },
 		Copy: func(t *testing.T, target string) string {
 			dir := t.TempDir()
 			if !*onDisk {

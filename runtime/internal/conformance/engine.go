@@ -34,6 +34,8 @@ type Engine struct {
 	// Unclaimed is how long a handler may run before its claim is stored, if many begin at once. It is zero for an engine that
 	// calls no handler before that.
 	Unclaimed time.Duration
+	// ForgetsLeft says that the engine forgets the handlers that a subscription has left behind when the subscription ends.
+	ForgetsLeft bool
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.
 	// It returns what undoes that. Nil if the engine has no such sizes.
 	Sizes func(memory, page int) (restore func())

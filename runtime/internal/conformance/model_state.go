@@ -282,13 +282,13 @@ func (m *model) kill(bus *runtime.Bus) {
 	m.vanish()
 }
 
-// ran returns the deliveries whose handlers run. The caller holds mu.
+// ran returns the deliveries whose handlers run, as far as the engine knows. The caller holds mu.
 func (m *model) ran(bus *runtime.Bus) map[*pair]bool {
 	ran := map[*pair]bool{}
 	for _, s := range m.subscriptions {
 		for _, at := range s.attachments {
 			for r := range at.running {
-				if at.bus == bus {
+				if at.bus == bus && !(m.env.ForgetsLeft && r.over && !at.cancelled.IsZero()) {
 					ran[r.pair] = true
 				}
 			}
