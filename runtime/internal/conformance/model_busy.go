@@ -7,7 +7,8 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
-// What the model knows of engines that call handlers before their claims are stored, when many begin at once.
+// What the model knows of engines that call handlers before their claims are stored, when many begin at once, and may not
+// have taken them back when handlers have just ended.
 
 // A subscription is busy from the time when more handlers than these have begun within modelBurstTime, in it or in all,
 // until longer after the last one than it takes until the engine does not take it for busy.
@@ -37,23 +38,28 @@ func (m *model) mayBeUnclaimed(r *run, now time.Time) bool {
 	return now.Before(r.sub.busy) && now.Sub(r.began) <= m.env.Unclaimed
 }
 
-// isUnclear says that the model cannot tell what a kill means now: the claims of all handlers that run may not be stored, or
-// one runs alone and the engine may not know that it does.
+// mayBeUnwritten says that the success of a delivery may not be stored yet.
+func (m *model) mayBeUnwritten(p *pair, now time.Time) bool {
+	return p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= m.env.Unwritten
+}
+
+// isUnclear says that the model cannot tell what a kill means now to an engine that stores claims late: the claims of all
+// handlers that run may be missing, or one runs alone and the engine may not know that it does.
 func (m *model) isUnclear(bus *runtime.Bus) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := time.Now()
-	m.each(func(*pair) {}) // dispositions that time has given
+	if m.env.Unclaimed == 0 {
+		return false
+	}
+	now, unsure, claimed := time.Now(), false, false
+	m.each(func(p *pair) {
+		unsure = unsure || m.mayBeUnwritten(p, now) || now.Before(p.sub.busy)
+	})
 	ran := m.ran(bus)
-	if len(ran) == 1 && slices.ContainsFunc(m.subscriptions, func(s *modelSubscription) bool { return now.Before(s.busy) }) {
-		return true
-	}
 	for p := range ran {
-		if p.current == nil || !m.mayBeUnclaimed(p.current, now) {
-			return false
-		}
+		claimed = claimed || p.current == nil || !m.mayBeUnclaimed(p.current, now)
 	}
-	return len(ran) > 0
+	return unsure && len(ran) < 2 || len(ran) > 0 && !claimed
 }
 
 // takeUnclaimed finds out by the number of an attempt that the claim of the one before was not stored: the crash says nothing

@@ -272,9 +272,9 @@ func (m *model) kill(bus *runtime.Bus) {
 			}
 		case ran[p] && (p.state == pairOpen || p.state == pairDead): // left behind
 			p.suspect = true
-		case p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= m.env.Unwritten:
-			if p.forgot, p.progress = true, 0; now.Before(p.sub.busy) {
-				m.more++ // its claim may be the last that was stored
+		case m.mayBeUnwritten(p, now):
+			if p.forgot, p.progress = true, 0; m.env.Unclaimed > 0 {
+				m.more++ // its claim is stored in the same way, and may still be there
 			}
 		}
 		p.maybe = true
