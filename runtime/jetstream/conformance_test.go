@@ -26,8 +26,9 @@ import (
 
 // servers are the servers of tests, by the hosts of their targets.
 type servers struct {
-	mu  sync.Mutex
-	all map[string]*server
+	mu   sync.Mutex
+	made int
+	all  map[string]*server // those of tests that run: a server keeps all that was ever connected to it in memory
 }
 
 type server struct {
@@ -39,8 +40,14 @@ func (s *servers) add(t *testing.T, dir string) string {
 	one := &server{servertest.Start(t, dir), dir}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	host := fmt.Sprintf("test%d", len(s.all))
+	host := fmt.Sprintf("test%d", s.made)
+	s.made++
 	s.all[host] = one
+	t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.all, host)
+	})
 	return "nats://" + host + "/bus"
 }
 
@@ -67,11 +74,13 @@ func newEngine(more ...jetstream.Option) *conformance.Engine {
 		opts = append(opts, jetstream.InMemory())
 	}
 	return &conformance.Engine{
-		Options:   []runtime.Option{jetstream.Engine(opts...)},
-		Inspect:   []inspect.Option{jetstream.Inspect(opts...)},
-		Storage:   jetstream.Storage(opts...),
-		Unwritten: 20 * time.Millisecond,
-		NewTarget: func(t *testing.T) string { return all.add(t, t.TempDir()) },
+		Options:     []runtime.Option{jetstream.Engine(opts...)},
+		Inspect:     []inspect.Option{jetstream.Inspect(opts...)},
+		Storage:     jetstream.Storage(opts...),
+		Unwritten:   20 * time.Millisecond,
+		Unclaimed:   20 * time.Millisecond,
+		ForgetsLeft: true,
+		NewTarget:   func(t *testing.T) string { return all.add(t, t.TempDir()) },
 		Copy: func(t *testing.T, target string) string {
 			dir := t.TempDir()
 			if !*onDisk {

@@ -30,6 +30,11 @@ type Engine struct {
 	Earlier func(t *testing.T, target string, by time.Duration) (written time.Time)
 	// Unwritten is how long a success may stay in memory until it is written.
 	Unwritten time.Duration
+	// Unclaimed is how long a handler may run before its claim is stored, if many begin at once. It is zero for an engine that
+	// calls no handler before that.
+	Unclaimed time.Duration
+	// ForgetsLeft says that the engine forgets the handlers that a subscription has left behind when the subscription ends.
+	ForgetsLeft bool
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.
 	// It returns what undoes that.
 	Sizes func(memory, page int) (restore func())

@@ -37,6 +37,8 @@ type modelSubscription struct {
 	exists      bool
 	attachments []*attachment // of this life
 	firsts      []*pair       // in the order of their first executions
+	begins      []time.Time   // of handlers, the last ones
+	busy        time.Time     // see model_busy.go
 }
 
 // modelBatchWait is how long batches wait for more.

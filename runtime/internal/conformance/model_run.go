@@ -160,6 +160,7 @@ func (m *model) start1(at *attachment, p *pair, now time.Time) *run {
 	r.plan = m.draw(p)
 	p.runs++
 	p.current = r
+	m.noteBusy(p.sub, now)
 	at.running[r] = true
 	m.trace("%v begins attempt %d", p, p.turn.attempt)
 	return r
@@ -168,6 +169,7 @@ func (m *model) start1(at *attachment, p *pair, now time.Time) *run {
 // checkBegin objects to an execution that must not be.
 func (m *model) checkBegin(at *attachment, p *pair, e seen, batch *run) {
 	now := time.Now()
+	p.takeUnclaimed(e)
 	if p.state == pairDiscarded && now.Before(p.unseen) { // the owner has not looked since the discard
 		p.state, p.cancelled, p.reason, p.settled = pairOpen, p.reason, "", time.Time{}
 	}

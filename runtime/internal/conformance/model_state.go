@@ -35,6 +35,8 @@ type model struct {
 	healthy     bool            // handlers succeed
 	serial      time.Time       // when a suspect was last about to run, ran or was cleared
 	interrupted int             // deliveries that the next start has to find interrupted
+	fewer, more int             // or so many fewer or more, because claims are stored late
+	begins      []time.Time     // of handlers, the last ones
 	paused      map[string]bool // by name of the subscription
 	pausedTypes map[string]bool // by pattern
 	resumed     time.Time       // when a pause last ended
@@ -90,6 +92,7 @@ type pair struct {
 
 	cancelled string    // somebody has cancelled or discarded it while its handler runs: the reason
 	unseen    time.Time // until then the owner may not know of the discard by an operator
+	unclaimed *pair     // its counts if the claim of its last execution was not stored when the process was killed
 	before    *pair     // its counts before a discard was undone
 	undone    time.Time // when the owner knows of that; it may begin with those counts until then
 	wasDead   string    // of a discarded one: the reason of the dead letter that it was
@@ -248,16 +251,7 @@ func (m *model) kill(bus *runtime.Bus) {
 	defer m.mu.Unlock()
 	now := time.Now()
 	m.each(func(*pair) {}) // dispositions that time has given
-	ran := map[*pair]bool{}
-	for _, s := range m.subscriptions {
-		for _, at := range s.attachments {
-			for r := range at.running {
-				if at.bus == bus {
-					ran[r.pair] = true
-				}
-			}
-		}
-	}
+	ran := m.ran(bus)
 	m.leaveLoop(now)
 	m.loops = now.Before(m.young) && (m.loops || len(ran) > 0)
 	m.each(func(p *pair) {
@@ -266,6 +260,11 @@ func (m *model) kill(bus *runtime.Bus) {
 		}
 		switch {
 		case p.current != nil:
+			if m.mayBeUnclaimed(p.current, now) {
+				before := *p
+				p.unclaimed = &before
+				m.fewer++
+			}
 			p.crash(len(ran) == 1, now)
 			m.interrupted++
 			if p.cancelled != "" && !p.doomed() {
@@ -273,12 +272,29 @@ func (m *model) kill(bus *runtime.Bus) {
 			}
 		case ran[p] && (p.state == pairOpen || p.state == pairDead): // left behind
 			p.suspect = true
-		case p.state == pairDone && p.isPlain && !p.isFinal && now.Sub(p.doneAt) <= m.env.Unwritten:
-			p.forgot, p.progress = true, 0
+		case m.mayBeUnwritten(p, now):
+			if p.forgot, p.progress = true, 0; m.env.Unclaimed > 0 {
+				m.more++ // its claim is stored in the same way, and may still be there
+			}
 		}
 		p.maybe = true
 	})
 	m.vanish()
+}
+
+// ran returns the deliveries whose handlers run, as far as the engine knows. The caller holds mu.
+func (m *model) ran(bus *runtime.Bus) map[*pair]bool {
+	ran := map[*pair]bool{}
+	for _, s := range m.subscriptions {
+		for _, at := range s.attachments {
+			for r := range at.running {
+				if at.bus == bus && !(m.env.ForgetsLeft && r.over && !at.cancelled.IsZero()) {
+					ran[r.pair] = true
+				}
+			}
+		}
+	}
+	return ran
 }
 
 // stepClock moves what waits for a time. What was due already may have been

@@ -234,6 +234,9 @@ func (m *model) change(p *pair, how func(p *pair)) {
 
 // anew makes a delivery due now, with a fresh count.
 func (p *pair) anew() {
+	if p.unclaimed != nil {
+		p.unclaimed.anew()
+	}
 	p.others, p.failures, p.together, p.snoozes, p.doubt = p.others+p.failures, 0, 0, 0, false
 	p.state, p.crashed, p.reason = pairOpen, false, ""
 	p.due, p.exact, p.waits, p.held, p.unseen = time.Time{}, false, false, true, time.Time{}

@@ -140,7 +140,8 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			return nil
 		}
 	}
-	settled := func(v engine.Disposition, begun bool) func(c *database.Conn, d *seededRow) error {
+	// cancelled says that the consumer knows that the delivery is; asks that some delivery of the log is.
+	settled := func(v engine.Disposition, begun, cancelled, asks bool) func(c *database.Conn, d *seededRow) error {
 		return func(_ *database.Conn, d *seededRow) error {
 			own := &delivery{row: rowWaiting}
 			own.Record = &engine.Record{Seq: d.seq, Type: "job.queued"}
@@ -148,7 +149,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			if !v.Due.IsZero() {
 				v.Due = time.Now().Add(time.Hour)
 			}
-			return g.writer.writeSettled(1, &settledDelivery{delivery: own, Disposition: v, begun: begun}, true)
+			return g.writer.writeSettled(1, &settledDelivery{delivery: own, Disposition: v, begun: begun, cancelled: cancelled}, asks)
 		}
 	}
 
@@ -184,7 +185,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			}},
 		{"discarded by its handler and restored", func(d *seededRow) bool { return d.State.Open() },
 			each(func(c *database.Conn, d *seededRow) error {
-				err := settled(engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, true)(c, d)
+				err := settled(engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, true, false, false)(c, d)
 				return errors.Join(err, restoreDiscarded(c, discardedRow{rowKey: d.rowKey}, now))
 			}), func(r row) row {
 				r, _ = r.After(true, &engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, ledger.Moment{At: now})
@@ -195,7 +196,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{"purged", dead, each(func(c *database.Conn, d *seededRow) error { return forget(c, d.rowKey) }), func(row) row { return row{State: ledger.Done} }},
 		{"handled and replayed", func(d *seededRow) bool { return d.State.Open() },
 			each(func(c *database.Conn, d *seededRow) error {
-				err := settled(engine.Disposition{Kind: engine.Done}, true)(c, d)
+				err := settled(engine.Disposition{Kind: engine.Done}, true, false, false)(c, d)
 				return errors.Join(err, c.Exec(replayHandled, 1, d.seq, now, d.event.ID[:]))
 			}), func(r row) row {
 				r, _ = r.After(true, &engine.Disposition{Kind: engine.Done}, ledger.Moment{At: now})
@@ -218,22 +219,22 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 	} {
 		for _, begun := range []bool{false, true} {
 			for _, paused := range []bool{false, true} {
-				for _, cancelled := range []bool{false, true} {
+				for _, cancels := range []struct{ cancelled, asks bool }{{false, false}, {false, true}, {true, true}} {
 					twins = append(twins, twin{
-						fmt.Sprintf("turn %+v, begun %v, paused %v, cancelled %v", v, begun, paused, cancelled), func(d *seededRow) bool { return d.State.Open() },
+						fmt.Sprintf("turn %+v, begun %v, paused %v, %+v", v, begun, paused, cancels), func(d *seededRow) bool { return d.State.Open() },
 						func(c *database.Conn, rows []seededRow) error {
 							if paused {
 								must(t, c.Exec("INSERT INTO busgen_pauses (kind, target, since) VALUES ('type', 'job.queued', 1)"))
 							}
 							return each(func(c *database.Conn, d *seededRow) error {
-								if cancelled {
+								if cancels.cancelled {
 									must(t, cancelDelivery(c, d.rowKey, "why", false))
 								}
-								return settled(v, begun)(c, d)
+								return settled(v, begun, cancels.cancelled, cancels.asks)(c, d)
 							})(c, rows)
 						},
 						func(r row) row {
-							if cancelled {
+							if cancels.cancelled {
 								r = r.Cancel("why")
 							}
 							putOff := r.PutOff
@@ -268,6 +269,10 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 				want := twin.want(d.Row)
 				if want.State == ledger.Discarded || want.State == ledger.Done {
 					want = row{State: ledger.Done} // it has no row
+					if n, err := c.Int64("SELECT count(*) FROM busgen_cancelled WHERE seq = ?", d.seq); err != nil || n != 0 {
+						t.Errorf("%s: %+v is settled, and its cancel is still there (%v)", twin.name, d, err)
+						break
+					}
 				}
 				if want.Since.IsZero() {
 					got.Since = time.Time{}

@@ -282,4 +282,9 @@ func (c *consumer) flight(d *engine.Delivery) *flight {
 
 // isYoung says that this process has begun to dispatch a short time ago, whatever it has taken over since: if it dies now,
 // that may be a crash loop.
-func (l *Log) isYoung() bool { return time.Since(time.Unix(0, l.born.Load())) < engine.CrashLoopTime }
+func (l *Log) isYoung() bool { return l.youth() > 0 }
+
+// youth returns how much longer this process is young.
+func (l *Log) youth() time.Duration {
+	return time.Until(time.Unix(0, l.born.Load()).Add(engine.CrashLoopTime))
+}

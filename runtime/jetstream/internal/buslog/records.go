@@ -98,7 +98,7 @@ type cursor struct {
 	// Fallen says that the owner has died, and that the rows of some of the claims are stored:
 	// there were too many for one batch. Anybody may go on.
 	Fallen bool `json:"fallen,omitempty"`
-	// Young says that handlers run, and that the owner has not had the record for
+	// Young says that handlers run, and that the owner has not dispatched for
 	// [engine.CrashLoopTime]. CrashLoop is that of [engine.Recovery], and ends with that time.
 	Young     bool `json:"young,omitempty"`
 	CrashLoop bool `json:"crash_loop,omitempty"`

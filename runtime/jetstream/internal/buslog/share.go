@@ -140,7 +140,9 @@ func (u *unit) acquire(at int, wary int) {
 			u.putBack(reopened{seq, max(at-1, 0)})
 		}
 	}
-	time.AfterFunc(engine.CrashLoopTime, func() { u.growUp(at) })
+	if left := u.log.youth(); left > 0 {
+		time.AfterFunc(left, func() { u.growUp(at) })
+	}
 	u.log.clock.back = 0
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
