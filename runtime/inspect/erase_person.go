@@ -37,7 +37,7 @@ func (f *File) erasure(ctx context.Context, e Erasure) (spec engine.Erasure, err
 		}
 		globs = append(globs, g)
 	}
-	names, err := f.stored().Names(ctx)
+	names, err := f.stored().Declared(ctx)
 	if err != nil {
 		return spec, err
 	}

@@ -67,7 +67,7 @@ func (f *File) Hide(ctx context.Context, eventType string, version int, payload 
 // that they have now. A type whose schema this version of busgen cannot read is one.
 func (f *File) SensitiveTypes(ctx context.Context) (types []string, err error) {
 	v := f.Hiding().log.(*veiled)
-	names, err := v.Inspection.Names(ctx)
+	names, err := v.Inspection.Declared(ctx)
 	for _, eventType := range names.Types {
 		shape, wrong := v.shape(ctx, eventType)
 		if wrong != nil {
@@ -132,7 +132,7 @@ func (v *veiled) hide(ctx context.Context, eventType string, version int, payloa
 // allShapes reads the shapes of all event types, by their names, for what the log calls while it answers nothing else. It
 // reports whether one of them hides something.
 func (v *veiled) allShapes(ctx context.Context) (shapes map[string]*privacy.Shape, hides bool, err error) {
-	names, err := v.Inspection.Names(ctx)
+	names, err := v.Inspection.Declared(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -211,27 +211,12 @@ func hiddenAudit(entries []engine.AuditEntry, veil *privacy.Veil) []engine.Audit
 }
 
 // Events implements [engine.EventReader].
-func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
-	f, err := v.limited(ctx, f)
-	if err != nil {
-		return nil, "", err
-	}
-	events, next, err := v.Inspection.Events(ctx, f, p)
-	for i := range events {
-		if err == nil {
-			_, err = v.event(ctx, &events[i])
-		}
-	}
-	return given(events, err), next, err
-}
-
-// SearchEvents implements [engine.EventReader].
-func (v *veiled) SearchEvents(ctx context.Context, f engine.Filter, p engine.Page, most int) (engine.EventSearch, error) {
+func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page, most int) (engine.EventSearch, error) {
 	f, err := v.limited(ctx, f)
 	if err != nil {
 		return engine.EventSearch{}, err
 	}
-	found, err := v.Inspection.SearchEvents(ctx, f, p, most)
+	found, err := v.Inspection.Events(ctx, f, p, most)
 	for i := range found.Events {
 		if err == nil {
 			_, err = v.event(ctx, &found.Events[i])
@@ -352,10 +337,9 @@ func (v *veiled) CountDeadLetters(ctx context.Context, f engine.Filter) (int, er
 }
 
 // Sweep implements [engine.Sweeper]. How many deliveries match says as much as a list of them.
-func (v *veiled) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
-	var err error
+func (v *veiled) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
 	if spec.Filter, err = v.limited(ctx, spec.Filter); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	return v.Inspection.Sweep(ctx, spec)
 }
@@ -451,7 +435,7 @@ func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]eng
 		if b.LastError == "" || strings.Contains(b.LastError, HiddenValue) {
 			continue
 		}
-		search, err := v.Inspection.SearchEvents(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1}, breakerEvents)
+		search, err := v.Inspection.Events(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1}, breakerEvents)
 		if err != nil {
 			return nil, err
 		}
