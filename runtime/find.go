@@ -124,5 +124,6 @@ func (b *innerBus) events(ctx context.Context, f engine.Filter, p engine.Page) (
 	if err != nil {
 		return nil, "", err
 	}
-	return history.Events(ctx, f, p)
+	found, err := history.Events(ctx, f, p, 0)
+	return found.Events, found.Next, err
 }

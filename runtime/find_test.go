@@ -31,10 +31,10 @@ type slowInspection struct {
 	once          sync.Once
 }
 
-func (i *slowInspection) Events(context.Context, engine.Filter, engine.Page) ([]engine.Event, string, error) {
+func (i *slowInspection) Events(context.Context, engine.Filter, engine.Page, int) (engine.EventSearch, error) {
 	close(i.reads)
 	<-i.closed
-	return nil, "", engine.ErrClosed
+	return engine.EventSearch{}, engine.ErrClosed
 }
 
 func (i *slowInspection) Close() error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -23,6 +24,7 @@ type healthWatch struct {
 	saturation  saturationWatch
 	stalls      stallCheck
 	unwritable  HealthCheck
+	held        HealthCheck // whether a transaction of the program keeps others from writing
 	deadLetters HealthCheck // of dead letters, as last counted
 	newer       []Newer     // as last counted
 	holds       int64       // how often an event was held for its version, at the last look
@@ -80,7 +82,7 @@ func newHealthWatch(b *innerBus, policy Health) *healthWatch {
 		h.unhandled.types = HealthCheck{Name: CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
 		h.saturation.check = HealthCheck{Name: CheckSaturated, Threshold: float64(policy.Saturated)}
 		h.stalls.check = HealthCheck{Name: CheckStalled}
-		h.unwritable = HealthCheck{Name: CheckUnwritable}
+		h.unwritable, h.held = HealthCheck{Name: CheckUnwritable}, HealthCheck{Name: CheckHeld}
 		h.checks = h.measure(reading{})
 	}
 	return h
@@ -129,11 +131,11 @@ func (h *healthWatch) check(ctx context.Context, dispatches bool) {
 		now.types = last.types // one copy is enough
 	}
 	h.countLetters(ctx, quiet)
-	h.checkWrites(ctx)
+	h.checkLog(ctx)
 	if dispatches {
 		h.checkUnhandled(ctx)
 		h.checkSaturation(ctx)
-		h.checkStalls(ctx, now.at)
+		h.checkStalls(now.at)
 	}
 	h.quiet = quiet
 	h.slide(now)
@@ -251,7 +253,7 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		h.stalls.check,
 		h.checkNewer(now.at),
 		h.unwritable,
-		h.held(),
+		h.held,
 	}
 }
 
@@ -267,7 +269,7 @@ type stallCheck struct {
 
 // checkStalls counts the subscriptions that have stalled, which is a fault of this package: see dispatch/stall.go; and
 // those that stand still because of the processes that share them.
-func (h *healthWatch) checkStalls(ctx context.Context, now time.Time) {
+func (h *healthWatch) checkStalls(now time.Time) {
 	c, b := &h.stalls, h.bus
 	known := map[*feed]int64{}
 	b.mu.Lock()
@@ -285,7 +287,6 @@ func (h *healthWatch) checkStalls(ctx context.Context, now time.Time) {
 	if c.known = known; now.Sub(c.last) >= h.policy.Window {
 		c.seen, c.mostly = 0, ""
 	}
-	c.findStill(ctx, b)
 	check := HealthCheck{Name: CheckStalled, Value: c.seen + float64(len(c.still)), Mostly: c.mostly}
 	for _, name := range slices.Sorted(maps.Keys(c.still)) {
 		for _, one := range c.still[name] {
@@ -298,20 +299,12 @@ func (h *healthWatch) checkStalls(ctx context.Context, now time.Time) {
 	c.check = check
 }
 
-// findStill finds out what stands still, and logs what was not known.
-func (c *stallCheck) findStill(ctx context.Context, b *innerBus) {
-	log, ok := b.log.(engine.ProgressWatcher)
-	if !ok {
-		return
-	}
-	still, err := log.Stalled(ctx)
-	if err != nil {
-		return // what else fails then is said
-	}
+// stands takes over what stands still, and logs what was not known.
+func (c *stallCheck) stands(still map[string][]engine.Stalled, logger *slog.Logger) {
 	for _, name := range slices.Sorted(maps.Keys(still)) {
 		if c.still[name] == nil {
 			for _, one := range still[name] {
-				b.config.logger.Warn("deliveries of a subscription wait that could be handled, and it stands still",
+				logger.Warn("deliveries of a subscription wait that could be handled, and it stands still",
 					"subscription_id", name, "since", one.Since, "why", one.String())
 			}
 		}
@@ -319,28 +312,24 @@ func (c *stallCheck) findStill(ctx context.Context, b *innerBus) {
 	c.still = still
 }
 
-// checkWrites finds out whether the log can be written.
-func (h *healthWatch) checkWrites(ctx context.Context) {
-	log, ok := h.bus.log.(engine.WriteWatcher)
+// checkLog asks the log what is wrong with it.
+func (h *healthWatch) checkLog(ctx context.Context) {
+	log, ok := h.bus.log.(engine.HealthReporter)
 	if !ok {
 		return
 	}
-	c := HealthCheck{Name: CheckUnwritable}
-	if err, since := log.CannotWrite(ctx); err != nil {
-		c.Value, c.Exceeded, c.Mostly, c.Since = 1, true, string(err.Fault), since.UTC()
+	found, err := log.Health(ctx)
+	h.unwritable, h.held = HealthCheck{Name: CheckUnwritable}, HealthCheck{Name: CheckHeld, Mostly: found.Held}
+	if wrong := found.Unwritable; wrong != nil {
+		c := &h.unwritable
+		c.Value, c.Exceeded, c.Mostly, c.Since = 1, true, string(wrong.Fault), found.Since.UTC()
 	}
-	h.unwritable = c
-}
-
-// held says whether a transaction of the program keeps others from writing.
-func (h *healthWatch) held() HealthCheck {
-	c := HealthCheck{Name: CheckHeld}
-	if log, ok := h.bus.log.(engine.Database); ok {
-		if c.Mostly = log.Held(); c.Mostly != "" {
-			c.Value, c.Exceeded = 1, true
-		}
+	if found.Held != "" {
+		h.held.Value, h.held.Exceeded = 1, true
 	}
-	return c
+	if err == nil { // what else fails then is said
+		h.stalls.stands(found.Still, h.bus.config.logger)
+	}
 }
 
 // update replaces the checks and returns those that have become exceeded or

@@ -119,17 +119,16 @@ func (b *innerBus) sweep(ctx context.Context, spec engine.SweepSpec) (changed in
 	if err != nil {
 		return 0, public(err)
 	}
-	steps, err := history.Sweep(ctx, spec)
+	steps, matched, err := history.Sweep(ctx, spec)
 	if err != nil {
 		return 0, public(err)
 	}
-	matched := steps.Matched()
 	if matched == 0 {
 		return 0, nil
 	}
 	// The number that matched is not the end: a step may find events that were handled since.
 	for {
-		keys, err := steps.Step(ctx, sweepStep)
+		keys, err := steps.Step(ctx, sweepStep, false)
 		if err != nil || len(keys) == 0 {
 			return changed, public(err)
 		}

@@ -90,14 +90,14 @@ func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
 		return err
 	}
 	for deadline := time.Now().Add(answerTime); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(answerDelay) {
-		answered, err := f.log.BreakerAnswered(ctx, request)
+		answered, err := f.log.BreakerAnswered(ctx, request, false)
 		if answered || err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
-	withdrawn, err := f.log.WithdrawBreaker(context.WithoutCancel(ctx), request)
+	answered, err := f.log.BreakerAnswered(context.WithoutCancel(ctx), request, true)
 	switch {
-	case err != nil || !withdrawn:
+	case err != nil || answered:
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

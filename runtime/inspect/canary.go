@@ -15,9 +15,7 @@ const canaryPoll = 100 * time.Millisecond
 // have discarded them. It leaves out those whose last attempt has ended the process,
 // unless the selection is of that reason.
 func (w *sweep) canary(ctx context.Context, n int) error {
-	w.steps.SpareCrashes(!slices.Contains(w.Filter.Reasons, engine.ReasonCrash))
-	keys, err := w.move(ctx, n)
-	w.steps.SpareCrashes(false)
+	keys, err := w.move(ctx, n, !slices.Contains(w.Filter.Reasons, engine.ReasonCrash))
 	if err == nil && n > 0 && len(keys) == 0 {
 		return &CanaryError{Matched: w.counts.Matched}
 	}

@@ -121,7 +121,8 @@ func (f *File) Events(ctx context.Context, filter Filter, page Page) (events []E
 	if page, err = page.Complete(); err != nil {
 		return nil, "", fmt.Errorf("list events: %w", err)
 	}
-	return f.log.Events(ctx, filter, page)
+	found, err := f.log.Events(ctx, filter, page, 0)
+	return found.Events, found.Next, err
 }
 
 // EventSearch is what [File.SearchEvents] has found.
@@ -152,7 +153,7 @@ func (f *File) SearchEvents(ctx context.Context, filter Filter, page Page, most 
 	if page, err = page.Complete(); err != nil {
 		return EventSearch{}, fmt.Errorf("search events: %w", err)
 	}
-	return f.log.SearchEvents(ctx, filter, page, most)
+	return f.log.Events(ctx, filter, page, most)
 }
 
 // Event returns one event, or a *[NotFoundError].
@@ -226,7 +227,7 @@ func (f *File) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, rea
 	if reason == "" {
 		return nil, errors.New("discard an event: the reason is empty; say in a few words why it need not be handled")
 	}
-	return f.log.DiscardEvent(ctx, id, subscription, reason)
+	return f.log.Cancel(ctx, engine.Cancellation{Event: id, Subscription: subscription, Reason: reason, Actor: f.actor, Unasked: true})
 }
 
 // CancelEvent keeps an event from being handled by one subscription, or by all for an empty

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func (f *File) Hiding() *File {
 		return f
 	}
 	hiding := *f
-	hiding.log = &veiled{Inspection: f.log, shapes: map[string]shapeAt{}}
+	hiding.log = &veiled{Inspection: f.log}
 	return &hiding
 }
 
@@ -67,55 +68,91 @@ func (f *File) Hide(ctx context.Context, eventType string, version int, payload 
 // that they have now. A type whose schema this version of busgen cannot read is one.
 func (f *File) SensitiveTypes(ctx context.Context) (types []string, err error) {
 	v := f.Hiding().log.(*veiled)
-	names, err := v.Inspection.Names(ctx)
-	for _, eventType := range names.Types {
-		shape, wrong := v.shape(ctx, eventType)
-		if wrong != nil {
-			return nil, wrong
-		}
-		if shape.Sensitive() {
+	all, err := v.Inspection.Declared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, eventType := range all.Types {
+		if privacy.Read(all.Schemas[eventType].Text).Sensitive() {
 			types = append(types, eventType)
 		}
 	}
-	if len(types) > 0 && slices.Contains(names.Types, engine.InboxType) {
+	if len(types) > 0 && slices.Contains(all.Types, engine.InboxType) {
 		types = append(types, engine.InboxType) // others may send what is of one of them
 	}
-	return types, err
+	return types, nil
 }
 
 // veiled is a log of which sensitive values are hidden.
 type veiled struct {
 	engine.Inspection
 
-	mu     sync.Mutex
-	shapes map[string]shapeAt // by event type
+	mu    sync.Mutex
+	known shapes
 }
 
-// shapeAt is what a schema said at some time. A program may store another.
-type shapeAt struct {
-	*privacy.Shape
-	read time.Time
+// shapes is what the schemas of a log said at some time. A program may store others.
+type shapes struct {
+	read   time.Time
+	texts  map[string]string         // the schemas, by event type
+	of     map[string]*privacy.Shape // of the event types that were declared then
+	others map[string]*privacy.Shape // of event types that were asked for, and not declared then
+	hides  bool                      // one of them hides something
 }
 
-// shapeAge is how long a shape is believed.
+// shapeAge is how long shapes are believed.
 const shapeAge = 2 * time.Second
 
-func (v *veiled) shape(ctx context.Context, eventType string) (*privacy.Shape, error) {
+// declared returns the shapes of the event types that are declared.
+func (v *veiled) declared(ctx context.Context) (shapes, error) {
 	v.mu.Lock()
-	known, ok := v.shapes[eventType]
-	v.mu.Unlock()
-	if ok && time.Since(known.read) < shapeAge {
-		return known.Shape, nil
+	defer v.mu.Unlock()
+	if !v.known.read.IsZero() && time.Since(v.known.read) < shapeAge {
+		return v.known, nil
 	}
-	stored, err := v.Inspection.Schema(ctx, eventType)
+	return v.readShapes(ctx)
+}
+
+// shape returns the shape of an event type, declared or not.
+func (v *veiled) shape(ctx context.Context, eventType string) (*privacy.Shape, error) {
+	all, err := v.declared(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known = shapeAt{privacy.Read(stored.Text), time.Now()}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.shapes[eventType] = known
-	return known.Shape, nil
+	for fresh := false; ; fresh = true {
+		if shape := cmp.Or(all.of[eventType], all.others[eventType]); shape != nil {
+			return shape, nil
+		}
+		if fresh {
+			break
+		}
+		if all, err = v.readShapes(ctx); err != nil { // a program has declared it since
+			return nil, err
+		}
+	}
+	all.others[eventType] = privacy.Read("")
+	return all.others[eventType], nil
+}
+
+// readShapes reads all schemas. The caller holds mu.
+func (v *veiled) readShapes(ctx context.Context) (shapes, error) {
+	all, err := v.Inspection.Declared(ctx)
+	if err != nil {
+		return shapes{}, err
+	}
+	now := shapes{read: time.Now(), texts: map[string]string{}, of: map[string]*privacy.Shape{}, others: map[string]*privacy.Shape{}}
+	for _, name := range all.Types {
+		text, shape := all.Schemas[name].Text, v.known.of[name]
+		if shape == nil || v.known.texts[name] != text {
+			shape = privacy.Read(text)
+		}
+		now.texts[name], now.of[name] = text, shape
+		now.hides = now.hides || shape.Sensitive()
+	}
+	v.known = now
+	return now, nil
 }
 
 // hide hides what is sensitive in a payload, and returns what hides the same in texts.
@@ -129,36 +166,19 @@ func (v *veiled) hide(ctx context.Context, eventType string, version int, payloa
 	return hidden, veil, nil
 }
 
-// allShapes reads the shapes of all event types, by their names, for what the log calls while it answers nothing else. It
-// reports whether one of them hides something.
-func (v *veiled) allShapes(ctx context.Context) (shapes map[string]*privacy.Shape, hides bool, err error) {
-	names, err := v.Inspection.Names(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	shapes = map[string]*privacy.Shape{}
-	for _, name := range names.Types {
-		if shapes[name], err = v.shape(ctx, strings.TrimPrefix(name, engine.DeadType(""))); err != nil {
-			return nil, false, err
-		}
-		hides = hides || shapes[name].Sensitive()
-	}
-	return shapes, hides, nil
-}
-
 // limited returns the filter of somebody who does not see hidden values: it finds nothing in them. The shapes are read
 // before the search, during which the log answers nothing else.
 func (v *veiled) limited(ctx context.Context, f engine.Filter) (engine.Filter, error) {
 	if f.Text == "" && f.CorrelationID == "" {
 		return f, nil
 	}
-	shapes, hides, err := v.allShapes(ctx)
-	if err != nil || !hides {
+	all, err := v.declared(ctx)
+	if err != nil || !all.hides {
 		return f, err
 	}
 	return engine.SeenThrough(f, func(eventType string, version int, payload, part []byte, text string) bool {
 		of, hide := privacy.Carried(eventType, payload)
-		shape, known := shapes[of]
+		shape, known := all.of[of]
 		if !known { // a program has declared it this moment, or others have sent it and nobody knows it
 			return false
 		}
@@ -211,27 +231,12 @@ func hiddenAudit(entries []engine.AuditEntry, veil *privacy.Veil) []engine.Audit
 }
 
 // Events implements [engine.EventReader].
-func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
-	f, err := v.limited(ctx, f)
-	if err != nil {
-		return nil, "", err
-	}
-	events, next, err := v.Inspection.Events(ctx, f, p)
-	for i := range events {
-		if err == nil {
-			_, err = v.event(ctx, &events[i])
-		}
-	}
-	return given(events, err), next, err
-}
-
-// SearchEvents implements [engine.EventReader].
-func (v *veiled) SearchEvents(ctx context.Context, f engine.Filter, p engine.Page, most int) (engine.EventSearch, error) {
+func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page, most int) (engine.EventSearch, error) {
 	f, err := v.limited(ctx, f)
 	if err != nil {
 		return engine.EventSearch{}, err
 	}
-	found, err := v.Inspection.SearchEvents(ctx, f, p, most)
+	found, err := v.Inspection.Events(ctx, f, p, most)
 	for i := range found.Events {
 		if err == nil {
 			_, err = v.event(ctx, &found.Events[i])
@@ -259,15 +264,15 @@ func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followe
 
 // Unsettled implements [engine.EventReader].
 func (v *veiled) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
-	shapes, hides, err := v.allShapes(ctx)
+	all, err := v.declared(ctx)
 	if err != nil {
 		return err
 	}
 	return v.Inspection.Unsettled(ctx, func(e engine.Unsettled) {
 		of, hide := privacy.Carried(e.Type, e.Payload)
-		shape, known := shapes[of]
+		shape, known := all.of[of]
 		switch {
-		case !hides:
+		case !all.hides:
 		case !known: // a program has declared it this moment
 			e.Payload, e.Unreadable = json.RawMessage(quotedHidden), hiddenProblem(e.Unreadable, privacy.HidesAll)
 		default:
@@ -352,10 +357,9 @@ func (v *veiled) CountDeadLetters(ctx context.Context, f engine.Filter) (int, er
 }
 
 // Sweep implements [engine.Sweeper]. How many deliveries match says as much as a list of them.
-func (v *veiled) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
-	var err error
+func (v *veiled) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
 	if spec.Filter, err = v.limited(ctx, spec.Filter); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	return v.Inspection.Sweep(ctx, spec)
 }
@@ -451,7 +455,7 @@ func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]eng
 		if b.LastError == "" || strings.Contains(b.LastError, HiddenValue) {
 			continue
 		}
-		search, err := v.Inspection.SearchEvents(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1}, breakerEvents)
+		search, err := v.Inspection.Events(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1}, breakerEvents)
 		if err != nil {
 			return nil, err
 		}

@@ -14,12 +14,9 @@ type largeLog struct {
 	looked []int
 }
 
-func (*largeLog) Names(context.Context) (engine.Names, error) {
-	return engine.Names{Types: []string{"user.registered"}}, nil
-}
-
-func (*largeLog) Schema(context.Context, string) (engine.Schema, error) {
-	return engine.Schema{Version: 1, Text: `{"event":"user.registered","version":1,"payload":{"email":{"type":"string","sensitive":true}}}`}, nil
+func (*largeLog) Declared(context.Context) (engine.Declared, error) {
+	schema := engine.Schema{Version: 1, Text: `{"event":"user.registered","version":1,"payload":{"email":{"type":"string","sensitive":true}}}`}
+	return engine.Declared{Names: engine.Names{Types: []string{"user.registered"}}, Schemas: map[string]engine.Schema{"user.registered": schema}}, nil
 }
 
 func (*largeLog) Status(context.Context, int, engine.Status) (engine.Status, error) {
@@ -28,7 +25,7 @@ func (*largeLog) Status(context.Context, int, engine.Status) (engine.Status, err
 	}}, nil
 }
 
-func (l *largeLog) SearchEvents(_ context.Context, _ engine.Filter, _ engine.Page, most int) (engine.EventSearch, error) {
+func (l *largeLog) Events(_ context.Context, _ engine.Filter, _ engine.Page, most int) (engine.EventSearch, error) {
 	l.looked = append(l.looked, most)
 	return engine.EventSearch{}, nil
 }

@@ -14,8 +14,8 @@ import (
 
 // shownAsItIs are the methods that look and whose answers have no values of payloads.
 var shownAsItIs = map[string]string{
-	"Hour": "numbers", "Subscriptions": "numbers", "Names": "names", "EventsWithID": "ids", "Redelivered": "states", "FailureGroupNames": "fingerprints, which hidden values do not decide",
-	"Schema": "types of fields", "Schedules": "times", "Audit": "what operators have typed", "Check": "rules that the file breaks, with places",
+	"Hour": "numbers", "Subscriptions": "numbers", "Declared": "names and times", "EventsWithID": "ids", "Redelivered": "states", "FailureGroupNames": "fingerprints, which hidden values do not decide",
+	"Audit": "what operators have typed", "Check": "rules that the file breaks, with places",
 }
 
 func TestEachMethodThatLooksHidesValuesOrHasNone(t *testing.T) {

@@ -246,7 +246,10 @@ func (f *File) Subscriptions(ctx context.Context) ([]SubscriptionState, error) {
 }
 
 // Names returns the names that filters can match.
-func (f *File) Names(ctx context.Context) (Names, error) { return f.log.Names(ctx) }
+func (f *File) Names(ctx context.Context) (Names, error) {
+	all, err := f.log.Declared(ctx)
+	return all.Names, err
+}
 
 // Schedule is where a schedule of the catalogue stands. Rule is its times, as JSON in the
 // words of the catalogue: cron and time_zone, or every, and missed.
@@ -265,5 +268,6 @@ type Schedule = engine.Schedule
 // Schedules returns the schedules of the bus that dispatches, or that did so last, by
 // name. The program decides when they are due; the file knows which times are over.
 func (f *File) Schedules(ctx context.Context) ([]Schedule, error) {
-	return f.log.Schedules(ctx)
+	all, err := f.log.Declared(ctx)
+	return all.Schedules, err
 }

@@ -125,13 +125,13 @@ func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (C
 	if spec.Reason != "" {
 		spec.Detail = spec.Reason + " (" + spec.Detail + ")"
 	}
-	steps, err := f.log.Sweep(ctx, spec)
+	steps, matched, err := f.log.Sweep(ctx, spec)
 	if err != nil {
 		return Counts{}, err
 	}
 	w := &sweep{Selection: s, kind: spec.Kind, log: f.log, steps: steps}
-	w.counts.Matched = steps.Matched()
-	w.counts.Skipped = max(0, len(s.Filter.Keys)-steps.Matched())
+	w.counts.Matched = matched
+	w.counts.Skipped = max(0, len(s.Filter.Keys)-matched)
 	if !s.DryRun {
 		err = w.run(ctx)
 	}
@@ -161,7 +161,7 @@ func (w *sweep) run(ctx context.Context) error {
 	if replays := w.kind == engine.SweepReplay || w.kind == engine.SweepRewind; replays && w.Limit == 0 && left > 0 {
 		left = math.MaxInt // a step may find events that were handled since the count: it is not the end
 	}
-	if _, err := w.move(ctx, left); err != nil {
+	if _, err := w.move(ctx, left, false); err != nil {
 		return err
 	}
 	w.counts.Skipped += max(0, wanted-w.counts.Moved)
@@ -169,10 +169,10 @@ func (w *sweep) run(ctx context.Context) error {
 }
 
 // move changes up to n more deliveries, in steps, and returns them.
-func (w *sweep) move(ctx context.Context, n int) (all []Key, err error) {
+func (w *sweep) move(ctx context.Context, n int, spareCrashes bool) (all []Key, err error) {
 	size, pause := w.pace()
 	for n > 0 {
-		moved, err := w.steps.Step(ctx, min(size, n))
+		moved, err := w.steps.Step(ctx, min(size, n), spareCrashes)
 		if err != nil || len(moved) == 0 {
 			return all, err
 		}

@@ -20,6 +20,9 @@ type Canceller interface {
 	// it fails, and is named by a *BegunError. Another process that dispatches is asked;
 	// if it does not answer the error is an *UnansweredError. Without an open delivery it
 	// is a *NotOpenError, and without the event or the subscription a *NotFoundError.
+	//
+	// With Unasked nobody is asked: also deliveries that were begun are discarded, unless
+	// their handlers succeed, and are among those that it returns.
 	Cancel(ctx context.Context, c Cancellation) ([]string, error)
 }
 
@@ -29,6 +32,7 @@ type Cancellation struct {
 	Subscription string // empty for all
 	Reason       string // of the discard
 	Actor        string // for the audit, which gets no entry if it is empty
+	Unasked      bool   // of an operator: nobody is asked whether handlers run
 }
 
 // ReasonCancelled is the reason of deliveries that were discarded by a cancel.

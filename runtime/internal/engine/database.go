@@ -12,7 +12,4 @@ type Database interface {
 	// asked of them after that, and of the connector, returns over. adopting is called with the contexts of
 	// statements, and returns what is to be done with events that they publish, as Transaction.Adopt; or nil.
 	Connector(over error, adopting func(ctx context.Context) func(r *Record) error) driver.Connector
-	// Held returns the line of the program that has begun a transaction on such a connection which keeps others
-	// from writing for longer than they wait; "" if there is none.
-	Held() (line string)
 }

@@ -44,7 +44,6 @@ type Inspector interface {
 	EventReader
 	DeadLetterReader
 	AuditReader
-	ScheduleReader
 	Checker
 }
 
@@ -67,8 +66,8 @@ type StatusReader interface {
 	// count events.
 	Hour(ctx context.Context) (Hour, error)
 
-	// Names returns the names of subscriptions and event types.
-	Names(ctx context.Context) (Names, error)
+	// Declared returns what programs have declared.
+	Declared(ctx context.Context) (Declared, error)
 
 	// Activity returns what the dispatching process says of itself: nothing if no
 	// process dispatches.
@@ -77,12 +76,9 @@ type StatusReader interface {
 
 // EventReader reads events and their deliveries.
 type EventReader interface {
-	// Events returns a page of events, the newest first, and the cursor of the
-	// next page.
-	Events(ctx context.Context, f Filter, p Page) ([]Event, string, error)
-
-	// SearchEvents is Events, but looks through most events at most.
-	SearchEvents(ctx context.Context, f Filter, p Page, most int) (EventSearch, error)
+	// Events returns a page of events, the newest first. It looks through most events at most;
+	// 0 for no bound.
+	Events(ctx context.Context, f Filter, p Page, most int) (EventSearch, error)
 
 	// Follow reads a part of the log forwards, from one state of it. Every event that matches is
 	// in exactly one part, unless it was pruned before.
@@ -123,10 +119,6 @@ type DeadLetterReader interface {
 	// FailureGroupNames returns the fingerprints of dead letters that begin with a
 	// prefix, in alphabetical order.
 	FailureGroupNames(ctx context.Context, prefix string) ([]string, error)
-
-	// Schema returns the schema of the newest version of an event type, by any of
-	// its names. It is zero if the log has none.
-	Schema(ctx context.Context, eventType string) (Schema, error)
 }
 
 // AuditReader reads what was done to a log.
@@ -169,23 +161,14 @@ type SubscriptionSteerer interface {
 	// of an earlier request for it.
 	RequestBreaker(ctx context.Context, subscription string) (BreakerRequest, error)
 
-	// BreakerAnswered reports whether the process has answered.
-	BreakerAnswered(ctx context.Context, r BreakerRequest) (bool, error)
-
-	// WithdrawBreaker undoes RequestBreaker. It reports false if the request was
-	// answered meanwhile.
-	WithdrawBreaker(ctx context.Context, r BreakerRequest) (bool, error)
+	// BreakerAnswered reports whether the process has answered. With withdraw a request that is
+	// not answered is taken back.
+	BreakerAnswered(ctx context.Context, r BreakerRequest, withdraw bool) (bool, error)
 }
 
 // EventDiscarder settles open deliveries of events, and undoes discards.
 type EventDiscarder interface {
 	Canceller
-
-	// DiscardEvent discards the open deliveries of an event, to one subscription or,
-	// for an empty name, to all, and returns the names of their subscriptions. It
-	// returns a *NotFoundError for an unknown event or subscription, and a
-	// *NotOpenError if no delivery is open.
-	DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) ([]string, error)
 
 	// Undiscard undoes discards. A choice that matches nothing is no error.
 	Undiscard(ctx context.Context, u Undo) (Undone, error)
@@ -214,9 +197,9 @@ type Import interface {
 
 // Sweeper changes many deliveries.
 type Sweeper interface {
-	// Sweep begins a change: it counts what matches, and changes nothing. For SweepReplay
-	// and SweepRewind, a subscription that the log does not have is a *NotFoundError.
-	Sweep(ctx context.Context, spec SweepSpec) (Sweep, error)
+	// Sweep begins a change: it counts how many deliveries match, and changes nothing. For
+	// SweepReplay and SweepRewind, a subscription that the log does not have is a *NotFoundError.
+	Sweep(ctx context.Context, spec SweepSpec) (sweep Sweep, matched int, err error)
 }
 
 // SweepKind is what a sweep does. It is the action in the audit.
@@ -248,17 +231,12 @@ type SweepSpec struct {
 // the next one. All steps have one entry in
 // the audit. Dead letters that die after Sweeper.Sweep are left alone, and so are events
 // that are published after it. A replay may find events that were open at that time and
-// handled since, so that all steps together change more than Matched.
+// handled since, so that all steps together change more than matched.
 type Sweep interface {
-	// Matched returns how many deliveries matched when the sweep began.
-	Matched() int
-
-	// SpareCrashes makes the next steps leave out dead letters whose last attempt has
-	// ended the process. With false the sweep begins again from the oldest.
-	SpareCrashes(spare bool)
-
-	// Step changes up to limit deliveries, and returns them: none when it is done.
-	Step(ctx context.Context, limit int) ([]Key, error)
+	// Step changes up to limit deliveries, and returns them: none when it is done. With
+	// spareCrashes it leaves out dead letters whose last attempt has ended the process. The first
+	// step without it begins again from the oldest.
+	Step(ctx context.Context, limit int, spareCrashes bool) ([]Key, error)
 }
 
 // Redelivery is what became of a dead letter that was retried.

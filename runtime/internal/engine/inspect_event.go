@@ -98,7 +98,7 @@ type Unsettled struct {
 	Dead       int // dead letters
 }
 
-// EventSearch is what a search has found that looks through a bounded number of events.
+// EventSearch is what a search has found that may look through a bounded number of events.
 type EventSearch struct {
 	Events []Event
 	Next   string // the After of the next page; empty if nothing is left to look through

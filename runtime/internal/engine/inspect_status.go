@@ -205,6 +205,13 @@ type Snoozed struct {
 	Since        time.Time `json:"since"` // when the event was published, due or last redriven; UTC
 }
 
+// Declared is what programs have declared, as far as a log keeps it.
+type Declared struct {
+	Names
+	Schedules []Schedule        // of the process that has dispatched last, by name
+	Schemas   map[string]Schema // of the newest version of each event type that has one, by each of its names
+}
+
 // Names are the names that a log knows. A name that is not among them matches
 // nothing.
 type Names struct {

@@ -22,13 +22,6 @@ type Meter interface {
 	Unhandled(ctx context.Context, handled []Consumer, after int64, relevant func(eventType string) bool) (Unhandled, error)
 }
 
-// ProgressWatcher is a [Log] of which parts of a durable consumer can stand still while others are handled.
-type ProgressWatcher interface {
-	// Stalled returns what stands still of the durable consumers that this process polls, by their names. It is cheap
-	// while all goes well.
-	Stalled(ctx context.Context) (map[string][]Stalled, error)
-}
-
 // WithNewer returns what is held for its version, with more of that.
 func WithNewer(all []Newer, n Newer) []Newer {
 	at := slices.IndexFunc(all, func(one Newer) bool { return one.Type == n.Type && one.Version == n.Version })

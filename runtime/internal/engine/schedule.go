@@ -23,12 +23,6 @@ type Timetable interface {
 	Pass(ctx context.Context, p Passage) (bool, error)
 }
 
-// ScheduleReader tells where the schedules of a log stand.
-type ScheduleReader interface {
-	// Schedules returns the schedules of the process that has dispatched last, by name.
-	Schedules(ctx context.Context) ([]Schedule, error)
-}
-
 // ScheduleSpec is a schedule as the program declares it.
 type ScheduleSpec struct {
 	Name string

@@ -64,14 +64,14 @@ func ChildrenOf(ctx context.Context, from EventReader, id uuid.UUID, limit int) 
 	page := Page{}
 	for {
 		page.Limit = min(limit-len(children), 1000)
-		found, next, err := from.Events(ctx, Filter{ChildOf: id}, page)
+		found, err := from.Events(ctx, Filter{ChildOf: id}, page, 0)
 		if err != nil {
 			return nil, false, err
 		}
-		children = append(children, found...)
-		if page.After = next; next == "" || len(children) >= limit {
+		children = append(children, found.Events...)
+		if page.After = found.Next; page.After == "" || len(children) >= limit {
 			slices.Reverse(children)
-			return children, next == "", nil
+			return children, page.After == "", nil
 		}
 	}
 }

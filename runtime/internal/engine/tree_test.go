@@ -26,13 +26,13 @@ func (c circle) Event(_ context.Context, id uuid.UUID) (h engine.EventHistory, e
 	return h, nil
 }
 
-func (c circle) Events(_ context.Context, f engine.Filter, p engine.Page) (events []engine.Event, next string, err error) {
+func (c circle) Events(_ context.Context, f engine.Filter, p engine.Page, _ int) (found engine.EventSearch, err error) {
 	for _, id := range slices.Backward(c.order) {
-		if c.parents[id] == f.ChildOf && len(events) < p.Limit {
-			events = append(events, engine.Event{ID: id, ParentID: f.ChildOf})
+		if c.parents[id] == f.ChildOf && len(found.Events) < p.Limit {
+			found.Events = append(found.Events, engine.Event{ID: id, ParentID: f.ChildOf})
 		}
 	}
-	return events, "", nil
+	return found, nil
 }
 
 func add(c *circle, id, parent byte) {

@@ -7,11 +7,23 @@ import (
 	"time"
 )
 
-// WriteWatcher is a [Log] that knows whether it can be written.
-type WriteWatcher interface {
-	// CannotWrite returns the error of the last write, and since when such writes fail; nil if the last one did not, or
-	// if one works that it tries now.
-	CannotWrite(ctx context.Context) (err *StorageError, since time.Time)
+// HealthReporter is a [Log] that knows what is wrong with it.
+type HealthReporter interface {
+	// Health returns what is wrong. It is cheap while all goes well; else it may try to write, or ask servers. An error
+	// says that it could not find out what stands still.
+	Health(ctx context.Context) (LogHealth, error)
+}
+
+// LogHealth is what is wrong with a log. The zero value says that all is well.
+type LogHealth struct {
+	Unwritable *StorageError // of the last write; nil if that did not fail, or if one works that was tried now
+	Since      time.Time     // since when such writes fail
+	// Held is the line of the program that has begun a transaction on a connection of a [Database], which keeps others
+	// from writing for longer than they wait; "" if there is none.
+	Held string
+	// Still is what stands still of the durable consumers that this process polls, by their names, while other parts
+	// are handled.
+	Still map[string][]Stalled
 }
 
 // WriteFault remembers how the last write has ended. Its zero value says that all is well.

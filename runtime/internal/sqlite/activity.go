@@ -200,21 +200,19 @@ func (i *Inspection) RequestBreaker(ctx context.Context, subscription string) (r
 }
 
 // BreakerAnswered implements [engine.SubscriptionSteerer].
-func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (answered bool, err error) {
+func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest, withdraw bool) (answered bool, err error) {
+	if withdraw {
+		err = i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
+			err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+			answered = c.Changes() == 0
+			return err
+		})
+		return answered, err
+	}
 	err = i.look(ctx, "read", func(c *database.Conn) error {
 		waiting, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
 		answered = err == nil && waiting == 0
 		return err
 	})
 	return answered, err
-}
-
-// WithdrawBreaker implements [engine.SubscriptionSteerer].
-func (i *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
-	err = i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
-		err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
-		found = c.Changes() > 0
-		return err
-	})
-	return found, err
 }

@@ -13,9 +13,9 @@ import (
 func TestADeliveryThatBeginsAnewIsNotCancelled(t *testing.T) {
 	dead := engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: "boom", Ended: time.Now()}}
 	sweep := func(g *workerLog, spec engine.SweepSpec) {
-		steps, err := inspectFile(g.t, g.path).Sweep(g.t.Context(), spec)
+		steps, _, err := inspectFile(g.t, g.path).Sweep(g.t.Context(), spec)
 		must(g.t, err)
-		keys, err := steps.Step(g.t.Context(), 10)
+		keys, err := steps.Step(g.t.Context(), 10, false)
 		if err != nil || len(keys) != 1 {
 			g.t.Fatalf("changed %v, %v", keys, err)
 		}
@@ -105,7 +105,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 					t.Fatalf("polled %v, %v", deliveries, err)
 				}
 				file := inspectFile(t, g.path)
-				_, err = file.DiscardEvent(t.Context(), r.ID, "", "a mistake")
+				_, err = file.Cancel(t.Context(), engine.Cancellation{Event: r.ID, Reason: "a mistake", Unasked: true})
 				must(t, err)
 				must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
 					_, _, err := g.readCancelled(c)

@@ -74,6 +74,9 @@ func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, e
 
 // Cancel implements [engine.Canceller].
 func (i *Inspection) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
+	if spec.Unasked {
+		return i.discard(ctx, spec)
+	}
 	const op = "cancel an event in"
 	c := canceller{
 		change: func(ctx context.Context, f func(c *database.Conn) error) error { return i.change(ctx, op, f) },

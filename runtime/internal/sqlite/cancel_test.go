@@ -141,7 +141,7 @@ func TestADiscardIsKnownBeforeTheResumeThatFollowsIt(t *testing.T) {
 				t.Error("the subscription is resumed, and the discard is not known")
 			}
 		}))
-		_, err = inspection.DiscardEvent(t.Context(), records[0].ID, "", "not wanted")
+		_, err = inspection.Cancel(t.Context(), engine.Cancellation{Event: records[0].ID, Reason: "not wanted", Unasked: true})
 		must(t, err)
 		err = inspection.Resume(t.Context(), pause)
 		must(t, err)

@@ -72,13 +72,13 @@ func TestDamagedMetadataEndsNoSearchByCorrelationID(t *testing.T) {
 			INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 2, 'dead', 4, 5, 'permanent')`)
 	}))
 	inspection, filter := inspectFile(t, path), engine.Filter{CorrelationID: "trip"}
-	if events, _, err := inspection.Events(t.Context(), filter, engine.Page{Limit: 10}); err != nil || len(events) != 2 {
-		t.Errorf("found %d events, %v, want those at 1 and 3", len(events), err)
+	if found, err := inspection.Events(t.Context(), filter, engine.Page{Limit: 10}, 0); err != nil || len(found.Events) != 2 {
+		t.Errorf("found %d events, %v, want those at 1 and 3", len(found.Events), err)
 	}
 	if letters, _, err := inspection.DeadLetters(t.Context(), filter, engine.Page{Limit: 10}, false); err != nil || len(letters) != 1 {
 		t.Errorf("found %d dead letters, %v, want that at 1", len(letters), err)
 	}
-	if steps, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "ship", Filter: filter}); err != nil || steps.Matched() != 1 {
-		t.Errorf("to replay: %v, %v, want that at 3", steps, err)
+	if _, matched, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "ship", Filter: filter}); err != nil || matched != 1 {
+		t.Errorf("to replay: %v, %v, want that at 3", matched, err)
 	}
 }

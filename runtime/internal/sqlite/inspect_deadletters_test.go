@@ -72,9 +72,9 @@ func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 		if n != 0 || err != nil {
 			t.Errorf("pruned %d (%v), want none: the old ones are dead and the others young", n, err)
 		}
-		sweep, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepDiscard, Reason: "old"})
+		sweep, _, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepDiscard, Reason: "old"})
 		must(t, err)
-		_, err = sweep.Step(t.Context(), 100)
+		_, err = sweep.Step(t.Context(), 100, false)
 		must(t, err)
 		if n, err = g.Prune(t.Context(), time.Now().AddDate(0, 0, -7)); n != 20 || err != nil {
 			t.Errorf("pruned %d (%v), want those that were imported and discarded", n, err)

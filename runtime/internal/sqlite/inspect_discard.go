@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -13,13 +12,13 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// DiscardEvent implements [engine.EventDiscarder].
-func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (discarded []string, err error) {
-	err = i.changeAll(ctx, "discard an event of", subscription, func(c *database.Conn, only knownSubscription) error {
+// discard is Cancel that asks nobody.
+func (i *Inspection) discard(ctx context.Context, spec engine.Cancellation) (discarded []string, err error) {
+	err = i.changeAll(ctx, "discard an event of", spec.Subscription, func(c *database.Conn, only knownSubscription) error {
 		discarded = nil
-		seq, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log WHERE id = ?", id[:])
+		seq, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log WHERE id = ?", spec.Event[:])
 		if err == nil && seq == 0 {
-			err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+			err = &engine.NotFoundError{Thing: "event", Name: spec.Event.String()}
 		}
 		if err != nil {
 			return err
@@ -28,7 +27,7 @@ func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscriptio
 			return err
 		}
 		all, err := readDeliveries(c, seq)
-		settled := &engine.NotOpenError{Event: id}
+		settled := &engine.NotOpenError{Event: spec.Event}
 		for _, d := range all {
 			if err != nil {
 				return err
@@ -37,9 +36,9 @@ func (i *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscriptio
 			case only.id != 0 && d.subscription != only.id:
 			case d.open():
 				discarded = append(discarded, d.Subscription)
-				if err = cancelDelivery(c, rowKey{d.subscription, seq}, reason, false); err == nil {
+				if err = cancelDelivery(c, rowKey{d.subscription, seq}, spec.Reason, false); err == nil {
 					err = audit(c, engine.AuditEntry{
-						Actor: i.actor, Action: "discard", EventID: id, Subscription: d.Subscription, Count: 1, Detail: reason,
+						Actor: spec.Actor, Action: "discard", EventID: spec.Event, Subscription: d.Subscription, Count: 1, Detail: spec.Reason,
 					})
 				}
 			default:

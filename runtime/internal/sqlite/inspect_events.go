@@ -83,33 +83,6 @@ type eventRow struct {
 	seq int64
 }
 
-// Events implements [engine.EventReader].
-func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page) (events []engine.Event, next string, err error) {
-	after, err := p.Place(1)
-	if err != nil {
-		return nil, "", err
-	}
-	before := int64(never)
-	if after != nil {
-		before = after[0]
-	}
-	var found []eventRow
-	err = i.look(ctx, "list the events of", func(c *database.Conn) error {
-		args, err := eventArgsOf(c, f)
-		if err != nil {
-			return err
-		}
-		candidates, places, err := candidatesOf(c, f.Status, openListed)
-		if err != nil {
-			return err
-		}
-		found, err = listInSteps(c, f, args, candidates, places, before, p)
-		return err
-	})
-	found, next = engine.CutPage(p, found, func(e eventRow) []int64 { return []int64{e.seq} })
-	return eventsOf(found), next, err
-}
-
 // firstStep is how many candidates a list looks through first.
 const firstStep = 1000
 

@@ -14,7 +14,6 @@ import (
 // replay gives events to a subscription again. It implements [engine.Sweep].
 type replay struct {
 	inTurns
-	matched      int
 	subscription int64
 	name         string
 	chosen       engine.Filter
@@ -52,12 +51,12 @@ const replayWindow = 4096
 // replay begins to give events again. What the cursor passes from now on is not part of it.
 // What has a row now, and is handled before a step comes to it, is: a list of such rows
 // would grow with the backlog.
-func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry engine.AuditEntry) (engine.Sweep, error) {
+func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry engine.AuditEntry) (sweep engine.Sweep, matched int, err error) {
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
 	r := &replay{inTurns: inTurns{Inspection: i}, chosen: spec.Filter, action: action{AuditEntry: entry}}
-	err := i.look(ctx, "read", func(c *database.Conn) error {
+	err = i.look(ctx, "read", func(c *database.Conn) error {
 		found, err := requireSubscription(c, spec.Subscription)
 		if err != nil {
 			return err
@@ -89,11 +88,11 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 	for at := r.last; err == nil && at < r.end; {
 		at, err = r.window(ctx, at, func(c *database.Conn, args []any) error {
 			n, err := c.Int64("SELECT count(*)"+replayable(r.filter.seen)+r.filter.children, args...)
-			r.matched += int(n)
+			matched += int(n)
 			return err
 		})
 	}
-	return r, err
+	return r, matched, err
 }
 
 // window reads the next positions of the log, and returns the last of them. Nobody who
@@ -114,15 +113,9 @@ func (r *replay) window(ctx context.Context, after int64, f func(c *database.Con
 	return end, err
 }
 
-// Matched implements [engine.Sweep].
-func (r *replay) Matched() int { return r.matched }
-
-// SpareCrashes implements [engine.Sweep]. Events that were handled did not crash.
-func (r *replay) SpareCrashes(bool) {}
-
-// Step implements [engine.Sweep]. It looks for events before it begins to write, so that
+// Step implements [engine.Sweep]. Events that were handled did not crash. It looks for events before it begins to write, so that
 // publishers wait only while rows are written.
-func (r *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, err error) {
+func (r *replay) Step(ctx context.Context, limit int, _ bool) (replayed []engine.Key, err error) {
 	for r.last < r.end && len(replayed) == 0 {
 		found, end, err := r.find(ctx, limit)
 		if err == nil && len(found) > 0 {

@@ -7,31 +7,19 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// SearchEvents implements [engine.EventReader].
-func (i *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engine.Page, most int) (search engine.EventSearch, err error) {
+// Events implements [engine.EventReader].
+func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page, most int) (search engine.EventSearch, err error) {
 	after, err := p.Place(1)
 	if err != nil {
 		return search, err
 	}
-	err = i.look(ctx, "search the events of", func(c *database.Conn) error {
+	err = i.look(ctx, "list the events of", func(c *database.Conn) error {
 		search = engine.EventSearch{}
 		args, err := eventArgsOf(c, f)
 		if err != nil || args.types == noTypes {
 			return err
 		}
-		before, err := searchedBefore(c, f, after)
-		if err != nil {
-			return err
-		}
-		candidates, places, err := candidatesOf(c, f.Status, most)
-		if err != nil {
-			return err
-		}
-		first, err := searchedFrom(c, places, args.first, before, most)
-		if err != nil {
-			return err
-		}
-		found, err := findEvents(c, f, args, candidates, first, before, p.Limit+1, p.Offset, false, listedBytes)
+		found, first, err := pageOfEvents(c, f, args, after, p, most)
 		if err != nil {
 			return err
 		}
@@ -44,6 +32,35 @@ func (i *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engine
 		return err
 	})
 	return search, err
+}
+
+// pageOfEvents reads a page of events, and one more, and returns the place up to which it has looked.
+func pageOfEvents(c *database.Conn, f engine.Filter, args eventArgs, after []int64, p engine.Page, most int) (found []eventRow, first int64, err error) {
+	if most == 0 {
+		before := int64(never)
+		if after != nil {
+			before = after[0]
+		}
+		candidates, places, err := candidatesOf(c, f.Status, openListed)
+		if err != nil {
+			return nil, 0, err
+		}
+		found, err = listInSteps(c, f, args, candidates, places, before, p)
+		return found, args.first, err
+	}
+	before, err := searchedBefore(c, f, after)
+	if err != nil {
+		return nil, 0, err
+	}
+	candidates, places, err := candidatesOf(c, f.Status, most)
+	if err != nil {
+		return nil, 0, err
+	}
+	if first, err = searchedFrom(c, places, args.first, before, most); err != nil {
+		return nil, 0, err
+	}
+	found, err = findEvents(c, f, args, candidates, first, before, p.Limit+1, p.Offset, false, listedBytes)
+	return found, first, err
 }
 
 // searchedBefore returns the place before which a search begins.

@@ -103,10 +103,10 @@ func pauseStates(pauses []engine.Pause) []engine.PauseState {
 	return all
 }
 
-// Names implements [engine.StatusReader].
-func (i *Inspection) Names(ctx context.Context) (names engine.Names, err error) {
+// Declared implements [engine.StatusReader].
+func (i *Inspection) Declared(ctx context.Context) (all engine.Declared, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		names.Subscriptions, err = texts(c, `
+		all.Subscriptions, err = texts(c, `
 			SELECT name FROM (
 			  SELECT id, name, 0 AS former FROM busgen_subscriptions
 			  UNION ALL SELECT subscription, name, 1 FROM busgen_former_names)
@@ -114,14 +114,20 @@ func (i *Inspection) Names(ctx context.Context) (names engine.Names, err error) 
 		if err != nil {
 			return err
 		}
-		names.Types, err = texts(c, `
+		all.Types, err = texts(c, `
 			SELECT name FROM (
 			  SELECT min(id) AS id, name, 0 AS former FROM busgen_types GROUP BY name
 			  UNION ALL SELECT min(id), written, 1 FROM busgen_types WHERE written NOT IN (SELECT name FROM busgen_types) GROUP BY written)
 			ORDER BY former, id`)
+		if err == nil {
+			all.Schedules, err = readSchedules(c)
+		}
+		if err == nil {
+			all.Schemas, err = newestSchemas(c)
+		}
 		return err
 	})
-	return names, err
+	return all, err
 }
 
 // countTypes counts the newest events, here and not in SQL, which would sort them

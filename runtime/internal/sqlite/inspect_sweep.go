@@ -11,7 +11,7 @@ import (
 )
 
 // Sweep implements [engine.Sweeper].
-func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
+func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
 	entry := engine.AuditEntry{Actor: i.actor, Action: string(spec.Kind), Subscription: spec.Subscription, Detail: spec.Detail}
 	if spec.Kind == engine.SweepReplay || spec.Kind == engine.SweepRewind {
 		return i.replay(ctx, spec, entry)
@@ -22,31 +22,28 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.S
 	s := &deadSweep{
 		inTurns: inTurns{Inspection: i}, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, action: action{AuditEntry: entry},
 	}
-	return s, i.look(ctx, "count the dead letters of", func(c *database.Conn) (err error) {
-		s.matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
+	err = i.look(ctx, "count the dead letters of", func(c *database.Conn) error {
+		matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
 		return err
 	})
+	return s, matched, err
 }
 
 // deadSweep is a change to dead letters. It implements [engine.Sweep].
 type deadSweep struct {
 	inTurns
-	kind    engine.SweepKind
-	reason  string // of a discard
-	matched int
-	filter  deadFilter
-	last    []any // when the last one died that was changed, and its place; nil before the first step
-	action  action
+	kind   engine.SweepKind
+	reason string // of a discard
+	filter deadFilter
+	last   []any // when the last one died that was changed, and its place; nil before the first step
+	action action
 }
 
-// Matched implements [engine.Sweep].
-func (s *deadSweep) Matched() int { return s.matched }
-
-// SpareCrashes implements [engine.Sweep].
-func (s *deadSweep) SpareCrashes(spare bool) { s.filter.harmless, s.last = spare, nil }
-
 // Step implements [engine.Sweep].
-func (s *deadSweep) Step(ctx context.Context, limit int) (changed []engine.Key, err error) {
+func (s *deadSweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed []engine.Key, err error) {
+	if s.filter.harmless != spareCrashes {
+		s.filter.harmless, s.last = spareCrashes, nil
+	}
 	var last []any
 	err = s.change(ctx, string(s.kind)+" dead letters of", func(c *database.Conn) error {
 		var places []rowKey

@@ -41,12 +41,6 @@ func (l *Log) Connector(over error, adopting func(ctx context.Context) func(r *e
 	return connector{l.programs, over}
 }
 
-// Held implements [engine.Database].
-func (l *Log) Held() string {
-	line, _, _ := l.writer.gate.by.tooLong(false)
-	return line
-}
-
 // connector opens connections for a pool of database/sql. Closing the pool closes it, with all
 // connections.
 type connector struct {

@@ -131,9 +131,9 @@ func TestADeadLetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testi
 			t.Errorf("it was redriven %d times, want 2", n)
 		}
 		inspection := inspectFile(t, g.path)
-		sweep, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepRetry})
+		sweep, _, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepRetry})
 		must(t, err)
-		_, err = sweep.Step(t.Context(), 10)
+		_, err = sweep.Step(t.Context(), 10, false)
 		must(t, err)
 		time.Sleep(2 * pollDelay) // notices
 		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})

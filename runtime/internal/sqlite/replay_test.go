@@ -32,11 +32,11 @@ func handledLog(t *testing.T) (g *workerLog, seqs []int64) {
 func TestAReplayLooksForEventsWithoutALock(t *testing.T) {
 	g, seqs := handledLog(t)
 	inspection := inspectFile(t, g.path)
-	steps, err := inspection.Sweep(t.Context(), engine.SweepSpec{
+	steps, matched, err := inspection.Sweep(t.Context(), engine.SweepSpec{
 		Kind: engine.SweepReplay, Subscription: "worker", Filter: engine.Filter{Text: fmt.Sprintf(`{"n":%d}`, len(seqs)-1)},
 	})
-	if err != nil || steps.Matched() != 1 {
-		t.Fatalf("%d events match, %v", steps.Matched(), err)
+	if err != nil || matched != 1 {
+		t.Fatalf("%d events match, %v", matched, err)
 	}
 	must(t, inspection.change(t.Context(), "discard an event of", func(c *database.Conn) error {
 		return discard(c, rowKey{1, seqs[len(seqs)-1]}, "a mistake")
@@ -45,7 +45,7 @@ func TestAReplayLooksForEventsWithoutALock(t *testing.T) {
 	must(t, err)
 	defer other.Close()
 	must(t, other.Exec("BEGIN IMMEDIATE"))
-	if keys, err := steps.Step(t.Context(), 100); err != nil || len(keys) > 0 {
+	if keys, err := steps.Step(t.Context(), 100, false); err != nil || len(keys) > 0 {
 		t.Errorf("while another connection writes: replayed %v, %v", keys, err)
 	}
 	must(t, other.Exec("COMMIT"))
@@ -54,9 +54,9 @@ func TestAReplayLooksForEventsWithoutALock(t *testing.T) {
 // Between the look and the transaction that writes, other things happen to the events.
 func TestAReplayGivesOnlyWhatIsStillHandled(t *testing.T) {
 	g, seqs := handledLog(t)
-	steps, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepRewind, Subscription: "worker"})
-	if err != nil || steps.Matched() != len(seqs) {
-		t.Fatalf("%d events match, %v", steps.Matched(), err)
+	steps, matched, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepRewind, Subscription: "worker"})
+	if err != nil || matched != len(seqs) {
+		t.Fatalf("%d events match, %v", matched, err)
 	}
 	r := steps.(*replay)
 	found, end, err := r.find(t.Context(), 5)
@@ -80,14 +80,14 @@ func TestAReplayGivesOnlyWhatIsStillHandled(t *testing.T) {
 func TestAReplayOfFewEventsFindsThemAll(t *testing.T) {
 	g, seqs := handledLog(t)
 	filter := engine.Filter{Text: `99}`}
-	steps, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "worker", Filter: filter})
+	steps, matched, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "worker", Filter: filter})
 	want := len(seqs) / 100
-	if err != nil || steps.Matched() != want {
-		t.Fatalf("%d events match, %v, want %d", steps.Matched(), err, want)
+	if err != nil || matched != want {
+		t.Fatalf("%d events match, %v, want %d", matched, err, want)
 	}
 	total := 0
 	for keys := []engine.Key{{}}; len(keys) > 0; total += len(keys) {
-		keys, err = steps.Step(t.Context(), 7)
+		keys, err = steps.Step(t.Context(), 7, false)
 		must(t, err)
 	}
 	if total != want {

@@ -114,12 +114,3 @@ func (l *Log) Pass(ctx context.Context, p engine.Passage) (passed bool, err erro
 	}
 	return passed, nil
 }
-
-// Schedules implements [engine.ScheduleReader].
-func (i *Inspection) Schedules(ctx context.Context) (all []engine.Schedule, err error) {
-	err = i.look(ctx, "read", func(c *database.Conn) error {
-		all, err = readSchedules(c)
-		return err
-	})
-	return all, err
-}

@@ -63,15 +63,22 @@ func faultOf(number uint16) engine.Fault {
 }
 
 const (
-	// tryTime is how long CannotWrite tries to write.
+	// tryTime is how long Health tries to write.
 	tryTime = 2 * database.BusyTimeout
 	// tryBytes is how much space there must be beyond that for the write that was refused: it was pages, in two files.
 	tryBytes = 64 << 10
 )
 
-// CannotWrite implements [engine.WriteWatcher]. While nobody publishes, only a write of its own tells whether there is
-// space again.
-func (l *Log) CannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
+// Health implements [engine.HealthReporter].
+func (l *Log) Health(ctx context.Context) (h engine.LogHealth, err error) {
+	h.Unwritable, h.Since = l.cannotWrite(ctx)
+	h.Held, _, _ = l.writer.gate.by.tooLong(false)
+	return h, nil
+}
+
+// cannotWrite returns the error of the last write, and since when such writes fail. While nobody publishes, only a write
+// of its own tells whether there is space again.
+func (l *Log) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
 	err, since, bytes := l.unwritable.Now()
 	if err == nil || err.Fault == engine.DiskFull && l.vfs == "" && !hasRoom(filepath.Dir(l.path), 2*bytes+tryBytes) {
 		return err, since

@@ -35,7 +35,7 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 			fault = engine.IO // the claims have no number for it
 		}
 		says(fault)
-		if err, _ := log.CannotWrite(t.Context()); err != nil {
+		if err, _ := log.cannotWrite(t.Context()); err != nil {
 			t.Errorf("nothing can be written: %v", err)
 		}
 		says("")

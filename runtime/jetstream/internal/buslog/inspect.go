@@ -181,26 +181,46 @@ func (in *Inspection) states(ctx context.Context, limit int) (states []engine.Su
 	return states, nil
 }
 
-// Names implements [engine.StatusReader].
-func (in *Inspection) Names(ctx context.Context) (names engine.Names, err error) {
+// Declared implements [engine.StatusReader].
+func (in *Inspection) Declared(ctx context.Context) (all engine.Declared, err error) {
 	if err := in.look(ctx); err != nil {
-		return names, err
+		return all, err
 	}
 	defer in.mu.Unlock()
 	for _, s := range in.registry.Subs {
-		names.Subscriptions = append(names.Subscriptions, s.Name)
+		all.Subscriptions = append(all.Subscriptions, s.Name)
 	}
 	for _, s := range in.registry.Subs {
-		names.Subscriptions = append(names.Subscriptions, s.Former...)
+		all.Subscriptions = append(all.Subscriptions, s.Former...)
 	}
 	for _, of := range []func(typenames.Row) string{func(r typenames.Row) string { return r.Name }, func(r typenames.Row) string { return r.Written }} {
 		for _, r := range in.registry.Types {
-			if name := of(r); !slices.Contains(names.Types, name) {
-				names.Types = append(names.Types, name)
+			if name := of(r); !slices.Contains(all.Types, name) {
+				all.Types = append(all.Types, name)
 			}
 		}
 	}
-	return names, nil
+	all.Schemas = in.newestSchemas()
+	all.Schedules = slices.Clone(in.schedules)
+	slices.SortFunc(all.Schedules, func(a, b engine.Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// newestSchemas returns the schemas of the newest versions, by all names of their types. The caller holds mu.
+func (in *Inspection) newestSchemas() map[string]engine.Schema {
+	newest, all := map[string]engine.Schema{}, map[string]engine.Schema{}
+	for _, s := range in.schemas {
+		name := in.registry.nameOf(s.Type)
+		if known := newest[name]; s.Of.Version > known.Version || s.Of.Version == known.Version && s.Of.StoredAt.After(known.StoredAt) {
+			newest[name] = s.Of
+		}
+	}
+	for _, r := range in.registry.Types {
+		if schema, ok := newest[r.Name]; ok {
+			all[r.Name], all[r.Written] = schema, schema
+		}
+	}
+	return all
 }
 
 // dispatched reports whether some process has dispatched, all of which have let go of their subscriptions. The caller
@@ -249,34 +269,6 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 		}
 	}
 	return all, owner, nil
-}
-
-// Schedules implements [engine.ScheduleReader].
-func (in *Inspection) Schedules(ctx context.Context) ([]engine.Schedule, error) {
-	if err := in.look(ctx); err != nil {
-		return nil, err
-	}
-	defer in.mu.Unlock()
-	all := slices.Clone(in.schedules)
-	slices.SortFunc(all, func(a, b engine.Schedule) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
-// Schema implements [engine.DeadLetterReader].
-func (in *Inspection) Schema(ctx context.Context, eventType string) (newest engine.Schema, err error) {
-	if err := in.look(ctx); err != nil {
-		return newest, err
-	}
-	defer in.mu.Unlock()
-	for _, s := range in.schemas {
-		if in.registry.nameOf(s.Type) != in.registry.nameOf(eventType) || s.Of.Version < newest.Version {
-			continue
-		}
-		if s.Of.Version > newest.Version || s.Of.StoredAt.After(newest.StoredAt) {
-			newest = s.Of
-		}
-	}
-	return newest, nil
 }
 
 // crashLoops reports whether the owner of a subscription has died young, and who has it now, if

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -16,13 +15,7 @@ import (
 )
 
 // Events implements [engine.EventReader].
-func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
-	found, err := in.SearchEvents(ctx, f, p, math.MaxInt)
-	return found.Events, found.Next, err
-}
-
-// SearchEvents implements [engine.EventReader].
-func (in *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engine.Page, most int) (search engine.EventSearch, err error) {
+func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page, most int) (search engine.EventSearch, err error) {
 	if err := in.look(ctx); err != nil {
 		return search, err
 	}
@@ -42,7 +35,7 @@ func (in *Inspection) SearchEvents(ctx context.Context, f engine.Filter, p engin
 	var last *engine.Record // that it looked through, if another one follows it
 	looked, stopped := 0, false
 	err = in.eachBack(ctx, from, func(r *engine.Record) bool {
-		if stopped = looked == most; stopped {
+		if stopped = most > 0 && looked == most; stopped {
 			return false
 		}
 		looked, last = looked+1, r

@@ -6,22 +6,22 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // Cancel implements [engine.Canceller].
 func (in *Inspection) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
+	if spec.Unasked {
+		return in.discard(ctx, spec)
+	}
 	return in.cancel(ctx, spec, func(s *sub) string { return s.Name })
 }
 
-// DiscardEvent implements [engine.EventDiscarder]. While a process dispatches it settles the
-// delivery.
-func (in *Inspection) DiscardEvent(ctx context.Context, id uuid.UUID, subscription, reason string) (names []string, err error) {
-	open, err := in.discardOpen(ctx, id, subscription, reason, func(one openDelivery) *stream.Msg {
-		return in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "discard", EventID: id, Subscription: one.sub.Name, Count: 1, Detail: reason})
+// discard is Cancel that asks nobody. While a process dispatches it settles the delivery.
+func (in *Inspection) discard(ctx context.Context, spec engine.Cancellation) (names []string, err error) {
+	open, err := in.discardOpen(ctx, spec.Event, spec.Subscription, spec.Reason, func(one openDelivery) *stream.Msg {
+		return in.auditMsg(engine.AuditEntry{Actor: spec.Actor, Action: "discard", EventID: spec.Event, Subscription: one.sub.Name, Count: 1, Detail: spec.Reason})
 	})
 	for _, one := range open {
 		names = append(names, one.sub.Name)
@@ -86,22 +86,20 @@ func (in *Inspection) RequestBreaker(ctx context.Context, subscription string) (
 }
 
 // BreakerAnswered implements [engine.SubscriptionSteerer].
-func (in *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest) (bool, error) {
-	if err := in.look(ctx); err != nil {
-		return false, err
+func (in *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest, withdraw bool) (answered bool, err error) {
+	if !withdraw {
+		if err := in.look(ctx); err != nil {
+			return false, err
+		}
+		defer in.mu.Unlock()
+		return !slices.ContainsFunc(in.requests, sameRequest(r)), nil
 	}
-	defer in.mu.Unlock()
-	return !slices.ContainsFunc(in.requests, sameRequest(r)), nil
-}
-
-// WithdrawBreaker implements [engine.SubscriptionSteerer].
-func (in *Inspection) WithdrawBreaker(ctx context.Context, r engine.BreakerRequest) (found bool, err error) {
 	err = in.edit(ctx, func() ([]*stream.Msg, error) {
 		left := slices.DeleteFunc(slices.Clone(in.requests), sameRequest(r))
-		if found = len(left) < len(in.requests); !found {
+		if answered = len(left) == len(in.requests); answered {
 			return nil, nil
 		}
 		return []*stream.Msg{in.requestsMsg(left)}, nil
 	})
-	return found, err
+	return answered, err
 }

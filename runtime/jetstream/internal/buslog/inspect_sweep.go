@@ -19,7 +19,7 @@ type sweep struct {
 	growing
 	spec    engine.SweepSpec
 	matched []casualty
-	spare   bool
+	spared  bool // crashes, in the last step
 	next    int
 }
 
@@ -32,9 +32,9 @@ type casualty struct {
 }
 
 // Sweep implements [engine.Sweeper].
-func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
+func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (steps engine.Sweep, matches int, err error) {
 	if err := in.look(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer in.mu.Unlock()
 	if spec.Kind == engine.SweepReplay || spec.Kind == engine.SweepRewind {
@@ -50,24 +50,18 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (engine.
 	for _, one := range matched {
 		s.matched = append(s.matched, casualty{one.sub, one.Seq, one.Ended, one.DiedOfCrash(one.lastFailed())})
 	}
-	return s, nil
-}
-
-// Matched implements [engine.Sweep].
-func (s *sweep) Matched() int { return len(s.matched) }
-
-// SpareCrashes implements [engine.Sweep].
-func (s *sweep) SpareCrashes(spare bool) {
-	if s.spare = spare; !spare {
-		s.next = 0
-	}
+	return s, len(s.matched), nil
 }
 
 // Step implements [engine.Sweep].
-func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err error) {
+func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed []engine.Key, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if s.spared && !spareCrashes {
+		s.next = 0
+	}
+	s.spared = spareCrashes
 	next := s.next
 	err = s.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		changed, next = nil, s.next
@@ -77,7 +71,7 @@ func (s *sweep) Step(ctx context.Context, limit int) (changed []engine.Key, err 
 			at := s.matched[next]
 			before := at.sub.rows[at.seq]
 			// What has changed meanwhile, or died again, is not what matched.
-			if s.spare && at.crashed || before == nil || before.State != ledger.Dead || !before.Ended.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
+			if spareCrashes && at.crashed || before == nil || before.State != ledger.Dead || !before.Ended.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
 				continue
 			}
 			r := before.clone()
@@ -112,16 +106,16 @@ type replay struct {
 
 // replay begins to give events again. What is handled from now on is not part of it. The
 // caller holds mu.
-func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (engine.Sweep, error) {
+func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
 	entry := in.registry.known(spec.Subscription)
 	if entry == nil {
-		return nil, in.registry.unknown(spec.Subscription)
+		return nil, 0, in.registry.unknown(spec.Subscription)
 	}
 	s, from := in.subs[entry.ID], int64(1)
 	if spec.From != uuid.Nil {
 		r, err := in.find(ctx, spec.From)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		from = r.Seq
 	}
@@ -130,13 +124,13 @@ func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (engine
 		note.EventID = spec.Filter.Events[0]
 	}
 	p := &replay{growing: growing{in: in, entry: note}, sub: s}
-	err := in.each(ctx, max(from, s.Start+1), func(r *engine.Record) bool {
+	err = in.each(ctx, max(from, s.Start+1), func(r *engine.Record) bool {
 		if s.handled(r) && view.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && view.Matches(spec.Filter, r, in.registry.namesOf, []string{string(r.Metadata)}) {
 			p.seqs = append(p.seqs, r.Seq)
 		}
 		return true
 	})
-	return p, err
+	return p, len(p.seqs), err
 }
 
 // handled reports whether the subscription has handled an event.
@@ -147,14 +141,8 @@ func (s *sub) handled(r *engine.Record) bool {
 	return r.Seq > s.Start && s.matches(r) && !s.pending(r)
 }
 
-// Matched implements [engine.Sweep].
-func (p *replay) Matched() int { return len(p.seqs) }
-
-// SpareCrashes implements [engine.Sweep]. Events that were handled did not crash.
-func (p *replay) SpareCrashes(bool) {}
-
-// Step implements [engine.Sweep].
-func (p *replay) Step(ctx context.Context, limit int) (replayed []engine.Key, err error) {
+// Step implements [engine.Sweep]. Events that were handled did not crash.
+func (p *replay) Step(ctx context.Context, limit int, _ bool) (replayed []engine.Key, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

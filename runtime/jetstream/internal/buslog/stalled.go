@@ -50,8 +50,8 @@ func (in *Inspection) noteStalled(ctx context.Context, status *engine.Status) er
 	return nil
 }
 
-// Stalled implements [engine.ProgressWatcher].
-func (l *Log) Stalled(ctx context.Context) (map[string][]engine.Stalled, error) {
+// still returns what stands still of the durable consumers that this process polls, by their names.
+func (l *Log) still(ctx context.Context) (map[string][]engine.Stalled, error) {
 	if err := l.enter(); err != nil {
 		return nil, err
 	}

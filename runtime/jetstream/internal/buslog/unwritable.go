@@ -23,9 +23,16 @@ func (l *Log) noteWrite(err error, events []engine.Record) {
 	l.writing.Note(err, bytes)
 }
 
-// CannotWrite implements [engine.WriteWatcher]. Servers that could not be reached are asked again; whether a full stream
-// has space again, the next events tell.
-func (l *Log) CannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
+// Health implements [engine.HealthReporter].
+func (l *Log) Health(ctx context.Context) (h engine.LogHealth, err error) {
+	h.Unwritable, h.Since = l.cannotWrite(ctx)
+	h.Still, err = l.still(ctx)
+	return h, err
+}
+
+// cannotWrite returns the error of the last write, and since when such writes fail. Servers that could not be reached are
+// asked again; whether a full stream has space again, the next events tell.
+func (l *Log) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
 	err, since, _ := l.writing.Now()
 	if err == nil || err.Fault != engine.Unreachable {
 		return err, since
