@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -54,8 +55,16 @@ func (b *Bus) ResumeSubscription(ctx context.Context, name string) error {
 }
 
 func (b *innerBus) resumeSubscription(ctx context.Context, name string) error {
+	return b.unpause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name})
+}
+
+// unpause undoes a pause, if there is one.
+func (b *innerBus) unpause(ctx context.Context, p engine.Pause) error {
 	defer b.keep()
-	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name})
+	err := b.log.Resume(ctx, p)
+	if _, missing := errors.AsType[*engine.NotFoundError](err); missing {
+		return nil
+	}
 	return public(err)
 }
 
@@ -83,9 +92,7 @@ func (b *Bus) ResumeTypes(ctx context.Context, pattern string) error {
 }
 
 func (b *innerBus) resumeTypes(ctx context.Context, pattern string) error {
-	defer b.keep()
-	_, err := b.log.Resume(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern})
-	return public(err)
+	return b.unpause(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern})
 }
 
 // Pauses returns the pauses in force, the oldest first. It reads the file. The error is a

@@ -52,12 +52,12 @@ func hearing(all []engine.Consumer) (inner []engine.Consumer) {
 	return inner
 }
 
-func (c deafConsumer) Notify(wake func()) {
+func (c deafConsumer) Notify(wake func(), heeds func() bool) {
 	c.Consumer.Notify(func() {
 		if c.late > 0 {
 			time.AfterFunc(c.late, wake)
 		}
-	})
+	}, heeds)
 }
 
 func (c deafConsumer) Reread() bool {

@@ -166,7 +166,7 @@ func (l *polledLog) consumer(name string, limit int) *polledConsumer {
 		Name: name, Pattern: "order.*", FromBeginning: true, Parallel: limit%2 == 0,
 	})
 	Must(l.t, err)
-	c.Notify(func() { c.woken.Store(true) })
+	c.Notify(func() { c.woken.Store(true) }, nil)
 	c.learn()
 	return c
 }

@@ -51,7 +51,7 @@ type endless struct {
 	all      [1024]engine.Delivery
 }
 
-func (c *endless) Notify(wake func()) { wake() }
+func (c *endless) Notify(wake func(), _ func() bool) { wake() }
 
 func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	for ; limit > 0 && c.left > 0; limit-- {

@@ -39,7 +39,7 @@ func (s *source) delivery(seq int64) *engine.Delivery {
 	return &engine.Delivery{Record: &engine.Record{Seq: seq, Type: "order.placed", Key: "A"}, Since: time.Now()}
 }
 
-func (s *source) Notify(wake func()) {
+func (s *source) Notify(wake func(), _ func() bool) {
 	s.mu.Lock()
 	s.wake = wake
 	s.mu.Unlock()

@@ -283,13 +283,10 @@ func (s *Scheduler) Start() {
 	for range max(s.cfg.Concurrency, 1) {
 		s.open(nil)
 	}
-	if watched, ok := s.consumer.(engine.Watched); ok {
-		watched.Watch(s.heeds)
-	}
-	s.consumer.Notify(s.signal)
+	s.consumer.Notify(s.signal, s.heeds)
 }
 
-// heeds is for [engine.Watched].
+// heeds is for [engine.Source].
 func (s *Scheduler) heeds() bool { return s.stopped.Load() || s.rests.Load() && len(s.wake) == 0 }
 
 // signal wakes the worker that waits for something to do.

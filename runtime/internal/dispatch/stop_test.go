@@ -12,7 +12,7 @@ import (
 // idle is a consumer without deliveries.
 type idle struct{ engine.Consumer }
 
-func (idle) Notify(func()) {}
+func (idle) Notify(func(), func() bool) {}
 
 // The worker did not end in time, and parks a delivery when the subscription has long ended.
 func TestADeliveryThatIsParkedAfterItsSubscriptionHasEndedIsNotInLine(t *testing.T) {

@@ -14,7 +14,11 @@ type Source interface {
 	// Notify registers the function that the engine calls when there may be something to
 	// poll: a new event, a retry that became due, a delivery that came back or was cancelled.
 	// It is called from the engine's goroutines and must not block.
-	Notify(wake func())
+	//
+	// heeds is asked whether the caller goes on, and may be nil. It returns true while the caller waits until it is woken,
+	// or has ended. It returns false while the caller polls, or chooses what to begin, or its handlers are at work. It is
+	// safe for concurrent use, takes no locks and does not block.
+	Notify(wake func(), heeds func() bool)
 
 	// Poll appends up to limit deliveries to dst, and returns at once when
 	// there is none. Retries that are due come first, then the log in order.
@@ -53,14 +57,6 @@ type Source interface {
 	// Cancelled reports whether somebody has cancelled or discarded the delivery of an
 	// event, and why. It is to be settled as discarded instead of being tried.
 	Cancelled(seq int64) (reason string, ok bool)
-}
-
-// Watched is a Source that looks whether its caller goes on.
-type Watched interface {
-	// Watch registers a function of the caller. It returns true while the caller waits until it is woken, or has ended. It
-	// returns false while the caller polls, or chooses what to begin, or its handlers are at work. It is safe for concurrent
-	// use, takes no locks and does not block.
-	Watch(heeds func() bool)
 }
 
 // Settler follows what happens to the deliveries that a Source has handed out.

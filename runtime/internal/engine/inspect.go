@@ -149,13 +149,7 @@ type Steerer interface {
 // circuit breakers.
 type SubscriptionSteerer interface {
 	Remover
-
-	// Pause stores a pause. Pausing what is paused changes nothing. A subscription
-	// that the log does not have is a *NotFoundError.
-	Pause(ctx context.Context, p Pause) error
-
-	// Resume undoes Pause. Without such a pause it returns a *NotFoundError.
-	Resume(ctx context.Context, p Pause) error
+	PauseStorer
 
 	// RequestBreaker asks the dispatching process to close a circuit breaker, in place
 	// of an earlier request for it.

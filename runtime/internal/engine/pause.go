@@ -5,15 +5,20 @@ import (
 	"time"
 )
 
-// Pauser keeps what is not delivered, for all processes and starts.
-type Pauser interface {
+// PauseStorer pauses and resumes, for all processes and starts.
+type PauseStorer interface {
 	// Pause stores a pause. Pausing what is paused changes nothing. The error matches
 	// ErrUnknownConsumer for a subscription that does not exist.
 	Pause(ctx context.Context, p Pause) error
 
-	// Resume undoes Pause, and makes what was held due now. It reports false
-	// when there was no such pause.
-	Resume(ctx context.Context, p Pause) (bool, error)
+	// Resume undoes Pause, and makes what was held due now. Without such a pause it
+	// returns a *NotFoundError.
+	Resume(ctx context.Context, p Pause) error
+}
+
+// Pauser keeps what is not delivered.
+type Pauser interface {
+	PauseStorer
 
 	// Pauses returns what is paused, the oldest first.
 	Pauses(ctx context.Context) ([]Pause, error)

@@ -109,7 +109,7 @@ func (c *Consumer) ring() {
 }
 
 // Notify implements [engine.Source].
-func (c *Consumer) Notify(wake func()) {
+func (c *Consumer) Notify(wake func(), _ func() bool) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()

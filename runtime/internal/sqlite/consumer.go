@@ -85,7 +85,7 @@ type settledDelivery struct {
 const runningDelay = 5 * time.Millisecond
 
 // Notify implements [engine.Consumer].
-func (c *consumer) Notify(wake func()) {
+func (c *consumer) Notify(wake func(), _ func() bool) {
 	c.mu.Lock()
 	c.wake = wake
 	c.mu.Unlock()

@@ -35,7 +35,7 @@ func TestALookThatFailsHalfWayIsRepeated(t *testing.T) {
 			c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ship", Pattern: "order.*"})
 			must(t, err)
 			var woken atomic.Bool
-			c.Notify(func() { woken.Store(true) })
+			c.Notify(func() { woken.Store(true) }, nil)
 			time.Sleep(time.Second)
 			woken.Store(false)
 			must(t, other.Append(t.Context(), []engine.Record{{ID: uuid.New(), Type: "order.placed", Payload: []byte(`{}`), CreatedAt: time.Now()}}))

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,18 +28,16 @@ func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
 }
 
 // Resume implements [engine.Log].
-func (l *Log) Resume(ctx context.Context, p engine.Pause) (found bool, err error) {
-	err = l.writer.doSynced(ctx, func(c *database.Conn) (err error) {
-		found, err = resumeDeliveries(c, p)
-		return err
-	})
-	if err == nil {
-		err = l.refreshPauses()
+func (l *Log) Resume(ctx context.Context, p engine.Pause) error {
+	err := l.writer.doSynced(ctx, func(c *database.Conn) error { return resumeDeliveries(c, p) })
+	var missing *engine.NotFoundError
+	if err == nil || errors.As(err, &missing) { // another process may have resumed it
+		err = cmp.Or(l.refreshPauses(), err)
 	}
 	for _, consumer := range l.all() {
 		consumer.recheck()
 	}
-	return found, fault.Wrap("resume in", l.path, err)
+	return fault.Wrap("resume in", l.path, err)
 }
 
 // Pauses implements [engine.Log].
@@ -173,21 +172,29 @@ func pauseDeliveries(c *database.Conn, p engine.Pause) error {
 }
 
 // resumeDeliveries removes a pause, and makes due what no other pause holds.
-func resumeDeliveries(c *database.Conn, p engine.Pause) (found bool, err error) {
+func resumeDeliveries(c *database.Conn, p engine.Pause) error {
+	missing := &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
 	if p.Kind == engine.PauseSubscription {
 		known, err := knownConsumer(c, p.Target)
 		if err != nil {
-			return false, err
+			return err
 		}
 		p.Target = cmp.Or(known.name, p.Target)
 	}
 	if err := c.Exec("DELETE FROM busgen_pauses WHERE kind = ? AND target = ?", string(p.Kind), p.Target); err != nil {
-		return false, err
+		return err
 	}
-	if found = c.Changes() > 0; !found || p.Kind != engine.PauseType {
-		return found, nil
+	switch {
+	case c.Changes() == 0:
+		pauses, err := readPauses(c)
+		for _, other := range pauses {
+			missing.Known = append(missing.Known, strings.TrimSpace(string(other.Kind)+" "+other.Target))
+		}
+		return cmp.Or(err, error(missing))
+	case p.Kind != engine.PauseType:
+		return nil
 	}
-	return found, releaseHeld(c, time.Now())
+	return releaseHeld(c, time.Now())
 }
 
 // releaseHeld makes the held deliveries due whose types are not paused.

@@ -19,7 +19,7 @@ type consumer struct {
 	wake  func()
 	fresh []flight                                                   // memory of those that come
 	note  func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
-	heeds func() bool                                                // of whoever polls, see [engine.Watched]; nil if nobody says
+	heeds func() bool                                                // of whoever polls, see [engine.Source]; nil if nobody says
 	calls uint64                                                     // that poll or settle
 	gone  bool                                                       // another consumer has taken its place, or the log is closed
 }
@@ -107,8 +107,9 @@ func (u *unit) again(f *flight) {
 }
 
 // Notify implements [engine.Source].
-func (c *consumer) Notify(wake func()) {
+func (c *consumer) Notify(wake func(), heeds func() bool) {
 	c.unit.log.mu.Lock()
+	c.heeds = heeds
 	if !c.gone {
 		c.wake = wake
 	}

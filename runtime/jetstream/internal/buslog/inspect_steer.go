@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -32,32 +31,12 @@ func (in *Inspection) discard(ctx context.Context, spec engine.Cancellation) (na
 // Pause implements [engine.SubscriptionSteerer].
 func (in *Inspection) Pause(ctx context.Context, p engine.Pause) error {
 	p.Actor = in.actor
-	err := in.Log.pause(ctx, p, in.noted("pause"))
-	if errors.Is(err, engine.ErrUnknownConsumer) {
-		if err := in.look(ctx); err != nil {
-			return err
-		}
-		defer in.mu.Unlock()
-		return in.registry.unknown(p.Target)
-	}
-	return err
+	return in.Log.pause(ctx, p, in.noted("pause"))
 }
 
 // Resume implements [engine.SubscriptionSteerer].
 func (in *Inspection) Resume(ctx context.Context, p engine.Pause) error {
-	found, err := in.Log.resume(ctx, p, in.noted("resume"))
-	if err != nil || found {
-		return err
-	}
-	if err := in.look(ctx); err != nil {
-		return err
-	}
-	defer in.mu.Unlock()
-	missing := &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
-	for _, other := range in.registry.Pauses {
-		missing.Known = append(missing.Known, string(other.Kind)+" "+other.Target)
-	}
-	return missing
+	return in.Log.resume(ctx, p, in.noted("resume"))
 }
 
 // noted returns a function that returns the entry of a pause in the audit.

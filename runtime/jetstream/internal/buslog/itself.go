@@ -173,10 +173,3 @@ func (u *unit) isAtWork() bool {
 
 // standsStill reports whether the dispatcher does nothing. The caller holds mu.
 func (u *unit) standsStill() bool { return u.still.looks >= idleLooks }
-
-// Watch implements [engine.Watched].
-func (c *consumer) Watch(heeds func() bool) {
-	c.unit.log.mu.Lock()
-	defer c.unit.log.mu.Unlock()
-	c.heeds = heeds
-}

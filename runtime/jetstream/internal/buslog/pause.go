@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,7 +20,7 @@ func (l *Log) pause(ctx context.Context, p engine.Pause, note func(engine.Pause)
 		if p.Kind == engine.PauseSubscription {
 			s := r.known(p.Target)
 			if s == nil {
-				return nil, fmt.Errorf("subscription %q: %w", p.Target, engine.ErrUnknownConsumer)
+				return nil, r.unknown(p.Target)
 			}
 			p.Target = s.Name
 		}
@@ -36,23 +35,33 @@ func (l *Log) pause(ctx context.Context, p engine.Pause, note func(engine.Pause)
 }
 
 // Resume implements [engine.Pauser].
-func (l *Log) Resume(ctx context.Context, p engine.Pause) (found bool, err error) {
+func (l *Log) Resume(ctx context.Context, p engine.Pause) error {
 	return l.resume(ctx, p, nil)
 }
 
-func (l *Log) resume(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) (found bool, err error) {
-	err = l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
+func (l *Log) resume(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
+	name := p.Target
+	var missing *engine.NotFoundError
+	err := l.told(l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
+		missing = nil
 		if s := r.known(p.Target); p.Kind == engine.PauseSubscription && s != nil {
 			p.Target = s.Name
 		}
 		at := r.pauseAt(p)
-		if found = at >= 0; !found {
+		if at < 0 {
+			missing = &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: name}
+			for _, other := range r.Pauses {
+				missing.Known = append(missing.Known, string(other.Kind)+" "+other.Target)
+			}
 			return nil, errSame
 		}
 		r.Pauses = slices.Delete(r.Pauses, at, at+1)
 		return noted(note, p), nil
-	})
-	return found, l.told(err)
+	}))
+	if err == nil && missing != nil {
+		return missing
+	}
+	return err
 }
 
 // noted returns the message of an entry in the audit, if one is wanted.
