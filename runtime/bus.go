@@ -198,7 +198,9 @@ type droppedBus struct {
 func closeDropped(d droppedBus) {
 	go func() {
 		attributes := []any{"path", d.target}
-		if err := errors.Join(d.past.close(), d.log.Close()); err != nil {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := errors.Join(d.past.close(), closeWithin(ended, d.log)); err != nil {
 			attributes = append(attributes, "error", err)
 		}
 		d.logger.Warn("a bus was dropped without Shutdown; its file is closed now", attributes...)
