@@ -243,10 +243,7 @@ func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 	for _, g := range catalogue.groups {
 		consumers = append(consumers, g.spec())
 	}
-	if err := log.DeclareTypes(ctx, types); err != nil {
-		return err
-	}
-	return log.DeclareConsumers(ctx, consumers)
+	return log.Declare(ctx, types, consumers)
 }
 
 // Catalogue returns the catalogue the bus was opened with.

@@ -55,7 +55,7 @@ func (l *polledLog) open(env *Env) engine.Log {
 	l.t.Helper()
 	log, err := env.Storage.Open(l.t.Context(), l.target, engine.Options{Logger: slog.New(slog.DiscardHandler), Program: "polls"})
 	Must(l.t, err)
-	Must(l.t, log.DeclareTypes(l.t.Context(), []engine.TypeSpec{{Name: "order.placed"}, {Name: "user.registered"}}))
+	Must(l.t, log.Declare(l.t.Context(), []engine.TypeSpec{{Name: "order.placed"}, {Name: "user.registered"}}, nil))
 	l.t.Cleanup(func() { Must(l.t, log.CloseWithin(context.Background())) })
 	return log
 }

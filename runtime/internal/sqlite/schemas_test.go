@@ -18,7 +18,7 @@ func TestAFileTakesSchemas(t *testing.T) {
 	if got, err := inspection.Schema(t.Context(), "order.placed"); err != nil || got != (engine.Schema{}) {
 		t.Errorf("before: %+v, %v", got, err)
 	}
-	must(t, log.DeclareTypes(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}))
+	must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}, nil))
 	got, err := inspection.Schema(t.Context(), "order.placed")
 	must(t, err)
 	want := engine.Schema{Version: 1, Text: "{}", StoredAt: got.StoredAt, Program: "shopd"}
