@@ -69,7 +69,7 @@ func (s *simulated) open() {
 	log, err := sqlite.Open(s.path, sqlite.Options{VFS: s.disk.Name(), Logger: busOf(bus).config.logger})
 	s.must(err)
 	s.must(declare(s.Context(), log, parcels))
-	s.must(busOf(bus).log.Close())
+	s.must(closeWithin(s.Context(), busOf(bus).log))
 	busOf(bus).log, busOf(bus).admission.log = log, log
 	s.Bus = bus
 }

@@ -198,7 +198,9 @@ type droppedBus struct {
 func closeDropped(d droppedBus) {
 	go func() {
 		attributes := []any{"path", d.target}
-		if err := errors.Join(d.past.close(), d.log.Close()); err != nil {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := errors.Join(d.past.close(), closeWithin(ended, d.log)); err != nil {
 			attributes = append(attributes, "error", err)
 		}
 		d.logger.Warn("a bus was dropped without Shutdown; its file is closed now", attributes...)
@@ -241,10 +243,7 @@ func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 	for _, g := range catalogue.groups {
 		consumers = append(consumers, g.spec())
 	}
-	if err := log.DeclareTypes(ctx, types); err != nil {
-		return err
-	}
-	return log.DeclareConsumers(ctx, consumers)
+	return log.Declare(ctx, types, consumers)
 }
 
 // Catalogue returns the catalogue the bus was opened with.

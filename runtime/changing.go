@@ -71,8 +71,5 @@ func closing(ctx context.Context) (late context.Context, end func()) {
 func closeWithin(ctx context.Context, log engine.Log) error {
 	late, end := closing(ctx)
 	defer end()
-	if l, ok := log.(engine.Closer); ok {
-		return l.CloseWithin(late)
-	}
-	return log.Close()
+	return log.CloseWithin(late)
 }

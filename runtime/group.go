@@ -173,7 +173,7 @@ func (b *innerBus) completeGroups(ctx context.Context) error {
 		}
 	}
 	b.mu.Unlock()
-	return b.log.DeclareConsumers(ctx, specs)
+	return b.log.Declare(ctx, nil, specs)
 }
 
 // overrides returns what a member of a group overrides of the settings of an event type: what its options say and,

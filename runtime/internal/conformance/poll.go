@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -54,15 +55,15 @@ func (l *polledLog) open(env *Env) engine.Log {
 	l.t.Helper()
 	log, err := env.Storage.Open(l.t.Context(), l.target, engine.Options{Logger: slog.New(slog.DiscardHandler), Program: "polls"})
 	Must(l.t, err)
-	Must(l.t, log.DeclareTypes(l.t.Context(), []engine.TypeSpec{{Name: "order.placed"}, {Name: "user.registered"}}))
-	l.t.Cleanup(func() { Must(l.t, log.Close()) })
+	Must(l.t, log.Declare(l.t.Context(), []engine.TypeSpec{{Name: "order.placed"}, {Name: "user.registered"}}, nil))
+	l.t.Cleanup(func() { Must(l.t, log.CloseWithin(context.Background())) })
 	return log
 }
 
 // reopen makes the process that polls begin anew: it has nothing of the log in memory.
 func (l *polledLog) reopen(env *Env) {
 	l.t.Helper()
-	Must(l.t, l.Close())
+	Must(l.t, l.CloseWithin(context.Background()))
 	l.Log = l.open(env)
 	_, err := l.TakeOver(l.t.Context())
 	Must(l.t, err)

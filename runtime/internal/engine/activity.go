@@ -11,7 +11,7 @@ import (
 // brings their requests to it.
 type Reporter interface {
 	// Show stores the activity in place of what was stored before, and removes the
-	// requests that were answered. Close and TakeOver clear the activity.
+	// requests that were answered. CloseWithin and TakeOver clear the activity.
 	Show(ctx context.Context, a Activity, answered []BreakerRequest) error
 
 	// WatchRequests calls f with the requests of operators when they are noticed.

@@ -22,6 +22,18 @@
 //	Reporter    what the dispatching process shows to operators, and what they ask of it
 //	Maintainer  deleting old events, giving space back, redriving dead letters
 //	Timetable   which times of schedules are over
+//	LimitKeeper what the rates of limits have used
+//
+// What not every log can do is an interface of its own, for which the bus looks:
+//
+//	Transactor      events and rows of the program in one transaction
+//	Database, Joiner  the program's own connections to the file, and its own transactions on them
+//	Inbox           programs without a bus can send events
+//	HealthReporter  the log knows what is wrong with it
+//
+// For operators there is an [Inspection], which an [Inspectable] engine opens with or without a bus: an [Inspector]
+// looks, and a [Steerer] changes. The bus has one too, for its history. What becomes of a delivery is decided in package
+// ledger: engines only store it. What is asked of events and rows in memory is answered in package view.
 //
 // A [Consumer] is the engine's side of one subscription, a [Source] and a
 // [Settler]. The files are named after the concepts: record.go, delivery.go,

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,9 +19,7 @@ import (
 type Inspection interface {
 	Inspector
 	Steerer
-
-	// Close releases the log. A second call returns nil.
-	Close() error
+	io.Closer // Close releases the log. A second call returns nil.
 }
 
 // Releaser is an Inspection that holds something which others wait for.

@@ -6,7 +6,7 @@ import (
 )
 
 // Log is an open event log. All methods are safe for concurrent use, and return
-// ErrClosed after Close.
+// ErrClosed after CloseWithin.
 type Log interface {
 	Registry
 	Appender
@@ -24,9 +24,11 @@ type Log interface {
 	// Traits returns what is always so of this log.
 	Traits() Traits
 
-	// Close writes what is pending and releases the log. Consumers must have
-	// stopped polling. A second call returns nil.
-	Close() error
+	// CloseWithin writes what is pending and releases the log. It may have to wait for another process that holds a
+	// lock, or for a server, and goes on trying until ctx ends. Then it gives up: the log is released all the same, what
+	// is not written is as if it was never given, and the error says why. Consumers must have stopped polling. A second
+	// call returns nil.
+	CloseWithin(ctx context.Context) error
 }
 
 // Traits are what a bus has to know of a log. They do not change while it is open.
@@ -39,13 +41,6 @@ type Traits struct {
 	// MaxPayload and MaxMetadata are how many bytes the payload of an event and its metadata have at most, by a
 	// server; 0 for no bound.
 	MaxPayload, MaxMetadata int
-}
-
-// Closer is a [Log] that may have to wait when it is closed: for another process that holds a lock, or for a server.
-type Closer interface {
-	// CloseWithin is Close that goes on trying to write what is pending until ctx ends, and then gives up: the log is
-	// released all the same, what is not written is as if it was never given, and the error says why.
-	CloseWithin(ctx context.Context) error
 }
 
 // Appender stores events.

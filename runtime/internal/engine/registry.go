@@ -10,19 +10,15 @@ import (
 type Registry interface {
 	Remover
 
-	// DeclareTypes makes event types known before the first event of each. Records
-	// that were stored under an alias are handed out under the name. In a log whose
-	// types have newer names, this process sees the names that it declares. Schemas
-	// are kept with the types.
+	// Declare makes event types known before the first event of each, and durable consumers exist before anyone polls
+	// them. On an error neither changes, except that an engine may store schemas last. ConsumerSpec.Parallel is ignored.
 	//
-	// TypeSpec.Fits is asked about each other schema that the log has of a type, in any version and
-	// under any of its names. If it returns an error, and the log has events of that name and version,
-	// DeclareTypes changes nothing and returns that error.
-	DeclareTypes(ctx context.Context, types []TypeSpec) error
-
-	// DeclareConsumers makes durable consumers exist before anyone polls them. It
-	// ignores ConsumerSpec.Parallel.
-	DeclareConsumers(ctx context.Context, specs []ConsumerSpec) error
+	// Records that were stored under an alias are handed out under the name. In a log whose types have newer names, this
+	// process sees the names that it declares. Schemas are kept with the types.
+	//
+	// TypeSpec.Fits is asked about each other schema that the log has of a type, in any version and under any of its
+	// names. If it returns an error, and the log has events of that name and version, Declare returns that error.
+	Declare(ctx context.Context, types []TypeSpec, consumers []ConsumerSpec) error
 }
 
 // Remover removes subscriptions.

@@ -322,7 +322,7 @@ func (r *checkpoints) open() {
 	log, err := Open(r.path, Options{VFS: r.fs.Name(), Logger: r.logger})
 	must(r.T, err)
 	r.log = log
-	must(r.T, log.DeclareTypes(r.Context(), typesNamed("a.b")))
+	must(r.T, log.Declare(r.Context(), typesNamed("a.b"), nil))
 	r.consumer, err = log.Consumer(r.Context(), engine.ConsumerSpec{Name: "reader", Pattern: "*", FromBeginning: true})
 	must(r.T, err)
 	_, err = log.TakeOver(r.Context())

@@ -20,7 +20,7 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 	}
 	err := l.flushFormer(ctx, spec.Name)
 	if err == nil {
-		err = l.declareConsumers(ctx, []engine.ConsumerSpec{spec})
+		err = l.declare(ctx, nil, []engine.ConsumerSpec{spec})
 	}
 	if err == nil {
 		err = l.read(c.load)
@@ -52,56 +52,50 @@ func (l *Log) flushFormer(ctx context.Context, name string) error {
 	return nil
 }
 
-// DeclareConsumers implements [engine.Log].
-func (l *Log) DeclareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
-	return fault.Wrap("declare subscriptions in", l.path, l.declareConsumers(ctx, specs))
+// missingConsumers returns those that are not in the file as they should be.
+func missingConsumers(c *database.Conn, specs []engine.ConsumerSpec) (missing []engine.ConsumerSpec, err error) {
+	for _, spec := range specs {
+		found, err := knownConsumer(c, spec.Name)
+		if err != nil {
+			return nil, err
+		}
+		known, err := formerNamesKnown(c, spec, found)
+		if err != nil {
+			return nil, err
+		}
+		if !known || found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
+			missing = append(missing, spec)
+		}
+	}
+	return missing, nil
 }
 
-// declareConsumers writes nothing when all is as it should be.
-func (l *Log) declareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
-	var missing []engine.ConsumerSpec
-	err := l.read(func(c *database.Conn) error {
-		for _, spec := range specs {
-			found, err := knownConsumer(c, spec.Name)
-			if err != nil {
-				return err
-			}
-			known, err := formerNamesKnown(c, spec, found)
-			if err != nil {
-				return err
-			}
-			if !known || found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
-				missing = append(missing, spec)
-			}
-		}
+// declareConsumers adds those of the specs that are missing, or changes them.
+func (l *Log) declareConsumers(c *database.Conn, specs, missing []engine.ConsumerSpec) error {
+	if len(missing) == 0 {
 		return nil
-	})
-	if err != nil || len(missing) == 0 {
+	}
+	if err := freeNames(c, specs, l.all()); err != nil {
 		return err
 	}
-	return l.writer.do(ctx, func(c *database.Conn) error {
-		if err := freeNames(c, specs, l.all()); err != nil {
+	for _, spec := range missing {
+		if err := declareConsumer(c, spec); err != nil {
 			return err
 		}
-		for _, spec := range missing {
-			if err := declareConsumer(c, spec); err != nil {
+		found, err := knownConsumer(c, spec.Name)
+		if err == nil {
+			err = l.shared(found.id, spec.Name)
+		}
+		if err != nil {
+			return err // and nothing is written
+		}
+		if l.writer.owns.Load() { // nobody polls for it at the moment
+			if err := endFormerRoutes(c, found.id); err != nil {
 				return err
 			}
-			found, err := knownConsumer(c, spec.Name)
-			if err == nil {
-				err = l.shared(found.id, spec.Name)
-			}
-			if err != nil {
-				return err // and nothing is written
-			}
-			if l.writer.owns.Load() { // nobody polls for it at the moment
-				if err := endFormerRoutes(c, found.id); err != nil {
-					return err
-				}
-			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // shared returns an error if a subscription that this process has under another name is

@@ -39,7 +39,7 @@ func TestTheWriterLooksForACommitOfTheProgramLessAndLess(t *testing.T) {
 
 		// Where this process can write, no transaction of others is under way.
 		log.writer.expect(1, uuid.New())
-		must(t, log.DeclareTypes(t.Context(), []engine.TypeSpec{{Name: "order.placed", Version: 1}}))
+		must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Version: 1}}, nil))
 		want(pollDelay)
 	})
 }

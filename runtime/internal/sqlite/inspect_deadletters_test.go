@@ -14,7 +14,7 @@ import (
 func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := openWithWorker(t)
-		must(t, g.DeclareConsumers(t.Context(), []engine.ConsumerSpec{{Name: "away", Pattern: "*"}}))
+		must(t, g.Declare(t.Context(), nil, []engine.ConsumerSpec{{Name: "away", Pattern: "*"}}))
 		old := g.publish("job.queued")
 		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Fingerprint: "f"})
 		id := uuid.Must(uuid.NewV7())

@@ -25,7 +25,7 @@ func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
 	log, err := Open(path, Options{})
 	must(t, err)
 	ctx := context.Background()
-	must(t, log.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "old", Pattern: "*"}, {Name: "kept", Pattern: "*"}}))
+	must(t, log.Declare(ctx, nil, []engine.ConsumerSpec{{Name: "old", Pattern: "*"}, {Name: "kept", Pattern: "*"}}))
 	must(t, log.Close())
 	// What an owner leaves that dies while both are busy.
 	leaveClaims(t, path, 0, func(left *claims.File) {
@@ -58,7 +58,7 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !inspection.conn.GetAutocommit() {
 		t.Errorf("%v; the transaction has ended: %v", err, inspection.conn.GetAutocommit())
 	}
-	must(t, log.DeclareTypes(context.Background(), typesNamed("order.placed")))
+	must(t, log.Declare(context.Background(), typesNamed("order.placed"), nil))
 
 	// A context that ends when the work is done is too late.
 	ctx, cancel = context.WithCancel(context.Background())

@@ -332,10 +332,10 @@ func (l *Log) LetGo(ctx context.Context, _ engine.Consumer) error { return l.Flu
 // events that were published before partition_by was changed follow the new one.
 func (l *Log) Traits() engine.Traits { return engine.Traits{Target: l.path} }
 
-// Close implements [engine.Log]. It tries once to write what is pending.
+// Close is CloseWithin that tries once to write what is pending.
 func (l *Log) Close() error { return l.CloseWithin(nil) }
 
-// CloseWithin implements [engine.Closer].
+// CloseWithin implements [engine.Log].
 func (l *Log) CloseWithin(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {

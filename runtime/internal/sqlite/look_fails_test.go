@@ -25,7 +25,7 @@ func TestALookThatFailsHalfWayIsRepeated(t *testing.T) {
 			open := func() *Log {
 				log, err := Open(filepath.Join(folder, "events.db"), Options{VFS: disk.Name()})
 				must(t, err)
-				must(t, log.DeclareTypes(t.Context(), []engine.TypeSpec{{Name: "order.placed", Version: 1}}))
+				must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Version: 1}}, nil))
 				t.Cleanup(func() { must(t, log.Close()) })
 				return log
 			}

@@ -21,7 +21,7 @@ func withRows(t *testing.T, dead, waiting int) *Log {
 	path := filepath.Join(t.TempDir(), "events.db")
 	log, err := Open(path, Options{})
 	must(t, err)
-	must(t, log.DeclareConsumers(t.Context(), []engine.ConsumerSpec{{Name: "ship", Pattern: "order.*"}}))
+	must(t, log.Declare(t.Context(), nil, []engine.ConsumerSpec{{Name: "ship", Pattern: "order.*"}}))
 	must(t, log.Append(t.Context(), []engine.Record{{ID: uuid.New(), Type: "order.placed", Version: 1, Payload: []byte("{}"), CreatedAt: time.Now()}}))
 	must(t, log.writer.do(t.Context(), func(c *database.Conn) error {
 		must(t, c.Exec(`

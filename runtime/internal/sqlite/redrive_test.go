@@ -26,7 +26,7 @@ func openWithWorker(t *testing.T) *workerLog {
 	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
 	must(t, err)
 	t.Cleanup(func() { log.Close() })
-	must(t, log.DeclareTypes(t.Context(), typesNamed("job.queued", "task.queued")))
+	must(t, log.Declare(t.Context(), typesNamed("job.queued", "task.queued"), nil))
 	consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "worker", Pattern: "*"})
 	must(t, err)
 	_, err = log.TakeOver(t.Context())

@@ -18,7 +18,7 @@ func TestAFileTakesSchemas(t *testing.T) {
 	if all, err := inspection.Declared(t.Context()); err != nil || len(all.Schemas) > 0 {
 		t.Errorf("before: %+v, %v", all.Schemas, err)
 	}
-	must(t, log.DeclareTypes(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}))
+	must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}, nil))
 	all, err := inspection.Declared(t.Context())
 	must(t, err)
 	got := all.Schemas["order.placed"]

@@ -62,7 +62,7 @@ func (l *booker) open(image simfs.Image) bool {
 		return false
 	}
 	ctx := context.Background()
-	if l.log.DeclareTypes(ctx, typesNamed("money.moved")) != nil {
+	if l.log.Declare(ctx, typesNamed("money.moved"), nil) != nil {
 		return false
 	}
 	if _, err := l.log.TakeOver(ctx); err != nil {

@@ -56,7 +56,7 @@ func (m *machine) start() bool {
 		return false
 	}
 	m.log, m.consumers, m.held = log, nil, nil
-	if err := log.DeclareTypes(m.Context(), typesNamed(simTypes...)); err != nil {
+	if err := log.Declare(m.Context(), typesNamed(simTypes...), nil); err != nil {
 		m.failed("declare types", err)
 		return false
 	}

@@ -70,7 +70,7 @@ func TestAnEventIsSyncedBeforeItIsAcknowledgedAndADispositionIsNot(t *testing.T)
 	log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{VFS: "counting"})
 	must(t, err)
 	defer log.Close()
-	must(t, log.DeclareTypes(t.Context(), typesNamed("a.b")))
+	must(t, log.Declare(t.Context(), typesNamed("a.b"), nil))
 	consumer, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "reader", Pattern: "a.b"})
 	must(t, err)
 	if _, err := log.TakeOver(t.Context()); err != nil {

@@ -13,38 +13,54 @@ import (
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
-// DeclareTypes implements [engine.Log].
-func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
+// Declare implements [engine.Registry].
+func (l *Log) Declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
 	l.types.mu.Lock()
-	for _, spec := range specs {
+	for _, spec := range types {
 		l.types.own[spec.Name] = spec.Name
 		for _, alias := range spec.Aliases {
 			l.types.own[alias] = spec.Name
 		}
 	}
 	l.types.mu.Unlock()
-	needed := false
-	err := l.read(func(c *database.Conn) error {
-		rows, stored, err := readFitting(c, specs)
-		needed = len(changedSchemas(rows, stored, specs)) > 0 || len(typenames.Missing(rows, specs)) > 0 || len(typenames.Renamed(rows, specs)) > 0
-		return err
-	})
-	if needed && err == nil {
-		err = l.writer.do(ctx, func(c *database.Conn) error {
-			rows, stored, err := readFitting(c, specs) // another process may have stored one meanwhile
-			if err != nil {
-				return err
-			}
-			if rows, err = declareTypes(c, rows, specs); err != nil {
-				return err
-			}
-			return storeSchemas(c, changedSchemas(rows, stored, specs), l.program)
-		})
-	}
+	err := l.declare(ctx, types, consumers)
 	if err == nil {
 		err = l.read(l.types.load)
 	}
-	return fault.Wrap("declare event types in", l.path, err)
+	return fault.Wrap("declare event types and subscriptions in", l.path, err)
+}
+
+// declare writes nothing when all is as it should be.
+func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
+	needed := false
+	var missing []engine.ConsumerSpec
+	err := l.read(func(c *database.Conn) error {
+		rows, stored, err := readFitting(c, types)
+		if err != nil {
+			return err
+		}
+		needed = len(changedSchemas(rows, stored, types)) > 0 || len(typenames.Missing(rows, types)) > 0 || len(typenames.Renamed(rows, types)) > 0
+		missing, err = missingConsumers(c, consumers)
+		return err
+	})
+	if err != nil || !needed && len(missing) == 0 {
+		return err
+	}
+	return l.writer.do(ctx, func(c *database.Conn) error {
+		if needed {
+			rows, stored, err := readFitting(c, types) // another process may have stored one meanwhile
+			if err != nil {
+				return err
+			}
+			if rows, err = declareTypes(c, rows, types); err != nil {
+				return err
+			}
+			if err := storeSchemas(c, changedSchemas(rows, stored, types), l.program); err != nil {
+				return err
+			}
+		}
+		return l.declareConsumers(c, consumers, missing)
+	})
 }
 
 // declareTypes adds what is missing, gives types the names they have now, and returns all rows.

@@ -26,7 +26,7 @@ type consumer struct {
 
 // Consumer implements [engine.Dispatcher].
 func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
-	if err := l.DeclareConsumers(ctx, []engine.ConsumerSpec{spec}); err != nil {
+	if err := l.declare(ctx, nil, []engine.ConsumerSpec{spec}); err != nil {
 		return nil, err
 	}
 	if err := l.enter(); err != nil {

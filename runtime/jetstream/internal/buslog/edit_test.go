@@ -24,7 +24,7 @@ func openEmpty(t *testing.T) *Inspection {
 	in, err := Inspect(t.Context(), s, "nats://test/bus", "ada")
 	must(t, err)
 	t.Cleanup(func() { in.Close() })
-	must(t, in.DeclareConsumers(t.Context(), []engine.ConsumerSpec{{Name: "worker", Pattern: "job.*"}}))
+	must(t, in.Declare(t.Context(), nil, []engine.ConsumerSpec{{Name: "worker", Pattern: "job.*"}}))
 	return in
 }
 

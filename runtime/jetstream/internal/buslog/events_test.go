@@ -36,7 +36,7 @@ func eventsOfAllKinds() []engine.Record {
 func TestEveryEventHasItsIDVersionTimeAndContentTypeInTheSameHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ctx := openEmpty(t), context.Background()
-		must(t, in.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "other", Pattern: "job.*"}})) // which stores the registry again
+		must(t, in.Declare(ctx, nil, []engine.ConsumerSpec{{Name: "other", Pattern: "job.*"}})) // which stores the registry again
 		all := append(eventsOfAllKinds(), eventsOfAllKinds()[:2]...)
 		must(t, in.Append(ctx, all[:1]))
 		must(t, in.Append(ctx, all[1:4]))

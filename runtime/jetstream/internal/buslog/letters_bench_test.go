@@ -27,7 +27,7 @@ func BenchmarkTheFirstPageOf10000DeadLetters(b *testing.B) {
 		return in
 	}
 	in := open()
-	must(b, in.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "worker", Pattern: "job.*"}}))
+	must(b, in.Declare(ctx, nil, []engine.ConsumerSpec{{Name: "worker", Pattern: "job.*"}}))
 	adding, err := in.ImportDeadLetters()
 	must(b, err)
 	var letters []engine.DeadLetter

@@ -168,10 +168,10 @@ func (l *Log) Traits() engine.Traits {
 // closeTime is how long Close waits for the server.
 const closeTime = 5 * time.Second
 
-// Close implements [engine.Log]. The subscriptions of this process are free for others.
+// Close implements [engine.Inspection].
 func (l *Log) Close() error { return l.CloseWithin(context.Background()) }
 
-// CloseWithin implements [engine.Closer].
+// CloseWithin implements [engine.Log]. The subscriptions of this process are free for others.
 func (l *Log) CloseWithin(ctx context.Context) error {
 	if l.enter() != nil { // a second time, or it is broken
 		l.stopFollowing()

@@ -66,7 +66,7 @@ func TestPruneRemembersWhereItWas(t *testing.T) {
 				t.Errorf("%d events are pruned (%v), want %d", n, err, want)
 			}
 		}
-		must(t, in.DeclareConsumers(ctx, []engine.ConsumerSpec{{Name: "late", Pattern: "order.*"}}))
+		must(t, in.Declare(ctx, nil, []engine.ConsumerSpec{{Name: "late", Pattern: "order.*"}}))
 		publish(300, "order.placed")
 		publish(300, "nobody.cares")
 		time.Sleep(2 * time.Hour)

@@ -139,15 +139,15 @@ func (r *registry) keepLost(before *registry) {
 	}
 }
 
-// DeclareTypes implements [engine.Registry].
-func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
-	if err := l.fitting(ctx, specs); err != nil {
+// Declare implements [engine.Registry].
+func (l *Log) Declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
+	if err := l.fitting(ctx, types); err != nil {
 		return err
 	}
 	if err := l.enter(); err != nil {
 		return err
 	}
-	for _, spec := range specs {
+	for _, spec := range types {
 		for _, name := range append([]string{spec.Name}, spec.Aliases...) {
 			if l.own[name] = spec.Name; spec.Version > 1 {
 				l.versions[name] = spec.Version
@@ -156,24 +156,30 @@ func (l *Log) DeclareTypes(ctx context.Context, specs []engine.TypeSpec) error {
 	}
 	l.here = typenames.Here(l.registry.Types, l.own)
 	l.mu.Unlock()
-	err := l.change(ctx, func(r *registry) error {
-		changed := false
-		for _, key := range typenames.Missing(r.Types, specs) {
-			changed = r.declareType(key) || changed
-		}
-		for id, name := range typenames.Renamed(r.Types, specs) {
-			r.Types[id-1].Name = name
-			changed = true
-		}
-		if !changed {
-			return errSame
-		}
-		return nil
-	})
-	if err != nil {
+	if err := l.declare(ctx, types, consumers); err != nil {
 		return err
 	}
-	return l.storeSchemas(ctx, specs)
+	return l.storeSchemas(ctx, types)
+}
+
+// declare stores what the registry has of types and consumers.
+func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
+	return l.changeWith(ctx, func(r *registry) (notes []*stream.Msg, err error) {
+		before, _ := json.Marshal(r)
+		for _, key := range typenames.Missing(r.Types, types) {
+			r.declareType(key)
+		}
+		for id, name := range typenames.Renamed(r.Types, types) {
+			r.Types[id-1].Name = name
+		}
+		if notes, err = l.declareConsumers(r, consumers); err != nil {
+			return nil, err
+		}
+		if after, _ := json.Marshal(r); string(before) == string(after) {
+			return nil, errSame
+		}
+		return notes, nil
+	})
 }
 
 // fitting returns an error if the bus has events whose payload is another one than the program's. Of what version they are,

@@ -26,11 +26,11 @@ func TestSchemasAreStoredWhenThereIsALeaderAgain(t *testing.T) {
 		in, err := Inspect(ctx, s, "nats://test/bus", "ada")
 		must(t, err)
 		defer in.Close()
-		must(t, in.DeclareTypes(ctx, []engine.TypeSpec{{Name: "job.done"}}))
+		must(t, in.Declare(ctx, []engine.TypeSpec{{Name: "job.done"}}, nil))
 		subject := in.schemaSubject("job.done", 1)
 		line.Divert(subject, strings.Repeat("x", len(subject))) // nobody is there for it
 		time.AfterFunc(5*time.Second, line.Undivert)
-		must(t, in.DeclareTypes(ctx, []engine.TypeSpec{{Name: "job.done", Schema: "{}"}}))
+		must(t, in.Declare(ctx, []engine.TypeSpec{{Name: "job.done", Schema: "{}"}}, nil))
 		if got, err := in.Declared(ctx); err != nil || got.Schemas["job.done"].Text != "{}" {
 			t.Errorf("the schemas are %v, %v", got.Schemas, err)
 		}

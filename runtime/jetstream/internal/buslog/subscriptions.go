@@ -1,8 +1,6 @@
 package buslog
 
 import (
-	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/nats-io/nuid"
@@ -12,37 +10,31 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// DeclareConsumers implements [engine.Registry].
-func (l *Log) DeclareConsumers(ctx context.Context, specs []engine.ConsumerSpec) error {
-	return l.changeWith(ctx, func(r *registry) (notes []*stream.Msg, err error) {
-		before, _ := json.Marshal(r)
-		for _, spec := range specs {
-			if _, err := r.find(spec); err != nil {
-				return nil, err
+// declareConsumers adds consumers, or changes known ones. It returns the entries of the audit. The caller holds mu.
+func (l *Log) declareConsumers(r *registry, specs []engine.ConsumerSpec) (notes []*stream.Msg, err error) {
+	for _, spec := range specs {
+		if _, err := r.find(spec); err != nil {
+			return nil, err
+		}
+	}
+	l.freeNames(r, specs)
+	for _, spec := range specs {
+		s, err := r.find(spec)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range l.units {
+			if s != nil && u.consumer != nil && u.sub.ID == s.ID && u.consumer.name != spec.Name {
+				return nil, &engine.AliasError{Name: spec.Name, Alias: u.consumer.name, Shared: true}
 			}
 		}
-		l.freeNames(r, specs)
-		for _, spec := range specs {
-			s, err := r.find(spec)
-			if err != nil {
-				return nil, err
-			}
-			for _, u := range l.units {
-				if s != nil && u.consumer != nil && u.sub.ID == s.ID && u.consumer.name != spec.Name {
-					return nil, &engine.AliasError{Name: spec.Name, Alias: u.consumer.name, Shared: true}
-				}
-			}
-			if renamed := r.declare(s, spec); renamed != "" {
-				notes = append(notes, l.auditMsg(engine.AuditEntry{
-					Actor: "busgen", Action: "rename", Subscription: spec.Name, Count: 1, Detail: "it was " + renamed + " before",
-				}))
-			}
+		if renamed := r.declare(s, spec); renamed != "" {
+			notes = append(notes, l.auditMsg(engine.AuditEntry{
+				Actor: "busgen", Action: "rename", Subscription: spec.Name, Count: 1, Detail: "it was " + renamed + " before",
+			}))
 		}
-		if after, _ := json.Marshal(r); string(before) == string(after) {
-			return nil, errSame
-		}
-		return notes, nil
-	})
+	}
+	return notes, nil
 }
 
 // find returns the subscription of a spec, by its name or a former one, or nil.
