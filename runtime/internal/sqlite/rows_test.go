@@ -96,7 +96,9 @@ func inFile(r ledger.Row, now time.Time) ledger.Row {
 	r.History = 0
 	switch {
 	case r.Cancelled: // is due at once, however it was put off
-		r.PutOff, r.Due, r.Set = false, time.Time{}, time.Time{}
+		if r.PutOff, r.Set = false, (time.Time{}); !r.Due.After(now) {
+			r.Due = time.Time{}
+		}
 	case r.State == ledger.Held && r.HeldSince.IsZero():
 		r.Due, r.Set = time.Time{}, time.Time{}
 	case r.State.Open() && r.PutOff && r.Due.IsZero():
