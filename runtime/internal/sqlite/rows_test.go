@@ -82,6 +82,9 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 			d.OpenCrash = at
 		}
 		must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.seq, d.subscription, at, crashOpen))
+		if one(2) { // another one, which is on record
+			must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.seq, d.subscription, ago(11), crashCounted))
+		}
 		if d.running {
 			must(t, put(c, d.rowKey, &d.Row, rowRunning, atOnce, nil, since))
 		} else {
