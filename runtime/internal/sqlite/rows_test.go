@@ -82,6 +82,9 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 			d.OpenCrash = at
 		}
 		must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.seq, d.subscription, at, crashOpen))
+		if one(2) { // another one, which is on record
+			must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.seq, d.subscription, ago(11), crashCounted))
+		}
 		if d.running {
 			must(t, put(c, d.rowKey, &d.Row, rowRunning, atOnce, nil, since))
 		} else {
@@ -96,7 +99,9 @@ func inFile(r ledger.Row, now time.Time) ledger.Row {
 	r.History = 0
 	switch {
 	case r.Cancelled: // is due at once, however it was put off
-		r.PutOff, r.Due, r.Set = false, time.Time{}, time.Time{}
+		if r.PutOff, r.Set = false, (time.Time{}); !r.Due.After(now) {
+			r.Due = time.Time{}
+		}
 	case r.State == ledger.Held && r.HeldSince.IsZero():
 		r.Due, r.Set = time.Time{}, time.Time{}
 	case r.State.Open() && r.PutOff && r.Due.IsZero():
