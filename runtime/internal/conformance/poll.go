@@ -287,7 +287,7 @@ func (c *polledConsumer) poll(handle func(*engine.Delivery) engine.Disposition) 
 // settle lets a handler be called.
 func (c *polledConsumer) settle(d *engine.Delivery, v engine.Disposition) {
 	c.worker = (c.worker + 1) % 4
-	begun, cancelled := c.Begin(d, c.worker, time.Now())
+	n, _, cancelled := c.Begin([]*engine.Delivery{d}, []int{c.worker}, time.Now())
 	s := c.states[d.Seq]
 	switch {
 	case cancelled:
@@ -296,17 +296,17 @@ func (c *polledConsumer) settle(d *engine.Delivery, v engine.Disposition) {
 		if !s.cancelled {
 			c.log.t.Fatalf("limit %d: event %d is cancelled (%q), but by nobody", c.limit, d.Seq, reason)
 		}
-	case begun.IsZero():
+	case n == 0:
 		c.log.t.Fatalf("limit %d: event %d has been taken away", c.limit, d.Seq)
 	default:
-		c.End(d)
+		c.End([]*engine.Delivery{d})
 	}
 	if s.out = false; v.Due.IsZero() {
 		s.done = true
 	} else {
 		s.putOff, s.from, s.latest = true, v.Due, latest(v.Due, time.Now().Add(written))
 	}
-	c.Settle(d, v)
+	c.Settle(engine.Settled{Delivery: d, Disposition: v}, nil)
 }
 
 // handle makes up what a handler does.

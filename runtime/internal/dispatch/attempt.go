@@ -173,8 +173,8 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 	r.tried = true
 	slow := a.settings.SlowAfter
 	for {
-		begun, cancelled := s.consumer.Begin(a.Delivery, w.number, a.started)
-		if !begun.IsZero() {
+		n, begun, cancelled := w.begin(s.consumer, a)
+		if n > 0 {
 			a.startAt(begun)
 			a.warned = slow == 0 || slow >= a.limit
 			break
@@ -231,7 +231,7 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 		f = a.classify(err, kind, stack) // runs the program's code; not while mu is held
 	}
 	// Before anything is settled: from here on a crash is not this handler's.
-	s.consumer.End(a.Delivery)
+	w.end(s.consumer, a)
 	a.mu.Lock()
 	late := a.over
 	a.over = true

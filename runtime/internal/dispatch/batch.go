@@ -270,7 +270,7 @@ func (b *Batch) finish(err error, kind, stack string) (keep bool) {
 	for i, a := range b.begun {
 		deliveries[i] = a.Delivery
 	}
-	s.consumer.EndAll(deliveries)
+	s.consumer.End(deliveries)
 	whole.mu.Lock()
 	late := whole.over
 	whole.over = true

@@ -43,31 +43,15 @@ func (b *Batch) claimAll() {
 		deliveries[i], slots[i] = a.Delivery, int(a.worker)
 	}
 	for len(left) > 0 {
-		n, begun := b.scheduler.consumer.BeginAll(deliveries, slots, left[0].started)
+		n, begun, cancelled := b.scheduler.consumer.Begin(deliveries, slots, left[0].started)
 		for _, a := range left[:n] {
 			a.startAt(begun)
 		}
 		kept = append(kept, left[:n]...)
-		if n < len(left) {
-			if b.claim(left[n]) {
-				kept = append(kept, left[n])
-			}
+		if n < len(left) && left[n].refused(cancelled) {
 			n++
 		}
 		left, deliveries, slots = left[n:], deliveries[n:], slots[n:]
 	}
 	b.begun = kept
-}
-
-// claim begins an attempt, or reports false if its delivery must not be tried.
-func (b *Batch) claim(a *Attempt) bool {
-	for {
-		begun, cancelled := b.scheduler.consumer.Begin(a.Delivery, int(a.worker), a.started)
-		if ok := !begun.IsZero(); ok || a.refused(cancelled) {
-			if ok {
-				a.startAt(begun)
-			}
-			return ok
-		}
-	}
 }

@@ -68,11 +68,11 @@ func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery,
 func (c *endless) Reread() bool { return false }
 
 func (c *endless) Cancelled(int64) (string, bool) { return "", false }
-func (c *endless) Begin(_ *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
-	return started, false
+func (c *endless) Begin(all []*engine.Delivery, _ []int, started time.Time) (n int, begun time.Time, cancelled bool) {
+	return len(all), started, false
 }
-func (c *endless) End(*engine.Delivery)                        {}
-func (c *endless) Settle(*engine.Delivery, engine.Disposition) {}
+func (c *endless) End([]*engine.Delivery)                  {}
+func (c *endless) Settle(engine.Settled, []engine.Settled) {}
 
 // uncounted is a counter that does nothing.
 type uncounted struct{ dispatch.Counter }

@@ -25,11 +25,11 @@ type putOff struct {
 	took int // how many polls out of turn there were
 }
 
-func (s *putOff) Settle(d *engine.Delivery, v engine.Disposition) {
+func (s *putOff) Settle(one engine.Settled, _ []engine.Settled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v.Kind == engine.Retry {
-		s.due[d.Seq] = v.Due
+	if one.Kind == engine.Retry {
+		s.due[one.Seq] = one.Due
 	}
 }
 

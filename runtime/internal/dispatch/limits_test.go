@@ -19,10 +19,10 @@ import (
 // eager hands a retry out at once: it is polled again before Settle has returned.
 type eager struct{ *source }
 
-func (e eager) Settle(d *engine.Delivery, v engine.Disposition) {
-	e.source.Settle(d, v)
-	if v.Kind == engine.Retry {
-		e.change(func() { e.events = append(e.events, d.Seq) })
+func (e eager) Settle(one engine.Settled, others []engine.Settled) {
+	e.source.Settle(one, others)
+	if one.Kind == engine.Retry {
+		e.change(func() { e.events = append(e.events, one.Seq) })
 		synctest.Wait()
 	}
 }

@@ -94,42 +94,34 @@ func (s *source) Failing(after int64, limit int) (found []*engine.Delivery, err 
 
 func (s *source) Cancelled(int64) (string, bool) { return "", false }
 func (s *source) Prepare(*engine.Delivery)       {}
-func (s *source) End(*engine.Delivery)           {}
+func (s *source) End([]*engine.Delivery)         {}
 
-func (s *source) Begin(d *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
+func (s *source) Begin(all []*engine.Delivery, _ []int, started time.Time) (n int, begun time.Time, cancelled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.undiscarded == d.Seq:
-		s.undiscarded = 0
-		return time.Time{}, true
-	case s.foreign[d.Seq]:
-		return time.Time{}, false
-	}
-	return started, false
-}
-
-func (s *source) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time) {
-	for n < len(all) {
-		if at, _ := s.Begin(all[n], workers[n], started); at.IsZero() {
-			break
+	for n, d := range all {
+		switch {
+		case s.undiscarded == d.Seq:
+			s.undiscarded = 0
+			return n, started, true
+		case s.foreign[d.Seq]:
+			return n, started, false
 		}
-		n++
 	}
-	return n, started
+	return len(all), started, false
 }
 
-func (s *source) EndAll([]*engine.Delivery) {}
-
-func (s *source) SettleAll(all []engine.Settled) {
-	for _, one := range all {
-		s.Settle(one.Delivery, one.Disposition)
-	}
-}
-
-func (s *source) Settle(d *engine.Delivery, v engine.Disposition) {
+func (s *source) Settle(one engine.Settled, others []engine.Settled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle(one.Delivery, one.Disposition)
+	for _, other := range others {
+		s.settle(other.Delivery, other.Disposition)
+	}
+}
+
+// settle is Settle for who holds mu.
+func (s *source) settle(d *engine.Delivery, v engine.Disposition) {
 	if s.settled == nil {
 		s.settled = map[int64]engine.DispositionKind{}
 	}

@@ -75,7 +75,7 @@ func (s *Scheduler) giveBack(polled []*engine.Delivery) {
 		polled = append(polled, i.Delivery)
 	}
 	for _, d := range polled {
-		s.consumer.Settle(d, engine.Disposition{Kind: engine.Release, Progress: d.Progress})
+		s.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Release, Progress: d.Progress}}, nil)
 	}
 	s.later, s.ready, s.held = nil, false, 0
 	s.more = true

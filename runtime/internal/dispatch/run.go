@@ -176,7 +176,7 @@ func encodeProgress(done []string, before string) string {
 // order then keeps its deliveries back until this one comes again.
 func (s *Scheduler) settle(i *item, v engine.Disposition) {
 	s.beforeSettling(i, &v)
-	s.consumer.Settle(i.Delivery, v)
+	s.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: v}, nil)
 	if s.settled(i.key, i.Seq, v.Kind) {
 		s.signal()
 	}
@@ -190,7 +190,9 @@ func (s *Scheduler) settleAll(all *judged) {
 	for i, r := range all.runs {
 		s.beforeSettling(&r.item, &all.settled[i].Disposition)
 	}
-	s.consumer.SettleAll(all.settled)
+	if len(all.settled) > 0 {
+		s.consumer.Settle(all.settled[0], all.settled[1:])
+	}
 	more := false
 	for i, r := range all.runs {
 		more = s.settled(r.key, r.Seq, all.settled[i].Kind) || more

@@ -52,7 +52,7 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 			s.turn.give()
 		}
 		for _, i := range left {
-			s.consumer.Settle(i.Delivery, engine.Disposition{Kind: engine.Release, Progress: i.Progress})
+			s.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: engine.Disposition{Kind: engine.Release, Progress: i.Progress}}, nil)
 		}
 		if s.limits.owner != nil {
 			s.limits.owner.Close() // a worker that did not end in time may be about to park something

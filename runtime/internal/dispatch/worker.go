@@ -3,6 +3,8 @@ package dispatch
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // worker is a goroutine that handles one delivery after the other. It belongs to it.
@@ -16,6 +18,22 @@ type worker struct {
 	ended time.Time
 
 	spare *run // memory for the next run; nil for none
+
+	claims [1]*engine.Delivery // what an engine is told of at once: a list of one
+	as     [1]int              // by this worker
+}
+
+// begin tells the engine that the worker begins an attempt.
+func (w *worker) begin(c engine.Consumer, a *Attempt) (n int, begun time.Time, cancelled bool) {
+	w.claims[0], w.as[0] = a.Delivery, w.number
+	return c.Begin(w.claims[:], w.as[:], a.started)
+}
+
+// end tells the engine that the handler has returned.
+func (w *worker) end(c engine.Consumer, a *Attempt) {
+	w.claims[0] = a.Delivery
+	c.End(w.claims[:])
+	w.claims[0] = nil
 }
 
 // keep takes the memory of a run that is over, for the next one, if nobody else may know it.

@@ -66,21 +66,17 @@ type Settler interface {
 	// it is as after Begin. One event at a time is prepared. It may wait for a server: whoever calls holds no lock.
 	Prepare(d *Delivery)
 
-	// Begin says that one of the subscription's workers, numbered from 0,
-	// starts an attempt at d. The handler is called next, with nothing that takes time in
+	// Begin says that an attempt starts at a delivery, or at those of a batch, each by another one of the subscription's
+	// workers, which are numbered from 0. The handler is called next, with nothing that takes time in
 	// between: the fact survives the death of the process, and then counts as an attempt.
 	// For a suspect it also survives a power cut, unless that comes within the first sync.
-	// begun is started, or later if that has taken a while, and zero if the delivery must not
-	// be tried. If it was cancelled it is to be settled as discarded, as Cancelled says;
-	// if Cancelled says nothing that was undone meanwhile, and Begin is to be called again.
+	// n is how many have begun, from the first on, and begun is started, or later if that has taken a while.
+	//
+	// The next one, if there is one, must not be tried. If it was cancelled it is to be settled as discarded, as Cancelled
+	// says; if Cancelled says nothing that was undone meanwhile, and Begin is to be called again.
 	// Otherwise it is not this process's any more, and must be dropped, neither tried nor
-	// settled.
-	Begin(d *Delivery, worker int, started time.Time) (begun time.Time, cancelled bool)
-
-	// BeginAll is Begin for the deliveries of a batch, each with a worker number of its
-	// own. It returns how many it has begun, from the first on, and when. The next one, if there is
-	// one, has not begun: it is for Begin, because it must not be tried.
-	BeginAll(all []*Delivery, workers []int, started time.Time) (n int, begun time.Time)
+	// settled. The slices are the caller's.
+	Begin(all []*Delivery, workers []int, started time.Time) (n int, begun time.Time, cancelled bool)
 
 	// SetWaiting says that the handler which was called after Begin waits for other
 	// handlers, or no longer does. If the process dies while it waits and others are at
@@ -88,23 +84,17 @@ type Settler interface {
 	// all the same.
 	SetWaiting(d *Delivery, waits bool)
 
-	// End says that the handler which was called after Begin has returned.
-	End(d *Delivery)
+	// End says that the handler which was called after Begin has returned. The slice is the caller's.
+	End(all []*Delivery)
 
-	// EndAll is End for the deliveries of a batch.
-	EndAll(all []*Delivery)
-
-	// Settle records the disposition of d. It is ignored, staged records included,
-	// unless d is this consumer's: polled from it and not settled, while no other
-	// consumer has taken its place and d has not moved to another process. It does
+	// Settle records the disposition of a delivery, and of the others of its batch in the same transaction. One is
+	// ignored, staged records included,
+	// unless it is this consumer's: polled from it and not settled, while no other
+	// consumer has taken its place and it has not moved to another process. Settle does
 	// not block: dispositions reach the disk in groups. Staged records become visible
 	// in the transaction of the disposition, apart from those whose idempotency key
-	// another event has by then: they are dropped, and Dedupe.Settled is told.
-	Settle(d *Delivery, disposition Disposition)
-
-	// SettleAll is Settle for several deliveries, which the engine records in one
-	// transaction. The slice is the caller's again when it returns.
-	SettleAll(all []Settled)
+	// another event has by then: they are dropped, and Dedupe.Settled is told. The slice is the caller's.
+	Settle(one Settled, others []Settled)
 }
 
 // Settled is a delivery with its disposition.

@@ -254,41 +254,26 @@ func (c *Consumer) Cancelled(int64) (reason string, ok bool) { return "", false 
 // Prepare implements [engine.Settler]. Nothing survives the process.
 func (c *Consumer) Prepare(*engine.Delivery) {}
 
-// Begin implements [engine.Settler].
-func (c *Consumer) Begin(d *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
+// Begin implements [engine.Settler]. An ephemeral subscription has no batches.
+func (c *Consumer) Begin(all []*engine.Delivery, _ []int, started time.Time) (n int, begun time.Time, cancelled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d.Token.(*delivery).begun = true
+	all[0].Token.(*delivery).begun = true
 	if c.closed {
-		return time.Time{}, false
+		return 0, started, false
 	}
-	return started, false
-}
-
-// BeginAll implements [engine.Settler]. An ephemeral subscription has no batches.
-func (c *Consumer) BeginAll(_ []*engine.Delivery, _ []int, started time.Time) (n int, begun time.Time) {
-	return 0, started
+	return 1, started, false
 }
 
 // SetWaiting implements [engine.Settler].
 func (c *Consumer) SetWaiting(*engine.Delivery, bool) {}
 
 // End implements [engine.Settler].
-func (c *Consumer) End(*engine.Delivery) {}
-
-// EndAll implements [engine.Settler].
-func (c *Consumer) EndAll([]*engine.Delivery) {}
-
-// SettleAll implements [engine.Settler].
-func (c *Consumer) SettleAll(all []engine.Settled) {
-	for _, one := range all {
-		c.Settle(one.Delivery, one.Disposition)
-	}
-}
+func (c *Consumer) End([]*engine.Delivery) {}
 
 // Settle implements [engine.Settler]. It stores no records: the bus does that before an attempt succeeds.
-func (c *Consumer) Settle(d *engine.Delivery, v engine.Disposition) {
-	own := d.Token.(*delivery)
+func (c *Consumer) Settle(one engine.Settled, _ []engine.Settled) {
+	own, v := one.Token.(*delivery), &one.Disposition
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || own.settled {
@@ -296,7 +281,7 @@ func (c *Consumer) Settle(d *engine.Delivery, v engine.Disposition) {
 	}
 	own.settled = true
 	if !ledger.Settles(v.Kind) {
-		after, _ := own.known().After(own.begun, &v, ledger.Moment{Due: v.Due})
+		after, _ := own.known().After(own.begun, v, ledger.Moment{Due: v.Due})
 		// A new one, because the dispatcher may still look at the old.
 		next := &delivery{Delivery: engine.Delivery{Record: own.Record}, again: &again{after.Delivery, after.Due}}
 		next.again.HandOut(&next.Delivery)

@@ -120,7 +120,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 						t.Fatalf("undone %+v, %v", undone, err)
 					}
 				}
-				g.consumer.Settle(deliveries[0], discard.Disposition)
+				g.consumer.Settle(engine.Settled{Delivery: deliveries[0], Disposition: discard.Disposition}, nil)
 				must(t, g.Flush(t.Context()))
 				again, _, err := g.consumer.Poll(nil, 1)
 				want := 0

@@ -31,7 +31,7 @@ func TestACancelledDeliveryThatWasPolledIsNotBegun(t *testing.T) {
 	if err != nil || len(cancelled) != 1 {
 		t.Fatalf("cancelled for %v, %v", cancelled, err)
 	}
-	if begun, _ := consumer.Begin(polled[0], 0, time.Now()); !begun.IsZero() {
+	if n, _, _ := consumer.Begin([]*engine.Delivery{polled[0]}, []int{0}, time.Now()); n > 0 {
 		t.Error("an attempt begins after the cancel")
 	}
 	if reason, ok := consumer.Cancelled(polled[0].Seq); !ok || reason != "cancelled" {
@@ -73,13 +73,13 @@ func TestACancelledDeliveryThatIsPolledBeforeItsMarkIsNotBegun(t *testing.T) {
 		if len(polled) != 1 || polled[0] == nil {
 			t.Fatalf("%s: polled %v", name, polled)
 		}
-		if begun, cancelled := polling.Begin(polled[0], 0, time.Now()); !begun.IsZero() || !cancelled {
+		if n, _, cancelled := polling.Begin([]*engine.Delivery{polled[0]}, []int{0}, time.Now()); n > 0 || !cancelled {
 			t.Errorf("%s: an attempt begins although the event is cancelled", name)
 		}
 		if reason, ok := polling.Cancelled(polled[0].Seq); !ok || reason != "not wanted" {
 			t.Errorf("%s: it is cancelled: %v, %q", name, ok, reason)
 		}
-		polling.Settle(polled[0], engine.Disposition{Kind: engine.Release})
+		polling.Settle(engine.Settled{Delivery: polled[0], Disposition: engine.Disposition{Kind: engine.Release}}, nil)
 		must(t, log.Flush(t.Context()))
 	}
 }

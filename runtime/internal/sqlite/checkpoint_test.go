@@ -368,10 +368,10 @@ func (r *checkpoints) fail() {
 	if len(deliveries) == 0 {
 		r.Fatal("there is nothing left to fail")
 	}
-	r.consumer.Settle(deliveries[0], engine.Disposition{
+	r.consumer.Settle(engine.Settled{Delivery: deliveries[0], Disposition: engine.Disposition{
 		Kind: engine.Retry, Due: time.Now().Add(time.Hour),
 		Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: strings.Repeat("x", 3000), Started: time.Now(), Ended: time.Now()},
-	})
+	}}, nil)
 	must(r.T, r.log.Flush(r.Context()))
 }
 

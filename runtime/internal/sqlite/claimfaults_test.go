@@ -50,7 +50,7 @@ func TestASuccessThatCouldNotBeWrittenRunsAgainAsARepetition(t *testing.T) {
 		m.begin(d)
 		m.fs.Fail(simfs.Fault{Op: simfs.Write, Nth: 1, Err: sqlite3.FULL, Sticky: true})
 		m.settle(d, engine.Disposition{Kind: engine.Done})
-		d.worker.consumer.End(d.Delivery)
+		d.worker.consumer.End([]*engine.Delivery{d.Delivery})
 		time.Sleep(time.Second)
 		if err := m.log.Close(); err == nil {
 			m.fail("Close could not write the success, and returned nil")
@@ -239,8 +239,8 @@ func TestASubscriptionThatIsMadeAgainUsesItsPlacesAgain(t *testing.T) {
 			m.must(err)
 			m.consumers[0].consumer = again
 			for worker := range 2 {
-				again.Begin(m.held[0].Delivery, worker, time.Now())
-				again.End(m.held[0].Delivery)
+				again.Begin([]*engine.Delivery{m.held[0].Delivery}, []int{worker}, time.Now())
+				again.End([]*engine.Delivery{m.held[0].Delivery})
 			}
 		}
 		if left, _ := claims.Left(m.path + "-claims"); len(left) != 2 {

@@ -122,34 +122,38 @@ func (c *consumer) stop() {
 }
 
 // Begin implements [engine.Consumer].
-func (c *consumer) Begin(d *engine.Delivery, worker int, started time.Time) (begun time.Time, cancelled bool) {
+func (c *consumer) Begin(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time, cancelled bool) {
+	if len(all) > 1 {
+		return c.beginBatch(all, workers, started)
+	}
+	d := all[0]
 	own := d.Token.(*delivery)
 	c.mu.Lock()
 	if c.ended || c.replaced {
 		c.mu.Unlock()
-		return time.Time{}, false
+		return 0, started, false
 	}
 	if _, cancelled = c.cancelled[d.Seq]; cancelled {
 		c.mu.Unlock()
-		return time.Time{}, true
+		return 0, started, true
 	}
-	own.started, own.place = started, c.place(worker)
+	own.started, own.place = started, c.place(workers[0])
 	c.look()
 	c.mu.Unlock()
 	c.log.claims.Begin(own.place, c.id, d.Seq, d.Failures+d.Uncounted)
 	if d.Suspect {
 		c.log.claims.Sync(own.place)
 	}
-	return started, false
+	return 1, started, false
 }
 
-// BeginAll implements [engine.Consumer].
-func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time) {
+// beginBatch is Begin for several deliveries.
+func (c *consumer) beginBatch(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time, cancelled bool) {
 	starts, suspects := make([]claims.Start, 0, len(all)), false
 	c.mu.Lock()
 	if !c.ended && !c.replaced {
 		for i, d := range all {
-			if _, cancelled := c.cancelled[d.Seq]; cancelled {
+			if _, cancelled = c.cancelled[d.Seq]; cancelled {
 				break
 			}
 			suspects = suspects || d.Suspect
@@ -166,7 +170,7 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 	if suspects {
 		c.log.claims.Sync(starts[0].Place) // once for all
 	}
-	return len(starts), started
+	return len(starts), started, cancelled
 }
 
 // SetWaiting implements [engine.Consumer].
@@ -179,14 +183,13 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 }
 
 // End implements [engine.Consumer].
-func (c *consumer) End(d *engine.Delivery) {
-	if place := d.Token.(*delivery).place; place != nil { // else it had ended before Begin
-		c.log.claims.End(place, d.Seq)
+func (c *consumer) End(all []*engine.Delivery) {
+	if len(all) == 1 {
+		if place := all[0].Token.(*delivery).place; place != nil { // else it had ended before Begin
+			c.log.claims.End(place, all[0].Seq)
+		}
+		return
 	}
-}
-
-// EndAll implements [engine.Consumer].
-func (c *consumer) EndAll(all []*engine.Delivery) {
 	ends := make([]claims.Start, 0, len(all))
 	for _, d := range all {
 		if place := d.Token.(*delivery).place; place != nil {
@@ -229,20 +232,14 @@ func (c *consumer) place(worker int) *claims.Place {
 	return c.workers[worker]
 }
 
-// Settle implements [engine.Consumer].
-func (c *consumer) Settle(d *engine.Delivery, disposition engine.Disposition) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.settle(d, disposition)
-}
-
-// SettleAll implements [engine.Consumer]. The writer takes all that is settled at once, so
+// Settle implements [engine.Consumer]. The writer takes all that is settled at once, so
 // it takes all of these or none.
-func (c *consumer) SettleAll(all []engine.Settled) {
+func (c *consumer) Settle(one engine.Settled, others []engine.Settled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range all {
-		c.settle(all[i].Delivery, all[i].Disposition)
+	c.settle(one.Delivery, one.Disposition)
+	for i := range others {
+		c.settle(others[i].Delivery, others[i].Disposition)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		if len(polled) != 1 || polled[0].Seq != old.Seq+1 {
 			t.Fatalf("polled %v, want the edited event", polled)
 		}
-		g.consumer.Settle(polled[0], engine.Disposition{Kind: engine.Done})
+		g.consumer.Settle(engine.Settled{Delivery: polled[0], Disposition: engine.Disposition{Kind: engine.Done}}, nil)
 		must(t, g.Flush(t.Context()))
 		// "away" has yet to handle the old event, and knows nothing of the new one.
 		outcome, err := g.Outcome(t.Context(), old.Seq+1)

@@ -45,7 +45,7 @@ func TestWhatCannotBeWrittenForLongIsTriedLessOften(t *testing.T) {
 			return tries.Load() - before
 		}
 		for _, d := range polled { // the second time is like the first
-			c.Settle(d, engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)})
+			c.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)}}, nil)
 			if first, later := within(time.Minute), within(time.Minute); first < 200 || later > 70 || later < 50 {
 				t.Errorf("it is tried %d times within a minute, and then %d times within another one", first, later)
 			}
@@ -90,10 +90,10 @@ func TestTheLogSaysOnceThatASubscriptionCannotBeWrittenWhileAnotherOneCan(t *tes
 			}
 		}
 		exec("CREATE TRIGGER refuse BEFORE INSERT ON busgen_deliveries BEGIN SELECT RAISE(ABORT, 'no'); END")
-		ship.Settle(parcels[0], engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)})
+		ship.Settle(engine.Settled{Delivery: parcels[0], Disposition: engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)}}, nil)
 		for _, d := range bills {
 			time.Sleep(100 * time.Millisecond)
-			bill.Settle(d, engine.Disposition{Kind: engine.Done})
+			bill.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Done}}, nil)
 		}
 		said(1, 0)
 		exec("DROP TRIGGER refuse")

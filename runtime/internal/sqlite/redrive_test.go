@@ -50,7 +50,7 @@ func (g *workerLog) settle(v engine.Disposition) (seqs []int64) {
 	must(g.t, err)
 	for _, d := range deliveries {
 		seqs = append(seqs, d.Seq)
-		g.consumer.Settle(d, v)
+		g.consumer.Settle(engine.Settled{Delivery: d, Disposition: v}, nil)
 	}
 	must(g.t, g.Flush(g.t.Context()))
 	return seqs

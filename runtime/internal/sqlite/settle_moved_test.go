@@ -37,7 +37,7 @@ func begun(t *testing.T, log *Log) (engine.Consumer, *engine.Delivery) {
 	must(t, err)
 	polled, _, err := c.Poll(nil, 10)
 	must(t, err)
-	if begun, _ := c.Begin(polled[0], 0, time.Now()); begun.IsZero() {
+	if n, _, _ := c.Begin([]*engine.Delivery{polled[0]}, []int{0}, time.Now()); n == 0 {
 		t.Fatal("the delivery cannot begin")
 	}
 	return c, polled[0]
@@ -135,7 +135,7 @@ func TestADeliveryIsLetGoOfWhoseTransactionFailsAfterThat(t *testing.T) {
 			})
 		}()
 		synctest.Wait() // it has settled the delivery, and syncs
-		c.Settle(d, engine.Disposition{Kind: engine.Release})
+		c.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Release}}, nil)
 		disk.Fail(simfs.Fault{Op: simfs.Sync, Nth: 1, Limit: 1, Err: sqlite3.IOERR_FSYNC})
 		release()
 		if err := <-result; err == nil {

@@ -118,7 +118,7 @@ func (l *booker) handle(worker int, draw uint64) bool {
 		return false
 	}
 	d, ctx := polled[0], context.Background()
-	if begun, _ := l.consumer.Begin(d, worker, time.Now()); begun.IsZero() {
+	if n, _, _ := l.consumer.Begin([]*engine.Delivery{d}, []int{worker}, time.Now()); n == 0 {
 		return true
 	}
 	if draw%7 == 0 {
@@ -145,16 +145,16 @@ func (l *booker) handle(worker int, draw uint64) bool {
 	if stored != (err == nil) {
 		l.Errorf("seed %d: Transact returns %v, and Stored was called: %v", l.seed, err, stored)
 	}
-	l.consumer.End(d)
+	l.consumer.End([]*engine.Delivery{d})
 	if draw%5 == 0 {
 		time.Sleep(20 * time.Millisecond) // others are written meanwhile, and the power may fail
 	}
 	if err == nil {
 		l.count("handled")
-		l.consumer.Settle(d, engine.Disposition{Kind: engine.Done}) // which says nothing new
+		l.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Done}}, nil) // which says nothing new
 	} else {
 		l.count("failed")
-		l.consumer.Settle(d, engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.FailedAttempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "no"}})
+		l.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.FailedAttempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "no"}}}, nil)
 	}
 	return true
 }

@@ -29,15 +29,15 @@ func TestSettlingWhatIsNotTheConsumersIsIgnored(t *testing.T) {
 		}
 		first, d := open()
 		second, again := open()
-		if begun, _ := first.Begin(d, 0, time.Now()); !begun.IsZero() {
+		if n, _, _ := first.Begin([]*engine.Delivery{d}, []int{0}, time.Now()); n > 0 {
 			t.Error("the first consumer may begin a delivery that the second has")
 		}
-		first.Settle(d, engine.Disposition{Kind: engine.Done})
-		if begun, _ := second.Begin(again, 0, time.Now()); begun.IsZero() {
+		first.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Done}}, nil)
+		if n, _, _ := second.Begin([]*engine.Delivery{again}, []int{0}, time.Now()); n == 0 {
 			t.Error("the second consumer may not begin its delivery")
 		}
-		second.Settle(again, retry)
-		second.Settle(again, retry)
+		second.Settle(engine.Settled{Delivery: again, Disposition: retry}, nil)
+		second.Settle(engine.Settled{Delivery: again, Disposition: retry}, nil)
 		must(t, log.Flush(t.Context()))
 		must(t, log.read(func(c *database.Conn) error {
 			n, err := c.Int64("SELECT count(*) FROM busgen_attempts JOIN busgen_deliveries USING (seq, subscription) WHERE state = 'waiting'")

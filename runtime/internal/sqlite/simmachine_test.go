@@ -240,7 +240,7 @@ func (m *machine) begin(d *polled) {
 		d.place, w.busy = len(w.busy), append(w.busy, nil)
 	}
 	w.busy[d.place], d.pair.begun = d, m.lives
-	w.consumer.Begin(d.Delivery, d.place, time.Now())
+	w.consumer.Begin([]*engine.Delivery{d.Delivery}, []int{d.place}, time.Now())
 }
 
 // begun says whether an attempt at d has started.
@@ -265,10 +265,10 @@ func (m *machine) settle(d *polled, v engine.Disposition) {
 	if begun, left := d.begun(), v.Attempt != nil && m.chance(20); begun && left {
 		d.worker.busy[d.place] = leftBehind
 	} else if begun {
-		d.worker.consumer.End(d.Delivery)
+		d.worker.consumer.End([]*engine.Delivery{d.Delivery})
 		d.worker.busy[d.place] = nil
 	}
-	d.worker.consumer.Settle(d.Delivery, v)
+	d.worker.consumer.Settle(engine.Settled{Delivery: d.Delivery, Disposition: v}, nil)
 	m.count("dispositions")
 }
 

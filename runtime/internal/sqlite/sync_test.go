@@ -89,7 +89,7 @@ func TestAnEventIsSyncedBeforeItIsAcknowledgedAndADispositionIsNot(t *testing.T)
 		if len(deliveries) != 1 {
 			t.Fatalf("polled %d deliveries, want 1", len(deliveries))
 		}
-		consumer.Settle(deliveries[0], engine.Disposition{Kind: engine.Done})
+		consumer.Settle(engine.Settled{Delivery: deliveries[0], Disposition: engine.Disposition{Kind: engine.Done}}, nil)
 		must(t, log.Flush(t.Context()))
 		if n := counting.syncs.Load() - before; n != 0 {
 			t.Errorf("a success alone was synced %d times", n)

@@ -67,11 +67,11 @@ func TestATypeIsDeclaredAgainAfterATransactionThatCouldNotBeStored(t *testing.T)
 		must(t, err)
 		polled, _, err := c.Poll(nil, 1)
 		must(t, err)
-		if begun, _ := c.Begin(polled[0], 0, time.Now()); begun.IsZero() {
+		if n, _, _ := c.Begin([]*engine.Delivery{polled[0]}, []int{0}, time.Now()); n == 0 {
 			t.Fatal("the delivery cannot begin")
 		}
 		disk.Fail(simfs.Fault{Op: simfs.Write, Nth: 1, Limit: 1, Err: sqlite3.FULL})
-		c.Settle(polled[0], engine.Disposition{Kind: engine.Done, Staged: newborn()})
+		c.Settle(engine.Settled{Delivery: polled[0], Disposition: engine.Disposition{Kind: engine.Done, Staged: newborn()}}, nil)
 		time.Sleep(time.Second)
 		must(t, log.Flush(t.Context()))
 		wantNewborn(t, log)

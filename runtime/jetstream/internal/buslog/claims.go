@@ -124,7 +124,18 @@ func (u *unit) unprepare() {
 }
 
 // Begin implements [engine.Settler].
-func (c *consumer) Begin(d *engine.Delivery, _ int, started time.Time) (begun time.Time, cancelled bool) {
+func (c *consumer) Begin(all []*engine.Delivery, _ []int, started time.Time) (n int, begun time.Time, cancelled bool) {
+	if len(all) > 1 {
+		return c.beginBatch(all, started)
+	}
+	if begun, cancelled = c.begin(all[0], started); !begun.IsZero() {
+		n = 1
+	}
+	return n, begun, cancelled
+}
+
+// begin is Begin for one delivery. begun is zero if it must not be tried.
+func (c *consumer) begin(d *engine.Delivery, started time.Time) (begun time.Time, cancelled bool) {
 	if !d.Suspect && c.beginQuickly(d, started) {
 		return started, false
 	}
@@ -186,26 +197,26 @@ func (c *consumer) cancelled(f *flight) bool {
 	return ok
 }
 
-// BeginAll implements [engine.Settler].
-func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time) {
+// beginBatch is Begin for several deliveries.
+func (c *consumer) beginBatch(all []*engine.Delivery, started time.Time) (n int, begun time.Time, cancelled bool) {
 	u, l := c.unit, c.unit.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := false // the claims are stored before the handler is called
 	for _, d := range all {
 		f := c.flight(d)
-		if f == nil || c.cancelled(f) {
+		if cancelled = f != nil && c.cancelled(f); f == nil || cancelled {
 			break
 		}
 		u.begin(f, started)
-		f.batch = len(all) > 1
+		f.batch = true
 		first = u.claim(f.slot(), d.Suspect, started) || first
 		u.touch(f.slot(), first)
 		n++
 	}
 	if first {
 		if owns, err := u.writeNow(context.Background()); !owns || err != nil {
-			return 0, started
+			return 0, started, false
 		}
 	}
 	switch mine := c.flightsOf(all[:n]); {
@@ -214,7 +225,8 @@ func (c *consumer) BeginAll(all []*engine.Delivery, workers []int, started time.
 	case l.alone:
 		l.tellCalls()
 	}
-	return len(c.flightsOf(all[:n])), startOf(started)
+	mine := len(c.flightsOf(all[:n])) // another process may have taken some over meanwhile
+	return mine, startOf(started), cancelled && mine == n
 }
 
 // SetWaiting implements [engine.Settler].
@@ -232,14 +244,10 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 
 // End implements [engine.Settler]. The delivery is settled next, unless it was before: then
 // its handler was left behind, and its claim was kept.
-func (c *consumer) End(d *engine.Delivery) {
-	if !c.endQuickly(d) {
-		c.EndAll([]*engine.Delivery{d})
+func (c *consumer) End(all []*engine.Delivery) {
+	if len(all) == 1 && c.endQuickly(all[0]) {
+		return
 	}
-}
-
-// EndAll implements [engine.Settler].
-func (c *consumer) EndAll(all []*engine.Delivery) {
 	u := c.unit
 	u.log.mu.Lock()
 	defer u.log.mu.Unlock()

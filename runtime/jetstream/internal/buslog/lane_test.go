@@ -146,7 +146,9 @@ func TestTheLaneIsClosed(t *testing.T) {
 		{"while claims are exact after a crash", false, func(c *consumer, _ []*engine.Delivery) { c.unit.wary = 1 }},
 		{"while the stored cursor does not say that the unit is busy", false, func(c *consumer, _ []*engine.Delivery) { c.unit.parts[whole].busy = false }},
 		{"for what was polled and is given up", true, func(c *consumer, _ []*engine.Delivery) { c.unit.leave(whole) }},
-		{"for a delivery that comes again", false, func(c *consumer, all []*engine.Delivery) { c.Settle(all[1], engine.Disposition{Kind: engine.Release}) }},
+		{"for a delivery that comes again", false, func(c *consumer, all []*engine.Delivery) {
+			c.Settle(engine.Settled{Delivery: all[1], Disposition: engine.Disposition{Kind: engine.Release}}, nil)
+		}},
 		{"for a delivery that has ended", false, func(c *consumer, all []*engine.Delivery) { c.run(all[1]) }},
 		{"for a delivery that has failed before", false, func(c *consumer, all []*engine.Delivery) { all[1].Token.(*flight).row = &row{} }},
 		{"for a delivery of another consumer", false, func(c *consumer, all []*engine.Delivery) { all[1].Token.(*flight).consumer = &consumer{} }},
@@ -302,14 +304,14 @@ func TestAMemberThatIsLeftBehindKeepsItsClaim(t *testing.T) {
 			if closed {
 				c.unit.busyMode = false
 				c.unit.begin(c.flight(d), time.Now())
-				c.End(d)
+				c.End([]*engine.Delivery{d})
 				c.unit.begin(c.flight(d), time.Now())
 			} else {
 				c.beginQuickly(d, time.Now())
 				c.endQuickly(d)
 				c.beginQuickly(d, time.Now())
 			}
-			c.Settle(d, engine.Disposition{Kind: engine.Snooze})
+			c.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Snooze}}, nil)
 			if len(c.unit.left) != 1 {
 				t.Errorf("%d handlers are left behind, want 1", len(c.unit.left))
 			}

@@ -13,21 +13,15 @@ import (
 )
 
 // Settle implements [engine.Settler].
-func (c *consumer) Settle(d *engine.Delivery, v engine.Disposition) {
-	if c.settleQuickly(d, &v) {
+func (c *consumer) Settle(one engine.Settled, others []engine.Settled) {
+	if len(others) == 0 && c.settleQuickly(one.Delivery, &one.Disposition) {
 		return
 	}
 	c.unit.log.mu.Lock()
 	defer c.unit.log.mu.Unlock()
-	c.settle(d, v)
-}
-
-// SettleAll implements [engine.Settler].
-func (c *consumer) SettleAll(all []engine.Settled) {
-	c.unit.log.mu.Lock()
-	defer c.unit.log.mu.Unlock()
-	for _, one := range all {
-		c.settle(one.Delivery, one.Disposition)
+	c.settle(one.Delivery, one.Disposition)
+	for _, other := range others {
+		c.settle(other.Delivery, other.Disposition)
 	}
 }
 

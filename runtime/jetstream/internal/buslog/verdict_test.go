@@ -42,7 +42,7 @@ func newEnded(t *testing.T, v engine.Disposition) (*unit, *flight) {
 	d := c.handOut(&engine.Record{Seq: 3, ID: uuid.New(), Type: "order.placed", CreatedAt: time.Now()}, nil, 0)
 	f := d.Token.(*flight)
 	f.begun, f.returned = true, true
-	c.Settle(d, v)
+	c.Settle(engine.Settled{Delivery: d, Disposition: v}, nil)
 	s.asks = map[int64]*ask{3: {Reason: "not needed"}}
 	return u, f
 }
