@@ -144,8 +144,7 @@ func (f *File) FailureGroupNames(ctx context.Context, prefix string) ([]string, 
 // store one each; that of the highest version is returned. It is what
 // "busgen dlq edit" checks payloads with if it is given no catalogue.
 func (f *File) Schema(ctx context.Context, eventType string) (Schema, error) {
-	all, err := f.log.Declared(ctx)
-	return all.Schemas[eventType], err
+	return f.log.Schema(ctx, eventType)
 }
 
 // Export writes dead letters to w, each as one line of JSON (see [DeadLetter]), the

@@ -37,13 +37,17 @@ func (f *File) erasure(ctx context.Context, e Erasure) (spec engine.Erasure, err
 		}
 		globs = append(globs, g)
 	}
-	all, err := f.stored().Declared(ctx)
+	names, err := f.stored().Declared(ctx)
 	if err != nil {
 		return spec, err
 	}
 	shapes := map[string]*privacy.Shape{}
-	for _, eventType := range all.Types {
-		shapes[eventType] = privacy.Read(all.Schemas[eventType].Text)
+	for _, eventType := range names.Types {
+		stored, err := f.stored().Schema(ctx, eventType)
+		if err != nil {
+			return spec, err
+		}
+		shapes[eventType] = privacy.Read(stored.Text)
 		chosen := len(globs) == 0 || slices.ContainsFunc(globs, func(g glob.Pattern) bool { return g.Match(eventType) })
 		if e.Field == "" && chosen && shapes[eventType].Unknown() {
 			return spec, fmt.Errorf("the schema of %s cannot be read, so its personal fields are not known: use a newer busgen, name the field, or choose other types", eventType)

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +37,7 @@ func (f *File) Hiding() *File {
 		return f
 	}
 	hiding := *f
-	hiding.log = &veiled{Inspection: f.log}
+	hiding.log = &veiled{Inspection: f.log, shapes: map[string]shapeAt{}}
 	return &hiding
 }
 
@@ -68,91 +67,55 @@ func (f *File) Hide(ctx context.Context, eventType string, version int, payload 
 // that they have now. A type whose schema this version of busgen cannot read is one.
 func (f *File) SensitiveTypes(ctx context.Context) (types []string, err error) {
 	v := f.Hiding().log.(*veiled)
-	all, err := v.Inspection.Declared(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, eventType := range all.Types {
-		if privacy.Read(all.Schemas[eventType].Text).Sensitive() {
+	names, err := v.Inspection.Declared(ctx)
+	for _, eventType := range names.Types {
+		shape, wrong := v.shape(ctx, eventType)
+		if wrong != nil {
+			return nil, wrong
+		}
+		if shape.Sensitive() {
 			types = append(types, eventType)
 		}
 	}
-	if len(types) > 0 && slices.Contains(all.Types, engine.InboxType) {
+	if len(types) > 0 && slices.Contains(names.Types, engine.InboxType) {
 		types = append(types, engine.InboxType) // others may send what is of one of them
 	}
-	return types, nil
+	return types, err
 }
 
 // veiled is a log of which sensitive values are hidden.
 type veiled struct {
 	engine.Inspection
 
-	mu    sync.Mutex
-	known shapes
+	mu     sync.Mutex
+	shapes map[string]shapeAt // by event type
 }
 
-// shapes is what the schemas of a log said at some time. A program may store others.
-type shapes struct {
-	read   time.Time
-	texts  map[string]string         // the schemas, by event type
-	of     map[string]*privacy.Shape // of the event types that were declared then
-	others map[string]*privacy.Shape // of event types that were asked for, and not declared then
-	hides  bool                      // one of them hides something
+// shapeAt is what a schema said at some time. A program may store another.
+type shapeAt struct {
+	*privacy.Shape
+	read time.Time
 }
 
-// shapeAge is how long shapes are believed.
+// shapeAge is how long a shape is believed.
 const shapeAge = 2 * time.Second
 
-// declared returns the shapes of the event types that are declared.
-func (v *veiled) declared(ctx context.Context) (shapes, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.known.read.IsZero() && time.Since(v.known.read) < shapeAge {
-		return v.known, nil
-	}
-	return v.readShapes(ctx)
-}
-
-// shape returns the shape of an event type, declared or not.
 func (v *veiled) shape(ctx context.Context, eventType string) (*privacy.Shape, error) {
-	all, err := v.declared(ctx)
+	v.mu.Lock()
+	known, ok := v.shapes[eventType]
+	v.mu.Unlock()
+	if ok && time.Since(known.read) < shapeAge {
+		return known.Shape, nil
+	}
+	stored, err := v.Inspection.Schema(ctx, eventType)
 	if err != nil {
 		return nil, err
 	}
+	known = shapeAt{privacy.Read(stored.Text), time.Now()}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for fresh := false; ; fresh = true {
-		if shape := cmp.Or(all.of[eventType], all.others[eventType]); shape != nil {
-			return shape, nil
-		}
-		if fresh {
-			break
-		}
-		if all, err = v.readShapes(ctx); err != nil { // a program has declared it since
-			return nil, err
-		}
-	}
-	all.others[eventType] = privacy.Read("")
-	return all.others[eventType], nil
-}
-
-// readShapes reads all schemas. The caller holds mu.
-func (v *veiled) readShapes(ctx context.Context) (shapes, error) {
-	all, err := v.Inspection.Declared(ctx)
-	if err != nil {
-		return shapes{}, err
-	}
-	now := shapes{read: time.Now(), texts: map[string]string{}, of: map[string]*privacy.Shape{}, others: map[string]*privacy.Shape{}}
-	for _, name := range all.Types {
-		text, shape := all.Schemas[name].Text, v.known.of[name]
-		if shape == nil || v.known.texts[name] != text {
-			shape = privacy.Read(text)
-		}
-		now.texts[name], now.of[name] = text, shape
-		now.hides = now.hides || shape.Sensitive()
-	}
-	v.known = now
-	return now, nil
+	v.shapes[eventType] = known
+	return known.Shape, nil
 }
 
 // hide hides what is sensitive in a payload, and returns what hides the same in texts.
@@ -166,19 +129,36 @@ func (v *veiled) hide(ctx context.Context, eventType string, version int, payloa
 	return hidden, veil, nil
 }
 
+// allShapes reads the shapes of all event types, by their names, for what the log calls while it answers nothing else. It
+// reports whether one of them hides something.
+func (v *veiled) allShapes(ctx context.Context) (shapes map[string]*privacy.Shape, hides bool, err error) {
+	names, err := v.Inspection.Declared(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	shapes = map[string]*privacy.Shape{}
+	for _, name := range names.Types {
+		if shapes[name], err = v.shape(ctx, strings.TrimPrefix(name, engine.DeadType(""))); err != nil {
+			return nil, false, err
+		}
+		hides = hides || shapes[name].Sensitive()
+	}
+	return shapes, hides, nil
+}
+
 // limited returns the filter of somebody who does not see hidden values: it finds nothing in them. The shapes are read
 // before the search, during which the log answers nothing else.
 func (v *veiled) limited(ctx context.Context, f engine.Filter) (engine.Filter, error) {
 	if f.Text == "" && f.CorrelationID == "" {
 		return f, nil
 	}
-	all, err := v.declared(ctx)
-	if err != nil || !all.hides {
+	shapes, hides, err := v.allShapes(ctx)
+	if err != nil || !hides {
 		return f, err
 	}
 	return engine.SeenThrough(f, func(eventType string, version int, payload, part []byte, text string) bool {
 		of, hide := privacy.Carried(eventType, payload)
-		shape, known := all.of[of]
+		shape, known := shapes[of]
 		if !known { // a program has declared it this moment, or others have sent it and nobody knows it
 			return false
 		}
@@ -264,15 +244,15 @@ func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followe
 
 // Unsettled implements [engine.EventReader].
 func (v *veiled) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
-	all, err := v.declared(ctx)
+	shapes, hides, err := v.allShapes(ctx)
 	if err != nil {
 		return err
 	}
 	return v.Inspection.Unsettled(ctx, func(e engine.Unsettled) {
 		of, hide := privacy.Carried(e.Type, e.Payload)
-		shape, known := all.of[of]
+		shape, known := shapes[of]
 		switch {
-		case !all.hides:
+		case !hides:
 		case !known: // a program has declared it this moment
 			e.Payload, e.Unreadable = json.RawMessage(quotedHidden), hiddenProblem(e.Unreadable, privacy.HidesAll)
 		default:

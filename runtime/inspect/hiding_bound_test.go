@@ -15,8 +15,11 @@ type largeLog struct {
 }
 
 func (*largeLog) Declared(context.Context) (engine.Declared, error) {
-	schema := engine.Schema{Version: 1, Text: `{"event":"user.registered","version":1,"payload":{"email":{"type":"string","sensitive":true}}}`}
-	return engine.Declared{Names: engine.Names{Types: []string{"user.registered"}}, Schemas: map[string]engine.Schema{"user.registered": schema}}, nil
+	return engine.Declared{Names: engine.Names{Types: []string{"user.registered"}}}, nil
+}
+
+func (*largeLog) Schema(context.Context, string) (engine.Schema, error) {
+	return engine.Schema{Version: 1, Text: `{"event":"user.registered","version":1,"payload":{"email":{"type":"string","sensitive":true}}}`}, nil
 }
 
 func (*largeLog) Status(context.Context, int, engine.Status) (engine.Status, error) {

@@ -15,7 +15,7 @@ import (
 // shownAsItIs are the methods that look and whose answers have no values of payloads.
 var shownAsItIs = map[string]string{
 	"Hour": "numbers", "Subscriptions": "numbers", "Declared": "names and times", "EventsWithID": "ids", "Redelivered": "states", "FailureGroupNames": "fingerprints, which hidden values do not decide",
-	"Audit": "what operators have typed", "Check": "rules that the file breaks, with places",
+	"Schema": "types of fields", "Audit": "what operators have typed", "Check": "rules that the file breaks, with places",
 }
 
 func TestEachMethodThatLooksHidesValuesOrHasNone(t *testing.T) {

@@ -18,6 +18,7 @@ const longName = "write-the-order-into-the-warehouse-of-the-partner-in-another-c
 func TestATerminalShowsWhatIsWrongFirstAndEveryNameWhole(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.order(5, "customer5", 100) // is dead at once
+		time.Sleep(time.Second)      // and paid
 		must(t, s.Shutdown(t.Context()))
 		s.open()
 		_, err := runtime.Subscribe(s.Bus, clitest.OrderType, longName, func(context.Context, runtime.Event[clitest.OrderPlaced]) error { return nil })

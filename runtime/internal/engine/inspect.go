@@ -118,6 +118,10 @@ type DeadLetterReader interface {
 	// FailureGroupNames returns the fingerprints of dead letters that begin with a
 	// prefix, in alphabetical order.
 	FailureGroupNames(ctx context.Context, prefix string) ([]string, error)
+
+	// Schema returns the schema of the newest version of an event type, by any of
+	// its names. It is zero if the log has none.
+	Schema(ctx context.Context, eventType string) (Schema, error)
 }
 
 // AuditReader reads what was done to a log.

@@ -208,8 +208,7 @@ type Snoozed struct {
 // Declared is what programs have declared, as far as a log keeps it.
 type Declared struct {
 	Names
-	Schedules []Schedule        // of the process that has dispatched last, by name
-	Schemas   map[string]Schema // of the newest version of each event type that has one, by each of its names
+	Schedules []Schedule // of the process that has dispatched last, by name
 }
 
 // Names are the names that a log knows. A name that is not among them matches

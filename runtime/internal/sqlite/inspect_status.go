@@ -122,9 +122,6 @@ func (i *Inspection) Declared(ctx context.Context) (all engine.Declared, err err
 		if err == nil {
 			all.Schedules, err = readSchedules(c)
 		}
-		if err == nil {
-			all.Schemas, err = newestSchemas(c)
-		}
 		return err
 	})
 	return all, err

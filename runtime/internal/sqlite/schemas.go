@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -79,22 +80,16 @@ func storeSchemas(c *database.Conn, changed map[int64]string, program string) er
 	return nil
 }
 
-// newestSchemas reads the schemas of the newest versions, by all names of their types.
-func newestSchemas(c *database.Conn) (map[string]engine.Schema, error) {
-	newest, all := map[string]engine.Schema{}, map[string]engine.Schema{}
-	err := c.Query(`
-		SELECT t.name, t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type
-		ORDER BY t.version, s.stored_at`, func(s *sqlite3.Stmt) error {
-		newest[s.ColumnText(0)] = engine.Schema{Version: s.ColumnInt(1), Text: s.ColumnText(2), StoredAt: database.Time(s, 3), Program: s.ColumnText(4)}
-		return nil
+// Schema implements [engine.DeadLetterReader].
+func (i *Inspection) Schema(ctx context.Context, eventType string) (schema engine.Schema, err error) {
+	err = i.look(ctx, "read a schema of", func(c *database.Conn) error {
+		return c.Query(`
+			SELECT t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type
+			WHERE t.name = (SELECT name FROM busgen_types WHERE written = ? LIMIT 1)
+			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
+			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
+			return nil
+		}, eventType)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, c.Query("SELECT name, written FROM busgen_types", func(s *sqlite3.Stmt) error {
-		if schema, ok := newest[s.ColumnText(0)]; ok {
-			all[s.ColumnText(0)], all[s.ColumnText(1)] = schema, schema
-		}
-		return nil
-	})
+	return schema, err
 }

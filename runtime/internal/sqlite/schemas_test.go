@@ -15,13 +15,12 @@ func TestAFileTakesSchemas(t *testing.T) {
 	must(t, err)
 	defer log.Close()
 	inspection := inspectFile(t, path)
-	if all, err := inspection.Declared(t.Context()); err != nil || len(all.Schemas) > 0 {
-		t.Errorf("before: %+v, %v", all.Schemas, err)
+	if got, err := inspection.Schema(t.Context(), "order.placed"); err != nil || got != (engine.Schema{}) {
+		t.Errorf("before: %+v, %v", got, err)
 	}
 	must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}, nil))
-	all, err := inspection.Declared(t.Context())
+	got, err := inspection.Schema(t.Context(), "order.placed")
 	must(t, err)
-	got := all.Schemas["order.placed"]
 	want := engine.Schema{Version: 1, Text: "{}", StoredAt: got.StoredAt, Program: "shopd"}
 	if diff := cmp.Diff(want, got); diff != "" || got.StoredAt.IsZero() {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -200,27 +200,9 @@ func (in *Inspection) Declared(ctx context.Context) (all engine.Declared, err er
 			}
 		}
 	}
-	all.Schemas = in.newestSchemas()
 	all.Schedules = slices.Clone(in.schedules)
 	slices.SortFunc(all.Schedules, func(a, b engine.Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
-}
-
-// newestSchemas returns the schemas of the newest versions, by all names of their types. The caller holds mu.
-func (in *Inspection) newestSchemas() map[string]engine.Schema {
-	newest, all := map[string]engine.Schema{}, map[string]engine.Schema{}
-	for _, s := range in.schemas {
-		name := in.registry.nameOf(s.Type)
-		if known := newest[name]; s.Of.Version > known.Version || s.Of.Version == known.Version && s.Of.StoredAt.After(known.StoredAt) {
-			newest[name] = s.Of
-		}
-	}
-	for _, r := range in.registry.Types {
-		if schema, ok := newest[r.Name]; ok {
-			all[r.Name], all[r.Written] = schema, schema
-		}
-	}
-	return all
 }
 
 // dispatched reports whether some process has dispatched, all of which have let go of their subscriptions. The caller
@@ -269,6 +251,23 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 		}
 	}
 	return all, owner, nil
+}
+
+// Schema implements [engine.DeadLetterReader].
+func (in *Inspection) Schema(ctx context.Context, eventType string) (newest engine.Schema, err error) {
+	if err := in.look(ctx); err != nil {
+		return newest, err
+	}
+	defer in.mu.Unlock()
+	for _, s := range in.schemas {
+		if in.registry.nameOf(s.Type) != in.registry.nameOf(eventType) || s.Of.Version < newest.Version {
+			continue
+		}
+		if s.Of.Version > newest.Version || s.Of.StoredAt.After(newest.StoredAt) {
+			newest = s.Of
+		}
+	}
+	return newest, nil
 }
 
 // crashLoops reports whether the owner of a subscription has died young, and who has it now, if

@@ -31,8 +31,8 @@ func TestSchemasAreStoredWhenThereIsALeaderAgain(t *testing.T) {
 		line.Divert(subject, strings.Repeat("x", len(subject))) // nobody is there for it
 		time.AfterFunc(5*time.Second, line.Undivert)
 		must(t, in.Declare(ctx, []engine.TypeSpec{{Name: "job.done", Schema: "{}"}}, nil))
-		if got, err := in.Declared(ctx); err != nil || got.Schemas["job.done"].Text != "{}" {
-			t.Errorf("the schemas are %v, %v", got.Schemas, err)
+		if got, err := in.Schema(ctx, "job.done"); err != nil || got.Text != "{}" {
+			t.Errorf("the schema is %q, %v", got.Text, err)
 		}
 	})
 }
