@@ -315,7 +315,8 @@ func (b *innerBus) end(ctx context.Context, feeds []*feed, dispatched bool) erro
 	errs := make([]error, len(feeds)+1)
 	var waiting sync.WaitGroup
 	waiting.Go(func() { errs[len(feeds)] = b.past.close() }) // which ends a Find that is under way
-	for _, f := range feeds {                                // before one of them waits: what a handler leaves when it ends lets others begin
+	// Before one of them waits: what a handler leaves when it ends lets others begin.
+	for _, f := range feeds {
 		if s := f.running(); s != nil {
 			s.Halt()
 		}

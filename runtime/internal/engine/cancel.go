@@ -21,8 +21,8 @@ type Canceller interface {
 	// if it does not answer the error is an *UnansweredError. Without an open delivery it
 	// is a *NotOpenError, and without the event or the subscription a *NotFoundError.
 	//
-	// With Unasked nobody is asked: also deliveries that were begun are discarded, unless
-	// their handlers succeed, and are among those that it returns.
+	// With Unasked, which only an Inspection heeds, no process is asked: also deliveries that were
+	// begun are discarded, unless their handlers succeed, and are among those that it returns.
 	Cancel(ctx context.Context, c Cancellation) ([]string, error)
 }
 
@@ -32,7 +32,7 @@ type Cancellation struct {
 	Subscription string // empty for all
 	Reason       string // of the discard
 	Actor        string // for the audit, which gets no entry if it is empty
-	Unasked      bool   // of an operator: nobody is asked whether handlers run
+	Unasked      bool   // of an operator: no process is asked whether handlers run
 }
 
 // ReasonCancelled is the reason of deliveries that were discarded by a cancel.
