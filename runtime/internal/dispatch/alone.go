@@ -26,11 +26,11 @@ type Alone struct {
 	closed atomic.Bool // there is an owner
 
 	mu      sync.Mutex
-	all     []*Scheduler
-	owner   *Scheduler   // has the bus, or waits until the others are through
-	running bool         // a suspect of the owner is in its handler
-	waiting []*Scheduler // have asked
-	calm    *time.Timer  // says that there are no suspects any more; nil if that was said, or there is an owner
+	all     []*gate
+	owner   *gate       // has the bus, or waits until the others are through
+	running bool        // a suspect of the owner is in its handler
+	waiting []*gate     // have asked
+	calm    *time.Timer // says that there are no suspects any more; nil if that was said, or there is an owner
 }
 
 // calmAfter is how long no suspect has run before the log says so. They come one by one, with others between them: the
@@ -38,19 +38,19 @@ type Alone struct {
 const calmAfter = 10 * time.Second
 
 // join takes a subscription in that begins to deliver.
-func (a *Alone) join(s *Scheduler) {
+func (a *Alone) join(g *gate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all = append(a.all, s)
+	a.all = append(a.all, g)
 }
 
 // leave is called when a subscription delivers no more.
-func (a *Alone) leave(s *Scheduler) {
+func (a *Alone) leave(g *gate) {
 	a.mu.Lock()
-	a.all = slices.DeleteFunc(a.all, func(other *Scheduler) bool { return other == s })
+	a.all = slices.DeleteFunc(a.all, func(other *gate) bool { return other == g })
 	switch a.owner {
 	case nil:
-	case s:
+	case g:
 		a.running = false
 	default:
 		a.owner.signal() // it waits no longer for a handler that was left behind
@@ -59,25 +59,25 @@ func (a *Alone) leave(s *Scheduler) {
 		a.becalm()
 	}
 	a.mu.Unlock()
-	a.pass(s)
+	a.pass(g)
 }
 
 // enter asks for the bus, and reports whether the suspect may run now. If not,
 // there will be a signal when that may have changed.
-func (a *Alone) enter(s *Scheduler) bool {
+func (a *Alone) enter(g *gate) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.owner == nil:
-		a.owner = s
+		a.owner = g
 		a.closed.Store(true)
 		if a.becalm() {
 			break // they have not stopped coming
 		}
-		a.Logger.Warn("handlers that were running when the process died now run alone: one at a time, or in half a batch", "subscription_id", s.cfg.Name)
-	case a.owner != s:
-		if !slices.Contains(a.waiting, s) {
-			a.waiting = append(a.waiting, s)
+		a.Logger.Warn("handlers that were running when the process died now run alone: one at a time, or in half a batch", "subscription_id", g.cfg.Name)
+	case a.owner != g:
+		if !slices.Contains(a.waiting, g) {
+			a.waiting = append(a.waiting, g)
 		}
 		return false
 	}
@@ -85,7 +85,7 @@ func (a *Alone) enter(s *Scheduler) bool {
 		return false
 	}
 	for _, other := range a.all {
-		if other.gate.active.Load() > 0 {
+		if other.active.Load() > 0 {
 			return false
 		}
 	}
@@ -94,21 +94,21 @@ func (a *Alone) enter(s *Scheduler) bool {
 }
 
 // done is called when the suspect of a subscription has run.
-func (a *Alone) done(s *Scheduler) {
+func (a *Alone) done(g *gate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.owner == s {
+	if a.owner == g {
 		a.running = false
-		s.signal() // it chooses what comes next
+		g.signal() // it chooses what comes next
 	}
 }
 
 // pass says that a subscription has no suspect to run at the moment.
-func (a *Alone) pass(s *Scheduler) {
+func (a *Alone) pass(g *gate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.waiting = slices.DeleteFunc(a.waiting, func(other *Scheduler) bool { return other == s })
-	if a.owner != s || a.running {
+	a.waiting = slices.DeleteFunc(a.waiting, func(other *gate) bool { return other == g })
+	if a.owner != g || a.running {
 		return
 	}
 	if len(a.waiting) > 0 {
@@ -152,41 +152,5 @@ func (a *Alone) left() {
 	defer a.mu.Unlock()
 	if a.owner != nil {
 		a.owner.signal()
-	}
-}
-
-// pass lets a delivery through the gate, unless it has to wait: a suspect for all
-// others, the others for a suspect.
-func (s *Scheduler) pass(suspect bool) bool {
-	alone := s.cfg.Alone
-	if suspect {
-		if !alone.enter(s) {
-			return false
-		}
-		s.gate.active.Add(1)
-		return true
-	}
-	if alone.closed.Load() {
-		// This opens the bus again if the subscription was its owner.
-		if alone.pass(s); alone.closed.Load() {
-			return false
-		}
-	}
-	s.gate.active.Add(1)
-	if !alone.closed.Load() {
-		return true
-	}
-	s.leave(false)
-	return false
-}
-
-// leave undoes pass.
-func (s *Scheduler) leave(suspect bool) {
-	s.gate.active.Add(-1)
-	switch {
-	case suspect:
-		s.cfg.Alone.done(s)
-	case s.cfg.Alone.closed.Load():
-		s.cfg.Alone.left()
 	}
 }

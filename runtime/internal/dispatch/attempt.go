@@ -42,8 +42,8 @@ type Attempt struct {
 
 	expires bool // the limit is because its event expires then
 	first   bool // of its run
-	warned  bool // that it is slow, or there is nothing to warn of; guarded by the subscription's mu
-	delays  bool // its event, which was reported as slow while it ran; guarded by the subscription's mu
+	warned  bool // that it is slow, or there is nothing to warn of; guarded by the mu of the deadlines
+	delays  bool // its event, which was reported as slow while it ran; guarded by the mu of the deadlines
 
 	// These are guarded by mu.
 	lends    bool // has lent something, at some time
@@ -87,7 +87,7 @@ func (a *Attempt) staged() []engine.Record {
 }
 
 // Owner returns the bus whose handler this is.
-func (a *Attempt) Owner() any { return a.run.scheduler.cfg.Owner }
+func (a *Attempt) Owner() any { return a.run.site.cfg.Owner }
 
 // Max returns the Number of the last attempt that the policy allows: that of the
 // subscription, or after a failure that of the class of its error.
@@ -105,24 +105,6 @@ func (a *Attempt) Started() time.Time { return a.started }
 // Retry reports whether the handler has failed at the delivery before. In a group
 // that is the member with which the run begins.
 func (a *Attempt) Retry() bool { return a.Failures > 0 && a.first }
-
-// newAttempt returns an attempt that has not begun.
-func (s *Scheduler) newAttempt(worker int, r *run, h *Handler, permit breaker.Permit) *Attempt {
-	a := &r.initial // which is as it was allocated, but for these two
-	started := a.started
-	if r.tried {
-		a = new(Attempt)
-	}
-	a.Delivery, a.Number = r.Delivery, numberOf(r.Delivery)
-	a.run, a.handler, a.worker, a.settings = r, h, int32(worker), r.settings
-	a.permit, a.started, a.first = permit, started, !r.tried
-	if s.cfg.Group { // each member has settings of its own
-		a.started, a.settings = time.Now(), r.own().over(h.Settings(r.Type))
-	}
-	a.bound()
-	a.allow(cmp.Or(r.MaxAttempts, r.settings.Retry.MaxAttempts))
-	return a
-}
 
 // bound says how long the attempt may take from when it has started.
 func (a *Attempt) bound() {
@@ -168,7 +150,7 @@ func (a *Attempt) late(now time.Time) bool {
 // the next member of its group; otherwise there is a disposition. It does not keep
 // its worker when that was written off meanwhile, or when the handler has ended
 // the worker's goroutine.
-func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
+func (s *site) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (handled, keep bool) {
 	a := s.newAttempt(w.number, r, h, permit)
 	r.tried = true
 	slow := a.settings.SlowAfter
@@ -184,7 +166,7 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 			return false, true
 		}
 	}
-	s.watch(w, a)
+	s.deadlines.watch(w, a)
 
 	returned := false
 	var err error
@@ -206,7 +188,7 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 		handled = a.handled
 		if exit && keep {
 			s.leaveGate(r)
-			s.replace(w.number, true)
+			s.crew.replace(w.number, true)
 		}
 	}()
 	if h.Watch != nil {
@@ -225,7 +207,7 @@ func (s *Scheduler) attempt(w *worker, r *run, h *Handler, permit breaker.Permit
 // finish takes what the handler did. It reports false when the worker was
 // written off.
 func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
-	s := a.run.scheduler
+	s := a.run.site
 	var f failure
 	if err != nil {
 		f = a.classify(err, kind, stack) // runs the program's code; not while mu is held
@@ -235,7 +217,7 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	a.mu.Lock()
 	late := a.over
 	a.over = true
-	a.recall()
+	a.run.site.places.recall(a)
 	now := time.Now()
 	if !late {
 		a.judge(f, now)
@@ -250,7 +232,9 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	a.returned = true
 	left := a.left
 	a.mu.Unlock()
-	s.unwatch(w, left)
+	if w.slot.Store(nil); left {
+		s.crew.comeBack(w.number)
+	}
 	// Nothing that takes time comes before the next attempt. With several workers its event may be younger than this.
 	if err == nil && !late && !a.handler.Observed && s.cfg.Concurrency <= 1 {
 		w.ended = now
@@ -267,7 +251,7 @@ func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 // every disposition: whoever finds the attempt over can rely on the engine having
 // it, so that a shutdown does not close the log before.
 func (a *Attempt) judge(f failure, now time.Time) {
-	s := a.run.scheduler
+	s := a.run.site
 	interrupted := s.base.Err() != nil
 	switch {
 	case f.uncommitted:
@@ -288,9 +272,9 @@ func (a *Attempt) judge(f failure, now time.Time) {
 // succeed records a success. In a group it is part of the disposition that the run
 // comes to.
 func (a *Attempt) succeed(now time.Time) {
-	s := a.run.scheduler
+	s := a.run.site
 	a.permit.Success(now)
-	s.noteSuccess()
+	s.gate.noteSuccess()
 	if !a.counted {
 		a.handler.Count.Succeeded(a, now)
 	}
@@ -328,7 +312,7 @@ func (a *Attempt) expire() {
 		return
 	}
 	a.over = true
-	a.recall()
+	a.run.site.places.recall(a)
 	a.fail(f)
 	a.leaveSoon(a.leave)
 	owed := a.owes
@@ -354,7 +338,7 @@ func (a *Attempt) isExpired() bool {
 
 // leave writes the worker off if the handler, or the program's code that follows it, still has not returned.
 func (a *Attempt) leave() {
-	s := a.run.scheduler
+	s := a.run.site
 	a.mu.Lock()
 	if a.returned || a.left {
 		a.mu.Unlock()
@@ -363,13 +347,13 @@ func (a *Attempt) leave() {
 	told := a.owes == owesNothing
 	a.pay(true)
 	a.left = true
-	s.runsOn(int(a.worker), 0) // before the handler can return, and the worker be another's
+	s.crew.runsOn(int(a.worker), 0) // before the handler can return, and the worker be another's
 	a.mu.Unlock()
 	s.sayLeft(told, a.logged())
 	a.handler.Count.Abandoned(a, 1)
 	s.leaveGate(a.run)
 	s.freeLimits(a)
-	s.replace(int(a.worker), false)
+	s.crew.replace(int(a.worker), false)
 }
 
 // interrupt ends an attempt whose handler has ignored for so long that a shutdown
@@ -383,19 +367,19 @@ func (a *Attempt) interrupt(ignored time.Duration) {
 		a.pay(true) // an observer blocks
 	} else {
 		a.over = true
-		a.recall()
+		a.run.site.places.recall(a)
 		a.fail(f)
 	}
 	owed, returned := a.owes, a.returned
 	a.mu.Unlock()
 	if !over || !returned {
-		a.run.scheduler.freeLimits(a)
+		a.run.site.freeLimits(a)
 	}
 	a.tellApart(owed)
 }
 
 // sayLeft says that a worker is left behind: in its handler, or in an observer that is told of it.
-func (s *Scheduler) sayLeft(told bool, attributes []any) {
+func (s *site) sayLeft(told bool, attributes []any) {
 	logger := s.cfg.Logger
 	if !told {
 		logger.Warn("an observer that is told of a handler does not return; it is left behind", attributes...)
@@ -408,7 +392,7 @@ func (s *Scheduler) sayLeft(told bool, attributes []any) {
 // If it was the probe of an open breaker, another may be.
 func (a *Attempt) withdraw() {
 	a.permit.Release()
-	a.run.scheduler.signal()
+	a.run.site.signal()
 }
 
 // refused ends an attempt whose handler is not called, because the delivery was cancelled or
@@ -418,7 +402,7 @@ func (a *Attempt) refused(cancelled bool) (over bool) {
 		a.drop()
 		return true
 	}
-	reason, cancelled := a.run.scheduler.consumer.Cancelled(a.Seq)
+	reason, cancelled := a.run.site.consumer.Cancelled(a.Seq)
 	if !cancelled {
 		return false
 	}
@@ -435,18 +419,18 @@ func (a *Attempt) drop() {
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()
-	a.run.scheduler.release(a.run.Seq)
-	a.run.scheduler.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
+	a.run.site.limits.release(a.run.Seq)
+	a.run.site.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
 }
 
 // logged returns the attributes of a log line about the attempt.
 func (a *Attempt) logged(more ...any) []any {
 	attributes := []any{"event_id", a.ID, "event_type", a.Type, "subscription_id", a.handler.Name, "attempt", a.Number}
-	if a.run.scheduler.cfg.Group {
-		attributes = append(attributes, "group", a.run.scheduler.cfg.Name)
+	if a.run.site.cfg.Group {
+		attributes = append(attributes, "group", a.run.site.cfg.Name)
 	}
-	if a.run.scheduler.cfg.Ephemeral {
+	if a.run.site.cfg.Ephemeral {
 		attributes = append(attributes, "ephemeral", true)
 	}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -462,7 +446,7 @@ func (a *Attempt) logged(more ...any) []any {
 
 // shown returns an error, or its text, without what nobody is to see.
 func (a *Attempt) shown(failure any) any {
-	cfg := &a.run.scheduler.cfg
+	cfg := &a.run.site.cfg
 	if cfg.Shown == nil || failure == nil {
 		return failure
 	}
@@ -488,3 +472,7 @@ func (a *Attempt) shown(failure any) any {
 	}
 	return clean
 }
+
+// HandlerName returns the name of the subscription whose handler this is: in a group the
+// name of the member.
+func (a *Attempt) HandlerName() string { return a.handler.Name }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +28,7 @@ type BatchEnd struct {
 // together. The handler's context is an attempt, too, which stands for the batch as a whole:
 // it has the deadline, and what is published with it is stored if all have succeeded.
 type Batch struct {
-	scheduler *Scheduler
+	site      *site
 	limits    *limited
 	alone     bool // nothing runs beside it
 	runs      []run
@@ -135,41 +134,15 @@ func (b *Batch) ItemContext(ctx context.Context, i int) context.Context {
 	return itemContext{ctx, b.handed[i]}
 }
 
-// workBatches handles one batch after the other. It reports false when the worker was
-// written off meanwhile.
-func (s *Scheduler) workBatches(worker int) (keep bool) {
-	for {
-		b, ok := s.nextBatch()
-		if !ok {
-			return true
-		}
-		if !s.runBatch(worker, b) {
-			return false
-		}
-		s.leaveBatch(b)
-	}
-}
-
-// leaveBatch is called when a batch that has passed the gate is settled.
-func (s *Scheduler) leaveBatch(b *Batch) {
-	s.leave(b.alone)
-	if b.limits != nil {
-		b.limits.grant.Release()
-	}
-	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
-		s.signal()
-	}
-}
-
-// runBatch calls the handler for a batch, as [Scheduler.attempt] does for one delivery.
-func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
-	slots := s.takeSlots(len(b.runs))
-	defer s.freeSlots(slots) // after the handler has returned, however late
+// runBatch calls the handler for a batch, as [site.attempt] does for one delivery.
+func (s *site) runBatch(worker int, b *Batch) (keep bool) {
+	slots := s.deadlines.takeSlots(len(b.runs))
+	defer s.deadlines.freeSlots(slots) // after the handler has returned, however late
 	b.begin(worker, slots)
 	if len(b.begun) == 0 {
 		return true
 	}
-	s.watchBatch(b)
+	s.deadlines.watchBatch(b)
 	defer b.whole.release()
 
 	returned := false
@@ -189,7 +162,7 @@ func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
 		keep = b.finish(err, kind, stack)
 		if exit && keep {
 			s.leaveBatch(b)
-			s.replace(worker, true)
+			s.crew.replace(worker, true)
 		}
 	}()
 	if b.handler.Watch != nil {
@@ -209,7 +182,7 @@ func (s *Scheduler) runBatch(worker int, b *Batch) (keep bool) {
 
 // begin makes the attempts. Those that may not be tried are settled.
 func (b *Batch) begin(worker int, slots []int) {
-	s := b.scheduler
+	s := b.site
 	b.worker, b.handler = worker, s.cfg.Handlers(b.runs[0].Type)[0]
 	b.begun, b.handed = make([]*Attempt, 0, len(b.runs)), make([]*Attempt, 0, len(b.runs))
 	for i := range b.runs {
@@ -264,7 +237,7 @@ func (whole *Attempt) limitByExpiry() {
 
 // finish takes what the handler did. It reports false when the worker was written off.
 func (b *Batch) finish(err error, kind, stack string) (keep bool) {
-	s, whole := b.scheduler, &b.whole
+	s, whole := b.site, &b.whole
 	failures := b.failures(err, kind, stack) // runs the program's code; not while mu is held
 	deliveries := make([]*engine.Delivery, len(b.begun))
 	for i, a := range b.begun {
@@ -287,7 +260,9 @@ func (b *Batch) finish(err error, kind, stack string) (keep bool) {
 	whole.returned = true
 	left := whole.left
 	whole.mu.Unlock()
-	s.unwatchBatch(b, left)
+	if s.deadlines.unwatchBatch(b); left {
+		s.crew.comeBack(b.worker)
+	}
 	if left {
 		b.handler.Count.Abandoned(whole, -1)
 	}
@@ -352,7 +327,7 @@ func (b *Batch) expireItem(a *Attempt) {
 // interrupt is [Attempt.interrupt] for all of the batch.
 func (b *Batch) interrupt(ignored time.Duration) {
 	if b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "") }) {
-		b.scheduler.freeLimits(&b.whole)
+		b.site.freeLimits(&b.whole)
 		b.tellApart()
 		return
 	}
@@ -361,7 +336,7 @@ func (b *Batch) interrupt(ignored time.Duration) {
 	returned := b.whole.returned
 	b.whole.mu.Unlock()
 	if !returned {
-		b.scheduler.freeLimits(&b.whole)
+		b.site.freeLimits(&b.whole)
 	}
 }
 
@@ -393,7 +368,7 @@ func (b *Batch) decide(failures []failure) {
 
 // leave writes the worker off if the handler still has not returned.
 func (b *Batch) leave() {
-	s, whole := b.scheduler, &b.whole
+	s, whole := b.site, &b.whole
 	whole.mu.Lock()
 	if whole.returned || whole.left {
 		whole.mu.Unlock()
@@ -402,13 +377,13 @@ func (b *Batch) leave() {
 	told := b.owed == nil
 	b.pay(true)
 	whole.left = true
-	s.runsOn(b.worker, 0)
+	s.crew.runsOn(b.worker, 0)
 	whole.mu.Unlock()
 	s.sayLeft(told, b.logged())
 	b.handler.Count.Abandoned(whole, 1)
 	s.leaveBatch(b)
 	s.freeLimits(whole)
-	s.replace(b.worker, false)
+	s.crew.replace(b.worker, false)
 }
 
 // logged returns the attributes of a log line about the batch: those of its first event, and
@@ -417,28 +392,23 @@ func (b *Batch) logged(more ...any) []any {
 	return b.whole.logged(append([]any{"batch", len(b.begun)}, more...)...)
 }
 
-// watchBatch makes sure that the batch ends at its deadline.
-func (s *Scheduler) watchBatch(b *Batch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.batches = append(s.batches, b)
-	s.alarm.set(b.whole.alarmAt())
-	for _, a := range b.begun {
-		if s.running[a.worker].Store(a); a.expires {
-			s.alarm.set(a.deadline())
+// claimAll begins the attempts, and removes attempts at deliveries that must not be tried.
+func (b *Batch) claimAll() {
+	left, kept := b.begun, b.begun[:0]
+	deliveries, slots := make([]*engine.Delivery, len(left)), make([]int, len(left))
+	for i, a := range left {
+		deliveries[i], slots[i] = a.Delivery, int(a.worker)
+	}
+	for len(left) > 0 {
+		n, begun, cancelled := b.site.consumer.Begin(deliveries, slots, left[0].started)
+		for _, a := range left[:n] {
+			a.startAt(begun)
 		}
+		kept = append(kept, left[:n]...)
+		if n < len(left) && left[n].refused(cancelled) {
+			n++
+		}
+		left, deliveries, slots = left[n:], deliveries[n:], slots[n:]
 	}
-}
-
-// unwatchBatch forgets the batch; its worker is free again if it was written off.
-func (s *Scheduler) unwatchBatch(b *Batch, left bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.batches = slices.DeleteFunc(s.batches, func(other *Batch) bool { return other == b })
-	for _, a := range b.begun {
-		s.running[a.worker].Store(nil)
-	}
-	if left {
-		s.free = append(s.free, b.worker)
-	}
+	b.begun = kept
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -82,7 +83,7 @@ func (b *Batch) outOfRange(named *BatchError) error {
 // the attempts that have begun; nil if none has failed. With forced they are decided: the
 // batch has outlived its deadline or a shutdown. The caller holds whole.mu.
 func (b *Batch) judge(failures []failure, now time.Time, forced bool) {
-	s, whole := b.scheduler, &b.whole
+	s, whole := b.site, &b.whole
 	if len(whole.staged()) > 0 && b.allSucceed(failures, now) {
 		last := b.handed[len(b.handed)-1]
 		last.mu.Lock()
@@ -129,7 +130,7 @@ func (b *Batch) judge(failures []failure, now time.Time, forced bool) {
 		b.owed, b.settled = all, make(chan struct{})
 		return
 	}
-	s.settleAll(all)
+	s.settler.settleAll(all)
 	all.free()
 }
 
@@ -144,7 +145,7 @@ func (b *Batch) isUnfit(seq int64) bool {
 
 // spare settles an attempt that another one has kept from being made.
 func (a *Attempt) spare(now time.Time) {
-	if a.run.scheduler.base.Err() != nil {
+	if a.run.site.base.Err() != nil {
 		a.settle(a.run.release())
 	} else {
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: now, NotCalled: true}))
@@ -158,11 +159,67 @@ func (b *Batch) allSucceed(failures []failure, now time.Time) bool {
 			continue
 		}
 		a.mu.Lock()
-		failed := a.over || failures != nil && failures[i].kind != "" || b.scheduler.base.Err() == nil && a.late(now)
+		failed := a.over || failures != nil && failures[i].kind != "" || b.site.base.Err() == nil && a.late(now)
 		a.mu.Unlock()
 		if failed {
 			return false
 		}
 	}
 	return len(b.handed) > 0
+}
+
+// exited is that of a batch.
+func (b *Batch) exited(stack string) error {
+	if a := b.preparing.Load(); a != nil {
+		return a.exited(stack)
+	}
+	return b.whole.exited(stack)
+}
+
+// judged is what becomes of the deliveries of a batch, until it is settled. Only the slices
+// are used again.
+type judged struct {
+	runs    []*run
+	settled []engine.Settled // one for each
+	reports []report         // to observers
+	ended   func()           // tells them of the batch; nil for nothing
+}
+
+// report is what observers are told of an attempt. If tell is nil, it has succeeded.
+type report struct {
+	of   *Attempt
+	tell func()
+}
+
+var judgedPool = sync.Pool{New: func() any { return new(judged) }}
+
+func (j *judged) add(r *run, v engine.Disposition) {
+	j.runs = append(j.runs, r)
+	j.settled = append(j.settled, engine.Settled{Delivery: r.Delivery, Disposition: v})
+}
+
+// free makes the slices usable for another batch.
+func (j *judged) free() {
+	clear(j.runs)
+	clear(j.settled)
+	clear(j.reports)
+	j.runs, j.settled, j.reports, j.ended = j.runs[:0], j.settled[:0], j.reports[:0], nil
+	judgedPool.Put(j)
+}
+
+// settleAll is settle for the deliveries of a batch: they are settled together.
+func (s *settler) settleAll(all *judged) {
+	for i, r := range all.runs {
+		s.beforeSettling(&r.item, &all.settled[i].Disposition)
+	}
+	if len(all.settled) > 0 {
+		s.consumer.Settle(all.settled[0], all.settled[1:])
+	}
+	more := false
+	for i, r := range all.runs {
+		more = s.settled(r.key, r.Seq, all.settled[i].Kind) || more
+	}
+	if more {
+		s.signal()
+	}
 }

@@ -10,7 +10,7 @@ import (
 func TestWhoWaitsForTheTurnGetsItAndNobodyElseHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const goroutines, turns = 8, 2000
-		s := &Scheduler{turn: newBaton(), stopping: make(chan struct{})}
+		s := &intake{core: newCore(nil, Config{}), turn: newBaton()}
 		var all sync.WaitGroup
 		taken := 0 // guarded by the turn
 		for range goroutines {
@@ -34,7 +34,7 @@ func TestWhoWaitsForTheTurnGetsItAndNobodyElseHasIt(t *testing.T) {
 // One that does not want the turn any more leaves it to the next one.
 func TestWhoGivesUpWaitingForTheTurnKeepsNobodyFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Scheduler{turn: newBaton(), stopping: make(chan struct{})}
+		s := &intake{core: newCore(nil, Config{}), turn: newBaton()}
 		s.turn.take()
 		ended := make(chan struct{})
 		got := make(chan bool, 2)

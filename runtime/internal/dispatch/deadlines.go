@@ -1,8 +1,12 @@
 package dispatch
 
 import (
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Deadlines are watched for all workers of a subscription together: an attempt
@@ -10,7 +14,71 @@ import (
 // earliest deadline that was known when it was set; when it goes off it ends
 // what is late and is set again.
 
-// alarm is a timer that remembers when it goes off. It is guarded by the subscription's mu, but for covers.
+// deadlines has the attempts of a subscription that run, and watches their deadlines. Its mu is taken last.
+type deadlines struct {
+	cfg     *Config
+	looking atomic.Int32 // how many look at the attempts that run
+
+	// Guarded by mu, but for the slots themselves, and what the alarm covers.
+	mu      sync.Mutex
+	running []*slot  // by worker, with batches by number of the attempt
+	batches []*Batch // that run
+	slots   []int    // of running, that no batch has
+	slotted int      // how many slots there are
+	alarm   alarm
+}
+
+func newDeadlines(cfg *Config) *deadlines {
+	d := &deadlines{cfg: cfg}
+	d.alarm.began, d.alarm.ring = time.Now(), d.expire
+	d.alarm.unset()
+	return d
+}
+
+// slot returns where the attempt of a worker is found.
+func (d *deadlines) slot(worker int) *slot {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.makeSlots(worker + 1)
+	return d.running[worker]
+}
+
+// makeSlots makes so many slots, unless there are. The caller holds mu.
+func (d *deadlines) makeSlots(n int) {
+	for len(d.running) < n {
+		d.running = append(d.running, new(slot))
+	}
+}
+
+// all returns the attempts that run, those of batches one by one.
+func (d *deadlines) all() (running []*Attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, slot := range d.running {
+		if a := slot.Load(); a != nil {
+			running = append(running, a)
+		}
+	}
+	return running
+}
+
+// setAlarm makes the alarm go off when an attempt needs attention, if it runs.
+func (d *deadlines) setAlarm(a *Attempt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running[a.worker].Load() == a {
+		d.alarm.set(a.alarmAt())
+	}
+}
+
+// stop ends the watch.
+func (d *deadlines) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.alarm.stop()
+}
+
+// alarm is a timer that remembers when it goes off. It is guarded by the mu of its deadlines, but for covers.
 type alarm struct {
 	ring  func()
 	timer *time.Timer
@@ -47,19 +115,19 @@ func (a *alarm) stop() {
 
 // watch makes sure that the attempt ends at its deadline. Nearly always the alarm goes off before: then either it
 // finds the attempt, or watch finds that it has gone off.
-func (s *Scheduler) watch(w *worker, a *Attempt) {
+func (d *deadlines) watch(w *worker, a *Attempt) {
 	at := a.alarmAt()
 	w.slot.Store(a)
-	if s.alarm.covers(at) {
+	if d.alarm.covers(at) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.alarm.set(at)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.alarm.set(at)
 }
 
-// alarmAt returns when the attempt needs attention next, or the zero time. The caller holds the
-// subscription's mu.
+// alarmAt returns when the attempt needs attention next, or the zero time. The caller holds
+// the mu of the deadlines.
 func (a *Attempt) alarmAt() time.Time {
 	at := a.slowAt()
 	if a.warned {
@@ -103,25 +171,62 @@ func (a *Attempt) slowAt() time.Time {
 // SlowEventAfter returns after how long its event is slow; 0 for never.
 func (a *Attempt) SlowEventAfter() time.Duration { return a.settings.SlowEventAfter }
 
-// unwatch forgets the attempt; its worker is free again if it was
-// written off.
-func (s *Scheduler) unwatch(w *worker, left bool) {
-	w.slot.Store(nil)
-	if left {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.free = append(s.free, w.number)
+// watchBatch makes sure that the batch ends at its deadline.
+func (d *deadlines) watchBatch(b *Batch) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.batches = append(d.batches, b)
+	d.alarm.set(b.whole.alarmAt())
+	for _, a := range b.begun {
+		if d.running[a.worker].Store(a); a.expires {
+			d.alarm.set(a.deadline())
+		}
 	}
+}
+
+// unwatchBatch forgets the batch.
+func (d *deadlines) unwatchBatch(b *Batch) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.batches = slices.DeleteFunc(d.batches, func(other *Batch) bool { return other == b })
+	for _, a := range b.begun {
+		d.running[a.worker].Store(nil)
+	}
+}
+
+// takeSlots returns numbers for attempts that run at once, under which they are claimed. No
+// other attempt of the subscription has them until freeSlots.
+func (d *deadlines) takeSlots(n int) []int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	slots := make([]int, 0, n)
+	for len(slots) < n && len(d.slots) > 0 {
+		last := len(d.slots) - 1
+		slots = append(slots, d.slots[last])
+		d.slots = d.slots[:last]
+	}
+	for len(slots) < n {
+		slots = append(slots, d.slotted)
+		d.slotted++
+	}
+	d.makeSlots(d.slotted)
+	return slots
+}
+
+func (d *deadlines) freeSlots(slots []int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slots = append(d.slots, slots...)
 }
 
 // expire ends the attempts whose deadline has passed, warns of those that are
 // slow, and sets the alarm to what comes next.
-func (s *Scheduler) expire() {
-	defer s.lookAtRunning()()
+func (d *deadlines) expire() {
+	defer d.look()()
 	now := time.Now()
 	var late, slow, delaying []*Attempt
-	s.mu.Lock()
-	s.alarm.unset() // before the slots are read
+	d.mu.Lock()
+	d.alarm.unset() // before the slots are read
 	look := func(a *Attempt) {
 		if a.late(now) {
 			late = append(late, a)
@@ -135,23 +240,23 @@ func (s *Scheduler) expire() {
 			a.delays = true
 			delaying = append(delaying, a)
 		}
-		s.alarm.set(a.alarmAt())
+		d.alarm.set(a.alarmAt())
 	}
-	for _, slot := range s.running {
+	for _, slot := range d.running {
 		if a := slot.Load(); a != nil && (a.batch == nil || a.expires) { // else its batch has the deadline
 			look(a)
 		}
 	}
-	for _, b := range s.batches {
+	for _, b := range d.batches {
 		look(&b.whole)
 	}
-	s.mu.Unlock()
+	d.mu.Unlock()
 	for _, a := range slow {
 		attributes := []any{"running", a.settings.SlowAfter, "timeout", timeoutText(a.settings.Timeout)}
 		if a.batch != nil {
 			attributes = append(attributes, "batch", len(a.batch.begun))
 		}
-		s.cfg.Logger.Warn("a handler is slow", a.logged(attributes...)...)
+		d.cfg.Logger.Warn("a handler is slow", a.logged(attributes...)...)
 		if tell := a.handler.Count.Slow(a, now.Sub(a.started)); tell != nil {
 			go tell() // the alarm does not wait for observers
 		}
@@ -165,7 +270,7 @@ func (s *Scheduler) expire() {
 		if a.isExpired() {
 			continue // and its worker left behind, perhaps long ago
 		}
-		done := s.lookAtRunning()
+		done := d.look()
 		go func() { // nor for each other
 			defer done()
 			a.expire()
@@ -179,4 +284,42 @@ func timeoutText(d time.Duration) any {
 		return "off"
 	}
 	return d
+}
+
+// lookAtRunning is called before the attempts that run are looked for, and what it returns when they are not needed any
+// more: until then their memory is not used again.
+func (d *deadlines) look() (done func()) {
+	d.looking.Add(1)
+	return func() { d.looking.Add(-1) }
+}
+
+// appendRunning appends the attempts that have been running for at least so long, those included that were left behind.
+// A batch is one, with its first event.
+func (d *deadlines) appendRunning(all []engine.Running, now time.Time, long time.Duration, left []bool) []engine.Running {
+	group := ""
+	if d.cfg.Group {
+		group = d.cfg.Name
+	}
+	defer d.look()()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	add := func(a *Attempt) {
+		if now.Sub(a.started) < long {
+			return
+		}
+		worker := int(a.worker)
+		all = append(all, engine.Running{
+			Subscription: a.handler.Name, Group: group, Worker: worker, Event: a.ID, Type: a.Type, Attempt: a.Number,
+			Started: a.started, Deadline: a.deadline(), Abandoned: worker < len(left) && left[worker],
+		})
+	}
+	for _, slot := range d.running {
+		if a := slot.Load(); a != nil && a.batch == nil {
+			add(a)
+		}
+	}
+	for _, b := range d.batches {
+		add(&b.whole)
+	}
+	return all
 }

@@ -16,7 +16,7 @@ func TestADropWakesWhenTheNextOfTheKeyMayRun(t *testing.T) {
 	}
 	first, _ := s.queue.pop(false)
 	s.queue.mu.Lock() // the key cannot be freed yet
-	go (&Attempt{run: &run{item: first, scheduler: s}}).drop()
+	go (&Attempt{run: &run{item: first, site: s.site}}).drop()
 	for range 10_000 {
 		runtime.Gosched()
 	}

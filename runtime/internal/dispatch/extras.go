@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -12,7 +13,7 @@ type extras struct {
 	journal atomic.Pointer[journal]
 	watched atomic.Pointer[Watched]
 	turn    atomic.Pointer[turn] // of its transaction; nil before it waits for one
-	loan    *loan                // that goes on; guarded by the subscription's loans
+	loan    *loan                // that goes on; guarded by the mu of the places
 	failed  error                // see Failed
 	settled chan struct{}        // closed when the disposition is settled; nil if that was at once
 	commits atomic.Bool          // the stash has functions for Commit
@@ -42,7 +43,7 @@ func (a *Attempt) Failed() error {
 	return nil
 }
 
-// loaned returns the loan of the attempt that goes on, or nil. The caller holds the mu of the subscription's loans.
+// loaned returns the loan of the attempt that goes on, or nil. The caller holds the mu of the places.
 func (a *Attempt) loaned() *loan {
 	if x := a.extra.Load(); x != nil {
 		return x.loan
@@ -57,3 +58,56 @@ func (a *Attempt) waited() *turn {
 	}
 	return nil
 }
+
+// Watched is what observers have left with an attempt before its handler was called. It
+// does not change any more.
+type Watched struct {
+	Context  context.Context // what the handler is given: the attempt, and values; nil for the attempt itself
+	Logged   []any           // attributes of every log line about the attempt
+	Released func()          // called when the handler has returned, whatever came of the attempt
+	Of       any             // more of it, for who has made it
+}
+
+// Watch keeps what observers have left. It is called before the handler is.
+func (a *Attempt) Watch(w *Watched) { a.extras().watched.Store(w) }
+
+// watchedItself returns what observers have left with the attempt itself; nil for nothing.
+func (a *Attempt) watchedItself() *Watched {
+	if x := a.extra.Load(); x != nil {
+		return x.watched.Load()
+	}
+	return nil
+}
+
+// Watched returns what observers have left with the attempt or, if it is part of a batch,
+// with the batch; nil for nothing.
+func (a *Attempt) Watched() *Watched {
+	if w := a.watchedItself(); w != nil || a.batch == nil {
+		return w
+	}
+	return a.batch.whole.watchedItself()
+}
+
+// Cancelled tells whether the delivery was cancelled while its handler was at work, and the
+// word for that.
+func (a *Attempt) Cancelled() (reason string, cancelled bool) {
+	return a.run.site.consumer.Cancelled(a.Seq)
+}
+
+// Given returns the context that the handler is given.
+func (a *Attempt) Given() context.Context {
+	if w := a.watchedItself(); w != nil && w.Context != nil {
+		return w.Context
+	}
+	return a.Handed()
+}
+
+// released tells observers that the handler has returned.
+func (a *Attempt) released() {
+	if w := a.watchedItself(); w != nil {
+		w.Released()
+	}
+}
+
+// Begun returns the attempts of a batch, also those that cannot be handed over.
+func (b *Batch) Begun() []*Attempt { return b.begun }

@@ -11,9 +11,6 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// errorLimit bounds the text of an error that is kept, in bytes.
-const errorLimit = 16 << 10
-
 // failure is how an attempt has failed.
 type failure struct {
 	err         error  // nil if its methods panic
@@ -47,7 +44,7 @@ func (a *Attempt) examine(err error, kind, stack string) failure {
 	}
 	settings := a.handler.Settings(a.Type) // in a group the member's own
 	if forced := kind == engine.KindTimeout || kind == engine.KindInterrupted; forced && len(settings.Errors) > 0 {
-		f.rule = a.run.scheduler.ruleInTime(settings, err)
+		f.rule = a.run.site.ruleInTime(settings, err)
 	} else {
 		f.rule = settings.rule(err)
 	}
@@ -66,7 +63,7 @@ func (s *Settings) rule(err error) *ErrorRule {
 
 // ruleInTime is rule where nobody can be left behind. It does not wait for a function that blocks, and as long as it
 // does none is asked again.
-func (s *Scheduler) ruleInTime(settings *Settings, err error) *ErrorRule {
+func (s *site) ruleInTime(settings *Settings, err error) *ErrorRule {
 	if s.unanswered.Load() > 0 {
 		return nil
 	}
@@ -132,7 +129,7 @@ func (a *Attempt) fail(f failure) {
 		a.withdraw() // it says nothing about the handler
 		reason, _ := textOf(cause)
 		a.tell(a.handler.Count.Discarded(a, reason, now))
-		_, cancelled := a.run.scheduler.consumer.Cancelled(a.Seq)
+		_, cancelled := a.run.site.consumer.Cancelled(a.Seq)
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
 		return
 	}
@@ -140,7 +137,7 @@ func (a *Attempt) fail(f failure) {
 	failure := &engine.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack, Log: a.closeJournal(),
 	}
-	if a.run.scheduler.cfg.Group {
+	if a.run.site.cfg.Group {
 		failure.Member = a.handler.Name
 	}
 	if f.uncommitted {
@@ -169,7 +166,7 @@ func (a *Attempt) fail(f failure) {
 		a.withdraw()
 	} else {
 		a.permit.Failure(now, fmt.Sprint(a.shown(f.text)))
-		a.run.scheduler.noteFailure()
+		a.run.site.gate.noteFailure()
 	}
 	due, reason := a.next(f, now)
 	if reason != "" {
@@ -195,7 +192,7 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 	}
 	a.allow(policy.MaxAttempts)
 	failures := a.Failures + 1
-	delay := policy.Jittered(failures+1, a.ID, a.run.scheduler.cfg.Name)
+	delay := policy.Jittered(failures+1, a.ID, a.run.site.cfg.Name)
 	permanent := f.rule != nil && f.rule.Permanent
 	switch asked := f.steering.(type) {
 	case *PermanentError, *HopLimitError:
@@ -245,7 +242,7 @@ func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
 // its last word for all members.
 func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
-	a.run.scheduler.noteSuccess()
+	a.run.site.gate.noteSuccess()
 	a.tell(a.handler.Count.Discarded(a, reason, now))
 	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
 }
@@ -254,7 +251,7 @@ func (a *Attempt) discard(reason string, now time.Time) {
 func (a *Attempt) yield(reason string, now time.Time) {
 	a.withdraw()
 	a.tell(a.handler.Count.Discarded(a, reason, now))
-	if a.run.scheduler.cfg.Group {
+	if a.run.site.cfg.Group {
 		a.goOn()
 		return
 	}
@@ -265,7 +262,7 @@ func (a *Attempt) yield(reason string, now time.Time) {
 // handler does whose context was ended says nothing about it. In a group the delivery
 // comes back for the other members: perhaps no worker goes on with it now.
 func (a *Attempt) lose(f failure, now time.Time) {
-	s := a.run.scheduler
+	s := a.run.site
 	s.cfg.Logger.Info("a handler has failed whose answer was not needed any more; its delivery is discarded", a.logged("error", f.text)...)
 	if !s.cfg.Group {
 		a.yield(a.extra.Load().interruption.lost, now)
@@ -285,7 +282,7 @@ func (a *Attempt) deadLetterFailed(reason string, failure *engine.FailedAttempt)
 // deadLetter makes the delivery a dead letter. There is no failure when nothing was
 // tried: its last attempt ended with its process, or it has expired.
 func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
-	s := a.run.scheduler
+	s := a.run.site
 	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word, Cancelled: true}))
 		return
@@ -320,6 +317,55 @@ func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 
 // logFailure emits the one line that every failed attempt gets.
 func (a *Attempt) logFailure(failure *engine.FailedAttempt, delay time.Duration) {
-	a.run.scheduler.cfg.Logger.Warn("event handler failed",
+	a.run.site.cfg.Logger.Warn("event handler failed",
 		a.logged("max_attempts", a.Max(), "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
+}
+
+// classify looks at the error of an attempt. The code of the program that is called for that may end its
+// goroutine, which must not be the worker's.
+func (a *Attempt) classify(err error, kind, stack string) failure {
+	f, ok := guard.Apart(func() failure { return a.examine(err, kind, stack) })
+	if !ok {
+		f = failure{kind: kind, stack: stack, typ: fmt.Sprintf("%T", err)}
+		f.text = fmt.Sprintf("(an error of type %T: one of its methods, or a function that matches errors, has ended its goroutine)", err)
+	}
+	return f
+}
+
+// Decoding says that code of the program begins to decode the payload for the handler, or has done so. The
+// error says that the attempt is over, so that the handler must not be called.
+func (a *Attempt) Decoding(begins bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.run.decoding = begins; a.over {
+		return ErrOver
+	}
+	return nil
+}
+
+func (a *Attempt) decodes() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.run.decoding
+}
+
+// exited is the error of an attempt whose goroutine was ended.
+func (a *Attempt) exited(stack string) error {
+	if a.decodes() {
+		return &DecodeError{Err: DecodingExited(a.Type), Stack: stack}
+	}
+	return errors.New("the handler ended its goroutine (runtime.Goexit)")
+}
+
+// DecodingExited is the error for a payload whose code ends the goroutine that decodes it.
+func DecodingExited(eventType string) error {
+	return fmt.Errorf("the payload of this %s event cannot be decoded: its code has ended the goroutine (runtime.Goexit)", eventType)
+}
+
+// during says of the error of an attempt that is late that the handler was not even called.
+func (a *Attempt) during(late error) error {
+	if a.decodes() {
+		return fmt.Errorf("code of the program still decodes the payload, and the handler was not called: %w", late)
+	}
+	return late
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // A delivery passes the gate when a worker takes it: neither the subscription nor the
@@ -12,8 +13,9 @@ import (
 // does not hold it, the breaker is closed, and no suspect of a crash is running. Deliveries
 // that may not pass stay in the queue. Only those that are held get a row: see held.go.
 
-// gate is the state of it.
+// gate counts what has passed it, and knows what stops others. It is safe for concurrent use, but for newer.
 type gate struct {
+	*core
 	paused atomic.Bool
 	held   atomic.Pointer[func(eventType string) bool] // nil if no type is paused
 	newer  map[string]int                              // by type: up to which version the log has been told; under the turn
@@ -22,134 +24,20 @@ type gate struct {
 	streak atomic.Int32                                // failures in a row
 }
 
-// SetPaused stops the subscription or lets it go on; deliveries of held types
-// are put off until the engine finds that their pause has ended. Handlers that
-// run are not interrupted.
-func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
-	if s.gate.paused.Store(all); s.limits.owner != nil {
-		s.limits.owner.Pause(all)
-	}
-	if held == nil {
-		s.gate.held.Store(nil)
+// setPaused stops the subscription or lets it go on; held tells what types are paused.
+func (g *gate) setPaused(all bool, held func(eventType string) bool) {
+	if g.paused.Store(all); held == nil {
+		g.held.Store(nil)
 	} else {
-		s.gate.held.Store(&held)
+		g.held.Store(&held)
 	}
-	s.signal()
-	s.freePaused()
 }
 
-// take removes the next delivery that may run from the queue. If all have to
-// wait for the breaker it says until when. For a guest it is an urgent one. The worker
-// has the turn.
-func (s *Scheduler) take(w *worker, extra bool) (r *run, reopens <-chan time.Time, ok bool) {
-	guest := w.loan != nil
-	asks := s.asks // for a suspect, to run alone
-	full := false
-	if s.limits.tried = false; s.cfg.Limits != nil {
-		s.tendLimits()
-	}
-	if extra {
-		asks = s.readmit() || asks
-		full = s.full()
-		guest = guest || s.onlyUrgent()
-	}
-	if !asks && !full {
-		r, reopens, ok = s.choose(w, &asks, guest)
-	}
-	if ok && guest {
-		r.guest = true
-		s.enterLent()
-	}
-	if !asks && s.cfg.Alone.closed.Load() {
-		s.cfg.Alone.pass(s)
-	}
-	return r, reopens, ok
+// throttled tells whether the failure throttle holds a delivery. The one that runs will signal.
+func (g *gate) throttled(settings *Settings) bool {
+	limit := settings.FailureThrottle
+	return limit > 0 && int(g.streak.Load()) >= limit && g.active.Load() > 0
 }
-
-func (s *Scheduler) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-chan time.Time, ok bool) {
-	for !s.gate.paused.Load() {
-		i, ok := s.nextItem(guest)
-		if !ok {
-			s.limits.tried = true
-			return nil, nil, false
-		}
-		settings := i.own().over(s.cfg.Settings(i.Type))
-		if v := s.dismissal(&i, settings); v != nil {
-			s.settle(&i, *v)
-			continue
-		}
-		if until := s.loops(i); !until.IsZero() {
-			if s.putOff(i, until) {
-				continue
-			}
-			s.putBack(i)
-			return nil, time.After(time.Until(until)), false
-		}
-		if limit := settings.FailureThrottle; limit > 0 && int(s.gate.streak.Load()) >= limit && s.gate.active.Load() > 0 {
-			s.putBack(i) // the one that runs will signal
-			return nil, nil, false
-		}
-		now := w.now()
-		if s.cfg.Limits != nil {
-			if s.outdated(i, settings.Limits) && !s.relimit(&i, settings.Limits) {
-				*asks = s.asks
-				return nil, nil, false
-			}
-			if !s.askLimits(&i, settings, now) {
-				continue
-			}
-		}
-		var permit breaker.Permit
-		if b := s.cfg.Breaker; b != nil {
-			if permit, ok = b.Acquire(now, i.Seq); !ok {
-				s.putBack(i)
-				return nil, reopening(b, now), false
-			}
-		}
-		if *asks = i.Suspect; !s.pass(i.Suspect) {
-			permit.Release()
-			s.putBack(i) // there will be a signal
-			return nil, nil, false
-		}
-		if s.cfg.Limits != nil && !s.takeLimits(&i) {
-			*asks = false
-			permit.Release()
-			s.leave(i.Suspect)
-			continue
-		}
-		if i.limits.tooLate() { // which says nothing about the handler
-			permit.Release()
-			permit = breaker.Permit{}
-		}
-		r := s.newRun(w)
-		r.item, r.scheduler, r.settings, r.alone = i, s, settings, i.Suspect
-		r.initial.started, r.initial.permit = now, permit
-		if s.cfg.Reuse {
-			r.initial.handed = s.hand()
-			r.initial.handed.attempt = &r.initial
-		}
-		return r, nil, true
-	}
-	return nil, nil, false
-}
-
-// newRun returns the memory of a run: that of the worker's last one, if nobody may know that any more. It is allocated
-// for several at once when there are several to come.
-func (s *Scheduler) newRun(w *worker) *run {
-	if r := w.spare; r != nil {
-		w.spare = nil
-		return r
-	}
-	if len(s.runs) == 0 {
-		s.runs = make([]run, min(1+s.queue.len(), runsAtOnce))
-	}
-	r := &s.runs[0]
-	s.runs = s.runs[1:]
-	return r
-}
-
-// runsAtOnce is how many fit into 4 KiB, which is what the memory of more would be rounded up to.
-const runsAtOnce = 15
 
 // reopening returns a channel that says when to try an open breaker again, or
 // nil if its state has to change first, which signals.
@@ -160,25 +48,112 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 	return nil
 }
 
-// leaveGate is called when a delivery that has passed is settled.
-func (s *Scheduler) leaveGate(r *run) {
-	if r.guest {
-		s.leaveLent(r.alone)
-	} else {
-		s.leave(r.alone)
-	}
-	r.granted().Release()
-	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
-		s.signal() // the failure throttle may have held others, or there was no place
-	}
-}
-
 // noteFailure and noteSuccess count failures in a row for the failure throttle.
-func (s *Scheduler) noteFailure() { s.gate.streak.Add(1) }
+func (g *gate) noteFailure() { g.streak.Add(1) }
 
-func (s *Scheduler) noteSuccess() {
-	if s.gate.streak.Load() > 0 {
-		s.gate.streak.Store(0)
-		s.signal()
+func (g *gate) noteSuccess() {
+	if g.streak.Load() > 0 {
+		g.streak.Store(0)
+		g.signal()
 	}
 }
+
+// pass lets a delivery through the gate, unless it has to wait: a suspect for all
+// others, the others for a suspect.
+func (g *gate) pass(suspect bool) bool {
+	alone := g.cfg.Alone
+	if suspect {
+		if !alone.enter(g) {
+			return false
+		}
+		g.active.Add(1)
+		return true
+	}
+	if alone.closed.Load() {
+		// This opens the bus again if the subscription was its owner.
+		if alone.pass(g); alone.closed.Load() {
+			return false
+		}
+	}
+	g.active.Add(1)
+	if !alone.closed.Load() {
+		return true
+	}
+	g.leave(false)
+	return false
+}
+
+// yield tells the others that the subscription has no suspect to run at the moment.
+func (g *gate) yield() {
+	if g.cfg.Alone.closed.Load() {
+		g.cfg.Alone.pass(g)
+	}
+}
+
+// leave undoes pass.
+func (g *gate) leave(suspect bool) {
+	g.active.Add(-1)
+	switch {
+	case suspect:
+		g.cfg.Alone.done(g)
+	case g.cfg.Alone.closed.Load():
+		g.cfg.Alone.left()
+	}
+}
+
+// full tells whether all places are in use.
+func (g *gate) full() bool { return int(g.active.Load()) >= g.places() }
+
+func (g *gate) places() int { return max(g.cfg.Concurrency, 1) }
+
+// A delivery is held while nothing can be done with it: its event type is paused, or a newer
+// program has published it, in a version that this one cannot read. That counts as no
+// attempt, and a strict order waits for it. Of a paused type the engine finds out when the
+// pause ends. For its version a delivery is held until a process takes over, which may be a
+// program that knows the version, or for HoldUnknown. After that it becomes a dead letter,
+// as any payload that does not decode. An ephemeral subscription ends with its process, so
+// nobody could take over: there nothing is held for its version.
+
+// dismissal returns how to settle a delivery that must not be tried now: somebody has
+// cancelled it, or it is held. It returns nil for all others. The caller has the turn.
+func (g *gate) dismissal(i *item, settings *Settings) *engine.Disposition {
+	if reason, cancelled := g.consumer.Cancelled(i.Seq); cancelled {
+		return &engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress}
+	}
+	if held := g.held.Load(); held != nil && (*held)(i.Type) {
+		return &engine.Disposition{Kind: engine.Hold, Progress: i.Progress}
+	}
+	if settings.newer(i.Delivery) && !g.cfg.Ephemeral {
+		return g.holdNewer(i, settings)
+	}
+	return nil
+}
+
+// holdNewer is dismissal for an event of a version that the program does not know.
+func (g *gate) holdNewer(i *item, settings *Settings) *engine.Disposition {
+	v, now := &engine.Disposition{Kind: engine.Hold, Progress: i.Progress}, time.Now()
+	if v.Held = i.Held; v.Held == nil {
+		v.Held = &now
+	}
+	v.Due = v.Held.Add(settings.HoldUnknown)
+	if expires := i.Since.Add(settings.ExpiresAfter); settings.ExpiresAfter > 0 && expires.Before(v.Due) {
+		v.Due = expires
+	}
+	if left := v.Due.Sub(now); left <= time.Microsecond { // a log may keep times to the microsecond only
+		return nil
+	}
+	g.holds.Add(1)
+	if g.newer[i.Type] < i.Version {
+		if g.newer == nil {
+			g.newer = map[string]int{}
+		}
+		g.newer[i.Type] = i.Version
+		g.cfg.Logger.Warn("events of a version that is newer than this program are held until a program takes over that knows it",
+			"subscription_id", g.cfg.Name, "event_type", i.Type, "version", i.Version, "known", settings.Version, "event_id", i.ID,
+			"since", *v.Held, "dead_letters_from", v.Due)
+	}
+	return v
+}
+
+// newer tells whether the handlers cannot read a delivery, because a newer program has published it.
+func (s *Settings) newer(d *engine.Delivery) bool { return s.Version > 0 && d.Version > s.Version }

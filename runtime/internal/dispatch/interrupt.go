@@ -25,28 +25,6 @@ type Child struct {
 	ID  uuid.UUID
 }
 
-// Interrupt ends the contexts of the attempts that run at the event at seq, with a cause.
-// Its text is the reason of those that are discarded. Interrupt returns these attempts,
-// and does not wait for their handlers. A context that was made while [Config].Interrupts
-// was false has no cause but context.Canceled.
-func (s *Scheduler) Interrupt(seq int64, cause error) (interrupted []*Attempt) {
-	defer s.lookAtRunning()()
-	s.mu.Lock()
-	var found []*Attempt
-	for _, slot := range s.running {
-		if a := slot.Load(); a != nil && a.Seq == seq {
-			found = append(found, a)
-		}
-	}
-	s.mu.Unlock()
-	for _, a := range found {
-		if a.interruptFor(cause, "") {
-			interrupted = append(interrupted, a)
-		}
-	}
-	return interrupted
-}
-
 // Lose interrupts an attempt whose answer is not needed any more. If its handler fails
 // after that, in whatever way, the delivery is discarded for this reason, and in a group
 // the next member has its turn. It reports false if the attempt is over, or was interrupted
@@ -112,7 +90,7 @@ func (a *Attempt) interruptible() *interruption {
 
 // interruptibleBase returns the parent of the attempt's context. The caller holds mu.
 func (a *Attempt) interruptibleBase() context.Context {
-	s := a.run.scheduler
+	s := a.run.site
 	if a.interrupted() == nil && (s.cfg.Interrupts == nil || !s.cfg.Interrupts.Load()) {
 		return s.base
 	}

@@ -29,7 +29,7 @@ func (a *Attempt) Logger() *slog.Logger {
 	}
 	j := &journal{}
 	kept := guard.Handler(slog.NewTextHandler(j, &slog.HandlerOptions{Level: journalLevel}))
-	j.logger = slog.New(tee{to: a.run.scheduler.cfg.Logger.With(a.logged()...).Handler(), kept: kept})
+	j.logger = slog.New(tee{to: a.run.site.cfg.Logger.With(a.logged()...).Handler(), kept: kept})
 	if !own.CompareAndSwap(nil, j) {
 		return own.Load().logger // of another goroutine of the handler
 	}

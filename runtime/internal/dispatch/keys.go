@@ -1,8 +1,10 @@
 package dispatch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +22,8 @@ const keyTimeout = 30 * time.Second
 
 // keying computes the keys of some items, one after the other.
 type keying struct {
-	scheduler *Scheduler
-	done      chan struct{} // closed when the goroutine ends
+	intake *intake
+	done   chan struct{} // closed when the goroutine ends
 
 	mu       sync.Mutex
 	items    []item
@@ -35,24 +37,24 @@ type keying struct {
 }
 
 // setKeys sets the key of each item, or why it has none. The caller has the turn.
-func (s *Scheduler) setKeys(items []item) {
+func (in *intake) setKeys(items []item) {
 	for len(items) > 0 {
-		k := &keying{scheduler: s, done: make(chan struct{}), items: items, since: time.Now()}
+		k := &keying{intake: in, done: make(chan struct{}), items: items, since: time.Now()}
 		k.claimed = sync.NewCond(&k.mu)
 		go k.run()
 		items = items[k.wait():]
 	}
-	s.consumer.Prepare(nil)
+	in.consumer.Prepare(nil)
 }
 
 func (k *keying) run() {
 	defer close(k.done)
 	for d := k.begin(); d != nil; d = k.begin() {
-		key, err := k.scheduler.key(d)
+		key, err := k.intake.key(d)
 		var of *limited
-		if err == nil && k.scheduler.cfg.Limits != nil && !k.scheduler.cfg.Settings(d.Type).newer(d) {
+		if err == nil && k.intake.cfg.Limits != nil && !k.intake.cfg.Settings(d.Type).newer(d) {
 			k.is(limitKey)
-			of, err = k.scheduler.limitUses(d)
+			of, err = k.intake.limits.usesOf(d)
 		}
 		k.end(key, of, err)
 	}
@@ -78,10 +80,10 @@ func (k *keying) begin() *engine.Delivery {
 	defer k.mu.Unlock()
 	for ; !k.over && k.at < len(k.items); k.at++ {
 		i := &k.items[k.at]
-		if i.key, k.known = k.scheduler.queue.awaitedKey(i.Seq); !k.known {
-			i.key = k.scheduler.cfg.Keyless
+		if i.key, k.known = k.intake.queue.awaitedKey(i.Seq); !k.known {
+			i.key = k.intake.cfg.Keyless
 		}
-		if k.scheduler.callsForKeys(*i, k.known) {
+		if k.intake.callsForKeys(*i, k.known) {
 			k.claim(i.Delivery)
 			k.since, k.what = time.Now(), partitionKey
 			return i.Delivery
@@ -94,7 +96,7 @@ func (k *keying) begin() *engine.Delivery {
 func (k *keying) claim(d *engine.Delivery) {
 	k.claiming = true
 	k.mu.Unlock()
-	k.scheduler.consumer.Prepare(d)
+	k.intake.consumer.Prepare(d)
 	k.mu.Lock()
 	k.claiming = false
 	k.claimed.Broadcast()
@@ -110,13 +112,13 @@ func (k *keying) lock() {
 }
 
 // key calls the program.
-func (s *Scheduler) key(d *engine.Delivery) (key string, err error) {
+func (in *intake) key(d *engine.Delivery) (key string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = newPanicked(cause)
 		}
 	}()
-	return s.cfg.Key(d)
+	return in.cfg.Key(d)
 }
 
 func (k *keying) end(key string, of *limited, err error) {
@@ -159,7 +161,7 @@ func (k *keying) wait() (through int) {
 				continue
 			}
 			return k.stop(fmt.Errorf("its code was not through within %v", keyTimeout))
-		case <-k.scheduler.stopping:
+		case <-k.intake.stopping:
 			k.stop(ErrShutdown)
 			return len(k.items) // they are given back
 		}
@@ -187,16 +189,87 @@ func (k *keying) stop(problem error) (through int) {
 }
 
 // callsForKeys tells whether the program has to compute a key of a delivery, whose partition key is known or not.
-func (s *Scheduler) callsForKeys(i item, known bool) bool {
-	return (!known || s.keyedLimits(i.Type)) && s.mayRun(i.Delivery)
+func (in *intake) callsForKeys(i item, known bool) bool {
+	return (!known || in.limits.keyed(i.Type)) && in.mayRun(i.Delivery)
 }
 
-// mayRun tells whether there will be an attempt at a delivery, because nobody has
-// discarded it, and the last one did not end with its process or was not the last that
-// its policy allows.
-func (s *Scheduler) mayRun(d *engine.Delivery) bool {
-	if _, cancelled := s.consumer.Cancelled(d.Seq); cancelled {
+// keyLoops tells whether the key of a delivery must not be computed yet: that calls the program, and a crash meanwhile
+// would be its last attempt.
+func (in *intake) keyLoops(i item) bool {
+	if in.loops(i).IsZero() {
 		return false
 	}
-	return !d.Crashed || !s.cfg.Settings(d.Type).Retry.Exhausted(d.Failures)
+	_, known := in.queue.awaitedKey(i.Seq)
+	return in.callsForKeys(i, known)
+}
+
+// withoutLooping returns the deliveries whose keys may be computed, in their order: those that have to wait for the end
+// of a crash loop, and were tried before, are put off. If others have to wait it returns all, and false: in a strict
+// order nobody knows for which keys the delivery holds up what comes, and of those that were never tried all wait.
+func (in *intake) withoutLooping(items []item) (rest []item, ok bool) {
+	until := in.cfg.CrashLoop.Until()
+	if until.IsZero() {
+		return items, true
+	}
+	waits := func(i item) bool { return in.keyLoops(i) && (in.cfg.Strict || !triedBefore(i)) }
+	if slices.ContainsFunc(items, waits) {
+		return items, false
+	}
+	return slices.DeleteFunc(items, func(i item) bool { return in.keyLoops(i) && in.settler.putOff(i, until) }), true
+}
+
+// The limits of an event type can be tuned while its deliveries wait in memory. What has not
+// begun then needs the new ones: it asks for them when it is about to begin, and its keys
+// are computed once more. What is parked for the old ones goes back into the queue.
+
+// outdated tells whether a delivery has asked for others than these limits, or has no keys
+// for them.
+func (in *intake) outdated(i item, uses []LimitUse) bool {
+	l := i.limits
+	switch {
+	case in.cfg.Key == nil:
+		return false
+	case in.cfg.LateKeys && !in.keyed && len(uses) > 0:
+		return true
+	case l == nil || l.uses == nil && l.waiter == nil:
+		return keyed(uses)
+	}
+	return !slices.Equal(l.of, uses)
+}
+
+// relimit brings a delivery that was popped up to date. It reports false if the delivery is back in the
+// queue: the scheduler stops, all that is queued needs keys first, or the keys have to wait because suspects
+// are to be alone.
+func (in *intake) relimit(i *item, uses []LimitUse) bool {
+	i.unwait()
+	i.limits = nil
+	if in.cfg.LateKeys && !in.keyed {
+		in.queue.putBack(*i)
+		in.later = append(in.queue.reset(), in.later...)
+		in.signal()
+		return false
+	}
+	if !keyed(uses) || i.failure() != nil {
+		return true
+	}
+	with := []item{*i}
+	if !in.setKeysApart(with) || in.stopped.Load() { // keys may be missing
+		in.queue.putBack(*i)
+		return false
+	}
+	i.limits, i.special = with[0].limits, with[0].special
+	return true
+}
+
+// relimitParked puts what is parked for limits that it does not need any more back into the queue.
+func (in *intake) relimitParked() {
+	if !in.limits.retuned.Load() || !in.limits.retuned.Swap(false) {
+		return
+	}
+	old := in.queue.takeParked(func(i item) bool { return in.outdated(i, in.cfg.Settings(i.Type).Limits) })
+	slices.SortFunc(old, func(a, b item) int { return cmp.Compare(b.Seq, a.Seq) }) // the last one goes first to the front
+	for _, i := range old {
+		i.unwait()
+		in.queue.putBack(i)
+	}
 }

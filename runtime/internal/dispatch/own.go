@@ -72,58 +72,6 @@ func positive(text string) time.Duration {
 	return max(d, 0)
 }
 
-// over returns settings with what the publisher has said. They are not changed; if nothing
-// is said they are returned as they are.
-func (o *Own) over(s *Settings) *Settings {
-	if o == nil {
-		return s
-	}
-	with := *s
-	if o.Priority != nil {
-		with.Priority = *o.Priority
-	}
-	with.Timeout = tighter(s.Timeout, o.Timeout)
-	with.ExpiresAfter = tighter(s.ExpiresAfter, o.ExpiresAfter)
-	return &with
-}
-
-// tighter returns the smaller of two limits, of which 0 is none.
-func tighter(one, other time.Duration) time.Duration {
-	if one == 0 || other == 0 {
-		return max(one, other)
-	}
-	return min(one, other)
-}
-
-// appendItems appends the items of deliveries, without their keys.
-func (s *Scheduler) appendItems(items []item, of []*engine.Delivery) []item {
-	var settings *Settings // of the event type of the last one: many of the same come after each other
-	eventType := ""
-	for _, d := range of {
-		i := item{Delivery: d}
-		if len(d.Metadata) > 0 {
-			if own := ownOf(d); own != nil {
-				i.special = &special{own: own}
-			}
-		}
-		if settings == nil || d.Type != eventType {
-			settings, eventType = s.cfg.Settings(d.Type), d.Type
-		}
-		if d.Unreadable != nil {
-			i.fail(&DecodeError{Err: d.Unreadable})
-		}
-		i.priority = i.own().over(settings).Priority
-		items = append(items, i)
-	}
-	return items
-}
-
-// overtakes tells whether the publisher has given the event a priority of its own.
-func (i item) overtakes() bool { return i.own() != nil && i.own().Priority != nil }
-
-// inForce returns what applies to the delivery of a run at this moment.
-func (r *run) inForce() *Settings { return r.own().over(r.scheduler.cfg.Settings(r.Type)) }
-
 // priorities are the names of the priorities.
 var priorities = [...]string{Normal: "normal", High: "high", Low: "low", Critical: "critical"}
 
@@ -137,3 +85,14 @@ func (p Priority) String() string {
 
 // Valid tells whether it is one of the constants.
 func (p Priority) Valid() bool { return p >= 0 && int(p) < len(priorities) }
+
+// Priority orders the deliveries that wait in one subscription.
+type Priority int8
+
+// The priorities. Normal is the zero value.
+const (
+	Normal Priority = iota
+	High
+	Low
+	Critical
+)

@@ -10,17 +10,6 @@ import (
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
-// Priority orders the deliveries that wait in one subscription.
-type Priority int8
-
-// The priorities. Normal is the zero value.
-const (
-	Normal Priority = iota
-	High
-	Low
-	Critical
-)
-
 // patience is how many deliveries may overtake a waiting one of a lower
 // priority before it has its turn.
 const patience = 8
@@ -451,4 +440,28 @@ func (q *queue) drain() (left []item) {
 	q.keys, q.awaited = nil, nil
 	q.size = 0
 	return left
+}
+
+// overtakes tells whether the publisher has given the event a priority of its own.
+func (i item) overtakes() bool { return i.own() != nil && i.own().Priority != nil }
+
+// triedBefore tells whether a delivery has a row for its failures, or for the crash of which it is a suspect.
+func triedBefore(i item) bool { return i.Failures > 0 || i.Suspect }
+
+// limited is what a delivery has to do with limits.
+type limited struct {
+	uses    []limit.Use   // with keys, if some have any
+	of      []LimitUse    // the settings that it has asked with
+	waiter  *limit.Waiter // until it begins
+	parked  bool          // the waiter is in line
+	grant   *limit.Grant  // since it has begun
+	failure error         // it has waited for too long
+}
+
+func (l *limited) tooLate() bool { return l != nil && l.failure != nil }
+
+// LimitUse is a limit that deliveries of an event type need.
+type LimitUse struct {
+	*limit.Limit
+	By string // path of the field whose value is the key; empty for none
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/ledger"
+	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // run is a delivery on its way through its handlers: one, or the members of a
@@ -15,16 +15,16 @@ import (
 // while the worker is in a handler.
 type run struct {
 	item
-	scheduler *Scheduler
-	settings  *Settings
-	tried     bool    // a handler was called
-	alone     bool    // nothing runs beside it, unless it waits; changed under the subscription's loans
-	guest     bool    // it runs in a place that was lent
-	left      bool    // its attempt is the worker's alone, who may use all of this memory again
-	uncalled  bool    // it has failed before the handler, of a group the first member, was called; guarded by its attempt's mu
-	decoding  bool    // code of the program decodes the payload, before the handler; guarded by its attempt's mu
-	initial   Attempt // the memory of the first attempt, outside of groups the only one
-	*members          // nil outside of groups
+	site     *site
+	settings *Settings
+	tried    bool    // a handler was called
+	alone    bool    // nothing runs beside it, unless it waits; changed under the mu of the places
+	guest    bool    // it runs in a place that was lent
+	left     bool    // its attempt is the worker's alone, who may use all of this memory again
+	uncalled bool    // it has failed before the handler, of a group the first member, was called; guarded by its attempt's mu
+	decoding bool    // code of the program decodes the payload, before the handler; guarded by its attempt's mu
+	initial  Attempt // the memory of the first attempt, outside of groups the only one
+	*members         // nil outside of groups
 }
 
 // members has the progress of a run of a group.
@@ -36,7 +36,7 @@ type members struct {
 
 // run takes a delivery through its handlers. It reports false when the worker was
 // written off meanwhile, or when a handler has ended the worker's goroutine.
-func (s *Scheduler) run(w *worker, r *run) (keep bool) {
+func (s *site) run(w *worker, r *run) (keep bool) {
 	if s.refuse(w.number, r) {
 		return true
 	}
@@ -51,7 +51,7 @@ func (s *Scheduler) run(w *worker, r *run) (keep bool) {
 			continue
 		}
 		if s.stopped.Load() {
-			s.settle(&r.item, r.release())
+			s.settler.settle(&r.item, r.release())
 			return true
 		}
 		now := time.Now()
@@ -70,9 +70,9 @@ func (s *Scheduler) run(w *worker, r *run) (keep bool) {
 		}
 	}
 	if r.reopens.IsZero() {
-		s.settle(&r.item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
+		s.settler.settle(&r.item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
 	} else {
-		s.settle(&r.item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
+		s.settler.settle(&r.item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
 	}
 	return true
 }
@@ -84,7 +84,7 @@ func (h *Handler) isAmong(names []string) bool {
 
 // refuse dead-letters a delivery that may not be tried again: its last attempt ended
 // with the process, or it has expired.
-func (s *Scheduler) refuse(worker int, r *run) bool {
+func (s *site) refuse(worker int, r *run) bool {
 	reason := ""
 	switch {
 	case r.Crashed && r.settings.Retry.Exhausted(r.Failures):
@@ -99,7 +99,7 @@ func (s *Scheduler) refuse(worker int, r *run) bool {
 }
 
 // giveUp makes the delivery a dead letter without calling the handler.
-func (s *Scheduler) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string) {
+func (s *site) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string) {
 	a := s.newAttempt(worker, r, h, permit)
 	if !r.tried {
 		a.Number = max(a.Number-1, 1) // there is no further one
@@ -172,54 +172,17 @@ func encodeProgress(done []string, before string) string {
 	return string(encoded)
 }
 
-// settle hands a disposition to the engine and frees the partition key. A strict
-// order then keeps its deliveries back until this one comes again.
-func (s *Scheduler) settle(i *item, v engine.Disposition) {
-	s.beforeSettling(i, &v)
-	s.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: v}, nil)
-	if s.settled(i.key, i.Seq, v.Kind) {
-		s.signal()
-	}
-	if s.cfg.Settled != nil {
-		s.cfg.Settled(i.ID, v)
-	}
-}
+// inForce returns what applies to the delivery of a run at this moment.
+func (r *run) inForce() *Settings { return r.own().over(r.site.cfg.Settings(r.Type)) }
 
-// settleAll is settle for the deliveries of a batch: they are settled together.
-func (s *Scheduler) settleAll(all *judged) {
-	for i, r := range all.runs {
-		s.beforeSettling(&r.item, &all.settled[i].Disposition)
-	}
-	if len(all.settled) > 0 {
-		s.consumer.Settle(all.settled[0], all.settled[1:])
-	}
-	more := false
-	for i, r := range all.runs {
-		more = s.settled(r.key, r.Seq, all.settled[i].Kind) || more
-	}
-	if more {
-		s.signal()
-	}
-}
+// Limits returns what the attempt has got of limits, and where its handler adds to that. It is
+// nil if the bus has no limits.
+func (a *Attempt) Limits() *limit.Grant { return a.run.granted() }
 
-// beforeSettling makes of a disposition the one that is to be settled.
-func (s *Scheduler) beforeSettling(i *item, v *engine.Disposition) {
-	if v.Kind != engine.Done && v.Kind != engine.Discard {
-		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
-			v.Kind, v.Reason, v.Cancelled = engine.Discard, reason, true
-		}
+// granted returns what the run has got of limits; nil for nothing.
+func (r *run) granted() *limit.Grant {
+	if r.limits == nil {
+		return nil
 	}
-	if s.cfg.Limits != nil {
-		s.settleLimits(i, v.Kind)
-	}
-	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v.Kind) {
-		s.queue.hold(i.key, i.Seq, v.Due) // before it can come again
-	}
-}
-
-// settled frees the key of a delivery that is settled, and reports whether something may
-// have waited for that.
-func (s *Scheduler) settled(key string, seq int64, how engine.DispositionKind) (more bool) {
-	again := !ledger.Settles(how) && s.queue.pollAgain(seq, time.Now())
-	return s.queue.done(key, seq) || again
+	return r.limits.grant
 }

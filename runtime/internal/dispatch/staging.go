@@ -2,8 +2,10 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -110,10 +112,125 @@ func (a *Attempt) HasStored() {
 // not asked, because that would cost a context.
 func (a *Attempt) endOf(ctx context.Context) error {
 	switch {
-	case a.run.scheduler.base.Err() != nil:
-		return context.Cause(a.run.scheduler.base)
+	case a.run.site.base.Err() != nil:
+		return context.Cause(a.run.site.base)
 	case ctx == context.Context(a), ctx == context.Context(a.handed):
 		return nil
 	}
 	return ctx.Err()
+}
+
+// An attempt can be stored together with what its handler writes: the handler, or what it
+// leaves to be done in the end, runs within a transaction of the log, and the success of
+// the attempt is part of it. Such an attempt is settled by the engine when its handler
+// returns. The disposition that follows finds that it is.
+
+// Atomically keeps a function that is to run in one transaction with the record of the
+// attempt's success, after the handler has returned. It refuses one where there is no such
+// transaction.
+func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
+	if !a.handler.Commits {
+		return ErrNotAtomic
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over || a.taken || a.late(time.Now()) {
+		return ErrOver
+	}
+	stash := a.stashed()
+	stash.atomic = append(stash.atomic, f)
+	a.extras().commits.Store(true)
+	return nil
+}
+
+// ErrNotAtomic says that the success of a handler is not one transaction.
+var ErrNotAtomic = errors.New("what this handler does cannot be stored with its success: that is recorded with the success of others, " +
+	"in a batch or in a group, with an answer, or nowhere, in an ephemeral subscription")
+
+// Commits tells whether the handler has left functions for [Attempt.Commit].
+func (a *Attempt) Commits() bool {
+	x := a.extra.Load()
+	return x != nil && x.commits.Load()
+}
+
+// Rewind makes the attempt forget what a call of its handler has left behind, before the
+// handler is called again within the attempt.
+func (a *Attempt) Rewind() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken, a.storing, a.entered = false, false, false
+	if a.stash != nil {
+		a.stash.staged, a.stash.keys, a.stash.atomic = nil, nil, nil
+	}
+}
+
+// Commit does in a transaction what the handler, which has succeeded, has left to be done:
+// it runs its functions and appends what it has staged. From here on nothing more can be
+// staged, and the deadline does not end the attempt. It may be called again for the same
+// attempt, with another transaction.
+func (a *Attempt) Commit(tx engine.Tx) error {
+	a.mu.Lock()
+	if a.over || !a.storing && a.late(time.Now()) {
+		a.mu.Unlock()
+		return ErrOver
+	}
+	a.taken, a.storing = true, true
+	stash := a.stashed()
+	functions := stash.atomic
+	staged := slices.Clone(stash.staged) // another transaction may find other duplicates
+	stash.appended = staged
+	a.mu.Unlock()
+	for _, f := range functions {
+		if err := f(tx); err != nil {
+			return err
+		}
+	}
+	if len(staged) == 0 {
+		return nil
+	}
+	return tx.Append(staged)
+}
+
+// Settling is the success of the attempt, as part of a transaction.
+func (a *Attempt) Settling() *engine.Settling {
+	return &engine.Settling{Consumer: a.run.site.consumer, Delivery: a.Delivery, Stored: a.countStored}
+}
+
+// countStored counts a success as soon as it is stored, so that a caller that waits for the
+// delivery finds it counted. Observers are told later, by [Attempt.succeed]: they must not hold up
+// the engine.
+func (a *Attempt) countStored() {
+	a.counted = true
+	a.handler.Count.Succeeded(a, time.Now())
+	if a.stash == nil {
+		return
+	}
+	for _, r := range a.stash.appended { // by Commit
+		if d := r.Dedupe; d != nil && d.Settled != nil && !r.Duplicate {
+			d.Settled(r.ID, nil)
+		}
+	}
+}
+
+// UncommittedError says that a transaction could not be stored, which is not the handler's
+// failure. The delivery is tried again, and the attempt does not count.
+type UncommittedError struct{ Err error }
+
+// Error says why.
+func (e *UncommittedError) Error() string {
+	return "the transaction of the handler could not be stored: " + e.Err.Error()
+}
+
+// Unwrap returns why.
+func (e *UncommittedError) Unwrap() error { return e.Err }
+
+// uncommittedDelay is when a transaction that could not be stored is tried again.
+const uncommittedDelay = time.Second
+
+// putBack gives a delivery back whose transaction could not be stored.
+func (a *Attempt) putBack(f failure) {
+	a.withdraw()
+	a.run.site.cfg.Logger.Warn("the transaction of a handler could not be stored; it is tried again, and does not count as an attempt",
+		a.logged("error", f.text)...)
+	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: time.Now().Add(uncommittedDelay)}))
 }

@@ -104,45 +104,20 @@ func (w *stallWatch) stop() {
 	w.timer.Stop()
 }
 
-// lookAgain makes the worker that waits with the turn look. It reports false if it has not waited for long, or there is
-// a reason to look, by a signal or a time that has come: then what it finds says nothing.
-func (s *Scheduler) lookAgain(times ...<-chan time.Time) (looked bool) {
-	looked = s.stalls.waited()
-	s.stalls.looked = s.stalls.signals.Load()
-	select {
-	case <-s.wake:
-		looked = false
-	default:
-	}
-	for _, c := range times {
-		select {
-		case <-c:
-			looked = false
-		default:
-		}
-	}
-	soon := s.consumer.Reread()
-	s.woken()
-	return looked && !soon
-}
-
 // began notes that a worker begins something. looked says that it had waited, and only looked. A signal that was sent
 // since then may have been for this.
-func (s *Scheduler) began(looked bool) {
+func (c *core) began(looked bool) {
 	if !looked {
 		return
 	}
-	before := s.stalls.looked
+	before := c.stalls.looked
 	time.AfterFunc(stallDoubt, func() {
-		if s.stalls.signals.Load() != before || s.stopped.Load() {
+		if c.stalls.signals.Load() != before || c.stopped.Load() {
 			return
 		}
-		s.stalls.count.Add(1)
-		logger := s.cfg.Logger
+		c.stalls.count.Add(1)
+		logger := c.cfg.Logger
 		logger.Error("a subscription had stopped although it had events to handle; the bus has looked again, and it goes on. This is a fault of busgen: please report it",
-			"subscription_id", s.cfg.Name)
+			"subscription_id", c.cfg.Name)
 	})
 }
-
-// Stalls returns how many times the subscription has stalled.
-func (s *Scheduler) Stalls() int64 { return s.stalls.count.Load() }

@@ -58,7 +58,7 @@ func (a *Attempt) settle(v engine.Disposition) {
 	}
 	x := a.extra.Load()
 	if x == nil || x.reports == nil {
-		a.run.scheduler.settle(&a.run.item, v)
+		a.run.site.settler.settle(&a.run.item, v)
 		return
 	}
 	x.disposition, x.settled = v, make(chan struct{})
@@ -105,15 +105,15 @@ func (a *Attempt) pay(forced bool) {
 	a.owes = owesNothing
 	switch owed {
 	case owesDone:
-		a.run.scheduler.settle(&a.run.item, engine.Disposition{Kind: engine.Done, Staged: a.staged()})
+		a.run.site.settler.settle(&a.run.item, engine.Disposition{Kind: engine.Done, Staged: a.staged()})
 	case owesNext:
 		if forced {
 			a.handled = false
-			a.run.scheduler.settle(&a.run.item, a.run.release())
+			a.run.site.settler.settle(&a.run.item, a.run.release())
 		}
 	case owesDisposition:
 		x := a.extra.Load()
-		a.run.scheduler.settle(&a.run.item, x.disposition)
+		a.run.site.settler.settle(&a.run.item, x.disposition)
 		close(x.settled)
 	}
 }
@@ -122,7 +122,7 @@ func (a *Attempt) pay(forced bool) {
 // was over before, and settles. Like a handler it may be left behind.
 func (a *Attempt) afterwards(late bool, owed owing, now time.Time, err error) {
 	if late {
-		a.run.scheduler.cfg.Logger.Debug("a handler returned after its attempt was over", a.logged("error", err)...)
+		a.run.site.cfg.Logger.Debug("a handler returned after its attempt was over", a.logged("error", err)...)
 		if owed == owesDisposition {
 			<-a.extra.Load().settled
 		}
@@ -175,7 +175,7 @@ func (b *Batch) pay(forced bool) {
 		return
 	}
 	b.owed = nil
-	b.scheduler.settleAll(owed)
+	b.site.settler.settleAll(owed)
 	close(b.settled)
 	if !forced { // else somebody may still be telling
 		owed.free()
@@ -187,7 +187,7 @@ func (b *Batch) afterwards(late bool, owed *judged, now time.Time, err error) {
 	whole := &b.whole
 	switch {
 	case late:
-		b.scheduler.cfg.Logger.Debug("a handler returned after its attempt was over", b.logged("error", err)...)
+		b.site.cfg.Logger.Debug("a handler returned after its attempt was over", b.logged("error", err)...)
 		if owed != nil {
 			<-b.settled
 		}

@@ -47,7 +47,7 @@ func (a *Attempt) Queue() (context.Context, error) {
 		return nil, ErrOver
 	}
 	a.extras().turn.Store(&turn{limit: unlimited, begun: unlimited})
-	return a.run.scheduler.base, nil
+	return a.run.site.base, nil
 }
 
 // Turn says that the transaction has its turn; the context of the attempt ends after its timeout
@@ -57,12 +57,7 @@ func (a *Attempt) Turn(handled bool) error {
 	if err := a.takeTurn(time.Now(), handled); err != nil {
 		return err
 	}
-	s := a.run.scheduler
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[a.worker].Load() == a {
-		s.alarm.set(a.alarmAt())
-	}
+	a.run.site.deadlines.setAlarm(a)
 	return nil
 }
 

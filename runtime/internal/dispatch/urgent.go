@@ -3,52 +3,12 @@ package dispatch
 import (
 	"slices"
 	"time"
-
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // The deliveries of events that handlers wait for are urgent. The queue has them in a list
 // of their own, from which they are taken before all others. Those that are not in memory
 // are polled out of turn, because the window may be full of deliveries that wait for the
 // place of the waiting handler.
-
-// hurry makes the delivery of the event at seq urgent, now or when it comes.
-func (s *Scheduler) hurry(seq int64) {
-	s.extra.Add(1)
-	s.queue.hurry(seq)
-	s.signal()
-}
-
-// calm undoes hurry. What has begun runs on.
-func (s *Scheduler) calm(seq int64) {
-	s.queue.calm(seq)
-	s.extra.Add(-1)
-	s.signal()
-}
-
-// pollAwaited polls urgent deliveries out of turn. It returns when another of them is due;
-// zero if there is none.
-func (s *Scheduler) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, next time.Time, err error) {
-	seqs := s.queue.toPoll(time.Now())
-	for i, seq := range seqs {
-		d, again, err := s.consumer.PollEvent(seq)
-		if err != nil {
-			for _, left := range seqs[i:] {
-				s.queue.pollAgain(left, time.Now())
-			}
-			return dst, time.Time{}, err
-		}
-		if d != nil {
-			dst = append(dst, d)
-		}
-		if !again.IsZero() {
-			s.queue.pollAgain(seq, again)
-		} else if d == nil && s.queue.keptElsewhere(seq) && !slices.ContainsFunc(s.later, func(i item) bool { return i.Seq == seq }) {
-			s.release(seq) // it was settled by somebody else
-		}
-	}
-	return dst, s.queue.nextPoll(time.Now()), nil
-}
 
 // hurry makes the delivery of the event at seq urgent, wherever it is.
 func (q *queue) hurry(seq int64) {

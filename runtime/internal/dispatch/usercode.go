@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"strconv"
 
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
@@ -28,66 +30,9 @@ func textOf(err error) (text string, ok bool) {
 	return text, true
 }
 
-// classify looks at the error of an attempt. The code of the program that is called for that may end its
-// goroutine, which must not be the worker's.
-func (a *Attempt) classify(err error, kind, stack string) failure {
-	f, ok := guard.Apart(func() failure { return a.examine(err, kind, stack) })
-	if !ok {
-		f = failure{kind: kind, stack: stack, typ: fmt.Sprintf("%T", err)}
-		f.text = fmt.Sprintf("(an error of type %T: one of its methods, or a function that matches errors, has ended its goroutine)", err)
-	}
-	return f
-}
-
-// Decoding says that code of the program begins to decode the payload for the handler, or has done so. The
-// error says that the attempt is over, so that the handler must not be called.
-func (a *Attempt) Decoding(begins bool) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.run.decoding = begins; a.over {
-		return ErrOver
-	}
-	return nil
-}
-
-func (a *Attempt) decodes() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.run.decoding
-}
-
-// exited is the error of an attempt whose goroutine was ended.
-func (a *Attempt) exited(stack string) error {
-	if a.decodes() {
-		return &DecodeError{Err: DecodingExited(a.Type), Stack: stack}
-	}
-	return errors.New("the handler ended its goroutine (runtime.Goexit)")
-}
-
-// DecodingExited is the error for a payload whose code ends the goroutine that decodes it.
-func DecodingExited(eventType string) error {
-	return fmt.Errorf("the payload of this %s event cannot be decoded: its code has ended the goroutine (runtime.Goexit)", eventType)
-}
-
-// during says of the error of an attempt that is late that the handler was not even called.
-func (a *Attempt) during(late error) error {
-	if a.decodes() {
-		return fmt.Errorf("code of the program still decodes the payload, and the handler was not called: %w", late)
-	}
-	return late
-}
-
-// exited is that of a batch.
-func (b *Batch) exited(stack string) error {
-	if a := b.preparing.Load(); a != nil {
-		return a.exited(stack)
-	}
-	return b.whole.exited(stack)
-}
-
 // unreadable describes an error that panics in one of its methods.
 func unreadable(err error, methods string) string {
-	err = core(err)
+	err = innermost(err)
 	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Sprintf("(the handler returned a nil pointer of type %T as its error: return nil itself to say that all went well)", err)
 	}
@@ -108,9 +53,9 @@ func find[T error](err error) (found T, ok bool) {
 	return found, true
 }
 
-// core returns the error that says most: the first one that is not merely a
+// innermost returns the error that says most: the first one that is not merely a
 // wrapper.
-func core(err error) error {
+func innermost(err error) error {
 	for {
 		_, steers := err.(steering)
 		if !steers && reflect.TypeOf(err) != wrapper {
@@ -136,3 +81,69 @@ func matches(match func(error) bool, err error) (ok bool) {
 	}()
 	return match(OwnWords(err))
 }
+
+// errorLimit bounds the text of an error that is kept, in bytes.
+const errorLimit = 16 << 10
+
+// panicked is the error of an attempt whose handler has panicked. It does not
+// wrap the value, even if that is an error: nobody has returned it, so it steers
+// nothing.
+type panicked struct {
+	text string
+	kind string // the Go type of the value
+}
+
+func newPanicked(cause any) *panicked {
+	return &panicked{"panic: " + guard.PanicText(cause), fmt.Sprintf("%T", cause)}
+}
+
+// Error says what the panic was about.
+func (p *panicked) Error() string { return p.text }
+
+// typeName names the Go type that says most about an error: that of what a handler
+// has panicked with, or of the first one that is not merely a wrapper.
+func typeName(err error) string {
+	if p, ok := err.(*panicked); ok {
+		return p.kind
+	}
+	return fmt.Sprintf("%T", innermost(err))
+}
+
+// codeOf returns the code that an error, or one that it wraps, says of itself by a method, as errors of HTTP clients,
+// databases and commands do; "" for none. Dead letters with different codes are not of one kind. It calls code of the
+// program, so that a panic is no code.
+func codeOf(err error) (code string) {
+	defer func() {
+		if recover() != nil {
+			code = ""
+		}
+	}()
+	each(err, func(err error) bool {
+		switch e := err.(type) {
+		case interface{ SQLState() string }:
+			code = e.SQLState()
+		case interface{ StatusCode() int }:
+			code = strconv.Itoa(e.StatusCode())
+		case interface{ HTTPStatusCode() int }:
+			code = strconv.Itoa(e.HTTPStatusCode())
+		case interface{ ExitCode() int }:
+			code = strconv.Itoa(e.ExitCode())
+		case interface{ ErrorCode() string }:
+			code = e.ErrorCode()
+		case interface{ Code() string }:
+			code = e.Code()
+		case interface{ Code() int }:
+			code = strconv.Itoa(e.Code())
+		}
+		if !isCode.MatchString(code) || digits.MatchString(code) {
+			code = ""
+		}
+		return code != ""
+	})
+	return code
+}
+
+var (
+	isCode = regexp.MustCompile(`^-?[A-Za-z0-9_.]{1,40}$`)
+	digits = regexp.MustCompile(`[0-9]{6}`) // which count something, or name an event
+)

@@ -1,14 +1,14 @@
 package dispatch
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // A handler may wait for another event: one that it has published, or any that is
@@ -56,13 +56,13 @@ import (
 // A handler that waits has lent its claim, too ([engine.Settler].SetWaiting): if the process
 // dies, that counts for what ran in its place, not for it.
 //
-// Who does not wait pays two atomic loads of Scheduler.extra for a delivery.
+// Who does not wait pays two atomic loads of core.extra for a delivery.
 
 // Waits is shared by the subscriptions of a bus. It knows which events the handlers of the
 // bus wait for.
 type Waits struct {
 	mu      sync.Mutex
-	all     []*Scheduler
+	all     []*core
 	by      map[int64]*waiter // by seq of the event whose handlers wait
 	awaited map[int64]int     // by seq: how many waits are for it
 }
@@ -93,38 +93,38 @@ func (e *WaitCycleError) Error() string {
 }
 
 // join takes a subscription in that begins to deliver.
-func (w *Waits) join(s *Scheduler) {
+func (w *Waits) join(c *core) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = append(w.all, s)
+	w.all = append(w.all, c)
 	for seq := range w.awaited {
-		s.hurry(seq)
+		c.hurry(seq)
 	}
 }
 
 // leave is called when a subscription delivers no more.
-func (w *Waits) leave(s *Scheduler) {
+func (w *Waits) leave(c *core) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = slices.DeleteFunc(w.all, func(other *Scheduler) bool { return other == s })
+	w.all = slices.DeleteFunc(w.all, func(other *core) bool { return other == c })
 }
 
 // begin notes that a handler waits for the event at seq, whose deliveries are urgent from
 // now on. It refuses to close a circle.
-func (w *Waits) begin(a *Attempt, seq int64) error {
+func (w *Waits) begin(of *engine.Delivery, ephemeral bool, seq int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.by == nil {
 		w.by, w.awaited = map[int64]*waiter{}, map[int64]int{}
 	}
-	if !a.run.scheduler.cfg.Ephemeral { // else nobody waits for it, so it is in no circle
-		if path := w.path(seq, a.Seq, map[int64]bool{}); path != nil || seq == a.Seq {
-			return &WaitCycleError{Path: append(append([]uuid.UUID{a.ID}, path...), a.ID)}
+	if !ephemeral { // else nobody waits for it, so it is in no circle
+		if path := w.path(seq, of.Seq, map[int64]bool{}); path != nil || seq == of.Seq {
+			return &WaitCycleError{Path: append(append([]uuid.UUID{of.ID}, path...), of.ID)}
 		}
-		if w.by[a.Seq] == nil {
-			w.by[a.Seq] = &waiter{id: a.ID, targets: map[int64]int{}}
+		if w.by[of.Seq] == nil {
+			w.by[of.Seq] = &waiter{id: of.ID, targets: map[int64]int{}}
 		}
-		w.by[a.Seq].targets[seq]++
+		w.by[of.Seq].targets[seq]++
 	}
 	if w.awaited[seq]++; w.awaited[seq] == 1 {
 		for _, s := range w.all {
@@ -154,15 +154,15 @@ func (w *Waits) path(from, to int64, seen map[int64]bool) []uuid.UUID {
 }
 
 // end undoes begin.
-func (w *Waits) end(a *Attempt, seq int64) {
+func (w *Waits) end(of *engine.Delivery, ephemeral bool, seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if one := w.by[a.Seq]; !a.run.scheduler.cfg.Ephemeral {
+	if one := w.by[of.Seq]; !ephemeral {
 		if one.targets[seq]--; one.targets[seq] == 0 {
 			delete(one.targets, seq)
 		}
 		if len(one.targets) == 0 {
-			delete(w.by, a.Seq)
+			delete(w.by, of.Seq)
 		}
 	}
 	if w.awaited[seq]--; w.awaited[seq] == 0 {
@@ -171,54 +171,4 @@ func (w *Waits) end(a *Attempt, seq int64) {
 			s.calm(seq)
 		}
 	}
-}
-
-// Await calls wait, which waits until the event at seq is settled or has been answered,
-// inside the handler of the attempt. Meanwhile the handler's place, worker and partition
-// key are lent to the deliveries of the event, and the handler has them back when Await
-// returns. The context that wait is given ends with ctx, with the attempt, and when the
-// subscription stops.
-//
-// It returns what wait does. If ctx has ended, that is its error, at once, whoever has
-// the place. In the other cases it is the cause of the attempt's end, or [ErrShutdown]. A
-// *[WaitCycleError] says that wait was not called, nor with [ErrBatchWait] in a batch. Several goroutines of a handler may
-// wait at once: they lend until the last of them is through. It is safe to call after the
-// attempt is over; then nothing is lent.
-func (a *Attempt) Await(ctx context.Context, seq int64, wait func(context.Context) error) error {
-	s := a.run.scheduler
-	if a.batch != nil {
-		return ErrBatchWait
-	}
-	if s.stopped.Load() {
-		return ErrShutdown
-	}
-	if err := s.cfg.Waits.begin(a, seq); err != nil {
-		return err
-	}
-	limited, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	go func() {
-		select {
-		case <-s.stopping:
-			end(ErrShutdown)
-		case <-a.Done():
-			end(context.Cause(a))
-		case <-limited.Done():
-		}
-	}()
-	lent := a.lend()
-	err := func() error {
-		defer s.cfg.Waits.end(a, seq)
-		return wait(limited)
-	}()
-	if lent {
-		a.takeBack(limited)
-	}
-	if err == nil || limited.Err() == nil || !errors.Is(err, limited.Err()) {
-		return err
-	}
-	if cause := context.Cause(limited); ctx.Err() == nil || cause == ErrShutdown {
-		return cause
-	}
-	return ctx.Err()
 }

@@ -1,0 +1,142 @@
+package dispatch
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/limit"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+// Config configures a Scheduler.
+type Config struct {
+	Owner       any // what Attempt.Owner returns: the bus
+	Name        string
+	Concurrency int // how many handlers run at once, at least 1
+
+	// Handlers returns what a delivery of an event type goes through: the one
+	// handler or, in a group, the members that are for the type, in order.
+	Handlers func(eventType string) []*Handler
+	Group    bool
+
+	// Settings returns what applies to the deliveries of an event type at this
+	// moment.
+	Settings func(eventType string) *Settings
+
+	// Batch returns how many deliveries a batch has at most, and how long it waits for
+	// them from the first one on. Nil for a subscription without batches. It is none for
+	// a group. Then the one handler has HandleBatch.
+	Batch func() (size int, wait time.Duration)
+
+	// Breaker stops the subscription while it is open. A group has none; its
+	// members have.
+	Breaker        *breaker.Breaker
+	BreakerChanged func(old, now breaker.Status)
+
+	// Key returns the partition key of a delivery, or "" for none. Without it
+	// deliveries have no order among each other but that of the log, which
+	// concurrency and priorities can change. It runs code of the program and may
+	// do anything. With an error the attempt at the delivery fails.
+	Key func(d *engine.Delivery) (string, error)
+
+	// LateKeys says that no delivery overtakes another, except deliveries whose publisher has
+	// given them a priority of their own. Keys are computed from the first of these on.
+	LateKeys bool
+
+	// Keyless is the key of deliveries whose own cannot be computed.
+	Keyless string
+
+	// Strict holds back the later deliveries of a key while one waits for its
+	// retry. It needs a Key, and a Keyless, that is never empty.
+	Strict bool
+
+	// Shown returns a text about a delivery, such as an error, as logs may show it. Nil shows
+	// it as it is.
+	Shown func(d *engine.Delivery, text string) string
+
+	// Notice returns the dead-letter notice to append when a delivery is dead-lettered.
+	Notice func(d *engine.Delivery, v engine.Disposition) []engine.Record
+
+	// Settled is called with every disposition of a delivery, by the id of its event, after the engine
+	// has it. It must not block, nor call the Scheduler. It is nil if nobody needs to know.
+	Settled func(event uuid.UUID, v engine.Disposition)
+
+	// Ephemeral says that the log does not know these deliveries. So nobody waits for
+	// them, and one that would become a dead letter is dropped.
+	Ephemeral bool
+
+	// Limits are shared by the subscriptions of a bus, too. LimitKey returns the key of a
+	// delivery for a limit, by the path of a field. It runs code of the program, as Key does.
+	// Nil for none.
+	Limits   *limit.Set
+	LimitKey func(d *engine.Delivery, by string) (string, error)
+
+	// Alone and Waits are shared by the subscriptions of a bus.
+	Alone *Alone
+	Waits *Waits
+
+	// CrashLoop is shared, too. Nil for deliveries that no crash counts for.
+	CrashLoop *CrashLoop
+
+	// Interrupts is shared, too. While it is true, attempts keep what [Scheduler.Interrupt]
+	// and [Attempt.Abandon] need. Nil for never.
+	Interrupts *atomic.Bool
+
+	// Reuse says that nobody keeps an attempt whose handler has succeeded, but by what the handler is given. It is not
+	// for groups and batches, nor with limits.
+	Reuse bool
+
+	Logger *slog.Logger
+}
+
+// Settings steer the deliveries of one event type in one subscription. They are
+// never changed, only replaced.
+type Settings struct {
+	Retry           retry.Policy
+	Timeout         time.Duration // of one attempt; 0 for none
+	SlowAfter       time.Duration // 0 for never
+	SlowEventAfter  time.Duration // 0 for never
+	ExpiresAfter    time.Duration // 0 for never
+	Version         int           // the newest that the handlers can read; 0 for any
+	HoldUnknown     time.Duration // how long a newer one is held at most; 0 for not at all
+	MaxSnoozes      int           // 0 for no limit
+	FailureThrottle int           // 0 for never
+	Priority        Priority
+	Errors          []ErrorRule
+	Limits          []LimitUse
+}
+
+// ErrorRule says what errors that match mean.
+type ErrorRule struct {
+	Match     func(error) bool
+	Permanent bool
+	Retry     retry.Policy
+}
+
+// over returns settings with what the publisher has said. They are not changed; if nothing
+// is said they are returned as they are.
+func (o *Own) over(s *Settings) *Settings {
+	if o == nil {
+		return s
+	}
+	with := *s
+	if o.Priority != nil {
+		with.Priority = *o.Priority
+	}
+	with.Timeout = tighter(s.Timeout, o.Timeout)
+	with.ExpiresAfter = tighter(s.ExpiresAfter, o.ExpiresAfter)
+	return &with
+}
+
+// tighter returns the smaller of two limits, of which 0 is none.
+func tighter(one, other time.Duration) time.Duration {
+	if one == 0 || other == 0 {
+		return max(one, other)
+	}
+	return min(one, other)
+}
