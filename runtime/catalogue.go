@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/exact"
 )
@@ -23,12 +23,12 @@ type Priority int
 
 // The priorities. PriorityNormal is the default.
 const (
-	PriorityNormal = Priority(dispatch.Normal)
-	PriorityHigh   = Priority(dispatch.High)
-	PriorityLow    = Priority(dispatch.Low)
+	PriorityNormal = Priority(queue.Normal)
+	PriorityHigh   = Priority(queue.High)
+	PriorityLow    = Priority(queue.Low)
 	// PriorityCritical goes ahead of PriorityHigh. A dead letter of it is an alert: see
 	// [Observer].Alert.
-	PriorityCritical = Priority(dispatch.Critical)
+	PriorityCritical = Priority(queue.Critical)
 )
 
 // Spec describes an event type, for [Define]. Code that busgen generates has a [Description].

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -189,7 +190,7 @@ func (f *feed) merge() {
 // mergeSettings returns what applies to the deliveries of an event type that
 // several members share. Of what members override, the most permissive holds.
 func mergeSettings(t AnyEventType, base Settings, members []*innerSubscription) *dispatch.Settings {
-	merged := &dispatch.Settings{Priority: dispatch.Priority(t.Priority()), Timeout: base.Timeout}
+	merged := &dispatch.Settings{Priority: queue.Priority(t.Priority()), Timeout: base.Timeout}
 	merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle = base.ExpiresAfter, base.MaxSnoozes, base.FailureThrottle
 	var expires, snoozes, throttle bool
 	merged.HoldUnknown = base.HoldUnknown

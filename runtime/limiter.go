@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
@@ -176,9 +177,9 @@ func (b *innerBus) closeLimits() {
 }
 
 // limitUses makes of uses what the dispatcher needs. They are known to the bus.
-func (b *innerBus) limitUses(uses []LimitUse) (all []dispatch.LimitUse) {
+func (b *innerBus) limitUses(uses []LimitUse) (all []queue.LimitUse) {
 	for _, use := range uses {
-		all = append(all, dispatch.LimitUse{Limit: b.limits.Limit(use.Limit), By: use.By})
+		all = append(all, queue.LimitUse{Limit: b.limits.Limit(use.Limit), By: use.By})
 	}
 	return all
 }

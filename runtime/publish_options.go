@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -16,7 +16,7 @@ type publishConfig struct {
 	metadata  map[string]string
 	dedupeKey string
 	due       time.Time
-	own       dispatch.Own
+	own       queue.Own
 	problem   error // the first option that is not valid
 
 	immediately bool
@@ -114,7 +114,7 @@ func WithPublishAt(at time.Time) PublishOption {
 // An unknown priority is refused with an *[OptionError].
 func WithPriority(p Priority) PublishOption {
 	return func(c *publishConfig) {
-		said := dispatch.Priority(p)
+		said := queue.Priority(p)
 		if !said.Valid() {
 			c.refuse(&OptionError{"WithPriority", fmt.Sprintf("%d is none of the priorities: use a constant, such as PriorityHigh", int(p))})
 			return

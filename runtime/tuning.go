@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -133,7 +134,7 @@ func (s *innerSubscription) decodes() bool { return !s.raw && !s.dead }
 func (s *innerSubscription) compile(settings Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: cmp.Or(settings.SlowEventAfter, s.bus.config.slowEventAfter) % Forever,
-		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: dispatch.Priority(priority),
+		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: queue.Priority(priority),
 	}
 	if len(settings.Limits) > 0 {
 		compiled.Limits = s.bus.limitUses(settings.Limits)
@@ -289,7 +290,7 @@ func (b *innerBus) tune(t Tuning) error {
 // reorders tells whether deliveries may overtake each other because of their priorities, so
 // that partition keys matter.
 func (s *innerSubscription) reorders() bool {
-	priorities := map[dispatch.Priority]bool{}
+	priorities := map[queue.Priority]bool{}
 	for _, settings := range s.inForce.Load().compile {
 		priorities[settings.Priority] = true
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
@@ -97,7 +98,7 @@ func (a *Attempt) Max() int { return int(a.max.Load()) }
 func (a *Attempt) allow(maxAttempts int) { a.max.Store(int32(maxAttempts + a.Uncounted)) }
 
 // Critical tells whether a dead letter of the delivery is an alert.
-func (a *Attempt) Critical() bool { return a.run.priority == Critical }
+func (a *Attempt) Critical() bool { return a.run.Priority == queue.Critical }
 
 // Started returns when the handler was called.
 func (a *Attempt) Started() time.Time { return a.started }
@@ -194,7 +195,7 @@ func (s *site) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (ha
 	if h.Watch != nil {
 		h.Watch(a)
 	}
-	if err = r.failure(); err == nil {
+	if err = r.Failure(); err == nil {
 		if h.Started != nil {
 			h.Started(a)
 		}
@@ -420,7 +421,7 @@ func (a *Attempt) drop() {
 	a.over = true
 	a.mu.Unlock()
 	a.run.site.limits.release(a.run.Seq)
-	a.run.site.queue.done(a.run.key, a.run.Seq) // before the signal, which is for what waits for the key too
+	a.run.site.queue.Done(a.run.Key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
 }
 

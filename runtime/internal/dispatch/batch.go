@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -29,7 +30,7 @@ type BatchEnd struct {
 // it has the deadline, and what is published with it is stored if all have succeeded.
 type Batch struct {
 	site      *site
-	limits    *limited
+	limits    *queue.Limited
 	alone     bool // nothing runs beside it
 	runs      []run
 	handler   *Handler
@@ -196,7 +197,7 @@ func (b *Batch) begin(worker int, slots []int) {
 	}
 	b.claimAll()
 	for _, a := range b.begun {
-		if failure := a.run.failure(); failure != nil {
+		if failure := a.run.Failure(); failure != nil {
 			b.Reject(a, failure)
 		}
 	}

@@ -210,14 +210,14 @@ func (j *judged) free() {
 // settleAll is settle for the deliveries of a batch: they are settled together.
 func (s *settler) settleAll(all *judged) {
 	for i, r := range all.runs {
-		s.beforeSettling(&r.item, &all.settled[i].Disposition)
+		s.beforeSettling(&r.Item, &all.settled[i].Disposition)
 	}
 	if len(all.settled) > 0 {
 		s.consumer.Settle(all.settled[0], all.settled[1:])
 	}
 	more := false
 	for i, r := range all.runs {
-		more = s.settled(r.key, r.Seq, all.settled[i].Kind) || more
+		more = s.settled(r.Key, r.Seq, all.settled[i].Kind) || more
 	}
 	if more {
 		s.signal()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -127,7 +128,7 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 			c.limits.tried = true
 			return nil, nil, false
 		}
-		settings := i.own().over(c.cfg.Settings(i.Type))
+		settings := c.cfg.Settings(i.Type).with(i.Own())
 		if v := c.gate.dismissal(&i, settings); v != nil {
 			c.settler.settle(&i, *v)
 			continue
@@ -171,12 +172,12 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 			c.gate.leave(i.Suspect)
 			continue
 		}
-		if i.limits.tooLate() { // which says nothing about the handler
+		if i.Limits.TooLate() { // which says nothing about the handler
 			permit.Release()
 			permit = breaker.Permit{}
 		}
 		r := c.newRun(w)
-		r.item, r.site, r.settings, r.alone = i, c.site, settings, i.Suspect
+		r.Item, r.site, r.settings, r.alone = i, c.site, settings, i.Suspect
 		r.initial.started, r.initial.permit = now, permit
 		if c.cfg.Reuse {
 			r.initial.handed = c.hand()
@@ -187,10 +188,10 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 	return nil, nil, false
 }
 
-// tendLimits looks after what is parked or held, before anything else is tried.
+// tend looks after what is parked or held, before anything else is tried.
 func (c *chooser) tend() {
 	c.intake.relimitParked()
-	if c.queue.parked() > 0 {
+	if c.queue.Parked() > 0 {
 		c.dismissParked()
 	}
 	if c.gate.paused.Load() {
@@ -200,7 +201,7 @@ func (c *chooser) tend() {
 
 // dismissParked settles what is parked and was cancelled.
 func (c *chooser) dismissParked() {
-	for _, i := range c.queue.takeParked(func(i item) bool { _, cancelled := c.consumer.Cancelled(i.Seq); return cancelled }) {
+	for _, i := range c.queue.TakeParked(func(i queue.Item) bool { _, cancelled := c.consumer.Cancelled(i.Seq); return cancelled }) {
 		reason, _ := c.consumer.Cancelled(i.Seq)
 		c.settler.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress})
 	}
@@ -214,7 +215,7 @@ func (c *chooser) newRun(w *worker) *run {
 		return r
 	}
 	if len(c.runs) == 0 {
-		c.runs = make([]run, min(1+c.queue.len(), runsAtOnce))
+		c.runs = make([]run, min(1+c.queue.Len(), runsAtOnce))
 	}
 	r := &c.runs[0]
 	c.runs = c.runs[1:]
@@ -228,7 +229,7 @@ const runsAtOnce = 15
 // to come. The caller has the turn.
 func (c *chooser) hand() *Handed {
 	if len(c.handed) == 0 {
-		c.handed = make([]Handed, min(1+c.queue.len(), handedAtOnce))
+		c.handed = make([]Handed, min(1+c.queue.Len(), handedAtOnce))
 	}
 	h := &c.handed[0]
 	c.handed = c.handed[1:]

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/retry"
@@ -106,9 +107,9 @@ type Settings struct {
 	HoldUnknown     time.Duration // how long a newer one is held at most; 0 for not at all
 	MaxSnoozes      int           // 0 for no limit
 	FailureThrottle int           // 0 for never
-	Priority        Priority
+	Priority        queue.Priority
 	Errors          []ErrorRule
-	Limits          []LimitUse
+	Limits          []queue.LimitUse
 }
 
 // ErrorRule says what errors that match mean.
@@ -118,9 +119,9 @@ type ErrorRule struct {
 	Retry     retry.Policy
 }
 
-// over returns settings with what the publisher has said. They are not changed; if nothing
-// is said they are returned as they are.
-func (o *Own) over(s *Settings) *Settings {
+// with returns the settings with what a publisher has said. They are not changed; if nothing is said they are returned
+// as they are.
+func (s *Settings) with(o *queue.Own) *Settings {
 	if o == nil {
 		return s
 	}

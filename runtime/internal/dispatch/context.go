@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -140,7 +141,7 @@ func (h *Handed) Attempt() *Attempt {
 		return h.attempt
 	}
 	s, d := h.site, h.delivery
-	r := &run{item: item{Delivery: d, priority: s.cfg.Settings(d.Type).Priority}, site: s, settings: s.cfg.Settings(d.Type), tried: true}
+	r := &run{Item: queue.Item{Delivery: d, Priority: s.cfg.Settings(d.Type).Priority}, site: s, settings: s.cfg.Settings(d.Type), tried: true}
 	a := &r.initial
 	a.Delivery, a.Number, a.first = d, numberOf(d), true
 	a.run, a.handler, a.settings, a.handed = r, s.cfg.Handlers(d.Type)[0], r.settings, h

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -13,7 +14,7 @@ import (
 type core struct {
 	cfg      Config
 	consumer engine.Consumer
-	queue    queue
+	queue    queue.Queue
 	stalls   stallWatch
 	wake     chan struct{} // has a token when there may be something to do
 	rests    atomic.Bool   // the worker with the turn waits for something to do
@@ -49,7 +50,7 @@ func (c *core) signal() {
 func (c *core) heeds() bool { return c.stopped.Load() || c.rests.Load() && len(c.wake) == 0 }
 
 // loops returns until when a delivery waits, or the zero time if it may be tried now.
-func (c *core) loops(i item) time.Time {
+func (c *core) loops(i queue.Item) time.Time {
 	until := c.cfg.CrashLoop.Until()
 	if until.IsZero() {
 		return until
@@ -70,13 +71,13 @@ func (c *core) loops(i item) time.Time {
 // hurry makes the delivery of the event at seq urgent, now or when it comes.
 func (c *core) hurry(seq int64) {
 	c.extra.Add(1)
-	c.queue.hurry(seq)
+	c.queue.Hurry(seq)
 	c.signal()
 }
 
 // calm undoes hurry. What has begun runs on.
 func (c *core) calm(seq int64) {
-	c.queue.calm(seq)
+	c.queue.Calm(seq)
 	c.extra.Add(-1)
 	c.signal()
 }

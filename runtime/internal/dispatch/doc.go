@@ -9,6 +9,23 @@
 // is written off and another takes its place, so a handler that hangs costs a
 // goroutine and nothing else.
 //
+// The parts of a Scheduler, from the ground: each is a type that owns its fields, and says in its declaration what
+// guards them. A part uses only what stands above it in this list.
+//
+//   - package queue: what was polled and has not begun; it decides nothing.
+//   - [core]: what all parts share: the configuration, the queue, the signal for the worker that waits.
+//   - [gate]: what holds a whole subscription or an event type, and suspects that run alone ([Alone]).
+//   - [limits]: what a delivery needs of the limits of the bus.
+//   - [settler]: hands dispositions to the engine.
+//   - [site]: all that an attempt may touch: the above, the [places] that are lent, the [crew] of workers, and the
+//     [deadlines] of what runs. [run], [Attempt] and [Batch] stand here.
+//   - [intake]: polls deliveries into the queue, with their keys. It belongs to who has the turn.
+//   - [chooser] and [gatherer]: decide what begins next, alone or in a batch.
+//   - [Scheduler]: puts them together, starts and stops them.
+//
+// Locks are taken in this order: the turn, that of the whole batch, that of an attempt, places, then [Alone] or
+// [Waits], crew, the queue, deadlines. Most code holds none of them: what it may touch belongs to its worker.
+//
 // A handler that waits for another event ([Attempt.Await]) lends its place and its
 // partition key to the deliveries of that event, and a guest takes them: waiting.go.
 //

@@ -133,7 +133,7 @@ func (a *Attempt) fail(f failure) {
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
 		return
 	}
-	a.run.uncalled = a.first && (f.decode != nil || a.run.limits.tooLate())
+	a.run.uncalled = a.first && (f.decode != nil || a.run.Limits.TooLate())
 	failure := &engine.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack, Log: a.closeJournal(),
 	}
@@ -162,7 +162,7 @@ func (a *Attempt) fail(f failure) {
 		a.deadLetterFailed(engine.ReasonDecode, failure)
 		return
 	}
-	if a.run.limits.tooLate() { // the handler was not called
+	if a.run.Limits.TooLate() { // the handler was not called
 		a.withdraw()
 	} else {
 		a.permit.Failure(now, fmt.Sprint(a.shown(f.text)))

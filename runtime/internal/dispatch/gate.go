@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -116,7 +117,7 @@ func (g *gate) places() int { return max(g.cfg.Concurrency, 1) }
 
 // dismissal returns how to settle a delivery that must not be tried now: somebody has
 // cancelled it, or it is held. It returns nil for all others. The caller has the turn.
-func (g *gate) dismissal(i *item, settings *Settings) *engine.Disposition {
+func (g *gate) dismissal(i *queue.Item, settings *Settings) *engine.Disposition {
 	if reason, cancelled := g.consumer.Cancelled(i.Seq); cancelled {
 		return &engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress}
 	}
@@ -130,7 +131,7 @@ func (g *gate) dismissal(i *item, settings *Settings) *engine.Disposition {
 }
 
 // holdNewer is dismissal for an event of a version that the program does not know.
-func (g *gate) holdNewer(i *item, settings *Settings) *engine.Disposition {
+func (g *gate) holdNewer(i *queue.Item, settings *Settings) *engine.Disposition {
 	v, now := &engine.Disposition{Kind: engine.Hold, Progress: i.Progress}, time.Now()
 	if v.Held = i.Held; v.Held == nil {
 		v.Held = &now

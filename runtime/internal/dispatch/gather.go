@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -28,13 +29,13 @@ import (
 type gatherer struct {
 	*site
 	intake *intake
-	*gathering
+	*queue.Gathering
 
 	permits []breaker.Permit // memory of begin
 	timer   *time.Timer      // ends the wait for more
 }
 
-// nextBatch waits for a batch that may run. It reports false when the subscription is
+// next waits for a batch that may run. It reports false when the subscription is
 // stopping.
 func (g *gatherer) next() (b *Batch, ok bool) {
 	if !g.intake.turn.take() && !g.intake.awaitTurn(&worker{}) {
@@ -42,7 +43,7 @@ func (g *gatherer) next() (b *Batch, ok bool) {
 	}
 	defer func() {
 		if b == nil {
-			g.putBack()
+			g.PutBack()
 			g.limits.unlisten()
 			g.limits.leaveLine()
 		}
@@ -96,11 +97,11 @@ func (g *gatherer) next() (b *Batch, ok bool) {
 // waitForMore returns a channel that says when the batch is to begin that is gathered; nil if
 // none is, or it cannot begin.
 func (g *gatherer) waitForMore() <-chan time.Time {
-	if len(g.items) == 0 || g.intake.asks {
+	if len(g.Items) == 0 || g.intake.asks {
 		return nil
 	}
 	_, wait := g.cfg.Batch()
-	left := wait - time.Since(g.since)
+	left := wait - time.Since(g.Since)
 	if g.timer == nil {
 		g.timer = time.NewTimer(left)
 	} else {
@@ -109,7 +110,7 @@ func (g *gatherer) waitForMore() <-chan time.Time {
 	return g.timer.C
 }
 
-// takeBatch gathers, and begins the batch if it is full or has waited for long enough. If
+// take gathers, and begins the batch if it is full or has waited for long enough. If
 // all deliveries have to wait for the breaker it says until when. The caller has the turn.
 func (g *gatherer) take() (b *Batch, reopens <-chan time.Time) {
 	asks := g.intake.asks // for a suspect, to run alone
@@ -129,22 +130,22 @@ func (g *gatherer) take() (b *Batch, reopens <-chan time.Time) {
 func (g *gatherer) gather(asks *bool) (b *Batch, reopens <-chan time.Time) {
 	now := time.Now()
 	if g.gate.paused.Load() {
-		g.putBack()
+		g.PutBack()
 		return nil, nil
 	}
 	probes := false
 	if b := g.cfg.Breaker; b != nil {
 		status := b.Status(now)
 		if status.State == breaker.Open && status.Until.After(now) {
-			g.putBack()
+			g.PutBack()
 			return nil, reopening(b, now)
 		}
 		probes = status.State != breaker.Closed
 	}
-	g.full = g.full || g.extra.Load() > 0 && g.queue.anyAwaited(g.items)
+	g.Full = g.Full || g.extra.Load() > 0 && g.queue.AnyAwaited(g.Items)
 	size, wait := g.cfg.Batch()
-	for len(g.items) < g.limit(size) && !g.full {
-		i, ok := g.queue.gather(g.cfg.Strict)
+	for len(g.Items) < g.Limit(size) && !g.Full {
+		i, ok := g.queue.Gather(g.cfg.Strict)
 		if !ok {
 			break
 		}
@@ -152,33 +153,33 @@ func (g *gatherer) gather(asks *bool) (b *Batch, reopens <-chan time.Time) {
 			continue
 		}
 		if until := g.loops(i); !until.IsZero() {
-			g.queue.enter(&i)
+			g.queue.Enter(&i)
 			if g.settler.putOff(i, until) {
 				continue
 			}
-			g.queue.giveBack(i)
-			g.putBack() // from before the loop was known: it does not wait for more meanwhile
+			g.queue.GiveBack(i)
+			g.PutBack() // from before the loop was known: it does not wait for more meanwhile
 			return nil, time.After(time.Until(until))
 		}
 		solo := g.solo(i, now.Add(wait))
-		if len(g.items) > 0 && (solo || i.Together != g.items[0].Together) {
-			g.queue.giveBack(i)
-			g.full = true
+		if len(g.Items) > 0 && (solo || i.Together != g.Items[0].Together) {
+			g.queue.GiveBack(i)
+			g.Full = true
 			continue
 		}
-		g.full = solo || i.urgent || probes // a handler waits for it; or it is the one probe
-		if g.since.IsZero() {
-			g.since = now
+		g.Full = solo || i.Urgent || probes // a handler waits for it; or it is the one probe
+		if g.Since.IsZero() {
+			g.Since = now
 		}
-		g.items = append(g.items, i)
+		g.Items = append(g.Items, i)
 	}
-	if len(g.items) == 0 {
+	if len(g.Items) == 0 {
 		return nil, nil
 	}
-	if !g.full && !g.intake.pollsOn() && (g.items[0].Suspect || g.cfg.Strict && g.queue.heldUpBy(g.items)) {
-		g.full = true
+	if !g.Full && !g.intake.pollsOn() && (g.Items[0].Suspect || g.cfg.Strict && g.queue.HeldUpBy(g.Items)) {
+		g.Full = true
 	}
-	if len(g.items) < g.limit(size) && !g.full && now.Sub(g.since) < wait {
+	if len(g.Items) < g.Limit(size) && !g.Full && now.Sub(g.Since) < wait {
 		return nil, nil
 	}
 	return g.begin(now, asks)
@@ -186,11 +187,11 @@ func (g *gatherer) gather(asks *bool) (b *Batch, reopens <-chan time.Time) {
 
 // solo tells whether a delivery has a batch of its own. The batch begins at the given time at
 // the latest.
-func (g *gatherer) solo(i item, begins time.Time) bool {
+func (g *gatherer) solo(i queue.Item, begins time.Time) bool {
 	if i.Failures == 0 {
 		return false
 	}
-	settings := i.own().over(g.cfg.Settings(i.Type))
+	settings := g.cfg.Settings(i.Type).with(i.Own())
 	// Which policy decides is known when the handler has failed.
 	if g.isLast(i, settings, settings.Retry, begins) {
 		return true
@@ -205,7 +206,7 @@ func (g *gatherer) solo(i item, begins time.Time) bool {
 
 // isLast tells whether a policy allows no attempt after one that begins at the given time,
 // or one that would come when the event has expired.
-func (g *gatherer) isLast(i item, settings *Settings, policy retry.Policy, begins time.Time) bool {
+func (g *gatherer) isLast(i queue.Item, settings *Settings, policy retry.Policy, begins time.Time) bool {
 	failures := i.Failures + 1
 	if policy.Exhausted(failures) {
 		return true
@@ -215,46 +216,46 @@ func (g *gatherer) isLast(i item, settings *Settings, policy retry.Policy, begin
 }
 
 // dismiss settles a delivery that was taken from the queue, if it must not be tried now.
-func (g *gatherer) dismiss(i item) bool {
-	v := g.gate.dismissal(&i, i.own().over(g.cfg.Settings(i.Type)))
+func (g *gatherer) dismiss(i queue.Item) bool {
+	v := g.gate.dismissal(&i, g.cfg.Settings(i.Type).with(i.Own()))
 	if v == nil {
 		return false
 	}
-	g.queue.enter(&i)
+	g.queue.Enter(&i)
 	g.settler.settle(&i, *v)
 	return true
 }
 
-// beginBatch makes a batch of what is gathered, in the order of the log. It returns nil if
+// begin makes a batch of what is gathered, in the order of the log. It returns nil if
 // that may not run yet; then it is back in the queue.
 func (g *gatherer) begin(now time.Time, asks *bool) (b *Batch, reopens <-chan time.Time) {
 	ok := false
-	slices.SortFunc(g.items, func(a, b item) int { return cmp.Compare(a.Seq, b.Seq) })
-	kept := g.items[:0]
-	for _, i := range g.items {
+	slices.SortFunc(g.Items, func(a, b queue.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	kept := g.Items[:0]
+	for _, i := range g.Items {
 		if !g.dismiss(i) { // that may have changed while they were gathered
 			kept = append(kept, i)
 		}
 	}
-	clear(g.items[len(kept):])
-	g.items = kept
-	if len(g.items) == 0 {
-		g.since, g.full = time.Time{}, false
+	clear(g.Items[len(kept):])
+	g.Items = kept
+	if len(g.Items) == 0 {
+		g.Since, g.Full = time.Time{}, false
 		return nil, nil
 	}
-	first := g.items[0]
+	first := g.Items[0]
 	settings := g.cfg.Settings(first.Type)
 	if g.gate.throttled(settings) {
-		g.putBack() // the one that runs will signal
+		g.PutBack() // the one that runs will signal
 		return nil, nil
 	}
 	if g.cfg.Limits != nil && !g.limits.askBatch(settings) {
-		g.putBack()
+		g.PutBack()
 		return nil, nil
 	}
 	permits := g.permits[:0]
 	if b := g.cfg.Breaker; b != nil {
-		for _, i := range g.items {
+		for _, i := range g.Items {
 			permit, ok := b.Acquire(now, i.Seq)
 			if !ok {
 				break
@@ -263,21 +264,21 @@ func (g *gatherer) begin(now time.Time, asks *bool) (b *Batch, reopens <-chan ti
 		}
 		g.permits = permits
 		if len(permits) == 0 {
-			g.putBack()
+			g.PutBack()
 			return nil, reopening(b, now)
 		}
-		g.queue.giveBack(g.items[len(permits):]...) // a half-open breaker is probed with one
-		clear(g.items[len(permits):])
-		g.items = g.items[:len(permits)]
+		g.queue.GiveBack(g.Items[len(permits):]...) // a half-open breaker is probed with one
+		clear(g.Items[len(permits):])
+		g.Items = g.Items[:len(permits)]
 	}
 	if *asks = first.Suspect; !g.gate.pass(first.Suspect) {
 		for _, permit := range permits {
 			permit.Release()
 		}
-		g.putBack() // there will be a signal
+		g.PutBack() // there will be a signal
 		return nil, nil
 	}
-	var granted *limited
+	var granted *queue.Limited
 	if g.cfg.Limits != nil {
 		if granted, ok = g.limits.takeBatch(); !ok {
 			*asks = false
@@ -285,31 +286,31 @@ func (g *gatherer) begin(now time.Time, asks *bool) (b *Batch, reopens <-chan ti
 				permit.Release()
 			}
 			g.gate.leave(first.Suspect)
-			g.putBack()
+			g.PutBack()
 			return nil, nil
 		}
 	}
-	if granted.tooLate() { // which says nothing about the handler
+	if granted.TooLate() { // which says nothing about the handler
 		for _, permit := range permits {
 			permit.Release()
 		}
 		permits = nil
 	}
-	b = &Batch{site: g.site, limits: granted, alone: first.Suspect, runs: make([]run, len(g.items))}
-	for at := range g.items {
+	b = &Batch{site: g.site, limits: granted, alone: first.Suspect, runs: make([]run, len(g.Items))}
+	for at := range g.Items {
 		r := &b.runs[at]
-		g.queue.enter(&g.items[at])
-		r.item, r.site, r.alone = g.items[at], g.site, b.alone
-		r.settings, r.limits = r.inForce(), granted
-		if granted.tooLate() && r.failure() == nil {
-			r.fail(granted.failure)
+		g.queue.Enter(&g.Items[at])
+		r.Item, r.site, r.alone = g.Items[at], g.site, b.alone
+		r.settings, r.Limits = r.inForce(), granted
+		if granted.TooLate() && r.Failure() == nil {
+			r.Fail(granted.Failure)
 		}
 		r.initial.started = now
 		if len(permits) > 0 {
 			r.initial.permit = permits[at]
 		}
 	}
-	g.drop()
-	g.since, g.full = time.Time{}, false
+	g.Drop()
+	g.Since, g.Full = time.Time{}, false
 	return b, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -19,25 +20,25 @@ type intake struct {
 	gate      *gate
 	limits    *limits
 	settler   *settler
-	gathering *gathering
+	gathering *queue.Gathering
 
 	turn  baton         // whoever has it may use the intake, and take deliveries out of the queue
 	claim chan struct{} // a worker takes the turn over from a guest that waits with it
 
 	// Guarded by turn.
-	ready   bool      // the queue knows what it has to hold
-	window  int       // how many deliveries it holds in memory at most
-	more    bool      // there may be more to poll, and nobody wakes the worker for that
-	failing bool      // the last poll returned an error
-	again   time.Time // when to poll after that
-	moves   int       // how many polls in a row have returned ErrMoved
-	later   []item    // polled, and waiting for their keys until no suspect runs, or they may run alone
-	asks    bool      // the first of them, or of holdFailing, is a suspect
-	keyed   bool      // what is in the queue has its keys
-	held    int64     // up to here the queue knows
+	ready   bool         // the queue knows what it has to hold
+	window  int          // how many deliveries it holds in memory at most
+	more    bool         // there may be more to poll, and nobody wakes the worker for that
+	failing bool         // the last poll returned an error
+	again   time.Time    // when to poll after that
+	moves   int          // how many polls in a row have returned ErrMoved
+	later   []queue.Item // polled, and waiting for their keys until no suspect runs, or they may run alone
+	asks    bool         // the first of them, or of holdFailing, is a suspect
+	keyed   bool         // what is in the queue has its keys
+	held    int64        // up to here the queue knows
 	blocked blocked
 	polled  []*engine.Delivery // memory of poll
-	items   []item             // memory of enqueue
+	items   []queue.Item       // memory of enqueue
 }
 
 // awaitTurn waits for the turn. It reports false when the subscription is stopping, or the loan of a guest has
@@ -113,7 +114,7 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 		return in.fill(extra) // what has filled the window may wait for retries: who knows when these are due?
 	}
 	if in.later != nil {
-		due = earlier(due, in.cfg.CrashLoop.Until())
+		due = queue.Earlier(due, in.cfg.CrashLoop.Until())
 	}
 	if pause := in.pause(err); pause != nil || due.IsZero() {
 		return pause, true
@@ -125,8 +126,8 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 // process has other deliveries of the subscription than before. The next fill begins
 // anew: with those that are failing, if the order is strict.
 func (in *intake) giveBack(polled []*engine.Delivery) {
-	in.gathering.putBack()
-	for _, i := range append(in.queue.reset(), in.later...) {
+	in.gathering.PutBack()
+	for _, i := range append(in.queue.Reset(), in.later...) {
 		polled = append(polled, i.Delivery)
 	}
 	for _, d := range polled {
@@ -143,19 +144,19 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 	items := in.appendItems(append(in.items[:0], in.later...), polled)
 	in.later = nil
 	if in.cfg.Key == nil {
-		in.queue.push(items...)
+		in.queue.Push(items...)
 		clear(items)
 		in.items = items
 		return true
 	}
 	if in.cfg.LateKeys && !in.keyed {
-		if !slices.ContainsFunc(items, item.overtakes) && !in.limits.mayPark(items) {
-			in.queue.push(items...)
+		if !slices.ContainsFunc(items, queue.Item.Overtakes) && !in.limits.mayPark(items) {
+			in.queue.Push(items...)
 			clear(items)
 			in.items = items
 			return true
 		}
-		items = append(in.queue.reset(), items...) // what is queued has no keys
+		items = append(in.queue.Reset(), items...) // what is queued has no keys
 	}
 	in.keyed = true
 	left, ok := in.withoutLooping(items)
@@ -168,7 +169,7 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 			in.later = slices.Clone(left)
 			break
 		}
-		in.queue.push(left[:n]...)
+		in.queue.Push(left[:n]...)
 		left = left[n:]
 	}
 	clear(items)
@@ -178,8 +179,8 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 
 // suspectsApart returns how many of the next items are none, or 1 if the first is a
 // suspect.
-func suspectsApart(items []item) int {
-	if at := slices.IndexFunc(items, item.suspect); at >= 0 {
+func suspectsApart(items []queue.Item) int {
+	if at := slices.IndexFunc(items, queue.Item.IsSuspect); at >= 0 {
 		return max(at, 1)
 	}
 	return len(items)
@@ -187,8 +188,8 @@ func suspectsApart(items []item) int {
 
 // setKeysApart sets the keys of items, unless they have to wait: a suspect for all
 // others, the others for a suspect.
-func (in *intake) setKeysApart(items []item) bool {
-	suspect := items[0].suspect()
+func (in *intake) setKeysApart(items []queue.Item) bool {
+	suspect := items[0].IsSuspect()
 	if !suspect && in.cfg.Alone.closed.Load() || !in.gate.pass(suspect) {
 		in.asks = suspect
 		return false
@@ -222,7 +223,7 @@ func (in *intake) woken() { in.more, in.blocked.changed = true, true }
 // room returns for how many deliveries there is room in the window, if that is enough to
 // poll more.
 func (in *intake) room() (room int, enough bool) {
-	room = in.window - in.queue.len()
+	room = in.window - in.queue.Len()
 	return room, room >= in.window/2
 }
 
@@ -249,7 +250,7 @@ func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due ti
 	}
 	polled = in.polled[:0]
 	if extra && in.more && in.cfg.Limits != nil {
-		in.queue.pollCancelled(in.consumer.Cancelled)
+		in.queue.PollCancelled(in.consumer.Cancelled)
 	}
 	if extra {
 		if polled, due, err = in.pollAwaited(polled); err != nil {
@@ -267,7 +268,7 @@ func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due ti
 	if in.cfg.Strict {
 		var next time.Time
 		polled, next, err = in.pollBlocking(polled)
-		due = earlier(due, next)
+		due = queue.Earlier(due, next)
 	}
 	return polled, true, due, err
 }
@@ -279,15 +280,15 @@ func (in *intake) holdFailing() (all bool, err error) {
 	for {
 		// What runs here now is held when it is settled, if it has to come again. The
 		// answer of Failing may be older than that.
-		running := in.queue.busy()
+		running := in.queue.Busy()
 		failing, err := in.consumer.Failing(in.held, in.window)
 		if err != nil || len(failing) == 0 {
 			return err == nil, err
 		}
-		items := make([]item, len(failing))
+		items := make([]queue.Item, len(failing))
 		for i, d := range failing {
 			if items[i].Delivery = d; d.Unreadable != nil {
-				items[i].fail(&DecodeError{Err: d.Unreadable})
+				items[i].Fail(&DecodeError{Err: d.Unreadable})
 			}
 		}
 		items = items[:suspectsApart(items)]
@@ -296,8 +297,8 @@ func (in *intake) holdFailing() (all bool, err error) {
 		}
 		for _, i := range items {
 			// Without an attempt to come, or a key, there is nothing to wait for.
-			if !running[i.Seq] && i.failure() == nil && in.mayRun(i.Delivery) {
-				in.queue.hold(i.key, i.Seq, time.Time{})
+			if !running[i.Seq] && i.Failure() == nil && in.mayRun(i.Delivery) {
+				in.queue.Hold(i.Key, i.Seq, time.Time{})
 			}
 		}
 		in.held = items[len(items)-1].Seq
@@ -307,7 +308,7 @@ func (in *intake) holdFailing() (all bool, err error) {
 // freePaused frees what events hold if the subscription is paused. Nobody may have the turn: its
 // workers can be busy for long. Whoever has it calls this when it has given the turn away.
 func (in *intake) freePaused() {
-	if in.limits.owner == nil || !in.gate.paused.Load() || in.queue.keeping() == 0 {
+	if in.limits.owner == nil || !in.gate.paused.Load() || in.queue.Keeping() == 0 {
 		return
 	}
 	if in.turn.take() {
@@ -317,23 +318,18 @@ func (in *intake) freePaused() {
 }
 
 // appendItems appends the items of deliveries, without their keys.
-func (in *intake) appendItems(items []item, of []*engine.Delivery) []item {
+func (in *intake) appendItems(items []queue.Item, of []*engine.Delivery) []queue.Item {
 	var settings *Settings // of the event type of the last one: many of the same come after each other
 	eventType := ""
 	for _, d := range of {
-		i := item{Delivery: d}
-		if len(d.Metadata) > 0 {
-			if own := ownOf(d); own != nil {
-				i.special = &special{own: own}
-			}
-		}
+		i := queue.NewItem(d)
 		if settings == nil || d.Type != eventType {
 			settings, eventType = in.cfg.Settings(d.Type), d.Type
 		}
 		if d.Unreadable != nil {
-			i.fail(&DecodeError{Err: d.Unreadable})
+			i.Fail(&DecodeError{Err: d.Unreadable})
 		}
-		i.priority = i.own().over(settings).Priority
+		i.Priority = settings.with(i.Own()).Priority
 		items = append(items, i)
 	}
 	return items
@@ -351,12 +347,12 @@ func (in *intake) untilLoopEnds() <-chan time.Time {
 // pollAwaited polls urgent deliveries out of turn. It returns when another of them is due;
 // zero if there is none.
 func (in *intake) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, next time.Time, err error) {
-	seqs := in.queue.toPoll(time.Now())
+	seqs := in.queue.ToPoll(time.Now())
 	for i, seq := range seqs {
 		d, again, err := in.consumer.PollEvent(seq)
 		if err != nil {
 			for _, left := range seqs[i:] {
-				in.queue.pollAgain(left, time.Now())
+				in.queue.PollAgain(left, time.Now())
 			}
 			return dst, time.Time{}, err
 		}
@@ -364,12 +360,12 @@ func (in *intake) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, nex
 			dst = append(dst, d)
 		}
 		if !again.IsZero() {
-			in.queue.pollAgain(seq, again)
-		} else if d == nil && in.queue.keptElsewhere(seq) && !slices.ContainsFunc(in.later, func(i item) bool { return i.Seq == seq }) {
+			in.queue.PollAgain(seq, again)
+		} else if d == nil && in.queue.KeptElsewhere(seq) && !slices.ContainsFunc(in.later, func(i queue.Item) bool { return i.Seq == seq }) {
 			in.limits.release(seq) // it was settled by somebody else
 		}
 	}
-	return dst, in.queue.nextPoll(time.Now()), nil
+	return dst, in.queue.NextPoll(time.Now()), nil
 }
 
 // pollBlocking polls what holds up deliveries in memory and is due. It returns when another of them may be due; zero if
@@ -380,7 +376,7 @@ func (in *intake) pollBlocking(dst []*engine.Delivery) (_ []*engine.Delivery, ne
 	if all {
 		b.changed, b.looked = false, now
 	}
-	seqs, next := in.queue.blocking(now, all)
+	seqs, next := in.queue.Blocking(now, all)
 	for _, seq := range seqs {
 		d, again, err := in.consumer.PollEvent(seq)
 		if err != nil {
@@ -393,11 +389,11 @@ func (in *intake) pollBlocking(dst []*engine.Delivery) (_ []*engine.Delivery, ne
 		if !again.After(now) { // it is held, or on its way: there will be a signal
 			again = now.Add(blockedPause)
 		}
-		in.queue.dueAgain(seq, again)
-		next = earlier(next, again)
+		in.queue.DueAgain(seq, again)
+		next = queue.Earlier(next, again)
 	}
 	if b.changed {
-		next = earlier(next, b.looked.Add(blockedPause))
+		next = queue.Earlier(next, b.looked.Add(blockedPause))
 	}
 	return dst, next, nil
 }

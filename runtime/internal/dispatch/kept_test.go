@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/retry"
@@ -61,7 +62,7 @@ func TestEventsThatHoldLimitsArePolledWhenTheyAreDueOnly(t *testing.T) {
 		set := limit.New(limit.Config{Wall: time.Now}, limit.Rules{Name: "customer", AtOnce: 1, Event: true})
 		settings := &dispatch.Settings{
 			Retry:  retry.Policy{MaxAttempts: 2, BaseDelay: time.Hour, MaxDelay: time.Hour, Multiplier: 1},
-			Limits: []dispatch.LimitUse{{Limit: set.Limit("customer"), By: "id"}},
+			Limits: []queue.LimitUse{{Limit: set.Limit("customer"), By: "id"}},
 		}
 		handlers := []*dispatch.Handler{{
 			Name: "billing", Count: silent{}, Settings: func(string) *dispatch.Settings { return settings },

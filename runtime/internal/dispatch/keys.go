@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -26,7 +27,7 @@ type keying struct {
 	done   chan struct{} // closed when the goroutine ends
 
 	mu       sync.Mutex
-	items    []item
+	items    []queue.Item
 	at       int        // the one at hand; all of them if the goroutine is through
 	since    time.Time  // when that one was begun
 	claiming bool       // the one at hand is being claimed, without mu: an engine may ask its servers
@@ -37,7 +38,7 @@ type keying struct {
 }
 
 // setKeys sets the key of each item, or why it has none. The caller has the turn.
-func (in *intake) setKeys(items []item) {
+func (in *intake) setKeys(items []queue.Item) {
 	for len(items) > 0 {
 		k := &keying{intake: in, done: make(chan struct{}), items: items, since: time.Now()}
 		k.claimed = sync.NewCond(&k.mu)
@@ -51,7 +52,7 @@ func (k *keying) run() {
 	defer close(k.done)
 	for d := k.begin(); d != nil; d = k.begin() {
 		key, err := k.intake.key(d)
-		var of *limited
+		var of *queue.Limited
 		if err == nil && k.intake.cfg.Limits != nil && !k.intake.cfg.Settings(d.Type).newer(d) {
 			k.is(limitKey)
 			of, err = k.intake.limits.usesOf(d)
@@ -80,8 +81,8 @@ func (k *keying) begin() *engine.Delivery {
 	defer k.mu.Unlock()
 	for ; !k.over && k.at < len(k.items); k.at++ {
 		i := &k.items[k.at]
-		if i.key, k.known = k.intake.queue.awaitedKey(i.Seq); !k.known {
-			i.key = k.intake.cfg.Keyless
+		if i.Key, k.known = k.intake.queue.AwaitedKey(i.Seq); !k.known {
+			i.Key = k.intake.cfg.Keyless
 		}
 		if k.intake.callsForKeys(*i, k.known) {
 			k.claim(i.Delivery)
@@ -121,7 +122,7 @@ func (in *intake) key(d *engine.Delivery) (key string, err error) {
 	return in.cfg.Key(d)
 }
 
-func (k *keying) end(key string, of *limited, err error) {
+func (k *keying) end(key string, of *queue.Limited, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.over {
@@ -129,22 +130,22 @@ func (k *keying) end(key string, of *limited, err error) {
 	}
 	i := &k.items[k.at]
 	if err != nil {
-		i.failKey(k.what, err)
+		failKey(i, k.what, err)
 	} else if !k.known {
-		i.key = key
+		i.Key = key
 	}
 	if of != nil {
-		i.limits = of
+		i.Limits = of
 	}
 	k.at++
 }
 
 // failKey makes the attempt at a delivery fail.
-func (i *item) failKey(what string, err error) {
+func failKey(i *queue.Item, what string, err error) {
 	if decode, _ := find[*DecodeError](err); decode == nil {
 		err = &DecodeError{Err: fmt.Errorf("the %s of this %s event cannot be computed: %w", what, i.Type, err)}
 	}
-	i.fail(err)
+	i.Fail(err)
 }
 
 // wait returns how many items are through.
@@ -184,38 +185,38 @@ func (k *keying) stop(problem error) (through int) {
 	if k.at == len(k.items) {
 		return k.at
 	}
-	k.items[k.at].failKey(k.what, problem)
+	failKey(&k.items[k.at], k.what, problem)
 	return k.at + 1
 }
 
 // callsForKeys tells whether the program has to compute a key of a delivery, whose partition key is known or not.
-func (in *intake) callsForKeys(i item, known bool) bool {
+func (in *intake) callsForKeys(i queue.Item, known bool) bool {
 	return (!known || in.limits.keyed(i.Type)) && in.mayRun(i.Delivery)
 }
 
 // keyLoops tells whether the key of a delivery must not be computed yet: that calls the program, and a crash meanwhile
 // would be its last attempt.
-func (in *intake) keyLoops(i item) bool {
+func (in *intake) keyLoops(i queue.Item) bool {
 	if in.loops(i).IsZero() {
 		return false
 	}
-	_, known := in.queue.awaitedKey(i.Seq)
+	_, known := in.queue.AwaitedKey(i.Seq)
 	return in.callsForKeys(i, known)
 }
 
 // withoutLooping returns the deliveries whose keys may be computed, in their order: those that have to wait for the end
 // of a crash loop, and were tried before, are put off. If others have to wait it returns all, and false: in a strict
 // order nobody knows for which keys the delivery holds up what comes, and of those that were never tried all wait.
-func (in *intake) withoutLooping(items []item) (rest []item, ok bool) {
+func (in *intake) withoutLooping(items []queue.Item) (rest []queue.Item, ok bool) {
 	until := in.cfg.CrashLoop.Until()
 	if until.IsZero() {
 		return items, true
 	}
-	waits := func(i item) bool { return in.keyLoops(i) && (in.cfg.Strict || !triedBefore(i)) }
+	waits := func(i queue.Item) bool { return in.keyLoops(i) && (in.cfg.Strict || !queue.TriedBefore(i)) }
 	if slices.ContainsFunc(items, waits) {
 		return items, false
 	}
-	return slices.DeleteFunc(items, func(i item) bool { return in.keyLoops(i) && in.settler.putOff(i, until) }), true
+	return slices.DeleteFunc(items, func(i queue.Item) bool { return in.keyLoops(i) && in.settler.putOff(i, until) }), true
 }
 
 // The limits of an event type can be tuned while its deliveries wait in memory. What has not
@@ -224,40 +225,40 @@ func (in *intake) withoutLooping(items []item) (rest []item, ok bool) {
 
 // outdated tells whether a delivery has asked for others than these limits, or has no keys
 // for them.
-func (in *intake) outdated(i item, uses []LimitUse) bool {
-	l := i.limits
+func (in *intake) outdated(i queue.Item, uses []queue.LimitUse) bool {
+	l := i.Limits
 	switch {
 	case in.cfg.Key == nil:
 		return false
 	case in.cfg.LateKeys && !in.keyed && len(uses) > 0:
 		return true
-	case l == nil || l.uses == nil && l.waiter == nil:
+	case l == nil || l.Uses == nil && l.Waiter == nil:
 		return keyed(uses)
 	}
-	return !slices.Equal(l.of, uses)
+	return !slices.Equal(l.Of, uses)
 }
 
 // relimit brings a delivery that was popped up to date. It reports false if the delivery is back in the
 // queue: the scheduler stops, all that is queued needs keys first, or the keys have to wait because suspects
 // are to be alone.
-func (in *intake) relimit(i *item, uses []LimitUse) bool {
-	i.unwait()
-	i.limits = nil
+func (in *intake) relimit(i *queue.Item, uses []queue.LimitUse) bool {
+	i.Unwait()
+	i.Limits = nil
 	if in.cfg.LateKeys && !in.keyed {
-		in.queue.putBack(*i)
-		in.later = append(in.queue.reset(), in.later...)
+		in.queue.PutBack(*i)
+		in.later = append(in.queue.Reset(), in.later...)
 		in.signal()
 		return false
 	}
-	if !keyed(uses) || i.failure() != nil {
+	if !keyed(uses) || i.Failure() != nil {
 		return true
 	}
-	with := []item{*i}
+	with := []queue.Item{*i}
 	if !in.setKeysApart(with) || in.stopped.Load() { // keys may be missing
-		in.queue.putBack(*i)
+		in.queue.PutBack(*i)
 		return false
 	}
-	i.limits, i.special = with[0].limits, with[0].special
+	i.Rekey(with[0])
 	return true
 }
 
@@ -266,10 +267,10 @@ func (in *intake) relimitParked() {
 	if !in.limits.retuned.Load() || !in.limits.retuned.Swap(false) {
 		return
 	}
-	old := in.queue.takeParked(func(i item) bool { return in.outdated(i, in.cfg.Settings(i.Type).Limits) })
-	slices.SortFunc(old, func(a, b item) int { return cmp.Compare(b.Seq, a.Seq) }) // the last one goes first to the front
+	old := in.queue.TakeParked(func(i queue.Item) bool { return in.outdated(i, in.cfg.Settings(i.Type).Limits) })
+	slices.SortFunc(old, func(a, b queue.Item) int { return cmp.Compare(b.Seq, a.Seq) }) // the last one goes first to the front
 	for _, i := range old {
-		i.unwait()
-		in.queue.putBack(i)
+		i.Unwait()
+		in.queue.PutBack(i)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
@@ -34,10 +35,10 @@ type limits struct {
 	owner   *limit.Owner // nil if there are no limits
 	tried   bool         // everything was tried that may begin
 	listens bool
-	batch   *limit.Waiter // of the batch that is gathered
-	batchOf []LimitUse    // the settings that it has asked with
-	retuned atomic.Bool   // the settings may have changed since they were asked
-	full    bool          // so many events hold something that nothing further is read
+	batch   *limit.Waiter    // of the batch that is gathered
+	batchOf []queue.LimitUse // the settings that it has asked with
+	retuned atomic.Bool      // the settings may have changed since they were asked
+	full    bool             // so many events hold something that nothing further is read
 }
 
 // maxKept is for how many events a subscription keeps something between their attempts before
@@ -48,7 +49,7 @@ const maxKept = 1024
 func (lim *limits) keepsTooMuch() bool {
 	kept := 0
 	if lim.cfg.Limits != nil {
-		kept = lim.queue.keeping()
+		kept = lim.queue.Keeping()
 	}
 	switch {
 	case kept < maxKept/2:
@@ -77,24 +78,24 @@ func (lim *limits) unlisten() {
 	}
 }
 
-// keyedLimits tells whether deliveries of an event type have keys of limits.
+// keyed tells whether deliveries of an event type have keys of limits.
 func (lim *limits) keyed(eventType string) bool {
 	return lim.cfg.Limits != nil && keyed(lim.cfg.Settings(eventType).Limits)
 }
 
 // mayPark tells whether limits can let deliveries overtake others: they have keys, or are
 // not those of all.
-func (lim *limits) mayPark(items []item) bool {
-	return lim.cfg.Limits != nil && slices.ContainsFunc(items, func(i item) bool { return len(lim.cfg.Settings(i.Type).Limits) > 0 })
+func (lim *limits) mayPark(items []queue.Item) bool {
+	return lim.cfg.Limits != nil && slices.ContainsFunc(items, func(i queue.Item) bool { return len(lim.cfg.Settings(i.Type).Limits) > 0 })
 }
 
-// limitUses returns the limits of a delivery with their keys. It calls the program.
-func (lim *limits) usesOf(d *engine.Delivery) (of *limited, err error) {
+// usesOf returns the limits of a delivery with their keys. It calls the program.
+func (lim *limits) usesOf(d *engine.Delivery) (of *queue.Limited, err error) {
 	in := lim.cfg.Settings(d.Type).Limits
 	if !keyed(in) {
 		return nil, nil
 	}
-	of = &limited{of: in}
+	of = &queue.Limited{Of: in}
 	for _, u := range in {
 		key := ""
 		if u.By != "" {
@@ -102,7 +103,7 @@ func (lim *limits) usesOf(d *engine.Delivery) (of *limited, err error) {
 				return nil, err
 			}
 		}
-		of.uses = append(of.uses, limit.Use{Limit: u.Limit, Key: key})
+		of.Uses = append(of.Uses, limit.Use{Limit: u.Limit, Key: key})
 	}
 	return of, nil
 }
@@ -116,26 +117,26 @@ func (lim *limits) keyOf(d *engine.Delivery, by string) (key string, err error) 
 	return lim.cfg.LimitKey(d, by)
 }
 
-// askLimits makes the waiter of a delivery that everything else lets begin. It reports
+// ask makes the waiter of a delivery that everything else lets begin. It reports
 // false if the delivery has no room; then it is parked. The caller has the turn.
-func (lim *limits) ask(i *item, settings *Settings, now time.Time) bool {
-	if i.limits == nil {
-		i.limits = &limited{}
+func (lim *limits) ask(i *queue.Item, settings *Settings, now time.Time) bool {
+	if i.Limits == nil {
+		i.Limits = &queue.Limited{}
 	}
-	l := i.limits
-	if l.waiter != nil { // it was parked, and is ready
+	l := i.Limits
+	if l.Waiter != nil { // it was parked, and is ready
 		after := settings.ExpiresAfter
-		if !l.waiter.Expired() || after > 0 && now.Sub(i.Since) >= after {
+		if !l.Waiter.Expired() || after > 0 && now.Sub(i.Since) >= after {
 			return true
 		}
-		i.unwait() // its event may live on by now: it needs all that others need
+		i.Unwait() // its event may live on by now: it needs all that others need
 	}
-	if i.failure() != nil || !lim.mayRun(i.Delivery) {
+	if i.Failure() != nil || !lim.mayRun(i.Delivery) {
 		return true
 	}
-	uses := l.uses
+	uses := l.Uses
 	if uses == nil && !keyed(settings.Limits) {
-		l.of = settings.Limits
+		l.Of = settings.Limits
 		for _, u := range settings.Limits {
 			uses = append(uses, limit.Use{Limit: u.Limit})
 		}
@@ -143,7 +144,7 @@ func (lim *limits) ask(i *item, settings *Settings, now time.Time) bool {
 	if w := lim.cfg.Limits.Workers; w != nil {
 		uses = append(slices.Clip(uses), limit.Use{Limit: w})
 	}
-	kept := lim.queue.kept(i.Seq)
+	kept := lim.queue.Kept(i.Seq)
 	if len(uses) == 0 && kept == nil {
 		return true
 	}
@@ -153,60 +154,60 @@ func (lim *limits) ask(i *item, settings *Settings, now time.Time) bool {
 			return true // it is dead-lettered
 		}
 	}
-	r := rank(i.priority)
-	if i.urgent {
+	r := queue.Rank(i.Priority)
+	if i.Urgent {
 		r = -1
 	}
-	if l.waiter = lim.owner.NewWaiter(uses, kept, r, expires); l.waiter == nil || l.waiter.MayBegin() {
+	if l.Waiter = lim.owner.NewWaiter(uses, kept, r, expires); l.Waiter == nil || l.Waiter.MayBegin() {
 		return true
 	}
-	lim.queue.park(*i)
+	lim.queue.Park(*i)
 	return false
 }
 
-// takeLimits takes what askLimits has asked for. It reports false if somebody was quicker;
+// take takes what ask has asked for. It reports false if somebody was quicker;
 // then the delivery is parked.
-func (lim *limits) take(i *item) bool {
-	l := i.limits
-	if l.waiter == nil {
-		l.grant = lim.cfg.Limits.NewGrant() // for what the handler needs
+func (lim *limits) take(i *queue.Item) bool {
+	l := i.Limits
+	if l.Waiter == nil {
+		l.Grant = lim.cfg.Limits.NewGrant() // for what the handler needs
 		return true
 	}
-	grant, late, ok := l.waiter.Take()
+	grant, late, ok := l.Waiter.Take()
 	if !ok {
-		lim.queue.park(*i)
+		lim.queue.Park(*i)
 		return false
 	}
-	l.waiter, l.grant, l.parked = nil, grant, false
+	l.Waiter, l.Grant, l.Parked = nil, grant, false
 	lim.unkeep(i.Seq)
 	if late != nil {
-		l.failure = late
-		i.fail(late)
+		l.Failure = late
+		i.Fail(late)
 	}
 	return true
 }
 
-// settleLimits keeps what is held until the event is settled. It is called before the
+// settle keeps what is held until the event is settled. It is called before the
 // disposition of a delivery is settled, so before it can come again.
-func (lim *limits) settle(i *item, how engine.DispositionKind) {
-	i.unwait()
+func (lim *limits) settle(i *queue.Item, how engine.DispositionKind) {
+	i.Unwait()
 	if how != engine.Retry && how != engine.Snooze {
 		lim.release(i.Seq)
 		return
 	}
-	lim.queue.goes(i.Seq)
-	if i.limits == nil || lim.cfg.Ephemeral || lim.stopped.Load() {
+	lim.queue.Goes(i.Seq)
+	if i.Limits == nil || lim.cfg.Ephemeral || lim.stopped.Load() {
 		return // nobody could poll it out of turn
 	}
-	if kept := i.limits.grant.Keep(lim.owner); kept != nil {
+	if kept := i.Limits.Grant.Keep(lim.owner); kept != nil {
 		lim.extra.Add(1)
-		lim.queue.keep(i.Seq, kept)
+		lim.queue.Keep(i.Seq, kept)
 	}
 }
 
 // unkeep forgets what an event holds, and reports false if that is nothing.
 func (lim *limits) unkeep(seq int64) bool {
-	if !lim.queue.unkeep(seq) {
+	if !lim.queue.Unkeep(seq) {
 		return false
 	}
 	lim.extra.Add(-1)
@@ -216,11 +217,11 @@ func (lim *limits) unkeep(seq int64) bool {
 
 // release gives back what an event holds between its attempts.
 func (lim *limits) release(seq int64) {
-	kept := lim.queue.kept(seq)
+	kept := lim.queue.Kept(seq)
 	if kept == nil {
 		return
 	}
-	lim.queue.unparkSeq(seq) // it needs them again
+	lim.queue.UnparkSeq(seq) // it needs them again
 	if lim.unkeep(seq) {
 		kept.Release()
 	}
@@ -228,39 +229,39 @@ func (lim *limits) release(seq int64) {
 
 // releaseAll is release for all events.
 func (lim *limits) releaseAll() {
-	for _, seq := range lim.queue.keptSeqs() {
+	for _, seq := range lim.queue.KeptSeqs() {
 		lim.release(seq)
 	}
 }
 
-// nextItem removes the next delivery that may run from those that are parked, or from the
+// next removes the next delivery that may run from those that are parked, or from the
 // queue.
-func (lim *limits) next(guest bool) (i item, ok bool) {
-	if lim.cfg.Limits == nil || lim.queue.parked() == 0 {
-		return lim.queue.pop(guest)
+func (lim *limits) next(guest bool) (i queue.Item, ok bool) {
+	if lim.cfg.Limits == nil || lim.queue.Parked() == 0 {
+		return lim.queue.Pop(guest)
 	}
 	for w := range lim.owner.Ready {
-		if i, ok := lim.queue.unpark(w, guest); ok {
+		if i, ok := lim.queue.Unpark(w, guest); ok {
 			return i, true
 		}
 		w.Block()
 	}
-	return lim.queue.pop(guest)
+	return lim.queue.Pop(guest)
 }
 
-// putBack undoes nextItem for a delivery that may not run yet.
-func (lim *limits) putBack(i item) {
-	if i.limits != nil && i.limits.parked {
-		lim.queue.park(i)
+// putBack undoes next for a delivery that may not run yet.
+func (lim *limits) putBack(i queue.Item) {
+	if i.Limits != nil && i.Limits.Parked {
+		lim.queue.Park(i)
 		return
 	}
-	if i.limits != nil {
-		i.limits.waiter = nil
+	if i.Limits != nil {
+		i.Limits.Waiter = nil
 	}
-	lim.queue.putBack(i)
+	lim.queue.PutBack(i)
 }
 
-// askBatchLimits is askLimits for the batch that is gathered. What has no room goes back
+// askBatch is ask for the batch that is gathered. What has no room goes back
 // into the queue, and the batch keeps its turn as long as nothing else holds it.
 func (lim *limits) askBatch(settings *Settings) bool {
 	if lim.batch != nil && !slices.Equal(lim.batchOf, settings.Limits) {
@@ -287,11 +288,11 @@ func (lim *limits) askBatch(settings *Settings) bool {
 	return false
 }
 
-// takeBatchLimits is takeLimits for a batch.
-func (lim *limits) takeBatch() (*limited, bool) {
+// takeBatch is take for a batch.
+func (lim *limits) takeBatch() (*queue.Limited, bool) {
 	w := lim.batch
 	if w == nil {
-		return &limited{grant: lim.cfg.Limits.NewGrant()}, true
+		return &queue.Limited{Grant: lim.cfg.Limits.NewGrant()}, true
 	}
 	grant, late, ok := w.Take()
 	if !ok {
@@ -300,9 +301,9 @@ func (lim *limits) takeBatch() (*limited, bool) {
 		return nil, false
 	}
 	lim.batch = nil
-	l := &limited{grant: grant}
+	l := &queue.Limited{Grant: grant}
 	if late != nil {
-		l.failure = late
+		l.Failure = late
 	}
 	return l, true
 }
@@ -316,6 +317,6 @@ func (lim *limits) leaveLine() {
 }
 
 // keyed tells whether uses have keys.
-func keyed(uses []LimitUse) bool {
-	return slices.ContainsFunc(uses, func(u LimitUse) bool { return u.By != "" })
+func keyed(uses []queue.LimitUse) bool {
+	return slices.ContainsFunc(uses, func(u queue.LimitUse) bool { return u.By != "" })
 }

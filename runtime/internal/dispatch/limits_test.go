@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/retry"
@@ -34,7 +35,7 @@ func TestARetryThatComesAtOnceStillHoldsTheLimitOfItsEvent(t *testing.T) {
 		set := limit.New(limit.Config{Wall: time.Now, Logger: logger},
 			limit.Rules{Name: "account", AtOnce: 1, Event: true}, limit.Rules{Name: "mail", AtOnce: 1})
 		account := limit.Use{Limit: set.Limit("account")}
-		settings := &dispatch.Settings{Retry: retry.Default(), Timeout: time.Hour, Limits: []dispatch.LimitUse{
+		settings := &dispatch.Settings{Retry: retry.Default(), Timeout: time.Hour, Limits: []queue.LimitUse{
 			{Limit: account.Limit}, {Limit: set.Limit("mail")},
 		}}
 		var attempts, others atomic.Int32

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/retry"
@@ -23,7 +24,7 @@ func limited(t *testing.T, c engine.Consumer, event bool, handle func(a *dispatc
 	logger := slog.New(slog.DiscardHandler)
 	set = limit.New(limit.Config{Wall: time.Now, Logger: logger}, limit.Rules{Name: "mail", AtOnce: 1, Event: event})
 	settings := &dispatch.Settings{
-		Timeout: time.Hour, Limits: []dispatch.LimitUse{{Limit: set.Limit("mail")}},
+		Timeout: time.Hour, Limits: []queue.LimitUse{{Limit: set.Limit("mail")}},
 		Retry: retry.Policy{MaxAttempts: 2, BaseDelay: time.Hour, MaxDelay: time.Hour, Multiplier: 1},
 	}
 	var mu sync.Mutex

@@ -67,7 +67,7 @@ func (p *places) lend(a *Attempt) bool {
 		a.permit.Release()
 		a.permit = breaker.Permit{}
 	}
-	p.queue.lend(a.run.item)
+	p.queue.Lend(a.run.Item)
 	a.run.granted().Lend()
 	p.gate.leave(a.run.alone)
 	p.crew.open(l.ended)
@@ -142,9 +142,9 @@ func (p *places) force(l *loan) {
 	p.signal()
 }
 
-// closeLoan ends a loan whose handler has its place again.
+// close ends a loan whose handler has its place again.
 func (p *places) close(l *loan) {
-	p.queue.takeBack(l.attempt.run.item)
+	p.queue.TakeBack(l.attempt.run.Item)
 	p.consumer.SetWaiting(l.attempt.Delivery, false)
 	l.attempt.extras().loan = nil
 	p.lent--
@@ -173,7 +173,7 @@ func (p *places) readmit() (asks bool) {
 		r := l.attempt.run
 		granted := r.granted()
 		switch {
-		case !p.queue.free(r.key):
+		case !p.queue.Free(r.Key):
 			granted.Blocked()
 		case p.gate.full():
 			return asks
@@ -203,14 +203,14 @@ func (p *places) onlyUrgent() bool {
 	return p.guests > 0 && p.own == 0 && own+1 >= p.gate.places()
 }
 
-// enterLent counts a handler that is called in a lent place, after it has passed the gate. The caller has the turn.
+// enter counts a handler that is called in a lent place, after it has passed the gate. The caller has the turn.
 func (p *places) enter() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.guests++
 }
 
-// leaveLent is leave for such a handler. Both counts change at once: whoever has the turn would find more places than
+// leave is leave for such a handler. Both counts change at once: whoever has the turn would find more places than
 // there are in between (onlyUrgent).
 func (p *places) leave(suspect bool) {
 	p.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
@@ -14,7 +15,7 @@ import (
 // group. It belongs to its worker; a disposition that somebody else gives reads it
 // while the worker is in a handler.
 type run struct {
-	item
+	queue.Item
 	site     *site
 	settings *Settings
 	tried    bool    // a handler was called
@@ -51,7 +52,7 @@ func (s *site) run(w *worker, r *run) (keep bool) {
 			continue
 		}
 		if s.stopped.Load() {
-			s.settler.settle(&r.item, r.release())
+			s.settler.settle(&r.Item, r.release())
 			return true
 		}
 		now := time.Now()
@@ -70,9 +71,9 @@ func (s *site) run(w *worker, r *run) (keep bool) {
 		}
 	}
 	if r.reopens.IsZero() {
-		s.settler.settle(&r.item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
+		s.settler.settle(&r.Item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
 	} else {
-		s.settler.settle(&r.item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
+		s.settler.settle(&r.Item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
 	}
 	return true
 }
@@ -173,7 +174,7 @@ func encodeProgress(done []string, before string) string {
 }
 
 // inForce returns what applies to the delivery of a run at this moment.
-func (r *run) inForce() *Settings { return r.own().over(r.site.cfg.Settings(r.Type)) }
+func (r *run) inForce() *Settings { return r.site.cfg.Settings(r.Type).with(r.Own()) }
 
 // Limits returns what the attempt has got of limits, and where its handler adds to that. It is
 // nil if the bus has no limits.
@@ -181,8 +182,8 @@ func (a *Attempt) Limits() *limit.Grant { return a.run.granted() }
 
 // granted returns what the run has got of limits; nil for nothing.
 func (r *run) granted() *limit.Grant {
-	if r.limits == nil {
+	if r.Limits == nil {
 		return nil
 	}
-	return r.limits.grant
+	return r.Limits.Grant
 }

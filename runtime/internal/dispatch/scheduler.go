@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/goroutine"
 )
@@ -27,14 +28,14 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	crew := &crew{core: c, deadlines: watch, finished: make(chan struct{})}
 	places := &places{core: c, gate: gate, limits: lim, crew: crew}
 	site := &site{core: c, gate: gate, limits: lim, settler: settler, places: places, crew: crew, deadlines: watch}
-	gathering := &gathering{queue: &c.queue}
+	gathering := queue.NewGathering(&c.queue)
 	intake := &intake{
 		core: c, gate: gate, limits: lim, settler: settler, gathering: gathering,
 		turn: newBaton(), claim: make(chan struct{}), window: Window,
 	}
 	s := &Scheduler{
 		site: site, intake: intake,
-		chooser: &chooser{site: site, intake: intake}, gatherer: &gatherer{site: site, intake: intake, gathering: gathering},
+		chooser: &chooser{site: site, intake: intake}, gatherer: &gatherer{site: site, intake: intake, Gathering: gathering},
 	}
 	crew.work = s.work
 	if cfg.Limits != nil {
@@ -105,7 +106,7 @@ func (s *Scheduler) Retune() {
 }
 
 // Limited returns how many deliveries wait for limits.
-func (s *Scheduler) Limited() int { return s.queue.parked() }
+func (s *Scheduler) Limited() int { return s.queue.Parked() }
 
 // OnWorker reports whether the calling goroutine is one of a worker, so that Stop would
 // wait for it: that of a handler, or of an observer that it is reported to.
@@ -172,9 +173,9 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		s.cfg.Alone.leave(s.gate)
 		s.cfg.Waits.leave(s.core)
 		s.limits.releaseAll()
-		left := s.queue.drain()
+		left := s.queue.Drain()
 		if s.intake.turn.take() { // else a worker that did not end in time is about to poll
-			left = append(left, s.queue.drain()...) // what was gathered for a batch
+			left = append(left, s.queue.Drain()...) // what was gathered for a batch
 			left = append(left, s.intake.later...)
 			s.intake.turn.give()
 		}

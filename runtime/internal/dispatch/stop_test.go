@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
@@ -23,7 +24,7 @@ func TestADeliveryThatIsParkedAfterItsSubscriptionHasEndedIsNotInLine(t *testing
 		t.Fatal(err)
 	}
 	w := s.limits.owner.NewWaiter([]limit.Use{{Limit: set.Limit("mail")}}, nil, 0, 0)
-	s.queue.park(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: 1}}, limits: &limited{waiter: w}})
+	s.queue.Park(queue.Item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: 1}}, Limits: &queue.Limited{Waiter: w}})
 	if n := s.limits.owner.Len(); n > 0 {
 		t.Errorf("%d are in line", n)
 	}

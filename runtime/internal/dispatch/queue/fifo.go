@@ -1,16 +1,16 @@
-package dispatch
+package queue
 
 import "slices"
 
 // fifo is a slice that is consumed from the front.
 type fifo struct {
-	items []item
+	items []Item
 	head  int
 }
 
 func (f *fifo) empty() bool { return f.head == len(f.items) }
 
-func (f *fifo) push(i item) {
+func (f *fifo) push(i Item) {
 	// What was popped makes room: a queue that is never empty must not grow.
 	if f.head > len(f.items)/2 {
 		n := copy(f.items, f.items[f.head:])
@@ -20,17 +20,17 @@ func (f *fifo) push(i item) {
 	f.items = append(f.items, i)
 }
 
-func (f *fifo) first() item { return f.items[f.head] }
+func (f *fifo) first() Item { return f.items[f.head] }
 
-func (f *fifo) pop() item {
+func (f *fifo) pop() Item {
 	i := f.items[f.head]
-	f.items[f.head] = item{}
+	f.items[f.head] = Item{}
 	f.head++
 	return i
 }
 
 // unpop puts an item at the front.
-func (f *fifo) unpop(i item) {
+func (f *fifo) unpop(i Item) {
 	if f.head > 0 {
 		f.head--
 		f.items[f.head] = i

@@ -1,4 +1,4 @@
-package dispatch
+package queue
 
 import (
 	"cmp"
@@ -14,15 +14,15 @@ import (
 // priority before it has its turn.
 const patience = 8
 
-// item is a delivery that waits for a worker.
-type item struct {
+// Item is a delivery that waits for a worker.
+type Item struct {
 	*engine.Delivery
-	key      string   // of its partition; empty for none
+	Key      string   // of its partition; empty for none
 	special  *special // nil for most; never changed
-	limits   *limited // nil for what has not asked for any
-	priority Priority
+	Limits   *Limited // nil for what has not asked for any
+	Priority Priority
 	awaited  bool // later deliveries of its key were held back for it
-	urgent   bool // a handler waits for its event
+	Urgent   bool // a handler waits for its event
 	entered  bool // it is in a batch, and has its key
 }
 
@@ -32,33 +32,47 @@ type special struct {
 	failure error // why a key could not be computed: the attempt fails with it; nil for most
 }
 
-// own returns what the publisher has said; nil for nothing.
-func (i item) own() *Own {
+// NewItem returns the item of a delivery, with what its publisher has said.
+func NewItem(d *engine.Delivery) Item {
+	i := Item{Delivery: d}
+	if len(d.Metadata) > 0 {
+		if own := ownOf(d); own != nil {
+			i.special = &special{own: own}
+		}
+	}
+	return i
+}
+
+// Rekey takes over the keys of another item of the delivery, or why they cannot be computed.
+func (i *Item) Rekey(from Item) { i.Limits, i.special = from.Limits, from.special }
+
+// Own returns what the publisher has said; nil for nothing.
+func (i Item) Own() *Own {
 	if i.special == nil {
 		return nil
 	}
 	return i.special.own
 }
 
-// failure returns what the attempt fails with, without its handler being called; nil for nothing.
-func (i item) failure() error {
+// Failure returns what the attempt fails with, without its handler being called; nil for nothing.
+func (i Item) Failure() error {
 	if i.special == nil {
 		return nil
 	}
 	return i.special.failure
 }
 
-// fail makes the attempt fail, without its handler being called.
-func (i *item) fail(err error) { i.special = &special{own: i.own(), failure: err} }
+// Fail makes the attempt fail, without its handler being called.
+func (i *Item) Fail(err error) { i.special = &special{own: i.Own(), failure: err} }
 
-// suspect tells whether nothing may run beside the delivery.
-func (i item) suspect() bool { return i.Delivery != nil && i.Suspect }
+// IsSuspect tells whether nothing may run beside the delivery.
+func (i Item) IsSuspect() bool { return i.Delivery != nil && i.Suspect }
 
-// queue holds what was polled and has no worker yet: first come, first served
+// Queue holds what was polled and has no worker yet: first come, first served
 // within a priority, and one at a time within a partition key. Nothing overtakes
 // an earlier delivery of its own key, but urgent deliveries overtake everything
 // (urgent.go). It is safe for concurrent use.
-type queue struct {
+type Queue struct {
 	mu      sync.Mutex
 	ready   [4]fifo               // by rank: critical, high, normal, low
 	passed  [4]int                // by rank: how often it was overtaken since its last turn
@@ -66,8 +80,8 @@ type queue struct {
 	awaited map[int64]awaiting    // by seq: what has to come again before anything else of its key
 	size    int                   // of all of it
 
-	urgent        []item // first come, first served, if the key is free
-	aside         map[*limit.Waiter]item
+	urgent        []Item // first come, first served, if the key is free
+	aside         map[*limit.Waiter]Item
 	keeps         map[int64]*keeping  // by seq: what events hold until their next attempt
 	awaitedEvents map[int64]time.Time // seqs of events that handlers wait for: when to poll; zero for not before it was settled
 }
@@ -81,7 +95,7 @@ type partition struct {
 	seq     int64   // of the one that runs, or 0
 	beside  []int64 // seqs of those that wait, or run beside it
 	awaited int     // how many have to come again before anything else
-	behind  []item  // wait until the key is free
+	behind  []Item  // wait until the key is free
 }
 
 // awaiting is a delivery that has to come again before anything else of its key.
@@ -90,8 +104,8 @@ type awaiting struct {
 	due time.Time // it comes no earlier, as far as is known; zero if that is unknown
 }
 
-// rank gives the order in which priorities are served.
-func rank(p Priority) int {
+// Rank gives the order in which priorities are served.
+func Rank(p Priority) int {
 	switch p {
 	case Critical:
 		return 0
@@ -104,7 +118,8 @@ func rank(p Priority) int {
 	}
 }
 
-func (q *queue) push(items ...item) {
+// Push adds deliveries, in the order of the log.
+func (q *Queue) Push(items ...Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, i := range items {
@@ -113,7 +128,7 @@ func (q *queue) push(items ...item) {
 }
 
 // add is push for who holds mu.
-func (q *queue) add(i item) {
+func (q *Queue) add(i Item) {
 	q.size++
 	if k := q.keeps[i.Seq]; k != nil {
 		k.here = true
@@ -122,14 +137,14 @@ func (q *queue) add(i item) {
 		q.pushUrgent(i)
 		return
 	}
-	if i.key == "" {
-		q.ready[rank(i.priority)].push(i)
+	if i.Key == "" {
+		q.ready[Rank(i.Priority)].push(i)
 		return
 	}
-	p := q.partition(i.key)
+	p := q.partition(i.Key)
 	if p.idle() {
 		p.ready = true
-		q.ready[rank(i.priority)].push(i)
+		q.ready[Rank(i.Priority)].push(i)
 		return
 	}
 	if _, awaited := q.awaited[i.Seq]; awaited {
@@ -142,19 +157,19 @@ func (q *queue) add(i item) {
 		p.behind = append(p.behind, i)
 	}
 	if next, ok := p.next(); ok {
-		q.ready[rank(next.priority)].push(next)
+		q.ready[Rank(next.Priority)].push(next)
 	}
 }
 
 // goesFirst sorts what was awaited before the rest, by seq.
-func goesFirst(a, b item) int {
+func goesFirst(a, b Item) int {
 	if !a.awaited {
 		return 1
 	}
 	return cmp.Compare(a.Seq, b.Seq)
 }
 
-func (q *queue) partition(key string) *partition {
+func (q *Queue) partition(key string) *partition {
 	p := q.keys[key]
 	if p == nil {
 		if q.keys == nil {
@@ -173,26 +188,27 @@ func (p *partition) idle() bool { return !p.taken() && len(p.behind) == 0 && p.a
 func (p *partition) taken() bool { return p.ready || p.urgent > 0 || p.running > 0 || p.lent > 0 }
 
 // next makes the first that waits the one of its key, if it may be.
-func (p *partition) next() (item, bool) {
+func (p *partition) next() (Item, bool) {
 	if p.taken() || len(p.behind) == 0 || p.awaited > 0 && !p.behind[0].awaited {
-		return item{}, false
+		return Item{}, false
 	}
 	first := p.behind[0]
-	p.behind[0] = item{}
+	p.behind[0] = Item{}
 	p.behind = p.behind[1:]
 	p.ready = true
 	return first, true
 }
 
-func (q *queue) len() int {
+// Len returns how many deliveries wait, those included that are parked.
+func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.size
 }
 
-// pop returns the next delivery that may run; for a guest it is an urgent one. Its key is
+// Pop returns the next delivery that may run; for a guest it is an urgent one. Its key is
 // its own until done.
-func (q *queue) pop(guest bool) (item, bool) {
+func (q *Queue) Pop(guest bool) (Item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.urgent) > 0 && (guest || !q.suspected()) {
@@ -206,8 +222,8 @@ func (q *queue) pop(guest bool) (item, bool) {
 			break
 		}
 		i := q.ready[r].pop()
-		if i.key != "" {
-			p := q.keys[i.key]
+		if i.Key != "" {
+			p := q.keys[i.Key]
 			p.ready = false
 			if p.taken() { // by an urgent one, meanwhile
 				p.behind = slices.Insert(p.behind, 0, i)
@@ -218,55 +234,55 @@ func (q *queue) pop(guest bool) (item, bool) {
 		q.size--
 		return i, true
 	}
-	return item{}, false
+	return Item{}, false
 }
 
 // suspected tells whether a delivery is next that has to run alone.
-func (q *queue) suspected() bool {
-	return slices.ContainsFunc(q.ready[:], func(f fifo) bool { return !f.empty() && f.first().suspect() })
+func (q *Queue) suspected() bool {
+	return slices.ContainsFunc(q.ready[:], func(f fifo) bool { return !f.empty() && f.first().IsSuspect() })
 }
 
-// putBack undoes the pop of a delivery that may not run yet. Handlers may have begun or
+// PutBack undoes the pop of a delivery that may not run yet. Handlers may have begun or
 // ended to wait for it meanwhile.
-func (q *queue) putBack(i item) {
+func (q *Queue) PutBack(i Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.unpop(i)
-	if _, urgent := q.awaitedEvents[i.Seq]; urgent && !i.urgent {
+	if _, urgent := q.awaitedEvents[i.Seq]; urgent && !i.Urgent {
 		q.raise(i.Seq)
-	} else if !urgent && i.urgent {
+	} else if !urgent && i.Urgent {
 		q.lower(i.Seq)
 	}
 }
 
-func (q *queue) unpop(i item) {
+func (q *Queue) unpop(i Item) {
 	q.size++
-	p := q.keys[i.key] // nil if it has none, or the queue was drained
+	p := q.keys[i.Key] // nil if it has none, or the queue was drained
 	if p != nil {
 		p.exit(i.Seq)
 	}
-	if !i.urgent {
+	if !i.Urgent {
 		if p != nil {
 			p.ready = true
 		}
-		q.ready[rank(i.priority)].unpop(i)
+		q.ready[Rank(i.Priority)].unpop(i)
 		return
 	}
 	q.urgent = slices.Insert(q.urgent, 0, i)
 	if p != nil {
-		q.promote(i.key, p)
+		q.promote(i.Key, p)
 	}
 }
 
 // turn chooses the priority that is served next.
-func (q *queue) turn() (chosen int, ok bool) {
+func (q *Queue) turn() (chosen int, ok bool) {
 	chosen = -1
 	for r := range q.ready {
 		if q.ready[r].empty() {
 			q.passed[r] = 0
 			continue
 		}
-		if q.ready[r].first().suspect() {
+		if q.ready[r].first().IsSuspect() {
 			chosen = r // until it may run, everything waits for it
 			break
 		}
@@ -286,9 +302,9 @@ func (q *queue) turn() (chosen int, ok bool) {
 	return chosen, true
 }
 
-// hold keeps back what waits for a key until the delivery with the given seq
+// Hold keeps back what waits for a key until the delivery with the given seq
 // comes again, no earlier than due if that is not zero. A second call changes nothing.
-func (q *queue) hold(key string, seq int64, due time.Time) {
+func (q *Queue) Hold(key string, seq int64, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if _, held := q.awaited[seq]; held {
@@ -301,17 +317,17 @@ func (q *queue) hold(key string, seq int64, due time.Time) {
 	q.partition(key).awaited++
 }
 
-// awaitedKey returns the key of a delivery that has to come again.
-func (q *queue) awaitedKey(seq int64) (key string, awaited bool) {
+// AwaitedKey returns the key of a delivery that has to come again.
+func (q *Queue) AwaitedKey(seq int64) (key string, awaited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	one, awaited := q.awaited[seq]
 	return one.key, awaited
 }
 
-// done frees a key, and reports whether somebody may have waited for it, or has to poll by its number what the key waits
+// Done frees a key, and reports whether somebody may have waited for it, or has to poll by its number what the key waits
 // for from now on.
-func (q *queue) done(key string, seq int64) (more bool) {
+func (q *Queue) Done(key string, seq int64) (more bool) {
 	if key == "" {
 		return false
 	}
@@ -326,9 +342,9 @@ func (q *queue) done(key string, seq int64) (more bool) {
 }
 
 // promote makes the next delivery of a key ready, if there is one and the key is free.
-func (q *queue) promote(key string, p *partition) bool {
+func (q *Queue) promote(key string, p *partition) bool {
 	if next, ok := p.next(); ok {
-		q.ready[rank(next.priority)].insert(next) // in the order of the log
+		q.ready[Rank(next.Priority)].insert(next) // in the order of the log
 		return true
 	}
 	if p.idle() {
@@ -357,8 +373,8 @@ func (p *partition) leave(seq int64) {
 	p.beside = slices.DeleteFunc(p.beside, func(other int64) bool { return other == seq })
 }
 
-// busy returns the seqs of the deliveries with a key that may run, or run.
-func (q *queue) busy() map[int64]bool {
+// Busy returns the seqs of the deliveries with a key that may run, or run.
+func (q *Queue) Busy() map[int64]bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	seqs := map[int64]bool{}
@@ -381,17 +397,17 @@ func (q *queue) busy() map[int64]bool {
 	return seqs
 }
 
-// reset removes and returns everything but what runs: its keys stay busy until done.
+// Reset removes and returns everything but what runs: its keys stay busy until done.
 // Of what was awaited only runs remain, which are about to be settled and then done.
-func (q *queue) reset() (left []item) {
+func (q *Queue) Reset() (left []Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	left = q.leaveAside()
 	for r := range q.ready {
 		for !q.ready[r].empty() {
 			i := q.ready[r].pop()
-			if i.key != "" {
-				q.keys[i.key].ready = false
+			if i.Key != "" {
+				q.keys[i.Key].ready = false
 			}
 			left = append(left, i)
 		}
@@ -423,8 +439,8 @@ func (q *queue) reset() (left []item) {
 	return left
 }
 
-// drain removes and returns everything.
-func (q *queue) drain() (left []item) {
+// Drain removes and returns everything.
+func (q *Queue) Drain() (left []Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for r := range q.ready {
@@ -442,23 +458,24 @@ func (q *queue) drain() (left []item) {
 	return left
 }
 
-// overtakes tells whether the publisher has given the event a priority of its own.
-func (i item) overtakes() bool { return i.own() != nil && i.own().Priority != nil }
+// Overtakes tells whether the publisher has given the event a priority of its own.
+func (i Item) Overtakes() bool { return i.Own() != nil && i.Own().Priority != nil }
 
-// triedBefore tells whether a delivery has a row for its failures, or for the crash of which it is a suspect.
-func triedBefore(i item) bool { return i.Failures > 0 || i.Suspect }
+// TriedBefore tells whether a delivery has a row for its failures, or for the crash of which it is a suspect.
+func TriedBefore(i Item) bool { return i.Failures > 0 || i.Suspect }
 
-// limited is what a delivery has to do with limits.
-type limited struct {
-	uses    []limit.Use   // with keys, if some have any
-	of      []LimitUse    // the settings that it has asked with
-	waiter  *limit.Waiter // until it begins
-	parked  bool          // the waiter is in line
-	grant   *limit.Grant  // since it has begun
-	failure error         // it has waited for too long
+// Limited is what a delivery has to do with limits.
+type Limited struct {
+	Uses    []limit.Use   // with keys, if some have any
+	Of      []LimitUse    // the settings that it has asked with
+	Waiter  *limit.Waiter // until it begins
+	Parked  bool          // the waiter is in line
+	Grant   *limit.Grant  // since it has begun
+	Failure error         // it has waited for too long
 }
 
-func (l *limited) tooLate() bool { return l != nil && l.failure != nil }
+// TooLate tells whether the delivery has waited for its limits for too long.
+func (l *Limited) TooLate() bool { return l != nil && l.Failure != nil }
 
 // LimitUse is a limit that deliveries of an event type need.
 type LimitUse struct {

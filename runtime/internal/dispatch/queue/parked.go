@@ -1,4 +1,4 @@
-package dispatch
+package queue
 
 import (
 	"cmp"
@@ -18,13 +18,13 @@ type keeping struct {
 	also  bool // a handler waits for the event, too
 }
 
-// park puts a delivery aside that was popped, and puts its waiter in line. Handlers may
+// Park puts a delivery aside that was popped, and puts its waiter in line. Handlers may
 // have begun or ended to wait for it meanwhile; then it goes back into the queue.
-func (q *queue) park(i item) {
+func (q *Queue) Park(i Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if _, urgent := q.awaitedEvents[i.Seq]; urgent != i.urgent {
-		i.unwait()
+	if _, urgent := q.awaitedEvents[i.Seq]; urgent != i.Urgent {
+		i.Unwait()
 		q.unpop(i)
 		if urgent {
 			q.raise(i.Seq)
@@ -34,39 +34,39 @@ func (q *queue) park(i item) {
 		return
 	}
 	q.size++
-	if p := q.keys[i.key]; p != nil { // else it has none, or the queue was drained
+	if p := q.keys[i.Key]; p != nil { // else it has none, or the queue was drained
 		p.exit(i.Seq)
-		p.setParked(i.urgent, true)
+		p.setParked(i.Urgent, true)
 	}
 	if q.aside == nil {
-		q.aside = map[*limit.Waiter]item{}
+		q.aside = map[*limit.Waiter]Item{}
 	}
-	i.limits.parked = true
-	i.limits.waiter.Of = i.Seq
-	q.aside[i.limits.waiter] = i
-	i.limits.waiter.Park()
+	i.Limits.Parked = true
+	i.Limits.Waiter.Of = i.Seq
+	q.aside[i.Limits.Waiter] = i
+	i.Limits.Waiter.Park()
 }
 
-// unpark undoes park for a delivery that may run now; for a guest it is an urgent one. Its
+// Unpark undoes park for a delivery that may run now; for a guest it is an urgent one. Its
 // waiter stays in line. It reports false if its key is in use.
-func (q *queue) unpark(w *limit.Waiter, guest bool) (item, bool) {
+func (q *Queue) Unpark(w *limit.Waiter, guest bool) (Item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i, ok := q.aside[w]
 	if !ok || !q.mayBegin(i, guest) {
-		return item{}, false
+		return Item{}, false
 	}
 	q.comeBack(i)
 	return i, true
 }
 
 // comeBack makes a parked delivery one that was popped.
-func (q *queue) comeBack(i item) {
-	delete(q.aside, i.limits.waiter)
+func (q *Queue) comeBack(i Item) {
+	delete(q.aside, i.Limits.Waiter)
 	q.size--
-	if i.key != "" {
-		p := q.partition(i.key)
-		p.setParked(i.urgent, false)
+	if i.Key != "" {
+		p := q.partition(i.Key)
+		p.setParked(i.Urgent, false)
 		p.enter(i.Seq)
 	}
 }
@@ -83,19 +83,19 @@ func (p *partition) setParked(urgent, parked bool) {
 	}
 }
 
-// takeParked removes the parked deliveries that are those, as if they were popped.
-func (q *queue) takeParked(is func(i item) bool) (taken []item) {
+// TakeParked removes the parked deliveries that are those, as if they were popped.
+func (q *Queue) TakeParked(is func(i Item) bool) (taken []Item) {
 	q.mu.Lock()
-	all := make([]item, 0, len(q.aside))
+	all := make([]Item, 0, len(q.aside))
 	for _, i := range q.aside {
 		all = append(all, i)
 	}
 	q.mu.Unlock()
-	all = slices.DeleteFunc(all, func(i item) bool { return !is(i) })
+	all = slices.DeleteFunc(all, func(i Item) bool { return !is(i) })
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, i := range all {
-		if _, parked := q.aside[i.limits.waiter]; parked {
+		if _, parked := q.aside[i.Limits.Waiter]; parked {
 			q.comeBack(i)
 			taken = append(taken, i)
 		}
@@ -103,67 +103,67 @@ func (q *queue) takeParked(is func(i item) bool) (taken []item) {
 	return taken
 }
 
-// unwait takes the waiter of a delivery out of line.
-func (i item) unwait() {
-	if l := i.limits; l != nil && l.waiter != nil {
-		l.waiter.Leave()
-		l.waiter, l.parked = nil, false
+// Unwait takes the waiter of a delivery out of line.
+func (i Item) Unwait() {
+	if l := i.Limits; l != nil && l.Waiter != nil {
+		l.Waiter.Leave()
+		l.Waiter, l.Parked = nil, false
 	}
 }
 
 // takeAside removes the parked delivery that is the one, and takes its waiter out of line.
 // It has not got its key any more.
-func (q *queue) takeAside(is func(i item) bool) (item, bool) {
+func (q *Queue) takeAside(is func(i Item) bool) (Item, bool) {
 	for w, i := range q.aside {
 		if is(i) {
 			delete(q.aside, w)
-			i.unwait()
-			if p := q.keys[i.key]; p != nil {
-				p.setParked(i.urgent, false)
+			i.Unwait()
+			if p := q.keys[i.Key]; p != nil {
+				p.setParked(i.Urgent, false)
 			}
 			return i, true
 		}
 	}
-	return item{}, false
+	return Item{}, false
 }
 
-// unparkSeq puts a parked delivery back into the queue.
-func (q *queue) unparkSeq(seq int64) {
+// UnparkSeq puts a parked delivery back into the queue.
+func (q *Queue) UnparkSeq(seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i, ok := q.takeAside(func(i item) bool { return i.Seq == seq })
+	i, ok := q.takeAside(func(i Item) bool { return i.Seq == seq })
 	switch {
 	case !ok:
-	case i.urgent:
+	case i.Urgent:
 		q.urgent = slices.Insert(q.urgent, 0, i)
-	case i.key == "":
-		q.ready[rank(i.priority)].insert(i)
+	case i.Key == "":
+		q.ready[Rank(i.Priority)].insert(i)
 	default:
-		p := q.partition(i.key)
+		p := q.partition(i.Key)
 		p.behind = slices.Insert(p.behind, 0, i)
-		q.promote(i.key, p)
+		q.promote(i.Key, p)
 	}
 }
 
 // leaveAside removes and returns everything that is parked.
-func (q *queue) leaveAside() (left []item) {
+func (q *Queue) leaveAside() (left []Item) {
 	for len(q.aside) > 0 {
-		i, _ := q.takeAside(func(item) bool { return true })
+		i, _ := q.takeAside(func(Item) bool { return true })
 		left = append(left, i)
 	}
-	slices.SortFunc(left, func(a, b item) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(left, func(a, b Item) int { return cmp.Compare(a.Seq, b.Seq) })
 	return left
 }
 
-// parked returns how many deliveries are.
-func (q *queue) parked() int {
+// Parked returns how many deliveries are.
+func (q *Queue) Parked() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.aside)
 }
 
-// keep notes what an event holds until its next attempt, for which it is urgent.
-func (q *queue) keep(seq int64, grant *limit.Grant) {
+// Keep notes what an event holds until its next attempt, for which it is urgent.
+func (q *Queue) Keep(seq int64, grant *limit.Grant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.keeps == nil {
@@ -177,9 +177,9 @@ func (q *queue) keep(seq int64, grant *limit.Grant) {
 	q.keeps[seq] = &keeping{grant: grant, also: urgent}
 }
 
-// goes notes that a delivery is about to be settled, and comes again. What has come is not
+// Goes notes that a delivery is about to be settled, and comes again. What has come is not
 // missed then, however soon it comes.
-func (q *queue) goes(seq int64) {
+func (q *Queue) Goes(seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if k := q.keeps[seq]; k != nil {
@@ -187,8 +187,8 @@ func (q *queue) goes(seq int64) {
 	}
 }
 
-// kept returns what an event holds; nil for nothing.
-func (q *queue) kept(seq int64) *limit.Grant {
+// Kept returns what an event holds; nil for nothing.
+func (q *Queue) Kept(seq int64) *limit.Grant {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if k := q.keeps[seq]; k != nil {
@@ -197,8 +197,8 @@ func (q *queue) kept(seq int64) *limit.Grant {
 	return nil
 }
 
-// unkeep forgets it, and reports false if there was nothing.
-func (q *queue) unkeep(seq int64) bool {
+// Unkeep forgets it, and reports false if there was nothing.
+func (q *Queue) Unkeep(seq int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	k := q.keeps[seq]
@@ -212,14 +212,15 @@ func (q *queue) unkeep(seq int64) bool {
 	return true
 }
 
-// keeping returns how many events hold something.
-func (q *queue) keeping() int {
+// Keeping returns how many events hold something.
+func (q *Queue) Keeping() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.keeps)
 }
 
-func (q *queue) keptSeqs() (seqs []int64) {
+// KeptSeqs returns the seqs of the events that hold something.
+func (q *Queue) KeptSeqs() (seqs []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for seq := range q.keeps {
@@ -228,17 +229,17 @@ func (q *queue) keptSeqs() (seqs []int64) {
 	return seqs
 }
 
-// keptElsewhere tells whether an event holds something and its delivery is not in memory.
-func (q *queue) keptElsewhere(seq int64) bool {
+// KeptElsewhere tells whether an event holds something and its delivery is not in memory.
+func (q *Queue) KeptElsewhere(seq int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	k := q.keeps[seq]
 	return k != nil && !k.here
 }
 
-// pollCancelled makes the next look for urgent deliveries one for those, too, that hold
+// PollCancelled makes the next look for urgent deliveries one for those, too, that hold
 // something and were cancelled while they are put off.
-func (q *queue) pollCancelled(cancelled func(seq int64) (string, bool)) {
+func (q *Queue) PollCancelled(cancelled func(seq int64) (string, bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for seq, k := range q.keeps {
@@ -256,17 +257,17 @@ func (q *queue) pollCancelled(cancelled func(seq int64) (string, bool)) {
 // In a strict order a delivery that has to come again holds up the later ones of its key. If the window is full of
 // those, its retry is polled by its number: in the order of due times any number of other deliveries can be before it.
 
-// earlier returns the earlier of two times, where zero is never.
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times, where zero is never.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// blocking returns deliveries that hold up others in memory and may be due by now, one of each key, and when to ask for
+// Blocking returns deliveries that hold up others in memory and may be due by now, one of each key, and when to ask for
 // the others. With all none is known to be due later.
-func (q *queue) blocking(now time.Time, all bool) (seqs []int64, next time.Time) {
+func (q *Queue) Blocking(now time.Time, all bool) (seqs []int64, next time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for seq, one := range q.awaited {
@@ -278,7 +279,7 @@ func (q *queue) blocking(now time.Time, all bool) (seqs []int64, next time.Time)
 			q.awaited[seq] = one
 		}
 		if one.due.After(now) {
-			next = earlier(next, one.due)
+			next = Earlier(next, one.due)
 		} else {
 			seqs = append(seqs, seq)
 		}
@@ -295,8 +296,8 @@ func (q *queue) blocking(now time.Time, all bool) (seqs []int64, next time.Time)
 	}), next
 }
 
-// dueAgain notes when to poll a delivery that holds up others.
-func (q *queue) dueAgain(seq int64, due time.Time) {
+// DueAgain notes when to poll a delivery that holds up others.
+func (q *Queue) DueAgain(seq int64, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if one, awaited := q.awaited[seq]; awaited {

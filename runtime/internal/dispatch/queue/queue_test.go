@@ -1,10 +1,8 @@
-package dispatch
+package queue
 
 import (
-	"math/bits"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -15,7 +13,7 @@ import (
 // a key in the order in which they went in.
 func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var q queue
+		var q Queue
 		pushed := int64(0)
 		running := map[string]int64{}
 		byKey := map[string][]int64{}
@@ -25,10 +23,10 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 				key := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "key")
 				pushed++
 				priority := rapid.SampledFrom([]Priority{Normal, High, Low}).Draw(t, "priority")
-				q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: pushed}}, key: key, priority: priority})
+				q.Push(Item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: pushed}}, Key: key, Priority: priority})
 			},
 			"pop": func(t *rapid.T) {
-				i, ok := q.pop(false)
+				i, ok := q.Pop(false)
 				if !ok {
 					return
 				}
@@ -36,35 +34,35 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 					t.Fatalf("%d came out twice", i.Seq)
 				}
 				popped[i.Seq] = true
-				if i.key == "" {
+				if i.Key == "" {
 					return
 				}
-				if other, busy := running[i.key]; busy {
+				if other, busy := running[i.Key]; busy {
 					t.Fatalf("%d runs beside %d of the same key", i.Seq, other)
 				}
-				running[i.key] = i.Seq
-				byKey[i.key] = append(byKey[i.key], i.Seq)
+				running[i.Key] = i.Seq
+				byKey[i.Key] = append(byKey[i.Key], i.Seq)
 			},
 			"done": func(t *rapid.T) {
 				for key := range running {
-					q.done(key, running[key])
+					q.Done(key, running[key])
 					delete(running, key)
 					return
 				}
 			},
 			"": func(t *rapid.T) {
-				if q.len() != int(pushed)-len(popped) {
-					t.Fatalf("the queue says %d, want %d", q.len(), int(pushed)-len(popped))
+				if q.Len() != int(pushed)-len(popped) {
+					t.Fatalf("the queue says %d, want %d", q.Len(), int(pushed)-len(popped))
 				}
 			},
 		})
 		for {
-			i, ok := q.pop(false)
+			i, ok := q.Pop(false)
 			if ok {
 				popped[i.Seq] = true
-				if i.key != "" {
-					running[i.key] = i.Seq
-					byKey[i.key] = append(byKey[i.key], i.Seq)
+				if i.Key != "" {
+					running[i.Key] = i.Seq
+					byKey[i.Key] = append(byKey[i.Key], i.Seq)
 				}
 				continue
 			}
@@ -72,7 +70,7 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 				break
 			}
 			for key := range running {
-				q.done(key, running[key])
+				q.Done(key, running[key])
 				delete(running, key)
 			}
 		}
@@ -88,38 +86,26 @@ func TestTheQueueKeepsTheOrderOfEachKey(t *testing.T) {
 }
 
 func TestDrainingTheQueueReturnsEverything(t *testing.T) {
-	var q queue
+	var q Queue
 	for seq := range int64(6) {
-		q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: seq}}, key: "k", priority: Priority(seq % 3)})
+		q.Push(Item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: seq}}, Key: "k", Priority: Priority(seq % 3)})
 	}
-	q.pop(false)
-	if left := q.drain(); len(left) != 5 || q.len() != 0 {
-		t.Errorf("drained %d and left %d, want 5 and none", len(left), q.len())
+	q.Pop(false)
+	if left := q.Drain(); len(left) != 5 || q.Len() != 0 {
+		t.Errorf("drained %d and left %d, want 5 and none", len(left), q.Len())
 	}
 }
 
 func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
-	var q queue
+	const window = 256
+	var q Queue
 	for n := range 100_000 {
-		q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{}}})
-		if n >= Window {
-			q.pop(false)
+		q.Push(Item{Delivery: &engine.Delivery{Record: &engine.Record{}}})
+		if n >= window {
+			q.Pop(false)
 		}
 	}
-	if room := cap(q.ready[rank(Normal)].items); room > 4*Window {
-		t.Errorf("there is room for %d items where never more than %d waited", room, Window+1)
-	}
-}
-
-// The allocator rounds what needs more than 4 KiB up by a fifth or more, and there is a run for each
-// delivery.
-func TestTheRunsThatAreAllocatedTogetherFillFourKiB(t *testing.T) {
-	if bits.UintSize != 64 {
-		t.Skip("it is smaller here")
-	}
-	const room, header = 4 << 10, 8 // what the allocator adds
-	one := int(unsafe.Sizeof(run{}))
-	if all := one*runsAtOnce + header; all > room || all+one <= room {
-		t.Errorf("%d runs of %d bytes need %d bytes", runsAtOnce, one, all)
+	if room := cap(q.ready[Rank(Normal)].items); room > 4*window {
+		t.Errorf("there is room for %d items where never more than %d waited", room, window+1)
 	}
 }

@@ -1,4 +1,4 @@
-package dispatch
+package queue
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 // are polled out of turn, because the window may be full of deliveries that wait for the
 // place of the waiting handler.
 
-// hurry makes the delivery of the event at seq urgent, wherever it is.
-func (q *queue) hurry(seq int64) {
+// Hurry makes the delivery of the event at seq urgent, wherever it is.
+func (q *Queue) Hurry(seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.awaitedEvents == nil {
@@ -26,27 +26,27 @@ func (q *queue) hurry(seq int64) {
 }
 
 // raise puts a delivery that waits among the urgent ones.
-func (q *queue) raise(seq int64) {
+func (q *Queue) raise(seq int64) {
 	if i, ok := q.take(seq); ok {
 		q.pushUrgent(i)
 	}
 }
 
 // take removes a delivery that waits. Its key is free for the next one.
-func (q *queue) take(seq int64) (item, bool) {
-	is := func(i item) bool { return i.Seq == seq }
+func (q *Queue) take(seq int64) (Item, bool) {
+	is := func(i Item) bool { return i.Seq == seq }
 	for r := range q.ready {
 		if i, ok := q.ready[r].take(is); ok {
-			if p := q.keys[i.key]; i.key != "" && p != nil {
+			if p := q.keys[i.Key]; i.Key != "" && p != nil {
 				p.ready = false
-				q.promote(i.key, p)
+				q.promote(i.Key, p)
 			}
 			return i, true
 		}
 	}
-	if i, ok := q.takeAside(func(i item) bool { return is(i) && !i.urgent }); ok {
-		if p := q.keys[i.key]; p != nil {
-			q.promote(i.key, p)
+	if i, ok := q.takeAside(func(i Item) bool { return is(i) && !i.Urgent }); ok {
+		if p := q.keys[i.Key]; p != nil {
+			q.promote(i.Key, p)
 		}
 		return i, true
 	}
@@ -57,53 +57,53 @@ func (q *queue) take(seq int64) (item, bool) {
 			return i, true
 		}
 	}
-	return item{}, false
+	return Item{}, false
 }
 
-func (q *queue) pushUrgent(i item) {
+func (q *Queue) pushUrgent(i Item) {
 	if _, awaited := q.awaited[i.Seq]; awaited {
 		delete(q.awaited, i.Seq)
-		q.keys[i.key].awaited--
+		q.keys[i.Key].awaited--
 	}
-	i.urgent, i.awaited = true, false
+	i.Urgent, i.awaited = true, false
 	q.awaitedEvents[i.Seq] = time.Time{}
 	q.urgent = append(q.urgent, i)
 }
 
 // popUrgent returns the first urgent delivery whose key no running handler has, for a guest
 // one that may have what is lent.
-func (q *queue) popUrgent(guest bool) (item, bool) {
+func (q *Queue) popUrgent(guest bool) (Item, bool) {
 	for at, i := range q.urgent {
 		if !q.mayBegin(i, guest) {
 			continue
 		}
-		if i.key != "" {
-			q.partition(i.key).enter(i.Seq)
+		if i.Key != "" {
+			q.partition(i.Key).enter(i.Seq)
 		}
 		q.urgent = slices.Delete(q.urgent, at, at+1)
 		q.size--
 		return i, true
 	}
-	return item{}, false
+	return Item{}, false
 }
 
 // mayBegin tells whether a delivery may begin with its key, for a guest in a place that is
 // lent. Keys and places that are lent are for what handlers wait for; and for an event that
 // holds limits between its attempts, if others wait for these who may have to end first.
-func (q *queue) mayBegin(i item, guest bool) bool {
-	p := q.keys[i.key]
+func (q *Queue) mayBegin(i Item, guest bool) bool {
+	p := q.keys[i.Key]
 	switch {
-	case i.key != "" && p != nil && p.running > 0, guest && !i.urgent:
+	case i.Key != "" && p != nil && p.running > 0, guest && !i.Urgent:
 		return false
-	case !guest && (i.key == "" || p == nil || p.lent == 0):
+	case !guest && (i.Key == "" || p == nil || p.lent == 0):
 		return true
 	}
 	k := q.keeps[i.Seq]
-	return i.urgent && (k == nil || k.also || k.grant.Wanted())
+	return i.Urgent && (k == nil || k.also || k.grant.Wanted())
 }
 
-// calm makes a delivery one like all others, in its place by the order of the log.
-func (q *queue) calm(seq int64) {
+// Calm makes a delivery one like all others, in its place by the order of the log.
+func (q *Queue) Calm(seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if k := q.keeps[seq]; k != nil { // it stays urgent
@@ -115,46 +115,46 @@ func (q *queue) calm(seq int64) {
 }
 
 // lower takes a delivery out of the urgent ones.
-func (q *queue) lower(seq int64) {
-	if i, ok := q.takeAside(func(i item) bool { return i.Seq == seq && i.urgent }); ok {
+func (q *Queue) lower(seq int64) {
+	if i, ok := q.takeAside(func(i Item) bool { return i.Seq == seq && i.Urgent }); ok {
 		q.urgent = append(q.urgent, i)
 	}
-	at := slices.IndexFunc(q.urgent, func(i item) bool { return i.Seq == seq })
+	at := slices.IndexFunc(q.urgent, func(i Item) bool { return i.Seq == seq })
 	if at < 0 {
 		return
 	}
 	i := q.urgent[at]
 	q.urgent = slices.Delete(q.urgent, at, at+1)
-	i.urgent = false
-	if i.key == "" {
-		q.ready[rank(i.priority)].insert(i)
+	i.Urgent = false
+	if i.Key == "" {
+		q.ready[Rank(i.Priority)].insert(i)
 		return
 	}
-	p := q.partition(i.key)
-	q.withdraw(i.key, p)
-	place := slices.IndexFunc(p.behind, func(other item) bool { return !other.awaited && other.Seq > seq })
+	p := q.partition(i.Key)
+	q.withdraw(i.Key, p)
+	place := slices.IndexFunc(p.behind, func(other Item) bool { return !other.awaited && other.Seq > seq })
 	if place < 0 {
 		place = len(p.behind)
 	}
 	p.behind = slices.Insert(p.behind, place, i)
-	q.promote(i.key, p)
+	q.promote(i.Key, p)
 }
 
 // withdraw puts the delivery of a key that is ready back behind it.
-func (q *queue) withdraw(key string, p *partition) {
+func (q *Queue) withdraw(key string, p *partition) {
 	for r := range q.ready {
-		if i, ok := q.ready[r].take(func(i item) bool { return i.key == key }); ok {
+		if i, ok := q.ready[r].take(func(i Item) bool { return i.Key == key }); ok {
 			p.ready = false
 			p.behind = slices.Insert(p.behind, 0, i)
 		}
 	}
-	if i, ok := q.takeAside(func(i item) bool { return i.key == key && !i.urgent }); ok {
+	if i, ok := q.takeAside(func(i Item) bool { return i.Key == key && !i.Urgent }); ok {
 		p.behind = slices.Insert(p.behind, 0, i)
 	}
 }
 
-// toPoll returns the seqs of urgent deliveries that may have to be polled, once.
-func (q *queue) toPoll(now time.Time) (seqs []int64) {
+// ToPoll returns the seqs of urgent deliveries that may have to be polled, once.
+func (q *Queue) ToPoll(now time.Time) (seqs []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for seq, at := range q.awaitedEvents {
@@ -167,9 +167,9 @@ func (q *queue) toPoll(now time.Time) (seqs []int64) {
 	return seqs
 }
 
-// nextPoll returns when an urgent delivery has to be polled that is not yet due; zero for
+// NextPoll returns when an urgent delivery has to be polled that is not yet due; zero for
 // none.
-func (q *queue) nextPoll(now time.Time) (next time.Time) {
+func (q *Queue) NextPoll(now time.Time) (next time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, at := range q.awaitedEvents {
@@ -180,8 +180,8 @@ func (q *queue) nextPoll(now time.Time) (next time.Time) {
 	return next
 }
 
-// pollAgain says when to poll a delivery, and reports false if it is not urgent.
-func (q *queue) pollAgain(seq int64, at time.Time) bool {
+// PollAgain says when to poll a delivery, and reports false if it is not urgent.
+func (q *Queue) PollAgain(seq int64, at time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	_, urgent := q.awaitedEvents[seq]
@@ -191,30 +191,30 @@ func (q *queue) pollAgain(seq int64, at time.Time) bool {
 	return urgent
 }
 
-// lend makes the key of a running handler free for urgent deliveries.
-func (q *queue) lend(i item) {
+// Lend makes the key of a running handler free for urgent deliveries.
+func (q *Queue) Lend(i Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.keys[i.key]; p != nil { // else it has none, or the queue was drained
+	if p := q.keys[i.Key]; p != nil { // else it has none, or the queue was drained
 		p.exit(i.Seq)
 		p.lent++
 		p.beside = append(p.beside, i.Seq)
 	}
 }
 
-// takeBack undoes lend.
-func (q *queue) takeBack(i item) {
+// TakeBack undoes lend.
+func (q *Queue) TakeBack(i Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.keys[i.key]; p != nil {
+	if p := q.keys[i.Key]; p != nil {
 		p.lent--
 		p.leave(i.Seq)
 		p.enter(i.Seq)
 	}
 }
 
-// free tells whether no running handler has a key.
-func (q *queue) free(key string) bool {
+// Free tells whether no running handler has a key.
+func (q *Queue) Free(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := q.keys[key]
@@ -222,10 +222,10 @@ func (q *queue) free(key string) bool {
 }
 
 // take removes the first item that is the one.
-func (f *fifo) take(is func(item) bool) (item, bool) {
+func (f *fifo) take(is func(Item) bool) (Item, bool) {
 	at := slices.IndexFunc(f.items[f.head:], is)
 	if at < 0 {
-		return item{}, false
+		return Item{}, false
 	}
 	i := f.items[f.head+at]
 	f.items = slices.Delete(f.items, f.head+at, f.head+at+1)
@@ -233,8 +233,8 @@ func (f *fifo) take(is func(item) bool) (item, bool) {
 }
 
 // insert puts an item before the first one of a later event.
-func (f *fifo) insert(i item) {
-	at := slices.IndexFunc(f.items[f.head:], func(other item) bool { return other.Seq > i.Seq })
+func (f *fifo) insert(i Item) {
+	at := slices.IndexFunc(f.items[f.head:], func(other Item) bool { return other.Seq > i.Seq })
 	if at < 0 {
 		f.push(i)
 		return

@@ -1,4 +1,4 @@
-package dispatch
+package queue
 
 import (
 	"slices"
@@ -17,58 +17,58 @@ import (
 // went in.
 func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var q queue
+		var q Queue
 		set := limit.New(limit.Config{Wall: time.Now}, limit.Rules{Name: "a", AtOnce: 1})
 		owner := set.NewOwner(func() {})
 		keys := map[int64]string{}     // by seq
-		running := map[string][]item{} // by key
-		lent := map[string][]item{}    // by key: those that wait
+		running := map[string][]Item{} // by key
+		lent := map[string][]Item{}    // by key: those that wait
 		urgent := map[int64]bool{}     // now
 		once := map[int64]bool{}       // at some time
 		popped := map[int64]bool{}
 		last := map[string]int64{} // by key: that was popped in order
-		parked := func() (all []item) {
+		parked := func() (all []Item) {
 			for _, i := range q.aside {
 				all = append(all, i)
 			}
-			slices.SortFunc(all, func(a, b item) int { return int(a.Seq - b.Seq) })
+			slices.SortFunc(all, func(a, b Item) int { return int(a.Seq - b.Seq) })
 			return all
 		}
-		out := func(t *rapid.T, i item, guest, unparked bool) {
+		out := func(t *rapid.T, i Item, guest, unparked bool) {
 			if popped[i.Seq] || guest && !urgent[i.Seq] {
 				t.Fatalf("%d came out: again %v, urgent %v, for a guest %v", i.Seq, popped[i.Seq], urgent[i.Seq], guest)
 			}
 			popped[i.Seq] = true
-			if i.key == "" {
+			if i.Key == "" {
 				return
 			}
-			before := func(other item) bool { return other.key == i.key && (!unparked || !other.urgent) }
+			before := func(other Item) bool { return other.Key == i.Key && (!unparked || !other.Urgent) }
 			if all := parked(); !urgent[i.Seq] && slices.ContainsFunc(all, before) {
-				t.Fatalf("%d of key %s came out while %v are parked", i.Seq, i.key, all)
+				t.Fatalf("%d of key %s came out while %v are parked", i.Seq, i.Key, all)
 			}
-			if len(running[i.key]) > 0 || len(lent[i.key]) > 0 && !urgent[i.Seq] {
-				t.Fatalf("%d runs beside %v; %v have lent the key", i.Seq, running[i.key], lent[i.key])
+			if len(running[i.Key]) > 0 || len(lent[i.Key]) > 0 && !urgent[i.Seq] {
+				t.Fatalf("%d runs beside %v; %v have lent the key", i.Seq, running[i.Key], lent[i.Key])
 			}
-			running[i.key] = append(running[i.key], i)
+			running[i.Key] = append(running[i.Key], i)
 			if !once[i.Seq] {
-				if i.Seq < last[i.key] {
-					t.Fatalf("%d came out after %d", i.Seq, last[i.key])
+				if i.Seq < last[i.Key] {
+					t.Fatalf("%d came out after %d", i.Seq, last[i.Key])
 				}
-				last[i.key] = i.Seq
+				last[i.Key] = i.Seq
 			}
 		}
 		pop := func(t *rapid.T, guest bool) {
-			if i, ok := q.pop(guest); ok {
+			if i, ok := q.Pop(guest); ok {
 				out(t, i, guest, false)
 			}
 		}
-		unpark := func(t *rapid.T, i item, guest bool) {
-			if i, ok := q.unpark(i.limits.waiter, guest); ok {
-				i.unwait()
+		unpark := func(t *rapid.T, i Item, guest bool) {
+			if i, ok := q.Unpark(i.Limits.Waiter, guest); ok {
+				i.Unwait()
 				out(t, i, guest, true)
 			}
 		}
-		one := func(t *rapid.T, of map[string][]item) (item, bool) {
+		one := func(t *rapid.T, of map[string][]Item) (Item, bool) {
 			var some []string
 			for key, items := range of {
 				if len(items) > 0 {
@@ -76,22 +76,22 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 				}
 			}
 			if some == nil {
-				return item{}, false
+				return Item{}, false
 			}
 			slices.Sort(some)
 			items := of[rapid.SampledFrom(some).Draw(t, "key")]
 			return items[len(items)-1], true
 		}
-		drop := func(of map[string][]item, key string) { of[key] = of[key][:len(of[key])-1] }
+		drop := func(of map[string][]Item, key string) { of[key] = of[key][:len(of[key])-1] }
 		seq := func(t *rapid.T) int64 { return rapid.Int64Range(1, int64(len(keys))+3).Draw(t, "seq") }
 		back := func() {
 			for key := range lent {
 				if len(lent[key]) > 0 && len(running[key]) == 0 {
-					if !q.free(key) {
+					if !q.Free(key) {
 						t.Fatalf("the queue says that %s is not free", key)
 					}
 					i := lent[key][len(lent[key])-1]
-					q.takeBack(i)
+					q.TakeBack(i)
 					drop(lent, key)
 					running[key] = append(running[key], i)
 				}
@@ -101,10 +101,10 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 			switch rapid.SampledFrom([]string{"", "hurry", "calm"}).Draw(t, "meanwhile") {
 			case "hurry":
 				urgent[n], once[n] = true, true
-				q.hurry(n)
+				q.Hurry(n)
 			case "calm":
 				delete(urgent, n)
-				q.calm(n)
+				q.Calm(n)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -112,50 +112,50 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 				n := int64(len(keys)) + 1
 				keys[n] = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key")
 				once[n] = urgent[n]
-				q.push(item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: n}}, key: keys[n]})
+				q.Push(Item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: n}}, Key: keys[n]})
 			},
 			"hurry": func(t *rapid.T) {
 				n := seq(t)
 				urgent[n], once[n] = true, true
-				q.hurry(n)
+				q.Hurry(n)
 			},
 			"calm": func(t *rapid.T) {
 				n := seq(t)
 				delete(urgent, n)
-				q.calm(n)
+				q.Calm(n)
 			},
 			"worker": func(t *rapid.T) { pop(t, false) },
 			"guest":  func(t *rapid.T) { pop(t, true) },
 			"done": func(t *rapid.T) {
 				if i, ok := one(t, running); ok {
-					drop(running, i.key)
-					q.done(i.key, i.Seq)
+					drop(running, i.Key)
+					q.Done(i.Key, i.Seq)
 				}
 			},
 			"lend": func(t *rapid.T) {
 				if i, ok := one(t, running); ok {
-					drop(running, i.key)
-					lent[i.key] = append(lent[i.key], i)
-					q.lend(i)
+					drop(running, i.Key)
+					lent[i.Key] = append(lent[i.Key], i)
+					q.Lend(i)
 				}
 			},
 			"back": func(*rapid.T) { back() },
 			"put back": func(t *rapid.T) {
-				i, ok := q.pop(rapid.Bool().Draw(t, "guest"))
+				i, ok := q.Pop(rapid.Bool().Draw(t, "guest"))
 				if !ok {
 					return
 				}
 				meanwhile(t, i.Seq)
-				q.putBack(i)
+				q.PutBack(i)
 			},
 			"park": func(t *rapid.T) {
-				i, ok := q.pop(rapid.Bool().Draw(t, "guest"))
+				i, ok := q.Pop(rapid.Bool().Draw(t, "guest"))
 				if !ok {
 					return
 				}
 				meanwhile(t, i.Seq)
-				i.limits = &limited{waiter: owner.NewWaiter([]limit.Use{{Limit: set.Limit("a")}}, nil, 0, 0)}
-				q.park(i)
+				i.Limits = &Limited{Waiter: owner.NewWaiter([]limit.Use{{Limit: set.Limit("a")}}, nil, 0, 0)}
+				q.Park(i)
 			},
 			"unpark": func(t *rapid.T) {
 				if all := parked(); all != nil {
@@ -164,12 +164,12 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 			},
 			"into the queue": func(t *rapid.T) {
 				if all := parked(); all != nil {
-					q.unparkSeq(rapid.SampledFrom(all).Draw(t, "parked").Seq)
+					q.UnparkSeq(rapid.SampledFrom(all).Draw(t, "parked").Seq)
 				}
 			},
 			"": func(t *rapid.T) {
-				if q.len() != len(keys)-len(popped) {
-					t.Fatalf("the queue says %d, want %d", q.len(), len(keys)-len(popped))
+				if q.Len() != len(keys)-len(popped) {
+					t.Fatalf("the queue says %d, want %d", q.Len(), len(keys)-len(popped))
 				}
 				waiting := 0
 				for n := range urgent {
@@ -177,8 +177,8 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 						waiting++
 					}
 				}
-				all := slices.DeleteFunc(parked(), func(i item) bool { return !i.urgent })
-				if all = append(all, q.urgent...); len(all) != waiting || slices.ContainsFunc(all, func(i item) bool { return !i.urgent || !urgent[i.Seq] }) {
+				all := slices.DeleteFunc(parked(), func(i Item) bool { return !i.Urgent })
+				if all = append(all, q.urgent...); len(all) != waiting || slices.ContainsFunc(all, func(i Item) bool { return !i.Urgent || !urgent[i.Seq] }) {
 					t.Fatalf("%v are in the queue as urgent, want %d of %v", all, waiting, urgent)
 				}
 			},
@@ -186,8 +186,8 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 		for range 10 * (len(keys) + 1) {
 			back()
 			for i, ok := one(t, running); ok; i, ok = one(t, running) {
-				drop(running, i.key)
-				q.done(i.key, i.Seq)
+				drop(running, i.Key)
+				q.Done(i.Key, i.Seq)
 			}
 			for _, i := range parked() {
 				unpark(t, i, false)
