@@ -3,9 +3,10 @@ package dispatch
 import (
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // Alone lets suspects run one at a time, with nothing beside them in the whole
@@ -25,7 +26,7 @@ type Alone struct {
 
 	closed atomic.Bool // there is an owner
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Alone]
 	all     []*gate
 	owner   *gate       // has the bus, or waits until the others are through
 	running bool        // a suspect of the owner is in its handler

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // Grace is how long a worker waits for a handler whose deadline has passed
@@ -34,7 +34,7 @@ type Attempt struct {
 	batch    *Batch                 // that it is part of, or stands for as a whole; nil outside of batches
 	extra    atomic.Pointer[extras] // nil for most
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Attempt]
 	stash *stash // nil while the handler has left nothing; guarded by mu
 
 	// There is one attempt for each delivery, so what is small is together.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/goroutine"
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // crew has the workers of a subscription, and the guests that come with loans. It knows on which goroutine each of them
@@ -21,7 +22,7 @@ type crew struct {
 	workers   sync.WaitGroup
 
 	// Guarded by mu.
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Crew]
 	on     []uint64          // by worker: its goroutine; 0 for one that was left behind
 	guests []<-chan struct{} // by worker: closed when the loan of the guest ends; nil for those that are none
 	free   []int             // numbers of workers that came back

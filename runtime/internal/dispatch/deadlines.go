@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // Deadlines are watched for all workers of a subscription together: an attempt
@@ -23,7 +23,7 @@ type deadlines struct {
 	looking atomic.Int32 // how many look at the attempts that run
 
 	// Guarded by mu, but for the slots themselves, and what the alarm covers.
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Deadlines]
 	running []*slot  // by worker, with batches by number of the attempt
 	batches []*Batch // that run
 	slots   []int    // of running, that no batch has

@@ -23,8 +23,8 @@
 //   - [chooser] and [gatherer]: decide what begins next, alone or in a batch.
 //   - [Scheduler]: puts them together, starts and stops them.
 //
-// Locks are taken in this order: the turn, that of the whole batch, that of an attempt, places, then [Alone] or
-// [Waits], crew, the queue, deadlines. Most code holds none of them: what it may touch belongs to its worker.
+// The order in which one goroutine may take their locks stands in package lockorder, and is checked by tests. Most code
+// holds none of them: what it may touch belongs to its worker, or to who has the turn.
 //
 // A handler that waits for another event ([Attempt.Await]) lends its place and its
 // partition key to the deliveries of that event, and a guest takes them: waiting.go.

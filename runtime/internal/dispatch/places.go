@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // loan is what an attempt has lent whose handler waits. It is guarded by the mu of the places.
@@ -26,7 +26,7 @@ type places struct {
 	crew   *crew
 
 	// Guarded by mu.
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Places]
 	asking []*loan // whose handlers want to go on, first come, first served
 	lent   int     // all of them
 	own    int     // those of handlers that have a place of their own

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // A handler may wait for another event: one that it has published, or any that is
@@ -61,7 +61,7 @@ import (
 // Waits is shared by the subscriptions of a bus. It knows which events the handlers of the
 // bus wait for.
 type Waits struct {
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Waits]
 	all     []*core
 	by      map[int64]*waiter // by seq of the event whose handlers wait
 	awaited map[int64]int     // by seq: how many waits are for it

@@ -4,10 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // Rules say what a limit is. They are valid: see Limit.Validate of package runtime.
@@ -54,7 +55,7 @@ type Set struct {
 	limits map[string]*Limit
 	closed chan struct{}
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Limits]
 	reason  error     // why it is closed; nil before
 	parked  int64     // waiters ever
 	line    []*Waiter // all that are parked, in their order

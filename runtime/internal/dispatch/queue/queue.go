@@ -3,11 +3,11 @@ package queue
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
+	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
 // patience is how many deliveries may overtake a waiting one of a lower
@@ -73,7 +73,7 @@ func (i Item) IsSuspect() bool { return i.Delivery != nil && i.Suspect }
 // an earlier delivery of its own key, but urgent deliveries overtake everything
 // (urgent.go). It is safe for concurrent use.
 type Queue struct {
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Queue]
 	ready   [4]fifo               // by rank: critical, high, normal, low
 	passed  [4]int                // by rank: how often it was overtaken since its last turn
 	keys    map[string]*partition // those that have anything to say
