@@ -30,7 +30,7 @@ done
 
 # The detector does not look into SQLite, which was translated from C: each connection is used by one goroutine at a time,
 # and that is the runtime's to see to. Looking there takes two thirds of the time.
-race() { go test -vet=off -race -gcflags='github.com/ncruces/go-sqlite3-wasm/...=-race=false' "$@"; }
+race() { go test -vet=off -race -tags lockorder -gcflags='github.com/ncruces/go-sqlite3-wasm/...=-race=false' "$@"; }
 
 # The modules in folders with a go.mod of their own: module FOLDER, and what go test is given.
 module() {
