@@ -382,7 +382,7 @@ var brokenRules = []brokenRule{
 		"order := \"DESC\"", "order := \"ASC\""},
 	{"TestFindEndsAsSoonAsTheShutdownBegins", "runtime/lifecycle.go",
 		"	waiting.Go(func() { errs[len(feeds)] = b.past.close() })", "	defer b.past.close()"},
-	{"TestARewindDeliversExactlyTheRangeToOneSubscription", "runtime/internal/sqlite/inspect_replay.go",
+	{"TestAReplayFromAPlaceDeliversExactlyTheRangeToOneSubscription", "runtime/internal/sqlite/inspect_replay.go",
 		"max(r.last, from-1)", "max(r.last, from)"},
 	{"TestAReplayIsMarkedUntilItIsSettled", "runtime/internal/sqlite/inspect_replay.go",
 		"'waiting', 0, ?3, 0, ?3, 1,", "'waiting', 0, ?3, 0, ?3, 0,"},

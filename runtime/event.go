@@ -52,7 +52,7 @@ type Event[T any] struct {
 	// of its own ([WithErrorRetry], an error class) it is of that policy.
 	MaxAttempts int
 	// Replayed says that the subscription had handled the event before and somebody has
-	// replayed it: [Bus.Replay], [Bus.Rewind], "busgen events replay" and others. It stays
+	// replayed it: [Bus.Replay], "busgen events replay" and others. It stays
 	// true until the event is settled again, through retries, and when a dead letter is
 	// retried.
 	Replayed bool

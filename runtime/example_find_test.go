@@ -57,7 +57,7 @@ func ExampleAwait() {
 }
 
 // A handler had a bug, and is to handle again what it has handled since a certain event.
-func ExampleBus_Rewind() {
+func ExampleBus_Replay_from() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
@@ -72,16 +72,16 @@ func ExampleBus_Rewind() {
 	receipts := registered(ctx, bus, "ada@example.org", "bob@example.org", "cyn@example.org")
 	bus.WaitIdle(ctx)
 
-	n, err := bus.Rewind(ctx, "welcome-mail", runtime.ToEvent(receipts[1].ID))
+	n, err := bus.Replay(ctx, "welcome-mail", runtime.ReplayFilter{From: receipts[1].ID})
 	bus.WaitIdle(ctx)
-	fmt.Println("rewound", n, err)
+	fmt.Println("replayed", n, err)
 	// Output:
 	// ada@example.org false
 	// bob@example.org false
 	// cyn@example.org false
 	// bob@example.org true
 	// cyn@example.org true
-	// rewound 2 <nil>
+	// replayed 2 <nil>
 }
 
 // Only the events of one registration are handled again.

@@ -12,30 +12,6 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// To is a place in the log to which a subscription is rewound: [ToBeginning], [ToTime] or
-// [ToEvent]. The zero value is no place.
-//
-//	func (t To) String() string
-//
-//	type To struct {
-//		set   bool
-//		at    time.Time // zero for any time
-//		event uuid.UUID // uuid.Nil for any event
-//		wrong string    // why it is no place, in words
-//	}
-//
-//	func (t To) String() string
-type To = engine.To
-
-// ToBeginning is the oldest event that the file still has.
-func ToBeginning() To { return engine.ToBeginning() }
-
-// ToTime is the first event that was published at a time or later.
-func ToTime(at time.Time) To { return engine.ToTime(at) }
-
-// ToEvent is an event, of any type.
-func ToEvent(id uuid.UUID) To { return engine.ToEvent(id) }
-
 // ReplayFilter chooses the events of a [Bus.Replay]: those to which everything that is set
 // applies. The zero value chooses all.
 type ReplayFilter struct {
@@ -44,6 +20,7 @@ type ReplayFilter struct {
 	CorrelationID string      // of the event
 	ChildOf       uuid.UUID   // the id of the event whose handler published it
 	Text          string      // in the payload or the metadata, in the same case
+	From          uuid.UUID   // an event: it is replayed, and those behind it in the log
 	// Since and Until bound when an event was published: at Since or later, and before
 	// Until.
 	Since, Until time.Time
@@ -68,6 +45,7 @@ type ReplayFilter struct {
 //
 //   - the error of ctx, if it ends first
 //   - one that matches [ErrUnknownSubscription], with the names that the file has
+//   - one that says that the file does not have the event of From
 //   - [ErrShutdown], when the bus is shut down
 //   - *[NotInspectableError], when the engine of the bus cannot do it
 //   - *[StorageError], when the file cannot be read or written
@@ -84,25 +62,8 @@ func (b *innerBus) replay(ctx context.Context, subscription string, f ReplayFilt
 	filter := engine.Filter{
 		Types: f.Types, Events: f.Events, CorrelationID: f.CorrelationID, ChildOf: f.ChildOf, Text: f.Text, Since: f.Since, Until: f.Until,
 	}
-	return b.sweep(ctx, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Filter: filter, Detail: filter.String()})
-}
-
-// Rewind delivers again what one subscription has handled, from a place in the log on up
-// to where it is now, and returns how many events: with [ToEvent] the event itself and
-// those behind it in the log, with [ToTime] those that were published then or later. In
-// all else it is [Bus.Replay]: what is open stays open, and dead letters stay dead. The
-// entry of the audit has the action rewind.
-//
-// If the file does not have the event, the error says so.
-func (b *Bus) Rewind(ctx context.Context, subscription string, to To) (replayed int, err error) {
-	return busOf(b).rewind(ctx, subscription, to)
-}
-
-func (b *innerBus) rewind(ctx context.Context, subscription string, to To) (replayed int, err error) {
-	spec, err := engine.RewindTo(to, subscription)
-	if err != nil {
-		return 0, err
-	}
+	spec := engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Filter: filter, From: f.From}
+	spec.Detail = spec.InWords()
 	return b.sweep(ctx, spec)
 }
 

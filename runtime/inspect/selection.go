@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -11,6 +13,9 @@ import (
 // chooses all that the method can change, in small steps with pauses for publishers.
 type Selection struct {
 	Filter Filter
+	// From is the event of the log with which [File.Replay] begins: it is replayed, and those
+	// behind it. The zero id is the oldest event.
+	From   uuid.UUID
 	Limit  int     // change at most this many, the oldest; 0 for no limit
 	Rate   float64 // change at most this many per second; 0 for no limit
 	DryRun bool    // change nothing, and count only
@@ -25,6 +30,9 @@ type Selection struct {
 	// called the method. It may be nil.
 	Progress func(Counts)
 }
+
+// String says in words which deliveries are selected, as the audit does.
+func (s Selection) String() string { return engine.SweepSpec{Filter: s.Filter, From: s.From}.InWords() }
 
 // Only selects the dead letters of the given keys.
 func Only(keys ...Key) Selection { return Selection{Filter: Filter{Keys: keys}} }
@@ -41,11 +49,8 @@ type Counts struct {
 // check returns an error if a sweep of the kind cannot do what s asks for.
 func (s Selection) check(kind engine.SweepKind) error {
 	what, filter := string(kind)+" dead letters", checkDeadLetters
-	switch kind {
-	case engine.SweepReplay:
+	if kind == engine.SweepReplay {
 		what, filter = "replay events", checkEvents
-	case engine.SweepRewind:
-		what, filter = "rewind a subscription", checkEvents
 	}
 	switch {
 	case s.Limit < 0:
@@ -54,6 +59,8 @@ func (s Selection) check(kind engine.SweepKind) error {
 		return fmt.Errorf("%s: rate %v is negative", what, s.Rate)
 	case s.Canary < 0:
 		return fmt.Errorf("%s: canary %d is negative", what, s.Canary)
+	case s.From != uuid.Nil && kind != engine.SweepReplay:
+		return fmt.Errorf("%s: From is for replaying only", what)
 	case s.Canary > 0 && kind != engine.SweepRetry:
 		return fmt.Errorf("%s: a canary is for retrying only", what)
 	}

@@ -124,7 +124,7 @@ busgen events undiscard TO --action 12 → undone: 3 dead letters again
 up
 busgen dlq retry TO --all → retried
 busgen events replay TO --subscription ledger --all --yes → replayed 1
-busgen subscriptions rewind TO ledger --to 02:00 --yes → 1
+busgen events replay TO --subscription ledger --since 02:00 --yes → matched 1
 busgen breakers list TO → No circuit breaker
 busgen breakers close TO charge-card → 3: there is no
 busgen running TO → No handler

@@ -25,7 +25,7 @@ var writing = []string{
 	"dlq edit shop.db DEAD", "dlq retry shop.db DEAD", "dlq discard shop.db DEAD --because test --yes", "events undiscard shop.db DEAD",
 	"dlq import shop.db exported.jsonl", "dlq purge shop.db --older-than 1ms --yes", "dlq import shop.db exported.jsonl", "dlq retry shop.db --all",
 	"subscriptions pause shop.db ledger", "events discard shop.db OPEN --because test --yes", "events cancel shop.db OPEN --yes", "subscriptions resume shop.db ledger",
-	"events replay shop.db --subscription ledger --all --yes", "subscriptions rewind shop.db ledger --to beginning --yes",
+	"events replay shop.db --subscription ledger --all --yes", "events replay shop.db --subscription ledger --since 1h --yes",
 	"breakers close shop.db charge-card", "erase shop.db customer5 --field email --yes",
 }
 

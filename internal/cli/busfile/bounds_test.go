@@ -82,7 +82,6 @@ var verbsThatLook = []reading{
 	{"dlq discard F --all --because old --dry-run", 20, dead},
 	{"dlq purge F --older-than 1s --dry-run", 20, dead},
 	{"subscriptions list F", counted, ""},
-	{"subscriptions rewind F greeter --to beginning --dry-run", 100, events},
 	{"breakers list F", few, ""},
 	{"schedules F", one, ""},
 	{"running F", few, ""},

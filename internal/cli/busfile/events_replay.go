@@ -15,7 +15,7 @@ import (
 
 func newEventsReplay(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
-	var subscription string
+	var subscription, from string
 	var all bool
 	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
 	cmd := onFile(on, &cobra.Command{
@@ -23,9 +23,10 @@ func newEventsReplay(on cli.Engines) *cobra.Command {
 		Short: "Deliver handled events to one subscription again",
 		Long: `Replay delivers handled events to one subscription again, the oldest first:
 because its handler had a bug, or because its results were lost. Choose events
-by id, by conditions, or with --all. Other subscriptions do not notice. Events
-that the subscription has not handled yet, that are dead letters or were
-discarded, and those from before it began are not replayed.
+by id, by conditions, or with --all; --from chooses an event and those behind it
+in the log. Other subscriptions do not notice. Events that the subscription has
+not handled yet, that are dead letters or were discarded, and those from before
+it began are not replayed. Handlers see Event.Replayed.
 
 --limit ends the replay after that many, --rate limits how many are replayed per
 second, and --dry-run only counts. If replay is interrupted, the report says how
@@ -35,24 +36,26 @@ It prints how many events matched, and how many are replayed. With --json:
 matched, moved.
 
 Exit status: 0 done, 1 the answer was no, or the file has no such event type, 2
-trouble, 3 nothing matches, or there is no such subscription.`,
+trouble, 3 nothing matches, or there is no such subscription or event.`,
 		Example: `  busgen events replay shop.db --subscription ledger 018f4f2e-1c3a-7b21 --yes
   busgen events replay shop.db --subscription ledger --type 'order.*' --since 1d --dry-run
+  busgen events replay shop.db --subscription ledger --from 018f4f2e-1c3a-7b21 --dry-run
   busgen events replay shop.db --subscription ledger --since 02:45 --rate 50 --limit 500 --yes`,
-	}, fileVerb{takes: takes, changes: true, asks: true, quotes: true, do: func(c *call) (string, error) { return replayEvents(c, selection, subscription, all) }})
+	}, fileVerb{takes: takes, changes: true, asks: true, quotes: true, do: func(c *call) (string, error) { return replayEvents(c, selection, subscription, from, all) }})
 	cmd.Flags().StringVar(&subscription, "subscription", "", "the `name` of the subscription")
 	eventFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
+	cmd.Flags().StringVar(&from, "from", "", "only the event with this `id`, and those behind it in the log")
 	cmd.Flags().BoolVar(&all, "all", false, "all events that it has handled")
 	completeFlag(on, cmd, "subscription", subscriptionNames)
 	return cmd
 }
 
-func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (string, error) {
+func replayEvents(c *call, s inspect.Selection, subscription, from string, all bool) (string, error) {
 	if subscription == "" {
 		return "", errors.New("say to which subscription with --subscription")
 	}
-	if !c.chooses(s.Filter, all) {
+	if from == "" && !c.chooses(s.Filter, all) || from != "" && all {
 		return "", errors.New("say which events: by id, with --since or another condition, or with --all and nothing else")
 	}
 	if _, err := beforehand.Types(c.context(), c.file, s.Filter.Types); err != nil {
@@ -65,12 +68,15 @@ func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (
 	for _, one := range events {
 		s.Filter.Events = append(s.Filter.Events, one.EventID)
 	}
+	if from != "" {
+		if s.From, err = c.file.FindEvent(c.context(), from); err != nil {
+			return "", err
+		}
+	}
 	replay := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
 		return c.file.Replay(ctx, subscription, s)
 	}
-	if err := c.confirmSweep(replay, s, func(n int) string {
-		return fmt.Sprintf("Really have %s handle %s again (%s)?", subscription, terminal.Counted(n, "event"), s.Filter)
-	}); err != nil {
+	if err := c.confirmSweep(replay, s, func(n int) string { return beforehand.ReplayQuestion(subscription, s.String(), n) }); err != nil {
 		return "", err
 	}
 	counts, err := c.sweep(replay, s, "replayed")
@@ -85,4 +91,13 @@ func replayEvents(c *call, s inspect.Selection, subscription string, all bool) (
 		err = cli.NotFound(fmt.Errorf("no event matches that %s has handled", subscription))
 	}
 	return report, err
+}
+
+// replayed is the JSON of a replay, with the error that ended it.
+func replayed(counts inspect.Counts, err error) (string, error) {
+	report, encodeErr := cli.Document(struct {
+		Matched int `json:"matched"`
+		Moved   int `json:"moved"`
+	}{counts.Matched, counts.Moved})
+	return report, errors.Join(err, encodeErr)
 }

@@ -458,8 +458,6 @@ func TestSteeringNeedsATargetThatExists(t *testing.T) {
 			"busgen subscriptions pause shop.db --type order.pla*":          "must be a whole segment",
 			"busgen subscriptions remove shop.db ledger --yes":              "; this can be done only while no program dispatches: end it first",
 			"busgen subscriptions remove shop.db":                           "needs the name of a subscription behind the file",
-			"busgen subscriptions rewind shop.db ledger":                    "say where to with --to: beginning, a time, or the id of an event",
-			"busgen subscriptions rewind shop.db ledger --to yesterday":     "yesterday is neither beginning, nor a time, nor the id of an event",
 			"busgen subscriptions lsit shop.db":                             `busgen subscriptions has no verb "lsit": did you mean list?`,
 			"busgen status":                                                 `busgen status needs the file of a bus, as in "busgen status shop.db"`,
 			"busgen status shop.db other.db":                                `busgen status takes one file, but got "other.db" too`,
@@ -493,13 +491,12 @@ func TestSteeringNeedsATargetThatExists(t *testing.T) {
 			}
 		}
 		for command, want := range map[string]string{
-			"busgen subscriptions pause shop.db legder":                        "there is no subscription legder in this bus: it has send-receipt, charge-card, ledger",
-			"busgen subscriptions rewind shop.db ledger --to ffff --yes":       "there is no event ffff in this bus",
-			"busgen subscriptions rewind shop.db legder --to beginning --yes":  "there is no subscription legder in this bus: it has send-receipt, charge-card, ledger",
-			"busgen subscriptions rewind shop.db ledger --to 2100-01-01 --yes": "ledger has handled nothing since then (2100-01-01T00:00:00Z)",
-			"busgen subscriptions resume shop.db charge-card":                  "there is no pause of subscription charge-card",
-			"busgen events show shop.db ffff":                                  "there is no event ffff in this bus",
-			"busgen dlq show shop.db ffff":                                     "there is no event ffff in this bus",
+			"busgen subscriptions pause shop.db legder":                            "there is no subscription legder in this bus: it has send-receipt, charge-card, ledger",
+			"busgen events replay shop.db --subscription ledger --from ffff --yes": "there is no event ffff in this bus",
+			"busgen events replay shop.db --subscription legder --all --yes":       "there is no subscription legder in this bus: it has send-receipt, charge-card, ledger",
+			"busgen subscriptions resume shop.db charge-card":                      "there is no pause of subscription charge-card",
+			"busgen events show shop.db ffff":                                      "there is no event ffff in this bus",
+			"busgen dlq show shop.db ffff":                                         "there is no event ffff in this bus",
 		} {
 			if got := typed(t, command, ""); got.Status != cli.StatusNotFound || !strings.Contains(got.Stderr, want) {
 				t.Errorf("%s: status %d, %s", command, got.Status, got.Stderr)
@@ -607,7 +604,7 @@ func TestEveryFieldOfTheJSONIsInTheManual(t *testing.T) {
 			"subscriptions list shop.db", "dlq list shop.db", "dlq groups shop.db", "dlq show shop.db " + dead,
 			"dlq retry shop.db --all --dry-run", "dlq discard shop.db --all --because x --dry-run", "dlq purge shop.db --older-than 1d",
 			"check-db shop.db --catalogue next.yaml", "dlq import shop.db", "audit shop.db", "audit shop.db --limit 1",
-			"events replay shop.db --subscription ledger --all --dry-run", "subscriptions rewind shop.db ledger --to beginning --dry-run", "events undiscard shop.db " + dead,
+			"events replay shop.db --subscription ledger --all --dry-run", "events undiscard shop.db " + dead,
 		} {
 			got := typed(t, "busgen "+command+" --json", "")
 			verb := strings.Join(slices.DeleteFunc(strings.Fields(command), func(w string) bool {

@@ -16,7 +16,7 @@ import (
 func newSubscriptions(on cli.Engines) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "subscriptions",
-		Short: "List, pause, resume, rewind and remove the subscriptions of a file",
+		Short: "List, pause, resume and remove the subscriptions of a file",
 		Long: `A subscription is a durable name with which a program handles events of some
 types. The file remembers for each subscription what it has handled; while no
 program handles it, its events wait.
@@ -25,7 +25,7 @@ Exit status: that of the verb.`,
 		Example: `  busgen subscriptions list shop.db
   busgen subscriptions pause shop.db charge-card`,
 	}
-	cmd.AddCommand(newSubscriptionsList(on), newSubscriptionsPause(on), newSubscriptionsResume(on), newSubscriptionsRewind(on), newSubscriptionsRemove(on))
+	cmd.AddCommand(newSubscriptionsList(on), newSubscriptionsPause(on), newSubscriptionsResume(on), newSubscriptionsRemove(on))
 	return cli.Family(cmd)
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
@@ -14,7 +16,7 @@ import (
 
 // The sheets of buttons that change much at once: each says what would happen, and has the button that does it.
 var (
-	rewindPlanSheet = sheet{path: "plan-rewind", title: "Dry run", template: "dryrun", fill: fillRewindPlan}
+	replayPlanSheet = sheet{path: "plan-replay", title: "Dry run", template: "dryrun", fill: fillReplayPlan}
 	pausePlanSheet  = sheet{path: "plan-pause", title: "Dry run", template: "dryrun", fill: fillPausePlan}
 )
 
@@ -28,18 +30,18 @@ type dryRun struct {
 	CLI         string
 }
 
-// mostRewound is how many events a page rewinds: the browser waits for it.
-const mostRewound = 10_000
+// mostReplayed is how many events a page replays: the browser waits for it.
+const mostReplayed = 10_000
 
-// rewind is what a form asks for: a subscription, and where to.
-type rewind struct {
+// replay is what a form asks for: a subscription, and from where on.
+type replay struct {
 	name string
-	to   inspect.To
-	text string // how the form says where to
+	from inspect.Selection
+	text string // how the form says from where on
 }
 
-// rewindOf reads a form: "to" is as somebody has typed it, and "place" is what a dry run has sealed.
-func (q *request) rewindOf(file *inspect.File, value func(string) string) (r rewind, err error) {
+// replayOf reads a form: "from" is as it was typed, and "place" is what a dry run has sealed.
+func (q *request) replayOf(file *inspect.File, value func(string) string) (r replay, err error) {
 	if r.name, err = opened(value("subscription")); err != nil {
 		return r, err
 	}
@@ -47,12 +49,12 @@ func (q *request) rewindOf(file *inspect.File, value func(string) string) (r rew
 		return r, err
 	}
 	if r.text == "" {
-		r.text = strings.TrimSpace(value("to"))
+		r.text = strings.TrimSpace(value("from"))
 	}
 	if err := beforehand.Subscriptions(q.Context(), file, []string{r.name}); err != nil {
 		return r, refused(err)
 	}
-	r.to, err = beforehand.PlaceIn(q.Context(), file, r.text, timeOf)
+	r.from, err = beforehand.ReplayFrom(q.Context(), file, r.text, timeOf)
 	return r, refused(err)
 }
 
@@ -67,12 +69,13 @@ func refused(err error) error {
 	return err
 }
 
-func fillRewindPlan(q *request) (any, error) {
-	r, err := q.rewindOf(q.file(), q.FormValue)
+func fillReplayPlan(q *request) (any, error) {
+	r, err := q.replayOf(q.file(), q.FormValue)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := q.file().Rewind(q.Context(), r.name, r.to, inspect.Selection{DryRun: true})
+	r.from.DryRun = true
+	counts, err := q.file().Replay(q.Context(), r.name, r.from)
 	if err != nil {
 		return nil, err
 	}
@@ -81,40 +84,54 @@ func fillRewindPlan(q *request) (any, error) {
 		return nil, err
 	}
 	d := &dryRun{
-		Title: "Rewind " + r.name, Action: "rewind", Fields: []field{sealedField("subscription", r.name), sealedField("place", r.text)},
-		CLI: commandline.Of("subscriptions rewind", []string{"--to", r.text}, target, r.name),
+		Title: "Replay to " + r.name, Action: "replay", Fields: []field{sealedField("subscription", r.name), sealedField("place", r.text)},
+		CLI: commandline.Of("events replay", r.flags(), target),
 	}
 	switch n := counts.Matched; {
 	case n == 0:
-		d.Lead = sentence(beforehand.NothingToRewind(r.name, r.to))
-	case n > mostRewound:
-		d.Lead = tooManyToRewind(n)
+		d.Lead = sentence(fmt.Sprintf("%s has handled nothing since then (%s)", r.name, r.text))
+	case n > mostReplayed:
+		d.Lead = tooManyToReplay(n)
 	default:
-		d.Lead, d.Do = beforehand.RewindQuestion(r.name, r.to, n)+" Nothing is changed yet.", fmt.Sprintf("Handle %s again", words.Counted(n, "event"))
+		d.Lead, d.Do = beforehand.ReplayQuestion(r.name, "from "+r.text, n)+" Nothing is changed yet.", fmt.Sprintf("Handle %s again", words.Counted(n, "event"))
 	}
 	return d, nil
 }
 
-func tooManyToRewind(n int) string {
-	return "These are " + words.Number(n) + " events, more than the page rewinds at once: use the command, with --rate. Nothing was changed."
+func tooManyToReplay(n int) string {
+	return "These are " + words.Number(n) + " events, more than the page replays at once: use the command, with --rate. Nothing was changed."
 }
 
-// rewindAction delivers again what a subscription has handled since a place in the log.
-func rewindAction(q *request, as *inspect.File) (done, next string, err error) {
-	r, err := q.rewindOf(as, q.PostForm.Get)
+// flags are those of "busgen events replay" for the same.
+func (r replay) flags() []string {
+	flags := []string{"--subscription", r.name}
+	switch {
+	case r.from.From != uuid.Nil:
+		return append(flags, "--from", r.text)
+	case !r.from.Filter.Since.IsZero():
+		return append(flags, "--since", r.text)
+	}
+	return append(flags, "--all")
+}
+
+// replayAction delivers again what a subscription has handled from a place in the log on.
+func replayAction(q *request, as *inspect.File) (done, next string, err error) {
+	r, err := q.replayOf(as, q.PostForm.Get)
 	if err != nil {
 		return "", "", err
 	}
-	counts, err := as.Rewind(q.Context(), r.name, r.to, inspect.Selection{DryRun: true})
+	dry := r.from
+	dry.DryRun = true
+	counts, err := as.Replay(q.Context(), r.name, dry)
 	if err != nil {
 		return "", "", err
 	}
-	if counts.Matched > mostRewound { // more than the dry run has said
-		return "", "", badRequest(tooManyToRewind(counts.Matched))
+	if counts.Matched > mostReplayed { // more than the dry run has said
+		return "", "", badRequest(tooManyToReplay(counts.Matched))
 	}
-	counts, err = as.Rewind(q.Context(), r.name, r.to, inspect.Selection{})
+	counts, err = as.Replay(q.Context(), r.name, r.from)
 	if err != nil {
-		return "", "", errors.Join(err, fmt.Errorf("%d were rewound", counts.Moved))
+		return "", "", errors.Join(err, fmt.Errorf("%d were replayed", counts.Moved))
 	}
 	return fmt.Sprintf("%s handles %s again.", r.name, words.Counted(counts.Moved, "event")), "subscriptions", nil
 }

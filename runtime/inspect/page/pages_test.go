@@ -109,14 +109,14 @@ func TestSubscriptionsShowEachSettingWithTheLineItComesFrom(t *testing.T) {
 			}
 		}
 		shows(t, pageOf(t, f, page.WithCatalogue(runtime.NewCatalogue(PlacedType))), "/subscriptions", "those of order.placed", "<bdi>retry.max_attempts</bdi></th><td><bdi>2</bdi>", "the program")
-		shows(t, pageOf(t, f), "/subscriptions", "has no catalogue", "busgen subscriptions rewind")
+		shows(t, pageOf(t, f), "/subscriptions", "has no catalogue", "busgen events replay")
 		if _, err := fromfile.Catalogue(path + ".gone"); err == nil {
 			t.Error("a catalogue that is not there was read")
 		}
 	})
 }
 
-func TestASubscriptionIsRewoundToTheBeginningToATimeAndToAnEvent(t *testing.T) {
+func TestASubscriptionHandlesAgainFromTheBeginningFromATimeAndFromAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		var printed Handled
@@ -125,20 +125,20 @@ func TestASubscriptionIsRewoundToTheBeginningToATimeAndToAnEvent(t *testing.T) {
 		began := time.Now().UTC()
 		receipts := f.Publish(1, 2, 3)
 		p := open(t, f)
-		fields := formOf(t, shows(t, p, "/subscriptions"), "plan-rewind")
+		fields := formOf(t, shows(t, p, "/subscriptions"), "plan-replay")
 		plan := func(to string) string {
-			return "/plan-rewind?" + url.Values{fields[0]: {fields[1]}, "to": {to}}.Encode()
+			return "/plan-replay?" + url.Values{fields[0]: {fields[1]}, "from": {to}}.Encode()
 		}
 		for to, want := range map[string]int{
 			"beginning": 3, began.Add(time.Minute).Format("2006-01-02T15:04"): 2, receipts[2].ID.String(): 1, receipts[2].ID.String()[:18]: 1,
 		} {
 			before := len(printed.All())
-			asked := shows(t, p, plan(to), "Really rewind printer to ", "handle "+words.Counted(want, "event")+" again?", "Nothing is changed yet.", "busgen subscriptions rewind --to ")
+			asked := shows(t, p, plan(to), "Really have printer handle "+words.Counted(want, "event")+" again (from ", "Nothing is changed yet.", "busgen events replay --subscription printer ")
 			time.Sleep(Notice)
 			if n := len(printed.All()) - before; n != 0 {
-				t.Fatalf("to %s: a dry run has rewound %d", to, n)
+				t.Fatalf("from %s: a dry run has replayed %d", to, n)
 			}
-			_, got := follow(t, p, "/rewind", formOf(t, asked, "rewind")...)
+			_, got := follow(t, p, "/replay", formOf(t, asked, "replay")...)
 			if !strings.Contains(got, "printer handles ") {
 				t.Errorf("to %s: the page shows\n%s", to, got)
 			}
@@ -151,15 +151,15 @@ func TestASubscriptionIsRewoundToTheBeginningToATimeAndToAnEvent(t *testing.T) {
 			if status, _, _ := get(p, plan(to)); status != http.StatusBadRequest {
 				t.Errorf("to %q: status %d", to, status)
 			}
-			if status, _, _ := post(p, "/rewind", append(fields, "to", to)...); status != http.StatusBadRequest {
+			if status, _, _ := post(p, "/replay", append(fields, "from", to)...); status != http.StatusBadRequest {
 				t.Errorf("to %q: status %d", to, status)
 			}
 		}
-		if status, _, got := get(p, "/plan-rewind?subscription=printr&to=beginning"); status != http.StatusNotFound || !strings.Contains(got, "did you mean printer?") {
+		if status, _, got := get(p, "/plan-replay?subscription=printr&from=beginning"); status != http.StatusNotFound || !strings.Contains(got, "did you mean printer?") {
 			t.Errorf("of no subscription: status %d\n%s", status, got)
 		}
 		got := shows(t, p, plan(time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04")), "Printer has handled nothing since then")
-		if strings.Contains(got, `action="./rewind"`) {
+		if strings.Contains(got, `action="./replay"`) {
 			t.Error("there is a button that does nothing")
 		}
 		button := formOf(t, shows(t, p, "/subscriptions"), "pause")

@@ -18,7 +18,7 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&typeSheet,
 		&auditSheet,
 		&planSheet,
-		&rewindPlanSheet,
+		&replayPlanSheet,
 		&pausePlanSheet,
 		&jobSheet,
 	}
@@ -45,7 +45,7 @@ var actions = map[string]action{
 	"discard-delivery": onDelivery(discardDelivery),
 	"undiscard":        onDelivery(undiscard),
 	"replay-event":     onDelivery(replayEvent),
-	"rewind":           rewindAction,
+	"replay":           replayAction,
 }
 
 // texts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.

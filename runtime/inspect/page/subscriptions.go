@@ -49,9 +49,9 @@ func fillSubscriptions(q *request) (any, error) {
 		pause := pauseOrResume(status.Path, s)
 		pause.Fields = append(pause.Fields, field{"back", "subscriptions"})
 		item.Buttons = []button{pause, {
-			Dry: rewindPlanSheet.path, Label: "Rewind", Of: s.Name, Fields: []field{sealedField("subscription", s.Name)},
-			Ask: []ask{{"to", "To: beginning, a time in UTC (2026-03-14T12:30), or the id of an event"}},
-			CLI: commandline.Of("subscriptions rewind", []string{"--to", "…"}, status.Path, s.Name),
+			Dry: replayPlanSheet.path, Label: "Replay", Of: s.Name, Fields: []field{sealedField("subscription", s.Name)},
+			Ask: []ask{{"from", "From: beginning, a time in UTC (2026-03-14T12:30), or the id of an event"}},
+			CLI: commandline.Of("events replay", []string{"--subscription", s.Name, "--since", "…"}, status.Path),
 		}}
 		data.All = append(data.All, item)
 	}

@@ -32,8 +32,8 @@ func (env *Env) TestAnEventThatWasHandledWhileItWasCancelledIsReplayed(t *testin
 		"replay": func(f *Fixture, r *runtime.Receipt) (int, error) {
 			return f.Replay(f.T.Context(), "reader", runtime.ReplayFilter{})
 		},
-		"rewind": func(f *Fixture, r *runtime.Receipt) (int, error) {
-			return f.Rewind(f.T.Context(), "reader", runtime.ToEvent(r.ID))
+		"replay from an event": func(f *Fixture, r *runtime.Receipt) (int, error) {
+			return f.Replay(f.T.Context(), "reader", runtime.ReplayFilter{From: r.ID})
 		},
 		"replay from outside": func(f *Fixture, r *runtime.Receipt) (int, error) {
 			counts, err := f.outside().Replay(f.T.Context(), "reader", inspect.Selection{})

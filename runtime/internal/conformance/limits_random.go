@@ -182,7 +182,7 @@ func (c *chance) step(t *testing.T) {
 		_, err := c.Replay(ctx, "keyed", runtime.ReplayFilter{})
 		Must(t, err)
 	case n == 23 && !c.ordered && len(c.receipts) > 0:
-		_, err := c.Rewind(ctx, "keyed", runtime.ToEvent(c.receipts[c.IntN(len(c.receipts))].ID))
+		_, err := c.Replay(ctx, "keyed", runtime.ReplayFilter{From: c.receipts[c.IntN(len(c.receipts))].ID})
 		Must(t, err)
 	case n == 24:
 		target := c.Path

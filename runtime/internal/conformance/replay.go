@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func (env *Env) TestABusRewindsAndReplaysToOneSubscriptionAtOnce(t *testing.T) {
+func (env *Env) TestABusReplaysToOneSubscriptionAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var seen, replays, other Journal[int]
@@ -44,12 +44,12 @@ func (env *Env) TestABusRewindsAndReplaysToOneSubscriptionAtOnce(t *testing.T) {
 			}
 			replays = Journal[int]{}
 		}
-		n, err := f.Rewind(t.Context(), "worker", runtime.ToBeginning())
-		again("to the beginning", n, err, 250)
-		n, err = f.Rewind(t.Context(), "worker", runtime.ToEvent(receipts[247].ID))
-		again("to event 248", n, err, 3)
-		n, err = f.Rewind(t.Context(), "worker", runtime.ToTime(time.Now().Add(time.Hour)))
-		again("to the future", n, err, 0)
+		n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{})
+		again("all", n, err, 250)
+		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{From: receipts[247].ID})
+		again("from event 248", n, err, 3)
+		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{Since: time.Now().Add(time.Hour)})
+		again("of the future", n, err, 0)
 		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{Types: []string{"order.*"}, Events: []uuid.UUID{receipts[0].ID, receipts[9].ID}})
 		again("two events", n, err, 2)
 		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{Types: []string{"user.*"}})
@@ -62,7 +62,7 @@ func (env *Env) TestABusRewindsAndReplaysToOneSubscriptionAtOnce(t *testing.T) {
 		defer file.Close()
 		entries, _, err := file.Audit(t.Context(), inspect.AuditFilter{}, inspect.Page{})
 		Must(t, err)
-		if len(entries) != 3 || entries[2].Action != "rewind" || entries[2].Count != 250 || entries[0].Action != "replay" || entries[0].Count != 2 {
+		if len(entries) != 3 || entries[2].Action != "replay" || entries[2].Count != 250 || entries[0].Action != "replay" || entries[0].Count != 2 {
 			t.Errorf("the audit has %+v", entries)
 		}
 	})
@@ -88,7 +88,7 @@ func (env *Env) TestABusReplaysAllThatMatchedWhenAnotherIsHandledMeanwhile(t *te
 		if got := len(seen.All()); got != last-1 {
 			t.Fatalf("handled %d, want %d: one waits", got, last-1)
 		}
-		n, err := f.Rewind(t.Context(), "worker", runtime.ToBeginning())
+		n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{})
 		Must(t, err)
 		f.Idle()
 		times := map[int]int{}
@@ -103,13 +103,13 @@ func (env *Env) TestABusReplaysAllThatMatchedWhenAnotherIsHandledMeanwhile(t *te
 			}
 		}
 		if want := last - 2 + times[snoozed]; n != want && missing == 0 {
-			t.Errorf("rewound %d, want %d", n, want)
+			t.Errorf("replayed %d, want %d", n, want)
 		}
 	})
 }
 
 // While a replay is under way, the events that are open are left to it.
-func (env *Env) TestARewindDuringARewindReplaysNothingTwice(t *testing.T) {
+func (env *Env) TestAReplayDuringAReplayReplaysNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var seen Journal[int]
@@ -124,9 +124,9 @@ func (env *Env) TestARewindDuringARewindReplaysNothingTwice(t *testing.T) {
 		f.Publish(1, 2, 3)
 		f.Idle()
 		for _, want := range []int{3, 0} {
-			n, err := f.Rewind(t.Context(), "worker", runtime.ToBeginning())
+			n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{})
 			if err != nil || n != want {
-				t.Errorf("rewound %d, %v, want %d", n, err, want)
+				t.Errorf("replayed %d, %v, want %d", n, err, want)
 			}
 		}
 		f.Idle()
@@ -136,32 +136,29 @@ func (env *Env) TestARewindDuringARewindReplaysNothingTwice(t *testing.T) {
 	})
 }
 
-func (env *Env) TestARewindThatIsRefusedOrInterruptedSaysSo(t *testing.T) {
+func (env *Env) TestAReplayThatIsRefusedOrInterruptedSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("worker", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 		f.MustStart()
 		f.Publish(1)
 		f.Idle()
-		if n, err := f.Rewind(t.Context(), "wroker", runtime.ToBeginning()); n != 0 || !errors.Is(err, runtime.ErrUnknownSubscription) {
+		if n, err := f.Replay(t.Context(), "wroker", runtime.ReplayFilter{}); n != 0 || !errors.Is(err, runtime.ErrUnknownSubscription) {
 			t.Errorf("of an unknown subscription: %d, %v", n, err)
 		}
-		if n, err := f.Rewind(t.Context(), "worker", runtime.ToEvent(uuid.New())); n != 0 || err == nil {
-			t.Errorf("to an unknown event: %d, %v", n, err)
-		}
-		if n, err := f.Rewind(t.Context(), "worker", runtime.To{}); n != 0 || err == nil {
-			t.Errorf("to nowhere: %d, %v", n, err)
+		if n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{From: uuid.New()}); n != 0 || err == nil {
+			t.Errorf("from an unknown event: %d, %v", n, err)
 		}
 		if n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{Types: []string{"order..*"}}); n != 0 || err == nil {
 			t.Errorf("of a type that is no glob: %d, %v", n, err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if n, err := f.Rewind(ended, "worker", runtime.ToBeginning()); n != 0 || !errors.Is(err, context.Canceled) {
+		if n, err := f.Replay(ended, "worker", runtime.ReplayFilter{}); n != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("with a context that has ended: %d, %v", n, err)
 		}
 		f.Stop()
-		if n, err := f.Rewind(t.Context(), "worker", runtime.ToBeginning()); n != 0 || !errors.Is(err, runtime.ErrShutdown) {
+		if n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{}); n != 0 || !errors.Is(err, runtime.ErrShutdown) {
 			t.Errorf("after the shutdown: %d, %v", n, err)
 		}
 	})

@@ -137,7 +137,7 @@ func (env *Env) TestAnEventLooksTheSameInEveryAttempt(t *testing.T) {
 		f.Idle()
 		again = "replayed"
 		for _, name := range []string{"one by one", "group", "in order", "batches", "raw"} {
-			n, err := f.Rewind(t.Context(), name, runtime.ToBeginning())
+			n, err := f.Replay(t.Context(), name, runtime.ReplayFilter{})
 			Must(t, err)
 			if n < 4 {
 				t.Errorf("replayed %d events to %s, want at least 4", n, name)

@@ -195,7 +195,7 @@ type Import interface {
 // Sweeper changes many deliveries.
 type Sweeper interface {
 	// Sweep begins a change: it counts how many deliveries match, and changes nothing. For
-	// SweepReplay and SweepRewind, a subscription that the log does not have is a *NotFoundError.
+	// SweepReplay, a subscription that the log does not have is a *NotFoundError.
 	Sweep(ctx context.Context, spec SweepSpec) (sweep Sweep, matched int, err error)
 }
 
@@ -208,19 +208,26 @@ const (
 	SweepDiscard SweepKind = "discard" // dead letters are settled without having been handled
 	SweepPurge   SweepKind = "purge"   // dead letters are forgotten, with their attempts
 	SweepReplay  SweepKind = "replay"  // events that a subscription has handled are due again
-	SweepRewind  SweepKind = "rewind"  // the same, of a part of the log
 )
 
 // SweepSpec says which deliveries to change, and how.
 type SweepSpec struct {
 	Kind         SweepKind
 	Filter       Filter
-	Subscription string // of SweepReplay and SweepRewind
-	// From is where SweepRewind begins: with the event itself. uuid.Nil is the oldest
+	Subscription string // of SweepReplay
+	// From is where SweepReplay begins: with the event itself. uuid.Nil is the oldest
 	// event; if the log does not have the event, that is a *NotFoundError.
 	From   uuid.UUID
 	Reason string // of SweepDiscard
 	Detail string // for the audit
+}
+
+// InWords says which deliveries are changed, for the audit.
+func (s SweepSpec) InWords() string {
+	if s.From == uuid.Nil {
+		return s.Filter.String()
+	}
+	return s.Filter.String() + ", from event " + s.From.String()
 }
 
 // Sweep changes deliveries in steps, from the oldest to the newest. Each step is one

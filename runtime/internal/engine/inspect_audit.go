@@ -21,7 +21,7 @@ type AuditEntry struct {
 
 // Actions returns the actions that an audit can have.
 func Actions() []string {
-	return []string{"retry", "edit", "discard", "cancel", "undiscard", "replay", "rewind", "purge", "import", "pause", "resume", "remove", "rename", "redrive", "close breaker", "move", "erase"}
+	return []string{"retry", "edit", "discard", "cancel", "undiscard", "replay", "purge", "import", "pause", "resume", "remove", "rename", "redrive", "close breaker", "move", "erase"}
 }
 
 // AuditFilter chooses entries of the audit: those to which everything that is set

@@ -90,7 +90,7 @@ func (r Row) Redrivable(lastKind string, spec *engine.RedriveSpec) bool {
 	return len(spec.Reasons) == 0 || slices.Contains(spec.Reasons, r.Reason) || lastKind != "" && slices.Contains(spec.Reasons, lastKind)
 }
 
-// Replay gives a handled event to its subscription again. A rewind replays each of its events. r is Handled if the
+// Replay gives a handled event to its subscription again. r is Handled if the
 // delivery has no row.
 func (r Row) Replay(at time.Time) Row {
 	if r.State != Done {

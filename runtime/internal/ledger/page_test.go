@@ -78,7 +78,7 @@ var elsewhere = map[string][]string{
 		"A monitor can ask with thresholds:",
 		"Who follows the log gets each event once, in its order:",
 		"A misspelt name is an error.",
-		"A rewind replays exactly what a subscription has handled from a place in the log on:",
+		"A replay from a place in the log on replays exactly what the subscription has handled since then:",
 		"Every operator's action is recorded",
 	},
 	"the bus": {

@@ -13,7 +13,7 @@ import (
 // Sweep implements [engine.Sweeper].
 func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
 	entry := engine.AuditEntry{Actor: i.actor, Action: string(spec.Kind), Subscription: spec.Subscription, Detail: spec.Detail}
-	if spec.Kind == engine.SweepReplay || spec.Kind == engine.SweepRewind {
+	if spec.Kind == engine.SweepReplay {
 		return i.replay(ctx, spec, entry)
 	}
 	if keys := spec.Filter.Keys; len(keys) == 1 {

@@ -54,7 +54,7 @@ func TestAReplayLooksForEventsWithoutALock(t *testing.T) {
 // Between the look and the transaction that writes, other things happen to the events.
 func TestAReplayGivesOnlyWhatIsStillHandled(t *testing.T) {
 	g, seqs := handledLog(t)
-	steps, matched, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepRewind, Subscription: "worker"})
+	steps, matched, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "worker"})
 	if err != nil || matched != len(seqs) {
 		t.Fatalf("%d events match, %v", matched, err)
 	}

@@ -352,10 +352,6 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 		_, err := b.Replay(ctx, "s", runtime.ReplayFilter{Types: []string{"*"}})
 		return err
 	},
-	"Bus.Rewind": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.Rewind(ctx, "s", runtime.ToBeginning())
-		return err
-	},
 	"Bus.WriteMetrics":         func(ctx context.Context, b *blockedBus) error { return b.WriteMetrics(ctx, io.Discard) },
 	"Subscription.Unsubscribe": func(ctx context.Context, b *blockedBus) error { return b.sub.Unsubscribe(ctx) },
 	"Receipt.Wait":             func(ctx context.Context, b *blockedBus) error { _, err := b.receipt.Wait(ctx); return err },
@@ -571,10 +567,6 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 	},
 	"File.Replay": func(ctx context.Context, b *blockedBus) error {
 		_, err := b.file.Replay(ctx, "s", inspect.Selection{})
-		return err
-	},
-	"File.Rewind": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.Rewind(ctx, "s", inspect.ToBeginning(), inspect.Selection{})
 		return err
 	},
 	"File.SensitiveTypes": func(ctx context.Context, b *blockedBus) error { _, err := b.file.SensitiveTypes(ctx); return err },

@@ -136,7 +136,7 @@ func (env *Env) TestEveryPageIsShownAndEveryActionIsDone(t *testing.T) {
 		receipt, err := runtime.Publish(t.Context(), f.Bus, jobType, job{Number: 500}, runtime.WithDelay(time.Hour))
 		Must(t, err)
 		v.press("/event?id="+receipt.ID.String(), "discard-delivery", "worker will not handle the event.", "reason", "a test")
-		v.press("/plan-rewind?subscription=worker&to=beginning", "rewind", "worker handles ")
+		v.press("/plan-replay?subscription=worker&from=beginning", "replay", "worker handles ")
 		f.Settle()
 
 		of := regexp.MustCompile(`name="of" value="([^"]*)"`).FindStringSubmatch(v.shows(group, ""))[1]

@@ -37,7 +37,7 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (steps e
 		return nil, 0, err
 	}
 	defer in.mu.Unlock()
-	if spec.Kind == engine.SweepReplay || spec.Kind == engine.SweepRewind {
+	if spec.Kind == engine.SweepReplay {
 		return in.replay(ctx, spec)
 	}
 	matched := in.letters(spec.Filter)

@@ -17,10 +17,10 @@ import (
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
-// rewinder is a bus whose subscription worker has handled the orders 2, 3, 5, 6 and 8,
+// replayer is a bus whose subscription worker has handled the orders 2, 3, 5, 6 and 8,
 // has order 4 as a dead letter and is to try order 7 again in an hour. Order 1 is older
 // than the subscription. The orders are a minute apart.
-type rewinder struct {
+type replayer struct {
 	*Fixture
 	events []uuid.UUID // the ids of the orders from 1 on
 	times  []time.Time
@@ -29,8 +29,8 @@ type rewinder struct {
 	other  Handled
 }
 
-func newRewinder(t *testing.T, env *Env) *rewinder {
-	r := &rewinder{Fixture: env.Open(t)}
+func newReplayer(t *testing.T, env *Env) *replayer {
+	r := &replayer{Fixture: env.Open(t)}
 	publish := func(n int) {
 		r.times = append(r.times, time.Now())
 		r.events = append(r.events, r.Publish(n)[0].ID)
@@ -56,41 +56,46 @@ func newRewinder(t *testing.T, env *Env) *rewinder {
 	return r
 }
 
-// rewind returns what the rewind has delivered, in order.
-func (r *rewinder) rewind(to inspect.To, s inspect.Selection) (counts inspect.Counts, delivered []int) {
+// replay returns what a replay has delivered, in order.
+func (r *replayer) replay(s inspect.Selection) (counts inspect.Counts, delivered []int) {
 	r.t.Helper()
 	before := len(r.seen.All())
-	counts, err := r.File.Rewind(r.t.Context(), "worker", to, s)
+	counts, err := r.File.Replay(r.t.Context(), "worker", s)
 	Must(r.t, err)
 	time.Sleep(time.Second)
 	return counts, r.seen.All()[before:]
 }
 
-func (env *Env) TestARewindDeliversExactlyTheRangeToOneSubscription(t *testing.T) {
+// since selects what was published at a time or later.
+func since(at time.Time) inspect.Selection {
+	return inspect.Selection{Filter: inspect.Filter{Since: at}}
+}
+
+func (env *Env) TestAReplayFromAPlaceDeliversExactlyTheRangeToOneSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRewinder(t, env)
+		r := newReplayer(t, env)
 		for _, one := range []struct {
-			to   inspect.To
+			from inspect.Selection
 			want []int
 		}{
-			{inspect.ToBeginning(), []int{2, 3, 5, 6, 8}},
-			{inspect.ToEvent(r.events[0]), []int{2, 3, 5, 6, 8}}, // older than the subscription
-			{inspect.ToEvent(r.events[2]), []int{3, 5, 6, 8}},    // handled
-			{inspect.ToEvent(r.events[3]), []int{5, 6, 8}},       // dead
-			{inspect.ToEvent(r.events[7]), []int{8}},
-			{inspect.ToTime(r.times[4]), []int{5, 6, 8}}, // when 5 was published
-			{inspect.ToTime(r.times[4].Add(time.Microsecond)), []int{6, 8}},
-			{inspect.ToTime(time.Now()), nil},
+			{inspect.Selection{}, []int{2, 3, 5, 6, 8}},
+			{inspect.Selection{From: r.events[0]}, []int{2, 3, 5, 6, 8}}, // older than the subscription
+			{inspect.Selection{From: r.events[2]}, []int{3, 5, 6, 8}},    // handled
+			{inspect.Selection{From: r.events[3]}, []int{5, 6, 8}},       // dead
+			{inspect.Selection{From: r.events[7]}, []int{8}},
+			{since(r.times[4]), []int{5, 6, 8}}, // when 5 was published
+			{since(r.times[4].Add(time.Microsecond)), []int{6, 8}},
+			{since(time.Now()), nil},
 		} {
-			counts, got := r.rewind(one.to, inspect.Selection{})
+			counts, got := r.replay(one.from)
 			if n := len(one.want); !slices.Equal(got, one.want) || counts != (inspect.Counts{Matched: n, Moved: n}) {
-				t.Errorf("to %s: delivered %v, %+v, want %v", one.to, got, counts, one.want)
+				t.Errorf("from %s, since %s: delivered %v, %+v, want %v", one.from.From, one.from.Filter.Since, got, counts, one.want)
 			}
 		}
-		if counts, got := r.rewind(inspect.ToBeginning(), inspect.Selection{DryRun: true}); counts != (inspect.Counts{Matched: 5}) || len(got) > 0 {
+		if counts, got := r.replay(inspect.Selection{DryRun: true}); counts != (inspect.Counts{Matched: 5}) || len(got) > 0 {
 			t.Errorf("a dry run: %+v, delivered %v", counts, got)
 		}
-		if counts, got := r.rewind(inspect.ToBeginning(), inspect.Selection{Limit: 2}); counts != (inspect.Counts{Matched: 5, Moved: 2}) || !slices.Equal(got, []int{2, 3}) {
+		if counts, got := r.replay(inspect.Selection{Limit: 2}); counts != (inspect.Counts{Matched: 5, Moved: 2}) || !slices.Equal(got, []int{2, 3}) {
 			t.Errorf("with a limit: %+v, delivered %v", counts, got)
 		}
 		if got := r.other.All(); len(got) != 7 {
@@ -99,12 +104,12 @@ func (env *Env) TestARewindDeliversExactlyTheRangeToOneSubscription(t *testing.T
 	})
 }
 
-func (env *Env) TestARewindLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testing.T) {
+func (env *Env) TestAReplayLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRewinder(t, env)
+		r := newReplayer(t, env)
 		dead, snoozed := r.delivery(t, 4), r.delivery(t, 7)
 		before := len(r.marks.All())
-		r.rewind(inspect.ToBeginning(), inspect.Selection{})
+		r.replay(inspect.Selection{})
 		if got := []inspect.DeliveryState{r.delivery(t, 4), r.delivery(t, 7)}; got[0].State != inspect.StateDead || !got[0].Settled.Equal(dead.Settled) ||
 			got[1].State != inspect.StateWaiting || !got[1].Due.Equal(snoozed.Due) {
 			t.Errorf("the dead and the open delivery are %+v, and were %+v, %+v", got, dead, snoozed)
@@ -121,7 +126,7 @@ func (env *Env) TestARewindLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testin
 
 // An event that is handled between the count and its turn does not take the place of one
 // that matched.
-func (env *Env) TestARewindDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t *testing.T) {
+func (env *Env) TestAReplayDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		var marks conformance.Journal[string]
@@ -136,7 +141,7 @@ func (env *Env) TestARewindDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t
 		Must(t, f.Start(t.Context()))
 		f.Publish(1, 2, 3, 4)
 		time.Sleep(time.Hour - 2*time.Minute - 500*time.Millisecond) // order 3 is due between the first step and the second
-		counts, err := f.File.Rewind(t.Context(), "worker", inspect.ToBeginning(), inspect.Selection{Rate: 1})
+		counts, err := f.File.Replay(t.Context(), "worker", inspect.Selection{Rate: 1})
 		Must(t, err)
 		time.Sleep(time.Minute)
 		got := marks.All()
@@ -156,7 +161,7 @@ func (env *Env) TestARewindDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t
 }
 
 // delivery returns where an order stands for worker.
-func (r *rewinder) delivery(t *testing.T, n int) inspect.DeliveryState {
+func (r *replayer) delivery(t *testing.T, n int) inspect.DeliveryState {
 	t.Helper()
 	event, err := r.File.Event(t.Context(), r.events[n-1])
 	Must(t, err)
@@ -164,12 +169,12 @@ func (r *rewinder) delivery(t *testing.T, n int) inspect.DeliveryState {
 	return event.Deliveries[at]
 }
 
-func (env *Env) TestARewindIsOneEntryOfTheAudit(t *testing.T) {
+func (env *Env) TestAReplayFromAnEventIsOneEntryOfTheAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRewinder(t, env)
-		r.rewind(inspect.ToEvent(r.events[2]), inspect.Selection{Rate: 1})
+		r := newReplayer(t, env)
+		r.replay(inspect.Selection{From: r.events[2], Rate: 1})
 		time.Sleep(time.Minute)
-		entries, _, err := r.File.Audit(t.Context(), inspect.AuditFilter{Actions: []string{"rewind"}}, inspect.Page{})
+		entries, _, err := r.File.Audit(t.Context(), inspect.AuditFilter{Actions: []string{"replay"}}, inspect.Page{})
 		Must(t, err)
 		if len(entries) != 1 || entries[0].Subscription != "worker" || entries[0].Count != 4 || entries[0].Actor != "ada" || entries[0].Detail != "to "+r.events[2].String() {
 			t.Errorf("the audit has %+v", entries)
@@ -177,23 +182,18 @@ func (env *Env) TestARewindIsOneEntryOfTheAudit(t *testing.T) {
 	})
 }
 
-func (env *Env) TestARewindToNowhereIsRefused(t *testing.T) {
+func (env *Env) TestAReplayFromNowhereIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRewinder(t, env)
-		for text, to := range map[string]inspect.To{"no place": {}, "no time": inspect.ToTime(time.Time{}), "no event": inspect.ToEvent(uuid.Nil)} {
-			if counts, err := r.File.Rewind(t.Context(), "worker", to, inspect.Selection{}); err == nil {
-				t.Errorf("%s: %+v", text, counts)
-			}
-		}
-		if _, err := r.File.Rewind(t.Context(), "worker", inspect.ToBeginning(), inspect.Selection{Filter: inspect.Filter{Text: "x"}}); err == nil {
-			t.Error("a rewind with a filter is not refused")
+		r := newReplayer(t, env)
+		if _, err := r.File.Retry(t.Context(), inspect.Selection{From: r.events[2]}); err == nil {
+			t.Error("a place in the log for a retry is not refused")
 		}
 		for thing, f := range map[string]func() (inspect.Counts, error){
 			"event": func() (inspect.Counts, error) {
-				return r.File.Rewind(t.Context(), "worker", inspect.ToEvent(uuid.New()), inspect.Selection{})
+				return r.File.Replay(t.Context(), "worker", inspect.Selection{From: uuid.New()})
 			},
 			"subscription": func() (inspect.Counts, error) {
-				return r.File.Rewind(t.Context(), "wroker", inspect.ToBeginning(), inspect.Selection{})
+				return r.File.Replay(t.Context(), "wroker", inspect.Selection{})
 			},
 		} {
 			_, err := f()
@@ -246,7 +246,7 @@ func (env *Env) TestAReplayIsMarkedUntilItIsSettled(t *testing.T) {
 // A retry of a dead letter is no replay: the subscription has not handled the event.
 func (env *Env) TestARetriedDeadLetterIsNoReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRewinder(t, env)
+		r := newReplayer(t, env)
 		before := len(r.marks.All())
 		_, err := r.File.Retry(t.Context(), inspect.Selection{})
 		Must(t, err)
