@@ -117,7 +117,7 @@ var brokenRules = []brokenRule{
 	{"TestWhatLooksReadsABoundedPartOfTheFile", "runtime/internal/sqlite/inspect_events.go", // all candidates at once
 		`candidates != "" && p.Offset == 0`, "false"},
 	{"TestASearchFindsNothingInWhatIsHidden", "runtime/internal/privacy/hide.go", // errors are searched as they are stored
-		"shown = json.RawMessage(veil.Text(string(part)))", "shown = part"},
+		"shown = json.RawMessage(veil.Text(string(part)))", "shown = part; _ = veil"},
 	{"TestALongPayloadIsListedByItsBeginningAndExportedWhole", "runtime/internal/sqlite/long.go",
 		"if payload.size <= most {", "if payload.size >= 0 {"},
 	{"TestAStatementOfAToolThatTakesForEverIsEnded", "runtime/internal/sqlite/inspection.go",
