@@ -12,7 +12,6 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/output"
 )
 
 // defaultCatalogue is read if the command line names none.
@@ -22,9 +21,6 @@ const defaultCatalogue = "events.yaml"
 // If it has findings the error is a [FindingsError].
 func LoadCatalogue(args []string, overlays ...string) (*catalog.Catalogue, error) {
 	path := CataloguePath(args)
-	if err := output.Resume(path); err != nil {
-		return nil, err
-	}
 	c, findings, err := parse.Load(path, overlays...)
 	if err != nil {
 		return nil, Unread(args, err)

@@ -17,7 +17,7 @@ import (
 //
 // Apply does not write through symbolic links inside the folder. The folder itself may be one.
 func (p *Plan) Apply() error {
-	b := newBatch(newSuffix)
+	b := newBatch()
 	defer b.discard()
 	b.sweep(p.Dir)
 	for _, step := range p.Steps {

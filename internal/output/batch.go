@@ -15,7 +15,6 @@ import (
 // file is changed: new content is on disk beside its file, under a temporary name, and each file that
 // will be replaced or removed has a second name. [batch.commit] only renames files: all, or none.
 type batch struct {
-	suffix  string // of temporary files with new content
 	changes []change
 	swept   map[string]bool // folders from which leftovers were removed
 }
@@ -29,13 +28,13 @@ type change struct {
 	exclusive bool // there must be no file yet
 }
 
-func newBatch(suffix string) *batch { return &batch{suffix: suffix, swept: map[string]bool{}} }
+func newBatch() *batch { return &batch{swept: map[string]bool{}} }
 
 // replace prepares new content of a file. It creates the folder if there is none. An existing file keeps
 // its permissions and its owner.
 func (b *batch) replace(path string, content []byte) error {
 	return b.prepare(path, func(c *change, have fs.FileInfo) error {
-		file, err := create(path, b.suffix, 0o666)
+		file, err := create(path, newSuffix, 0o666)
 		if err != nil {
 			return err
 		}
@@ -202,10 +201,6 @@ func (b *batch) forget() {
 func (b *batch) commit() error {
 	writing.Lock()
 	defer writing.Unlock()
-	return b.commitLocked()
-}
-
-func (b *batch) commitLocked() error {
 	for i := range b.changes {
 		err := b.changes[i].do()
 		if err == nil {

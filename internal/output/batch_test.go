@@ -48,7 +48,7 @@ func TestAFailureBetweenRenamesChangesTheOthersBack(t *testing.T) {
 	before := map[string]string{"changed": "old", "gone": "old", "last": "old"}
 	write(t, before)
 	changed, _ := os.Stat("changed")
-	b := newBatch(newSuffix)
+	b := newBatch()
 	err := errors.Join(b.replace("changed", []byte("new")), b.replace("made/new", []byte("new")), b.remove("gone"), b.replace("last", []byte("new")))
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestAFailureBetweenRenamesChangesTheOthersBack(t *testing.T) {
 // The process that is abandoned is another one: nothing is written in it any more.
 func TestAnAbandonedProcessLeavesTheFolderAsItWas(t *testing.T) {
 	if dir := os.Getenv("EMIT_ABANDON"); dir != "" {
-		b := newBatch(newSuffix)
+		b := newBatch()
 		if err := errors.Join(b.replace(filepath.Join(dir, "a"), []byte("new")), b.replace(filepath.Join(dir, "new", "deep", "b"), []byte("new"))); err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +116,10 @@ func TestTheNextProcessRemovesFilesThatAKilledOneLeft(t *testing.T) {
 	t.Chdir(t.TempDir())
 	gone, alive := dead(t), strconv.Itoa(os.Getppid())
 	write(t, map[string]string{
-		"events/.a.gen.go." + gone + ".busgen-new":     "half",
-		"events/.a.gen.go." + gone + ".busgen-old":     "old",
-		"events/.b.gen.go." + alive + ".busgen-new":    "of a process that runs",
-		"events/.c.gen.go." + alive + ".busgen-new":    "of a process of another container",
-		"events/.events.yaml." + gone + ".busgen-edit": "of an edit",
+		"events/.a.gen.go." + gone + ".busgen-new":  "half",
+		"events/.a.gen.go." + gone + ".busgen-old":  "old",
+		"events/.b.gen.go." + alive + ".busgen-new": "of a process that runs",
+		"events/.c.gen.go." + alive + ".busgen-new": "of a process of another container",
 		"events/.swp": "of an editor",
 		"events/eventstest/.testkit.gen.go.1" + ".busgen-newer":     "somebody else's",
 		"events/eventstest/.testkit.gen.go." + gone + ".busgen-new": "half",
@@ -140,88 +139,10 @@ func TestTheNextProcessRemovesFilesThatAKilledOneLeft(t *testing.T) {
 		}
 	}
 	wantFiles(t, map[string]string{
-		"events/.b.gen.go." + alive + ".busgen-new":    "of a process that runs",
-		"events/.events.yaml." + gone + ".busgen-edit": "of an edit",
+		"events/.b.gen.go." + alive + ".busgen-new": "of a process that runs",
 		"events/.swp": "of an editor",
 		"events/eventstest/.testkit.gen.go.1" + ".busgen-newer": "somebody else's",
 		"events/a.gen.go":                  "a",
 		"events/eventstest/testkit.gen.go": "kit",
 	})
-	if err := ReplaceAll("events/events.yaml", []File{{Name: "events/events.yaml", Content: []byte("new")}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat("events/.events.yaml." + gone + ".busgen-edit"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what an edit left is still there after the next: %v", err)
-	}
-}
-
-// killed changes the first of two files and leaves the other, as a process does that is killed.
-func killed(t *testing.T) {
-	t.Helper()
-	t.Chdir(t.TempDir())
-	write(t, map[string]string{"shop/events.yaml": "old root", "teams/more.yaml": "old part"})
-	b := newBatch(editSuffix)
-	if err := errors.Join(b.rewrite("shop/events.yaml", []byte("new root")), b.rewrite("shop/../teams/more.yaml", []byte("new part"))); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.record("shop/events.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.changes[0].do(); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range b.changes {
-		os.Remove(c.old)
-	}
-}
-
-func TestAnEditThatWasKilledIsCompletedByTheNextOne(t *testing.T) {
-	killed(t)
-	if err := Resume("shop/events.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{"shop/events.yaml": "new root", "teams/more.yaml": "new part"}
-	wantFiles(t, want)
-	if err := Resume("shop/events.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	wantFiles(t, want)
-}
-
-func TestAnEditThatWasKilledDoesNotOverwriteWhatSomebodyHasChangedSince(t *testing.T) {
-	killed(t)
-	write(t, map[string]string{"teams/more.yaml": "mine"})
-	err := Resume("shop/events.yaml")
-	if err == nil || !strings.Contains(err.Error(), "teams/more.yaml was changed since then: take what you need from teams/.more.yaml.") {
-		t.Errorf("got %v", err)
-	}
-	if text, _ := os.ReadFile("teams/more.yaml"); string(text) != "mine" {
-		t.Errorf("the file has %q", text)
-	}
-}
-
-func TestARecordOfAnotherWriterMovesNothing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	gone := dead(t)
-	home := map[string]string{"home/.profile": "mine", "repository/evil": "theirs"}
-	for _, record := range []string{
-		`{"process": ` + gone + `, "files": [{"path": "../home/.profile", "old": "` + sum([]byte("mine")) + `"}]}`,
-		`{"process": ` + gone + `, "files": [{"path": "../home/.profile", "new": "evil", "old": "` + sum([]byte("mine")) + `"}]}`,
-		"not a record",
-	} {
-		write(t, home)
-		write(t, map[string]string{"repository/.events.yaml.busgen-edit": record})
-		Resume("repository/events.yaml")
-		os.Remove("repository/.events.yaml.busgen-edit")
-		wantFiles(t, home)
-	}
-}
-
-func TestAnEditOfManyFilesLeavesNoRecord(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write(t, map[string]string{"events.yaml": "old", "more.yaml": "old"})
-	if err := ReplaceAll("events.yaml", []File{{"events.yaml", []byte("new")}, {"more.yaml", []byte("new")}}); err != nil {
-		t.Fatal(err)
-	}
-	wantFiles(t, map[string]string{"events.yaml": "new", "more.yaml": "new"})
 }

@@ -21,7 +21,7 @@ func Create(dir string, files []File) error {
 	if existing != nil {
 		return &ExistsError{existing}
 	}
-	b := newBatch(newSuffix)
+	b := newBatch()
 	defer b.discard()
 	for _, file := range files {
 		if err := b.createNew(filepath.Join(dir, file.Name), file.Content); err != nil {
@@ -40,7 +40,7 @@ func CreateFrom(path string, write func(io.Writer) error) error {
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
 		return err // a missing folder is probably a typo, so it is not created
 	}
-	b := newBatch(newSuffix)
+	b := newBatch()
 	defer b.discard()
 	err := b.prepare(path, func(c *change, _ fs.FileInfo) error {
 		file, err := create(path, newSuffix, 0o600)

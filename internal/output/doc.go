@@ -16,8 +16,8 @@
 // command line names.
 //
 // Each of them changes all of its files or none, also if it fails midway or a signal ends the process
-// ([Abandon]). If a process is killed, the next one removes its temporary files, or completes the change
-// ([Resume]).
+// ([Abandon]). If a process is killed with -9 between two renames, some files have changed and others have not; the next
+// one removes its temporary files.
 //
 // Two processes must not write to one folder at the same time.
 package output

@@ -15,27 +15,23 @@ import (
 
 // The suffixes of temporary files. Their names begin with a dot, so that Go's tools ignore them.
 const (
-	newSuffix  = "busgen-new"  // new content
-	editSuffix = "busgen-edit" // new content of one of several files that are edited together
-	oldSuffix  = "busgen-old"  // a second name of the present file
+	newSuffix = "busgen-new" // new content
+	oldSuffix = "busgen-old" // a second name of the present file
 )
 
 // temporaryName returns a name in the folder of path.
-func temporaryName(path, suffix string) string { return temporaryOf(os.Getpid(), path, suffix) }
-
-func temporaryOf(pid int, path, suffix string) string {
+func temporaryName(path, suffix string) string {
 	dir, name := filepath.Split(path)
-	return filepath.Join(dir, fmt.Sprintf(".%s.%d.%s", name, pid, suffix))
+	return filepath.Join(dir, fmt.Sprintf(".%s.%d.%s", name, os.Getpid(), suffix))
 }
 
-var temporaryForm = regexp.MustCompile(`^\..+\.(\d+)\.(busgen-new|busgen-edit|busgen-old)$`)
+var temporaryForm = regexp.MustCompile(`^\..+\.(\d+)\.(?:busgen-new|busgen-old)$`)
 
 // abandonedAfter is the age at which a temporary file cannot belong to a running process, even if one has
 // the same id: that may be a process in another container.
 const abandonedAfter = time.Hour
 
-// sweep removes temporary files that a killed process has left in a folder. Only the next edit removes
-// files of an edit: until then [Resume] may need them.
+// sweep removes temporary files that a killed process has left in a folder.
 func (b *batch) sweep(dir string) {
 	if b.swept[dir] {
 		return
@@ -44,7 +40,7 @@ func (b *batch) sweep(dir string) {
 	entries, _ := os.ReadDir(dir) // an error would occur again on writing
 	for _, entry := range entries {
 		match := temporaryForm.FindStringSubmatch(entry.Name())
-		if match == nil || !entry.Type().IsRegular() || match[2] == editSuffix && b.suffix != editSuffix {
+		if match == nil || !entry.Type().IsRegular() {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())

@@ -16,7 +16,7 @@ import (
 // temporary name before the file is replaced; its permissions stay. A symbolic link stays, and the file that
 // it leads to is replaced.
 func Replace(path string, content []byte) (changed bool, err error) {
-	b := newBatch(newSuffix)
+	b := newBatch()
 	defer b.discard()
 	if err := b.rewrite(path, content); err != nil {
 		return false, err
@@ -24,20 +24,16 @@ func Replace(path string, content []byte) (changed bool, err error) {
 	return len(b.changes) > 0, b.commit()
 }
 
-// ReplaceAll is [Replace] for the files of a catalogue, whose names are paths: it changes all of them, or
-// none. If the process is killed midway, [Resume] changes the others.
-func ReplaceAll(root string, files []File) error {
-	b := newBatch(editSuffix)
+// ReplaceAll is [Replace] for several files, whose names are paths: it changes all of them, or none.
+func ReplaceAll(files []File) error {
+	b := newBatch()
 	defer b.discard()
 	for _, file := range files {
 		if err := b.rewrite(file.Name, file.Content); err != nil {
 			return fmt.Errorf("%s cannot be changed; no file was: %w", file.Name, err)
 		}
 	}
-	if len(b.changes) < 2 {
-		return b.commit()
-	}
-	return b.commitEdit(root)
+	return b.commit()
 }
 
 // rewrite prepares new content of a file, unless the file has it already. A person may have written the file.

@@ -63,7 +63,7 @@ func (e *editing) change(do func(*edit.Catalogue) (*edit.Change, error), done fu
 	for _, file := range change.Files {
 		files, names = append(files, output.File{Name: file.Name, Content: file.Text}), append(names, cli.WithTarget(file.Name))
 	}
-	if err := output.ReplaceAll(e.file(), files); err != nil {
+	if err := output.ReplaceAll(files); err != nil {
 		return "", err
 	}
 	return done(strings.Join(names, ", "), change.Places) + "\n", nil
