@@ -26,6 +26,8 @@ func catalogue(c *catalog.Catalogue) []jen.Code {
 	if common := shared(c); common != nil {
 		constructs = append(constructs, common)
 	}
+	constructs = append(constructs, comment("Each event type is made by a function without type parameters, and converted: a generic function would be compiled "+
+		"again for each payload."))
 	for _, e := range c.Events {
 		constructs = append(constructs, descriptor(e))
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/internal/schedule"
 )
 
@@ -29,7 +28,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Upcasts:       <steps>,
 //		Aliases:       []string{"<name>"},
 //		Shape:         "<digest>",
-//		Schema:        `<json>`,
+//		Schema:        schemaOf<Event>,
 //		Subscriptions: <declared>,
 //		Schedules:     <schedules>,
 //	}))
@@ -52,7 +51,7 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	add(e.Version.V > 1, "Version", func() *jen.Statement { return version(e) })
 	add(len(e.History) > 0, "Upcasts", func() *jen.Statement { return upcasts(e) })
 	add(len(e.Aliases) > 0, "Aliases", func() *jen.Statement { return names(e.Aliases) })
-	fields = append(fields, pair("Shape", jen.Lit(e.Shape())), pair("Schema", jen.Id("`"+escapeInJSON(schema.Of(e))+"`")))
+	fields = append(fields, pair("Shape", jen.Lit(e.Shape())), pair("Schema", jen.Id(eventSchemaName(e))))
 	add(len(e.Subscriptions) > 0, "Subscriptions", func() *jen.Statement { return declared(e) })
 	add(len(e.Schedules) > 0, "Schedules", func() *jen.Statement { return schedules(e) })
 	return comment(descriptorName(e)+" describes "+e.Name.V+" to the runtime.", upcastsWanted(e)).
@@ -143,7 +142,7 @@ func schedules(e *catalog.Event) *jen.Statement {
 		case schedule.All:
 			fields = append(fields, pair("Missed", inRuntime("MissedAll")))
 		}
-		fields = append(fields, pair("Payload", jen.Id("`"+escapeInJSON(string(s.Payload))+"`")))
+		fields = append(fields, pair("Payload", raw(string(s.Payload))))
 		items = append(items, jen.Custom(linesInBraces, fields...))
 	}
 	return jen.Index().Add(inRuntime("Schedule")).Custom(linesInBraces, items...)

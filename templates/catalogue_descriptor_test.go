@@ -29,7 +29,7 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 	},
 	PartitionBy: "OrderID",
 	Shape:       "eae7a837b951",
-	Schema:      `+"`"+`{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid"}}`+"`"+`,
+	Schema:      schemaOfOrderPlaced,
 }))
 `, descriptor(c.Events[0]))
 	emits(t, `
@@ -39,7 +39,7 @@ var PingType = (*runtime.EventType[Ping])(runtime.DescribeAs((*Ping)(nil), &runt
 	Label:  "ping",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
-	Schema: `+"`"+`{"event":"heartbeat","version":1,"payload":{}}`+"`"+`,
+	Schema: schemaOfPing,
 }))
 `, descriptor(c.Events[1]))
 }

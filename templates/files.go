@@ -67,6 +67,7 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]output.File, e
 		{"headers.gen.go", headers},
 		{"answers.gen.go", answers},
 		{"catalogue.gen.go", catalogue},
+		{"schemas.gen.go", schemas},
 	}
 	files, failures := make([]output.File, len(emitters)), make([]error, len(emitters))
 	var running sync.WaitGroup

@@ -90,7 +90,7 @@ func enumPointerMethod(t *catalog.Type, name string) *jen.Statement {
 
 // validEnum emits
 //
-//	// Valid reports whether <v> is one of the values of <Type>.
+//	// Valid reports whether <v> is one of the values of <Type>. It is compiled once: each caller would compare the texts.
 //	//
 //	//go:noinline
 //	func (<v> <Type>) Valid() bool {
@@ -103,7 +103,11 @@ func enumPointerMethod(t *catalog.Type, name string) *jen.Statement {
 //
 // The compiler would make the comparisons of texts again in Validate and in the method for pointers.
 func validEnum(t *catalog.Type) *jen.Statement {
-	return comment("Valid reports whether "+valueReceiver+" is one of the values of "+t.GoName+".").Add(noInline(t)).
+	words := "Valid reports whether " + valueReceiver + " is one of the values of " + t.GoName + "."
+	if !t.Integer {
+		words += " It is compiled once: inlined, its comparisons of texts would stand in each caller."
+	}
+	return comment(words).Add(noInline(t)).
 		Add(enumMethod(t, "Valid")).Params().Bool().Block(
 		jen.Switch(jen.Id(valueReceiver)).Block(jen.Case(constantsOf(t, 0)...).Block(jen.Return(jen.True()))),
 		jen.Return(jen.False()),

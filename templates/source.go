@@ -3,7 +3,9 @@ package templates
 import (
 	"bytes"
 	"go/format"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -46,8 +48,13 @@ func source(header string, c *catalog.Catalogue, constructs []jen.Code) ([]byte,
 		}
 	}
 	for _, g := range c.GoTypesUsed() {
-		if path := g.Import.V; !slices.Contains([]string{"time", uuidPath, runtimePath}, path) { // which others refer to, too
-			file.ImportAlias(path, importAlias(path))
+		imported := g.Import.V
+		switch name := importAlias(imported); {
+		case slices.Contains([]string{"time", uuidPath, runtimePath}, imported): // which others refer to, too
+		case importGroup(strconv.Quote(imported)) == 0 && path.Base(imported) == name:
+			file.ImportName(imported, name) // of the standard library: it has that name
+		default:
+			file.ImportAlias(imported, name)
 		}
 	}
 	code, err := render(file, header, constructs)

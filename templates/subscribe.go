@@ -10,7 +10,9 @@ import (
 // use, as runtime.SubscribeTx, is called with the variable of the event type: a function of each type for it would
 // cost every build.
 func subscribe(c *catalog.Catalogue) []jen.Code {
-	var constructs []jen.Code
+	constructs := []jen.Code{comment("The functions below give the runtime a function that calls the handler, and not the handler itself: " +
+		"then the compiler does not have to make the runtime's part of a subscription for each payload again. That is why " +
+		"they assert types. A wrong handler is an error of the compiler all the same: it does not fit the parameter.")}
 	for _, e := range c.Events {
 		if len(e.Subscriptions) > 0 {
 			constructs = append(constructs, subscriptionNames(e))
@@ -61,6 +63,8 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 // subscribeEvent emits
 //
 //	// Subscribe<Event> calls handler for every <event.name>. …
+//	//
+//	// <doc>
 //	func Subscribe<Event>(bus *runtime.Bus, name string, handler runtime.Handler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.SubscribeFunc(bus, <Event>Type, name, handler, func(ctx context.Context, handler, e any) error {
 //			return handler.(runtime.Handler[<Event>])(ctx, *e.(*runtime.Event[<Event>]))
@@ -71,7 +75,7 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 func subscribeEvent(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName
 	return comment(function+" calls handler for every "+e.Name.V+", with the settings of ["+descriptorName(e)+"]. "+
-		"See [runtime.Subscribe].", deprecated(e.Deprecated)).
+		"See [runtime.Subscribe].", e.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeFunc").Call(
 			jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id("name"), jen.Id("handler"), calling(e.GoName), jen.Id("opts"),

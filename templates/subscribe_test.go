@@ -16,6 +16,12 @@ events:
     retry: { max_attempts: 1 }
 `)
 	emits(t, `
+// The functions below give the runtime a function that calls the handler, and
+// not the handler itself: then the compiler does not have to make the runtime's
+// part of a subscription for each payload again. That is why they assert types.
+// A wrong handler is an error of the compiler all the same: it does not fit the
+// parameter.
+
 // SubscribeMLRunStarted calls handler for every ml.run.started, with the
 // settings of [MLRunStartedType]. See [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
@@ -73,6 +79,12 @@ events:
       print: { timeout: 30s, retry: { max_attempts: 4 } }
 `)
 	emits(t, `
+// The functions below give the runtime a function that calls the handler, and
+// not the handler itself: then the compiler does not have to make the runtime's
+// part of a subscription for each payload again. That is why they assert types.
+// A wrong handler is an error of the compiler all the same: it does not fit the
+// parameter.
+
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeOrderPlaced is called with
 // its name.
@@ -99,5 +111,5 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }
-`, subscribe(c)[:2]...)
+`, subscribe(c)[:3]...)
 }

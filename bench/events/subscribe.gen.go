@@ -8,6 +8,12 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
+// The functions below give the runtime a function that calls the handler, and
+// not the handler itself: then the compiler does not have to make the runtime's
+// part of a subscription for each payload again. That is why they assert types.
+// A wrong handler is an error of the compiler all the same: it does not fit the
+// parameter.
+
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {

@@ -100,6 +100,9 @@ var catalogueSettings = runtime.CatalogueSettings{
 	},
 }
 
+// Each event type is made by a function without type parameters, and converted:
+// a generic function would be compiled again for each payload.
+
 // OrderPlacedType describes order.placed to the runtime.
 var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
 	Name:        "order.placed",
@@ -107,7 +110,7 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "c45fc058dac0",
-	Schema:      `{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","number":"int64","customer":"Customer","ship_to":"Address","lines":{"type":"[]OrderLine","min_items":1},"total":"Money","method":"PaymentMethod","gift":"Gift?"},"types":{"Address":{"fields":{"street":"string","postcode":{"type":"string","max_length":12},"city":"string","country":{"type":"string","pattern":"^[A-Z]{2}$"}}},"Currency":{"enum":["EUR","USD","JPY"]},"Customer":{"fields":{"user_id":"uuid?","name":{"type":"string","min_length":1},"email":{"type":"string","format":"email"}}},"Gift":{"fields":{"paper":"string","message":"string?"}},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"OrderLine":{"fields":{"article":"string","quantity":{"type":"int32","min":"1"},"unit_price":"Money","options":"map[string]string?"}},"PaymentMethod":{"enum":["card","paypal","invoice"]}}}`,
+	Schema:      schemaOfOrderPlaced,
 	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnOrderPlacedChargeCard,
@@ -141,7 +144,7 @@ var OrderShippedType = (*runtime.EventType[OrderShipped])(runtime.DescribeAs((*O
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "f38b414582bd",
-	Schema:      `{"event":"order.shipped","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","carrier":"Carrier","tracking_code":"string","expected_on":"date"},"types":{"Carrier":{"enum":["DHL","UPS","PostNL"]}}}`,
+	Schema:      schemaOfOrderShipped,
 }))
 
 // ParcelPickupType describes parcel.pickup_requested to the runtime.
@@ -154,7 +157,7 @@ var ParcelPickupType = (*runtime.EventType[ParcelPickup])(runtime.DescribeAs((*P
 		SlowAfter: new(time.Second),
 	},
 	Shape:  "fca872b73625",
-	Schema: `{"event":"parcel.pickup_requested","version":1,"payload":{"order_id":"uuid"}}`,
+	Schema: schemaOfParcelPickup,
 }))
 
 // OrderCancelledType describes order.cancelled to the runtime.
@@ -173,7 +176,7 @@ var OrderCancelledType = (*runtime.EventType[OrderCancelled])(runtime.DescribeAs
 		runtime.UpcastFrom[OrderCancelledV1, OrderCancelled](1, UpcastOrderCancelledV1),
 	},
 	Shape:  "0dc235fc5923",
-	Schema: `{"event":"order.cancelled","version":2,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"CancelReason","comment":"string?"},"history":{"1":{"order_id":"uuid","reason":"string?"}},"types":{"CancelReason":{"enum":["payment_declined","out_of_stock","customer_request"]}}}`,
+	Schema: schemaOfOrderCancelled,
 }))
 
 // PaymentCapturedType describes payment.captured to the runtime.
@@ -184,7 +187,7 @@ var PaymentCapturedType = (*runtime.EventType[PaymentCaptured])(runtime.Describe
 	PartitionBy: "OrderID",
 	DedupeBy:    "Reference",
 	Shape:       "5019c44f15c1",
-	Schema:      `{"event":"payment.captured","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","amount":"Money","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}}}}`,
+	Schema:      schemaOfPaymentCaptured,
 	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnPaymentCapturedKeepBooks,
@@ -203,7 +206,7 @@ var PaymentDeclinedType = (*runtime.EventType[PaymentDeclined])(runtime.Describe
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "e8ea7c301dc7",
-	Schema:      `{"event":"payment.declined","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"DeclineReason"},"types":{"DeclineReason":{"enum":["insufficient_funds","expired_card","suspected_fraud"]}}}`,
+	Schema:      schemaOfPaymentDeclined,
 }))
 
 // PaymentRefundedType describes payment.refunded to the runtime.
@@ -213,7 +216,7 @@ var PaymentRefundedType = (*runtime.EventType[PaymentRefunded])(runtime.Describe
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "2cc01b714cdf",
-	Schema:      `{"event":"payment.refunded","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","amount":"Money","refund":"Refund","reference":"string"},"types":{"Currency":{"enum":["EUR","USD","JPY"]},"Money":{"fields":{"amount":"int64","currency":"Currency"}},"Refund":{"discriminator":"to","one_of":{"card":{"fields":{"last_four":{"type":"string","pattern":"^[0-9]{4}$"}}},"voucher":{"fields":{"code":"string","expires_on":"date?"}}}}}}`,
+	Schema:      schemaOfPaymentRefunded,
 	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnPaymentRefundedWriteCreditNote,
@@ -240,7 +243,7 @@ var UserRegisteredType = (*runtime.EventType[UserRegistered])(runtime.DescribeAs
 	PartitionBy: "UserID",
 	Aliases:     []string{"user.signed_up"},
 	Shape:       "180423357b2e",
-	Schema:      `{"event":"user.registered","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","email":{"type":"string","format":"email"},"newsletter":"bool","language":{"type":"string?","pattern":"^[a-z]{2}$"},"preferences":"map[string]string"}}`,
+	Schema:      schemaOfUserRegistered,
 }))
 
 // UserEmailChangedType describes user.email_changed to the runtime.
@@ -250,7 +253,7 @@ var UserEmailChangedType = (*runtime.EventType[UserEmailChanged])(runtime.Descri
 	Shared:      &catalogueSettings,
 	PartitionBy: "UserID",
 	Shape:       "52dbacf9d303",
-	Schema:      `{"event":"user.email_changed","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","old_email":{"type":"string","format":"email"},"new_email":{"type":"string","format":"email"}}}`,
+	Schema:      schemaOfUserEmailChanged,
 }))
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
@@ -265,7 +268,7 @@ var UserDeletionRequestedType = (*runtime.EventType[UserDeletionRequested])(runt
 	},
 	PartitionBy: "UserID",
 	Shape:       "c34ef81d7618",
-	Schema:      `{"event":"user.deletion_requested","version":1,"partition_by":"user_id","payload":{"user_id":"uuid","due_on":"date"}}`,
+	Schema:      schemaOfUserDeletionRequested,
 }))
 
 // MLRunStartedType describes ml.run.started to the runtime.
@@ -275,7 +278,7 @@ var MLRunStartedType = (*runtime.EventType[MLRunStarted])(runtime.DescribeAs((*M
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "963f59bb1c48",
-	Schema:      `{"event":"ml.run.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","model":"string","devices":{"type":"[]string","min_items":1,"unique":true},"budget":{"type":"decimal?","min":"0"},"parameters":"json"}}`,
+	Schema:      schemaOfMLRunStarted,
 }))
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
@@ -285,7 +288,7 @@ var MLRunFinishedType = (*runtime.EventType[MLRunFinished])(runtime.DescribeAs((
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "bc31a82425d3",
-	Schema:      `{"event":"ml.run.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","took":"duration","metrics":"map[string]float64","checksum":{"type":"bytes","min_length":32,"max_length":32}}}`,
+	Schema:      schemaOfMLRunFinished,
 }))
 
 // MLRunFailedType describes ml.run.failed to the runtime.
@@ -295,7 +298,7 @@ var MLRunFailedType = (*runtime.EventType[MLRunFailed])(runtime.DescribeAs((*MLR
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "a1f5f089ee67",
-	Schema:      `{"event":"ml.run.failed","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","error":"string","retryable":"bool"}}`,
+	Schema:      schemaOfMLRunFailed,
 }))
 
 // MLTrialStartedType describes ml.trial.started to the runtime.
@@ -305,7 +308,7 @@ var MLTrialStartedType = (*runtime.EventType[MLTrialStarted])(runtime.DescribeAs
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "1768e6baf5e8",
-	Schema:      `{"event":"ml.trial.started","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"parameters":"map[string]float64"}}`,
+	Schema:      schemaOfMLTrialStarted,
 }))
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
@@ -315,7 +318,7 @@ var MLTrialFinishedType = (*runtime.EventType[MLTrialFinished])(runtime.Describe
 	Shared:      &catalogueSettings,
 	PartitionBy: "RunID",
 	Shape:       "f7623cab93d0",
-	Schema:      `{"event":"ml.trial.finished","version":1,"partition_by":"run_id","payload":{"run_id":"uuid","trial":{"type":"int","min":"1"},"state":"TrialState","losses":"[][]float64"},"types":{"TrialState":{"enum":["completed","pruned","failed"]}}}`,
+	Schema:      schemaOfMLTrialFinished,
 }))
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.
@@ -324,7 +327,7 @@ var UICommandCartChangedType = (*runtime.EventType[UICommandCartChanged])(runtim
 	Doc:    "A customer put articles into the cart or took some out.",
 	Shared: &catalogueSettings,
 	Shape:  "b360b37becd7",
-	Schema: `{"event":"ui.command.cart_changed","version":1,"payload":{"session":"string","article":"string","change":"int32"}}`,
+	Schema: schemaOfUICommandCartChanged,
 }))
 
 // UICommandCheckoutSubmittedType describes ui.command.checkout_submitted to the
@@ -334,7 +337,7 @@ var UICommandCheckoutSubmittedType = (*runtime.EventType[UICommandCheckoutSubmit
 	Doc:    "A customer pressed the button that buys.",
 	Shared: &catalogueSettings,
 	Shape:  "38ab1792cf9b",
-	Schema: `{"event":"ui.command.checkout_submitted","version":1,"payload":{"session":"string","order_id":"uuid"}}`,
+	Schema: schemaOfUICommandCheckoutSubmitted,
 }))
 
 // ReportRequestedType describes report.requested to the runtime.
@@ -343,7 +346,7 @@ var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.Describe
 	Doc:    "It is time to add up what was sold.",
 	Shared: &catalogueSettings,
 	Shape:  "cfff63c03857",
-	Schema: `{"event":"report.requested","version":1,"payload":{"days":{"type":"int","min":"1"}}}`,
+	Schema: schemaOfReportRequested,
 	Subscriptions: []runtime.Declaration{
 		{Name: OnReportRequestedWriteReport},
 	},
@@ -364,7 +367,7 @@ var ReportWrittenType = (*runtime.EventType[ReportWritten])(runtime.DescribeAs((
 	Doc:    "The sales of some days are added up.",
 	Shared: &catalogueSettings,
 	Shape:  "eeb36aadf00e",
-	Schema: `{"event":"report.written","version":1,"payload":{"since":"time","until":"time","payments":"int","sums":"map[string]int64"}}`,
+	Schema: schemaOfReportWritten,
 }))
 
 // SystemBackupFinishedType describes system.backup_finished to the runtime.
@@ -373,7 +376,7 @@ var SystemBackupFinishedType = (*runtime.EventType[SystemBackupFinished])(runtim
 	Doc:    "A backup is complete.",
 	Shared: &catalogueSettings,
 	Shape:  "cf5442cc1674",
-	Schema: `{"event":"system.backup_finished","version":1,"payload":{"finished_at":"time","size":"uint64","tables":"map[string]uint64","stored":{"type":"{}","fields":{"bucket":"string","key":"string"}}}}`,
+	Schema: schemaOfSystemBackupFinished,
 }))
 
 // SystemDiskFilledType describes system.disk_filled to the runtime.
@@ -385,7 +388,7 @@ var SystemDiskFilledType = (*runtime.EventType[SystemDiskFilled])(runtime.Descri
 		Priority: new(runtime.PriorityHigh),
 	},
 	Shape:  "9bd949efa03a",
-	Schema: `{"event":"system.disk_filled","version":1,"payload":{"host":{"type":"string","format":"hostname"},"address":"IP?","mount":"string","bytes_free":"uint64","severity":"Severity"},"types":{"IP":{"custom":"string"},"Severity":{"numbers":{"notice":10,"warning":20,"critical":30}}}}`,
+	Schema: schemaOfSystemDiskFilled,
 }))
 
 // Catalogue holds every event type of events.yaml.

@@ -533,7 +533,8 @@ func AllCurrency() []Currency {
 	return append([]Currency(nil), CurrencyEUR, CurrencyUSD, CurrencyJPY)
 }
 
-// Valid reports whether v is one of the values of Currency.
+// Valid reports whether v is one of the values of Currency. It is compiled
+// once: inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v Currency) Valid() bool {
@@ -732,7 +733,8 @@ func AllPaymentMethod() []PaymentMethod {
 	return append([]PaymentMethod(nil), PaymentMethodCard, PaymentMethodPaypal, PaymentMethodInvoice)
 }
 
-// Valid reports whether v is one of the values of PaymentMethod.
+// Valid reports whether v is one of the values of PaymentMethod. It is compiled
+// once: inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v PaymentMethod) Valid() bool {
@@ -787,7 +789,8 @@ func AllDeclineReason() []DeclineReason {
 	return append([]DeclineReason(nil), DeclineReasonInsufficientFunds, DeclineReasonExpiredCard, DeclineReasonSuspectedFraud)
 }
 
-// Valid reports whether v is one of the values of DeclineReason.
+// Valid reports whether v is one of the values of DeclineReason. It is compiled
+// once: inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v DeclineReason) Valid() bool {
@@ -838,7 +841,8 @@ func AllCarrier() []Carrier {
 	return append([]Carrier(nil), CarrierDHL, CarrierUPS, CarrierPostNL)
 }
 
-// Valid reports whether v is one of the values of Carrier.
+// Valid reports whether v is one of the values of Carrier. It is compiled once:
+// inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v Carrier) Valid() bool {
@@ -909,7 +913,8 @@ func AllCancelReason() []CancelReason {
 	return append([]CancelReason(nil), CancelReasonPaymentDeclined, CancelReasonOutOfStock, CancelReasonCustomerRequest)
 }
 
-// Valid reports whether v is one of the values of CancelReason.
+// Valid reports whether v is one of the values of CancelReason. It is compiled
+// once: inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v CancelReason) Valid() bool {
@@ -961,7 +966,8 @@ func AllTrialState() []TrialState {
 	return append([]TrialState(nil), TrialStateCompleted, TrialStatePruned, TrialStateFailed)
 }
 
-// Valid reports whether v is one of the values of TrialState.
+// Valid reports whether v is one of the values of TrialState. It is compiled
+// once: inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v TrialState) Valid() bool {

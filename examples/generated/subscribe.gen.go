@@ -8,6 +8,12 @@ import (
 	"github.com/busgen/busgen/runtime"
 )
 
+// The functions below give the runtime a function that calls the handler, and
+// not the handler itself: then the compiler does not have to make the runtime's
+// part of a subscription for each payload again. That is why they assert types.
+// A wrong handler is an error of the compiler all the same: it does not fit the
+// parameter.
+
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeOrderPlaced is called with
 // its name.
@@ -31,6 +37,8 @@ const (
 
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
+//
+// A customer placed an order. Nothing is paid yet.
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
@@ -39,6 +47,8 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 
 // SubscribeOrderShipped calls handler for every order.shipped, with the
 // settings of [OrderShippedType]. See [runtime.Subscribe].
+//
+// The parcel of an order has left the warehouse.
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, OrderShippedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderShipped])(ctx, *e.(*runtime.Event[OrderShipped]))
@@ -47,6 +57,8 @@ func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handle
 
 // SubscribeParcelPickup calls handler for every parcel.pickup_requested, with
 // the settings of [ParcelPickupType]. See [runtime.Subscribe].
+//
+// The shop looks for a carrier to fetch the parcel of an order.
 func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, ParcelPickupType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ParcelPickup])(ctx, *e.(*runtime.Event[ParcelPickup]))
@@ -55,6 +67,8 @@ func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handle
 
 // SubscribeOrderCancelled calls handler for every order.cancelled, with the
 // settings of [OrderCancelledType]. See [runtime.Subscribe].
+//
+// An order will not be carried out.
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, OrderCancelledType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderCancelled])(ctx, *e.(*runtime.Event[OrderCancelled]))
@@ -74,6 +88,8 @@ const (
 
 // SubscribePaymentCaptured calls handler for every payment.captured, with the
 // settings of [PaymentCapturedType]. See [runtime.Subscribe].
+//
+// The money for an order is on its way to the shop.
 func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, PaymentCapturedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentCaptured])(ctx, *e.(*runtime.Event[PaymentCaptured]))
@@ -82,6 +98,8 @@ func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Han
 
 // SubscribePaymentDeclined calls handler for every payment.declined, with the
 // settings of [PaymentDeclinedType]. See [runtime.Subscribe].
+//
+// The bank refused to pay for an order.
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, PaymentDeclinedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentDeclined])(ctx, *e.(*runtime.Event[PaymentDeclined]))
@@ -113,6 +131,8 @@ const (
 
 // SubscribePaymentRefunded calls handler for every payment.refunded, with the
 // settings of [PaymentRefundedType]. See [runtime.Subscribe].
+//
+// The shop gave money back.
 func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, PaymentRefundedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentRefunded])(ctx, *e.(*runtime.Event[PaymentRefunded]))
@@ -121,6 +141,8 @@ func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Han
 
 // SubscribeUserRegistered calls handler for every user.registered, with the
 // settings of [UserRegisteredType]. See [runtime.Subscribe].
+//
+// Someone opened an account.
 func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Handler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, UserRegisteredType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UserRegistered])(ctx, *e.(*runtime.Event[UserRegistered]))
@@ -129,6 +151,8 @@ func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Hand
 
 // SubscribeUserEmailChanged calls handler for every user.email_changed, with
 // the settings of [UserEmailChangedType]. See [runtime.Subscribe].
+//
+// Someone moved an account to another address.
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, UserEmailChangedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UserEmailChanged])(ctx, *e.(*runtime.Event[UserEmailChanged]))
@@ -138,6 +162,8 @@ func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Ha
 // SubscribeUserDeletionRequested calls handler for every
 // user.deletion_requested, with the settings of [UserDeletionRequestedType].
 // See [runtime.Subscribe].
+//
+// Someone wants all personal data to be erased.
 func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runtime.Handler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, UserDeletionRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UserDeletionRequested])(ctx, *e.(*runtime.Event[UserDeletionRequested]))
@@ -146,6 +172,8 @@ func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runti
 
 // SubscribeMLRunStarted calls handler for every ml.run.started, with the
 // settings of [MLRunStartedType]. See [runtime.Subscribe].
+//
+// A model that recommends articles is being trained.
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, MLRunStartedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunStarted])(ctx, *e.(*runtime.Event[MLRunStarted]))
@@ -154,6 +182,8 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 
 // SubscribeMLRunFinished calls handler for every ml.run.finished, with the
 // settings of [MLRunFinishedType]. See [runtime.Subscribe].
+//
+// A training run has produced a model.
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, MLRunFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunFinished])(ctx, *e.(*runtime.Event[MLRunFinished]))
@@ -162,6 +192,8 @@ func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handl
 
 // SubscribeMLRunFailed calls handler for every ml.run.failed, with the settings
 // of [MLRunFailedType]. See [runtime.Subscribe].
+//
+// A training run has ended without a model.
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, MLRunFailedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunFailed])(ctx, *e.(*runtime.Event[MLRunFailed]))
@@ -170,6 +202,8 @@ func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler
 
 // SubscribeMLTrialStarted calls handler for every ml.trial.started, with the
 // settings of [MLTrialStartedType]. See [runtime.Subscribe].
+//
+// One combination of hyperparameters is being tried.
 func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, MLTrialStartedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLTrialStarted])(ctx, *e.(*runtime.Event[MLTrialStarted]))
@@ -178,6 +212,8 @@ func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Hand
 
 // SubscribeMLTrialFinished calls handler for every ml.trial.finished, with the
 // settings of [MLTrialFinishedType]. See [runtime.Subscribe].
+//
+// A trial has ended.
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, MLTrialFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLTrialFinished])(ctx, *e.(*runtime.Event[MLTrialFinished]))
@@ -187,6 +223,8 @@ func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Han
 // SubscribeUICommandCartChanged calls handler for every
 // ui.command.cart_changed, with the settings of [UICommandCartChangedType]. See
 // [runtime.Subscribe].
+//
+// A customer put articles into the cart or took some out.
 func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, UICommandCartChangedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UICommandCartChanged])(ctx, *e.(*runtime.Event[UICommandCartChanged]))
@@ -196,6 +234,8 @@ func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtim
 // SubscribeUICommandCheckoutSubmitted calls handler for every
 // ui.command.checkout_submitted, with the settings of
 // [UICommandCheckoutSubmittedType]. See [runtime.Subscribe].
+//
+// A customer pressed the button that buys.
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, UICommandCheckoutSubmittedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UICommandCheckoutSubmitted])(ctx, *e.(*runtime.Event[UICommandCheckoutSubmitted]))
@@ -215,6 +255,8 @@ const (
 
 // SubscribeReportRequested calls handler for every report.requested, with the
 // settings of [ReportRequestedType]. See [runtime.Subscribe].
+//
+// It is time to add up what was sold.
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, ReportRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ReportRequested])(ctx, *e.(*runtime.Event[ReportRequested]))
@@ -223,6 +265,8 @@ func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Han
 
 // SubscribeReportWritten calls handler for every report.written, with the
 // settings of [ReportWrittenType]. See [runtime.Subscribe].
+//
+// The sales of some days are added up.
 func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, ReportWrittenType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ReportWritten])(ctx, *e.(*runtime.Event[ReportWritten]))
@@ -231,6 +275,8 @@ func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handl
 
 // SubscribeSystemBackupFinished calls handler for every system.backup_finished,
 // with the settings of [SystemBackupFinishedType]. See [runtime.Subscribe].
+//
+// A backup is complete.
 func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtime.Handler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, SystemBackupFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[SystemBackupFinished])(ctx, *e.(*runtime.Event[SystemBackupFinished]))
@@ -239,6 +285,8 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 
 // SubscribeSystemDiskFilled calls handler for every system.disk_filled, with
 // the settings of [SystemDiskFilledType]. See [runtime.Subscribe].
+//
+// A machine is running out of space.
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return runtime.SubscribeFunc(bus, SystemDiskFilledType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[SystemDiskFilled])(ctx, *e.(*runtime.Event[SystemDiskFilled]))

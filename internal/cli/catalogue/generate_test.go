@@ -34,9 +34,9 @@ func TestGenerateWritesThePackageAndSaysSo(t *testing.T) {
 		t.Run("busgen "+command, func(t *testing.T) {
 			inFolder(t, map[string]string{"events.yaml": simple})
 
-			busgen(t, command).Wants(t, 0, "shop: 1 event, 5 files (5 new)\n", "")
+			busgen(t, command).Wants(t, 0, "shop: 1 event, 6 files (6 new)\n", "")
 
-			want := []string{"catalogue.gen.go", "events.yaml", "payloads.gen.go", "publish.gen.go", "subscribe.gen.go", "wire.golden"}
+			want := []string{"catalogue.gen.go", "events.yaml", "payloads.gen.go", "publish.gen.go", "schemas.gen.go", "subscribe.gen.go", "wire.golden"}
 			if diff := cmp.Diff(want, clitest.Names(t)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
@@ -63,7 +63,7 @@ func TestGeneratingTwiceTouchesNoFile(t *testing.T) {
 	clitest.Age(t)
 	before := clitest.Snapshot(t)
 
-	busgen(t, "").Wants(t, 0, "shop: 1 event, 5 files (5 unchanged)\n", "")
+	busgen(t, "").Wants(t, 0, "shop: 1 event, 6 files (6 unchanged)\n", "")
 
 	if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
 		t.Errorf("folder (-before +after):\n%s", diff)
@@ -77,7 +77,7 @@ func TestGenerateReportsEachKindOfChange(t *testing.T) {
 	clitest.AppendTo(t, "payloads.gen.go", "// edited\n")
 	os.Rename("subscribe.gen.go", "former.gen.go")
 
-	busgen(t, "").Wants(t, 0, "shop: 1 event, 5 files (2 new, 1 changed, 2 unchanged, 1 removed)\n", "")
+	busgen(t, "").Wants(t, 0, "shop: 1 event, 6 files (2 new, 1 changed, 3 unchanged, 1 removed)\n", "")
 	busgen(t, "check").Wants(t, 0, "", "")
 }
 
@@ -134,6 +134,7 @@ func TestCheckListsWhatIsNotUpToDateAndWritesNothing(t *testing.T) {
 		"missing   nowhere/catalogue.gen.go\n"+
 			"missing   nowhere/payloads.gen.go\n"+
 			"missing   nowhere/publish.gen.go\n"+
+			"missing   nowhere/schemas.gen.go\n"+
 			"missing   nowhere/subscribe.gen.go\n"+
 			"missing   nowhere/wire.golden\n",
 		"busgen: the generated code is not up to date: run \"busgen generate api/events.yaml --out nowhere\"\n")
@@ -147,13 +148,13 @@ func TestATestKitIsGeneratedCheckedAndRemoved(t *testing.T) {
 		"go.mod":          "module example.org/shop\n",
 		"api/events.yaml": strings.Replace(simple, "\n", "\ntest_kit: true\n", 1),
 	})
-	busgen(t, "api/events.yaml").Wants(t, 0, "shop: 1 event, 6 files (6 new)\n", "")
+	busgen(t, "api/events.yaml").Wants(t, 0, "shop: 1 event, 7 files (7 new)\n", "")
 	kit, err := os.ReadFile("api/shoptest/testkit.gen.go")
 	if err != nil || !strings.Contains(string(kit), "shop \"example.org/shop/api\"") {
 		t.Errorf("%v\n%s", err, kit)
 	}
 	busgen(t, "check api/events.yaml").Wants(t, 0, "", "")
-	busgen(t, "api/events.yaml --out .").Wants(t, 0, "shop: 1 event, 6 files (6 new)\n", "")
+	busgen(t, "api/events.yaml --out .").Wants(t, 0, "shop: 1 event, 7 files (7 new)\n", "")
 	kit, err = os.ReadFile("shoptest/testkit.gen.go")
 	if err != nil || !strings.Contains(string(kit), "\t\"example.org/shop\"") {
 		t.Errorf("%v\n%s", err, kit)
@@ -167,7 +168,7 @@ func TestATestKitIsGeneratedCheckedAndRemoved(t *testing.T) {
 	}
 	busgen(t, "check api/events.yaml").Wants(t, cli.StatusNo, "orphaned  api/shoptest/testkit.gen.go\n",
 		"busgen: the generated code is not up to date: run \"busgen generate api/events.yaml\"\n")
-	busgen(t, "api/events.yaml").Wants(t, 0, "shop: 1 event, 5 files (5 unchanged, 1 removed)\n", "")
+	busgen(t, "api/events.yaml").Wants(t, 0, "shop: 1 event, 6 files (6 unchanged, 1 removed)\n", "")
 	if _, err := os.Stat("api/shoptest"); err == nil {
 		t.Error("the folder of the kit is still there")
 	}
@@ -186,7 +187,7 @@ func TestATestKitNeedsToKnowWhereItIs(t *testing.T) {
 	if err := os.WriteFile("events.yaml", []byte(kit+"import_path: example.org/elsewhere\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	busgen(t, "").Wants(t, 0, "shop: 1 event, 6 files (6 new)\n", "")
+	busgen(t, "").Wants(t, 0, "shop: 1 event, 7 files (7 new)\n", "")
 }
 
 func TestFindingsAreTroubleForCheck(t *testing.T) {
@@ -307,7 +308,7 @@ func TestGenerateMakesThePackagesOfACatalogue(t *testing.T) {
 		"events/events.yaml":   "version: 1\npackage: events\ninclude: [payments.yaml]\nevents: { order.placed: {} }\n",
 		"events/payments.yaml": "version: 1\npackage: payments\nevents: { payment.received: {} }\n",
 	})
-	busgen(t, "events/events.yaml").Wants(t, 0, "events: 2 events, 9 files (9 new)\n", "")
+	busgen(t, "events/events.yaml").Wants(t, 0, "events: 2 events, 11 files (11 new)\n", "")
 	if got := read(t, "events/catalogue.gen.go"); !strings.Contains(got, `"example.com/shop/events/payments"`) {
 		t.Errorf("catalogue.gen.go is\n%s", got)
 	}
@@ -322,7 +323,7 @@ func TestGenerateMakesThePackagesOfACatalogue(t *testing.T) {
 	if got.Status != cli.StatusNo || !strings.Contains(got.Stdout, "orphaned  events/payments/publish.gen.go\n") {
 		t.Errorf("%+v", got)
 	}
-	busgen(t, "events/events.yaml").Wants(t, 0, "events: 2 events, 5 files (4 changed, 1 unchanged, 4 removed)\n", "")
+	busgen(t, "events/events.yaml").Wants(t, 0, "events: 2 events, 6 files (5 changed, 1 unchanged, 5 removed)\n", "")
 	if _, err := os.Stat("events/payments"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is still there: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,9 +14,25 @@ import (
 
 // Of returns everything that a check of the payloads of e needs, as one line of JSON with the words of
 // the catalogue. [Read] reads it. Docs, settings, defaults of optional fields and Go names are not part
-// of it, and it does not depend on other events, files or packages.
+// of it, and it does not depend on other events, files or packages. See [Parts].
 func Of(e *catalog.Event) string {
-	s := eventSchema{Event: e.Name.V, Version: e.Version.V, Payload: fieldSchemas(e.Fields), Types: map[string]Type{}}
+	own, types := Parts(e)
+	var text strings.Builder
+	text.WriteString(own)
+	for i, t := range types {
+		if i > 0 {
+			text.WriteString(",")
+		}
+		text.WriteString(t.Text)
+	}
+	text.WriteString(End(types))
+	return text.String()
+}
+
+// Parts returns the schema of an event in parts, so that a type that many events use stands in one place: the text of
+// the event itself, then those of the types that it uses, sorted by name, with commas between them, then [End].
+func Parts(e *catalog.Event) (own string, types []NamedText) {
+	s := eventSchema{Event: e.Name.V, Version: e.Version.V, Payload: fieldSchemas(e.Fields)}
 	if e.PartitionBy != nil {
 		s.PartitionBy = e.PartitionBy.Name.V
 	}
@@ -27,12 +44,36 @@ func Of(e *catalog.Event) string {
 		s.History[old.Version.V] = fieldSchemas(old.Type.Fields)
 		fields = append(fields, old.Type.Fields...)
 	}
+	own = strings.TrimSuffix(textOf(e, s), "}")
+	named := map[string]Type{}
 	for _, t := range catalog.Reachable(fields) {
 		if !t.Inline {
-			s.Types[t.Name.V] = TypeOf(t)
+			named[t.Name.V] = TypeOf(t)
 		}
 	}
-	text, err := plainjson.Marshal(s)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		types = append(types, NamedText{name, textOf(e, name) + ":" + textOf(e, named[name])})
+	}
+	if types != nil {
+		own += `,"types":{`
+	}
+	return own, types
+}
+
+// NamedText is the text of one type in a schema.
+type NamedText struct{ Name, Text string }
+
+// End is what closes a schema with these types.
+func End(types []NamedText) string {
+	if types == nil {
+		return "}"
+	}
+	return "}}"
+}
+
+// textOf encodes a part of the schema of an event.
+func textOf(e *catalog.Event, part any) string {
+	text, err := plainjson.Marshal(part)
 	if err != nil {
 		panic(fmt.Sprintf("schema: that of %s: %v", e.Name.V, err)) // it is made of texts and numbers
 	}
@@ -46,7 +87,7 @@ type eventSchema struct {
 	PartitionBy string                 `json:"partition_by,omitempty"` // a personal field, for who erases a person
 	Payload     ordered[Field]         `json:"payload"`
 	History     map[int]ordered[Field] `json:"history,omitempty"`
-	Types       map[string]Type        `json:"types,omitempty"`
+	Types       map[string]Type        `json:"types,omitempty"` // written by [Parts]
 }
 
 // Type has the keys of one kind of types: a struct, an enum of strings or of numbers, a union, or a

@@ -86,12 +86,15 @@ var catalogueSettings = runtime.CatalogueSettings{
 	},
 }
 
+// Each event type is made by a function without type parameters, and converted:
+// a generic function would be compiled again for each payload.
+
 // PingType describes ping to the runtime.
 var PingType = (*runtime.EventType[Ping])(runtime.DescribeAs((*Ping)(nil), &runtime.Description{
 	Name:   "ping",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
-	Schema: `{"event":"ping","version":1,"payload":{}}`,
+	Schema: schemaOfPing,
 }))
 
 // OrderPlacedType describes order.placed to the runtime.
@@ -120,7 +123,7 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 		"order_id": "OrderID",
 	},
 	Shape:  "e003acfa0c55",
-	Schema: `{"event":"order.placed","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","note":"string?"}}`,
+	Schema: schemaOfOrderPlaced,
 	Subscriptions: []runtime.Declaration{
 		{Name: OnOrderPlacedSendReceipt},
 		{
@@ -144,7 +147,7 @@ var OrderMovedType = (*runtime.EventType[OrderMoved])(runtime.DescribeAs((*Order
 	Name:   "order.moved",
 	Shared: &catalogueSettings,
 	Shape:  "112ba258f1c5",
-	Schema: `{"event":"order.moved","version":1,"payload":{"to":{"type":"Point","was":["home","address"]},"floor":{"type":"int","was":["level"],"default":1},"stops":{"type":"[]{}?","fields":{"at":{"type":"date","default":"2024-02-29"},"by":{"type":"Color","was":["how"],"default":"red"}},"was":["steps"]},"label":{"type":"string?","was":["name"]}},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
+	Schema: schemaOfOrderMoved,
 }))
 
 // OrderLineAddedType describes order.line.added to the runtime.
@@ -158,7 +161,7 @@ var OrderLineAddedType = (*runtime.EventType[OrderLineAdded])(runtime.DescribeAs
 	PartitionBy: "Line",
 	DedupeBy:    "Line",
 	Shape:       "29f234095e9d",
-	Schema:      `{"event":"order.line.added","version":1,"partition_by":"line","payload":{"line":"int64","everything":"Everything","optional":"Optional","collections":"Collections","runtime":"string","time":"time","problems":"[]string","p":"float64","i":"[]float64"},"types":{"Collections":{"fields":{"strings":"[]string","floats":"[]float64","ints":"[]int","dates":"[]date","blobs":"[]bytes","points":"[]Point","texts_by_name":"map[string]string","floats_by_name":"map[string]float64","ints_by_name":"map[string]int","colors_by_name":"map[string]Color","matrix":"[][]float64","cube":"[][][]float64","lists_by_name":"map[string][]string","maps":"[]map[string]int","maps_by_name":"map[string]map[string]date","times":"[]time","uuids":"[]uuid","durations_by_name":"map[string]duration","bools_by_name":"map[string]bool","documents":"[]json","documents_by_name":"map[string]json","decimals":"[]decimal","levels_by_name":"map[string]Level"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Everything":{"fields":{"a_string":"string","a_bool":"bool","an_int":"int","an_int32":"int32","an_int64":"int64","a_uint64":"uint64","a_float64":"float64","some_bytes":"bytes","a_time":"time","a_date":"date","a_duration":"duration","a_uuid":"uuid","some_json":"json","a_decimal":"decimal","an_enum":"Color","an_integer_enum":"Level","a_struct":"Point"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Optional":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","an_int32":"int32?","an_int64":"int64?","a_uint64":"uint64?","a_float64":"float64?","some_bytes":"bytes?","a_time":"time?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","some_json":"json?","a_decimal":"decimal?","an_enum":"Color?","an_integer_enum":"Level?","a_struct":"Point?","a_list":"[]string?","a_map":"map[string]Point?"}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
+	Schema:      schemaOfOrderLineAdded,
 }))
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
@@ -174,7 +177,7 @@ var OrderLineRemovedType = (*runtime.EventType[OrderLineRemoved])(runtime.Descri
 		"weekday":       "Weekday",
 	},
 	Shape:  "afc58021ce1b",
-	Schema: `{"event":"order.line.removed","version":1,"payload":{"reason":"Odd","tree":"Tree","weekday":"Weekday","counter":"Counter"},"types":{"Counter":{"fields":{"count":"int","seen":"bool"}},"Odd":{"enum":["with \"quotes\"","back\u0060tick","per%cent","日本"]},"Tree":{"fields":{"label":"string","parent":"Tree?","children":"[]Tree","by_name":"map[string]Tree?"}},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
+	Schema: schemaOfOrderLineRemoved,
 }))
 
 // OrderSettledType describes order.paid to the runtime.
@@ -183,7 +186,7 @@ var OrderSettledType = (*runtime.EventType[OrderSettled])(runtime.DescribeAs((*O
 	Doc:    "An order was paid.",
 	Shared: &catalogueSettings,
 	Shape:  "a60aeee898b0",
-	Schema: `{"event":"order.paid","version":1,"payload":{"payment":"Payment","second":"Payment?","more":"[]Payment","by_name":"map[string][]Payment?","address":{"type":"{}","fields":{"street":"string","floor":"int?"}},"lines":{"type":"[]{}?","fields":{"gtin":"string","part":{"type":"{}","fields":{"number":"int"}}}}},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Invoice":{"fields":{"due_on":"date"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}}}}`,
+	Schema: schemaOfOrderSettled,
 }))
 
 // OrderEmptiedType describes order.emptied to the runtime.
@@ -191,7 +194,7 @@ var OrderEmptiedType = (*runtime.EventType[OrderEmptied])(runtime.DescribeAs((*O
 	Name:   "order.emptied",
 	Shared: &catalogueSettings,
 	Shape:  "084703b485d9",
-	Schema: `{"event":"order.emptied","version":1,"payload":{"nullable":"Nullable","empty":"Empty","first":"string|null"},"types":{"Card":{"fields":{"last_four":"string","tags":"[]string"}},"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Empty":{"fields":{"text":"string|null","day":"date|null","place":"Point|null","list":"[]int|null","flag":{"type":"bool|null","was":["sign"]}}},"Invoice":{"fields":{"due_on":"date"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Nullable":{"fields":{"a_string":"string|null","a_bool":"bool|null","an_int":"int|null","an_int32":"int32|null","an_int64":"int64|null","a_uint64":"uint64|null","a_float64":"float64|null","some_bytes":"bytes|null","a_time":"time|null","a_date":"date|null","a_duration":"duration|null","a_uuid":"uuid|null","a_decimal":"decimal|null","an_enum":"Color|null","an_integer_enum":"Level|null","a_struct":"Point|null","a_list":"[]string|null","a_map":"map[string]Point|null","a_scalar":"uuid|null","a_union":"Payment|null","in_place":{"type":"{}|null","fields":{"at":"date"}},"with_default":{"type":"int|null","min":"3"},"with_items":{"type":"[]string|null","min_items":1},"itself":"Nullable|null"}},"Payment":{"discriminator":"kind","one_of":{"card":{"type":"Card"},"invoice":{"type":"Invoice"},"in-cash":{"fields":{}}}},"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
+	Schema: schemaOfOrderEmptied,
 }))
 
 // OrderComputedType describes order.computed to the runtime.
@@ -199,7 +202,7 @@ var OrderComputedType = (*runtime.EventType[OrderComputed])(runtime.DescribeAs((
 	Name:   "order.computed",
 	Shared: &catalogueSettings,
 	Shape:  "b080e1599453",
-	Schema: `{"event":"order.computed","version":1,"payload":{"expression":"Expression"},"types":{"Expression":{"discriminator":"type","one_of":{"sum":{"type":"Sum"},"product":{"fields":{"factors":"[]Expression"}},"number":{"fields":{"value":"float64"}}}},"Sum":{"fields":{"left":"Expression","right":"Expression"}}}}`,
+	Schema: schemaOfOrderComputed,
 }))
 
 // OrderLimitedType describes order.limited to the runtime.
@@ -207,7 +210,7 @@ var OrderLimitedType = (*runtime.EventType[OrderLimited])(runtime.DescribeAs((*O
 	Name:   "order.limited",
 	Shared: &catalogueSettings,
 	Shape:  "581cceddc03b",
-	Schema: `{"event":"order.limited","version":1,"payload":{"constrained":"Constrained","defaults":"Defaults","shade":"Shade","scalars":"Scalars"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]},"Constrained":{"fields":{"int":{"type":"int","min":"1","max":"10"},"int32":{"type":"int32","min":"-5"},"uint64":{"type":"uint64","max":"18446744073709551615"},"float64":{"type":"float64","min":"0.5","max":"1e21"},"decimal":{"type":"decimal","min":"0.01","max":"1000"},"duration":{"type":"duration","min":"1s","max":"9600h0m0s"},"text":{"type":"string","min_length":2,"max_length":4},"bytes":{"type":"bytes","min_length":1,"max_length":3},"gtin":{"type":"string","pattern":"^[0-9]{8}(\u0060|$)"},"word":{"type":"string","pattern":"^\\w+$"},"email":{"type":"string","format":"email"},"list":{"type":"[]string","min_items":1,"max_items":2,"unique":true},"map":{"type":"map[string]int","min_items":1,"max_items":2},"each":{"type":"[]string","items":{"min_length":1,"max_length":3,"pattern":"^\\w+$"}},"each_inside":{"type":"map[string][]decimal","values":{"max_items":2,"items":{"min":"1"}}},"optional_text":{"type":"string?","max_length":4},"optional_list":{"type":"[]Weekday?","min_items":1,"unique":true},"optional_number":{"type":"int?","min":"1"}}},"Defaults":{"fields":{"a_string":"string?","a_bool":"bool?","an_int":"int?","a_uint64":"uint64?","a_float64":"float64?","a_decimal":"decimal?","a_date":"date?","a_duration":"duration?","a_uuid":"uuid?","a_color":"Color?","a_level":"Level?"}},"Level":{"numbers":{"low":1,"normal":5,"high":-9}},"Scalars":{"fields":{"order_id":"uuid","email":{"type":"string","max_length":40,"pattern":"^[^\u0060]*$","format":"email","default":"ada@example.org"},"cents":"int64","price":{"type":"decimal","min":"0.01","default":"0.50"},"share":"float64","birthday":{"type":"date","default":"2024-02-29"},"patience":{"type":"duration","max":"1h0m0s","sensitive":true},"flag":"bool","orders":{"type":"[]uuid","max_items":3,"unique":true},"emails":{"type":"map[string][]string","values":{"items":{"max_length":40,"pattern":"^[^\u0060]*$","format":"email"}}},"birthdays":"[]date?","optional_order":"uuid?","optional_email":{"type":"string?","max_length":40,"pattern":"^[^\u0060]*$","format":"email"},"optional_birthday":"date?","optional_patience":{"type":"duration?","max":"1h0m0s"},"optional_cents":"int64?"}},"Shade":{"enum":["light","DARK"]},"Weekday":{"enum":["monday","tuesday","wednesday","thursday","friday","saturday","sunday"]}}}`,
+	Schema: schemaOfOrderLimited,
 }))
 
 // HostSeenType describes host.seen to the runtime.
@@ -215,7 +218,7 @@ var HostSeenType = (*runtime.EventType[HostSeen])(runtime.DescribeAs((*HostSeen)
 	Name:   "host.seen",
 	Shared: &catalogueSettings,
 	Shape:  "6cac2616f28a",
-	Schema: `{"event":"host.seen","version":1,"payload":{"host":"Host","others":"[]Host","maybe":"Host?","gone":"Host|null","by_name":"map[string]Host"},"types":{"Host":{"custom":"string"}}}`,
+	Schema: schemaOfHostSeen,
 }))
 
 // HostileTextType describes hostile.text to the runtime.
@@ -225,7 +228,7 @@ var HostileTextType = (*runtime.EventType[HostileText])(runtime.DescribeAs((*Hos
 	Shared:      &catalogueSettings,
 	PartitionBy: "Text",
 	Shape:       "dd9bc32934f2",
-	Schema:      `{"event":"hostile.text","version":1,"partition_by":"text","payload":{"text":"string"}}`,
+	Schema:      schemaOfHostileText,
 	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnHostileTextRead,
@@ -242,7 +245,7 @@ var PartitionByBoolType = (*runtime.EventType[PartitionByBool])(runtime.Describe
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "014d54d6ef34",
-	Schema:      `{"event":"partition.by.bool","version":1,"partition_by":"key","payload":{"key":"bool"}}`,
+	Schema:      schemaOfPartitionByBool,
 }))
 
 // PartitionByIntType describes partition.by.int to the runtime.
@@ -251,7 +254,7 @@ var PartitionByIntType = (*runtime.EventType[PartitionByInt])(runtime.DescribeAs
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "7a91ec7649cd",
-	Schema:      `{"event":"partition.by.int","version":1,"partition_by":"key","payload":{"key":"int"}}`,
+	Schema:      schemaOfPartitionByInt,
 }))
 
 // PartitionByInt32Type describes partition.by.int32 to the runtime.
@@ -260,7 +263,7 @@ var PartitionByInt32Type = (*runtime.EventType[PartitionByInt32])(runtime.Descri
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "30df15f3a666",
-	Schema:      `{"event":"partition.by.int32","version":1,"partition_by":"key","payload":{"key":"int32"}}`,
+	Schema:      schemaOfPartitionByInt32,
 }))
 
 // PartitionByUint64Type describes partition.by.uint64 to the runtime.
@@ -269,7 +272,7 @@ var PartitionByUint64Type = (*runtime.EventType[PartitionByUint64])(runtime.Desc
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "d8ba8318d5d4",
-	Schema:      `{"event":"partition.by.uint64","version":1,"partition_by":"key","payload":{"key":"uint64"}}`,
+	Schema:      schemaOfPartitionByUint64,
 }))
 
 // PartitionByLevelType describes partition.by.level to the runtime.
@@ -278,7 +281,7 @@ var PartitionByLevelType = (*runtime.EventType[PartitionByLevel])(runtime.Descri
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "8b58f37dd5f0",
-	Schema:      `{"event":"partition.by.level","version":1,"partition_by":"key","payload":{"key":"Level"},"types":{"Level":{"numbers":{"low":1,"normal":5,"high":-9}}}}`,
+	Schema:      schemaOfPartitionByLevel,
 }))
 
 // PartitionByEnumType describes partition.by.enum to the runtime.
@@ -287,7 +290,7 @@ var PartitionByEnumType = (*runtime.EventType[PartitionByEnum])(runtime.Describe
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
 	Shape:       "8a91678f08a4",
-	Schema:      `{"event":"partition.by.enum","version":1,"partition_by":"key","payload":{"key":"Color"},"types":{"Color":{"enum":["red","dark-green","NAVY_BLUE"]}}}`,
+	Schema:      schemaOfPartitionByEnum,
 }))
 
 // ShapeChangedType describes shape.changed to the runtime.
@@ -308,7 +311,7 @@ var ShapeChangedType = (*runtime.EventType[ShapeChanged])(runtime.DescribeAs((*S
 	},
 	Aliases: []string{"shape.moved", "geometry.changed"},
 	Shape:   "26d6c6e962cc",
-	Schema:  `{"event":"shape.changed","version":3,"payload":{"corners":"[]Point","label":"string?"},"history":{"1":{"x":"float64","y":"float64"},"2":{"corner":{"type":"{}","fields":{"x":"float64","y":"float64"}},"label":"string"}},"types":{"Point":{"fields":{"x":"float64","y":"float64"}}}}`,
+	Schema:  schemaOfShapeChanged,
 	Subscriptions: []runtime.Declaration{
 		{
 			Name: OnShapeChangedDraw,
@@ -332,7 +335,7 @@ var AnsweredPlainlyType = (*runtime.EventType[AnsweredPlainly])(runtime.Describe
 	Name:   "answered.plainly",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
-	Schema: `{"event":"answered.plainly","version":1,"payload":{}}`,
+	Schema: schemaOfAnsweredPlainly,
 }))
 
 // AnsweredWithAListType describes answered.with_a_list to the runtime.
@@ -340,7 +343,7 @@ var AnsweredWithAListType = (*runtime.EventType[AnsweredWithAList])(runtime.Desc
 	Name:   "answered.with_a_list",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
-	Schema: `{"event":"answered.with_a_list","version":1,"payload":{}}`,
+	Schema: schemaOfAnsweredWithAList,
 }))
 
 // AnsweredWithAUnionType describes answered.with_a_union to the runtime.
@@ -348,7 +351,7 @@ var AnsweredWithAUnionType = (*runtime.EventType[AnsweredWithAUnion])(runtime.De
 	Name:   "answered.with_a_union",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
-	Schema: `{"event":"answered.with_a_union","version":1,"payload":{}}`,
+	Schema: schemaOfAnsweredWithAUnion,
 }))
 
 // AnsweredWithMuchType describes answered.with_much to the runtime.
@@ -356,7 +359,7 @@ var AnsweredWithMuchType = (*runtime.EventType[AnsweredWithMuch])(runtime.Descri
 	Name:   "answered.with_much",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
-	Schema: `{"event":"answered.with_much","version":1,"payload":{}}`,
+	Schema: schemaOfAnsweredWithMuch,
 }))
 
 // ReportRequestedType describes report.requested to the runtime.
@@ -365,7 +368,7 @@ var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.Describe
 	Doc:    "Something that only schedules publish.",
 	Shared: &catalogueSettings,
 	Shape:  "bc6fd12240c3",
-	Schema: `{"event":"report.requested","version":1,"payload":{"kind":"string","pages":{"type":"int","default":10},"note":"string?"}}`,
+	Schema: schemaOfReportRequested,
 	Schedules: []runtime.Schedule{
 		{
 			Name:     "nightly-report",

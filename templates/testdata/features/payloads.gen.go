@@ -966,7 +966,8 @@ func AllColor() []Color {
 	return append([]Color(nil), ColorRed, ColorDarkGreen, ColorNavyBlue)
 }
 
-// Valid reports whether v is one of the values of Color.
+// Valid reports whether v is one of the values of Color. It is compiled once:
+// inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v Color) Valid() bool {
@@ -1092,7 +1093,8 @@ func AllShade() []Shade {
 	return append([]Shade(nil), ShadeLight, ShadeDARK)
 }
 
-// Valid reports whether v is one of the values of Shade.
+// Valid reports whether v is one of the values of Shade. It is compiled once:
+// inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v Shade) Valid() bool {
@@ -1148,7 +1150,8 @@ func AllWeekday() []Weekday {
 		WeekdaySaturday, WeekdaySunday)
 }
 
-// Valid reports whether v is one of the values of Weekday.
+// Valid reports whether v is one of the values of Weekday. It is compiled once:
+// inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v Weekday) Valid() bool {
@@ -1583,7 +1586,8 @@ func AllOdd() []Odd {
 	return append([]Odd(nil), OddWithQuotes, OddBackTick, OddPerCent, Odd日本)
 }
 
-// Valid reports whether v is one of the values of Odd.
+// Valid reports whether v is one of the values of Odd. It is compiled once:
+// inlined, its comparisons of texts would stand in each caller.
 //
 //go:noinline
 func (v Odd) Valid() bool {
