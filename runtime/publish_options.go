@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -46,19 +47,19 @@ func WithMetadata(metadata map[string]string) PublishOption {
 }
 
 // WithCorrelationID marks events that belong to the same piece of work. It is
-// metadata under [CorrelationKey]; handlers find it in [Event].CorrelationID.
+// metadata under [event.CorrelationKey]; handlers find it in [Event].CorrelationID.
 // Events that a handler publishes with its context have the correlation id of
 // the event it handles, or the id of that event if it has none, unless they are
 // given another.
 func WithCorrelationID(id string) PublishOption {
-	return WithMetadata(map[string]string{CorrelationKey: id})
+	return WithMetadata(map[string]string{event.CorrelationKey: id})
 }
 
 // WithDedupeKey makes publishing idempotent: an event of the same type and key
 // that was stored within the window of the bus ([WithDedupeWindow], 24 hours by
 // default) is not stored again. The receipt is then that of the first event, and
 // its Duplicate is true. The same key with another payload is a
-// *[ConflictError], unless the two are of different versions, which cannot be
+// *[event.ConflictError], unless the two are of different versions, which cannot be
 // compared. Payloads are the same if their values are: by their JSON, whatever the order of
 // its keys, or by [Equal]. The key is free again when the first event is cancelled, and when
 // a dead letter of it is discarded or edited. The n-th event of a batch has the key with #n behind it, so

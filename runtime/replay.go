@@ -4,50 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-// To is a place in the log to which a subscription is rewound: [ToBeginning], [ToTime] or
-// [ToEvent]. The zero value is no place.
-//
-//	func (t To) String() string
-//
-//	type To struct {
-//		set   bool
-//		at    time.Time // zero for any time
-//		event uuid.UUID // uuid.Nil for any event
-//		wrong string    // why it is no place, in words
-//	}
-//
-//	func (t To) String() string
-type To = engine.To
-
-// ToBeginning is the oldest event that the file still has.
-func ToBeginning() To { return engine.ToBeginning() }
-
-// ToTime is the first event that was published at a time or later.
-func ToTime(at time.Time) To { return engine.ToTime(at) }
-
-// ToEvent is an event, of any type.
-func ToEvent(id uuid.UUID) To { return engine.ToEvent(id) }
-
-// ReplayFilter chooses the events of a [Bus.Replay]: those to which everything that is set
-// applies. The zero value chooses all.
-type ReplayFilter struct {
-	Types         []string    // names or globs over event types, one of which matches: order.*
-	Events        []uuid.UUID // one of which it is
-	CorrelationID string      // of the event
-	ChildOf       uuid.UUID   // the id of the event whose handler published it
-	Text          string      // in the payload or the metadata, in the same case
-	// Since and Until bound when an event was published: at Since or later, and before
-	// Until.
-	Since, Until time.Time
-}
 
 // Replay delivers handled events to one subscription again, in the order of the log, each
 // with a fresh count of attempts, and returns how many. Their [Event].Replayed is true and
@@ -67,38 +28,38 @@ type ReplayFilter struct {
 // becomes of the handler. The bus need not be started. The errors are:
 //
 //   - the error of ctx, if it ends first
-//   - one that matches [ErrUnknownSubscription], with the names that the file has
+//   - one that matches [event.ErrUnknownSubscription], with the names that the file has
 //   - [ErrShutdown], when the bus is shut down
 //   - *[NotInspectableError], when the engine of the bus cannot do it
-//   - *[StorageError], when the file cannot be read or written
-func (b *Bus) Replay(ctx context.Context, subscription string, f ReplayFilter) (replayed int, err error) {
+//   - *[event.StorageError], when the file cannot be read or written
+func (b *Bus) Replay(ctx context.Context, subscription string, f event.ReplayFilter) (replayed int, err error) {
 	return busOf(b).replay(ctx, subscription, f)
 }
 
-func (b *innerBus) replay(ctx context.Context, subscription string, f ReplayFilter) (replayed int, err error) {
+func (b *innerBus) replay(ctx context.Context, subscription string, f event.ReplayFilter) (replayed int, err error) {
 	for _, one := range f.Types {
 		if _, err := glob.Parse(strings.TrimPrefix(one, string(engine.OwnType))); err != nil {
 			return 0, fmt.Errorf("replay events to %s: type %w", subscription, err)
 		}
 	}
-	filter := engine.Filter{
+	filter := engine.Filter{Filter: event.Filter{
 		Types: f.Types, Events: f.Events, CorrelationID: f.CorrelationID, ChildOf: f.ChildOf, Text: f.Text, Since: f.Since, Until: f.Until,
-	}
+	}}
 	return b.sweep(ctx, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Filter: filter, Detail: filter.String()})
 }
 
 // Rewind delivers again what one subscription has handled, from a place in the log on up
-// to where it is now, and returns how many events: with [ToEvent] the event itself and
-// those behind it in the log, with [ToTime] those that were published then or later. In
+// to where it is now, and returns how many events: with [event.ToEvent] the event itself and
+// those behind it in the log, with [event.ToTime] those that were published then or later. In
 // all else it is [Bus.Replay]: what is open stays open, and dead letters stay dead. The
 // entry of the audit has the action rewind.
 //
 // If the file does not have the event, the error says so.
-func (b *Bus) Rewind(ctx context.Context, subscription string, to To) (replayed int, err error) {
+func (b *Bus) Rewind(ctx context.Context, subscription string, to event.To) (replayed int, err error) {
 	return busOf(b).rewind(ctx, subscription, to)
 }
 
-func (b *innerBus) rewind(ctx context.Context, subscription string, to To) (replayed int, err error) {
+func (b *innerBus) rewind(ctx context.Context, subscription string, to event.To) (replayed int, err error) {
 	spec, err := engine.RewindTo(to, subscription)
 	if err != nil {
 		return 0, err

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Selection chooses the deliveries that a method changes, and the speed. The zero value
 // chooses all that the method can change, in small steps with pauses for publishers.
 type Selection struct {
-	Filter Filter
+	Filter event.Filter
 	Limit  int     // change at most this many, the oldest; 0 for no limit
 	Rate   float64 // change at most this many per second; 0 for no limit
 	DryRun bool    // change nothing, and count only
@@ -27,7 +28,7 @@ type Selection struct {
 }
 
 // Only selects the dead letters of the given keys.
-func Only(keys ...Key) Selection { return Selection{Filter: Filter{Keys: keys}} }
+func Only(keys ...event.Key) Selection { return Selection{Filter: event.Filter{Keys: keys}} }
 
 // Counts counts the selected deliveries by what happened to them.
 type Counts struct {

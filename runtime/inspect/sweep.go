@@ -7,8 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -60,7 +59,7 @@ func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
 // It works in small transactions: when ctx ends or the process dies, each event was
 // replayed or not. A second call replays the same events once more. The counts are
 // right with any error. A subscription that the file does not know is a
-// *[NotFoundError].
+// *[event.NotFoundError].
 func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Counts, error) {
 	if s.Filter.Status != "" {
 		return Counts{}, errors.New("replay events: only those that were handled are replayed; leave the status out")
@@ -68,48 +67,24 @@ func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Co
 	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription})
 }
 
-// To is a place in the log to which a subscription is rewound: [ToBeginning], [ToTime] or
-// [ToEvent]. The zero value is no place.
-//
-//	func (t To) String() string
-//
-//	type To struct {
-//		set   bool
-//		at    time.Time // zero for any time
-//		event uuid.UUID // uuid.Nil for any event
-//		wrong string    // why it is no place, in words
-//	}
-//
-//	func (t To) String() string
-type To = engine.To
-
-// ToBeginning is the oldest event that the file still has.
-func ToBeginning() To { return engine.ToBeginning() }
-
-// ToTime is the first event that was published at a time or later.
-func ToTime(at time.Time) To { return engine.ToTime(at) }
-
-// ToEvent is an event, of any type.
-func ToEvent(id uuid.UUID) To { return engine.ToEvent(id) }
-
 // Rewind delivers again what one subscription has handled, from a place in the log on
-// up to where it is now: with [ToEvent] the event itself and those behind it in the log,
-// with [ToTime] those that were published then or later. In all else it is [File.Replay]:
+// up to where it is now: with [event.ToEvent] the event itself and those behind it in the log,
+// with [event.ToTime] those that were published then or later. In all else it is [File.Replay]:
 // what is open stays open, dead letters stay dead, and events from before the
 // subscription began are not delivered. The selection says how fast, or DryRun; it takes
 // no Filter. The audit has one entry, with the action rewind.
 //
 // If the file does not have the event or the subscription, the error is a
-// *[NotFoundError].
-func (f *File) Rewind(ctx context.Context, subscription string, to To, s Selection) (Counts, error) {
-	if s.Filter.String() != (Filter{}).String() {
+// *[event.NotFoundError].
+func (f *File) Rewind(ctx context.Context, subscription string, to event.To, s Selection) (Counts, error) {
+	if s.Filter.String() != (event.Filter{}).String() {
 		return Counts{}, errors.New("rewind a subscription: a rewind takes no filter; use a replay")
 	}
 	spec, err := engine.RewindTo(to, subscription)
 	if err != nil {
 		return Counts{}, err
 	}
-	s.Filter = spec.Filter
+	s.Filter = spec.Filter.Filter
 	return f.sweep(ctx, s, spec)
 }
 
@@ -118,7 +93,7 @@ func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (C
 	if err := s.check(spec.Kind); err != nil {
 		return Counts{}, err
 	}
-	spec.Filter, spec.Detail = s.Filter, cmp.Or(spec.Detail, s.Filter.String())
+	spec.Filter.Filter, spec.Detail = s.Filter, cmp.Or(spec.Detail, s.Filter.String())
 	if s.Note != "" {
 		spec.Detail += "; " + s.Note
 	}
@@ -169,7 +144,7 @@ func (w *sweep) run(ctx context.Context) error {
 }
 
 // move changes up to n more deliveries, in steps, and returns them.
-func (w *sweep) move(ctx context.Context, n int, spareCrashes bool) (all []Key, err error) {
+func (w *sweep) move(ctx context.Context, n int, spareCrashes bool) (all []event.Key, err error) {
 	size, pause := w.pace()
 	for n > 0 {
 		moved, err := w.steps.Step(ctx, min(size, n), spareCrashes)

@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -60,7 +61,7 @@ func rewindSubscription(c *call, s inspect.Selection, to string) (string, error)
 		return "", err
 	}
 	rewind := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
-		s.Filter = inspect.Filter{}
+		s.Filter = event.Filter{}
 		return c.file.Rewind(ctx, name, place, s)
 	}
 	question := func(n int) string { return beforehand.RewindQuestion(name, place, n) }

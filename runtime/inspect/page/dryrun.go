@@ -9,6 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -34,7 +35,7 @@ const mostRewound = 10_000
 // rewind is what a form asks for: a subscription, and where to.
 type rewind struct {
 	name string
-	to   inspect.To
+	to   event.To
 	text string // how the form says where to
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -56,7 +57,7 @@ func (s *Scheduler) run(w *worker, r *run) (keep bool) {
 		}
 		now := time.Now()
 		if r.tried && r.expired(now) {
-			s.giveUp(w.number, r, h, breaker.Permit{}, engine.ReasonExpired)
+			s.giveUp(w.number, r, h, breaker.Permit{}, event.ReasonExpired)
 			return true
 		}
 		permit, ok := h.Breaker.Acquire(now, r.Seq)
@@ -88,9 +89,9 @@ func (s *Scheduler) refuse(worker int, r *run) bool {
 	reason := ""
 	switch {
 	case r.Crashed && r.settings.Retry.Exhausted(r.Failures):
-		reason = engine.ReasonCrash
+		reason = event.ReasonCrash
 	case r.expired(r.initial.started):
-		reason = engine.ReasonExpired
+		reason = event.ReasonExpired
 	default:
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -57,7 +58,7 @@ func newRewinder(t *testing.T, env *Env) *rewinder {
 }
 
 // rewind returns what the rewind has delivered, in order.
-func (r *rewinder) rewind(to inspect.To, s inspect.Selection) (counts inspect.Counts, delivered []int) {
+func (r *rewinder) rewind(to event.To, s inspect.Selection) (counts inspect.Counts, delivered []int) {
 	r.t.Helper()
 	before := len(r.seen.All())
 	counts, err := r.File.Rewind(r.t.Context(), "worker", to, s)
@@ -70,27 +71,27 @@ func (env *Env) TestARewindDeliversExactlyTheRangeToOneSubscription(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		r := newRewinder(t, env)
 		for _, one := range []struct {
-			to   inspect.To
+			to   event.To
 			want []int
 		}{
-			{inspect.ToBeginning(), []int{2, 3, 5, 6, 8}},
-			{inspect.ToEvent(r.events[0]), []int{2, 3, 5, 6, 8}}, // older than the subscription
-			{inspect.ToEvent(r.events[2]), []int{3, 5, 6, 8}},    // handled
-			{inspect.ToEvent(r.events[3]), []int{5, 6, 8}},       // dead
-			{inspect.ToEvent(r.events[7]), []int{8}},
-			{inspect.ToTime(r.times[4]), []int{5, 6, 8}}, // when 5 was published
-			{inspect.ToTime(r.times[4].Add(time.Microsecond)), []int{6, 8}},
-			{inspect.ToTime(time.Now()), nil},
+			{event.ToBeginning(), []int{2, 3, 5, 6, 8}},
+			{event.ToEvent(r.events[0]), []int{2, 3, 5, 6, 8}}, // older than the subscription
+			{event.ToEvent(r.events[2]), []int{3, 5, 6, 8}},    // handled
+			{event.ToEvent(r.events[3]), []int{5, 6, 8}},       // dead
+			{event.ToEvent(r.events[7]), []int{8}},
+			{event.ToTime(r.times[4]), []int{5, 6, 8}}, // when 5 was published
+			{event.ToTime(r.times[4].Add(time.Microsecond)), []int{6, 8}},
+			{event.ToTime(time.Now()), nil},
 		} {
 			counts, got := r.rewind(one.to, inspect.Selection{})
 			if n := len(one.want); !slices.Equal(got, one.want) || counts != (inspect.Counts{Matched: n, Moved: n}) {
 				t.Errorf("to %s: delivered %v, %+v, want %v", one.to, got, counts, one.want)
 			}
 		}
-		if counts, got := r.rewind(inspect.ToBeginning(), inspect.Selection{DryRun: true}); counts != (inspect.Counts{Matched: 5}) || len(got) > 0 {
+		if counts, got := r.rewind(event.ToBeginning(), inspect.Selection{DryRun: true}); counts != (inspect.Counts{Matched: 5}) || len(got) > 0 {
 			t.Errorf("a dry run: %+v, delivered %v", counts, got)
 		}
-		if counts, got := r.rewind(inspect.ToBeginning(), inspect.Selection{Limit: 2}); counts != (inspect.Counts{Matched: 5, Moved: 2}) || !slices.Equal(got, []int{2, 3}) {
+		if counts, got := r.rewind(event.ToBeginning(), inspect.Selection{Limit: 2}); counts != (inspect.Counts{Matched: 5, Moved: 2}) || !slices.Equal(got, []int{2, 3}) {
 			t.Errorf("with a limit: %+v, delivered %v", counts, got)
 		}
 		if got := r.other.All(); len(got) != 7 {
@@ -104,9 +105,9 @@ func (env *Env) TestARewindLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testin
 		r := newRewinder(t, env)
 		dead, snoozed := r.delivery(t, 4), r.delivery(t, 7)
 		before := len(r.marks.All())
-		r.rewind(inspect.ToBeginning(), inspect.Selection{})
-		if got := []inspect.DeliveryState{r.delivery(t, 4), r.delivery(t, 7)}; got[0].State != inspect.StateDead || !got[0].Settled.Equal(dead.Settled) ||
-			got[1].State != inspect.StateWaiting || !got[1].Due.Equal(snoozed.Due) {
+		r.rewind(event.ToBeginning(), inspect.Selection{})
+		if got := []event.DeliveryState{r.delivery(t, 4), r.delivery(t, 7)}; got[0].State != event.StateDead || !got[0].Settled.Equal(dead.Settled) ||
+			got[1].State != event.StateWaiting || !got[1].Due.Equal(snoozed.Due) {
 			t.Errorf("the dead and the open delivery are %+v, and were %+v, %+v", got, dead, snoozed)
 		}
 		if want := []string{"2:2:true", "3:2:true", "5:2:true", "6:2:true", "8:2:true"}; !slices.Equal(r.marks.All()[before:], want) {
@@ -136,7 +137,7 @@ func (env *Env) TestARewindDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t
 		Must(t, f.Start(t.Context()))
 		f.Publish(1, 2, 3, 4)
 		time.Sleep(time.Hour - 2*time.Minute - 500*time.Millisecond) // order 3 is due between the first step and the second
-		counts, err := f.File.Rewind(t.Context(), "worker", inspect.ToBeginning(), inspect.Selection{Rate: 1})
+		counts, err := f.File.Rewind(t.Context(), "worker", event.ToBeginning(), inspect.Selection{Rate: 1})
 		Must(t, err)
 		time.Sleep(time.Minute)
 		got := marks.All()
@@ -156,20 +157,20 @@ func (env *Env) TestARewindDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t
 }
 
 // delivery returns where an order stands for worker.
-func (r *rewinder) delivery(t *testing.T, n int) inspect.DeliveryState {
+func (r *rewinder) delivery(t *testing.T, n int) event.DeliveryState {
 	t.Helper()
-	event, err := r.File.Event(t.Context(), r.events[n-1])
+	one, err := r.File.Event(t.Context(), r.events[n-1])
 	Must(t, err)
-	at := slices.IndexFunc(event.Deliveries, func(d inspect.DeliveryState) bool { return d.Subscription == "worker" })
-	return event.Deliveries[at]
+	at := slices.IndexFunc(one.Deliveries, func(d event.DeliveryState) bool { return d.Subscription == "worker" })
+	return one.Deliveries[at]
 }
 
 func (env *Env) TestARewindIsOneEntryOfTheAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRewinder(t, env)
-		r.rewind(inspect.ToEvent(r.events[2]), inspect.Selection{Rate: 1})
+		r.rewind(event.ToEvent(r.events[2]), inspect.Selection{Rate: 1})
 		time.Sleep(time.Minute)
-		entries, _, err := r.File.Audit(t.Context(), inspect.AuditFilter{Actions: []string{"rewind"}}, inspect.Page{})
+		entries, _, err := r.File.Audit(t.Context(), event.AuditFilter{Actions: []string{"rewind"}}, event.Page{})
 		Must(t, err)
 		if len(entries) != 1 || entries[0].Subscription != "worker" || entries[0].Count != 4 || entries[0].Actor != "ada" || entries[0].Detail != "to "+r.events[2].String() {
 			t.Errorf("the audit has %+v", entries)
@@ -180,25 +181,25 @@ func (env *Env) TestARewindIsOneEntryOfTheAudit(t *testing.T) {
 func (env *Env) TestARewindToNowhereIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRewinder(t, env)
-		for text, to := range map[string]inspect.To{"no place": {}, "no time": inspect.ToTime(time.Time{}), "no event": inspect.ToEvent(uuid.Nil)} {
+		for text, to := range map[string]event.To{"no place": {}, "no time": event.ToTime(time.Time{}), "no event": event.ToEvent(uuid.Nil)} {
 			if counts, err := r.File.Rewind(t.Context(), "worker", to, inspect.Selection{}); err == nil {
 				t.Errorf("%s: %+v", text, counts)
 			}
 		}
-		if _, err := r.File.Rewind(t.Context(), "worker", inspect.ToBeginning(), inspect.Selection{Filter: inspect.Filter{Text: "x"}}); err == nil {
+		if _, err := r.File.Rewind(t.Context(), "worker", event.ToBeginning(), inspect.Selection{Filter: event.Filter{Text: "x"}}); err == nil {
 			t.Error("a rewind with a filter is not refused")
 		}
 		for thing, f := range map[string]func() (inspect.Counts, error){
 			"event": func() (inspect.Counts, error) {
-				return r.File.Rewind(t.Context(), "worker", inspect.ToEvent(uuid.New()), inspect.Selection{})
+				return r.File.Rewind(t.Context(), "worker", event.ToEvent(uuid.New()), inspect.Selection{})
 			},
 			"subscription": func() (inspect.Counts, error) {
-				return r.File.Rewind(t.Context(), "wroker", inspect.ToBeginning(), inspect.Selection{})
+				return r.File.Rewind(t.Context(), "wroker", event.ToBeginning(), inspect.Selection{})
 			},
 		} {
 			_, err := f()
-			missing, ok := errors.AsType[*inspect.NotFoundError](err)
-			if !ok || missing.Thing != thing || errors.Is(err, runtime.ErrUnknownSubscription) != (thing == "subscription") {
+			missing, ok := errors.AsType[*event.NotFoundError](err)
+			if !ok || missing.Thing != thing || errors.Is(err, event.ErrUnknownSubscription) != (thing == "subscription") {
 				t.Errorf("an unknown %s: %v", thing, err)
 			}
 		}
@@ -237,7 +238,7 @@ func (env *Env) TestAReplayIsMarkedUntilItIsSettled(t *testing.T) {
 		if want := []string{"1:false", "2:true", "3:true", "4:true"}; !slices.Equal(marks.All(), want) {
 			t.Errorf("the handler saw %q, want %q", marks.All(), want)
 		}
-		if letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{}); err != nil || len(letters) > 0 {
+		if letters, _, err := f.File.DeadLetters(t.Context(), event.Filter{}, event.Page{}); err != nil || len(letters) > 0 {
 			t.Errorf("dead letters: %v, %v", letters, err)
 		}
 	})
