@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -35,12 +36,12 @@ func deadLetters(n int) runner {
 
 		list := func(offset int) side {
 			return pages(func() (int, error) {
-				letters, _, err := inspector.DeadLetters(ctx, inspect.Filter{}, inspect.Page{Offset: offset})
+				letters, _, err := inspector.DeadLetters(ctx, event.Filter{}, event.Page{Offset: offset})
 				return len(letters), err
 			})
 		}
 		rounds, err := takeTurns(ctx, s.total, 25*time.Millisecond,
-			list(0), list(n-inspect.DefaultLimit), pages(func() (int, error) { return readDead(bare) }))
+			list(0), list(n-event.DefaultLimit), pages(func() (int, error) { return readDead(bare) }))
 		first, last := compare(rounds, 0, 2), compare(rounds, 1, 2)
 		r := first.result()
 		r.FirstPage, r.LastPage = pageTime(first), pageTime(last)
@@ -51,10 +52,10 @@ func deadLetters(n int) runner {
 // pages is the side that reads one page after the other.
 func pages(read func() (int, error)) side {
 	return func(d time.Duration) (total int, err error) {
-		for until := time.Now().Add(d); time.Now().Before(until); total += inspect.DefaultLimit {
+		for until := time.Now().Add(d); time.Now().Before(until); total += event.DefaultLimit {
 			n, err := read()
-			if err == nil && n != inspect.DefaultLimit {
-				err = fmt.Errorf("a page has %d dead letters, want %d", n, inspect.DefaultLimit)
+			if err == nil && n != event.DefaultLimit {
+				err = fmt.Errorf("a page has %d dead letters, want %d", n, event.DefaultLimit)
 			}
 			if err != nil {
 				return total, err
@@ -65,7 +66,7 @@ func pages(read func() (int, error)) side {
 }
 
 // pageTime returns the milliseconds that a page took.
-func pageTime(c comparison) float64 { return 1e3 * inspect.DefaultLimit / c.ours.perSecond() }
+func pageTime(c comparison) float64 { return 1e3 * event.DefaultLimit / c.ours.perSecond() }
 
 // makeDead makes a file with n dead letters.
 func makeDead(ctx context.Context, path string, n int) (err error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -50,7 +51,7 @@ func purge(n int) runner {
 func publishBesidePurge(ctx context.Context, publish side, inspector *inspect.File) (published int, err error) {
 	done := make(chan error, 1)
 	go func() {
-		counts, err := inspector.Purge(ctx, inspect.Selection{Filter: inspect.Filter{Until: time.Now()}, Limit: purgeSlice})
+		counts, err := inspector.Purge(ctx, inspect.Selection{Filter: event.Filter{Until: time.Now()}, Limit: purgeSlice})
 		if err == nil && counts.Moved != purgeSlice {
 			err = fmt.Errorf("%d dead letters were purged, want %d", counts.Moved, purgeSlice)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/busgen/busgen/bench/events"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -191,7 +192,7 @@ func look(ctx context.Context, path string, took map[string]time.Duration) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	newest, _, err := file.Events(ctx, inspect.Filter{}, inspect.Page{Limit: 1})
+	newest, _, err := file.Events(ctx, event.Filter{}, event.Page{Limit: 1})
 	if err == nil && len(newest) == 0 {
 		err = errors.New("the file has no event")
 	}
@@ -204,10 +205,10 @@ func look(ctx context.Context, path string, took map[string]time.Duration) (err 
 	}{
 		{"status", func() error { _, err := file.Status(ctx); return err }},
 		{"hour", func() error { _, err := file.Hour(ctx); return err }},
-		{"events", func() error { _, _, err := file.Events(ctx, inspect.Filter{}, inspect.Page{}); return err }},
+		{"events", func() error { _, _, err := file.Events(ctx, event.Filter{}, event.Page{}); return err }},
 		{"event", func() error { _, err := file.Event(ctx, newest[0].ID); return err }},
-		{"dead letters", func() error { _, _, err := file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{}); return err }},
-		{"groups", func() error { _, err := file.FailureGroups(ctx, inspect.Filter{}); return err }},
+		{"dead letters", func() error { _, _, err := file.DeadLetters(ctx, event.Filter{}, event.Page{}); return err }},
+		{"groups", func() error { _, err := file.FailureGroups(ctx, event.Filter{}); return err }},
 	} {
 		var times []time.Duration
 		for began := time.Now(); len(times) < reads && (len(times) == 0 || time.Since(began) < readsFor); {

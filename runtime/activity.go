@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -20,7 +21,7 @@ func (b *innerBus) activity() (now engine.Activity) {
 		if status == nil {
 			continue
 		}
-		one := engine.Breaker{
+		one := event.Breaker{
 			Subscription: s.name, Group: s.config.group, State: status.State.String(), Since: status.Since.UTC(),
 			Failures: status.Failures, Deliveries: status.Samples, LastError: status.LastFailure,
 		}
@@ -35,6 +36,6 @@ func (b *innerBus) activity() (now engine.Activity) {
 		}
 	}
 	now.Unhandled, now.Saturated = b.health.withoutHandler(), b.health.saturatedNow()
-	slices.SortStableFunc(now.Attempts, func(a, b engine.Running) int { return a.Started.Compare(b.Started) })
+	slices.SortStableFunc(now.Attempts, func(a, b event.Running) int { return a.Started.Compare(b.Started) })
 	return now
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
 )
@@ -148,16 +149,16 @@ func TestWorkGoesOnAfterAFileCouldNotBeWrittenForAWhile(t *testing.T) {
 	for name, test := range map[string]struct {
 		op    simfs.Op
 		err   error
-		fault Fault
+		fault event.Fault
 		hint  string
 	}{
-		"the disk is read-only":        {writes, answer(syscall.EROFS), ReadOnly, "writable for this user"},
-		"the disk is full":             {writes, answer(syscall.ENOSPC), DiskFull, "free some space"},
-		"the user has no space left":   {writes, answer(syscall.EDQUOT), DiskFull, "free some space"},
-		"the disk fails to write":      {writes, answer(syscall.EIO), IO, "the system's log"},
-		"the disk fails to sync":       {simfs.Sync, syscall.EIO, IO, "the system's log"},
-		"the disk is full when synced": {simfs.Sync, syscall.ENOSPC, DiskFull, "free some space"},
-		"SQLite says it is full":       {writes, sqlite3.FULL, DiskFull, "free some space"},
+		"the disk is read-only":        {writes, answer(syscall.EROFS), event.ReadOnly, "writable for this user"},
+		"the disk is full":             {writes, answer(syscall.ENOSPC), event.DiskFull, "free some space"},
+		"the user has no space left":   {writes, answer(syscall.EDQUOT), event.DiskFull, "free some space"},
+		"the disk fails to write":      {writes, answer(syscall.EIO), event.IO, "the system's log"},
+		"the disk fails to sync":       {simfs.Sync, syscall.EIO, event.IO, "the system's log"},
+		"the disk is full when synced": {simfs.Sync, syscall.ENOSPC, event.DiskFull, "free some space"},
+		"SQLite says it is full":       {writes, sqlite3.FULL, event.DiskFull, "free some space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(s *simulated) {
@@ -172,7 +173,7 @@ func TestWorkGoesOnAfterAFileCouldNotBeWrittenForAWhile(t *testing.T) {
 
 				s.disk.Fail(simfs.Fault{Op: test.op, Nth: 1, Err: test.err, Sticky: true})
 				for n := range 3 {
-					var storage *StorageError
+					var storage *event.StorageError
 					err := s.publish(100 + n)
 					if !errors.As(err, &storage) || storage.Fault != test.fault || !strings.Contains(storage.Hint, test.hint) || storage.Path != s.path {
 						s.Fatalf("publishing returned %v, want a fault %q and the hint %q", err, test.fault, test.hint)
@@ -209,9 +210,9 @@ func TestAFileThatMayNotBeOpenedForWritingIsReadOnly(t *testing.T) {
 		simulate(t, func(s *simulated) {
 			s.disk.Fail(simfs.Fault{Op: simfs.Open, Nth: 1, Err: vfs.SystemError(err, sqlite3.CANTOPEN), Sticky: true})
 			_, got := sqlite.Open(s.path, sqlite.Options{VFS: s.disk.Name()})
-			var storage *StorageError
-			if !errors.As(got, &storage) || storage.Fault != ReadOnly || !strings.Contains(storage.Hint, "writable") {
-				s.Errorf("%v: opening returned %v, want a fault %q", err, got, ReadOnly)
+			var storage *event.StorageError
+			if !errors.As(got, &storage) || storage.Fault != event.ReadOnly || !strings.Contains(storage.Hint, "writable") {
+				s.Errorf("%v: opening returned %v, want a fault %q", err, got, event.ReadOnly)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ const awaitPage = 32
 //   - *[EventError], when match panics
 //   - [ErrShutdown], as soon as [Bus.Shutdown] begins
 //   - [ErrRestored], when a backup is restored into the file meanwhile
-//   - *[StorageError], when the file cannot be read or is gone
+//   - *[event.StorageError], when the file cannot be read or is gone
 //
 // A handler that awaits keeps its worker. What it publishes with its context is stored
 // when it succeeds, so it cannot await that.

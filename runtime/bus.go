@@ -14,6 +14,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -102,7 +103,7 @@ var ErrStarted = errors.New("the bus was started before")
 // there is none, or what the engine of [WithEngine] takes. Generated packages have an
 // Open of their own that passes their catalogue.
 //
-// The error is a *[StorageError] when the file cannot be used: it is damaged,
+// The error is a *[event.StorageError] when the file cannot be used: it is damaged,
 // it belongs to another program, it was written by a newer version, or its
 // folder does not exist. Such a file is left as it is.
 func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Option) (*Bus, error) {
@@ -173,7 +174,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	b.log, b.storesKeys = log, traits.StoresKeys // the log may have called Changed already
 	b.mu.Unlock()
 	if err := declare(ctx, log, catalogue); err != nil {
-		if _, other := errors.AsType[*SchemaError](err); other {
+		if _, other := errors.AsType[*event.SchemaError](err); other {
 			err = fmt.Errorf("open %s: %w", target, err)
 		}
 		return nil, errors.Join(public(err), closeWithin(ctx, log))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -46,8 +47,8 @@ func (b *innerBus) notSubscribed(ctx context.Context, err error) error {
 	case b.accepts() != nil:
 		return ErrShutdown
 	}
-	return &StorageError{
-		Fault: Busy, Op: "subscribe in", Path: b.log.Traits().Target, Err: fmt.Errorf("it could not be written within %v", subscribeTime),
+	return &event.StorageError{
+		Fault: event.Busy, Op: "subscribe in", Path: b.log.Traits().Target, Err: fmt.Errorf("it could not be written within %v", subscribeTime),
 		Hint: "another process holds a lock on the file, or the server does not answer; try again when it is done",
 	}
 }

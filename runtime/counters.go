@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/histogram"
@@ -189,10 +190,10 @@ func (c *counter) TellHandled(a *dispatch.Attempt, ended time.Time, staged []eng
 }
 
 // Failed implements [dispatch.Counter].
-func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) (told func()) {
+func (c *counter) Failed(a *dispatch.Attempt, failure *event.FailedAttempt, due time.Time) (told func()) {
 	retried := !due.IsZero()
 	took := failure.Ended.Sub(failure.Started)
-	if failure.Kind != engine.KindDecode { // then there was a handler
+	if failure.Kind != event.KindDecode { // then there was a handler
 		c.counts.handler.Add(took)
 	}
 	c.counts.attemptFailed(failure.Kind, retried)
@@ -226,7 +227,7 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *engine.FailedAttempt, due
 }
 
 // Dead implements [dispatch.Counter].
-func (c *counter) Dead(a *dispatch.Attempt, reason string, last *engine.FailedAttempt) (told func()) {
+func (c *counter) Dead(a *dispatch.Attempt, reason string, last *event.FailedAttempt) (told func()) {
 	if !c.config.ephemeral {
 		c.bus.causes.add(causeKey{a.ID, c.feed.name}, a.Failed(), last.Error)
 	}
@@ -342,7 +343,7 @@ func (c *counts) attemptFailed(kind string, retried bool) {
 	if retried {
 		c.retried.Add(1)
 	}
-	if kind == engine.KindTimeout {
+	if kind == event.KindTimeout {
 		c.timeouts.Add(1)
 	}
 }
@@ -351,9 +352,9 @@ func (c *counts) died(a *dispatch.Attempt, reason string) {
 	c.dead.Add(1)
 	retried := a.Retry()
 	switch reason {
-	case engine.ReasonExpired:
+	case event.ReasonExpired:
 		c.expired.Add(1)
-	case engine.ReasonCrash:
+	case event.ReasonCrash:
 		retried = a.Failures > 1 // its last attempt counts among them
 	}
 	if retried {

@@ -22,7 +22,7 @@ import (
 // [sql.TxOptions.ReadOnly] is a snapshot of the file, and holds up nobody. Any other begins with BEGIN
 // IMMEDIATE, so that it does not fail halfway because somebody else has written; from then to
 // its end no other transaction writes. The writers of this process, the bus too, take turns. While it is open for more
-// than 5 s, they give up with a *[StorageError] whose Fault is Busy; the error, the log and the health check
+// than 5 s, they give up with a *[event.StorageError] whose Fault is Busy; the error, the log and the health check
 // [CheckHeld] name the line that has begun it. So read and compute before, and be short.
 //
 // Events are published in a transaction with [In], or with INSERT INTO outbox, also by a
@@ -32,7 +32,7 @@ import (
 // does a statement that writes in the function of a [Transact].
 //
 // The tables of the bus can be read. Statements that would change them, or how the file is kept, are
-// refused with a *[ProtectedError]; the names of these tables, and all that begin with busgen_, are
+// refused with a *[event.ProtectedError]; the names of these tables, and all that begin with busgen_, are
 // taken. What a statement changes of its connection (PRAGMA foreign_keys, ATTACH, temporary tables)
 // lasts until the connection is given back: use [sql.DB.Conn] for that. A transaction that is still open
 // then is rolled back.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -91,7 +92,7 @@ func (b *batch) stage(ctx context.Context) error {
 func (b *batch) unlessSame(ctx context.Context, store func() error) error {
 	for {
 		err := store()
-		conflict, ok := errors.AsType[*engine.ConflictError](err)
+		conflict, ok := errors.AsType[*event.ConflictError](err)
 		if !ok || !b.sameAsFirst(ctx, conflict) {
 			return err
 		}
@@ -99,7 +100,7 @@ func (b *batch) unlessSame(ctx context.Context, store func() error) error {
 }
 
 // sameAsFirst tells whether an event that was refused is the same as the one with its key, and notes that.
-func (b *batch) sameAsFirst(ctx context.Context, conflict *engine.ConflictError) bool {
+func (b *batch) sameAsFirst(ctx context.Context, conflict *event.ConflictError) bool {
 	i := slices.IndexFunc(b.records, func(r engine.Record) bool {
 		d := r.Dedupe
 		return r.Type == conflict.EventType && d != nil && d.Scope == "" && d.Key == conflict.Key && d.Same != conflict.First && r.ID != conflict.First
@@ -161,7 +162,7 @@ func (b *innerBus) keySettled(a *dispatch.Attempt, r *engine.Record) func(first 
 
 // keyConflict logs that an event of a handler was dropped for another one with its key.
 func (b *innerBus) keyConflict(id, parent uuid.UUID, publisher string, err error) {
-	var conflict *engine.ConflictError
+	var conflict *event.ConflictError
 	if !errors.As(err, &conflict) {
 		return
 	}
@@ -177,7 +178,7 @@ func (b *innerBus) appendStaged(a *dispatch.Attempt, staged []engine.Record) ([]
 	for {
 		records := slices.Clone(staged)
 		err := b.log.Append(a, records)
-		var conflict *engine.ConflictError
+		var conflict *event.ConflictError
 		if !errors.As(err, &conflict) {
 			return records, err
 		}

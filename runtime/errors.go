@@ -38,88 +38,9 @@ var ErrStaged = errors.New("the event is stored when the handler that published 
 // Deprecated: handlers can give their events keys, so nothing returns it; see [WithDedupeKey].
 var ErrStagedKey = errors.New("an event that a handler publishes with its context cannot have a dedupe key")
 
-// ConflictError says that a dedupe key was used before for another payload.
-// Nothing was stored. To publish a corrected payload with the key of a dead letter, discard the dead letter first.
-//
-//	type ConflictError struct {
-//		EventType string
-//		Key       string
-//		First     uuid.UUID // the event that was stored with the key
-//	}
-type ConflictError = engine.ConflictError
-
-// AliasError says that a subscription cannot take over from its former name
-// ([WithAliases]), because the file has both.
-//
-//	type AliasError struct {
-//		Name, Alias string
-//		Shared      bool // one was the name of the other in this file, and both are subscribed
-//	}
-type AliasError = engine.AliasError
-
-// ErrAlreadyRunning matches the error of [Bus.Start] when another process, or
-// another bus of this one, dispatches from the file. The error itself is an
-// *[OwnedError] that names it.
-var ErrAlreadyRunning = engine.ErrOwned
-
-// OwnedError says who dispatches from a file: its pid, and since when.
-//
-//	type OwnedError struct {
-//		Path  string    // the file, or the target that the bus was opened with
-//		PID   int       // 0 if the owner has not said yet
-//		Since time.Time // zero if the owner has not said yet
-//	}
-type OwnedError = engine.OwnedError
-
-// ErrUnknownSubscription matches the error for a subscription that the file does
-// not know.
-var ErrUnknownSubscription = engine.ErrUnknownConsumer
-
 // ErrRestored is returned by [Receipt.Wait] when a backup is restored into the file: the
 // event may not be in the backup. The bus goes on with the restored events.
 var ErrRestored = engine.ErrRestored
-
-// StorageError says that the event log could not be read or written, why (Fault),
-// and what to do about it. Path is the file or, with another engine, what [Open] was
-// called with. Nothing of the operation was stored, unless it is
-// InDoubt.
-//
-//	type StorageError struct {
-//		Fault Fault  // the class, for programs
-//		Op    string // what was being done: "open", "append", "read"
-//		Path  string // the file; with another engine, the target that the bus was opened with
-//		Hint  string // what to do, for a person
-//		Err   error  // the cause, where there is one
-//		// InDoubt says that the disk, or the connection to a server, failed in the middle
-//		// of a commit and has not recovered. What is stored of the operation is taken away
-//		// before anything else is written. If the process ends before that, the operation
-//		// may turn out to be stored after all.
-//		InDoubt bool
-//	}
-type StorageError = engine.StorageError
-
-// Fault is the class of a [StorageError].
-//
-//	type Fault string
-type Fault = engine.Fault
-
-// The faults.
-const (
-	DiskFull   = engine.DiskFull   // there is no space; publishing works again when there is
-	Busy       = engine.Busy       // another process holds a write lock for more than five seconds
-	Corrupt    = engine.Corrupt    // the file is damaged
-	ReadOnly   = engine.ReadOnly   // the file or its folder is not writable
-	Foreign    = engine.Foreign    // the file is not an event log; it was left as it is
-	TooNew     = engine.TooNew     // the file was written by a newer busgen; it was left as it is
-	TooOld     = engine.TooOld     // the file was written by an older busgen, and only opening a bus upgrades it; it was left as it is
-	Linked     = engine.Linked     // the file can be opened by several names, each with a write-ahead log of its own; it was left as it is
-	Replaced   = engine.Replaced   // it was moved, deleted or replaced while the bus ran, which has stopped; start the program again
-	MovedAway  = engine.MovedAway  // its events were moved to another bus, which StorageError.Hint names; it was left as it is
-	Incomplete = engine.Incomplete // a write-ahead log or claims wait for the file, which is missing or empty; nothing was changed
-	IO         = engine.IO         // anything else the operating system refused
-	// Unreachable is for engines with a server: it does not answer.
-	Unreachable = engine.Unreachable
-)
 
 // TimeoutError is the failure of an attempt that outlived its deadline. It
 // matches [context.DeadlineExceeded].

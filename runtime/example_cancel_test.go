@@ -12,6 +12,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // A reminder is cancelled before its time has come.
@@ -79,7 +80,7 @@ func ExampleBus_Cancel() {
 	}
 	<-begins
 	err = bus.Cancel(ctx, receipt.ID)
-	if begun, ok := errors.AsType[*runtime.BegunError](err); ok {
+	if begun, ok := errors.AsType[*event.BegunError](err); ok {
 		fmt.Println("too late for", begun.Running)
 		fmt.Println("in time for remind:", slices.Contains(begun.Cancelled, "remind"))
 	}

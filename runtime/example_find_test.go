@@ -7,6 +7,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // registered publishes an event for each address.
@@ -72,7 +73,7 @@ func ExampleBus_Replay_from() {
 	receipts := registered(ctx, bus, "ada@example.org", "bob@example.org", "cyn@example.org")
 	bus.WaitIdle(ctx)
 
-	n, err := bus.Replay(ctx, "welcome-mail", runtime.ReplayFilter{From: receipts[1].ID})
+	n, err := bus.Replay(ctx, "welcome-mail", event.ReplayFilter{From: receipts[1].ID})
 	bus.WaitIdle(ctx)
 	fmt.Println("replayed", n, err)
 	// Output:
@@ -100,7 +101,7 @@ func ExampleBus_Replay() {
 	registered(ctx, bus, "ada@example.org", "bob@example.org")
 	bus.WaitIdle(ctx)
 
-	bus.Replay(ctx, "welcome-mail", runtime.ReplayFilter{Text: "ada@example.org"})
+	bus.Replay(ctx, "welcome-mail", event.ReplayFilter{Text: "ada@example.org"})
 	bus.WaitIdle(ctx)
 	// Output:
 	// ada@example.org false

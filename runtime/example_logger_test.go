@@ -11,6 +11,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -44,7 +45,7 @@ func ExampleLogger() {
 		return
 	}
 	defer file.Close()
-	letter, err := file.DeadLetter(ctx, inspect.Key{EventID: receipt.ID, Subscription: "welcome"})
+	letter, err := file.DeadLetter(ctx, event.Key{EventID: receipt.ID, Subscription: "welcome"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,6 +10,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // A customer cancels a report, which has a subscription of its own.
@@ -28,7 +29,7 @@ func ExampleBus_Remove() {
 	})
 	bus.Start(ctx)
 	fmt.Println(bus.Remove(ctx, "report-17"))
-	var missing *runtime.NotFoundError
+	var missing *event.NotFoundError
 	fmt.Println(errors.As(bus.Remove(ctx, "report-17"), &missing))
 	// Output:
 	// <nil>

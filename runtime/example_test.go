@@ -13,6 +13,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -194,7 +195,7 @@ func Example_deadLetters() {
 		return
 	}
 	defer inspector.Close()
-	letters, _, _ := inspector.DeadLetters(ctx, inspect.Filter{}, inspect.Page{})
+	letters, _, _ := inspector.DeadLetters(ctx, event.Filter{}, event.Page{})
 	for _, letter := range letters {
 		fmt.Println(letter.Type, "for", letter.Subscription+":", letter.LastAttempt().Error)
 	}

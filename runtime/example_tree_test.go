@@ -8,6 +8,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // step is a payload of the examples of trees.
@@ -54,8 +55,8 @@ func ExampleTree() {
 		fmt.Println(err)
 		return
 	}
-	var print func(node *runtime.TreeNode)
-	print = func(node *runtime.TreeNode) {
+	var print func(node *event.TreeNode)
+	print = func(node *event.TreeNode) {
 		fmt.Printf("%s%s of %q\n", strings.Repeat("  ", node.Hops), node.Payload, node.PublishedBy)
 		for _, child := range node.Children {
 			print(child)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -247,7 +248,7 @@ func (x *exchange) settledInLog(bus *innerBus, all []engine.Settlement) {
 	for _, s := range all {
 		var failed *AnswerError
 		switch {
-		case s.State == engine.StateDead:
+		case s.State == event.StateDead:
 			failed = &AnswerError{s.Subscription, bus.answerFailed(x.id, s.Subscription, s.Error, s.Reason)}
 		case s.Cancelled():
 			failed = cancelledAnswer(x.id, s.Subscription)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -23,7 +24,7 @@ import (
 //   - *[QueryError], *[UnknownTypeError]
 //   - [ErrShutdown], as soon as [Bus.Shutdown] begins
 //   - *[NotInspectableError], when the engine of the bus cannot list its events
-//   - *[StorageError], when the file cannot be read
+//   - *[event.StorageError], when the file cannot be read
 //
 // Nothing is read before the iteration begins, and each range over the result reads
 // anew. It reads pages of at most 100 events and holds nothing between them: the body of
@@ -57,10 +58,10 @@ func find(ctx context.Context, to *Bus, of AnyEventType, q Query, all, missing b
 		yield(none, err)
 		return
 	}
-	filter := engine.Filter{
+	filter := engine.Filter{Filter: event.Filter{
 		Types: []string{t.Name()}, Since: q.Since, Until: q.Until, Status: q.Status, CorrelationID: q.CorrelationID, ChildOf: q.ChildOf,
-	}
-	page := engine.Page{Limit: engine.DefaultLimit}
+	}}
+	page := event.Page{Limit: event.DefaultLimit}
 	if q.Limit > 0 && all {
 		page.Limit = min(q.Limit, page.Limit)
 	}
@@ -116,7 +117,7 @@ func (b *innerBus) findable(t *eventType, q Query, missing bool) error {
 }
 
 // events returns a page of events.
-func (b *innerBus) events(ctx context.Context, f engine.Filter, p engine.Page) ([]engine.Event, string, error) {
+func (b *innerBus) events(ctx context.Context, f engine.Filter, p event.Page) ([]event.Event, string, error) {
 	history, err := b.history(ctx)
 	if err == nil {
 		err = ctx.Err()

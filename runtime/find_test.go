@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -31,10 +32,10 @@ type slowInspection struct {
 	once          sync.Once
 }
 
-func (i *slowInspection) Events(context.Context, engine.Filter, engine.Page, int) (engine.EventSearch, error) {
+func (i *slowInspection) Events(context.Context, engine.Filter, event.Page, int) (event.EventSearch, error) {
 	close(i.reads)
 	<-i.closed
-	return engine.EventSearch{}, engine.ErrClosed
+	return event.EventSearch{}, engine.ErrClosed
 }
 
 func (i *slowInspection) Close() error {

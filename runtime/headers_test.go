@@ -12,11 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 func TestTheKeysOfTheBusAreNoHeaders(t *testing.T) {
-	for _, key := range append(engine.OwnKeys(), CorrelationKey, engine.TraceParentKey, engine.TraceStateKey, engine.HandlingPrefix+"x") {
+	for _, key := range append(engine.OwnKeys(), event.CorrelationKey, engine.TraceParentKey, engine.TraceStateKey, engine.HandlingPrefix+"x") {
 		if format.ReservedHeader(key) == "" {
 			t.Errorf("%s can be a header", key)
 		}

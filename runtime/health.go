@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"github.com/busgen/busgen/runtime/event"
 	"time"
 )
 
@@ -112,7 +113,7 @@ const (
 	CheckStalled = "stalled"
 	CheckNewer   = "newer_versions" // events held because a newer program has published them; for longer than an hour
 	// CheckUnwritable says that nothing can be stored: the last write has failed, and so does another one now. Mostly
-	// is the [Fault], and Since is when the first write failed; the threshold is 0.
+	// is the [event.Fault], and Since is when the first write failed; the threshold is 0.
 	CheckUnwritable = "unwritable"
 	CheckHeld       = "held_up" // transactions of DB that keep all others from writing for more than 5 s; the threshold is 0
 )
@@ -142,7 +143,7 @@ type HealthStatus struct {
 	CrashLoop time.Time `json:"crash_loop,omitzero"`
 	// Newer are events of versions that this program does not know, of all subscriptions, the oldest
 	// first. For an hour the bus is healthy with them: a deploy is under way.
-	Newer []Newer `json:"newer,omitempty"`
+	Newer []event.Newer `json:"newer,omitempty"`
 }
 
 // Health returns how the bus was when it last looked, which only a bus does that

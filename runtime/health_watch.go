@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -24,22 +25,22 @@ type healthWatch struct {
 	saturation  saturationWatch
 	stalls      stallCheck
 	unwritable  HealthCheck
-	held        HealthCheck // whether a transaction of the program keeps others from writing
-	deadLetters HealthCheck // of dead letters, as last counted
-	newer       []Newer     // as last counted
-	holds       int64       // how often an event was held for its version, at the last look
-	stale       bool        // there may be others now
-	rest        time.Time   // they are not counted again before
-	failing     bool        // they could not be counted the last time
+	held        HealthCheck   // whether a transaction of the program keeps others from writing
+	deadLetters HealthCheck   // of dead letters, as last counted
+	newer       []event.Newer // as last counted
+	holds       int64         // how often an event was held for its version, at the last look
+	stale       bool          // there may be others now
+	rest        time.Time     // they are not counted again before
+	failing     bool          // they could not be counted the last time
 
 	mu             sync.Mutex
 	at             time.Time
 	checks         []HealthCheck
-	ended          error    // why the bus has stopped dispatching
-	started        int64    // the seq of the newest event when the bus began to dispatch
-	saturatedNames []string // subscriptions, by name
-	shownNewer     []Newer  // what is held for its version
-	noHandler      []string // subscriptions with pending events that this program does not handle
+	ended          error         // why the bus has stopped dispatching
+	started        int64         // the seq of the newest event when the bus began to dispatch
+	saturatedNames []string      // subscriptions, by name
+	shownNewer     []event.Newer // what is held for its version
+	noHandler      []string      // subscriptions with pending events that this program does not handle
 }
 
 // stop records why the bus no longer dispatches, although it was not shut down.
@@ -263,7 +264,7 @@ type stallCheck struct {
 	last   time.Time // when the last one was seen
 	seen   float64   // within the window
 	mostly string    // the last one
-	still  map[string][]engine.Stalled
+	still  map[string][]event.Stalled
 	check  HealthCheck
 }
 
@@ -300,7 +301,7 @@ func (h *healthWatch) checkStalls(now time.Time) {
 }
 
 // stands takes over what stands still, and logs what was not known.
-func (c *stallCheck) stands(still map[string][]engine.Stalled, logger *slog.Logger) {
+func (c *stallCheck) stands(still map[string][]event.Stalled, logger *slog.Logger) {
 	for _, name := range slices.Sorted(maps.Keys(still)) {
 		if c.still[name] == nil {
 			for _, one := range still[name] {

@@ -30,7 +30,7 @@ type history struct {
 
 // history returns the log of the bus, to look into it. The actor of what is changed there
 // is the program. The error is [ErrShutdown] once the bus is shut down, a
-// *[NotInspectableError], or a *[StorageError]. Whoever uses it keeps the bus alive (keep).
+// *[NotInspectableError], or a *[event.StorageError]. Whoever uses it keeps the bus alive (keep).
 func (b *innerBus) history(ctx context.Context) (engine.Inspection, error) {
 	if err := b.accepts(); err != nil {
 		return nil, err

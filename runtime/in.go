@@ -21,7 +21,7 @@ import (
 // process that does notices within 200 ms. All options of Publish work. Publishing
 // returns without waiting for the disk, and its errors are those of [Publish], and
 //
-//   - *[JoinError]: x is nil, of another driver, or of another file; no transaction is under
+//   - *[event.JoinError]: x is nil, of another driver, or of another file; no transaction is under
 //     way, or one that only reads. Nothing was written
 //   - [errors.ErrUnsupported]: the bus keeps its events in something that has no tables ([WithEngine])
 //   - the error of the driver, such as [database/sql.ErrTxDone]
@@ -94,14 +94,6 @@ func (j *joined) wait(ctx context.Context, r *Receipt) error {
 	}
 	return public(err)
 }
-
-// JoinError says why events cannot become part of the transaction that [In] was given. Nothing
-// was written.
-//
-//	type JoinError struct {
-//		Problem string // in words, and what to do
-//	}
-type JoinError = engine.JoinError
 
 // ErrUncommitted is returned by [Receipt.Wait] for an event that was published with [In] and
 // is not in the file: its transaction was not committed yet, or was rolled back.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -54,7 +55,7 @@ func (b *innerBus) subscribeInbox(name string, opts []SubscribeOption) (*Subscri
 	return subscription, err
 }
 
-var errNoInbox = &engine.UnsupportedError{
+var errNoInbox = &event.UnsupportedError{
 	Engine: "a bus in a file", What: "be sent events",
 	Hint: "other programs publish to it with INSERT INTO outbox",
 }

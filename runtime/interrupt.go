@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -108,8 +109,8 @@ const cancelsAtOnce = 64
 
 func (b *innerBus) cancelChild(ctx context.Context, child dispatch.Child, cause error) {
 	_, err := b.log.Cancel(ctx, engine.Cancellation{Event: child.ID, Reason: cause.Error()})
-	var begun *engine.BegunError
-	var settled *engine.NotOpenError
+	var begun *event.BegunError
+	var settled *event.NotOpenError
 	if err != nil && !errors.As(err, &begun) && !errors.As(err, &settled) && !errors.Is(err, engine.ErrClosed) {
 		b.config.logger.Warn("an event that nobody needs any more could not be cancelled; it is handled",
 			"event_id", child.ID, "error", err)

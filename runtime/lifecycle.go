@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -19,7 +20,7 @@ import (
 // Events that were being handled when the last process died are handled again at once,
 // one after the other with no other handler beside them. If there was only one, that
 // counts as a failed attempt. One process at a time dispatches from a file: if there
-// is another, the error matches [ErrAlreadyRunning] and names it; with
+// is another, the error matches [event.ErrAlreadyRunning] and names it; with
 // [WithStandby] Start waits for it to end. ctx bounds the start, not the life of
 // the bus. If the program has subscribed some members of a group that the catalogue declares,
 // and not the others, the error has a *[GroupError] for it; subscribe them, and start again.
@@ -127,7 +128,7 @@ const standbyDelay = 25 * time.Millisecond
 // takeOver makes this bus the one that dispatches.
 func (b *innerBus) takeOver(ctx context.Context) (engine.Recovery, error) {
 	found, err := b.log.TakeOver(ctx)
-	if !b.config.standby || !errors.Is(err, ErrAlreadyRunning) {
+	if !b.config.standby || !errors.Is(err, event.ErrAlreadyRunning) {
 		return found, err
 	}
 	b.config.logger.Info("event bus stands by", "reason", err.Error())
@@ -147,7 +148,7 @@ func (b *innerBus) takeOver(ctx context.Context) (engine.Recovery, error) {
 		case <-ctx.Done():
 			return found, ctx.Err()
 		}
-		if found, err = b.log.TakeOver(ctx); !errors.Is(err, ErrAlreadyRunning) {
+		if found, err = b.log.TakeOver(ctx); !errors.Is(err, event.ErrAlreadyRunning) {
 			tick.Stop()
 			return found, err
 		}

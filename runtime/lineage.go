@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-// CorrelationKey is the metadata key of the correlation id.
-const CorrelationKey = engine.CorrelationKey
 
 // defaultHopLimit is far beyond what programs mean, and soon reached by those that
 // publish in a circle.
@@ -56,7 +54,7 @@ func ownKey(metadata map[string]string) string {
 
 // inherited are the keys of the metadata that an event takes over from its parent,
 // unless it has its own.
-var inherited = []string{CorrelationKey, engine.TraceParentKey, engine.TraceStateKey}
+var inherited = []string{event.CorrelationKey, engine.TraceParentKey, engine.TraceStateKey}
 
 // childMetadata returns the metadata of an event that the handler of an attempt
 // publishes: what the caller has given, which may be nil, and where the event comes from.
@@ -127,8 +125,8 @@ func encodeChild(child, parent map[string]string, of *engine.Delivery, subscript
 			child[key] = value
 		}
 	}
-	if child[CorrelationKey] == "" {
-		child[CorrelationKey] = of.ID.String() // the root
+	if child[event.CorrelationKey] == "" {
+		child[event.CorrelationKey] = of.ID.String() // the root
 	}
 	child[engine.ParentKey], child[engine.PublishedByKey], child[engine.HopsKey] = of.ID.String(), subscription, strconv.Itoa(hops)
 	return json.Marshal(child)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/prometheus"
 )
 
@@ -179,18 +180,18 @@ func labelsOf(s SubscriptionStats) []string {
 	return []string{"subscription", s.Name, "group", s.Group}
 }
 
-func (m *metrics) lags(all []Lag, now time.Time) {
+func (m *metrics) lags(all []event.Lag, now time.Time) {
 	gauges := []struct {
 		name, help string
-		of         func(Lag) float64
+		of         func(event.Lag) float64
 	}{
-		{"busgen_backlog", "Events that are not settled.", func(l Lag) float64 { return float64(l.Backlog) }},
-		{"busgen_running", "Handlers that have been running for 5 ms or more.", func(l Lag) float64 { return float64(l.Running) }},
-		{"busgen_waiting", "Events that wait for a retry, a delay or a snooze.", func(l Lag) float64 { return float64(l.Waiting) }},
-		{"busgen_held", "Events that wait because their type is paused, or their version newer than the program.", func(l Lag) float64 { return float64(l.Held) }},
-		{"busgen_dead_letters", "Dead letters.", func(l Lag) float64 { return float64(l.Dead) }},
-		{"busgen_oldest_seconds", "Age of the oldest event that is not settled.", func(l Lag) float64 { return l.age(now).Seconds() }},
-		{"busgen_unhandled", "1 if this program has no handler for the subscription.", func(l Lag) float64 { return bit(!l.Here) }},
+		{"busgen_backlog", "Events that are not settled.", func(l event.Lag) float64 { return float64(l.Backlog) }},
+		{"busgen_running", "Handlers that have been running for 5 ms or more.", func(l event.Lag) float64 { return float64(l.Running) }},
+		{"busgen_waiting", "Events that wait for a retry, a delay or a snooze.", func(l event.Lag) float64 { return float64(l.Waiting) }},
+		{"busgen_held", "Events that wait because their type is paused, or their version newer than the program.", func(l event.Lag) float64 { return float64(l.Held) }},
+		{"busgen_dead_letters", "Dead letters.", func(l event.Lag) float64 { return float64(l.Dead) }},
+		{"busgen_oldest_seconds", "Age of the oldest event that is not settled.", func(l event.Lag) float64 { return ageOf(l, now).Seconds() }},
+		{"busgen_unhandled", "1 if this program has no handler for the subscription.", func(l event.Lag) float64 { return bit(!l.Here) }},
 	}
 	for _, g := range gauges {
 		m.Head(g.name, "gauge", g.help)
@@ -200,15 +201,7 @@ func (m *metrics) lags(all []Lag, now time.Time) {
 	}
 }
 
-// age returns how old the oldest event of the backlog is; 0 without a backlog.
-func (l Lag) age(now time.Time) time.Duration {
-	if l.Oldest.IsZero() {
-		return 0
-	}
-	return max(now.Sub(l.Oldest), 0)
-}
-
-func (m *metrics) pauses(all []Pause) {
+func (m *metrics) pauses(all []event.Pause) {
 	n := 0
 	for _, p := range all {
 		if p.Types != "" {
@@ -264,4 +257,12 @@ func (m *metrics) durations(name string, h Histogram, labels []string) {
 			}
 		}
 	}, h.Seconds(), labels)
+}
+
+// ageOf returns how old the oldest event of the backlog is; 0 without a backlog.
+func ageOf(l event.Lag, now time.Time) time.Duration {
+	if l.Oldest.IsZero() {
+		return 0
+	}
+	return max(now.Sub(l.Oldest), 0)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -69,7 +70,7 @@ type Observer struct {
 	// Paused and Resumed say what is no longer delivered and what is again, by
 	// whichever process it was asked for. Paused is called for what is paused
 	// when the bus starts.
-	Paused, Resumed func(Pause)
+	Paused, Resumed func(event.Pause)
 	HealthChanged   func(HealthCheck) // a threshold is exceeded, or no longer
 }
 
@@ -245,8 +246,8 @@ var (
 	toSlowEvent = told[SlowEventInfo]{"SlowEvent", func(o *Observer) func(SlowEventInfo) { return o.SlowEvent }}
 	toBatch     = told[BatchInfo]{"Batch", func(o *Observer) func(BatchInfo) { return o.Batch }}
 	toBreaker   = told[BreakerInfo]{"BreakerChanged", func(o *Observer) func(BreakerInfo) { return o.BreakerChanged }}
-	toPaused    = told[Pause]{"Paused", func(o *Observer) func(Pause) { return o.Paused }}
-	toResumed   = told[Pause]{"Resumed", func(o *Observer) func(Pause) { return o.Resumed }}
+	toPaused    = told[event.Pause]{"Paused", func(o *Observer) func(event.Pause) { return o.Paused }}
+	toResumed   = told[event.Pause]{"Resumed", func(o *Observer) func(event.Pause) { return o.Resumed }}
 	toHealth    = told[HealthCheck]{"HealthChanged", func(o *Observer) func(HealthCheck) { return o.HealthChanged }}
 )
 

@@ -145,7 +145,7 @@ func WithDurability(d Durability) Option {
 
 // WithStandby makes [Bus.Start] wait while another process dispatches from the
 // file, and take over as soon as that one ends, however it ends. Without it Start
-// returns [ErrAlreadyRunning].
+// returns [event.ErrAlreadyRunning].
 func WithStandby() Option {
 	return func(c *config) error {
 		c.standby = true

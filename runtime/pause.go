@@ -8,28 +8,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-// Pause says what is not delivered at the moment: a subscription (or a group) by
-// its name, or the event types that match a pattern. Exactly one of the two is
-// set.
-type Pause struct {
-	Subscription string
-	Types        string
-	Since        time.Time // UTC
-	Actor        string    // who made it: user@host, or a process that did it by itself
-	Reason       string    // in words; empty if none was given
-}
 
 // PauseSubscription stops delivering to a subscription, or to a group by its
 // name, in whichever process dispatches, until [Bus.ResumeSubscription]. The file keeps
 // the pause. Running handlers are not interrupted, and nothing counts as an attempt: the
 // events wait. A second pause changes nothing. The error matches
-// [ErrUnknownSubscription] if the file has no subscription of that name.
+// [event.ErrUnknownSubscription] if the file has no subscription of that name.
 func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
 	return busOf(b).pauseSubscriptionBecause(ctx, name, "")
 }
@@ -62,7 +51,7 @@ func (b *innerBus) resumeSubscription(ctx context.Context, name string) error {
 func (b *innerBus) unpause(ctx context.Context, p engine.Pause) error {
 	defer b.keep()
 	err := b.log.Resume(ctx, p)
-	if _, missing := errors.AsType[*engine.NotFoundError](err); missing {
+	if _, missing := errors.AsType[*event.NotFoundError](err); missing {
 		return nil
 	}
 	return public(err)
@@ -96,24 +85,24 @@ func (b *innerBus) resumeTypes(ctx context.Context, pattern string) error {
 }
 
 // Pauses returns the pauses in force, the oldest first. It reads the file. The error is a
-// *[StorageError], or [ErrShutdown].
-func (b *Bus) Pauses(ctx context.Context) ([]Pause, error) { return busOf(b).pauses(ctx) }
+// *[event.StorageError], or [ErrShutdown].
+func (b *Bus) Pauses(ctx context.Context) ([]event.Pause, error) { return busOf(b).pauses(ctx) }
 
-func (b *innerBus) pauses(ctx context.Context) ([]Pause, error) {
+func (b *innerBus) pauses(ctx context.Context) ([]event.Pause, error) {
 	defer b.keep()
 	stored, err := b.log.Pauses(ctx)
-	pauses := make([]Pause, len(stored))
+	pauses := make([]event.Pause, len(stored))
 	for i, p := range stored {
 		pauses[i] = publicPause(p)
 	}
 	return pauses, public(err)
 }
 
-func publicPause(p engine.Pause) Pause {
+func publicPause(p engine.Pause) event.Pause {
 	if p.Kind == engine.PauseType {
-		return Pause{Types: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+		return event.Pause{Types: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 	}
-	return Pause{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+	return event.Pause{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 }
 
 // pausing tells the running feeds which pauses are in force. Its lock is never held

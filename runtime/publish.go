@@ -21,16 +21,16 @@ import (
 // a typed function for each event type, which calls this one.
 //
 // When the error is nil, the event survives the death of the process and a power cut.
-// Otherwise it is not stored, unless a *[StorageError] is InDoubt. The errors are:
+// Otherwise it is not stored, unless a *[event.StorageError] is InDoubt. The errors are:
 //
 //   - *[InvalidPayloadError], *[PayloadTooLargeError]: the payload is refused
 //   - *[HeaderError]: the metadata lacks a header that is required, or has one of another type ([WithHeader])
 //   - *[OptionError]: an option is not valid
 //   - *[RefusedError]: a [PublishMiddleware] has refused the event
-//   - *[ConflictError]: the dedupe key was used for another payload ([WithDedupeKey], or DedupeBy of [Spec])
+//   - *[event.ConflictError]: the dedupe key was used for another payload ([WithDedupeKey], or DedupeBy of [Spec])
 //   - *[UnknownTypeError]: the catalogue of the bus does not have the type
 //   - *[PendingError]: too much is pending ([WithMaxPending])
-//   - *[StorageError]: the file cannot be written
+//   - *[event.StorageError]: the file cannot be written
 //   - [ErrShutdown]: the bus is shut down
 //   - [ErrAttemptOver], *[HopLimitError]: ctx is the one of a handler
 //   - the error of ctx, if it ends before the transaction begins

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -150,7 +151,7 @@ func (t *eventType) encodeAny(ctx context.Context, b *batch, payload any) error 
 
 // itemError names the event that an error of the log is about, if it is about one.
 func (b *batch) itemError(err error) error {
-	var conflict *ConflictError
+	var conflict *event.ConflictError
 	if !errors.As(err, &conflict) {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -46,12 +47,12 @@ func WithMetadata(metadata map[string]string) PublishOption {
 }
 
 // WithCorrelationID marks events that belong to the same piece of work. It is
-// metadata under [CorrelationKey]; handlers find it in [Event].CorrelationID.
+// metadata under [event.CorrelationKey]; handlers find it in [Event].CorrelationID.
 // Events that a handler publishes with its context have the correlation id of
 // the event it handles, or the id of that event if it has none, unless they are
 // given another.
 func WithCorrelationID(id string) PublishOption {
-	return WithMetadata(map[string]string{CorrelationKey: id})
+	return WithMetadata(map[string]string{event.CorrelationKey: id})
 }
 
 // WithDedupeKey makes publishing idempotent: an event of the same type and key

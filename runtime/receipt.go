@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -33,13 +34,13 @@ type Receipt struct {
 //   - the error of ctx, if it ends first
 //   - [ErrStaged], at once, for an event that a handler has published with its context and
 //     without [Immediately]
-//   - [ErrInTx] and [ErrTxUndone], or the *[StorageError] that is InDoubt, at once, for an event of a [Tx] that is not stored yet, and
+//   - [ErrInTx] and [ErrTxUndone], or the *[event.StorageError] that is InDoubt, at once, for an event of a [Tx] that is not stored yet, and
 //     of one that was not; [ErrUncommitted] for one that was published with [In] and is not in
 //     the file
 //   - [ErrShutdown], when the bus is shut down meanwhile
 //   - *[WaitCycleError], at once, in a handler for whose event the event's handlers wait
 //   - [ErrRestored], when a backup is restored into the file meanwhile
-//   - *[StorageError], when the file cannot be read or is gone
+//   - *[event.StorageError], when the file cannot be read or is gone
 //
 // With the context of a handler, which then waits for an event published with
 // [Immediately] or any other, the handler does not stand in the way of the event: while it
@@ -79,7 +80,7 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 	outcome := Outcome{ID: r.ID}
 	for _, s := range settled {
 		one := DeliveryOutcome{
-			Subscription: s.Subscription, Dead: s.State == engine.StateDead, Discarded: s.State == engine.StateDiscarded, Cancelled: s.Cancelled(),
+			Subscription: s.Subscription, Dead: s.State == event.StateDead, Discarded: s.State == event.StateDiscarded, Cancelled: s.Cancelled(),
 			Reason: s.Reason, Failures: s.Failures, LastError: s.Error,
 		}
 		if one.Dead && s.Failures > 0 {

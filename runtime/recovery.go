@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ephemeral"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -244,13 +245,13 @@ func (b *innerBus) reporter(crash *engine.Crash) *innerSubscription {
 // observers. How long it took is not known.
 func (c *counter) crashed(crash *engine.Crash, maxAttempts int, due time.Time) {
 	retried := !due.IsZero()
-	c.counts.attemptFailed(engine.KindCrash, retried)
-	c.ofEventType(crash.Type).attemptFailed(engine.KindCrash, retried)
+	c.counts.attemptFailed(event.KindCrash, retried)
+	c.ofEventType(crash.Type).attemptFailed(event.KindCrash, retried)
 	info := AttemptInfo{
 		ID: crash.ID, Type: crash.Type, PublishedAt: crash.CreatedAt, Subscription: c.name, Group: c.config.group,
 		Attempt: crash.Failures + crash.Uncounted, MaxAttempts: maxAttempts,
 	}
-	tell(&c.bus.observers, toFailed, FailedInfo{AttemptInfo: info, Kind: engine.KindCrash, Error: crash.Attempt.Error})
+	tell(&c.bus.observers, toFailed, FailedInfo{AttemptInfo: info, Kind: event.KindCrash, Error: crash.Attempt.Error})
 	if retried {
 		tell(&c.bus.observers, toRetrying, RetryingInfo{AttemptInfo: info, Due: due, Error: crash.Attempt.Error})
 	}

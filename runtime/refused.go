@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"github.com/busgen/busgen/runtime/event"
 	"strings"
 	"sync"
 )
@@ -39,7 +40,7 @@ var refusalReasons = []string{"attempt_over", "cancelled", "conflict", "hop_limi
 
 // refusalOf names why an event was not stored.
 func refusalOf(err error) string {
-	if stored, ok := errors.AsType[*StorageError](err); ok {
+	if stored, ok := errors.AsType[*event.StorageError](err); ok {
 		return refusalFault(stored.Fault)
 	}
 	is := func(reason string, found bool) string {
@@ -50,7 +51,7 @@ func refusalOf(err error) string {
 	}
 	for _, reason := range []string{
 		is("middleware", as[*RefusedError](err)), is("invalid", as[*InvalidPayloadError](err)), is("too_large", as[*PayloadTooLargeError](err)),
-		is("metadata", as[*HeaderError](err)), is("option", as[*OptionError](err)), is("conflict", as[*ConflictError](err)),
+		is("metadata", as[*HeaderError](err)), is("option", as[*OptionError](err)), is("conflict", as[*event.ConflictError](err)),
 		is("unknown_type", as[*UnknownTypeError](err)), is("pending", as[*PendingError](err)), is("hop_limit", as[*HopLimitError](err)),
 		is("attempt_over", errors.Is(err, ErrAttemptOver)), is("shutdown", errors.Is(err, ErrShutdown)),
 		is("cancelled", errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)),
@@ -68,7 +69,7 @@ func as[E error](err error) bool {
 }
 
 // refusalFault is the reason that stands for a fault: disk_full.
-func refusalFault(f Fault) string {
+func refusalFault(f event.Fault) string {
 	return strings.NewReplacer(" ", "_", "/", "_", "-", "_").Replace(string(f))
 }
 
@@ -76,7 +77,7 @@ func refusalFault(f Fault) string {
 func (r *refusals) snapshot() map[string]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := map[string]uint64{refusalFault(DiskFull): 0, refusalFault(Busy): 0}
+	all := map[string]uint64{refusalFault(event.DiskFull): 0, refusalFault(event.Busy): 0}
 	for _, reason := range refusalReasons {
 		all[reason] = 0
 	}

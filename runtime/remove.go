@@ -30,11 +30,11 @@ func (e *RemoveError) Error() string {
 // which publishers wait: up to a second for a hundred thousand dead letters. It is safe to
 // call at the same time from several goroutines. The other errors are:
 //
-//   - *[NotFoundError]: no subscription of the file has the name now; Known lists those that do
+//   - *[event.NotFoundError]: no subscription of the file has the name now; Known lists those that do
 //   - *[RemoveError]: the catalogue declares the name, so the next Open would make it again
 //   - [ErrInsideHandler]: a handler of the subscription calls Remove
-//   - *[OwnedError]: another process dispatches from the file, and may be handling its events
-//   - [ErrShutdown], *[StorageError]
+//   - *[event.OwnedError]: another process dispatches from the file, and may be handling its events
+//   - [ErrShutdown], *[event.StorageError]
 func (b *Bus) Remove(ctx context.Context, name string) error { return busOf(b).remove(ctx, name) }
 
 func (b *innerBus) remove(ctx context.Context, name string) error {

@@ -4,27 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-// ReplayFilter chooses the events of a [Bus.Replay]: those to which everything that is set
-// applies. The zero value chooses all.
-type ReplayFilter struct {
-	Types         []string    // names or globs over event types, one of which matches: order.*
-	Events        []uuid.UUID // one of which it is
-	CorrelationID string      // of the event
-	ChildOf       uuid.UUID   // the id of the event whose handler published it
-	Text          string      // in the payload or the metadata, in the same case
-	From          uuid.UUID   // an event: it is replayed, and those behind it in the log
-	// Since and Until bound when an event was published: at Since or later, and before
-	// Until.
-	Since, Until time.Time
-}
 
 // Replay delivers handled events to one subscription again, in the order of the log, each
 // with a fresh count of attempts, and returns how many. Their [Event].Replayed is true and
@@ -49,20 +33,20 @@ type ReplayFilter struct {
 //   - [ErrShutdown], when the bus is shut down
 //   - *[NotInspectableError], when the engine of the bus cannot do it
 //   - *[StorageError], when the file cannot be read or written
-func (b *Bus) Replay(ctx context.Context, subscription string, f ReplayFilter) (replayed int, err error) {
+func (b *Bus) Replay(ctx context.Context, subscription string, f event.ReplayFilter) (replayed int, err error) {
 	return busOf(b).replay(ctx, subscription, f)
 }
 
-func (b *innerBus) replay(ctx context.Context, subscription string, f ReplayFilter) (replayed int, err error) {
+func (b *innerBus) replay(ctx context.Context, subscription string, f event.ReplayFilter) (replayed int, err error) {
 	for _, one := range f.Types {
 		if _, err := glob.Parse(strings.TrimPrefix(one, string(engine.OwnType))); err != nil {
 			return 0, fmt.Errorf("replay events to %s: type %w", subscription, err)
 		}
 	}
-	filter := engine.Filter{
+	filter := event.Filter{
 		Types: f.Types, Events: f.Events, CorrelationID: f.CorrelationID, ChildOf: f.ChildOf, Text: f.Text, Since: f.Since, Until: f.Until,
 	}
-	spec := engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Filter: filter, From: f.From}
+	spec := engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, Filter: engine.Filter{Filter: filter}, From: f.From}
 	spec.Detail = spec.InWords()
 	return b.sweep(ctx, spec)
 }

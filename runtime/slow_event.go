@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // slowEvents are events of a subscription that were reported as slow and are not settled.
@@ -46,7 +46,7 @@ func (e *slowEvents) remove(id uuid.UUID) {
 }
 
 // noteSlowEvent logs an event that has failed again, if it is slow and was not reported. Then observers are to be told.
-func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *engine.FailedAttempt, due time.Time) (age time.Duration, slow bool) {
+func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *event.FailedAttempt, due time.Time) (age time.Duration, slow bool) {
 	limit := (*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter
 	age = failure.Ended.Sub(a.Since)
 	if limit == 0 || age < limit || !c.counts.slowEvents.add(a.ID) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -41,9 +42,9 @@ type fullTimetable struct {
 	full *atomic.Bool
 }
 
-func (l fullTimetable) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) ([]engine.Schedule, error) {
+func (l fullTimetable) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) ([]event.Schedule, error) {
 	if l.full.Load() {
-		return nil, &engine.StorageError{Op: "store schedules in", Fault: engine.DiskFull, Err: errors.New("the disk is full")}
+		return nil, &event.StorageError{Op: "store schedules in", Fault: event.DiskFull, Err: errors.New("the disk is full")}
 	}
 	return l.Log.DeclareSchedules(ctx, specs, now)
 }
@@ -60,7 +61,7 @@ func TestAStartThatFailsLateReportsTheCrashesAndCanBeMadeAgain(t *testing.T) {
 		again := conformance.SQLite.Reopen(t, f.Killed(), runtime.WithObserver(runtime.Observer{Failed: failed.Add}),
 			withLog(func(l engine.Log) engine.Log { return fullTimetable{l, &full} }))
 		again.Handle("hangs", func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil })
-		if err := again.Start(t.Context()); !errors.As(err, new(*runtime.StorageError)) {
+		if err := again.Start(t.Context()); !errors.As(err, new(*event.StorageError)) {
 			t.Errorf("the start returns %v", err)
 		}
 		full.Store(false)

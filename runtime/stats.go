@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Stats holds the counts since the bus was opened, and the settings in force. Its JSON has
@@ -18,7 +18,7 @@ type Stats struct {
 	Recovery Recovery    `json:"recovery"` // what Start found; zero before
 	Types    []TypeStats `json:"types"`    // in the order of the catalogue, then by name
 	// Refused counts events that were not stored, those of a [Transact] included, by what the error of the call was:
-	// disk_full, busy and the other faults of a [StorageError]; invalid, too_large, metadata, option, middleware,
+	// disk_full, busy and the other faults of a [event.StorageError]; invalid, too_large, metadata, option, middleware,
 	// conflict, unknown_type, pending, hop_limit, attempt_over, shutdown, cancelled and other.
 	Refused       map[string]uint64   `json:"refused"`
 	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made, [Ephemeral] ones after the others
@@ -162,48 +162,17 @@ func (s *innerSubscription) settings() map[string]Settings {
 	return settings
 }
 
-// MaxBacklog is the largest backlog that is counted: [Lag].Backlog is this number for
+// MaxBacklog is the largest backlog that is counted: [event.Lag].Backlog is this number for
 // every larger one.
 const MaxBacklog = 100_000
 
-// Lag describes how far a durable subscription, or a group, is behind.
-type Lag struct {
-	Subscription string `json:"subscription"` // or the group
-	Pattern      string `json:"pattern"`      // globs over event types, with spaces between them
-	Here         bool   `json:"here"`         // this bus has a handler for it
-	Paused       bool   `json:"paused"`       // by its name
-	// Backlog is how many events it has yet to settle, at most [MaxBacklog]. It
-	// includes Running, Waiting and Held.
-	Backlog int `json:"backlog"`
-	Running int `json:"running"` // handlers that have been running for 5 ms or more
-	Waiting int `json:"waiting"` // for a retry, a delay or a snooze
-	Held    int `json:"held"`    // because their event type is paused, or their version newer than the program
-	Dead    int `json:"dead"`    // dead letters
-	// Newer are those of Held that wait for a program which knows their version, the oldest first.
-	Newer []Newer `json:"newer,omitempty"`
-	// Oldest is when the oldest event of the backlog was published; UTC, zero
-	// without a backlog.
-	Oldest time.Time `json:"oldest,omitzero"`
-}
-
-// Newer are events of a version that this program does not know, because a newer one has
-// published them. See Settings.HoldUnknown.
-//
-//	type Newer struct {
-//		Type    string
-//		Version int
-//		Events  int
-//		Since   time.Time // when the first of them was held; UTC
-//	}
-type Newer = engine.Newer
-
 // Lag returns the backlog of every subscription of the file, in the order in which they
 // were made, also of those without a handler. It reads the file, which takes longer for
-// larger backlogs; dispositions of the last few milliseconds may be missing. The error is a *[StorageError], or
+// larger backlogs; dispositions of the last few milliseconds may be missing. The error is a *[event.StorageError], or
 // [ErrShutdown].
-func (b *Bus) Lag(ctx context.Context) ([]Lag, error) { return busOf(b).lag(ctx) }
+func (b *Bus) Lag(ctx context.Context) ([]event.Lag, error) { return busOf(b).lag(ctx) }
 
-func (b *innerBus) lag(ctx context.Context) ([]Lag, error) {
+func (b *innerBus) lag(ctx context.Context) ([]event.Lag, error) {
 	found, err := b.log.Subscriptions(ctx, MaxBacklog)
 	if err != nil {
 		return nil, public(err)
@@ -211,10 +180,10 @@ func (b *innerBus) lag(ctx context.Context) ([]Lag, error) {
 	b.mu.Lock()
 	feeds := b.feeds
 	b.mu.Unlock()
-	lags := make([]Lag, len(found))
+	lags := make([]event.Lag, len(found))
 	for i, one := range found {
 		here := slices.ContainsFunc(feeds, func(f *feed) bool { return f.name == one.Name })
-		lags[i] = Lag{
+		lags[i] = event.Lag{
 			Subscription: one.Name, Pattern: one.Pattern, Here: here, Paused: one.Paused, Backlog: one.Backlog,
 			Running: one.Running, Waiting: one.Waiting, Held: one.Held, Newer: one.Newer, Dead: one.Dead, Oldest: one.Oldest,
 		}

@@ -55,10 +55,10 @@ type innerSubscription struct {
 // typed function for each event type, which calls this one.
 //
 // The name must not be used twice in a bus. Errors are a *[SubscribeError] for
-// a name or an option that is not valid, [ErrShutdown], or a *[StorageError].
+// a name or an option that is not valid, [ErrShutdown], or a *[event.StorageError].
 //
 // Subscribe has no context: mostly it writes nothing, or for a moment. While another process holds the lock of the file it
-// waits for ten seconds at most, and returns a *[StorageError] whose Fault is Busy. It ends at once when a shutdown begins.
+// waits for ten seconds at most, and returns a *[event.StorageError] whose Fault is Busy. It ends at once when a shutdown begins.
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
 	return subscribe(bus, t.of, name, handler == nil, func(ctx context.Context, h head, payload any) error {

@@ -6,18 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
-
-// TreeNode is an event with everything that became of it, and the events that came of it.
-// It is the type of the same name in package inspect, which has the types of its fields.
-//
-//	type TreeNode struct {
-//		EventHistory
-//		Children  []*TreeNode // the events that its handlers have published, and its dead-letter notices; the oldest first
-//		Truncated bool        // it has more children than are listed: the tree has reached its limit
-//	}
-type TreeNode = engine.TreeNode
 
 // Tree returns an event of the bus with its descendants: the events that its handlers have
 // published with their contexts, its dead-letter notices, and what their handlers have
@@ -32,9 +23,9 @@ type TreeNode = engine.TreeNode
 //   - a *NotFoundError of package inspect, if the bus has no such event
 //   - *[NotInspectableError], if the engine of the bus cannot list events
 //   - [ErrShutdown], once the bus is shut down
-//   - *[StorageError], when the file cannot be read
+//   - *[event.StorageError], when the file cannot be read
 //   - the error of ctx, if it ends
-func Tree(ctx context.Context, bus *Bus, id uuid.UUID) (*TreeNode, error) {
+func Tree(ctx context.Context, bus *Bus, id uuid.UUID) (*event.TreeNode, error) {
 	b := busOf(bus)
 	defer b.keep()
 	history, err := b.history(ctx)
@@ -96,7 +87,7 @@ func (r *Receipt) WaitTree(ctx context.Context) (TreeOutcome, error) {
 }
 
 // childrenOf returns the children of an event, the oldest first.
-func (b *innerBus) childrenOf(ctx context.Context, id uuid.UUID) ([]engine.Event, error) {
+func (b *innerBus) childrenOf(ctx context.Context, id uuid.UUID) ([]event.Event, error) {
 	defer b.keep()
 	history, err := b.history(ctx)
 	if err != nil {

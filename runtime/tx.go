@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -53,7 +54,7 @@ func (b *Bus) target() (bus, tx any) {
 // Statements see what the function has written before. They may read the bus's own tables
 // and views, but not change them. Statements that begin or end transactions, attach
 // databases, make temporary tables or change the connection are refused with a
-// *[ProtectedError], and so are savepoints. The zero Tx is of no use.
+// *[event.ProtectedError], and so are savepoints. The zero Tx is of no use.
 type Tx struct{ inner any } // a *txRun
 
 // txRun is one call of the function of a transaction.
@@ -124,10 +125,10 @@ func (t Tx) target() (bus, tx any) {
 // Later it only matters to the statements that it is given to. The errors are:
 //
 //   - that of f, as it is
-//   - *[TxTimeoutError]: f did not return in time
+//   - *[event.TxTimeoutError]: f did not return in time
 //   - *[HopLimitError]: ctx is the one of a handler, and SQL in f has published an event that is too far from
 //     its root, as triggers do that publish in a circle
-//   - *[StorageError]: the file cannot be written; nothing is stored, unless it is InDoubt
+//   - *[event.StorageError]: the file cannot be written; nothing is stored, unless it is InDoubt
 //   - [ErrInTx]: the caller is the function of a transaction of this bus
 //   - [ErrShutdown]: the bus is shut down
 //   - [ErrAttemptOver]: ctx is the one of a handler whose attempt is over
@@ -217,7 +218,7 @@ func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *en
 
 // end says that the transaction has failed.
 func (r *txRun) end(err error) {
-	var storage *StorageError
+	var storage *event.StorageError
 	if errors.As(err, &storage) && storage.InDoubt {
 		r.doubt = fmt.Errorf("nobody knows yet whether the transaction that this event was published in is stored: %w", err)
 		r.state.Store(txInDoubt)
@@ -336,19 +337,3 @@ var ErrTxOver = engine.ErrTxOver
 // ErrTxUndone is returned by [Receipt.Wait] for an event that was published in a transaction
 // which was not stored.
 var ErrTxUndone = errors.New("the transaction that this event was published in was not stored, so there is no such event")
-
-// TxTimeoutError says that a function of [Transact] took longer than [WithTxLimit] allows, and
-// that nothing of it is stored. It matches [context.DeadlineExceeded].
-//
-//	type TxTimeoutError struct {
-//		Limit time.Duration
-//	}
-type TxTimeoutError = engine.TxTimeoutError
-
-// ProtectedError says that a statement of a [Tx] was refused, because it would change tables
-// of the bus, or the transaction that others share.
-//
-//	type ProtectedError struct {
-//		Problem string // in words, and what to do
-//	}
-type ProtectedError = engine.ProtectedError

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -178,7 +179,7 @@ func (b *innerBus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) 
 		return nil
 	case same(err, own):
 		return err // its methods are code of the program
-	case errors.Is(err, engine.ErrMoved), errors.As(err, new(*StorageError)): // it is another process's now, or cannot be stored
+	case errors.Is(err, engine.ErrMoved), errors.As(err, new(*event.StorageError)): // it is another process's now, or cannot be stored
 		return &dispatch.UncommittedError{Err: err}
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -84,8 +85,8 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 			return nil
 		}))
 		for range 5 {
-			var storage *StorageError
-			if err := <-outcomes; !errors.As(err, &storage) || storage.Fault != DiskFull {
+			var storage *event.StorageError
+			if err := <-outcomes; !errors.As(err, &storage) || storage.Fault != event.DiskFull {
 				s.Errorf("the error is %v", err)
 			}
 		}
@@ -137,8 +138,8 @@ func TestEventsThatAreNotStoredWithTheirTransactionAreCountedAsRefused(t *testin
 			s.Errorf("the error is %v", err)
 		}
 		counts(nil) // the program itself has taken them back
-		var storage *StorageError
-		if err := transact(7, func() error { full(); return nil }); !errors.As(err, &storage) || storage.Fault != DiskFull {
+		var storage *event.StorageError
+		if err := transact(7, func() error { full(); return nil }); !errors.As(err, &storage) || storage.Fault != event.DiskFull {
 			s.Errorf("the error is %v", err)
 		}
 		counts(map[string]uint64{"disk_full": 3})
@@ -150,7 +151,7 @@ func TestEventsThatAreNotStoredWithTheirTransactionAreCountedAsRefused(t *testin
 
 // A transaction that has nothing to write works on a full disk, and so does a statement that changes nothing.
 func TestWhatWritesNothingDoesNotTellThatTheDiskCanBeWrittenAgain(t *testing.T) {
-	for fault, disk := range map[Fault]syscall.Errno{DiskFull: syscall.ENOSPC, ReadOnly: syscall.EROFS, IO: syscall.EIO} {
+	for fault, disk := range map[event.Fault]syscall.Errno{event.DiskFull: syscall.ENOSPC, event.ReadOnly: syscall.EROFS, event.IO: syscall.EIO} {
 		t.Run(string(fault), func(t *testing.T) {
 			simulate(t, func(s *simulated) {
 				s.must(s.Start(s.Context()))
@@ -160,7 +161,7 @@ func TestWhatWritesNothingDoesNotTellThatTheDiskCanBeWrittenAgain(t *testing.T) 
 					_, err := tx.ExecContext(s.Context(), "CREATE TABLE carried (number INTEGER)")
 					return err
 				})
-				var storage *StorageError
+				var storage *event.StorageError
 				if !errors.As(err, &storage) || storage.Fault != fault {
 					s.Errorf("the error is %v", err)
 				}
@@ -196,7 +197,7 @@ func TestAnEventOfATransactionInDoubtIsInDoubt(t *testing.T) {
 		})
 		_, waited := receipt.Wait(s.Context())
 		for _, err := range []error{err, waited} {
-			var storage *StorageError
+			var storage *event.StorageError
 			if !errors.As(err, &storage) || !storage.InDoubt {
 				s.Errorf("the error is %v", err)
 			}

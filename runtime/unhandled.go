@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -98,13 +99,13 @@ func (b *innerBus) reportAwaited(ctx context.Context, id uuid.UUID) {
 	if err != nil {
 		return
 	}
-	event, err := history.Event(ctx, id)
+	e, err := history.Event(ctx, id)
 	if err != nil {
 		return
 	}
-	for _, one := range event.Deliveries {
+	for _, one := range e.Deliveries {
 		handled := !slices.ContainsFunc(found.Consumers, func(c engine.Backlog) bool { return c.Name == one.Subscription })
-		if handled || one.State != engine.StatePending && one.State != engine.StateWaiting {
+		if handled || one.State != event.StatePending && one.State != event.StateWaiting {
 			continue
 		}
 		b.mu.Lock()
@@ -116,7 +117,7 @@ func (b *innerBus) reportAwaited(ctx context.Context, id uuid.UUID) {
 		b.mu.Unlock()
 		if !known {
 			b.config.logger.Warn("a caller waits for an event, and this program has no handler for a subscription that has to handle it",
-				"subscription_id", one.Subscription, "event_id", id, "event_type", event.Type)
+				"subscription_id", one.Subscription, "event_id", id, "event_type", e.Type)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
@@ -133,7 +134,7 @@ func TestTheMiddlewareOfTheShopLeavesItsTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("dead letters: %+v, %v", letters, err)
 		}

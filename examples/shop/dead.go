@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	events "github.com/busgen/busgen/examples/generated"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -24,7 +25,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 	}
 	defer file.Close()
 
-	total, err := file.CountDeadLetters(ctx, inspect.Filter{})
+	total, err := file.CountDeadLetters(ctx, event.Filter{})
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 		fmt.Fprintln(out, "\nThere are no dead letters.")
 		return nil
 	}
-	letters, _, err := file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{}) // the newest hundred
+	letters, _, err := file.DeadLetters(ctx, event.Filter{}, event.Page{}) // the newest hundred
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 		fmt.Fprintf(out, "  and %d older ones\n", older)
 	}
 
-	i := slices.IndexFunc(letters, func(l inspect.DeadLetter) bool { return l.Subscription == events.OnOrderPlacedSendReceipt })
+	i := slices.IndexFunc(letters, func(l event.DeadLetter) bool { return l.Subscription == events.OnOrderPlacedSendReceipt })
 	if i < 0 {
 		return nil
 	}
@@ -53,7 +54,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 
 // retry gives one dead letter back to its subscription. The running bus
 // notices, and calls the handler again with a fresh count of attempts.
-func (s *shop) retry(ctx context.Context, file *inspect.File, key inspect.Key, out io.Writer) error {
+func (s *shop) retry(ctx context.Context, file *inspect.File, key event.Key, out io.Writer) error {
 	if _, err := file.Retry(ctx, inspect.Only(key)); err != nil {
 		return err
 	}
@@ -61,14 +62,14 @@ func (s *shop) retry(ctx context.Context, file *inspect.File, key inspect.Key, o
 		return err
 	}
 	_, err := file.DeadLetter(ctx, key)
-	if _, gone := errors.AsType[*inspect.NotFoundError](err); !gone {
+	if _, gone := errors.AsType[*event.NotFoundError](err); !gone {
 		return errors.Join(fmt.Errorf("event %s is dead again", key.EventID), err)
 	}
 	status, err := s.promises.status(ctx, key.EventID)
 	if err != nil {
 		return err
 	}
-	left, err := file.CountDeadLetters(ctx, inspect.Filter{})
+	left, err := file.CountDeadLetters(ctx, event.Filter{})
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (s *shop) retry(ctx context.Context, file *inspect.File, key inspect.Key, o
 }
 
 // printLetters prints the dead letters, grouped by cause.
-func printLetters(out io.Writer, letters []inspect.DeadLetter) {
+func printLetters(out io.Writer, letters []event.DeadLetter) {
 	const shown = 5
 	type cause struct{ subscription, reason, err, place string }
 	var causes []cause // the one that killed last comes first
@@ -102,7 +103,7 @@ func printLetters(out io.Writer, letters []inspect.DeadLetter) {
 
 // subject says what a dead letter is about: the number of the order, or the id
 // of an event that has none.
-func subject(l inspect.DeadLetter) string {
+func subject(l event.DeadLetter) string {
 	var order events.OrderPlaced
 	if l.Type == events.OrderPlacedType.Name() && json.Unmarshal(l.Payload, &order) == nil {
 		return fmt.Sprintf("order %d", order.Number)
@@ -112,7 +113,7 @@ func subject(l inspect.DeadLetter) string {
 
 // placeOf finds the line of this program in the stack of a panic: the first
 // one that is in this folder.
-func placeOf(l inspect.DeadLetter) string {
+func placeOf(l event.DeadLetter) string {
 	if len(l.Attempts) == 0 {
 		return ""
 	}

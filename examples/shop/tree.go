@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // printTree shows what came of an order: its deliveries, the events that their handlers
@@ -23,7 +24,7 @@ func (s *shop) printTree(ctx context.Context, order uuid.UUID, out io.Writer) er
 	return nil
 }
 
-func printNode(out io.Writer, n *runtime.TreeNode, depth int) {
+func printNode(out io.Writer, n *event.TreeNode, depth int) {
 	indent := strings.Repeat("  ", depth)
 	fmt.Fprintf(out, "%s%s\n", indent, n.Type)
 	for _, d := range n.Deliveries {

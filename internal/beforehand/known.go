@@ -10,6 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -20,7 +21,7 @@ type UnknownError struct{ text string }
 func (e *UnknownError) Error() string { return e.text }
 
 // Filter returns a filter with the full name of its group. It refuses names that the file does not have.
-func Filter(ctx context.Context, file *inspect.File, f inspect.Filter) (inspect.Filter, error) {
+func Filter(ctx context.Context, file *inspect.File, f event.Filter) (event.Filter, error) {
 	_, err := Types(ctx, file, f.Types)
 	if err == nil {
 		err = Subscriptions(ctx, file, f.Subscriptions)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -24,7 +25,7 @@ func ReplayFrom(ctx context.Context, file *inspect.File, text string, timeOf fun
 	}
 	s.Filter.Since = time.Time{}
 	if s.From, err = file.FindEvent(ctx, text); err != nil {
-		_, missing := errors.AsType[*inspect.NotFoundError](err)
+		_, missing := errors.AsType[*event.NotFoundError](err)
 		if _, several := errors.AsType[*inspect.AmbiguousError](err); !missing && !several {
 			err = fmt.Errorf("%s is neither beginning, nor a time, nor the id of an event", text)
 		}

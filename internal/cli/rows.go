@@ -10,7 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // BusFileExists returns an error that says what is wrong if there is no file at
@@ -27,7 +27,7 @@ func BusFileExists(path string) error {
 }
 
 // TypeOf returns the name that a catalogue has for the type of a stored event.
-func TypeOf(c *catalog.Catalogue, e inspect.Unsettled) string {
+func TypeOf(c *catalog.Catalogue, e event.Unsettled) string {
 	for _, name := range e.Names {
 		if c.EventNamed(name) != nil {
 			return name

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -43,7 +44,7 @@ the payload is not a valid odd.sent: picky["a"]: is empty
 		t.Fatal(err)
 	}
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	if err != nil || len(letters) != 1 {
 		t.Fatal(err, letters)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/templates"
 )
@@ -49,7 +50,7 @@ func TestThreeVersionsInOneFileAreDeliveredAsTheNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	if err != nil || len(letters) != 1 {
 		t.Fatal(err, letters)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // The metadata of an event that was received has its attributes: NAME under metaPrefix+NAME.
@@ -21,7 +22,7 @@ const metaPrefix = "ce-"
 // sameMeaning are the extensions that mean to the bus what they mean to others, with the keys
 // that it has for them.
 var sameMeaning = map[string]string{
-	"correlationid": runtime.CorrelationKey,
+	"correlationid": event.CorrelationKey,
 	"traceparent":   "traceparent",
 	"tracestate":    "tracestate",
 }

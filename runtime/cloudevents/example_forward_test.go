@@ -17,6 +17,7 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -93,7 +94,7 @@ func ExampleExport() {
 	}
 	defer file.Close()
 	var lines bytes.Buffer
-	n, err := cloudevents.Export(ctx, &lines, file.Hiding(), inspect.Filter{Types: []string{"user.*"}}, bus.Catalogue().CloudEvents())
+	n, err := cloudevents.Export(ctx, &lines, file.Hiding(), event.Filter{Types: []string{"user.*"}}, bus.Catalogue().CloudEvents())
 	fmt.Println(n, err)
 	for line := range strings.Lines(lines.String()) {
 		var e cloudevents.Event

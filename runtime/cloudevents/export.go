@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -15,14 +16,14 @@ import (
 // called, and need a source. It reads the log in parts, so its memory does not grow with it.
 // Payloads are as file shows them: [inspect.File.Hiding] hides sensitive values. Events of
 // the bus itself, such as dead-letter notices, are left out.
-func Export(ctx context.Context, w io.Writer, file *inspect.File, filter inspect.Filter, names runtime.CloudEvents) (int, error) {
+func Export(ctx context.Context, w io.Writer, file *inspect.File, filter event.Filter, names runtime.CloudEvents) (int, error) {
 	if names.Source == "" {
 		return 0, &WebhookError{URL: "export", Problem: "the events need a source"}
 	}
 	keys := map[string]string{}
 	n, after := 0, ""
 	for {
-		part, err := file.Follow(ctx, filter, inspect.Page{After: after})
+		part, err := file.Follow(ctx, filter, event.Page{After: after})
 		if err != nil {
 			return n, err
 		}
@@ -57,7 +58,7 @@ func Export(ctx context.Context, w io.Writer, file *inspect.File, filter inspect
 	}
 }
 
-func exported(e inspect.Event, names runtime.CloudEvents, keyField string) Event {
+func exported(e event.Event, names runtime.CloudEvents, keyField string) Event {
 	s := stored{
 		id: e.ID, seq: e.Seq, eventType: e.Type, version: e.Version, publishedAt: e.PublishedAt, payload: e.Payload,
 		correlationID: e.CorrelationID, parentID: e.ParentID, partitionKey: keyIn(keyField, e.Payload),

@@ -14,7 +14,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -164,7 +164,7 @@ func TestRedirectsAndAddressesInsideAreNotFollowed(t *testing.T) {
 
 func TestAnExportHasEachEventAsALine(t *testing.T) {
 	r := receive(t)
-	first := event(`,"time":"2026-03-14T12:30:00Z","data":` + paid)
+	first := one(`,"time":"2026-03-14T12:30:00Z","data":` + paid)
 	r.post(first, structured)
 	r.Fixture.Publish(1, 2)
 	file, err := conformance.SQLite.OpenFile(t.Context(), r.Path)
@@ -172,7 +172,7 @@ func TestAnExportHasEachEventAsALine(t *testing.T) {
 	defer file.Close()
 	names := conformance.OutsideCatalogue().CloudEvents()
 	var out bytes.Buffer
-	n, err := cloudevents.Export(t.Context(), &out, file, inspect.Filter{}, names)
+	n, err := cloudevents.Export(t.Context(), &out, file, event.Filter{}, names)
 	conformance.Must(t, err)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if n != 3 || len(lines) != 3 {
@@ -191,7 +191,7 @@ func TestAnExportHasEachEventAsALine(t *testing.T) {
 	if n := len(r.stored(t)); n != 5 {
 		t.Errorf("%d events are stored", n)
 	}
-	if _, err := cloudevents.Export(context.Background(), &out, file, inspect.Filter{}, runtime.CloudEvents{}); err == nil {
+	if _, err := cloudevents.Export(context.Background(), &out, file, event.Filter{}, runtime.CloudEvents{}); err == nil {
 		t.Error("exported without a source")
 	}
 }

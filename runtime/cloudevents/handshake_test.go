@@ -68,7 +68,7 @@ func TestAHandshakeIsAnsweredForTheOriginsThatAreAllowed(t *testing.T) {
 		if origin != "" {
 			headers = append(headers, "WebHook-Request-Origin: "+origin)
 		}
-		if answer := r.post(event(`,"data":`+paid), headers...); answer.Code != want {
+		if answer := r.post(one(`,"data":`+paid), headers...); answer.Code != want {
 			t.Errorf("an event of origin %q: %d", origin, answer.Code)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -55,12 +55,12 @@ func (r *receiver) post(body string, headers ...string) *httptest.ResponseRecord
 }
 
 // stored returns the events, the oldest first.
-func (r *receiver) stored(t *testing.T) []inspect.Event {
+func (r *receiver) stored(t *testing.T) []event.Event {
 	t.Helper()
 	file, err := conformance.SQLite.OpenFile(t.Context(), r.Path)
 	conformance.Must(t, err)
 	defer file.Close()
-	all, _, err := file.Events(t.Context(), inspect.Filter{}, inspect.Page{Limit: 1000})
+	all, _, err := file.Events(t.Context(), event.Filter{}, event.Page{Limit: 1000})
 	conformance.Must(t, err)
 	slices.Reverse(all)
 	return all
@@ -76,7 +76,7 @@ func binary(more ...string) []string {
 	return append([]string{"ce-specversion: 1.0", "ce-id: 1", "ce-source: /crm", "ce-type: com.example.order.paid"}, more...)
 }
 
-func event(members string) string {
+func one(members string) string {
 	return `{"specversion":"1.0","id":"1","source":"/crm","type":"com.example.order.paid"` + members + `}`
 }
 
@@ -100,41 +100,41 @@ func TestWhatIsNoCloudEventOfTheCatalogueIsRefused(t *testing.T) {
 		"no id":                    {`{"specversion":"1.0","id":null,"source":"/crm","type":"com.example.order.paid"}`, []string{structured}, 400, "attribute", "id"},
 		"an old version":           {paid, append(binary(json), "ce-specversion: 0.3")[1:], 400, "attribute", "0.3"},
 		"an attribute twice":       {paid, append(binary(json), "ce-id: 2"), 400, "attribute", "2 headers"},
-		"a member twice":           {event(`,"id":"2"`), []string{structured}, 400, "attribute", "twice"},
-		"a field twice":            {event(`,"data":{"order_id":"A","order_id":"B"}`), []string{structured}, 400, "attribute", "data.order_id"},
-		"another kind of name":     {event(`,"order_id":"A"`), []string{structured}, 400, "attribute", "lower-case"},
-		"an object as attribute":   {event(`,"ext":{}`), []string{structured}, 400, "attribute", "ext"},
-		"a fraction as attribute":  {event(`,"ext":1.5`), []string{structured}, 400, "attribute", "32 bits"},
+		"a member twice":           {one(`,"id":"2"`), []string{structured}, 400, "attribute", "twice"},
+		"a field twice":            {one(`,"data":{"order_id":"A","order_id":"B"}`), []string{structured}, 400, "attribute", "data.order_id"},
+		"another kind of name":     {one(`,"order_id":"A"`), []string{structured}, 400, "attribute", "lower-case"},
+		"an object as attribute":   {one(`,"ext":{}`), []string{structured}, 400, "attribute", "ext"},
+		"a fraction as attribute":  {one(`,"ext":1.5`), []string{structured}, 400, "attribute", "32 bits"},
 		"a number as id":           {`{"specversion":"1.0","id":1,"source":"/crm","type":"com.example.order.paid"}`, []string{structured}, 400, "attribute", "not a text"},
 		"an empty id":              {`{"specversion":"1.0","id":"","source":"/crm","type":"com.example.order.paid"}`, []string{structured}, 400, "attribute", "empty"},
 		"a long id":                {paid, append(binary(json)[2:], "ce-specversion: 1.0", "ce-id: "+long), 400, "attribute", "5000 bytes"},
-		"a long name":              {event(`,"` + long + `":"v"`), []string{structured}, 400, "attribute", "1 to 64"},
-		"many extensions":          {event(many.String()), []string{structured}, 400, "attribute", "60 extensions"},
+		"a long name":              {one(`,"` + long + `":"v"`), []string{structured}, 400, "attribute", "1 to 64"},
+		"many extensions":          {one(many.String()), []string{structured}, 400, "attribute", "60 extensions"},
 		"a source with spaces":     {`{"specversion":"1.0","id":"1","source":"a b","type":"com.example.order.paid"}`, []string{structured}, 400, "attribute", "URI"},
-		"a relative dataschema":    {event(`,"dataschema":"/x"`), []string{structured}, 400, "attribute", "absolute"},
-		"a time without a zone":    {event(`,"time":"2026-03-14T12:30:00"`), []string{structured}, 400, "attribute", "3339"},
-		"control characters":       {event(`,"subject":"a\u0000b"`), []string{structured}, 400, "attribute", "subject"},
-		"half a character":         {event(`,"subject":"\ud800"`), []string{structured}, 400, "attribute", "subject"},
+		"a relative dataschema":    {one(`,"dataschema":"/x"`), []string{structured}, 400, "attribute", "absolute"},
+		"a time without a zone":    {one(`,"time":"2026-03-14T12:30:00"`), []string{structured}, 400, "attribute", "3339"},
+		"control characters":       {one(`,"subject":"a\u0000b"`), []string{structured}, 400, "attribute", "subject"},
+		"half a character":         {one(`,"subject":"\ud800"`), []string{structured}, 400, "attribute", "subject"},
 		"bytes that are no text":   {paid, binary(json, "ce-subject: %C0%A0"), 400, "attribute", "UTF-8"},
 		"datacontenttype twice":    {paid, binary(json, "ce-datacontenttype: application/json"), 400, "attribute", "Content-Type"},
 		"two media types":          {paid, binary(json, json), 400, "attribute", "2 headers"},
 		"two modes":                {"{}", []string{structured, json}, 400, "attribute", "2 headers Content-Type"},
-		"a source with an umlaut":  {strings.ReplaceAll(event(""), "/crm", "/crm/ä"), []string{structured}, 400, "attribute", "ASCII"},
-		"half a percent code":      {strings.ReplaceAll(event(""), "/crm", "/crm?%2"), []string{structured}, 400, "attribute", "URI"},
-		"no correlation":           {event(`,"correlationid":""`), []string{structured}, 400, "attribute", "correlationid"},
-		"no causation":             {event(`,"causationid":""`), []string{structured}, 400, "attribute", "causationid"},
-		"no partition key":         {event(`,"partitionkey":""`), []string{structured}, 400, "attribute", "partitionkey"},
-		"no sequence":              {event(`,"sequence":""`), []string{structured}, 400, "attribute", "sequence"},
-		"a number as sequence":     {event(`,"sequence":7`), []string{structured}, 400, "attribute", "not a text"},
-		"a trace of zeros":         {event(`,"traceparent":"00-00000000000000000000000000000000-00f067aa0ba902b7-01"`), []string{structured}, 400, "attribute", "W3C"},
+		"a source with an umlaut":  {strings.ReplaceAll(one(""), "/crm", "/crm/ä"), []string{structured}, 400, "attribute", "ASCII"},
+		"half a percent code":      {strings.ReplaceAll(one(""), "/crm", "/crm?%2"), []string{structured}, 400, "attribute", "URI"},
+		"no correlation":           {one(`,"correlationid":""`), []string{structured}, 400, "attribute", "correlationid"},
+		"no causation":             {one(`,"causationid":""`), []string{structured}, 400, "attribute", "causationid"},
+		"no partition key":         {one(`,"partitionkey":""`), []string{structured}, 400, "attribute", "partitionkey"},
+		"no sequence":              {one(`,"sequence":""`), []string{structured}, 400, "attribute", "sequence"},
+		"a number as sequence":     {one(`,"sequence":7`), []string{structured}, 400, "attribute", "not a text"},
+		"a trace of zeros":         {one(`,"traceparent":"00-00000000000000000000000000000000-00f067aa0ba902b7-01"`), []string{structured}, 400, "attribute", "W3C"},
 		"half a trace":             {paid, binary(json, "ce-traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"), 400, "attribute", "traceparent"},
-		"a trace in capitals":      {event(`,"traceparent":"00-4BF92F3577B34DA6A3CE929D0E0E4736-00F067AA0BA902B7-01"`), []string{structured}, 400, "attribute", "W3C"},
-		"a trace with more":        {event(`,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x"`), []string{structured}, 400, "attribute", "W3C"},
-		"a comma in the time":      {event(`,"time":"2026-03-14T12:30:00,5Z"`), []string{structured}, 400, "attribute", "3339"},
-		"an hour of one digit":     {event(`,"time":"2026-03-14T2:30:00Z"`), []string{structured}, 400, "attribute", "3339"},
-		"a zone of a day":          {event(`,"time":"2026-03-14T12:30:00+24:00"`), []string{structured}, 400, "attribute", "3339"},
-		"a leap second at noon":    {event(`,"time":"2016-12-31T12:00:60Z"`), []string{structured}, 400, "attribute", "3339"},
-		"a day that is not":        {event(`,"time":"2026-02-30T12:30:00Z"`), []string{structured}, 400, "attribute", "3339"},
+		"a trace in capitals":      {one(`,"traceparent":"00-4BF92F3577B34DA6A3CE929D0E0E4736-00F067AA0BA902B7-01"`), []string{structured}, 400, "attribute", "W3C"},
+		"a trace with more":        {one(`,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x"`), []string{structured}, 400, "attribute", "W3C"},
+		"a comma in the time":      {one(`,"time":"2026-03-14T12:30:00,5Z"`), []string{structured}, 400, "attribute", "3339"},
+		"an hour of one digit":     {one(`,"time":"2026-03-14T2:30:00Z"`), []string{structured}, 400, "attribute", "3339"},
+		"a zone of a day":          {one(`,"time":"2026-03-14T12:30:00+24:00"`), []string{structured}, 400, "attribute", "3339"},
+		"a leap second at noon":    {one(`,"time":"2016-12-31T12:00:60Z"`), []string{structured}, 400, "attribute", "3339"},
+		"a day that is not":        {one(`,"time":"2026-02-30T12:30:00Z"`), []string{structured}, 400, "attribute", "3339"},
 		"two encodings":            {"{}", []string{structured, "Content-Encoding: identity", "Content-Encoding: gzip"}, 415, "encoding", "gzip"},
 		"no JSON":                  {"{", []string{structured}, 400, "data", "JSON"},
 		"a list as event":          {"[]", []string{structured}, 400, "data", "object"},
@@ -142,22 +142,22 @@ func TestWhatIsNoCloudEventOfTheCatalogueIsRefused(t *testing.T) {
 		"an object as batch":       {"{}", []string{batched}, 400, "data", "list"},
 		"null as batch":            {"null", []string{batched}, 400, "data", "null"},
 		"null in a batch":          {"[null]", []string{batched}, 400, "data", "null"},
-		"data twice":               {event(`,"data":{},"data_base64":"e30="`), []string{structured}, 400, "data", "data_base64"},
-		"wrong base64":             {event(`,"datacontenttype":"application/json","data_base64":"?"`), []string{structured}, 400, "data", "base64"},
-		"base64 of nobody knows":   {event(`,"data_base64":"e30="`), []string{structured}, 400, "data", "datacontenttype"},
+		"data twice":               {one(`,"data":{},"data_base64":"e30="`), []string{structured}, 400, "data", "data_base64"},
+		"wrong base64":             {one(`,"datacontenttype":"application/json","data_base64":"?"`), []string{structured}, 400, "data", "base64"},
+		"base64 of nobody knows":   {one(`,"data_base64":"e30="`), []string{structured}, 400, "data", "datacontenttype"},
 		"binary data that is text": {"hello", binary(json), 400, "data", "JSON"},
-		"data in XML":              {event(`,"datacontenttype":"application/xml","data":"<a/>"`), []string{structured}, 415, "media-type", "application/xml"},
+		"data in XML":              {one(`,"datacontenttype":"application/xml","data":"<a/>"`), []string{structured}, 415, "media-type", "application/xml"},
 		"binary data in XML":       {"<a/>", binary("Content-Type: text/xml"), 415, "media-type", "text/xml"},
 		"data in Latin-1":          {paid, binary("Content-Type: application/json; charset=latin1"), 415, "media-type", "latin1"},
 		"events in Avro":           {"", []string{"Content-Type: application/cloudevents+avro"}, 415, "media-type", "avro"},
 		"events in UTF-16":         {"{}", []string{"Content-Type: application/cloudevents+json; charset=utf-16"}, 415, "media-type", "utf-16"},
 		"a compressed body":        {"\x1f\x8b", []string{structured, "Content-Encoding: gzip"}, 415, "encoding", "gzip"},
-		"an unknown type":          {strings.ReplaceAll(event(""), "paid", "lost"), []string{structured}, 422, "unknown-type", "order.lost"},
-		"a type without prefix":    {strings.ReplaceAll(event(""), "com.example.", ""), []string{structured}, 422, "unknown-type", "begin with com.example."},
-		"no data":                  {event(""), []string{structured}, 422, "payload", "order_id: is missing"},
-		"null as data":             {event(`,"data":null`), []string{structured}, 422, "payload", "null"},
-		"an unknown field":         {event(`,"data":{"order_id":"A","odd":1}`), []string{structured}, 422, "payload", "odd"},
-		"a large payload":          {event(`,"data":{"order_id":"` + strings.Repeat("x", 100_001) + `"}`), []string{structured}, 413, "too-large", "100000"},
+		"an unknown type":          {strings.ReplaceAll(one(""), "paid", "lost"), []string{structured}, 422, "unknown-type", "order.lost"},
+		"a type without prefix":    {strings.ReplaceAll(one(""), "com.example.", ""), []string{structured}, 422, "unknown-type", "begin with com.example."},
+		"no data":                  {one(""), []string{structured}, 422, "payload", "order_id: is missing"},
+		"null as data":             {one(`,"data":null`), []string{structured}, 422, "payload", "null"},
+		"an unknown field":         {one(`,"data":{"order_id":"A","odd":1}`), []string{structured}, 422, "payload", "odd"},
+		"a large payload":          {one(`,"data":{"order_id":"` + strings.Repeat("x", 100_001) + `"}`), []string{structured}, 413, "too-large", "100000"},
 		"a large body":             {strings.Repeat(" ", 200_001), []string{structured}, 413, "too-large", "200000"},
 		"a large batch":            {"[1,2,3,4,5,6]", []string{batched}, 413, "too-large", "6 events"},
 	} {
@@ -195,17 +195,17 @@ func TestAllFormsOfACloudEventThatAreAllowedAreTaken(t *testing.T) {
 		"binary without a type":      {paid, binary()},
 		"binary in JSON of a vendor": {paid, binary("Content-Type: application/vnd.x+json")},
 		"binary in quotes":           {paid, append(binary()[1:], `ce-specversion: "1.0"`)},
-		"structured":                 {event(`,"data":` + paid), []string{structured}},
-		"capitals in the media type": {event(`,"data":` + paid), []string{"Content-Type: Application/CloudEvents+JSON"}},
-		"null for what is not set":   {event(`,"subject":null,"ext":null,"data_base64":null,"data":` + paid), []string{structured}},
-		"base64":                     {event(`,"datacontenttype":"application/json","data_base64":"` + base64.StdEncoding.EncodeToString([]byte(paid)) + `"`), []string{structured}},
-		"small letters in the time":  {event(`,"time":"2026-03-14t12:30:00.5z","data":` + paid), []string{structured}},
-		"a leap second":              {event(`,"time":"2016-12-31T23:59:60Z","data":` + paid), []string{structured}},
-		"a leap second elsewhere":    {event(`,"time":"2017-01-01T05:29:60.25+05:30","data":` + paid), []string{structured}},
-		"a trace":                    {event(`,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","data":` + paid), []string{structured}},
-		"a trace of the future":      {event(`,"traceparent":"01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more","data":` + paid), []string{structured}},
-		"batch":                      {"[" + event(`,"data":`+paid) + "]", []string{batched}},
-		"an encoding that is none":   {event(`,"data":` + paid), []string{structured, "Content-Encoding: identity"}},
+		"structured":                 {one(`,"data":` + paid), []string{structured}},
+		"capitals in the media type": {one(`,"data":` + paid), []string{"Content-Type: Application/CloudEvents+JSON"}},
+		"null for what is not set":   {one(`,"subject":null,"ext":null,"data_base64":null,"data":` + paid), []string{structured}},
+		"base64":                     {one(`,"datacontenttype":"application/json","data_base64":"` + base64.StdEncoding.EncodeToString([]byte(paid)) + `"`), []string{structured}},
+		"small letters in the time":  {one(`,"time":"2026-03-14t12:30:00.5z","data":` + paid), []string{structured}},
+		"a leap second":              {one(`,"time":"2016-12-31T23:59:60Z","data":` + paid), []string{structured}},
+		"a leap second elsewhere":    {one(`,"time":"2017-01-01T05:29:60.25+05:30","data":` + paid), []string{structured}},
+		"a trace":                    {one(`,"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","data":` + paid), []string{structured}},
+		"a trace of the future":      {one(`,"traceparent":"01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more","data":` + paid), []string{structured}},
+		"batch":                      {"[" + one(`,"data":`+paid) + "]", []string{batched}},
+		"an encoding that is none":   {one(`,"data":` + paid), []string{structured, "Content-Encoding: identity"}},
 	} {
 		r := receive(t)
 		if answer := r.post(test.body, test.headers...); answer.Code != http.StatusAccepted {
@@ -286,10 +286,10 @@ func TestAProblemIsShortWhateverIsWrong(t *testing.T) {
 		fmt.Fprintf(&fields, `,"%d":1`, i)
 	}
 	for what, body := range map[string]string{
-		"many unknown fields": event(`,"data":{"order_id":"A"` + fields.String() + `}`),
-		"a long type":         strings.ReplaceAll(event(""), "paid", strings.Repeat("é", 1900)),
-		"a long member":       event(`,"` + strings.Repeat("é", 50_000) + `":"v"`),
-		"a deep one":          event(`,"data":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000)),
+		"many unknown fields": one(`,"data":{"order_id":"A"` + fields.String() + `}`),
+		"a long type":         strings.ReplaceAll(one(""), "paid", strings.Repeat("é", 1900)),
+		"a long member":       one(`,"` + strings.Repeat("é", 50_000) + `":"v"`),
+		"a deep one":          one(`,"data":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000)),
 	} {
 		if answer := r.post(body, structured); answer.Code < 400 || answer.Body.Len() > 5000 || !json.Valid(answer.Body.Bytes()) {
 			t.Errorf("%s: %d with %d bytes: %.200s", what, answer.Code, answer.Body.Len(), answer.Body)
@@ -368,10 +368,10 @@ func TestAnOptionThatIsNotValidPanics(t *testing.T) {
 
 func TestEachRefusalHasACauseOfItsOwn(t *testing.T) {
 	r := receive(t)
-	r.post(event(""), structured)
-	r.post(event(`,"time":"x"`), structured)
+	r.post(one(""), structured)
+	r.post(one(`,"time":"x"`), structured)
 	r.post("[]", structured)
-	r.post(strings.ReplaceAll(event(""), "paid", "lost"), structured)
+	r.post(strings.ReplaceAll(one(""), "paid", "lost"), structured)
 	for i, as := range []any{new(*runtime.ValidationError), new(*cloudevents.AttributeError), new(*cloudevents.DataError), new(*cloudevents.UnknownTypeError)} {
 		if !errors.As(r.refusals[i], as) {
 			t.Errorf("refusal %d is %v", i, r.refusals[i])

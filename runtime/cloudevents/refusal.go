@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Kind says in one word why a request is refused. It ends the type of the problem, which is
@@ -39,7 +40,7 @@ const (
 )
 
 // Refusal says why a request was refused. Nothing of it was stored; of status 503 it may turn out
-// to be stored after all if its cause is a *[runtime.StorageError] that is InDoubt, and then a
+// to be stored after all if its cause is a *[event.StorageError] that is InDoubt, and then a
 // repeated request is a duplicate.
 type Refusal struct {
 	Status int
@@ -113,13 +114,13 @@ func refusalOf(err error) *Refusal {
 		return is(http.StatusUnprocessableEntity, KindHeader)
 	case errors.As(err, new(*runtime.PayloadTooLargeError)):
 		return is(http.StatusRequestEntityTooLarge, KindTooLarge)
-	case errors.As(err, new(*runtime.ConflictError)):
+	case errors.As(err, new(*event.ConflictError)):
 		return is(http.StatusConflict, KindConflict)
 	case errors.As(err, new(*runtime.RefusedError)):
 		return is(http.StatusUnprocessableEntity, KindRefused)
 	case errors.As(err, new(*runtime.PendingError)):
 		return is(http.StatusServiceUnavailable, KindBusy)
-	case errors.As(err, new(*runtime.StorageError)), errors.Is(err, runtime.ErrShutdown),
+	case errors.As(err, new(*event.StorageError)), errors.Is(err, runtime.ErrShutdown),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return is(http.StatusServiceUnavailable, KindUnavailable)
 	}

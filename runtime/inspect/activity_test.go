@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -42,7 +43,7 @@ func TestAnotherProcessCanCloseABreaker(t *testing.T) {
 				if got := query(t, f.Path, "SELECT actor, action, subscription, count FROM busgen_audit"); len(got) != 1 || got[0] != "ada|close breaker|printer|1" {
 					t.Errorf("the audit has %q", got)
 				}
-				var missing *inspect.NotFoundError
+				var missing *event.NotFoundError
 				if err := f.File.CloseBreaker(t.Context(), "printer"); !errors.As(err, &missing) || len(missing.Known) != 0 {
 					t.Errorf("closing it again: %v", err)
 				}
@@ -59,7 +60,7 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var broken atomic.Bool
 			f, _ := SQLite.Opened(t, &broken, new(Handled))
-			var missing *inspect.NotFoundError
+			var missing *event.NotFoundError
 			if err := f.File.CloseBreaker(t.Context(), "ledger"); !errors.As(err, &missing) || len(missing.Known) != 1 || missing.Known[0] != "printer" {
 				t.Errorf("got %v", err)
 			}
@@ -99,7 +100,7 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 				defer log.Close()
 				_, err = log.TakeOver(t.Context())
 				Must(t, err)
-				Must(t, log.Show(t.Context(), engine.Activity{Breakers: []engine.Breaker{{Subscription: "printer", State: "open", Since: time.Now()}}}, nil))
+				Must(t, log.Show(t.Context(), engine.Activity{Breakers: []event.Breaker{{Subscription: "printer", State: "open", Since: time.Now()}}}, nil))
 				ctx, cancel := end(t.Context())
 				defer cancel()
 				err = SQLite.Outside(t, path).CloseBreaker(ctx, "printer")

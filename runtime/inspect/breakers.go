@@ -6,45 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 )
-
-// Breaker is a circuit breaker that is open or half-open.
-//
-//	type Breaker struct {
-//		Subscription string    // in a group the member
-//		Group        string    // empty outside of groups
-//		State        string    // open or half-open
-//		Since        time.Time // when it opened; UTC
-//		Until        time.Time // when an open one tries the next event; UTC, zero for a half-open one
-//		Failures     int       // of the deliveries, when it opened or opened again
-//		Deliveries   int       // that counted then
-//		LastError    string    // why the last of them failed
-//	}
-type Breaker = engine.Breaker
-
-// Running is a handler that has been running for more than a second.
-//
-//	type Running struct {
-//		Subscription string // in a group the member
-//		Group        string // empty outside of groups
-//		Worker       int    // of the subscription, from 0
-//		Event        uuid.UUID
-//		Type         string
-//		Attempt      int
-//		Started      time.Time // UTC
-//		Deadline     time.Time // when its context ends or ended; UTC. Zero without a timeout
-//		// Abandoned says that the handler has ignored its deadline: the attempt has
-//		// failed, its delivery is retried or dead, and another worker has replaced its
-//		// worker.
-//		Abandoned bool
-//	}
-type Running = engine.Running
 
 // Breakers returns the circuit breakers that are not closed, the one that opened first
 // first. They live in the memory of the process that dispatches, which writes what
 // changes within a tenth of a second; if no process dispatches there is none.
-func (f *File) Breakers(ctx context.Context) ([]Breaker, error) {
+func (f *File) Breakers(ctx context.Context) ([]event.Breaker, error) {
 	activity, _, err := f.log.Activity(ctx)
 	return activity.Breakers, err
 }
@@ -52,7 +20,7 @@ func (f *File) Breakers(ctx context.Context) ([]Breaker, error) {
 // Running returns the attempts that have been running for more than a second, the
 // oldest first, and the handlers that were abandoned and have not returned. The process
 // that dispatches writes them every second; if no process dispatches there is none.
-func (f *File) Running(ctx context.Context) ([]Running, error) {
+func (f *File) Running(ctx context.Context) ([]event.Running, error) {
 	activity, _, err := f.log.Activity(ctx)
 	return activity.Attempts, err
 }
@@ -67,7 +35,7 @@ const (
 // CloseBreaker has the process that dispatches close a circuit breaker, because what
 // its handler needs works again: its events are delivered at once. It returns when the
 // breaker is closed. The error matches [ErrNobodyDispatches] if no process dispatches,
-// and is a *[NotFoundError] if the breaker is not open. A process that does not answer
+// and is a *[event.NotFoundError] if the breaker is not open. A process that does not answer
 // within three seconds is an error too; the request is then taken back. Nothing is left
 // that could be done later.
 func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
@@ -83,7 +51,7 @@ func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
 		open = append(open, b.Subscription)
 	}
 	if !slices.Contains(open, subscription) {
-		return &NotFoundError{Thing: "open circuit breaker of", Name: subscription, Known: open}
+		return &event.NotFoundError{Thing: "open circuit breaker of", Name: subscription, Known: open}
 	}
 	request, err := f.log.RequestBreaker(ctx, subscription)
 	if err != nil {

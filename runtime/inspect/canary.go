@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -15,7 +16,7 @@ const canaryPoll = 100 * time.Millisecond
 // have discarded them. It leaves out those whose last attempt has ended the process,
 // unless the selection is of that reason.
 func (w *sweep) canary(ctx context.Context, n int) error {
-	keys, err := w.move(ctx, n, !slices.Contains(w.Filter.Reasons, engine.ReasonCrash))
+	keys, err := w.move(ctx, n, !slices.Contains(w.Filter.Reasons, event.ReasonCrash))
 	if err == nil && n > 0 && len(keys) == 0 {
 		return &CanaryError{Matched: w.counts.Matched}
 	}
@@ -33,8 +34,8 @@ func (w *sweep) canary(ctx context.Context, n int) error {
 }
 
 // canaryError returns nil if no dead letter died again.
-func (w *sweep) canaryError(keys []Key, became []engine.Redelivery) error {
-	var failed []Key
+func (w *sweep) canaryError(keys []event.Key, became []engine.Redelivery) error {
+	var failed []event.Key
 	for i, one := range became {
 		if one == engine.RedeliveryDead {
 			failed = append(failed, keys[i])

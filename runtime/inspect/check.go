@@ -9,36 +9,20 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Report lists the findings of [File.Check]. "busgen check-db --json" prints it.
 type Report struct {
-	Problems    []Problem     `json:"problems"`    // of the file itself
-	Undecodable []Undecodable `json:"undecodable"` // payloads, by type
-	Open        int           `json:"open"`        // deliveries that wait, run or are on their way
-	Dead        int           `json:"dead"`        // dead letters
+	Problems    []event.Problem `json:"problems"`    // of the file itself
+	Undecodable []Undecodable   `json:"undecodable"` // payloads, by type
+	Open        int             `json:"open"`        // deliveries that wait, run or are on their way
+	Dead        int             `json:"dead"`        // dead letters
 }
 
 // OK reports whether nothing is wrong.
 func (r Report) OK() bool { return len(r.Problems) == 0 && len(r.Undecodable) == 0 }
-
-// Problem is a rule that the file breaks, with how often and a few samples.
-//
-//	type Problem struct {
-//		// Rule is what is broken: integrity (the pages and indexes are sound),
-//		// reference (no row points to one that is missing), cursor (no cursor
-//		// stands beyond the log), above (no delivery above a cursor has a row,
-//		// except those of delayed events), state (what waits has a due time, what
-//		// is dead has a time and a reason), route (the routes are those of the
-//		// patterns), foreign (no table of another program refers to one of the bus,
-//		// and no trigger and index of another program is on one), program (in tables
-//		// of the program each row is in its indexes, and has a value where it must).
-//		Rule    string
-//		Count   int
-//		Samples []string // a few of them
-//	}
-type Problem = engine.Problem
 
 // Undecodable counts the payloads of one type that a check has refused.
 type Undecodable struct {
@@ -69,23 +53,23 @@ var errNotJSON = errors.New("the payload is not JSON")
 //
 // It changes nothing and holds up no publisher, but the write-ahead log beside the file
 // cannot shrink while it runs.
-func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, error) {
+func (f *File) Check(ctx context.Context, check func(event.Unsettled) error) (Report, error) {
 	if check == nil {
-		check = func(e Unsettled) error {
+		check = func(e event.Unsettled) error {
 			if !json.Valid(e.Payload) {
 				return errNotJSON
 			}
 			return nil
 		}
 	}
-	report := Report{Problems: []Problem{}, Undecodable: []Undecodable{}}
+	report := Report{Problems: []event.Problem{}, Undecodable: []Undecodable{}}
 	problems, err := f.log.Check(ctx)
 	report.Problems = append(report.Problems, problems...)
-	if err != nil || slices.ContainsFunc(problems, func(p Problem) bool { return p.Rule == engine.RuleIntegrity }) {
+	if err != nil || slices.ContainsFunc(problems, func(p event.Problem) bool { return p.Rule == engine.RuleIntegrity }) {
 		return report, err // what a damaged file says is no use
 	}
-	var found []Unsettled // of the samples, whose errors may quote values
-	err = f.stored().Unsettled(ctx, func(e Unsettled) {
+	var found []event.Unsettled // of the samples, whose errors may quote values
+	err = f.stored().Unsettled(ctx, func(e event.Unsettled) {
 		problem := e.Unreadable
 		if problem == nil {
 			problem = check(e)
@@ -103,7 +87,7 @@ func (f *File) Check(ctx context.Context, check func(Unsettled) error) (Report, 
 
 // add counts an event that is not settled, and what is wrong with it. It reports whether the
 // event is a sample.
-func (r *Report) add(e Unsettled, problem error) bool {
+func (r *Report) add(e event.Unsettled, problem error) bool {
 	r.Open += e.Open
 	r.Dead += e.Dead
 	if problem == nil {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -16,7 +17,7 @@ func TestADiscardedDeadLetterIsSettledWithItsReason(t *testing.T) {
 		f.Failing(Broken)
 		receipts := f.Publish(1, 2, 3)
 		i := f.Inspect()
-		key := inspect.Key{EventID: receipts[1].ID, Subscription: "worker"}
+		key := event.Key{EventID: receipts[1].ID, Subscription: "worker"}
 		counts, err := i.DiscardDeadLetters(t.Context(), inspect.Only(key), "a test order")
 		if counts != (inspect.Counts{Matched: 1, Moved: 1}) || err != nil {
 			t.Errorf("discarded %+v, %v", counts, err)
@@ -31,7 +32,7 @@ func TestADiscardedDeadLetterIsSettledWithItsReason(t *testing.T) {
 			t.Errorf("the event is %s", got)
 		}
 
-		counts, err = i.DiscardDeadLetters(t.Context(), inspect.Selection{Filter: inspect.Filter{Types: []string{"job.*"}}}, "all test orders")
+		counts, err = i.DiscardDeadLetters(t.Context(), inspect.Selection{Filter: event.Filter{Types: []string{"job.*"}}}, "all test orders")
 		if counts != (inspect.Counts{Matched: 2, Moved: 2}) || err != nil || i.Count() != 0 {
 			t.Errorf("discarded %+v, %v", counts, err)
 		}
@@ -52,16 +53,16 @@ func TestPurgingDeletesDeadLettersUpToTheCutoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1, 2, 3, 4)
 		i := f.Inspect()
-		letters := i.List(inspect.Filter{})
-		until := func(l inspect.DeadLetter, limit int) inspect.Selection {
-			return inspect.Selection{Limit: limit, Filter: inspect.Filter{Until: l.DeadAt}}
+		letters := i.List(event.Filter{})
+		until := func(l event.DeadLetter, limit int) inspect.Selection {
+			return inspect.Selection{Limit: limit, Filter: event.Filter{Until: l.DeadAt}}
 		}
 		counts, err := i.Purge(t.Context(), until(letters[2], 0))
-		if left := i.List(inspect.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 2}) || err != nil || !slices.Equal(NumbersOf(left), []int{4, 3}) {
+		if left := i.List(event.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 2}) || err != nil || !slices.Equal(NumbersOf(left), []int{4, 3}) {
 			t.Errorf("purged %+v (%v) and left %v, want 2 and the newer ones", counts, err, NumbersOf(left))
 		}
 		counts, err = i.Purge(t.Context(), until(letters[0], 1))
-		if left := i.List(inspect.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 1}) || err != nil || !slices.Equal(NumbersOf(left), []int{4}) {
+		if left := i.List(event.Filter{}); counts != (inspect.Counts{Matched: 2, Moved: 1}) || err != nil || !slices.Equal(NumbersOf(left), []int{4}) {
 			t.Errorf("purged %+v (%v) and left %v, want the older one", counts, err, NumbersOf(left))
 		}
 		if got := queryRow(t, f.Path, "SELECT count(*), (SELECT count(*) FROM busgen_attempts) FROM busgen_log"); got != "4|2" {

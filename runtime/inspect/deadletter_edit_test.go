@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -53,7 +54,7 @@ func TestAnEditedDeadLetterBecomesANewEventForItsSubscription(t *testing.T) {
 		if i.Count() != 0 {
 			t.Error("the letter is still there")
 		}
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if _, err := i.DeadLetter(t.Context(), letter.Key); !errors.As(err, &missing) || !strings.Contains(err.Error(), "edited into "+id.String()) {
 			t.Errorf("the old letter: %v", err)
 		}
@@ -127,7 +128,7 @@ func TestAnInvalidPayloadIsRefusedAndNothingChanges(t *testing.T) {
 				t.Errorf("%s: the error of the check is lost: %v", payload, err)
 			}
 		}
-		if got := i.List(inspect.Filter{}); fmt.Sprint(got) != fmt.Sprint([]inspect.DeadLetter{letter}) || i.Actions() != nil ||
+		if got := i.List(event.Filter{}); fmt.Sprint(got) != fmt.Sprint([]event.DeadLetter{letter}) || i.Actions() != nil ||
 			queryRow(t, f.Path, "SELECT count(*) FROM busgen_log") != "1" {
 			t.Errorf("the letters are %+v", got)
 		}
@@ -145,7 +146,7 @@ func TestEditingADeadLetterThatWasRetriedMeanwhileIsRefused(t *testing.T) {
 			f.Settle()
 			return nil
 		}))
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if _, err := i.Edit(t.Context(), i.Newest().Key, []byte(`{"number":7}`)); !errors.As(err, &missing) || !strings.Contains(err.Error(), "it was handled") {
 			t.Errorf("got %v", err)
 		}
@@ -161,7 +162,7 @@ func TestOnlyOneOfAConcurrentRetryAndEditHappens(t *testing.T) {
 		f.Stop()
 		one, other := f.Inspect(Editing), f.Inspect(Editing)
 		edited := map[uuid.UUID]bool{}
-		for _, letter := range one.List(inspect.Filter{}) {
+		for _, letter := range one.List(event.Filter{}) {
 			var both sync.WaitGroup
 			both.Go(func() { one.Retry(t.Context(), inspect.Only(letter.Key)) })
 			both.Go(func() {

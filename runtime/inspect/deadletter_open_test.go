@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -20,7 +20,7 @@ func TestAnInspectorNeedsAnEventLog(t *testing.T) {
 	Must(t, os.WriteFile(empty, nil, 0o600))
 	for name, path := range map[string]string{"a file that does not exist": filepath.Join(folder, "none"), "a text file": text, "an empty file": empty} {
 		_, err := inspect.Open(t.Context(), path)
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		if !errors.As(err, &storage) || storage.Path != path {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -20,7 +21,7 @@ func TestAClockThatWasSetBackMakesNoRetryEndless(t *testing.T) {
 			t.Errorf("retried %+v, %v", counts, err)
 		}
 		f.Settle()
-		for _, l := range i.List(inspect.Filter{}) {
+		for _, l := range i.List(event.Filter{}) {
 			if len(l.Attempts) != 4 {
 				t.Errorf("%s was tried %d times, want twice more", l.Key, len(l.Attempts))
 			}
@@ -41,11 +42,11 @@ func TestADeadLetterOfACrashIsACanaryOnlyOnRequest(t *testing.T) {
 			t.Errorf("retried %+v, %v, handled %v; want the oldest that did not crash", counts, err, f.Seen())
 		}
 		var none *inspect.CanaryError
-		oldest := i.List(inspect.Filter{Reasons: []string{"crash"}})
-		if counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 1, Filter: inspect.Filter{Keys: []inspect.Key{oldest[0].Key}}}); counts.Moved != 0 || !errors.As(err, &none) {
+		oldest := i.List(event.Filter{Reasons: []string{"crash"}})
+		if counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 1, Filter: event.Filter{Keys: []event.Key{oldest[0].Key}}}); counts.Moved != 0 || !errors.As(err, &none) {
 			t.Errorf("with nothing but a crash letter: %+v, %v", counts, err)
 		}
-		counts, err = i.Retry(t.Context(), inspect.Selection{Canary: 1, Filter: inspect.Filter{Reasons: []string{"crash"}}})
+		counts, err = i.Retry(t.Context(), inspect.Selection{Canary: 1, Filter: event.Filter{Reasons: []string{"crash"}}})
 		if counts.Moved != 1 || err != nil || !slices.Equal(f.Seen(), []int{1, 0}) {
 			t.Errorf("asked for: %+v, %v, handled %v", counts, err, f.Seen())
 		}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -15,7 +16,7 @@ import (
 func TestAnImportedEventIsDeliveredOnlyToTheSubscriptionsOfItsDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := SQLite.MakeDead(t, 1)
-		line := from.Inspect().ExportText(inspect.Filter{})
+		line := from.Inspect().ExportText(event.Filter{})
 		both := line + strings.Replace(line, `"worker"`, `"mirror"`, 1)
 
 		to := SQLite.OpenJobs(t)
@@ -55,16 +56,16 @@ func TestAnImportRestoresPurgedDeadLettersAndSkipsOpenOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1, 2, 3, 4)
 		i := f.Inspect()
-		lines := i.ExportText(inspect.Filter{})
-		letters := i.List(inspect.Filter{})
+		lines := i.ExportText(event.Filter{})
+		letters := i.List(event.Filter{})
 		f.Stop()
-		Must(t, Second(i.Purge(t.Context(), inspect.Selection{Filter: inspect.Filter{Until: letters[3].DeadAt}}))) // 1
-		Must(t, Second(i.Retry(t.Context(), inspect.Only(letters[2].Key))))                                        // 2
-		Must(t, Second(i.DiscardDeadLetters(t.Context(), inspect.Only(letters[1].Key), "nobody cares")))           // 3
+		Must(t, Second(i.Purge(t.Context(), inspect.Selection{Filter: event.Filter{Until: letters[3].DeadAt}}))) // 1
+		Must(t, Second(i.Retry(t.Context(), inspect.Only(letters[2].Key))))                                      // 2
+		Must(t, Second(i.DiscardDeadLetters(t.Context(), inspect.Only(letters[1].Key), "nobody cares")))         // 3
 		if got := i.Load(lines); got != (inspect.Counts{Matched: 4, Moved: 1, Skipped: 3}) {
 			t.Errorf("imported %+v", got)
 		}
-		if got := NumbersOf(i.List(inspect.Filter{})); !slices.Equal(got, []int{4, 1}) {
+		if got := NumbersOf(i.List(event.Filter{})); !slices.Equal(got, []int{4, 1}) {
 			t.Errorf("the letters are %v, want 4 and 1", got)
 		}
 		if got := queryRow(t, f.Path, "SELECT count(*), (SELECT count(*) FROM busgen_origins) FROM busgen_log"); got != "4|0" {
@@ -78,7 +79,7 @@ func TestADeadLetterThatWasNeverTriedStaysDiscarded(t *testing.T) {
 		f := SQLite.MakeDead(t, 1)
 		execute(t, f.Path, "DELETE FROM busgen_attempts; UPDATE busgen_deliveries SET reason = 'expired'")
 		i := f.Inspect()
-		line := i.ExportText(inspect.Filter{})
+		line := i.ExportText(event.Filter{})
 		Must(t, Second(i.DiscardDeadLetters(t.Context(), inspect.Selection{}, "nobody cares")))
 		if got := i.Load(line); got != (inspect.Counts{Matched: 1, Skipped: 1}) {
 			t.Errorf("imported %+v from %s", got, line)
@@ -90,7 +91,7 @@ func TestADeadLetterOfAnEventThatHasYetToBeDeliveredIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.MakeDead(t, 1)
 		i := f.Inspect()
-		line := i.ExportText(inspect.Filter{})
+		line := i.ExportText(event.Filter{})
 		f.Stop()
 		// The subscription's cursor is set back, as in an older copy of the file.
 		execute(t, f.Path, "DELETE FROM busgen_deliveries; DELETE FROM busgen_attempts; UPDATE busgen_subscriptions SET cursor = 0")
@@ -108,7 +109,7 @@ func TestAPayloadIsKeptByteForByte(t *testing.T) {
 		} {
 			f := SQLite.MakeDead(t, 1)
 			execute(t, f.Path, "UPDATE busgen_log SET payload = "+stored)
-			line := f.Inspect().ExportText(inspect.Filter{})
+			line := f.Inspect().ExportText(event.Filter{})
 			i := SQLite.OpenJobs(t).Inspect()
 			i.Load(line)
 			if got := i.Newest().Payload; string(got) != want {

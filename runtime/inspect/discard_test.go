@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -107,28 +108,28 @@ func TestHandledEventsAreReplayedToOneSubscription(t *testing.T) {
 		if got := replay(inspect.Selection{DryRun: true}); got != (inspect.Counts{Matched: 4}) || len(h.All()) != 4 {
 			t.Errorf("a dry run: %+v, handled %v", got, h.All())
 		}
-		if got := replay(inspect.Selection{Filter: inspect.Filter{Types: []string{"order.*"}, Since: began.Add(30 * time.Second)}, Limit: 2}); got != (inspect.Counts{Matched: 3, Moved: 2}) {
+		if got := replay(inspect.Selection{Filter: event.Filter{Types: []string{"order.*"}, Since: began.Add(30 * time.Second)}, Limit: 2}); got != (inspect.Counts{Matched: 3, Moved: 2}) {
 			t.Errorf("by type and time: %+v", got)
 		}
-		if got := replay(inspect.Selection{Filter: inspect.Filter{Events: []uuidOf{receipts[0].ID, receipts[3].ID}}}); got != (inspect.Counts{Matched: 1, Moved: 1}) {
+		if got := replay(inspect.Selection{Filter: event.Filter{Events: []uuidOf{receipts[0].ID, receipts[3].ID}}}); got != (inspect.Counts{Matched: 1, Moved: 1}) {
 			t.Errorf("by id: %+v", got)
 		}
 		if want := []int{1, 2, 3, 5, 2, 3, 1}; !slices.Equal(h.All(), want) || len(other.All()) != 5 {
 			t.Errorf("handled %v, want %v; the other %v", h.All(), want, other.All())
 		}
-		if got := replay(inspect.Selection{Filter: inspect.Filter{Types: []string{"user.*"}}}); got != (inspect.Counts{}) {
+		if got := replay(inspect.Selection{Filter: event.Filter{Types: []string{"user.*"}}}); got != (inspect.Counts{}) {
 			t.Errorf("of another type: %+v", got)
 		}
 		if got := query(t, f.Path, "SELECT actor, action, subscription, count, detail FROM busgen_audit ORDER BY id"); len(got) != 2 || !strings.HasPrefix(got[0], "ada|replay|worker|2|type order.*, since ") {
 			t.Errorf("the audit says %q", got)
 		}
-		event, err := f.File.Event(t.Context(), receipts[1].ID)
+		one, err := f.File.Event(t.Context(), receipts[1].ID)
 		Must(t, err)
-		if len(event.Audit) != 1 || event.Audit[0].Action != "replay" || event.Audit[0].Subscription != "worker" {
-			t.Errorf("the event shows %+v", event.Audit)
+		if len(one.Audit) != 1 || one.Audit[0].Action != "replay" || one.Audit[0].Subscription != "worker" {
+			t.Errorf("the event shows %+v", one.Audit)
 		}
 		_, err = f.File.Replay(t.Context(), "wroker", inspect.Selection{})
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if !errors.As(err, &missing) {
 			t.Errorf("for nobody: %v", err)
 		}

@@ -22,10 +22,10 @@
 //
 // Three lists come in pages of the same kind: [File.Events], [File.DeadLetters] and
 // [File.Audit], the newest first. Events and dead letters are chosen by the same
-// [Filter]:
+// [event.Filter]:
 //
-//	filter := inspect.Filter{Types: []string{"order.*"}, Since: lastNight}
-//	for page := (inspect.Page{}); ; {
+//	filter := event.Filter{Types: []string{"order.*"}, Since: lastNight}
+//	for page := (event.Page{}); ; {
 //		letters, next, err := file.DeadLetters(ctx, filter, page)
 //		…
 //		if page.After = next; next == "" {
@@ -36,7 +36,7 @@
 // [File.Event] shows one event with the state of each of its deliveries and every
 // attempt that failed, and [File.DeadLetter] one dead letter with where it comes from.
 // One event can be dead for several subscriptions; each is a dead letter of its own,
-// with its own [Key].
+// with its own [event.Key].
 //
 // [File.FailureGroups] puts together the dead letters that failed in the same way,
 // whatever ids, numbers, addresses and quoted texts are in their messages, so that ten
@@ -55,7 +55,7 @@
 // recovered:
 //
 //	counts, err := file.Retry(ctx, inspect.Selection{
-//		Filter: inspect.Filter{Group: groups[0].Fingerprint},
+//		Filter: event.Filter{Group: groups[0].Fingerprint},
 //		Canary: 3,
 //		Rate:   100, // per second
 //	})

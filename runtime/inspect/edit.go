@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -22,8 +23,8 @@ var errHidden = errors.New("it has " + HiddenValue + ", which stands for a value
 // All of this happens in one transaction. Nothing changes if editing is not enabled
 // ([ErrEditingDisabled]), if the payload does not pass the check or has [HiddenValue]
 // where the old one has not (*[InvalidPayloadError]), or if the dead letter does not exist any more
-// (*[NotFoundError]), for example because it was retried meanwhile.
-func (f *File) Edit(ctx context.Context, key Key, payload []byte) (uuid.UUID, error) {
+// (*[event.NotFoundError]), for example because it was retried meanwhile.
+func (f *File) Edit(ctx context.Context, key event.Key, payload []byte) (uuid.UUID, error) {
 	if f.check == nil {
 		return uuid.Nil, ErrEditingDisabled
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/privacy"
 )
@@ -41,60 +42,8 @@ type Erasure struct {
 	KeepSpace bool
 	// Progress is called after every step with the counts so far, on the goroutine that called
 	// the method. It may be nil.
-	Progress func(Erased)
+	Progress func(event.Erased)
 }
-
-// Erased counts what [File.Erase] has found and done. After a dry run the counts are those of
-// what would be.
-//
-//	type Erased struct {
-//		Events      int // were about the person and are erased
-//		DeadLetters int // of these events, now discarded
-//		Attempts    int // of these events, whose errors, stacks and logs are erased
-//		Texts       int // other texts and keys that had the person in them
-//		// Open are events about the person with deliveries that are not settled. They are as
-//		// they were.
-//		Open int
-//		// Mentions are other events whose payload has the person in it, as a word, in a field that
-//		// is not known to be personal. They are as they were.
-//		Mentions int
-//		// Keyed are events of types without personal fields that have one of the values as their
-//		// partition key: the same number may be a customer's here and an order's there. They are as
-//		// they were, unless Erasure.Types or Erasure.Field is set.
-//		Keyed int
-//		// Parts are texts and keys that still have a value as a part of a longer name or address, such
-//		// as bob.ada@example.org. They are somebody else's, or another name of the person.
-//		Parts int
-//		// Clean says that nothing of what was erased is left in the space that the file does not
-//		// use, nor in the write-ahead log.
-//		Clean bool
-//
-//		Types      []ErasedType // counts by event type, by name
-//		OpenIDs    []uuid.UUID  // of some of the open events
-//		MentionIDs []uuid.UUID  // of some of the mentions
-//	}
-type Erased = engine.Erased
-
-// ErasedType has the counts of one event type.
-//
-//	type ErasedType struct {
-//		Type     string
-//		Events   int
-//		Open     int
-//		Mentions int
-//		Keyed    int
-//	}
-type ErasedType = engine.ErasedType
-
-// UnsupportedError says that the engine of the log cannot do something that others can. It
-// matches [errors.ErrUnsupported].
-//
-//	type UnsupportedError struct {
-//		Engine string // in words: the engine on JetStream
-//		What   string // erase a person
-//		Hint   string // what to do instead
-//	}
-type UnsupportedError = engine.UnsupportedError
 
 // Erase takes a person out of the file. Of each event about the person
 //
@@ -132,11 +81,11 @@ type UnsupportedError = engine.UnsupportedError
 // right with any error. An error of the last step says that all is erased. In the end it rewrites the file and empties the write-ahead log; until
 // that is done, Erased.Clean is false. The audit has one entry, which does not name the person.
 //
-// The engine on JetStream returns an *[UnsupportedError].
-func (f *File) Erase(ctx context.Context, e Erasure) (Erased, error) {
+// The engine on JetStream returns an *[event.UnsupportedError].
+func (f *File) Erase(ctx context.Context, e Erasure) (event.Erased, error) {
 	spec, err := f.erasure(ctx, e)
 	if err != nil {
-		return Erased{}, fmt.Errorf("erase a person: %w", err)
+		return event.Erased{}, fmt.Errorf("erase a person: %w", err)
 	}
 	if !e.CancelOpen || e.DryRun {
 		return f.stored().Erase(ctx, spec)
@@ -150,7 +99,7 @@ func (f *File) Erase(ctx context.Context, e Erasure) (Erased, error) {
 			break
 		}
 		before := all
-		var more Erased
+		var more event.Erased
 		more, err = f.stored().Erase(ctx, spec)
 		if all = bothErased(all, more); all.Events == before.Events && all.Open == before.Open && slices.Equal(all.OpenIDs, before.OpenIDs) {
 			break // a further round would do the same
@@ -158,7 +107,7 @@ func (f *File) Erase(ctx context.Context, e Erasure) (Erased, error) {
 	}
 	if err == nil && !e.KeepSpace {
 		spec.KeepSpace = false
-		var last Erased
+		var last event.Erased
 		last, err = f.stored().Erase(ctx, spec) // which rewrites the file
 		all = bothErased(all, last)
 	}
@@ -167,7 +116,7 @@ func (f *File) Erase(ctx context.Context, e Erasure) (Erased, error) {
 }
 
 // bothErased returns what two rounds have erased, and what the second one has left.
-func bothErased(first, second Erased) Erased {
+func bothErased(first, second event.Erased) event.Erased {
 	second.Events, second.DeadLetters = first.Events+second.Events, first.DeadLetters+second.DeadLetters
 	second.Attempts, second.Texts = first.Attempts+second.Attempts, first.Texts+second.Texts
 	for _, t := range first.Types {
@@ -183,9 +132,9 @@ func (f *File) cancelAll(ctx context.Context, ids []uuid.UUID) (cancelled int, e
 	for _, id := range ids {
 		_, err := f.stored().Cancel(ctx, engine.Cancellation{Event: id, Reason: engine.ReasonCancelled, Actor: f.actor})
 		switch {
-		case err == nil, errors.As(err, new(*NotOpenError)), errors.As(err, new(*NotFoundError)):
+		case err == nil, errors.As(err, new(*event.NotOpenError)), errors.As(err, new(*event.NotFoundError)):
 			cancelled++
-		case errors.As(err, new(*BegunError)), errors.As(err, new(*UnansweredError)):
+		case errors.As(err, new(*event.BegunError)), errors.As(err, new(*event.UnansweredError)):
 		default:
 			return cancelled, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -34,8 +35,8 @@ func TestATypeWithoutPersonalFieldsIsErasedOnlyIfItIsChosen(t *testing.T) {
 		FROM busgen_types WHERE name = 'order.placed'`)
 	erasing := inspect.Erasure{Values: []string{"4711", Zeb}, KeepSpace: true, DryRun: true}
 	n, err := file.Erase(t.Context(), erasing)
-	at := slices.IndexFunc(n.Types, func(of inspect.ErasedType) bool { return of.Type == "order.placed" })
-	if err != nil || n.Keyed != 1 || at < 0 || n.Types[at] != (inspect.ErasedType{Type: "order.placed", Keyed: 1}) {
+	at := slices.IndexFunc(n.Types, func(of event.ErasedType) bool { return of.Type == "order.placed" })
+	if err != nil || n.Keyed != 1 || at < 0 || n.Types[at] != (event.ErasedType{Type: "order.placed", Keyed: 1}) {
 		t.Errorf("counted %+v (%v)", n, err)
 	}
 	if sum := 0; err == nil {
@@ -91,7 +92,7 @@ func TestWhatIsWrittenDuringAnErasureStays(t *testing.T) {
 	pauses := 0
 	erasing := ErasingZeb()
 	erasing.KeepSpace = true
-	erasing.Progress = func(inspect.Erased) {
+	erasing.Progress = func(event.Erased) {
 		if left := queryRow(t, path, "SELECT count(*) FROM busgen_pauses WHERE reason LIKE '%[erased]%'"); left == "50" && pauses == 0 {
 			pauses++
 			execute(t, path, "UPDATE busgen_pauses SET reason = 'a newer one for "+Zeb+"' WHERE target = 't0120'")
@@ -158,9 +159,9 @@ func TestHiddenValuesAreNotImportedAndAreHiddenInFindings(t *testing.T) {
 func hiddenAreNotImported(t *testing.T, path string, file *inspect.File) {
 	t.Helper()
 	var exported bytes.Buffer
-	Must(t, Second(file.Export(t.Context(), &exported, inspect.Filter{Text: Zeb})))
+	Must(t, Second(file.Export(t.Context(), &exported, event.Filter{Text: Zeb})))
 	_, err := file.Import(t.Context(), strings.NewReader(strings.ReplaceAll(exported.String(), `"email":"`+Zeb+`"`, `"email":"[hidden]"`)))
-	if _, bad := errors.AsType[*inspect.ImportError](err); !bad || !strings.Contains(err.Error(), "a value that is not shown") {
+	if _, bad := errors.AsType[*event.ImportError](err); !bad || !strings.Contains(err.Error(), "a value that is not shown") {
 		t.Errorf("importing hidden values: %v", err)
 	}
 	if n, err := file.Import(t.Context(), &exported); err != nil || n.Matched == 0 {
@@ -173,7 +174,7 @@ func hiddenAreNotImported(t *testing.T, path string, file *inspect.File) {
 
 func findingsAreHidden(t *testing.T, file *inspect.File) {
 	t.Helper()
-	check := func(u inspect.Unsettled) error { return fmt.Errorf("%.60q is not it: %s", Zeb, u.Payload) }
+	check := func(u event.Unsettled) error { return fmt.Errorf("%.60q is not it: %s", Zeb, u.Payload) }
 	for _, shown := range []bool{false, true} {
 		of := file
 		if !shown {

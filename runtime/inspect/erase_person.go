@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/plainjson"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/privacy"
 )
@@ -109,7 +110,7 @@ func ownMetadata(metadata json.RawMessage, p privacy.Person) json.RawMessage {
 		switch {
 		case slices.Contains(engine.OwnKeys(), key), key == engine.TraceParentKey:
 			left[key] = value
-		case key == engine.CorrelationKey: // it stands before parent_id, which an index relies on
+		case key == event.CorrelationKey: // it stands before parent_id, which an index relies on
 			left[key] = ErasedValue
 			if _, err := uuid.Parse(value); err == nil && !p.In(value) {
 				left[key] = value

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -23,7 +24,7 @@ func erasingChild(path string) {
 	i, err := inspect.Open(context.Background(), path, inspect.WithActor("child"))
 	if err == nil {
 		erasing := ErasingZeb()
-		erasing.Progress = func(n inspect.Erased) { moved(n.Events) }
+		erasing.Progress = func(n event.Erased) { moved(n.Events) }
 		_, err = i.Erase(context.Background(), erasing)
 	}
 	if err != nil {
@@ -75,7 +76,7 @@ func TestNoByteOfAnErasedPersonIsLeft(t *testing.T) {
 	if problems, err := file.Check(t.Context(), nil); err != nil || len(problems.Problems) > 0 {
 		t.Errorf("the file has %+v (%v)", problems, err)
 	}
-	_, err = file.Replay(t.Context(), "newsletter", inspect.Selection{Filter: inspect.Filter{Types: []string{"user.*"}}})
+	_, err = file.Replay(t.Context(), "newsletter", inspect.Selection{Filter: event.Filter{Types: []string{"user.*"}}})
 	Must(t, err)
 	Must(t, bus.WaitIdle(t.Context()))
 	if after := len(greeted.All()); after != 2*before {
@@ -143,7 +144,7 @@ func TestWhatADeadProgramWasAtIsErased(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	rounds := 0
-	n, err := SQLite.Outside(t, copied).Erase(ctx, inspect.Erasure{Values: []string{Zeb}, CancelOpen: true, Progress: func(inspect.Erased) {
+	n, err := SQLite.Outside(t, copied).Erase(ctx, inspect.Erasure{Values: []string{Zeb}, CancelOpen: true, Progress: func(event.Erased) {
 		if rounds++; rounds > 50 {
 			cancel()
 		}
@@ -161,13 +162,13 @@ func TestWhatWasEditedIsErasedAndDoesNotComeBack(t *testing.T) {
 	file, err := inspect.Open(t.Context(), path, inspect.WithActor("ada"), inspect.WithEditing(func(string, int, []byte) error { return nil }))
 	Must(t, err)
 	defer file.Close()
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{Text: Zeb, Subscriptions: []string{"panicker"}}, inspect.Page{})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{Text: Zeb, Subscriptions: []string{"panicker"}}, event.Page{})
 	Must(t, err)
 	if _, err := file.Edit(t.Context(), letters[0].Key, []byte(`{"number":"c","email":"[hidden]","age":1,"plan":"","note":""}`)); !errors.As(err, new(*inspect.InvalidPayloadError)) {
 		t.Errorf("editing a hidden value in: %v", err)
 	}
 	var exported bytes.Buffer
-	Must(t, Second(file.Export(t.Context(), &exported, inspect.Filter{})))
+	Must(t, Second(file.Export(t.Context(), &exported, event.Filter{})))
 	Must(t, Second(file.Edit(t.Context(), letters[0].Key, []byte(`{"number":"c","email":"alias@example.com","age":1,"plan":"","note":""}`))))
 	dead := func() bool { // and the notice of it is handled
 		if queryRow(t, path, "SELECT count(*) FROM busgen_deliveries d JOIN busgen_log l USING (seq) WHERE d.state = 'dead' AND l.payload LIKE '%alias@%'") != "1" {
@@ -191,7 +192,7 @@ func TestWhatWasEditedIsErasedAndDoesNotComeBack(t *testing.T) {
 			t.Errorf("%s is left %d times", name, n)
 		}
 	}
-	undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: letters[1].EventID})
+	undone, err := file.Undiscard(t.Context(), event.Undo{Event: letters[1].EventID})
 	if err != nil || undone.Dead != 0 || undone.Left == 0 {
 		t.Errorf("undone %+v (%v)", undone, err)
 	}

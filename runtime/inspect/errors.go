@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -22,63 +23,6 @@ var (
 	// from the file.
 	ErrNobodyDispatches = errors.New("no process dispatches from this bus")
 )
-
-// NotFoundError says that the file has no such event, subscription, pause, open
-// circuit breaker or dead letter. Of a dead letter, State says what became of it: it
-// was retried, discarded or purged, or there never was one.
-//
-//	type NotFoundError struct {
-//		Thing string   // event, subscription, pause, open circuit breaker, dead letter
-//		Name  string   // what was asked for
-//		Known []string // the names there are, of a subscription, a pause or a breaker
-//		Key   Key      // of a dead letter
-//		State string   // of a dead letter: what is known of the delivery, in words
-//	}
-type NotFoundError = engine.NotFoundError
-
-// PageError says that [Page].After does not come from a page of this list, or comes from
-// another version of busgen.
-//
-//	type PageError struct{ After string }
-type PageError = engine.PageError
-
-// NotOpenError says that an event has no delivery that could be discarded.
-//
-//	type NotOpenError struct {
-//		Event  uuid.UUID
-//		States []string // of its deliveries: charge-card dead
-//	}
-type NotOpenError = engine.NotOpenError
-
-// BegunError is returned by [File.CancelEvent] if handlers of the event run.
-//
-//	type BegunError struct {
-//		ID        uuid.UUID // of the event
-//		Running   []string  // the subscriptions whose handlers run; they are not tried again if they fail
-//		Cancelled []string  // the subscriptions for which the event was cancelled
-//	}
-type BegunError = engine.BegunError
-
-// UnansweredError is returned by [File.CancelEvent] if nobody knows whether a handler of
-// the event runs. The event is cancelled: no handler is called for it once the process that
-// dispatches looks at the file again.
-//
-//	type UnansweredError struct {
-//		ID     uuid.UUID // of the event
-//		PID    int       // of the process that dispatches
-//		Waited time.Duration
-//		Err    error // why nobody waited for longer; nil if the time for an answer is over
-//	}
-type UnansweredError = engine.UnansweredError
-
-// ImportError says which line [File.Import] could not take. The lines before it are
-// in the file; once the line is repaired, all of them can be imported again.
-//
-//	type ImportError struct {
-//		Line int // from 1
-//		Err  error
-//	}
-type ImportError = engine.ImportError
 
 // AmbiguousError says that the ids of several events begin with a prefix.
 type AmbiguousError struct {
@@ -105,9 +49,9 @@ func (e *AmbiguousError) Error() string {
 // first, because the process ended in the last attempt of each. All others are as they
 // were.
 type CanaryError struct {
-	Matched int   // how many dead letters match
-	Retried int   // how many were retried first; 0 if there was none to retry first
-	Failed  []Key // which of them died again
+	Matched int         // how many dead letters match
+	Retried int         // how many were retried first; 0 if there was none to retry first
+	Failed  []event.Key // which of them died again
 }
 
 // Error names the dead letters that died again, or the first few of them.
@@ -131,7 +75,7 @@ func (e *CanaryError) Error() string {
 // InvalidPayloadError says that [File.Edit] has refused a payload. Nothing was
 // changed.
 type InvalidPayloadError struct {
-	Key       Key
+	Key       event.Key
 	EventType string
 	Err       error // of the check that the file was opened with
 }

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
 func TestTheStatusOfAnEventIsThatOfTheView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Mixed(t)
-		events, _, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+		events, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		var got []string
 		for _, e := range events {
@@ -42,7 +42,7 @@ func TestADelayedEventThatWasHandledIsDoneWhereverItsSubscriptionStands(t *testi
 		query(t, f.Path, "UPDATE busgen_subscriptions SET cursor = 0")
 		got, err := f.File.Event(t.Context(), receipt.ID)
 		Must(t, err)
-		if got.Status != inspect.StatusDone || got.Deliveries[0].State != inspect.StateDone || got.Due.Sub(got.PublishedAt) != time.Minute {
+		if got.Status != event.StatusDone || got.Deliveries[0].State != event.StateDone || got.Due.Sub(got.PublishedAt) != time.Minute {
 			t.Errorf("the event is %+v", got)
 		}
 		if report, err := f.File.Check(t.Context(), nil); err != nil || report.Open != 0 {

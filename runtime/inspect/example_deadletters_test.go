@@ -14,6 +14,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -73,7 +74,7 @@ func ExampleFile_FailureGroups() {
 	}
 	defer inspector.Close()
 
-	groups, err := inspector.FailureGroups(ctx, inspect.Filter{Types: []string{"user.*"}})
+	groups, err := inspector.FailureGroups(ctx, event.Filter{Types: []string{"user.*"}})
 	for _, g := range groups {
 		fmt.Println(g.Count, g.Reason, g.Subscriptions, g.Message)
 	}
@@ -95,7 +96,7 @@ func ExampleFile_Retry() {
 
 	crm.down.Store(false)
 	counts, err := inspector.Retry(ctx, inspect.Selection{
-		Filter: inspect.Filter{Text: "connection refused"},
+		Filter: event.Filter{Text: "connection refused"},
 		Canary: 1,
 	})
 	fmt.Printf("%+v %v\n", counts, err)
@@ -121,7 +122,7 @@ func ExampleFile_Edit() {
 	defer inspector.Close()
 	crm.down.Store(false)
 
-	letters, _, _ := inspector.DeadLetters(ctx, inspect.Filter{}, inspect.Page{})
+	letters, _, _ := inspector.DeadLetters(ctx, event.Filter{}, event.Page{})
 	letter := letters[0]
 	_, err := inspector.Edit(ctx, letter.Key, []byte(`{"user_id": "`+letter.EventID.String()+`", "newsletter": "no", "preferences": {}}`))
 	if invalid, ok := errors.AsType[*inspect.InvalidPayloadError](err); ok {
@@ -132,7 +133,7 @@ func ExampleFile_Edit() {
 	_, err = inspector.Edit(ctx, letter.Key, []byte(edited))
 	fmt.Println("error", err)
 	fmt.Println("the CRM has", <-crm.has)
-	entries, _, _ := inspector.Audit(ctx, inspect.AuditFilter{}, inspect.Page{})
+	entries, _, _ := inspector.Audit(ctx, event.AuditFilter{}, event.Page{})
 	fmt.Println(entries[0].Actor, "did", entries[0].Action, entries[0].Count)
 	// Output:
 	// the payload is not a valid user.registered: newsletter: is a JSON string, which does not fit bool

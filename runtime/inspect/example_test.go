@@ -10,6 +10,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -48,10 +49,10 @@ func Example() {
 	status, _ := file.Status(ctx)
 	fmt.Println("alive:", status.Owner.Alive, "events:", status.Events, "dead letters:", status.DeadLetters)
 
-	event, _ := file.Event(ctx, receipt.ID)
-	for _, d := range event.Deliveries {
-		if d.State == inspect.StateDead {
-			fmt.Println(event.Type, "for", d.Subscription+":", d.Attempts[0].Error)
+	one, _ := file.Event(ctx, receipt.ID)
+	for _, d := range one.Deliveries {
+		if d.State == event.StateDead {
+			fmt.Println(one.Type, "for", d.Subscription+":", d.Attempts[0].Error)
 		}
 	}
 

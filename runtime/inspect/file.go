@@ -12,7 +12,7 @@ import (
 
 // File is the event log of a bus, opened to look into it and to steer it. It is safe
 // for concurrent use; its methods run one after the other. Their errors are
-// *runtime.StorageError when the file cannot be read or written, the error types of
+// *event.StorageError when the file cannot be read or written, the error types of
 // this package, and the error of a context that ends.
 type File struct {
 	engine engine.Inspectable

@@ -5,35 +5,20 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// Followed is a part of the log, read forwards by [File.Newest] or [File.Follow].
-//
-//	type Followed struct {
-//		Events []Event // the oldest first
-//		Next   string  // the cursor of the part behind them; never empty
-//		More   bool    // there are more events at once
-//		// Pruned is how many events, of any type, were pruned between the cursor and the end of
-//		// this part, so that nobody can tell whether they matched.
-//		Pruned int64
-//		// Restarted says that the cursor is of another log or of a later state of this one: the
-//		// log was replaced or restored. The part begins with what was published since the cursor
-//		// was returned, by the time of the events.
-//		Restarted bool
-//	}
-type Followed = engine.Followed
-
 // Newest returns the newest n events that match, the oldest of them first, and in Next
 // the end of the log, from which [File.Follow] goes on. With 0 it returns that place only.
-func (f *File) Newest(ctx context.Context, filter Filter, n int) (Followed, error) {
+func (f *File) Newest(ctx context.Context, filter event.Filter, n int) (event.Followed, error) {
 	if err := checkEvents(filter); err != nil {
-		return Followed{}, err
+		return event.Followed{}, err
 	}
 	if n < 0 {
-		return Followed{}, fmt.Errorf("newest events: the number is %d: it must not be negative", n)
+		return event.Followed{}, fmt.Errorf("newest events: the number is %d: it must not be negative", n)
 	}
-	return f.log.Follow(ctx, engine.Following{Filter: filter, Newest: true, Limit: n})
+	return f.log.Follow(ctx, engine.Following{Filter: engine.Filter{Filter: filter}, Newest: true, Limit: n})
 }
 
 // Follow returns the events that match in the order of the log, the oldest first: those
@@ -47,24 +32,24 @@ func (f *File) Newest(ctx context.Context, filter Filter, n int) (Followed, erro
 //		if !part.More {
 //			time.Sleep(time.Second)
 //		}
-//		part, err = file.Follow(ctx, filter, inspect.Page{After: part.Next})
+//		part, err = file.Follow(ctx, filter, event.Page{After: part.Next})
 //	}
 //
 // Each event is in exactly one part, unless it was pruned before: Pruned counts those.
 // When the file was replaced, or a backup was restored into it, Restarted is set, and the
 // part begins with what was published since the part before was read. Next is good for
 // other Files of the same path, too, so the file need not be kept open in between. A page
-// with an Offset is refused; a Next that is none is a *[PageError].
-func (f *File) Follow(ctx context.Context, filter Filter, page Page) (Followed, error) {
+// with an Offset is refused; a Next that is none is a *[event.PageError].
+func (f *File) Follow(ctx context.Context, filter event.Filter, page event.Page) (event.Followed, error) {
 	if err := checkEvents(filter); err != nil {
-		return Followed{}, err
+		return event.Followed{}, err
 	}
-	page, err := page.Complete()
+	page, err := engine.CompletePage(page)
 	if err == nil && page.Offset > 0 {
 		err = errors.New("a part of the log has no offset")
 	}
 	if err != nil {
-		return Followed{}, fmt.Errorf("follow events: %w", err)
+		return event.Followed{}, fmt.Errorf("follow events: %w", err)
 	}
-	return f.log.Follow(ctx, engine.Following{Filter: filter, After: page.After, Limit: page.Limit})
+	return f.log.Follow(ctx, engine.Following{Filter: engine.Filter{Filter: filter}, After: page.After, Limit: page.Limit})
 }

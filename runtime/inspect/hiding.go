@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
 	"github.com/busgen/busgen/runtime/internal/privacy"
@@ -156,14 +157,15 @@ func (v *veiled) limited(ctx context.Context, f engine.Filter) (engine.Filter, e
 	if err != nil || !hides {
 		return f, err
 	}
-	return engine.SeenThrough(f, func(eventType string, version int, payload, part []byte, text string) bool {
+	f.Sight = func(eventType string, version int, payload, part []byte, text string) bool {
 		of, hide := privacy.Carried(eventType, payload)
 		shape, known := shapes[of]
 		if !known { // a program has declared it this moment, or others have sent it and nobody knows it
 			return false
 		}
 		return shape.Finds(hide, version, payload, part, text)
-	}), nil
+	}
+	return f, nil
 }
 
 // hideListed is hide for what a list has of a payload: of a long one the beginning, whose other values nobody knows.
@@ -175,7 +177,7 @@ func (v *veiled) hideListed(ctx context.Context, eventType string, version int, 
 	return hidden, veil, err
 }
 
-func (v *veiled) event(ctx context.Context, e *engine.Event) (*privacy.Veil, error) {
+func (v *veiled) event(ctx context.Context, e *event.Event) (*privacy.Veil, error) {
 	payload, veil, err := v.hideListed(ctx, e.Type, e.Version, e.Payload, e.PayloadBytes)
 	if err != nil || veil == nil {
 		return nil, err
@@ -193,7 +195,7 @@ func hiddenMetadata(metadata json.RawMessage, veil *privacy.Veil) json.RawMessag
 }
 
 // hiddenAttempts returns others: an engine may keep those that it returns.
-func hiddenAttempts(attempts []engine.FailedAttempt, veil *privacy.Veil) []engine.FailedAttempt {
+func hiddenAttempts(attempts []event.FailedAttempt, veil *privacy.Veil) []event.FailedAttempt {
 	attempts = slices.Clone(attempts)
 	for i := range attempts {
 		a := &attempts[i]
@@ -202,7 +204,7 @@ func hiddenAttempts(attempts []engine.FailedAttempt, veil *privacy.Veil) []engin
 	return attempts
 }
 
-func hiddenAudit(entries []engine.AuditEntry, veil *privacy.Veil) []engine.AuditEntry {
+func hiddenAudit(entries []event.AuditEntry, veil *privacy.Veil) []event.AuditEntry {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		entries[i].Detail = veil.Text(entries[i].Detail)
@@ -211,10 +213,10 @@ func hiddenAudit(entries []engine.AuditEntry, veil *privacy.Veil) []engine.Audit
 }
 
 // Events implements [engine.EventReader].
-func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page, most int) (engine.EventSearch, error) {
+func (v *veiled) Events(ctx context.Context, f engine.Filter, p event.Page, most int) (event.EventSearch, error) {
 	f, err := v.limited(ctx, f)
 	if err != nil {
-		return engine.EventSearch{}, err
+		return event.EventSearch{}, err
 	}
 	found, err := v.Inspection.Events(ctx, f, p, most)
 	for i := range found.Events {
@@ -227,10 +229,10 @@ func (v *veiled) Events(ctx context.Context, f engine.Filter, p engine.Page, mos
 }
 
 // Follow implements [engine.EventReader].
-func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followed, error) {
+func (v *veiled) Follow(ctx context.Context, f engine.Following) (event.Followed, error) {
 	var err error
 	if f.Filter, err = v.limited(ctx, f.Filter); err != nil {
-		return engine.Followed{}, err
+		return event.Followed{}, err
 	}
 	part, err := v.Inspection.Follow(ctx, f)
 	for i := range part.Events {
@@ -243,12 +245,12 @@ func (v *veiled) Follow(ctx context.Context, f engine.Following) (engine.Followe
 }
 
 // Unsettled implements [engine.EventReader].
-func (v *veiled) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
+func (v *veiled) Unsettled(ctx context.Context, visit func(event.Unsettled)) error {
 	shapes, hides, err := v.allShapes(ctx)
 	if err != nil {
 		return err
 	}
-	return v.Inspection.Unsettled(ctx, func(e engine.Unsettled) {
+	return v.Inspection.Unsettled(ctx, func(e event.Unsettled) {
 		of, hide := privacy.Carried(e.Type, e.Payload)
 		shape, known := shapes[of]
 		switch {
@@ -284,14 +286,14 @@ func given[T any](all []T, err error) []T {
 }
 
 // Event implements [engine.EventReader].
-func (v *veiled) Event(ctx context.Context, id uuid.UUID) (engine.EventHistory, error) {
+func (v *veiled) Event(ctx context.Context, id uuid.UUID) (event.EventHistory, error) {
 	e, err := v.Inspection.Event(ctx, id)
 	if err != nil {
 		return e, err
 	}
 	veil, err := v.event(ctx, &e.Event)
 	if err != nil {
-		return engine.EventHistory{}, err
+		return event.EventHistory{}, err
 	}
 	e.Deliveries = slices.Clone(e.Deliveries)
 	for i := range e.Deliveries {
@@ -302,7 +304,7 @@ func (v *veiled) Event(ctx context.Context, id uuid.UUID) (engine.EventHistory, 
 	return e, nil
 }
 
-func (v *veiled) letter(ctx context.Context, l *engine.DeadLetter) (*privacy.Veil, error) {
+func (v *veiled) letter(ctx context.Context, l *event.DeadLetter) (*privacy.Veil, error) {
 	payload, veil, err := v.hideListed(ctx, l.Type, l.Version, l.Payload, l.PayloadBytes)
 	if err != nil || veil == nil {
 		return nil, err
@@ -313,7 +315,7 @@ func (v *veiled) letter(ctx context.Context, l *engine.DeadLetter) (*privacy.Vei
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
-func (v *veiled) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page, oldestFirst bool) ([]engine.DeadLetter, string, error) {
+func (v *veiled) DeadLetters(ctx context.Context, f engine.Filter, p event.Page, oldestFirst bool) ([]event.DeadLetter, string, error) {
 	f, err := v.limited(ctx, f)
 	if err != nil {
 		return nil, "", err
@@ -345,14 +347,14 @@ func (v *veiled) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep engine
 }
 
 // DeadLetter implements [engine.DeadLetterReader].
-func (v *veiled) DeadLetter(ctx context.Context, key engine.Key) (engine.DeadLetterHistory, error) {
+func (v *veiled) DeadLetter(ctx context.Context, key event.Key) (event.DeadLetterHistory, error) {
 	l, err := v.Inspection.DeadLetter(ctx, key)
 	if err != nil {
 		return l, err
 	}
 	veil, err := v.letter(ctx, &l.DeadLetter)
 	if err != nil {
-		return engine.DeadLetterHistory{}, err
+		return event.DeadLetterHistory{}, err
 	}
 	l.Audit = hiddenAudit(l.Audit, veil)
 	return l, nil
@@ -360,7 +362,7 @@ func (v *veiled) DeadLetter(ctx context.Context, key engine.Key) (engine.DeadLet
 
 // FailureGroups implements [engine.DeadLetterReader]. The message of a group is that of its
 // newest dead letter, whose values are hidden.
-func (v *veiled) FailureGroups(ctx context.Context, f engine.Filter) ([]engine.FailureGroup, error) {
+func (v *veiled) FailureGroups(ctx context.Context, f engine.Filter) ([]event.FailureGroup, error) {
 	f, err := v.limited(ctx, f)
 	if err != nil {
 		return nil, err
@@ -374,7 +376,7 @@ func (v *veiled) FailureGroups(ctx context.Context, f engine.Filter) ([]engine.F
 	return given(groups, err), err
 }
 
-func (v *veiled) groupMessage(ctx context.Context, g engine.FailureGroup) (string, error) {
+func (v *veiled) groupMessage(ctx context.Context, g event.FailureGroup) (string, error) {
 	hides := false
 	for _, eventType := range g.Types {
 		of, _ := privacy.Carried(eventType, nil)
@@ -387,7 +389,7 @@ func (v *veiled) groupMessage(ctx context.Context, g engine.FailureGroup) (strin
 	if !hides {
 		return g.Message, nil
 	}
-	letters, _, err := v.Inspection.DeadLetters(ctx, engine.Filter{Keys: []engine.Key{g.Sample}}, engine.Page{Limit: 1}, false)
+	letters, _, err := v.Inspection.DeadLetters(ctx, engine.Filter{Filter: event.Filter{Keys: []event.Key{g.Sample}}}, event.Page{Limit: 1}, false)
 	if err != nil {
 		return "", err
 	}
@@ -399,7 +401,7 @@ func (v *veiled) groupMessage(ctx context.Context, g engine.FailureGroup) (strin
 }
 
 // Status implements [engine.StatusReader].
-func (v *veiled) Status(ctx context.Context, limit int, since engine.Status) (engine.Status, error) {
+func (v *veiled) Status(ctx context.Context, limit int, since event.Status) (event.Status, error) {
 	status, err := v.Inspection.Status(ctx, limit, since)
 	if err == nil {
 		status.Breakers, err = v.breakers(ctx, status.Breakers)
@@ -408,7 +410,7 @@ func (v *veiled) Status(ctx context.Context, limit int, since engine.Status) (en
 }
 
 // Activity implements [engine.StatusReader].
-func (v *veiled) Activity(ctx context.Context) (engine.Activity, engine.Owner, error) {
+func (v *veiled) Activity(ctx context.Context) (engine.Activity, event.Owner, error) {
 	activity, owner, err := v.Inspection.Activity(ctx)
 	if err == nil {
 		activity.Breakers, err = v.breakers(ctx, activity.Breakers)
@@ -422,7 +424,7 @@ const breakerEvents = 1000
 // breakers hides values in the last errors of breakers, which do not say of which event they
 // are. The process that dispatches has hidden what its catalogue calls sensitive. For the rest,
 // if none of the newest events is found with the error, ids, numbers and quoted texts are taken out.
-func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]engine.Breaker, error) {
+func (v *veiled) breakers(ctx context.Context, breakers []event.Breaker) ([]event.Breaker, error) {
 	if len(breakers) == 0 {
 		return breakers, nil
 	}
@@ -435,7 +437,7 @@ func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]eng
 		if b.LastError == "" || strings.Contains(b.LastError, HiddenValue) {
 			continue
 		}
-		search, err := v.Inspection.Events(ctx, engine.Filter{Text: b.LastError}, engine.Page{Limit: 1}, breakerEvents)
+		search, err := v.Inspection.Events(ctx, engine.Filter{Filter: event.Filter{Text: b.LastError}}, event.Page{Limit: 1}, breakerEvents)
 		if err != nil {
 			return nil, err
 		}
@@ -454,7 +456,7 @@ func (v *veiled) breakers(ctx context.Context, breakers []engine.Breaker) ([]eng
 }
 
 // report hides values in the errors of samples, which quote them, perhaps in part.
-func (v *veiled) report(ctx context.Context, r *Report, found []Unsettled) error {
+func (v *veiled) report(ctx context.Context, r *Report, found []event.Unsettled) error {
 	for _, e := range found {
 		_, veil, err := v.hide(ctx, e.Type, e.Version, e.Payload)
 		if err != nil {

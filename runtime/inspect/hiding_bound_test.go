@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -15,22 +16,22 @@ type largeLog struct {
 }
 
 func (*largeLog) Declared(context.Context) (engine.Declared, error) {
-	return engine.Declared{Names: engine.Names{Types: []string{"user.registered"}}}, nil
+	return engine.Declared{Names: event.Names{Types: []string{"user.registered"}}}, nil
 }
 
-func (*largeLog) Schema(context.Context, string) (engine.Schema, error) {
-	return engine.Schema{Version: 1, Text: `{"event":"user.registered","version":1,"payload":{"email":{"type":"string","sensitive":true}}}`}, nil
+func (*largeLog) Schema(context.Context, string) (event.Schema, error) {
+	return event.Schema{Version: 1, Text: `{"event":"user.registered","version":1,"payload":{"email":{"type":"string","sensitive":true}}}`}, nil
 }
 
-func (*largeLog) Status(context.Context, int, engine.Status) (engine.Status, error) {
-	return engine.Status{Breakers: []engine.Breaker{
+func (*largeLog) Status(context.Context, int, event.Status) (event.Status, error) {
+	return event.Status{Breakers: []event.Breaker{
 		{Subscription: "greeter", LastError: "no mailbox 4711"}, {Subscription: "mailer", LastError: "no mailbox for [hidden]"}, {Subscription: "new"},
 	}}, nil
 }
 
-func (l *largeLog) Events(_ context.Context, _ engine.Filter, _ engine.Page, most int) (engine.EventSearch, error) {
+func (l *largeLog) Events(_ context.Context, _ engine.Filter, _ event.Page, most int) (event.EventSearch, error) {
 	l.looked = append(l.looked, most)
-	return engine.EventSearch{}, nil
+	return event.EventSearch{}, nil
 }
 
 func TestTheStatusLooksThroughABoundedPartOfTheLogForTheErrorsOfBreakers(t *testing.T) {

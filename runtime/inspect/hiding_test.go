@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -34,9 +35,9 @@ func TestEachMethodThatLooksHidesValuesOrHasNone(t *testing.T) {
 // unsettledLog has an event that nobody can read.
 type unsettledLog struct{ largeLog }
 
-func (*unsettledLog) Unsettled(_ context.Context, visit func(engine.Unsettled)) error {
+func (*unsettledLog) Unsettled(_ context.Context, visit func(event.Unsettled)) error {
 	for _, eventType := range []string{"user.registered", "user.new"} {
-		visit(engine.Unsettled{Type: eventType, Version: 1, Payload: json.RawMessage(`{"email":"zeb@example.org"}`), Unreadable: errors.New("zeb@example.org is no address")})
+		visit(event.Unsettled{Type: eventType, Version: 1, Payload: json.RawMessage(`{"email":"zeb@example.org"}`), Unreadable: errors.New("zeb@example.org is no address")})
 	}
 	return nil
 }
@@ -44,7 +45,7 @@ func (*unsettledLog) Unsettled(_ context.Context, visit func(engine.Unsettled)) 
 func TestUnsettledEventsHaveNoHiddenValues(t *testing.T) {
 	file := (&File{log: &unsettledLog{}}).Hiding()
 	events := 0
-	err := file.Unsettled(t.Context(), func(e Unsettled) {
+	err := file.Unsettled(t.Context(), func(e event.Unsettled) {
 		events++
 		if shown := string(e.Payload) + e.Unreadable.Error(); strings.Contains(shown, "zeb@") || strings.Count(shown, HiddenValue) != 2 {
 			t.Errorf("of %s it shows %s", e.Type, shown)

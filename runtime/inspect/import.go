@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
 	"github.com/busgen/busgen/runtime/internal/privacy"
@@ -33,7 +34,7 @@ import (
 // written for people who look.
 //
 // It works in small transactions, and can be repeated when it was interrupted. It ends
-// with an *[ImportError] at a line that is not valid; the lines before it are in the
+// with an *[event.ImportError] at a line that is not valid; the lines before it are in the
 // file.
 func (f *File) Import(ctx context.Context, r io.Reader) (Counts, error) {
 	adding, err := f.log.ImportDeadLetters()
@@ -53,7 +54,7 @@ type importer struct {
 	ctx     context.Context
 	adding  engine.Import
 	hides   *veiled
-	letters []DeadLetter
+	letters []event.DeadLetter
 	lines   []int // of letters
 	counts  Counts
 }
@@ -81,7 +82,7 @@ func (m *importer) read(r *bufio.Reader) error {
 				}
 			}
 			if invalid != nil {
-				return &ImportError{Line: line, Err: invalid}
+				return &event.ImportError{Line: line, Err: invalid}
 			}
 			m.counts.Matched++
 			m.letters, m.lines = append(m.letters, letter), append(m.lines, line)
@@ -103,8 +104,8 @@ func (m *importer) add() error {
 		return nil
 	}
 	added, skipped, err := m.adding.Add(m.ctx, m.letters)
-	if bad, ok := errors.AsType[*ImportError](err); ok {
-		err = &ImportError{Line: m.lines[bad.Line], Err: bad.Err}
+	if bad, ok := errors.AsType[*event.ImportError](err); ok {
+		err = &event.ImportError{Line: m.lines[bad.Line], Err: bad.Err}
 	}
 	m.counts.Moved, m.counts.Skipped = m.counts.Moved+added, m.counts.Skipped+skipped
 	m.letters, m.lines = m.letters[:0], m.lines[:0]
@@ -112,11 +113,11 @@ func (m *importer) add() error {
 }
 
 // parseDeadLetter reads a line and checks that nothing is missing.
-func parseDeadLetter(line []byte) (letter DeadLetter, err error) {
+func parseDeadLetter(line []byte) (letter event.DeadLetter, err error) {
 	if !json.Valid(line) {
 		return letter, errors.New("this is not a line of JSON")
 	}
-	if letter, err = engine.ParseDeadLetter(line); err != nil {
+	if letter, err = event.ParseDeadLetter(line); err != nil {
 		return letter, fmt.Errorf("this is not a dead letter: %w", err)
 	}
 	if !letter.PublishedAt.IsZero() {

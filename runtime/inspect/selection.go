@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Selection chooses the deliveries that a method changes, and the speed. The zero value
 // chooses all that the method can change, in small steps with pauses for publishers.
 type Selection struct {
-	Filter Filter
+	Filter event.Filter
 	// From is the event of the log with which [File.Replay] begins: it is replayed, and those
 	// behind it. The zero id is the oldest event.
 	From   uuid.UUID
@@ -32,10 +33,12 @@ type Selection struct {
 }
 
 // String says in words which deliveries are selected, as the audit does.
-func (s Selection) String() string { return engine.SweepSpec{Filter: s.Filter, From: s.From}.InWords() }
+func (s Selection) String() string {
+	return engine.SweepSpec{Filter: engine.Filter{Filter: s.Filter}, From: s.From}.InWords()
+}
 
 // Only selects the dead letters of the given keys.
-func Only(keys ...Key) Selection { return Selection{Filter: Filter{Keys: keys}} }
+func Only(keys ...event.Key) Selection { return Selection{Filter: event.Filter{Keys: keys}} }
 
 // Counts counts the selected deliveries by what happened to them.
 type Counts struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
@@ -43,21 +44,21 @@ func TestStatusShowsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 			t.Errorf("the file has %d bytes, its log %d", got.Size, got.WAL)
 		}
 		minute := func(n int) time.Time { return began.Add(time.Duration(n) * time.Minute) }
-		want := inspect.Status{
+		want := event.Status{
 			At: time.Now().UTC(), Path: f.Path, Size: got.Size, WAL: got.WAL, Schema: inspect.FileFormat,
-			Owner:  &inspect.Owner{PID: os.Getpid(), Since: started, Alive: true},
+			Owner:  &event.Owner{PID: os.Getpid(), Since: started, Alive: true},
 			Events: 4, Oldest: minute(0), Newest: minute(2),
-			Types: []inspect.TypeCount{
+			Types: []event.TypeCount{
 				{Name: "order.placed", Events: 3, Oldest: minute(0), Newest: minute(2)},
 				{Name: "user.created", Unrouted: true, Events: 1, Oldest: minute(2), Newest: minute(2)},
 			},
-			Subscriptions: []inspect.SubscriptionState{
+			Subscriptions: []event.SubscriptionState{
 				{Name: "printer", Pattern: "order.placed", Backlog: 1, BacklogAtMost: 1, Waiting: 1, Dead: 2, Oldest: minute(2)},
 				{Name: "ledger", Pattern: "order.placed"},
 			},
 			DeadLetters: 2,
-			Pauses:      []inspect.PauseState{{Types: "user.*", Actor: "ada", Since: minute(2)}},
-			Breakers:    []inspect.Breaker{}, Running: []inspect.Running{},
+			Pauses:      []event.PauseState{{Types: "user.*", Actor: "ada", Since: minute(2)}},
+			Breakers:    []event.Breaker{}, Running: []event.Running{},
 		}
 		got.Mark = nil
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -93,18 +94,18 @@ func TestStatusStopsCountingAndSaysSo(t *testing.T) {
 	Must(t, err)
 	_, err = runtime.Publish(t.Context(), f.Bus, UserType, User{Name: "Ada"})
 	Must(t, err)
-	_, err = runtime.PublishBatch(t.Context(), f.Bus, PlacedType, make([]Order, inspect.MaxBacklog+500))
+	_, err = runtime.PublishBatch(t.Context(), f.Bus, PlacedType, make([]Order, event.MaxBacklog+500))
 	Must(t, err)
 	status, err := f.File.Status(t.Context())
 	Must(t, err)
-	if status.Events != inspect.MaxBacklog || !status.More || len(status.Types) != 1 || status.Types[0].Events != inspect.MaxBacklog {
+	if status.Events != event.MaxBacklog || !status.More || len(status.Types) != 1 || status.Types[0].Events != event.MaxBacklog {
 		t.Errorf("%d events are counted, more: %v, by type %+v", status.Events, status.More, status.Types)
 	}
 	if at := query(t, f.Path, "SELECT created_at FROM busgen_log WHERE seq = 1"); at[0] != fmt.Sprint(status.Oldest.UnixMicro()) {
 		t.Errorf("the oldest is from %v, want %s", status.Oldest, at)
 	}
 	printer, crm := status.Subscriptions[0], status.Subscriptions[1]
-	if printer.Backlog != inspect.MaxBacklog || printer.BacklogAtMost < inspect.MaxBacklog+500 || printer.BacklogAtMost > inspect.MaxBacklog+501 {
+	if printer.Backlog != event.MaxBacklog || printer.BacklogAtMost < event.MaxBacklog+500 || printer.BacklogAtMost > event.MaxBacklog+501 {
 		t.Errorf("the backlog is %+v", printer)
 	}
 	if crm.Backlog != 1 || crm.BacklogAtMost != 1 || crm.Partial {
@@ -135,7 +136,7 @@ func TestOpeningNeedsAnEventLog(t *testing.T) {
 	Must(t, os.WriteFile(empty, nil, 0o600))
 	for name, path := range map[string]string{"no file": filepath.Join(folder, "none"), "a text file": text, "an empty file": empty} {
 		_, err := inspect.Open(t.Context(), path)
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		if !errors.As(err, &storage) || storage.Path != path {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -12,13 +13,13 @@ import (
 // [File.ResumeSubscription]. The reason, which may be empty, is shown with the pause.
 // Running handlers are not interrupted; pending events and retries wait. A second pause
 // changes nothing. The name may be a former one. For a name that the file does not have
-// the error is a *[NotFoundError].
+// the error is a *[event.NotFoundError].
 func (f *File) PauseSubscription(ctx context.Context, name, reason string) error {
 	return f.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Reason: reason})
 }
 
 // ResumeSubscription ends the pause of a subscription. Without one the error is a
-// *[NotFoundError].
+// *[event.NotFoundError].
 func (f *File) ResumeSubscription(ctx context.Context, name string) error {
 	return f.log.Resume(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name})
 }
@@ -35,18 +36,10 @@ func (f *File) PauseTypes(ctx context.Context, types, reason string) error {
 }
 
 // ResumeTypes ends a pause of types, given by the glob it was made with, and makes what
-// it held due now. Without such a pause the error is a *[NotFoundError].
+// it held due now. Without such a pause the error is a *[event.NotFoundError].
 func (f *File) ResumeTypes(ctx context.Context, types string) error {
 	return f.log.Resume(ctx, engine.Pause{Kind: engine.PauseType, Target: types})
 }
-
-// Removed counts what [File.RemoveSubscription] has forgotten.
-//
-//	type Removed struct {
-//		Open int // events it had yet to settle
-//		Dead int // dead letters
-//	}
-type Removed = engine.Removed
 
 // RemoveSubscription makes the file forget a subscription, with its open events, its
 // dead letters, the record of its failures and its pause. The events themselves stay.
@@ -55,9 +48,9 @@ type Removed = engine.Removed
 //
 // If the catalogue declares the name, or a program subscribes with it, the next start
 // makes the subscription again, at the end of the log: remove it from both first. If a
-// process dispatches from the file, the error is a *runtime.OwnedError that names it. If
-// no subscription has the name now, the error is a *[NotFoundError]; former names do not
+// process dispatches from the file, the error is a *event.OwnedError that names it. If
+// no subscription has the name now, the error is a *[event.NotFoundError]; former names do not
 // count.
-func (f *File) RemoveSubscription(ctx context.Context, name string) (Removed, error) {
+func (f *File) RemoveSubscription(ctx context.Context, name string) (event.Removed, error) {
 	return f.log.RemoveConsumer(ctx, name, f.actor)
 }

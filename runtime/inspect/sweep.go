@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -70,7 +71,7 @@ func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (C
 	if err := s.check(spec.Kind); err != nil {
 		return Counts{}, err
 	}
-	spec.Filter = s.Filter
+	spec.Filter.Filter = s.Filter
 	spec.Detail = spec.InWords()
 	if s.Note != "" {
 		spec.Detail += "; " + s.Note
@@ -122,7 +123,7 @@ func (w *sweep) run(ctx context.Context) error {
 }
 
 // move changes up to n more deliveries, in steps, and returns them.
-func (w *sweep) move(ctx context.Context, n int, spareCrashes bool) (all []Key, err error) {
+func (w *sweep) move(ctx context.Context, n int, spareCrashes bool) (all []event.Key, err error) {
 	size, pause := w.pace()
 	for n > 0 {
 		moved, err := w.steps.Step(ctx, min(size, n), spareCrashes)

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -128,7 +129,7 @@ func TestAProcessThatOthersCannotAskDoesNotStart(t *testing.T) {
 		bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)), jetstream.Engine(through, jetstream.InMemory()))
 		conformance.Must(t, err)
 		defer bus.Shutdown(context.Background())
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		if err := bus.Start(context.Background()); !errors.As(err, &storage) || !strings.Contains(storage.Hint, "_busgen.bus.>") {
 			t.Errorf("Start returns %v, want a StorageError that says what to allow", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -19,13 +20,13 @@ import (
 func TestABacklogIsTheSameAfterAMove(t *testing.T) {
 	path := fillFile(t, fileSize{events: 200, retries: 10, dead: 5, subscriptions: 5})
 	target := "nats://" + servertest.Listen(t) + "/shop"
-	status := func(target string, opts ...inspect.Option) map[string]inspect.SubscriptionState {
+	status := func(target string, opts ...inspect.Option) map[string]event.SubscriptionState {
 		in, err := inspect.Open(t.Context(), target, opts...)
 		conformance.Must(t, err)
 		defer in.Close()
 		s, err := in.Status(t.Context())
 		conformance.Must(t, err)
-		all := map[string]inspect.SubscriptionState{}
+		all := map[string]event.SubscriptionState{}
 		for _, one := range s.Subscriptions {
 			all[one.Name] = one
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
@@ -29,7 +30,7 @@ func TestWhoCancelsIsToldThatTheHandlerRunsHoweverSoonThatIsAnswered(t *testing.
 			r, err := runtime.Publish(t.Context(), other, conformance.PlacedType, conformance.OrderPlaced{Number: n})
 			conformance.Must(t, err)
 			time.Sleep(500 * time.Millisecond)
-			var begun *runtime.BegunError
+			var begun *event.BegunError
 			if err := r.Cancel(t.Context()); !errors.As(err, &begun) {
 				t.Fatalf("the error of cancel %d is %v, want one that says that the handler runs", n, err)
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/jetstream/internal/natsenv"
 )
 
@@ -92,17 +92,17 @@ var errNoServers = errors.New("the target names no servers: it is nats://server,
 
 // connectError says why there is no connection. Who is refused is refused for certain.
 func connectError(target string, err error) error {
-	wrong := &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: target, Err: err, Hint: "check that the servers run, and that this address is theirs"}
+	wrong := &event.StorageError{Fault: event.Unreachable, Op: "open", Path: target, Err: err, Hint: "check that the servers run, and that this address is theirs"}
 	var refused *net.OpError // of a certificate, by the other side
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		wrong.Fault, wrong.Hint = engine.ReadOnly, "the servers refuse the user: check the credentials of this program (jetstream.Options; of the command: NATS_CREDS, NATS_USER, NATS_CONTEXT)"
+		wrong.Fault, wrong.Hint = event.ReadOnly, "the servers refuse the user: check the credentials of this program (jetstream.Options; of the command: NATS_CREDS, NATS_USER, NATS_CONTEXT)"
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
 		wrong.Hint = "servers and address must agree on encryption: tls://… is for servers with tls {}"
 	case errors.Is(err, nats.ErrTLS), errors.As(err, &refused) && refused.Op == "remote error":
 		wrong.Hint = "check the certificates: who has signed that of the servers (nats.RootCAs; of the command: NATS_CA), and whether they want one of this program (nats.ClientCert; NATS_CERT, NATS_KEY)"
 	case errors.As(err, new(*natsenv.Error)), errors.Is(err, errNoServers):
-		wrong.Fault, wrong.Hint = engine.IO, ""
+		wrong.Fault, wrong.Hint = event.IO, ""
 	}
 	return wrong
 }

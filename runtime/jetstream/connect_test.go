@@ -25,8 +25,8 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/command"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/movecmd"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -111,7 +111,7 @@ func TestAProgramConnectsWithACredentialsFile(t *testing.T) {
 		target := "nats://" + oneServer(t, binary, a.settings) + "/shop"
 		useAll(t, target, jetstream.Options(nats.UserCredentials(a.creds)))
 		_, err := runtime.Open(t.Context(), target, conformance.Catalogue, jetstream.Engine())
-		wantFault(t, err, engine.ReadOnly)
+		wantFault(t, err, event.ReadOnly)
 		if !strings.Contains(err.Error(), "check the credentials") {
 			t.Error(err)
 		}
@@ -174,7 +174,7 @@ func TestAProgramConnectsWithACertificate(t *testing.T) {
 	useAll(t, target, jetstream.Options(nats.ClientCert(filepath.Join(dir, "client.pem"), filepath.Join(dir, "client-key.pem")), ca))
 	for name, opts := range map[string][]nats.Option{"no certificate": {ca}, "an authority that is not known": nil} {
 		_, err := runtime.Open(t.Context(), target, conformance.Catalogue, jetstream.Engine(jetstream.Options(opts...)))
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		if !errors.As(err, &storage) || storage.InDoubt || !strings.Contains(err.Error(), "check the certificates") {
 			t.Errorf("with %s Open returns %v", name, err)
 		}
@@ -316,7 +316,7 @@ func TestABusUsesAConnectionOfTheProgram(t *testing.T) {
 		}
 		nc.Close()
 		_, err = runtime.Open(t.Context(), "nats:///bus", conformance.Catalogue, jetstream.Engine(jetstream.Conn(nc)))
-		wantFault(t, err, engine.Unreachable)
+		wantFault(t, err, event.Unreachable)
 	})
 }
 

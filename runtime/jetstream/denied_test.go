@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -76,7 +77,7 @@ func livesWith(t *testing.T, may *natsserver.Permissions) (said, denied string) 
 	})
 	began := time.Now()
 	note := func(err error) (failed bool) {
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		if errors.As(err, &storage) && storage.InDoubt {
 			t.Errorf("this is certain: %v", err)
 		}

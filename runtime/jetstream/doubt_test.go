@@ -14,8 +14,8 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
@@ -123,8 +123,8 @@ func TestAPublicationIsInDoubtIfNoServerAnswers(t *testing.T) {
 		line.Deafen()
 		defer line.Drop()
 		err := publications["one"].publish(context.Background(), bus)
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != engine.Unreachable || !storage.InDoubt {
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.Unreachable || !storage.InDoubt {
 			t.Errorf("Publish returns %v, want a StorageError in doubt", err)
 		}
 		if took := time.Since(began).Round(time.Second); took != patience {
@@ -143,8 +143,8 @@ func TestNothingIsStoredOfAPublicationThatFoundNoServer(t *testing.T) {
 				line.Cut()
 				time.Sleep(time.Second)
 				err := p.publish(context.Background(), bus)
-				var storage *runtime.StorageError
-				if !errors.As(err, &storage) || storage.Fault != engine.Unreachable || storage.InDoubt {
+				var storage *event.StorageError
+				if !errors.As(err, &storage) || storage.Fault != event.Unreachable || storage.InDoubt {
 					t.Errorf("Publish returns %v, want a StorageError that is not in doubt", err)
 				}
 				line.Restore()

@@ -10,6 +10,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/buslog"
@@ -118,16 +119,16 @@ func (k *keeper) open(ctx context.Context, target string, logger *slog.Logger, o
 
 // openError says why a stream cannot be used, and what to do.
 func openError(target, name string, err error) error {
-	wrong := &engine.StorageError{Fault: engine.Unreachable, Op: "open", Path: target, Err: err}
+	wrong := &event.StorageError{Fault: event.Unreachable, Op: "open", Path: target, Err: err}
 	var foreign *stream.ForeignError
 	var old *stream.TooOldError
 	switch fault, hint, known := buslog.Refusal(err, name); {
 	case errors.As(err, &foreign):
-		wrong.Fault, wrong.Hint = engine.Foreign, "use another name in the address, so that a stream is made, or change this one"
+		wrong.Fault, wrong.Hint = event.Foreign, "use another name in the address, so that a stream is made, or change this one"
 	case errors.As(err, &old):
-		wrong.Fault, wrong.Hint = engine.TooOld, "upgrade the servers to 2.14 or newer"
+		wrong.Fault, wrong.Hint = event.TooOld, "upgrade the servers to 2.14 or newer"
 	case errors.Is(err, js.ErrStreamNotFound):
-		wrong.Fault, wrong.Err = engine.IO, fmt.Errorf("the servers have no stream %s", name)
+		wrong.Fault, wrong.Err = event.IO, fmt.Errorf("the servers have no stream %s", name)
 	case known:
 		wrong.Fault, wrong.Hint = fault, hint
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):

@@ -13,6 +13,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -138,8 +139,8 @@ func TestAHiddenRegistryIsAnErrorThatSaysWhatToDo(t *testing.T) {
 		if err == nil {
 			err = bus.Start(ctx)
 		}
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != runtime.Foreign || !strings.Contains(err.Error(), "nats stream rmm bus ") {
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.Foreign || !strings.Contains(err.Error(), "nats stream rmm bus ") {
 			t.Errorf("the error is %v, want one that says what to delete", err)
 		}
 	})

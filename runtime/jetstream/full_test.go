@@ -13,6 +13,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -36,8 +37,8 @@ func TestAFullStreamIsEmptied(t *testing.T) {
 				published++
 			}
 		}
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != runtime.DiskFull {
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.DiskFull {
 			t.Fatalf("Publish returns %v, want a StorageError that the disk is full", err)
 		}
 		_, err = runtime.Subscribe(bus, conformance.PlacedType, "orders", func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil }, runtime.FromBeginning())

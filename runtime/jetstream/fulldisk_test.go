@@ -19,8 +19,8 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
@@ -89,8 +89,8 @@ func TestTheDiskOfTheOnlyServerIsFull(t *testing.T) {
 	free := fill(t, dir)
 	for err = publish(); err == nil && published < 100; err = publish() {
 	}
-	var storage *runtime.StorageError
-	if !errors.As(err, &storage) || storage.Fault != engine.IO || !strings.Contains(storage.Hint, "disk may be full") {
+	var storage *event.StorageError
+	if !errors.As(err, &storage) || storage.Fault != event.IO || !strings.Contains(storage.Hint, "disk may be full") {
 		t.Errorf("Publish returns %v, want a StorageError that says that the disk may be full", err)
 	}
 	free()

@@ -16,8 +16,8 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
@@ -165,7 +165,7 @@ func TestOpenRefusesAStreamThatIsNotItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onServer(t, change, func(t *testing.T, s *servertest.Server, _ js.JetStream) {
 				_, err := openOn(t, s.Connect)
-				wantFault(t, err, engine.Foreign)
+				wantFault(t, err, event.Foreign)
 			})
 		})
 	}
@@ -174,13 +174,13 @@ func TestOpenRefusesAStreamThatIsNotItsOwn(t *testing.T) {
 			_, err := client.Publish(context.Background(), "bus.d.what", []byte("is this?"))
 			conformance.Must(t, err)
 			_, err = openOn(t, s.Connect)
-			wantFault(t, err, engine.Foreign)
+			wantFault(t, err, event.Foreign)
 		})
 	})
 }
 
 func TestOpenRefusesRecordsOfANewerVersionAndOfOneThatWasNeverReleased(t *testing.T) {
-	for record, fault := range map[string]engine.Fault{`{"format":1000}`: engine.TooNew, `{"format":1}`: engine.TooOld} {
+	for record, fault := range map[string]event.Fault{`{"format":1000}`: event.TooNew, `{"format":1}`: event.TooOld} {
 		onServer(t, nil, func(t *testing.T, s *servertest.Server, client js.JetStream) {
 			_, err := openOn(t, s.Connect)
 			conformance.Must(t, err)
@@ -197,7 +197,7 @@ func TestOpenRefusesAServerThatIsTooOldForAtomicBatches(t *testing.T) {
 		_, err := openOn(t, func(opts ...nats.Option) (*nats.Conn, error) {
 			return nats.Connect("", append(opts, nats.InProcessServer(oldServer{s.Server, "2.11.9"}))...)
 		})
-		wantFault(t, err, engine.TooOld)
+		wantFault(t, err, event.TooOld)
 	})
 }
 
@@ -205,7 +205,7 @@ func TestOpenSaysThatJetStreamIsNotEnabled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := servertest.StartWith(t, &natsserver.Options{}, nil)
 		_, err := openOn(t, s.Connect)
-		wantFault(t, err, engine.Unreachable)
+		wantFault(t, err, event.Unreachable)
 		if !strings.Contains(err.Error(), "JetStream is enabled") {
 			t.Error(err)
 		}
@@ -216,16 +216,16 @@ func TestOpenSaysThatThereAreTooFewServersForTheReplicas(t *testing.T) {
 	onServer(t, nil, func(t *testing.T, s *servertest.Server, _ js.JetStream) {
 		through := jetstream.Through(func(string) (*nats.Conn, error) { return s.Connect() })
 		_, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, jetstream.Engine(through, jetstream.Replicas(3)))
-		wantFault(t, err, engine.IO)
+		wantFault(t, err, event.IO)
 		if !strings.Contains(err.Error(), "jetstream.Replicas") {
 			t.Error(err)
 		}
 	})
 }
 
-func wantFault(t *testing.T, err error, want engine.Fault) {
+func wantFault(t *testing.T, err error, want event.Fault) {
 	t.Helper()
-	var storage *runtime.StorageError
+	var storage *event.StorageError
 	if !errors.As(err, &storage) || storage.Fault != want || storage.InDoubt {
 		t.Fatalf("Open returns %v, want a StorageError of fault %q", err, want)
 	}

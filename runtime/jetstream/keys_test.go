@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
@@ -38,7 +39,7 @@ func TestKeysOfManyPublishersAreUsedOnceEach(t *testing.T) {
 					runtime.WithDedupeKey(fmt.Sprint(n%keys)))
 				mu.Lock()
 				defer mu.Unlock()
-				var conflict *runtime.ConflictError
+				var conflict *event.ConflictError
 				switch {
 				case errors.As(err, &conflict):
 					conflicts++

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -188,7 +189,7 @@ func publishOne(bus *runtime.Bus, n int) {
 	for {
 		servertest.Say("tried %d", n)
 		_, err := runtime.Publish(context.Background(), bus, conformance.PlacedType, conformance.OrderPlaced{OrderID: strconv.Itoa(order{n: n}.key()), Number: n})
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		switch {
 		case err == nil:
 			servertest.Say("acknowledged %d", n)

@@ -18,6 +18,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -104,7 +105,7 @@ func oddFile(t *testing.T, dir string) (path string) {
 
 	file, err := inspect.Open(t.Context(), path, inspect.WithEditing(conformance.Catalogue.Check))
 	conformance.Must(t, err)
-	_, err = file.Edit(t.Context(), inspect.Key{EventID: ids[0].ID, Subscription: "mail"}, []byte(`{"order_id":"A","number":100,"weight":0}`))
+	_, err = file.Edit(t.Context(), event.Key{EventID: ids[0].ID, Subscription: "mail"}, []byte(`{"order_id":"A","number":100,"weight":0}`))
 	conformance.Must(t, err)
 	_, err = file.DiscardEvent(t.Context(), ids[24].ID, "mail", "a test")
 	conformance.Must(t, err)
@@ -151,7 +152,7 @@ func lifeOf(t *testing.T, target string, look []inspect.Option, opts ...runtime.
 	for _, p := range report.Problems {
 		note("check-db: %s, %d times: %s", p.Rule, p.Count, p.Samples)
 	}
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{Limit: 100})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{Limit: 100})
 	conformance.Must(t, err)
 	for _, l := range letters {
 		note("dead: %s of %s, %s, %d attempts, %s", l.EventID, l.Subscription, l.Reason, len(l.Attempts), l.Attempts[0].Error)
@@ -197,10 +198,10 @@ func TestABusOpensWhenAllOfItsEventsHaveArrived(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := jetstream.Move(ctx, path, target, func(jetstream.Moved) {
-		if err := open(); faultOf(err) != runtime.Incomplete {
+		if err := open(); faultOf(err) != event.Incomplete {
 			t.Errorf("opening a bus whose events arrive: %v", err)
 		}
-		if _, err := runtime.Open(context.Background(), path, conformance.Catalogue); faultOf(err) != runtime.MovedAway {
+		if _, err := runtime.Open(context.Background(), path, conformance.Catalogue); faultOf(err) != event.MovedAway {
 			t.Errorf("opening a file whose events move: %v", err)
 		}
 		cancel()
@@ -208,7 +209,7 @@ func TestABusOpensWhenAllOfItsEventsHaveArrived(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the move that was stopped: %v", err)
 	}
-	if err := open(); faultOf(err) != runtime.Incomplete {
+	if err := open(); faultOf(err) != event.Incomplete {
 		t.Errorf("opening a bus of which a part has arrived: %v", err)
 	}
 	moved, err := jetstream.Move(t.Context(), path, target, nil)

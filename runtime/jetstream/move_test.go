@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -142,7 +143,7 @@ func TestAFileThatWasMovedSaysWhereItsEventsAre(t *testing.T) {
 
 	running := openFile(t, path, size, make([]atomic.Int64, size.subscriptions))
 	conformance.Must(t, running.Start(t.Context()))
-	if _, err := jetstream.Move(t.Context(), path, target, nil); !errors.Is(err, runtime.ErrAlreadyRunning) {
+	if _, err := jetstream.Move(t.Context(), path, target, nil); !errors.Is(err, event.ErrAlreadyRunning) {
 		t.Errorf("a file of a bus that runs: %v", err)
 	}
 	conformance.Must(t, running.Shutdown(t.Context()))
@@ -154,7 +155,7 @@ func TestAFileThatWasMovedSaysWhereItsEventsAre(t *testing.T) {
 	conformance.Must(t, err)
 	_, err = runtime.Publish(t.Context(), used, conformance.PlacedType, conformance.OrderPlaced{})
 	conformance.Must(t, err)
-	if _, err := jetstream.Move(t.Context(), path, target+"2", nil); faultOf(err) != runtime.Foreign {
+	if _, err := jetstream.Move(t.Context(), path, target+"2", nil); faultOf(err) != event.Foreign {
 		t.Errorf("a target in use: %v", err)
 	}
 	conformance.Must(t, used.Shutdown(t.Context()))
@@ -166,13 +167,13 @@ func TestAFileThatWasMovedSaysWhereItsEventsAre(t *testing.T) {
 	if again, err := jetstream.Move(t.Context(), path, target, nil); err != nil || again != moved {
 		t.Errorf("a second move: %+v after %+v, %v", again, moved, err)
 	}
-	if _, err := runtime.Publish(t.Context(), publisher, conformance.PlacedType, conformance.OrderPlaced{}); faultOf(err) != runtime.MovedAway {
+	if _, err := runtime.Publish(t.Context(), publisher, conformance.PlacedType, conformance.OrderPlaced{}); faultOf(err) != event.MovedAway {
 		t.Errorf("publishing to a file that was moved: %v", err)
 	}
-	if err := publisher.Start(t.Context()); faultOf(err) != runtime.MovedAway {
+	if err := publisher.Start(t.Context()); faultOf(err) != event.MovedAway {
 		t.Errorf("starting a bus on a file that was moved: %v", err)
 	}
-	if bus, err := runtime.Open(t.Context(), path, conformance.Catalogue); faultOf(err) != runtime.MovedAway {
+	if bus, err := runtime.Open(t.Context(), path, conformance.Catalogue); faultOf(err) != event.MovedAway {
 		t.Errorf("opening a file that was moved: %v, %v", bus, err)
 	}
 	to, err := jetstream.TakeBack(t.Context(), path)
@@ -184,8 +185,8 @@ func TestAFileThatWasMovedSaysWhereItsEventsAre(t *testing.T) {
 	conformance.Must(t, bus.Shutdown(t.Context()))
 }
 
-func faultOf(err error) runtime.Fault {
-	var storage *runtime.StorageError
+func faultOf(err error) event.Fault {
+	var storage *event.StorageError
 	if !errors.As(err, &storage) {
 		return ""
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/internal/cli/command"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
@@ -202,7 +202,7 @@ func (s *shop) nightShift() {
 
 // dayBreaks checks that the night is over: everything was handled but for what was discarded.
 func (s *shop) dayBreaks() {
-	var status inspect.Status
+	var status event.Status
 	must(s.t, json.Unmarshal([]byte(s.does("busgen status "+shopTarget+" --json")), &status))
 	for _, one := range status.Subscriptions {
 		if one.Backlog > 0 || one.Dead > 0 || one.Paused {

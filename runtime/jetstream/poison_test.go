@@ -19,6 +19,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -155,7 +156,7 @@ func poisonBusy(t *testing.T, seed uint64, processes int) {
 				living[i] = start()
 			}
 		}
-		n, err := letters.CountDeadLetters(ctx, inspect.Filter{})
+		n, err := letters.CountDeadLetters(ctx, event.Filter{})
 		if conformance.Must(t, err); n >= len(x.poisons) {
 			break
 		}

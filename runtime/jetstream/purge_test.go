@@ -13,6 +13,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/buslog"
@@ -177,7 +178,7 @@ func TestABusThatSomebodyHasPurgedWhileNoneRunsIsNotOpened(t *testing.T) {
 		s, err := clientOf(t, server).Stream(t.Context(), "bus")
 		conformance.Must(t, err)
 		conformance.Must(t, s.Purge(t.Context()))
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		if err := open(); !errors.As(err, &storage) || !strings.Contains(err.Error(), "nats stream rm bus") {
 			t.Errorf("Open returns %v, want a StorageError that says what to do", err)
 		}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 )
@@ -98,9 +98,9 @@ func TestPermissionsAreLostAndComeBackWhileABusRuns(t *testing.T) {
 		many.Go(func() {
 			began := time.Now()
 			err := place()
-			var storage *runtime.StorageError
-			if !errors.As(err, &storage) || storage.Fault != engine.ReadOnly || storage.InDoubt || time.Since(began) > 10*time.Second {
-				t.Errorf("after %v Publish returns %v, want a StorageError of fault %q that is not in doubt", time.Since(began), err, engine.ReadOnly)
+			var storage *event.StorageError
+			if !errors.As(err, &storage) || storage.Fault != event.ReadOnly || storage.InDoubt || time.Since(began) > 10*time.Second {
+				t.Errorf("after %v Publish returns %v, want a StorageError of fault %q that is not in doubt", time.Since(began), err, event.ReadOnly)
 			}
 		})
 	}
@@ -136,9 +136,9 @@ func TestOpenAndStartWaitForALeaderAsLongAsTheirContextAllows(t *testing.T) {
 	nodes.Kill((leader + 1) % 3)
 	nodes.Kill(leader)
 	_, err = runtime.Publish(t.Context(), bus, conformance.PlacedType, conformance.OrderPlaced{})
-	wantFault(t, err, engine.Unreachable)
+	wantFault(t, err, event.Unreachable)
 	_, err = open(t.Context())
-	wantFault(t, err, engine.Unreachable)
+	wantFault(t, err, event.Unreachable)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	time.AfterFunc(20*time.Second, func() { nodes.Start(leader) })

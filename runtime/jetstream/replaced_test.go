@@ -16,6 +16,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -94,9 +95,9 @@ func TestALogThatIsReplacedIsNoticed(t *testing.T) {
 					replace(t, s, line, older)
 					publish() // it may be stored, in the other stream
 					time.Sleep(time.Minute)
-					var storage *runtime.StorageError
+					var storage *event.StorageError
 					for range 3 {
-						if err := publish(); !errors.As(err, &storage) || storage.Fault != runtime.Replaced || !strings.Contains(storage.Hint, "start the program again") {
+						if err := publish(); !errors.As(err, &storage) || storage.Fault != event.Replaced || !strings.Contains(storage.Hint, "start the program again") {
 							t.Errorf("Publish returns %v, want a StorageError that says that the stream was replaced", err)
 						}
 					}
@@ -174,8 +175,8 @@ func TestAProgramThatIsTooOldWritesNothingMore(t *testing.T) {
 		_, err = client.PublishMsg(context.Background(), m)
 		conformance.Must(t, err)
 		time.Sleep(time.Second)
-		var storage *runtime.StorageError
-		if err := publications["one"].publish(context.Background(), bus); !errors.As(err, &storage) || storage.Fault != runtime.TooNew {
+		var storage *event.StorageError
+		if err := publications["one"].publish(context.Background(), bus); !errors.As(err, &storage) || storage.Fault != event.TooNew {
 			t.Errorf("Publish returns %v, want a StorageError that says that the program is too old", err)
 		}
 		if n := stored(); n != 0 {

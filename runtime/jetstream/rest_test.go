@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -32,7 +33,7 @@ func TestAPurgeOfManyDeadLettersRestsNever(t *testing.T) {
 		conformance.Must(t, err)
 		defer file.Close()
 		began := time.Now()
-		counts, err := file.Purge(ctx, inspect.Selection{Filter: inspect.Filter{Until: began.Add(time.Second)}})
+		counts, err := file.Purge(ctx, inspect.Selection{Filter: event.Filter{Until: began.Add(time.Second)}})
 		conformance.Must(t, err)
 		if took := time.Since(began); counts.Moved != letters || took >= 10*time.Millisecond { // a rest is 10 ms at least
 			t.Errorf("it has taken %v to purge %d of %d dead letters; in virtual time that is none", took, counts.Moved, letters)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -124,7 +125,7 @@ func TestAnEventThatDoesNotFitAnyMoreCanFail(t *testing.T) {
 		file, err := inspect.Open(ctx, "nats://test/bus", jetstream.Inspect(through))
 		conformance.Must(t, err)
 		defer file.Close()
-		dead, _, err := file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{Limit: 10})
+		dead, _, err := file.DeadLetters(ctx, event.Filter{}, event.Page{Limit: 10})
 		conformance.Must(t, err)
 		if len(dead) != 1 || len(dead[0].Payload) != 500_000 || len(dead[0].Attempts) != 3 || handled != 3 {
 			t.Fatalf("there are %d dead letters after %d attempts", len(dead), handled)

@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/internal/cli/command"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -37,7 +38,7 @@ func (x *sharing) inspecting() inspect.Option {
 }
 
 // stalled returns what stands still of the orders.
-func (x *sharing) stalled() []inspect.Stalled {
+func (x *sharing) stalled() []event.Stalled {
 	x.t.Helper()
 	file, err := inspect.Open(context.Background(), "nats://test/bus", x.inspecting())
 	conformance.Must(x.t, err)
@@ -109,7 +110,7 @@ func TestTheStatusSaysWhichPartsStandStillSinceWhenAndWhoHasThem(t *testing.T) {
 				if got := x.busgen("busgen status nats://test/bus --fail-if orders:stalled>0"); got.Status != cli.StatusNo || !strings.Contains(got.Stderr, "orders:stalled is 1") {
 					t.Errorf("--fail-if: %+v", got)
 				}
-				var status inspect.Status
+				var status event.Status
 				conformance.Must(t, json.Unmarshal([]byte(x.busgen("busgen status nats://test/bus --json").Stdout), &status))
 				third := x.start(concurrency)
 				x.wait(15 * time.Second)

@@ -19,6 +19,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -167,12 +168,12 @@ func (x *team) moved() (n uint64) {
 }
 
 // letters returns the dead letters of the bus, the oldest first.
-func (x *team) letters() (all []inspect.DeadLetter, file *inspect.File) {
+func (x *team) letters() (all []event.DeadLetter, file *inspect.File) {
 	x.t.Helper()
 	file, err := inspect.Open(context.Background(), "nats://test/shop", jetstream.Inspect(x.through()), inspect.WithEditing(func(string, int, []byte) error { return nil }))
 	conformance.Must(x.t, err)
 	x.t.Cleanup(func() { file.Close() })
-	all, _, err = file.DeadLetters(context.Background(), inspect.Filter{}, inspect.Page{})
+	all, _, err = file.DeadLetters(context.Background(), event.Filter{}, event.Page{})
 	conformance.Must(x.t, err)
 	slices.Reverse(all)
 	return all, file
@@ -221,7 +222,7 @@ func TestATeamWithoutABusReadsEveryEventOfItsTypesWhenTheBusHasForgottenThem(t *
 		dead := 0
 		for _, one := range letters {
 			if dead++; one.Type == "order.placed" {
-				_, err = file.Edit(ctx, inspect.Key{EventID: one.EventID, Subscription: one.Subscription}, []byte(`{"order_id":"A","number":8,"weight":0}`))
+				_, err = file.Edit(ctx, event.Key{EventID: one.EventID, Subscription: one.Subscription}, []byte(`{"order_id":"A","number":8,"weight":0}`))
 				conformance.Must(t, err)
 			}
 		}
@@ -350,9 +351,9 @@ func TestWhatATeamSendsIsPublishedOnceAndRefusedMessagesAreDeadLettersThatSayWhy
 		if status, err := file.Status(ctx); err != nil || status.DeadLetters != len(letters) || len(letters) != 18 {
 			t.Errorf("%d dead letters, and the status says %+v (%v)", len(letters), status, err)
 		}
-		i := slices.IndexFunc(letters, func(l inspect.DeadLetter) bool { return strings.Contains(l.LastAttempt().Error, "more") })
+		i := slices.IndexFunc(letters, func(l event.DeadLetter) bool { return strings.Contains(l.LastAttempt().Error, "more") })
 		fixed := strings.Replace(string(letters[i].Payload), `,"more":1`, "", 1)
-		_, err := file.Edit(ctx, inspect.Key{EventID: letters[i].EventID, Subscription: letters[i].Subscription}, []byte(fixed))
+		_, err := file.Edit(ctx, event.Key{EventID: letters[i].EventID, Subscription: letters[i].Subscription}, []byte(fixed))
 		conformance.Must(t, err)
 		time.Sleep(time.Second)
 		want := []handled{
@@ -361,7 +362,7 @@ func TestWhatATeamSendsIsPublishedOnceAndRefusedMessagesAreDeadLettersThatSayWhy
 		for i := range all {
 			var metadata map[string]string
 			json.Unmarshal([]byte(all[i].metadata), &metadata)
-			delete(metadata, runtime.CorrelationKey)
+			delete(metadata, event.CorrelationKey)
 			text, _ := json.Marshal(metadata)
 			all[i].metadata = string(text)
 		}
@@ -558,18 +559,18 @@ func TestSensitiveValuesOfWhatATeamSendsAreHidden(t *testing.T) {
 			t.Errorf("sensitive are %v (%v)", types, err)
 		}
 		hiding := file.Hiding()
-		shown, _, err := hiding.DeadLetters(ctx, inspect.Filter{}, inspect.Page{})
+		shown, _, err := hiding.DeadLetters(ctx, event.Filter{}, event.Page{})
 		conformance.Must(t, err)
-		events, _, err := hiding.Events(ctx, inspect.Filter{Types: []string{"$inbox"}}, inspect.Page{})
+		events, _, err := hiding.Events(ctx, event.Filter{Types: []string{"$inbox"}}, event.Page{})
 		conformance.Must(t, err)
-		groups, err := hiding.FailureGroups(ctx, inspect.Filter{})
+		groups, err := hiding.FailureGroups(ctx, event.Filter{})
 		conformance.Must(t, err)
 		text, err := json.Marshal([]any{shown, events, groups})
 		conformance.Must(t, err)
 		if all := string(text) + x.log.text.String(); strings.Contains(all, "ada@") || !strings.Contains(all, "gold") || len(events) != 7 {
 			t.Errorf("%d messages are shown:\n%s", len(events), all)
 		}
-		found, _, err := hiding.DeadLetters(ctx, inspect.Filter{Text: "ada@"}, inspect.Page{})
+		found, _, err := hiding.DeadLetters(ctx, event.Filter{Text: "ada@"}, event.Page{})
 		if err != nil || len(found) > 0 {
 			t.Errorf("%d dead letters are found by a hidden value (%v)", len(found), err)
 		}
@@ -592,8 +593,8 @@ func TestAnInboxInWhichOthersCouldDeleteIsRefused(t *testing.T) {
 				_, err := x.admin.CreateStream(context.Background(), config)
 				conformance.Must(t, err)
 				_, err = runtime.SubscribeInbox(x.bus(), "inbox")
-				var storage *runtime.StorageError
-				if !errors.As(err, &storage) || storage.Fault != runtime.Foreign || !strings.Contains(err.Error(), "shop-inbox") {
+				var storage *event.StorageError
+				if !errors.As(err, &storage) || storage.Fault != event.Foreign || !strings.Contains(err.Error(), "shop-inbox") {
 					t.Errorf("the error is %v", err)
 				}
 			})

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -69,7 +70,7 @@ func TestAHandlerThatPublishesMoreThanABatchHasADeadLetter(t *testing.T) {
 		file, err := inspect.Open(ctx, "nats://test/bus", jetstream.Inspect(jetstream.InMemory(), through))
 		conformance.Must(t, err)
 		defer file.Close()
-		dead, _, err := file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{Limit: 10})
+		dead, _, err := file.DeadLetters(ctx, event.Filter{}, event.Page{Limit: 10})
 		conformance.Must(t, err)
 		if len(dead) != 1 || dead[0].Reason != "permanent" || len(dead[0].Attempts) != 1 || paid != 2 {
 			t.Errorf("there are the dead letters %+v, and %d events that handlers have published; want 1 and 2", dead, paid)

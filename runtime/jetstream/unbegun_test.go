@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
@@ -75,7 +76,7 @@ func TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled(t *testing
 		inspector, err := inspect.Open(context.Background(), "nats://test/bus", jetstream.Inspect(options(server.Line())...))
 		conformance.Must(t, err)
 		defer inspector.Close()
-		events, _, err := inspector.Events(context.Background(), inspect.Filter{}, inspect.Page{})
+		events, _, err := inspector.Events(context.Background(), event.Filter{}, event.Page{})
 		conformance.Must(t, err)
 		for _, e := range events {
 			var order conformance.OrderPlaced

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	busotel "github.com/busgen/busgen/runtime/otel"
 	"github.com/busgen/busgen/runtime/retry"
@@ -127,7 +128,7 @@ func TestACancelledEventsAttemptIsDiscarded(t *testing.T) {
 		f.MustStart()
 		receipt := f.Publish(1)[0]
 		synctest.Wait()
-		if err := receipt.Cancel(t.Context()); !errors.As(err, new(*runtime.BegunError)) {
+		if err := receipt.Cancel(t.Context()); !errors.As(err, new(*event.BegunError)) {
 			t.Fatal(err)
 		}
 		f.Idle()

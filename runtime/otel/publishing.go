@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // instrument observes a bus.
@@ -32,7 +33,7 @@ func (in *instrument) publishing(ctx context.Context, i runtime.PublishingInfo) 
 		if i.Size > 1 {
 			attributes = append(attributes, semconv.MessagingBatchMessageCount(i.Size))
 		}
-		if id := i.Metadata[runtime.CorrelationKey]; id != "" {
+		if id := i.Metadata[event.CorrelationKey]; id != "" {
 			attributes = append(attributes, semconv.MessagingMessageConversationID(plain(id)))
 		}
 		if i.Staged {

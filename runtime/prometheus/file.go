@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var (
@@ -25,9 +26,9 @@ var (
 // figures is what was read from the file of a bus.
 type figures struct {
 	at      time.Time // zero if nothing was read
-	lags    []runtime.Lag
+	lags    []event.Lag
 	lagsErr error
-	pauses  []runtime.Pause
+	pauses  []event.Pause
 	err     error // of the pauses
 }
 
@@ -87,7 +88,7 @@ func (c *Collector) collectLags(s *sink, read figures) error {
 	}
 	now := time.Now()
 	s.gauge(stale, now.Sub(read.at).Seconds())
-	rest := runtime.Lag{Subscription: others, Here: true}
+	rest := event.Lag{Subscription: others, Here: true}
 	any := false
 	for _, l := range read.lags {
 		if name := c.subscriptions.of(l.Subscription); name != others {
@@ -108,7 +109,7 @@ func (c *Collector) collectLags(s *sink, read figures) error {
 	return read.lagsErr
 }
 
-func collectLag(s *sink, l runtime.Lag, now time.Time) {
+func collectLag(s *sink, l event.Lag, now time.Time) {
 	age := 0.0
 	if !l.Oldest.IsZero() {
 		age = max(now.Sub(l.Oldest), 0).Seconds()

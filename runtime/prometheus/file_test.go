@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -18,7 +18,7 @@ func TestAScrapeDoesNotWaitForAFileThatIsSlow(t *testing.T) {
 		c := NewCollector(f.Bus)
 		slow := make(chan struct{})
 		c.file.reading = slow
-		c.file.last = figures{at: time.Now().Add(-time.Minute), lags: []runtime.Lag{{Subscription: "reader", Backlog: 7}}}
+		c.file.last = figures{at: time.Now().Add(-time.Minute), lags: []event.Lag{{Subscription: "reader", Backlog: 7}}}
 		began := time.Now()
 		registry := prometheus.NewPedanticRegistry()
 		conformance.Must(t, registry.Register(c))

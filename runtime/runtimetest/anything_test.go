@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -99,7 +100,7 @@ func (w *world) publish(t *testing.T) {
 	number := w.next
 	w.next++
 	_, err := runtime.Publish(t.Context(), w.Bus, placedType, orderPlaced{Number: number})
-	if _, isStorage := errors.AsType[*runtime.StorageError](err); err != nil && !isStorage {
+	if _, isStorage := errors.AsType[*event.StorageError](err); err != nil && !isStorage {
 		t.Errorf("publish: %v", err)
 	}
 	if err == nil {

@@ -34,16 +34,16 @@ func (d *Disk) remove() {
 	d.fs.Unregister()
 }
 
-// Fill makes the disk full: publishing returns a *[runtime.StorageError] with the
-// fault [runtime.DiskFull].
+// Fill makes the disk full: publishing returns a *[event.StorageError] with the
+// fault [event.DiskFull].
 func (d *Disk) Fill() { d.fail(simfs.Write|simfs.Truncate, syscall.ENOSPC) }
 
-// Protect makes the disk read-only: publishing returns a *[runtime.StorageError]
-// with the fault [runtime.ReadOnly].
+// Protect makes the disk read-only: publishing returns a *[event.StorageError]
+// with the fault [event.ReadOnly].
 func (d *Disk) Protect() { d.fail(simfs.Write|simfs.Truncate, syscall.EROFS) }
 
 // Ruin makes writing and syncing fail: publishing returns a
-// *[runtime.StorageError] with the fault [runtime.IO].
+// *[event.StorageError] with the fault [event.IO].
 func (d *Disk) Ruin() { d.fail(simfs.Write|simfs.Sync, syscall.EIO) }
 
 // fail makes operations fail as they do in a file of the operating system.
@@ -53,8 +53,8 @@ func (d *Disk) fail(op simfs.Op, errno syscall.Errno) {
 }
 
 // Lock locks the file, like another process that writes and does not end: publishing
-// waits for five seconds and returns a *[runtime.StorageError] with the fault
-// [runtime.Busy].
+// waits for five seconds and returns a *[event.StorageError] with the fault
+// [event.Busy].
 func (d *Disk) Lock() {
 	d.kit.t.Helper()
 	d.Heal()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -16,12 +17,12 @@ func TestADiskThatFailsIsReportedToPublishersAndHealed(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		fail func(d *runtimetest.Disk)
-		want runtime.Fault
+		want event.Fault
 	}{
-		{"full", (*runtimetest.Disk).Fill, runtime.DiskFull},
-		{"read-only", (*runtimetest.Disk).Protect, runtime.ReadOnly},
-		{"broken", (*runtimetest.Disk).Ruin, runtime.IO},
-		{"locked", (*runtimetest.Disk).Lock, runtime.Busy},
+		{"full", (*runtimetest.Disk).Fill, event.DiskFull},
+		{"read-only", (*runtimetest.Disk).Protect, event.ReadOnly},
+		{"broken", (*runtimetest.Disk).Ruin, event.IO},
+		{"locked", (*runtimetest.Disk).Lock, event.Busy},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run(t, func(t *testing.T, k *runtimetest.Kit) {
@@ -31,7 +32,7 @@ func TestADiskThatFailsIsReportedToPublishersAndHealed(t *testing.T) {
 				place(t, k, 1)
 				test.fail(k.Disk)
 				_, err := runtime.Publish(t.Context(), k.Bus, placedType, orderPlaced{Number: 2})
-				storage, ok := errors.AsType[*runtime.StorageError](err)
+				storage, ok := errors.AsType[*event.StorageError](err)
 				if !ok || storage.Fault != test.want {
 					t.Errorf("publishing returned %v, want the fault %s", err, test.want)
 				}

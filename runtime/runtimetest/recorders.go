@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/testhook"
@@ -35,7 +36,7 @@ func Published[T runtime.Payload](k *Kit) []runtime.Event[T] {
 func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 	k.t.Helper()
 	letters := []runtime.DeadLetter[T]{}
-	for _, l := range k.letters(inspect.Filter{Types: []string{typeOf[T](k)}}) {
+	for _, l := range k.letters(event.Filter{Types: []string{typeOf[T](k)}}) {
 		letter := runtime.DeadLetter[T]{
 			Event: runtime.Event[T]{
 				ID: l.EventID, Type: l.Type, Version: l.Version, PublishedAt: l.PublishedAt, Metadata: metadataOf(l.Metadata),
@@ -57,9 +58,9 @@ func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 
 // AllDeadLetters returns the dead letters of all events with everything that is
 // known about them, in the order in which they died.
-func (k *Kit) AllDeadLetters() []inspect.DeadLetter {
+func (k *Kit) AllDeadLetters() []event.DeadLetter {
 	k.t.Helper()
-	return k.letters(inspect.Filter{})
+	return k.letters(event.Filter{})
 }
 
 // typeOf returns the name of the event type with such payloads.
@@ -94,14 +95,14 @@ func metadataOf(stored json.RawMessage) (metadata map[string]string) {
 const pageSize = 1000
 
 // stored returns the events of a type, oldest first.
-func (k *Kit) stored(eventType string) (events []inspect.Event) {
+func (k *Kit) stored(eventType string) (events []event.Event) {
 	k.t.Helper()
 	file, err := inspect.Open(context.Background(), k.path)
 	k.must("read the events", err)
 	defer file.Close()
-	page := inspect.Page{Limit: pageSize}
+	page := event.Page{Limit: pageSize}
 	for {
-		found, next, err := file.Events(context.Background(), inspect.Filter{Types: []string{eventType}}, page)
+		found, next, err := file.Events(context.Background(), event.Filter{Types: []string{eventType}}, page)
 		k.must("read the events", err)
 		events = append(events, found...)
 		if page.After = next; next == "" {
@@ -113,12 +114,12 @@ func (k *Kit) stored(eventType string) (events []inspect.Event) {
 }
 
 // letters returns dead letters, the oldest death first.
-func (k *Kit) letters(filter inspect.Filter) (letters []inspect.DeadLetter) {
+func (k *Kit) letters(filter event.Filter) (letters []event.DeadLetter) {
 	k.t.Helper()
 	file, err := inspect.Open(context.Background(), k.path)
 	k.must("read the dead letters", err)
 	defer file.Close()
-	page := inspect.Page{Limit: pageSize}
+	page := event.Page{Limit: pageSize}
 	for {
 		found, next, err := file.DeadLetters(context.Background(), filter, page)
 		k.must("read the dead letters", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 )
 
@@ -113,7 +114,7 @@ func (k *Kit) left() string {
 	return strings.Join(lines, "\n")
 }
 
-func leftOf(l runtime.Lag) string {
+func leftOf(l event.Lag) string {
 	line := fmt.Sprintf("subscription %s has %d left", l.Subscription, l.Backlog)
 	for _, part := range []struct {
 		n    int

@@ -8,6 +8,7 @@ import (
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -38,8 +39,8 @@ no such event.`,
 
 // auditFilter has the flags of audit.
 type auditFilter struct {
-	inspect.AuditFilter
-	page  inspect.Page
+	event.AuditFilter
+	page  event.Page
 	event string
 }
 

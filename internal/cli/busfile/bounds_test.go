@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/largefile"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
 )
@@ -223,9 +224,9 @@ func paths(views []reading) (all []string) {
 // namesIn finds a dead letter and its group, and an event with its parent.
 func namesIn(t *testing.T, file *inspect.File) *strings.Replacer {
 	t.Helper()
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{Subscriptions: []string{"mailer"}}, inspect.Page{Offset: 50, Limit: 1})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{Subscriptions: []string{"mailer"}}, event.Page{Offset: 50, Limit: 1})
 	must(t, err)
-	children, _, err := file.Events(t.Context(), inspect.Filter{CorrelationID: "job"}, inspect.Page{Limit: 1})
+	children, _, err := file.Events(t.Context(), event.Filter{CorrelationID: "job"}, event.Page{Limit: 1})
 	must(t, err)
 	return strings.NewReplacer(
 		"DEAD", letters[0].EventID.String(), "GROUP", letters[0].Fingerprint, "SUBSCRIPTION", url.QueryEscape(letters[0].Subscription),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -73,7 +74,7 @@ func listBreakers(c *call) (string, error) {
 }
 
 // nextTry formats when the breaker lets an event through.
-func (c *call) nextTry(b inspect.Breaker) string {
+func (c *call) nextTry(b event.Breaker) string {
 	if !b.Until.After(c.now) {
 		return "now"
 	}
@@ -123,7 +124,7 @@ func closeBreaker(c *call) (string, error) {
 }
 
 // breakerLines lists open breakers in the status.
-func (c *call) breakerLines(breakers []inspect.Breaker) string {
+func (c *call) breakerLines(breakers []event.Breaker) string {
 	var b strings.Builder
 	for _, one := range breakers {
 		opened := fmt.Sprintf(": circuit breaker of %s, since %s, next try %s: ", terminal.Clean(one.Subscription), c.moment(one.Since), c.nextTry(one))

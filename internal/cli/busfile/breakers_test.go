@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // findsNothing runs a command that finds nothing, and says so.
@@ -28,7 +28,7 @@ func TestAnOpenBreakerIsShownAndClosed(t *testing.T) {
 			"order 34: dial tcp 10.0.0.7:443: connection refused") {
 			t.Errorf("the status is\n%s", got)
 		}
-		var one inspect.Breaker
+		var one event.Breaker
 		must(t, json.Unmarshal([]byte(does(t, "busgen breakers list shop.db --json")), &one))
 		if one.Subscription != "charge-card" || one.State != "open" || one.Failures != 4 || one.Until.Sub(one.Since) != 30*time.Second {
 			t.Errorf("its JSON is %+v", one)
@@ -64,7 +64,7 @@ func TestAHandlerThatHangsIsShown(t *testing.T) {
 		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "2 handlers at work for more than a second, 1 of them left behind at the deadline: busgen running /") {
 			t.Errorf("the status is\n%s", got)
 		}
-		var first inspect.Running
+		var first event.Running
 		line, _, _ := strings.Cut(does(t, "busgen running shop.db --json"), "\n")
 		must(t, json.Unmarshal([]byte(line), &first))
 		if !first.Abandoned || first.Subscription != "charge-card" || first.Deadline.Sub(first.Started) != 30*time.Second {

@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -124,10 +124,10 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 
 // classified gives an error its exit status.
 func classified(err error) error {
-	var missing *inspect.NotFoundError
+	var missing *event.NotFoundError
 	var canary *inspect.CanaryError
-	var owned *runtime.OwnedError
-	var settled *inspect.NotOpenError
+	var owned *event.OwnedError
+	var settled *event.NotOpenError
 	var refused *inspect.InvalidPayloadError
 	switch {
 	case errors.As(err, &missing):

@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -74,9 +74,9 @@ func checkDB(c *call, catalogue string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var check func(inspect.Unsettled) error
+	var check func(event.Unsettled) error
 	if fits != nil {
-		check = func(e inspect.Unsettled) error {
+		check = func(e event.Unsettled) error {
 			return payload.CheckDecode(fits, cli.TypeOf(fits, e), e.Version, e.Payload)
 		}
 	}
@@ -101,8 +101,8 @@ func checkDB(c *call, catalogue string) (string, error) {
 
 // damaged makes the error about a corrupt file the answer no.
 func damaged(err error) error {
-	var storage *runtime.StorageError
-	if errors.As(err, &storage) && storage.Fault == runtime.Corrupt {
+	var storage *event.StorageError
+	if errors.As(err, &storage) && storage.Fault == event.Corrupt {
 		return cli.No(err)
 	}
 	return err

@@ -13,11 +13,11 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/output"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newDLQExport(on cli.Engines) *cobra.Command {
-	var filter inspect.Filter
+	var filter event.Filter
 	var out string
 	cmd := onFile(on, &cobra.Command{
 		Use:   "export FILE",
@@ -40,7 +40,7 @@ event type or group, 2 trouble.`,
 	return cmd
 }
 
-func exportLetters(c *call, filter inspect.Filter, out string) (err error) {
+func exportLetters(c *call, filter event.Filter, out string) (err error) {
 	filter, err = c.known(filter)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func exportLetters(c *call, filter inspect.Filter, out string) (err error) {
 }
 
 // confirmClear asks whether sensitive values of the dead letters may be written in clear, if they have some.
-func (c *call) confirmClear(filter inspect.Filter) error {
+func (c *call) confirmClear(filter event.Filter) error {
 	if c.yes {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (c *call) confirmClear(filter inspect.Filter) error {
 	}
 	var written []string
 	for _, eventType := range sensitive {
-		if slices.ContainsFunc(groups, func(g inspect.FailureGroup) bool { return slices.Contains(g.Types, eventType) }) {
+		if slices.ContainsFunc(groups, func(g event.FailureGroup) bool { return slices.Contains(g.Types, eventType) }) {
 			written = append(written, eventType)
 		}
 	}

@@ -8,12 +8,12 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newDLQList(on cli.Engines) *cobra.Command {
-	var filter inspect.Filter
-	var page inspect.Page
+	var filter event.Filter
+	var page event.Page
 	cmd := onFile(on, &cobra.Command{
 		Use:   "list FILE",
 		Short: "List dead letters, the newest first",
@@ -40,7 +40,7 @@ trouble.`,
 	return cmd
 }
 
-func listLetters(c *call, filter inspect.Filter, page inspect.Page) (string, error) {
+func listLetters(c *call, filter event.Filter, page event.Page) (string, error) {
 	if err := someLimit(page.Limit); err != nil {
 		return "", err
 	}
@@ -72,7 +72,7 @@ func listLetters(c *call, filter inspect.Filter, page inspect.Page) (string, err
 }
 
 func newDLQGroups(on cli.Engines) *cobra.Command {
-	var filter inspect.Filter
+	var filter event.Filter
 	cmd := onFile(on, &cobra.Command{
 		Use:   "groups FILE",
 		Short: "Group dead letters by cause",
@@ -101,7 +101,7 @@ trouble.`,
 // messageShown is how wide the message of a group is at most in a list. "dlq show" and --json have all of it.
 const messageShown = 300
 
-func groupLetters(c *call, filter inspect.Filter) (string, error) {
+func groupLetters(c *call, filter event.Filter) (string, error) {
 	filter, err := c.known(filter)
 	if err != nil {
 		return "", err
@@ -136,8 +136,8 @@ func groupLetters(c *call, filter inspect.Filter) (string, error) {
 }
 
 // noLetters reports that no dead letter matches.
-func noLetters(filter inspect.Filter) string {
-	if only := (inspect.Filter{Group: filter.Group}); filter.Group != "" && filter.String() == only.String() {
+func noLetters(filter event.Filter) string {
+	if only := (event.Filter{Group: filter.Group}); filter.Group != "" && filter.String() == only.String() {
 		return fmt.Sprintf("There are no dead letters in group %s at the moment.\n", filter.Group)
 	}
 	return "There are no such dead letters.\n"

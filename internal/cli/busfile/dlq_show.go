@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newDLQShow(on cli.Engines) *cobra.Command {
@@ -46,7 +46,7 @@ func showLetter(c *call) (string, error) {
 	return c.letterText(found), nil
 }
 
-func (c *call) letterText(l inspect.DeadLetterHistory) string {
+func (c *call) letterText(l event.DeadLetterHistory) string {
 	var into []string
 	for _, key := range l.EditedInto {
 		into = append(into, key.String())

@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // each does something with each event that the command line names, whatever the others say,
 // and joins the reports and the errors. Of several exit statuses the result has trouble
 // before no, and no before not found. What stops all of them, such as a file that cannot be
 // read, is not tried again.
-func (c *call) each(all []inspect.Key, do func(one inspect.Key) (text string, err error)) (string, error) {
+func (c *call) each(all []event.Key, do func(one event.Key) (text string, err error)) (string, error) {
 	var report strings.Builder
 	var refused []error
 	status := 0
@@ -30,7 +30,7 @@ func (c *call) each(all []inspect.Key, do func(one inspect.Key) (text string, er
 		if got := cli.StatusOf(err); status == 0 || got == cli.StatusTrouble || got == cli.StatusNo && status == cli.StatusNotFound {
 			status = got
 		}
-		if _, unanswered := errors.AsType[*inspect.UnansweredError](err); status == cli.StatusTrouble && !unanswered || c.context().Err() != nil {
+		if _, unanswered := errors.AsType[*event.UnansweredError](err); status == cli.StatusTrouble && !unanswered || c.context().Err() != nil {
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -88,7 +89,7 @@ func erase(c *call, e inspect.Erasure) (string, error) {
 	return report, nil
 }
 
-func erasedText(e inspect.Erasure, n inspect.Erased) string {
+func erasedText(e inspect.Erasure, n event.Erased) string {
 	verb := "erased"
 	if e.DryRun {
 		verb = "would erase"
@@ -130,7 +131,7 @@ func erasedText(e inspect.Erasure, n inspect.Erased) string {
 	return b.String()
 }
 
-func keyedTypes(n inspect.Erased) string {
+func keyedTypes(n event.Erased) string {
 	var names []string
 	for _, t := range n.Types {
 		if t.Keyed > 0 {

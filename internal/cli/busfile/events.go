@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -30,8 +31,8 @@ Exit status: that of the verb.`,
 }
 
 func newEventsList(on cli.Engines) *cobra.Command {
-	var filter inspect.Filter
-	var page inspect.Page
+	var filter event.Filter
+	var page event.Page
 	var childOf string
 	cmd := onFile(on, &cobra.Command{
 		Use:   "list FILE",
@@ -72,13 +73,13 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 }
 
 // eventFlags adds the flags that choose events.
-func eventFlags(on cli.Engines, cmd *cobra.Command, f *inspect.Filter) {
+func eventFlags(on cli.Engines, cmd *cobra.Command, f *event.Filter) {
 	contentFlags(on, cmd, f)
 	timeFlags(cmd, &f.Since, &f.Until, "only events published")
 }
 
 // contentFlags adds those of them that are not about time.
-func contentFlags(on cli.Engines, cmd *cobra.Command, f *inspect.Filter) {
+func contentFlags(on cli.Engines, cmd *cobra.Command, f *event.Filter) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
 	flags.StringVar(&f.Text, "text", "", "only events with this `text` in the payload, the metadata or an error")
@@ -98,7 +99,7 @@ func (c *call) parent(childOf string) (id uuid.UUID, err error) {
 	return c.file.FindEvent(c.context(), childOf)
 }
 
-func listEvents(c *call, filter inspect.Filter, page inspect.Page) (string, error) {
+func listEvents(c *call, filter event.Filter, page event.Page) (string, error) {
 	if err := someLimit(page.Limit); err != nil {
 		return "", err
 	}
@@ -134,7 +135,7 @@ func listEvents(c *call, filter inspect.Filter, page inspect.Page) (string, erro
 var searchedAtOnce = 20_000
 
 // search lists events. A search for a text looks through the whole log, so on a terminal it says how far back it is.
-func (c *call) search(filter inspect.Filter, page inspect.Page) (events []inspect.Event, next string, err error) {
+func (c *call) search(filter event.Filter, page event.Page) (events []event.Event, next string, err error) {
 	if filter.Text == "" || !filter.Until.IsZero() || page.Offset > 0 { // a search begins an hour after Until
 		return c.file.Events(c.context(), filter, page)
 	}
@@ -154,11 +155,11 @@ func (c *call) search(filter inspect.Filter, page inspect.Page) (events []inspec
 // styleOf returns the colour of the status of an event and the state of a delivery.
 func styleOf(state string) terminal.Style {
 	switch state {
-	case inspect.StatusDLQ, inspect.StateDead:
+	case event.StatusDLQ, event.StateDead:
 		return terminal.Red
-	case inspect.StatusPending, inspect.StateWaiting, inspect.StateHeld:
+	case event.StatusPending, event.StateWaiting, event.StateHeld:
 		return terminal.Yellow
-	case inspect.StatusDone:
+	case event.StatusDone:
 		return terminal.Green
 	}
 	return terminal.Plain

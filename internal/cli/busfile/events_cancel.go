@@ -10,7 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newEventsCancel(on cli.Engines) *cobra.Command {
@@ -46,9 +46,9 @@ func cancelEvents(c *call) (string, error) {
 	if err := c.confirm(fmt.Sprintf("Really cancel %s?", terminal.Counted(len(all), "event"))); err != nil {
 		return "", err
 	}
-	return c.each(all, func(one inspect.Key) (string, error) {
+	return c.each(all, func(one event.Key) (string, error) {
 		cancelled, err := c.file.CancelEvent(c.context(), one.EventID, one.Subscription)
-		var begun *inspect.BegunError
+		var begun *event.BegunError
 		if err != nil && !errors.As(err, &begun) {
 			return "", err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newEventsDiscard(on cli.Engines) *cobra.Command {
@@ -39,7 +39,7 @@ several events each is tried, also if the answer about another one was no.`,
 }
 
 // events finds what the arguments name.
-func (c *call) events() (all []inspect.Key, err error) {
+func (c *call) events() (all []event.Key, err error) {
 	for _, arg := range c.args {
 		one, err := c.named(arg)
 		if err != nil {
@@ -58,7 +58,7 @@ func discardEvents(c *call) (string, error) {
 	if err := c.confirm(fmt.Sprintf("Really discard %s?", terminal.Counted(len(all), "event"))); err != nil {
 		return "", err
 	}
-	return c.each(all, func(one inspect.Key) (string, error) {
+	return c.each(all, func(one event.Key) (string, error) {
 		subscriptions, err := c.file.DiscardEvent(c.context(), one.EventID, one.Subscription, c.because)
 		if err != nil {
 			return "", err
@@ -103,14 +103,14 @@ func undiscard(c *call, action int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	undo := []inspect.Undo{{Action: action}}
+	undo := []event.Undo{{Action: action}}
 	if action == 0 {
 		undo = nil
 		for _, one := range all {
-			undo = append(undo, inspect.Undo{Event: one.EventID, Subscription: one.Subscription})
+			undo = append(undo, event.Undo{Event: one.EventID, Subscription: one.Subscription})
 		}
 	}
-	var sum inspect.Undone
+	var sum event.Undone
 	for _, u := range undo {
 		undone, err := c.file.Undiscard(c.context(), u)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newEventsExport(on cli.Engines) *cobra.Command {
@@ -55,7 +55,7 @@ findings, 2 trouble, 3 there is no event with the id of --child-of.`,
 // eventsExport is one call of events export.
 type eventsExport struct {
 	*call
-	filter         inspect.Filter
+	filter         event.Filter
 	childOf        string
 	catalogue, out string
 	names          runtime.CloudEvents

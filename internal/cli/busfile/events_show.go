@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -48,7 +49,7 @@ Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 }
 
 func newestEvents(ctx context.Context, file *inspect.File) (ids []string, err error) {
-	events, _, err := file.Events(ctx, inspect.Filter{}, inspect.Page{})
+	events, _, err := file.Events(ctx, event.Filter{}, event.Page{})
 	for _, e := range events {
 		ids = append(ids, e.ID.String()+"\t"+e.Type+", "+e.Status)
 	}
@@ -60,51 +61,51 @@ func showEvent(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	event, err := c.file.Event(c.context(), id)
+	e, err := c.file.Event(c.context(), id)
 	if err != nil {
 		return "", err
 	}
 	if c.json {
-		event.Event = c.presentable([]inspect.Event{event.Event})[0]
-		return cli.Document(event)
+		e.Event = c.presentable([]event.Event{e.Event})[0]
+		return cli.Document(e)
 	}
 	var b strings.Builder
 	b.WriteString(c.facts(
-		"Event", event.ID.String(),
-		"Type", versioned(event.Type, event.Version),
-		"Status", event.Status,
-		"Published", c.moment(event.PublishedAt),
-		"Due", c.moment(event.Due),
-		"Parent", parentOf(event.Event),
-		"Metadata", string(event.Metadata),
-		"Made from", idOrNothing(event.MadeFrom),
-		"Made into", joinIDs(event.MadeInto),
+		"Event", e.ID.String(),
+		"Type", versioned(e.Type, e.Version),
+		"Status", e.Status,
+		"Published", c.moment(e.PublishedAt),
+		"Due", c.moment(e.Due),
+		"Parent", parentOf(e.Event),
+		"Metadata", string(e.Metadata),
+		"Made from", idOrNothing(e.MadeFrom),
+		"Made into", joinIDs(e.MadeInto),
 	))
-	if len(event.Deliveries) > 0 {
-		b.WriteString("\n" + c.deliveryTable(event.Deliveries))
+	if len(e.Deliveries) > 0 {
+		b.WriteString("\n" + c.deliveryTable(e.Deliveries))
 	}
-	if len(event.Running) > 0 {
+	if len(e.Running) > 0 {
 		b.WriteString("\n")
 	}
-	for _, r := range event.Running {
+	for _, r := range e.Running {
 		b.WriteString(c.atWork(r))
 	}
-	for _, d := range event.Deliveries {
+	for _, d := range e.Deliveries {
 		b.WriteString(c.attempts(d.Subscription, d.Attempts))
 		b.WriteString(c.crashes(d))
 	}
-	b.WriteString(c.history(event.Audit))
-	b.WriteString(c.payloadText(event.Payload))
+	b.WriteString(c.history(e.Audit))
+	b.WriteString(c.payloadText(e.Payload))
 	return b.String(), nil
 }
 
-func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
+func (c *call) deliveryTable(deliveries []event.DeliveryState) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SUBSCRIPTION"}, {Title: "STATE", Style: styleOf}, {Title: "FAILED", Right: true},
 		{Title: "DUE"}, {Title: "SETTLED"}, {Title: "REASON", Least: 10},
 	}}
 	deliveries = slices.Clone(deliveries)
-	slices.SortStableFunc(deliveries, func(a, b inspect.DeliveryState) int { return cmp.Compare(calm(a), calm(b)) })
+	slices.SortStableFunc(deliveries, func(a, b event.DeliveryState) int { return cmp.Compare(calm(a), calm(b)) })
 	for _, d := range deliveries {
 		reason := d.Reason
 		if !d.Held.IsZero() {
@@ -116,7 +117,7 @@ func (c *call) deliveryTable(deliveries []inspect.DeliveryState) string {
 }
 
 // calm sorts deliveries: dead letters first, then what is not settled, then the others.
-func calm(d inspect.DeliveryState) int {
+func calm(d event.DeliveryState) int {
 	switch styleOf(d.State) {
 	case terminal.Red:
 		return 0
@@ -128,7 +129,7 @@ func calm(d inspect.DeliveryState) int {
 
 // attempts lists failed attempts, a paragraph for each. Only the last one has its
 // stack and all that it logged, because attempts rarely differ.
-func (c *call) attempts(subscription string, attempts []inspect.FailedAttempt) string {
+func (c *call) attempts(subscription string, attempts []event.FailedAttempt) string {
 	var b strings.Builder
 	for i, a := range attempts {
 		fmt.Fprintf(&b, "\n%s, failed attempt %d: %s%s, %s\n", terminal.Clean(subscription), i+1, a.Kind, duration(a), c.moment(a.Ended))
@@ -165,7 +166,7 @@ func whatWasLogged(log string, all bool) string {
 
 // crashes lists crashes that do not count as attempts, with some of the
 // deliveries whose handlers ran at the time.
-func (c *call) crashes(d inspect.DeliveryState) string {
+func (c *call) crashes(d event.DeliveryState) string {
 	const named = 8
 	var b strings.Builder
 	for _, crash := range d.Crashes {
@@ -182,7 +183,7 @@ func (c *call) crashes(d inspect.DeliveryState) string {
 	return b.String()
 }
 
-func duration(a inspect.FailedAttempt) string {
+func duration(a event.FailedAttempt) string {
 	if a.Started.IsZero() {
 		return ""
 	}
@@ -190,7 +191,7 @@ func duration(a inspect.FailedAttempt) string {
 }
 
 // history lists what operators have done.
-func (c *call) history(actions []inspect.AuditEntry) string {
+func (c *call) history(actions []event.AuditEntry) string {
 	if len(actions) == 0 {
 		return ""
 	}
@@ -214,7 +215,7 @@ func (c *call) facts(pairs ...string) string {
 }
 
 // parentOf names the event whose handler has published another, and that handler.
-func parentOf(e inspect.Event) string {
+func parentOf(e event.Event) string {
 	if e.ParentID == uuid.Nil {
 		return ""
 	}
@@ -252,7 +253,7 @@ func indentedLines(text, by string) string {
 
 // presentable makes a JSON text of each payload that is not JSON, so that it can
 // be part of a document.
-func (c *call) presentable(events []inspect.Event) []inspect.Event {
+func (c *call) presentable(events []event.Event) []event.Event {
 	for i := range events {
 		if !json.Valid(events[i].Payload) {
 			events[i].Payload, _ = json.Marshal(string(events[i].Payload))

@@ -11,8 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newEventsTail(on cli.Engines) *cobra.Command {
@@ -64,7 +63,7 @@ event type, 2 trouble, 3 there is no event with the id of --child-of.`,
 // tail is one call of events tail.
 type tail struct {
 	*call
-	filter   inspect.Filter
+	filter   event.Filter
 	childOf  string
 	last     int
 	interval time.Duration
@@ -116,9 +115,9 @@ func (t *tail) run() error {
 // passes tells whether an error of a look may be gone at the next one: a program has begun
 // to use the file, which takes a moment.
 func (t *tail) passes(err error) bool {
-	storage, ok := errors.AsType[*runtime.StorageError](err)
+	storage, ok := errors.AsType[*event.StorageError](err)
 	t.busy++
-	return ok && storage.Fault == runtime.Busy && t.busy < busyLooks && t.next != ""
+	return ok && storage.Fault == event.Busy && t.busy < busyLooks && t.next != ""
 }
 
 // look prints what there is to print now.
@@ -159,9 +158,9 @@ func wereEvents(n int64) string {
 }
 
 // read reads the next part of the log. The first one checks the conditions.
-func (t *tail) read() (part inspect.Followed, err error) {
+func (t *tail) read() (part event.Followed, err error) {
 	if t.next != "" {
-		return t.file.Follow(t.context(), t.filter, inspect.Page{After: t.next})
+		return t.file.Follow(t.context(), t.filter, event.Page{After: t.next})
 	}
 	if t.filter, err = t.known(t.filter); err != nil {
 		return part, err
@@ -170,13 +169,13 @@ func (t *tail) read() (part inspect.Followed, err error) {
 		return part, err
 	}
 	if !t.filter.Since.IsZero() {
-		return t.file.Follow(t.context(), t.filter, inspect.Page{})
+		return t.file.Follow(t.context(), t.filter, event.Page{})
 	}
 	return t.file.Newest(t.context(), t.filter, t.last)
 }
 
 // lines formats events.
-func (t *tail) lines(events []inspect.Event) (string, error) {
+func (t *tail) lines(events []event.Event) (string, error) {
 	if t.json {
 		return cli.Lines(t.presentable(events))
 	}
@@ -194,7 +193,7 @@ func (t *tail) lines(events []inspect.Event) (string, error) {
 // in one column.
 const longestType = 30
 
-func (t *tail) line(e inspect.Event) string {
+func (t *tail) line(e event.Event) string {
 	name := terminal.Clean(e.Type)
 	at := e.PublishedAt.UTC().Format(time.DateTime) + "  " + cli.ShortID(e.ID)
 	payload := e.Payload

@@ -16,7 +16,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // sell publishes orders with these numbers.
@@ -125,13 +125,13 @@ func TestATailBeginsWhereItIsToldAndTakesFilters(t *testing.T) {
 				t.Errorf("%s: it prints %s and then %s and %q, want %s and then %s", test.flags, first, next, stderr, test.first, test.next)
 			}
 		}
-		var events []inspect.Event
+		var events []event.Event
 		for line := range strings.Lines(typed(t, "busgen events tail shop.db --json --child-of "+parent, "").Stdout) {
-			var one inspect.Event
+			var one event.Event
 			must(t, json.Unmarshal([]byte(line), &one))
 			events = append(events, one)
 		}
-		if len(events) != 1 || events[0].Type != "payment.requested" || events[0].ParentID == uuid.Nil || events[0].Status != inspect.StatusDone {
+		if len(events) != 1 || events[0].Type != "payment.requested" || events[0].ParentID == uuid.Nil || events[0].Status != event.StatusDone {
 			t.Errorf("the children are %+v", events)
 		}
 		line, _, _ := strings.Cut(does(t, "busgen events list shop.db --json --limit 1"), "\n")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newEventsTree(on cli.Engines) *cobra.Command {
@@ -74,8 +74,8 @@ func (d drawing) treeOf(c *call, fromRoot bool) (string, error) {
 }
 
 // shorten cuts the payloads of a tree as --max-payload says.
-func (c *call) shorten(tree *inspect.TreeNode) {
-	tree.Event = c.presentable([]inspect.Event{tree.Event})[0]
+func (c *call) shorten(tree *event.TreeNode) {
+	tree.Event = c.presentable([]event.Event{tree.Event})[0]
 	for _, child := range tree.Children {
 		c.shorten(child)
 	}
@@ -108,7 +108,7 @@ func (t twig) write(b *strings.Builder, screen terminal.Screen, before, indent s
 }
 
 // event draws an event. The publisher is named if it is not the delivery above.
-func (d drawing) event(node *inspect.TreeNode, publisher string) twig {
+func (d drawing) event(node *event.TreeNode, publisher string) twig {
 	t := twig{text: versioned(node.Type, node.Version) + "  " + cli.ShortID(node.ID) + "  " + d.ago(node.PublishedAt)}
 	if node.Due.After(d.now) {
 		t.text += ", due " + d.ago(node.Due)
@@ -119,7 +119,7 @@ func (d drawing) event(node *inspect.TreeNode, publisher string) twig {
 	if d.payloads {
 		t.text += "  " + string(d.payload(node.Payload))
 	}
-	drawn := map[*inspect.TreeNode]bool{}
+	drawn := map[*event.TreeNode]bool{}
 	for _, delivery := range node.Deliveries {
 		one := d.delivery(delivery, node.Running)
 		for _, child := range node.Children {
@@ -142,15 +142,15 @@ func (d drawing) event(node *inspect.TreeNode, publisher string) twig {
 }
 
 // delivery draws a delivery with its failed attempts.
-func (d drawing) delivery(one inspect.DeliveryState, running []inspect.Running) twig {
+func (d drawing) delivery(one event.DeliveryState, running []event.Running) twig {
 	const shown = 3
 	t := twig{text: one.Subscription + "  ", more: one.State, style: styleOf(one.State)}
 	switch {
-	case one.State == inspect.StateDead:
+	case one.State == event.StateDead:
 		t.more += ", " + one.Reason
 	case one.Reason != "":
 		t.more += ": " + one.Reason
-	case one.State == inspect.StateWaiting && !one.Due.IsZero():
+	case one.State == event.StateWaiting && !one.Due.IsZero():
 		t.more += ", due " + d.ago(one.Due)
 	}
 	for _, r := range running {

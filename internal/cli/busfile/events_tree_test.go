@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -59,7 +60,7 @@ func TestATreeOfAnOrderIsDrawn(t *testing.T) {
 		file, err := inspect.Open(t.Context(), "shop.db")
 		must(t, err)
 		defer file.Close()
-		events, _, err := file.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+		events, _, err := file.Events(t.Context(), event.Filter{}, event.Page{})
 		must(t, err)
 		payment, order := events[0], events[1]
 		const want = `order.placed  ID  1 min ago
@@ -99,7 +100,7 @@ func TestATreeOfAnOrderIsDrawn(t *testing.T) {
 		if diff := cmp.Diff(narrow, drawing("busgen events tree shop.db "+payment.ID.String())); diff != "" {
 			t.Errorf("on a narrow terminal (-want +got):\n%s", diff)
 		}
-		var tree inspect.TreeNode
+		var tree event.TreeNode
 		must(t, json.Unmarshal([]byte(does(t, "busgen events tree shop.db "+order.ID.String()+" --json --max-payload 3")), &tree))
 		if len(tree.Children) != 2 || tree.Children[0].ID != payment.ID && tree.Children[1].ID != payment.ID || string(tree.Payload) != `"(32 bytes, more than --max-payload)"` {
 			t.Errorf("the JSON is %+v", tree)

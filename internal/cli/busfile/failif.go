@@ -10,7 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // threshold is a condition of --fail-if: dead>100, charge-card:oldest>10m.
@@ -64,7 +64,7 @@ func parseThreshold(text string) (t threshold, err error) {
 }
 
 // exceeded says why the condition holds. It returns nothing if it does not hold.
-func (t threshold) exceeded(status inspect.Status, now time.Time) string {
+func (t threshold) exceeded(status event.Status, now time.Time) string {
 	value, shown := 0.0, ""
 	switch {
 	case t.field == "dispatchers" && status.Owner != nil && status.Owner.Alive, t.field == "unwritable" && status.Unwritable != "":
@@ -135,7 +135,7 @@ func (c *call) thresholds(texts []string) (all []threshold, err error) {
 }
 
 // fails returns the answer no if a condition holds.
-func fails(all []threshold, status inspect.Status, now time.Time) error {
+func fails(all []threshold, status event.Status, now time.Time) error {
 	var exceeded []string
 	for _, one := range all {
 		if what := one.exceeded(status, now); what != "" {

@@ -5,12 +5,12 @@ import (
 
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // known returns the filter with the full name of its group. A name that the file does not have is the
 // answer no.
-func (c *call) known(f inspect.Filter) (inspect.Filter, error) {
+func (c *call) known(f event.Filter) (event.Filter, error) {
 	f, err := beforehand.Filter(c.context(), c.file, f)
 	return f, unknownIsNo(err)
 }

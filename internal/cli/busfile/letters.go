@@ -11,11 +11,12 @@ import (
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // letterFlags adds the flags that choose dead letters.
-func letterFlags(on cli.Engines, cmd *cobra.Command, f *inspect.Filter) {
+func letterFlags(on cli.Engines, cmd *cobra.Command, f *event.Filter) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Group, "group", "", "only those of this `group`, as \"busgen dlq groups\" names it")
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
@@ -33,7 +34,7 @@ func letterFlags(on cli.Engines, cmd *cobra.Command, f *inspect.Filter) {
 
 // groupNames lists the groups of a file, each with its message.
 func groupNames(ctx context.Context, file *inspect.File) (names []string, err error) {
-	groups, err := file.FailureGroups(ctx, inspect.Filter{})
+	groups, err := file.FailureGroups(ctx, event.Filter{})
 	for _, g := range groups {
 		names = append(names, g.Fingerprint+"\t"+terminal.Clean(g.Message))
 	}
@@ -47,7 +48,7 @@ var anyLetters = arguments{most: -1, what: "the ids of dead letters", candidates
 var oneLetter = arguments{least: 1, most: 1, what: "the id of a dead letter", candidates: deadEvents}
 
 func deadEvents(ctx context.Context, file *inspect.File) (ids []string, err error) {
-	events, _, err := file.Events(ctx, inspect.Filter{Status: inspect.StatusDLQ}, inspect.Page{})
+	events, _, err := file.Events(ctx, event.Filter{Status: event.StatusDLQ}, event.Page{})
 	for _, e := range events {
 		ids = append(ids, e.ID.String()+"\t"+e.Type)
 	}
@@ -56,7 +57,7 @@ func deadEvents(ctx context.Context, file *inspect.File) (ids []string, err erro
 
 // letters returns the filter for the dead letters that the arguments and the
 // conditions choose. Without either there must be --all.
-func (c *call) letters(filter inspect.Filter, all bool) (inspect.Filter, error) {
+func (c *call) letters(filter event.Filter, all bool) (event.Filter, error) {
 	if !c.chooses(filter, all) {
 		return filter, errors.New("say which dead letters: by id, with --group or another condition, or with --all and nothing else")
 	}
@@ -71,26 +72,26 @@ func (c *call) letters(filter inspect.Filter, all bool) (inspect.Filter, error) 
 }
 
 // chooses reports whether there is either --all or something else that chooses.
-func (c *call) chooses(filter inspect.Filter, all bool) bool {
-	return all != (len(c.args) > 0 || filter.String() != (inspect.Filter{}).String())
+func (c *call) chooses(filter event.Filter, all bool) bool {
+	return all != (len(c.args) > 0 || filter.String() != (event.Filter{}).String())
 }
 
 // keysOf finds the dead letters that an argument names: those of an event for all
 // subscriptions, unless the argument names one.
-func (c *call) keysOf(arg string) (keys []inspect.Key, err error) {
+func (c *call) keysOf(arg string) (keys []event.Key, err error) {
 	key, err := c.named(arg)
 	if err != nil || key.Subscription != "" {
-		return []inspect.Key{key}, err
+		return []event.Key{key}, err
 	}
-	event, err := c.file.Event(c.context(), key.EventID)
+	e, err := c.file.Event(c.context(), key.EventID)
 	if err != nil {
 		return nil, err
 	}
 	states := []string{}
-	for _, d := range event.Deliveries {
+	for _, d := range e.Deliveries {
 		states = append(states, d.Subscription+" "+d.State)
-		if d.State == inspect.StateDead {
-			keys = append(keys, inspect.Key{EventID: key.EventID, Subscription: d.Subscription})
+		if d.State == event.StateDead {
+			keys = append(keys, event.Key{EventID: key.EventID, Subscription: d.Subscription})
 		}
 	}
 	switch {
@@ -103,7 +104,7 @@ func (c *call) keysOf(arg string) (keys []inspect.Key, err error) {
 }
 
 // named finds an event and, if the argument has a slash, one of its subscriptions.
-func (c *call) named(arg string) (key inspect.Key, err error) {
+func (c *call) named(arg string) (key event.Key, err error) {
 	prefix, subscription, found := strings.Cut(arg, "/")
 	if key.EventID, err = c.file.FindEvent(c.context(), prefix); err != nil || !found {
 		return key, err
@@ -117,7 +118,7 @@ func (c *call) named(arg string) (key inspect.Key, err error) {
 }
 
 // letter finds the one dead letter that the argument names.
-func (c *call) letter() (key inspect.Key, err error) {
+func (c *call) letter() (key event.Key, err error) {
 	keys, err := c.keysOf(c.args[0])
 	if err != nil {
 		return key, err

@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // longName is the name of a subscription that takes most of a line.
@@ -63,7 +63,7 @@ func inOrder(t *testing.T, got string, texts ...string) {
 
 func TestAStatusSaysFirstThatNothingCanBeStored(t *testing.T) {
 	c := &call{path: "/srv/shop.db", now: night, screen: terminal.Screen{Width: 80}}
-	status := inspect.Status{At: night, Path: "shop.db", Unwritable: runtime.DiskFull, DeadLetters: 2, Owner: &inspect.Owner{PID: 7, Since: night}}
+	status := event.Status{At: night, Path: "shop.db", Unwritable: event.DiskFull, DeadLetters: 2, Owner: &event.Owner{PID: 7, Since: night}}
 	inOrder(t, c.statusText(status), "shop.db: 0 B", "\nNothing can be stored: disk full. Free some space: the bus goes on by itself.\n",
 		"No process dispatches from it.", "2 dead letters:\n  busgen dlq groups /srv/shop.db\n\nThere are no events in it.\n")
 	for field, want := range map[string]string{"unwritable>0": "unwritable is 1", "unwritable=0": ""} {
@@ -77,7 +77,7 @@ func TestAStatusSaysFirstThatNothingCanBeStored(t *testing.T) {
 
 func TestWhatIsDeadIsAboveWhatIsDone(t *testing.T) {
 	c := &call{now: night}
-	inOrder(t, c.deliveryTable([]inspect.DeliveryState{
-		{Subscription: "a", State: inspect.StateDone}, {Subscription: "b", State: inspect.StateWaiting}, {Subscription: "c", State: inspect.StateDead},
+	inOrder(t, c.deliveryTable([]event.DeliveryState{
+		{Subscription: "a", State: event.StateDone}, {Subscription: "b", State: event.StateWaiting}, {Subscription: "c", State: event.StateDead},
 	}), "\nc ", "\nb ", "\na ")
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 const (
@@ -113,7 +113,7 @@ func (s *shop) nightShift() {
 // discarded, and nothing is left.
 func (s *shop) dayBreaks() {
 	t := s.t
-	var status inspect.Status
+	var status event.Status
 	must(t, json.Unmarshal([]byte(does(t, "busgen status shop.db --json")), &status))
 	for _, one := range status.Subscriptions {
 		if one.Backlog > 0 || one.Dead > 0 || one.Paused {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // timeFlags adds --since and --until; what begins their help.
@@ -25,8 +25,8 @@ func someLimit(limit int) error {
 }
 
 // pageFlags adds --limit and --after, which choose a page of a list.
-func pageFlags(cmd *cobra.Command, page *inspect.Page) {
-	page.Limit = inspect.DefaultLimit
+func pageFlags(cmd *cobra.Command, page *event.Page) {
+	page.Limit = event.DefaultLimit
 	cmd.Flags().VarP((*cli.Number)(&page.Limit), "limit", "n", "at most this `many`")
 	cmd.Flags().StringVar(&page.After, "after", "", "start after the page that ended with this `mark`")
 }

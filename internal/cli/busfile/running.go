@@ -9,7 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newRunning(on cli.Engines) *cobra.Command {
@@ -63,7 +63,7 @@ func listRunning(c *call) (string, error) {
 }
 
 // atWork describes a handler that is at work with the event.
-func (c *call) atWork(r inspect.Running) string {
+func (c *call) atWork(r event.Running) string {
 	deadline := "it has no timeout"
 	if !r.Deadline.IsZero() {
 		deadline = "its deadline is " + terminal.Time(r.Deadline, c.now)
@@ -77,7 +77,7 @@ func (c *call) atWork(r inspect.Running) string {
 }
 
 // running counts the handlers in the status.
-func (c *call) running(running []inspect.Running) string {
+func (c *call) running(running []event.Running) string {
 	text := fmt.Sprintf("%s at work for more than a second", terminal.Counted(len(running), "handler"))
 	if leftBehind(running) {
 		left := 0
@@ -92,6 +92,6 @@ func (c *call) running(running []inspect.Running) string {
 }
 
 // leftBehind reports whether a handler has ignored its deadline.
-func leftBehind(running []inspect.Running) bool {
-	return slices.ContainsFunc(running, func(r inspect.Running) bool { return r.Abandoned })
+func leftBehind(running []event.Running) bool {
+	return slices.ContainsFunc(running, func(r event.Running) bool { return r.Abandoned })
 }

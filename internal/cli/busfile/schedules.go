@@ -16,7 +16,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/schedule"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newSchedules(on cli.Engines) *cobra.Command {
@@ -153,7 +153,7 @@ func (c *call) schedules(args []string, count int) (list []listedSchedule, err e
 	return list, nil
 }
 
-func (c *call) storedSchedule(s inspect.Schedule, count int) (one listedSchedule, err error) {
+func (c *call) storedSchedule(s event.Schedule, count int) (one listedSchedule, err error) {
 	var rule schedule.Rule
 	if err := json.Unmarshal(s.Rule, &rule); err != nil {
 		return one, fmt.Errorf("the file has a rule for it that this busgen cannot read: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
 	"github.com/busgen/busgen/runtime/retry"
@@ -138,7 +139,7 @@ func TestThePageAnswersTheSameWhetherOrNotAHiddenValueHasAText(t *testing.T) {
 		file, err := inspect.Open(t.Context(), "people.db")
 		must(t, err)
 		defer file.Close()
-		groups, err := file.FailureGroups(t.Context(), inspect.Filter{})
+		groups, err := file.FailureGroups(t.Context(), event.Filter{})
 		must(t, err)
 		group := groups[0].Fingerprint
 		for _, shows := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func newStatus(on cli.Engines) *cobra.Command {
@@ -127,7 +127,7 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 	case watch.on:
 		return "", c.watchStatus(conditions, watch)
 	}
-	status, err := c.lookAtStatus(inspect.Status{})
+	status, err := c.lookAtStatus(event.Status{})
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +139,7 @@ func status(c *call, failIf []string, watch watching) (string, error) {
 }
 
 // statusDocument formats a status and the last hour as JSON.
-func (c *call) statusDocument(status inspect.Status) (string, error) {
+func (c *call) statusDocument(status event.Status) (string, error) {
 	if err := c.open(); err != nil {
 		return "", err
 	}
@@ -149,15 +149,15 @@ func (c *call) statusDocument(status inspect.Status) (string, error) {
 		return "", err
 	}
 	return cli.Document(struct {
-		inspect.Status
-		Hour inspect.Hour `json:"hour"`
+		event.Status
+		Hour event.Hour `json:"hour"`
 	}{status, hour})
 }
 
 // lookAtStatus opens the file, reads the status, and closes the file.
-func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
+func (c *call) lookAtStatus(before event.Status) (event.Status, error) {
 	if err := c.open(); err != nil {
-		return inspect.Status{}, err
+		return event.Status{}, err
 	}
 	defer c.release() // between two looks, a program that ends can put its file in order
 	return c.file.StatusSince(c.context(), before)
@@ -165,7 +165,7 @@ func (c *call) lookAtStatus(before inspect.Status) (inspect.Status, error) {
 
 // statusText formats a status for people. What is wrong comes first, then the subscriptions, then the rest: a terminal
 // may have 24 lines.
-func (c *call) statusText(status inspect.Status) string {
+func (c *call) statusText(status event.Status) string {
 	head := fmt.Sprintf("%s: %s", terminal.Clean(status.Path), terminal.Bytes(status.Size))
 	if !strings.Contains(status.Path, "://") { // only a file has one
 		head += fmt.Sprintf(", and %s in its write-ahead log", terminal.Bytes(status.WAL))
@@ -199,7 +199,7 @@ func (c *call) statusText(status inspect.Status) string {
 	return strings.Join(paragraphs, "\n")
 }
 
-func (c *call) extent(status inspect.Status) string {
+func (c *call) extent(status event.Status) string {
 	if status.Events == 0 {
 		return "There are no events in it."
 	}
@@ -211,7 +211,7 @@ func (c *call) extent(status inspect.Status) string {
 		c.moment(status.Oldest), c.moment(status.Newest))
 }
 
-func (c *call) typeTable(types []inspect.TypeCount) string {
+func (c *call) typeTable(types []event.TypeCount) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "TYPE"}, {Title: "EVENTS", Right: true}, {Title: "OLDEST", Drop: 1}, {Title: "NEWEST", Drop: 2}, {Style: always(terminal.Yellow)},
 	}}
@@ -226,9 +226,9 @@ func (c *call) typeTable(types []inspect.TypeCount) string {
 }
 
 // ease tells how well a subscription does: what needs somebody comes first.
-func ease(s inspect.SubscriptionState, open []inspect.Breaker) int {
+func ease(s event.SubscriptionState, open []event.Breaker) int {
 	switch {
-	case len(s.Stalled) > 0, s.Unhandled, s.Saturated, slices.ContainsFunc(open, func(b inspect.Breaker) bool { return s.Name == b.Subscription || s.Name == b.Group }):
+	case len(s.Stalled) > 0, s.Unhandled, s.Saturated, slices.ContainsFunc(open, func(b event.Breaker) bool { return s.Name == b.Subscription || s.Name == b.Group }):
 		return 0
 	case s.Paused, s.Held > 0:
 		return 1
@@ -240,7 +240,7 @@ func ease(s inspect.SubscriptionState, open []inspect.Breaker) int {
 
 // subscriptionTable lists subscriptions, those with trouble first. Zeros are left out, and so is a column
 // that has only zeros.
-func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState, open []inspect.Breaker) string {
+func (c *call) subscriptionTable(subscriptions []event.SubscriptionState, open []event.Breaker) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SUBSCRIPTION"}, {Title: "PATTERN", Drop: 1}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true, Drop: 2},
 		{Title: "WAITING", Right: true, Drop: 3}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(terminal.Red)},
@@ -248,10 +248,10 @@ func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState, open
 		{Title: "DIED/s", Right: true, Drop: 6, Style: always(terminal.Red)}, {Title: "DRAINED"}, {Style: always(terminal.Yellow)},
 	}}
 	subscriptions = slices.Clone(subscriptions)
-	slices.SortStableFunc(subscriptions, func(a, b inspect.SubscriptionState) int { return cmp.Compare(ease(a, open), ease(b, open)) })
+	slices.SortStableFunc(subscriptions, func(a, b event.SubscriptionState) int { return cmp.Compare(ease(a, open), ease(b, open)) })
 	for _, s := range subscriptions {
 		backlog := terminal.Number(s.Backlog)
-		if s.Backlog >= inspect.MaxBacklog || s.BacklogAtMost > s.Backlog {
+		if s.Backlog >= event.MaxBacklog || s.BacklogAtMost > s.Backlog {
 			backlog = "≤ " + terminal.Number(s.BacklogAtMost)
 		}
 		var notes []string
@@ -275,7 +275,7 @@ func (c *call) subscriptionTable(subscriptions []inspect.SubscriptionState, open
 }
 
 // snoozedTable lists events that handlers have snoozed again and again.
-func (c *call) snoozedTable(snoozed []inspect.Snoozed) string {
+func (c *call) snoozedTable(snoozed []event.Snoozed) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "SNOOZED"}, {Title: "TYPE"}, {Title: "SUBSCRIPTION"}, {Title: "TIMES", Right: true}, {Title: "SINCE"},
 	}}

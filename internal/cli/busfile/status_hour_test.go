@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func TestStatusAsJSONHasTheLastHour(t *testing.T) {
@@ -16,8 +16,8 @@ func TestStatusAsJSONHasTheLastHour(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		must(t, s.Shutdown(context.Background()))
 		var status struct {
-			inspect.Status
-			Hour inspect.Hour `json:"hour"`
+			event.Status
+			Hour event.Hour `json:"hour"`
 		}
 		must(t, json.Unmarshal([]byte(does(t, "busgen status shop.db --json")), &status))
 		all := func(minutes []int) (sum int) {

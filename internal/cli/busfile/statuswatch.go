@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // watching has the flags of status --watch.
@@ -55,7 +55,7 @@ func (c *call) watchStatus(conditions []threshold, w watching) error {
 	defer ticker.Stop()
 	out := c.cmd.OutOrStdout()
 	screen := terminal.NewRedraw(out)
-	var last inspect.Status
+	var last event.Status
 	for n := 1; ; n++ {
 		c.screen, c.now = terminal.ScreenOf(out), time.Now() // a window may be resized
 		status, err := c.lookAtStatus(last)
@@ -80,7 +80,7 @@ func (c *call) watchStatus(conditions []threshold, w watching) error {
 	}
 }
 
-func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status inspect.Status, w watching) error {
+func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status event.Status, w watching) error {
 	if c.json {
 		report, err := cli.Line(status)
 		if err == nil {
@@ -93,7 +93,7 @@ func (c *call) showLook(screen *terminal.Redraw, out io.Writer, status inspect.S
 }
 
 // rates formats the rates of a subscription. They are empty at the first look.
-func rates(s inspect.SubscriptionState) (published, handled, died, drained string) {
+func rates(s event.SubscriptionState) (published, handled, died, drained string) {
 	if s.Rates == nil {
 		return "", "", "", ""
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // watched is a "busgen status --watch" that is under way.
@@ -46,10 +46,10 @@ func (w *watched) ends(status int) (stdout, stderr string) {
 }
 
 // looks reads lines of JSON.
-func looks(t *testing.T, text string) (all []inspect.Status) {
+func looks(t *testing.T, text string) (all []event.Status) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		var one inspect.Status
+		var one event.Status
 		must(t, json.Unmarshal([]byte(line), &one))
 		all = append(all, one)
 	}
@@ -87,7 +87,7 @@ func TestAWatchedStatusHasRatesAndTheTimeToDrain(t *testing.T) {
 		if r := all[0].Rates; r == nil || r.Seconds != 10 || r.Published != 3.7 {
 			t.Errorf("rates %+v, want 3.7 published per second", r)
 		}
-		for i, want := range []inspect.SubscriptionRates{
+		for i, want := range []event.SubscriptionRates{
 			{Published: 3.7, Handled: 3.6, Dead: 0.1, DrainedIn: new(float64)}, {DrainedIn: new(float64)}, {Published: 3.7},
 		} {
 			got := all[0].Subscriptions[i].Rates

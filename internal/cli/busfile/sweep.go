@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -40,7 +41,7 @@ func (c *call) confirmSweep(do sweep, s inspect.Selection, question func(n int) 
 }
 
 // lettersQuestion asks before dead letters are changed.
-func lettersQuestion(do string, of inspect.Filter) func(n int) string {
+func lettersQuestion(do string, of event.Filter) func(n int) string {
 	return func(n int) string {
 		return fmt.Sprintf("Really %s %s (%s)?", do, terminal.Counted(n, "dead letter"), of)
 	}

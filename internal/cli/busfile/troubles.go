@@ -5,16 +5,15 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // troubles says what an operator has to know first, the worst first.
-func (c *call) troubles(status inspect.Status) string {
+func (c *call) troubles(status event.Status) string {
 	var b strings.Builder
 	if status.Unwritable != "" {
 		hint := "The bus goes on by itself when that ends."
-		if status.Unwritable == runtime.DiskFull {
+		if status.Unwritable == event.DiskFull {
 			hint = "Free some space: the bus goes on by itself."
 		}
 		b.WriteString(c.trouble(terminal.Red, "Nothing can be stored:", fmt.Sprintf(" %s. %s", status.Unwritable, hint)))
@@ -57,7 +56,7 @@ func (c *call) andLine(text, verb string) string {
 	return text + ": " + c.line(verb) + "\n"
 }
 
-func (c *call) pauseLines(pauses []inspect.PauseState) string {
+func (c *call) pauseLines(pauses []event.PauseState) string {
 	var b strings.Builder
 	for _, p := range pauses {
 		what := "subscription " + p.Subscription
@@ -77,7 +76,7 @@ func (c *call) pauseLines(pauses []inspect.PauseState) string {
 }
 
 // stalledLines lists what stands still, with who has it.
-func (c *call) stalledLines(subscriptions []inspect.SubscriptionState) string {
+func (c *call) stalledLines(subscriptions []event.SubscriptionState) string {
 	var b strings.Builder
 	for _, s := range subscriptions {
 		for _, one := range s.Stalled {
@@ -89,7 +88,7 @@ func (c *call) stalledLines(subscriptions []inspect.SubscriptionState) string {
 }
 
 // newerLines lists versions that the dispatching program does not know.
-func (c *call) newerLines(subscriptions []inspect.SubscriptionState) string {
+func (c *call) newerLines(subscriptions []event.SubscriptionState) string {
 	var b strings.Builder
 	for _, s := range subscriptions {
 		for _, n := range s.Newer {

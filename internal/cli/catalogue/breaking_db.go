@@ -17,7 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/payload"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // storedRows decodes every open event and dead letter of a bus.
@@ -54,7 +54,7 @@ type rowGroup struct {
 // elementOf matches the index of a list or the key of a map in a path.
 var elementOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 
-func (s *stored) add(e inspect.Unsettled) {
+func (s *stored) add(e event.Unsettled) {
 	s.rows++
 	e.Type = cli.TypeOf(s.catalogue, e)
 	err := payload.CheckDecode(s.catalogue, e.Type, e.Version, e.Payload)
@@ -79,7 +79,7 @@ func (s *stored) add(e inspect.Unsettled) {
 	s.count(e, reason, unknown, false)
 }
 
-func (s *stored) count(e inspect.Unsettled, reason string, unknown, lacks bool) {
+func (s *stored) count(e event.Unsettled, reason string, unknown, lacks bool) {
 	key := fmt.Sprintf("%s %d %t %s", e.Type, e.Version, lacks, reason)
 	g := s.groups[key]
 	if g == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/templates/testdata/features"
@@ -146,7 +147,7 @@ func TestRowsAreCountedByTypeVersionAndReason(t *testing.T) {
 	for i, payload := range []string{
 		`{"list":[1,"x"]}`, `{"list":["x"]}`, `{"list":[1]}`, `{"by_name":{"a":1}}`, `{"by_name":{"\"]":1}}`, `{"by_name":{"a":1},"list":[[]]}`, `{"list":5}`,
 	} {
-		s.add(inspect.Unsettled{Type: "a.b", Version: 1, Payload: []byte(payload), Open: i, Dead: 1})
+		s.add(event.Unsettled{Type: "a.b", Version: 1, Payload: []byte(payload), Open: i, Dead: 1})
 	}
 	got := map[string]int{}
 	for _, g := range s.groups {
@@ -179,7 +180,7 @@ func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue
 		counted := map[string]string{}
 		file, err := inspect.Open(t.Context(), "rows.db")
 		must(t, err)
-		must(t, file.Unsettled(t.Context(), func(e inspect.Unsettled) {
+		must(t, file.Unsettled(t.Context(), func(e event.Unsettled) {
 			if err := payload.CheckDecode(c, e.Type, e.Version, e.Payload); err != nil {
 				counted[e.ID.String()] = fmt.Sprintf("%d %s", e.Version, e.Payload)
 			}
@@ -199,7 +200,7 @@ func compareWithBus(t *testing.T, c *catalog.Catalogue, types *runtime.Catalogue
 		must(t, err)
 		defer file.Close()
 		dead := map[string]string{}
-		letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{Reasons: []string{"decode"}}, inspect.Page{Limit: len(rows) + 1})
+		letters, _, err := file.DeadLetters(t.Context(), event.Filter{Reasons: []string{"decode"}}, event.Page{Limit: len(rows) + 1})
 		must(t, err)
 		for _, l := range letters {
 			dead[l.EventID.String()] = fmt.Sprintf("%d %s", l.Version, l.Payload)

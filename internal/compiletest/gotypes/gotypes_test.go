@@ -23,6 +23,7 @@ import (
 	"github.com/busgen/busgen/internal/export"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/internal/record"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/templates"
 )
@@ -57,7 +58,7 @@ func TestAnEventIsPublishedHandledAfterACrashAndReadWithoutGoTypes(t *testing.T)
 		t.Fatal(err)
 	}
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	if err != nil || len(letters) != 2 {
 		t.Fatal(err, letters)
 	}
@@ -89,7 +90,7 @@ func TestWhatAGoTypeDoesNotReadBecomesADeadLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	if err != nil || len(letters) != 2 {
 		t.Fatal(err, letters)
 	}

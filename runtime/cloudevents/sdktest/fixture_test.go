@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -59,12 +60,12 @@ func serve(t *testing.T, handler http.Handler) string {
 }
 
 // stored returns the events of a file, the oldest first.
-func stored(t *testing.T, path string) (all []inspect.Event) {
+func stored(t *testing.T, path string) (all []event.Event) {
 	t.Helper()
 	file, err := inspect.Open(t.Context(), path)
 	must(t, err)
 	defer file.Close()
-	all, _, err = file.Events(t.Context(), inspect.Filter{}, inspect.Page{Limit: 10_000})
+	all, _, err = file.Events(t.Context(), event.Filter{}, event.Page{Limit: 10_000})
 	must(t, err)
 	slices.Reverse(all)
 	return all

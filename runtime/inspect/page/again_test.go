@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -29,9 +29,9 @@ type disturbedLooks struct {
 	left *atomic.Int32
 }
 
-func (d disturbedLooks) Status(ctx context.Context, limit int, since engine.Status) (engine.Status, error) {
+func (d disturbedLooks) Status(ctx context.Context, limit int, since event.Status) (event.Status, error) {
 	if d.left.Add(-1) >= 0 {
-		return engine.Status{}, &runtime.StorageError{Fault: engine.Busy, Op: "read", Path: "shop.db", Hint: "a program began to use the file"}
+		return event.Status{}, &event.StorageError{Fault: event.Busy, Op: "read", Path: "shop.db", Hint: "a program began to use the file"}
 	}
 	return d.Inspection.Status(ctx, limit, since)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -30,7 +31,7 @@ type auditForm struct{ Actor, Action, Subscription, Since, Until string }
 
 // auditRow is an entry of the audit.
 type auditRow struct {
-	inspect.AuditEntry
+	event.AuditEntry
 	Detail long
 	One    bool // it is about one event
 }
@@ -45,7 +46,7 @@ func fillAudit(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, next, err := q.file().Audit(q.Context(), filter, inspect.Page{After: q.FormValue("after"), Limit: eventsOnPage})
+	entries, next, err := q.file().Audit(q.Context(), filter, event.Page{After: q.FormValue("after"), Limit: eventsOnPage})
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +61,8 @@ func fillAudit(q *request) (any, error) {
 }
 
 // filter returns what a form asks for, and the flags that ask a command for it.
-func (f auditForm) filter() (filter inspect.AuditFilter, flags []string, err error) {
-	filter = inspect.AuditFilter{Actor: f.Actor, Subscription: f.Subscription}
+func (f auditForm) filter() (filter event.AuditFilter, flags []string, err error) {
+	filter = event.AuditFilter{Actor: f.Actor, Subscription: f.Subscription}
 	if f.Action != "" {
 		if !slices.Contains(inspect.Actions(), f.Action) {
 			return filter, nil, badRequest("There is no such action.")
@@ -103,7 +104,7 @@ func auditText(q *request) (string, error) {
 	if err != nil || id < 0 || id == math.MaxInt64 {
 		return "", badRequest("There is no such entry.")
 	}
-	entries, _, err := q.file().Audit(q.Context(), inspect.AuditFilter{}, inspect.Page{After: engine.CursorAt(id + 1), Limit: 1})
+	entries, _, err := q.file().Audit(q.Context(), event.AuditFilter{}, event.Page{After: engine.CursorAt(id + 1), Limit: 1})
 	if err != nil {
 		return "", err
 	}

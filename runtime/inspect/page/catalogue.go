@@ -5,7 +5,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/commandline"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var (
@@ -58,7 +58,7 @@ func fillCatalogue(q *request) (any, error) {
 // typeData is the Data of the page of one event type.
 type typeData struct {
 	knownType
-	Stored     inspect.Schema
+	Stored     event.Schema
 	Rows       []fieldRow
 	Owner      string
 	Tags       []string
@@ -91,7 +91,7 @@ func fillType(q *request) (any, error) {
 		return nil, err
 	}
 	if known.Fields == nil && known.Doc == "" && len(matching(name, names)) == 0 {
-		return nil, &inspect.NotFoundError{Thing: "event type", Name: clip(name, mostValue)}
+		return nil, &event.NotFoundError{Thing: "event type", Name: clip(name, mostValue)}
 	}
 	data := &typeData{knownType: known, Rows: fieldRows(known.Fields, nil), Events: eventForm{Type: name}.address(""), CLI: commandline.Of("events list", []string{"--type", name}, target)}
 	if data.Stored, err = q.file().Schema(q.Context(), name); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/commandline"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // treeNode is an event in the tree of what has led to it, and of what it has led to.
@@ -66,7 +66,7 @@ func (q *request) treeOf(id, here uuid.UUID) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{}
-	for _, n := range append([]*inspect.TreeNode{top}, top.Children...) { // the first event may have none
+	for _, n := range append([]*event.TreeNode{top}, top.Children...) { // the first event may have none
 		if n.CorrelationID != "" {
 			t.All = eventForm{Correlation: n.CorrelationID}.address("")
 			break
@@ -80,7 +80,7 @@ func (q *request) treeOf(id, here uuid.UUID) (*tree, error) {
 // the one at which the tree was full.
 func (q *request) countRest(n *treeNode) error {
 	if n.More && len(n.Children) > 0 {
-		found, next, err := q.file().Events(q.Context(), inspect.Filter{ChildOf: n.ID}, inspect.Page{Limit: mostChildren})
+		found, next, err := q.file().Events(q.Context(), event.Filter{ChildOf: n.ID}, event.Page{Limit: mostChildren})
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (q *request) countRest(n *treeNode) error {
 }
 
 // copied copies what a page shows of a node and its children.
-func (t *tree) copied(n *inspect.TreeNode, here uuid.UUID) *treeNode {
+func (t *tree) copied(n *event.TreeNode, here uuid.UUID) *treeNode {
 	one := &treeNode{ID: n.ID, Type: n.Type, Status: n.Status, By: n.PublishedBy, Here: n.ID == here, More: n.Truncated}
 	t.Cut = t.Cut || n.Truncated
 	for _, child := range n.Children {
@@ -106,7 +106,7 @@ func (t *tree) copied(n *inspect.TreeNode, here uuid.UUID) *treeNode {
 
 // goneIsNone leaves out what was pruned while the page was made.
 func goneIsNone(err error) error {
-	var missing *inspect.NotFoundError
+	var missing *event.NotFoundError
 	if errors.As(err, &missing) {
 		return nil
 	}

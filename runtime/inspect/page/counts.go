@@ -5,13 +5,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // causes are the dead letters by their cause, as they were counted at a time.
 type causes struct {
 	at     time.Time
-	groups []inspect.FailureGroup
+	groups []event.FailureGroup
 	trends map[string]trend
 }
 
@@ -20,7 +21,7 @@ type causes struct {
 func (q *request) causes() (causes, error) {
 	return q.page.counts.get(q, func(ctx context.Context, file *inspect.File, now time.Time) (found causes, err error) {
 		found.at = now
-		if found.groups, err = file.FailureGroups(ctx, inspect.Filter{}); err == nil {
+		if found.groups, err = file.FailureGroups(ctx, event.Filter{}); err == nil {
 			found.trends, err = trends(ctx, file, found.groups, now)
 		}
 		return found, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -32,15 +32,15 @@ var errGone = errors.New("the browser has gone")
 // statusOf returns the status of HTTP of an error.
 func statusOf(err error) int {
 	var refused refusal
-	var missing *inspect.NotFoundError
+	var missing *event.NotFoundError
 	var ambiguous *inspect.AmbiguousError
-	var wrongPage *inspect.PageError
-	var begun *inspect.BegunError
-	var settled *inspect.NotOpenError
+	var wrongPage *event.PageError
+	var begun *event.BegunError
+	var settled *event.NotOpenError
 	var canary *inspect.CanaryError
-	var owned *runtime.OwnedError
+	var owned *event.OwnedError
 	var payload *inspect.InvalidPayloadError
-	var storage *runtime.StorageError
+	var storage *event.StorageError
 	switch {
 	case errors.As(err, &refused):
 		return refused.status

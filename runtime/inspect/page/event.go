@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/commandline"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var eventSheet = sheet{path: "event", title: "Event", template: "event", fill: fillEvent}
 
 // eventData is the Data of the page "Event".
 type eventData struct {
-	inspect.EventHistory
+	event.EventHistory
 	Known      knownType
 	Shown      long // the payload
 	Rows       []fieldRow
@@ -39,20 +39,20 @@ type metadatum struct {
 
 // deliveryRow is a delivery with its place on the time axis, and what can be done about it.
 type deliveryRow struct {
-	inspect.DeliveryState
+	event.DeliveryState
 	Attempts []attemptRow // the last first
 	Marks    []mark
 	Next     []prediction
 	Later    int  // predictions that are not shown
 	Known    bool // the policy that predicts the retries is known
-	Running  []inspect.Running
+	Running  []event.Running
 	Buttons  []button
 	Why      long // the reason
 }
 
 // attemptRow is a failed attempt.
 type attemptRow struct {
-	inspect.FailedAttempt
+	event.FailedAttempt
 	Number int
 	Took   time.Duration
 	Error  long
@@ -62,17 +62,17 @@ type attemptRow struct {
 }
 
 // eventOf returns the event that an address names, by the beginning of its id.
-func (q *request) eventOf() (inspect.EventHistory, error) {
+func (q *request) eventOf() (event.EventHistory, error) {
 	prefix := strings.TrimSpace(q.FormValue("id"))
 	if prefix == "" {
-		return inspect.EventHistory{}, badRequest("The address names no event.")
+		return event.EventHistory{}, badRequest("The address names no event.")
 	}
 	if strings.Trim(prefix, "0123456789abcdefABCDEF-") != "" {
-		return inspect.EventHistory{}, badRequest("This is not the id of an event, or the beginning of one: want hexadecimal digits, as in 018f4f2e-1c3a-7b21.")
+		return event.EventHistory{}, badRequest("This is not the id of an event, or the beginning of one: want hexadecimal digits, as in 018f4f2e-1c3a-7b21.")
 	}
 	id, err := q.file().FindEvent(q.Context(), prefix)
 	if err != nil {
-		return inspect.EventHistory{}, err
+		return event.EventHistory{}, err
 	}
 	return q.file().Event(q.Context(), id)
 }
@@ -119,19 +119,19 @@ func fillEvent(q *request) (any, error) {
 const mostPredicted = 20
 
 // deliveryOf prepares a delivery for the page.
-func deliveryOf(event inspect.EventHistory, d inspect.DeliveryState, known knownType, target string) deliveryRow {
+func deliveryOf(e event.EventHistory, d event.DeliveryState, known knownType, target string) deliveryRow {
 	row := deliveryRow{
-		DeliveryState: d, Buttons: deliveryButtons(target, event.ID, d),
-		Why: cut(d.Reason, "reason", "id", event.ID.String(), "subscription", d.Subscription),
+		DeliveryState: d, Buttons: deliveryButtons(target, e.ID, d),
+		Why: cut(d.Reason, "reason", "id", e.ID.String(), "subscription", d.Subscription),
 	}
-	for _, r := range event.Running {
+	for _, r := range e.Running {
 		if r.Subscription == d.Subscription || r.Group == d.Subscription {
 			row.Running = append(row.Running, r)
 		}
 	}
 	for i, a := range d.Attempts {
 		param := func(of string) []string {
-			return []string{"id", event.ID.String(), "subscription", d.Subscription, "attempt", fmt.Sprint(i + 1), "part", of}
+			return []string{"id", e.ID.String(), "subscription", d.Subscription, "attempt", fmt.Sprint(i + 1), "part", of}
 		}
 		one := attemptRow{
 			FailedAttempt: a, Number: i + 1, Last: i == len(d.Attempts)-1,
@@ -145,18 +145,18 @@ func deliveryOf(event inspect.EventHistory, d inspect.DeliveryState, known known
 		row.Attempts = append([]attemptRow{one}, row.Attempts...)
 	}
 	if policy, ok := known.policy(d.Subscription); ok {
-		row.Known, row.Next = true, predict(policy, event.ID, d)
+		row.Known, row.Next = true, predict(policy, e.ID, d)
 		if more := len(row.Next) - mostPredicted; more > 0 {
 			row.Next, row.Later = row.Next[:mostPredicted], more
 		}
-	} else if d.State == inspect.StateWaiting && !d.Due.IsZero() {
+	} else if d.State == event.StateWaiting && !d.Due.IsZero() {
 		row.Next = predictOne(d)
 	}
 	return row
 }
 
 // rawRow is an event as the file has it, as JSON.
-func rawRow(e inspect.EventHistory) string {
+func rawRow(e event.EventHistory) string {
 	payload := e.Payload
 	if !json.Valid(payload) {
 		payload, _ = json.Marshal(string(payload))
@@ -208,17 +208,17 @@ func metadataText(q *request) (string, error) {
 }
 
 // deliveryNamed returns the delivery that an address names.
-func (q *request) deliveryNamed() (inspect.DeliveryState, error) {
-	event, err := q.eventOf()
+func (q *request) deliveryNamed() (event.DeliveryState, error) {
+	one, err := q.eventOf()
 	if err != nil {
-		return inspect.DeliveryState{}, err
+		return event.DeliveryState{}, err
 	}
-	for _, d := range event.Deliveries {
+	for _, d := range one.Deliveries {
 		if d.Subscription == q.FormValue("subscription") {
 			return d, nil
 		}
 	}
-	return inspect.DeliveryState{}, &inspect.NotFoundError{Thing: "delivery of this event to", Name: q.FormValue("subscription")}
+	return event.DeliveryState{}, &event.NotFoundError{Thing: "delivery of this event to", Name: q.FormValue("subscription")}
 }
 
 // reasonText is why a delivery was discarded.

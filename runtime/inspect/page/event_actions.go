@@ -7,24 +7,25 @@ import (
 
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // deliveryButtons are what an operator can do about one delivery.
-func deliveryButtons(target string, id uuid.UUID, d inspect.DeliveryState) []button {
-	key := inspect.Key{EventID: id, Subscription: d.Subscription}.String()
+func deliveryButtons(target string, id uuid.UUID, d event.DeliveryState) []button {
+	key := event.Key{EventID: id, Subscription: d.Subscription}.String()
 	fields := []field{sealedField("event", id.String()), sealedField("subscription", d.Subscription)}
 	because := []ask{{"reason", "Because"}}
 	reason := []string{"--because", "…"}
 	switch d.State {
-	case inspect.StateDead:
+	case event.StateDead:
 		return []button{
 			{Action: "retry-delivery", Label: "Retry", Of: d.Subscription, Fields: fields, CLI: commandline.Of("dlq retry", nil, target, key)},
 			{Action: "discard-dead", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandline.Of("dlq discard", reason, target, key)},
 		}
-	case inspect.StateDiscarded:
+	case event.StateDiscarded:
 		return []button{{Action: "undiscard", Label: "Undo the discard", Of: d.Subscription, Fields: fields, CLI: commandline.Of("events undiscard", nil, target, key)}}
-	case inspect.StateDone:
+	case event.StateDone:
 		return []button{{
 			Action: "replay-event", Label: "Handle again", Of: d.Subscription, Fields: fields,
 			CLI: commandline.Of("events replay", []string{"--subscription", d.Subscription}, target, id.String()),
@@ -34,7 +35,7 @@ func deliveryButtons(target string, id uuid.UUID, d inspect.DeliveryState) []but
 }
 
 // onDelivery is an action on the delivery that a form names. It leads back to the event.
-func onDelivery(do func(q *request, as *inspect.File, key inspect.Key) (done string, err error)) action {
+func onDelivery(do func(q *request, as *inspect.File, key event.Key) (done string, err error)) action {
 	return func(q *request, as *inspect.File) (done, next string, err error) {
 		key, err := q.keyOf()
 		if err != nil {
@@ -54,12 +55,12 @@ func (q *request) reason() (string, error) {
 	return reason, nil
 }
 
-func retryDelivery(q *request, as *inspect.File, key inspect.Key) (string, error) {
+func retryDelivery(q *request, as *inspect.File, key event.Key) (string, error) {
 	counts, err := as.Retry(q.Context(), inspect.Only(key))
 	return changedOrNot(counts, key, "The dead letter of %s is retried.", "There is no dead letter of %s any more. Nothing was changed."), err
 }
 
-func discardLetter(q *request, as *inspect.File, key inspect.Key) (string, error) {
+func discardLetter(q *request, as *inspect.File, key event.Key) (string, error) {
 	reason, err := q.reason()
 	if err != nil {
 		return "", err
@@ -68,7 +69,7 @@ func discardLetter(q *request, as *inspect.File, key inspect.Key) (string, error
 	return changedOrNot(counts, key, "The dead letter of %s is discarded.", "There is no dead letter of %s any more. Nothing was changed."), err
 }
 
-func discardDelivery(q *request, as *inspect.File, key inspect.Key) (string, error) {
+func discardDelivery(q *request, as *inspect.File, key event.Key) (string, error) {
 	reason, err := q.reason()
 	if err != nil {
 		return "", err
@@ -77,8 +78,8 @@ func discardDelivery(q *request, as *inspect.File, key inspect.Key) (string, err
 	return fmt.Sprintf("%s will not handle the event.", key.Subscription), err
 }
 
-func undiscard(q *request, as *inspect.File, key inspect.Key) (string, error) {
-	undone, err := as.Undiscard(q.Context(), inspect.Undo{Event: key.EventID, Subscription: key.Subscription})
+func undiscard(q *request, as *inspect.File, key event.Key) (string, error) {
+	undone, err := as.Undiscard(q.Context(), event.Undo{Event: key.EventID, Subscription: key.Subscription})
 	switch {
 	case undone.Dead > 0:
 		return fmt.Sprintf("The event is a dead letter of %s again.", key.Subscription), err
@@ -90,12 +91,12 @@ func undiscard(q *request, as *inspect.File, key inspect.Key) (string, error) {
 	return fmt.Sprintf("The event is not discarded for %s. Nothing was changed.", key.Subscription), err
 }
 
-func replayEvent(q *request, as *inspect.File, key inspect.Key) (string, error) {
-	counts, err := as.Replay(q.Context(), key.Subscription, inspect.Selection{Filter: inspect.Filter{Events: []uuid.UUID{key.EventID}}})
+func replayEvent(q *request, as *inspect.File, key event.Key) (string, error) {
+	counts, err := as.Replay(q.Context(), key.Subscription, inspect.Selection{Filter: event.Filter{Events: []uuid.UUID{key.EventID}}})
 	return changedOrNot(counts, key, "%s handles the event again.", "%s has not handled the event. Nothing was changed."), err
 }
 
-func changedOrNot(counts inspect.Counts, key inspect.Key, changed, not string) string {
+func changedOrNot(counts inspect.Counts, key event.Key, changed, not string) string {
 	if counts.Moved == 0 {
 		changed = not
 	}

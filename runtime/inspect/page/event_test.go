@@ -17,7 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect/page"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/retry"
@@ -59,9 +59,9 @@ func source(t *testing.T, text string) *catalog.Catalogue {
 }
 
 // newest returns the newest event.
-func newest(t *testing.T, f *Fixture, filter inspect.Filter) inspect.Event {
+func newest(t *testing.T, f *Fixture, filter event.Filter) event.Event {
 	t.Helper()
-	events, _, err := f.File.Events(t.Context(), filter, inspect.Page{Limit: 1})
+	events, _, err := f.File.Events(t.Context(), filter, event.Page{Limit: 1})
 	Must(t, err)
 	if len(events) == 0 {
 		t.Fatal("there is no event")
@@ -73,7 +73,7 @@ func TestAnEventIsShownWithAllThatBecameOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Mixed(t)
 		p := pageOf(t, f, page.WithSource(source(t, documented)))
-		dead := newest(t, f, inspect.Filter{Status: inspect.StatusDLQ})
+		dead := newest(t, f, event.Filter{Status: event.StatusDLQ})
 		got := shows(t, p, "/event?id="+dead.ID.String()[:18],
 			"A customer placed an order.", "What is on the receipt.", "In cents.", `<code><bdi>3</bdi></code>`, // the payload with its docs
 			"order 3: the printer is on fire", "Failed attempt 2: error", `<circle class="failed"`, `<svg class="dead"`, // attempts
@@ -82,7 +82,7 @@ func TestAnEventIsShownWithAllThatBecameOfIt(t *testing.T) {
 		if strings.Contains(got, "<form") || strings.Contains(got, "If it keeps failing") {
 			t.Errorf("it has buttons or retries:\n%s", got)
 		}
-		ada := newest(t, f, inspect.Filter{CorrelationID: "job-7"})
+		ada := newest(t, f, event.Filter{CorrelationID: "job-7"})
 		shows(t, p, "/event?id="+ada.ID.String(), `./events?correlation=job-7`, "Handled without a failed attempt.", "Someone opened an account.")
 	})
 }
@@ -131,7 +131,7 @@ func TestThePageOfAnEventPredictsTheVeryTimesOfItsRetries(t *testing.T) {
 func TestWithoutACatalogueTheNextRetryIsShownAndNoLaterOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Mixed(t)
-		waiting := newest(t, f, inspect.Filter{Types: []string{"order.placed"}, Status: inspect.StatusPending})
+		waiting := newest(t, f, event.Filter{Types: []string{"order.placed"}, Status: event.StatusPending})
 		got := shows(t, pageOf(t, f), "/event?id="+waiting.ID.String(), "If it keeps failing", "Later retries are not known")
 		_, list, _ := strings.Cut(got, "If it keeps failing")
 		list, _, _ = strings.Cut(list, "</ol>")
@@ -152,7 +152,7 @@ func TestTheTreeOfAnEventLeadsToItsParentAndItsChildren(t *testing.T) {
 		f.MustStart()
 		f.Publish(1)
 		p := open(t, f)
-		child, parent := newest(t, f, inspect.Filter{Types: []string{"user.created"}}), newest(t, f, inspect.Filter{Types: []string{"order.placed"}})
+		child, parent := newest(t, f, event.Filter{Types: []string{"user.created"}}), newest(t, f, event.Filter{Types: []string{"order.placed"}})
 		for _, id := range []string{child.ID.String(), parent.ID.String()} {
 			shows(t, p, "/event?id="+id, `<a href="./event?id=`+id+`" aria-current="true">`, `"./event?id=`+child.ID.String(), `"./event?id=`+parent.ID.String(), "by <bdi>greeter</bdi>")
 		}
@@ -175,8 +175,8 @@ func TestAWideTreeIsShownInPart(t *testing.T) {
 			f.MustStart()
 			f.Publish(1)
 			p := open(t, f)
-			root := newest(t, f, inspect.Filter{Types: []string{"order.placed"}})
-			for _, id := range []string{root.ID.String(), newest(t, f, inspect.Filter{Types: []string{"user.created"}}).ID.String()} {
+			root := newest(t, f, event.Filter{Types: []string{"order.placed"}})
+			for _, id := range []string{root.ID.String(), newest(t, f, event.Filter{Types: []string{"user.created"}}).ID.String()} {
 				got := shows(t, p, "/event?id="+id, "This is a part of the tree", `href="./events?correlation=`+root.ID.String(), "busgen events tree "+f.Path+" ", rest)
 				_, of, _ := strings.Cut(got, `class="tree"`)
 				of, _, _ = strings.Cut(of, "</section>")
@@ -192,7 +192,7 @@ func TestButtonsOfAnEventActOnOneDelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Mixed(t)
 		p := open(t, f)
-		dead := newest(t, f, inspect.Filter{Status: inspect.StatusDLQ})
+		dead := newest(t, f, event.Filter{Status: event.StatusDLQ})
 		at := "/event?id=" + dead.ID.String()
 		press := func(on, action, want string, fields ...string) {
 			t.Helper()
@@ -212,10 +212,10 @@ func TestButtonsOfAnEventActOnOneDelivery(t *testing.T) {
 		if _, header, _ := post(p, "/retry-delivery", stale...); true {
 			shows(t, p, strings.TrimPrefix(header.Get("Location"), "."), "no dead letter of printer any more")
 		}
-		waiting := newest(t, f, inspect.Filter{Types: []string{"user.created"}, Status: inspect.StatusPending})
+		waiting := newest(t, f, event.Filter{Types: []string{"user.created"}, Status: event.StatusPending})
 		press("/event?id="+waiting.ID.String(), "discard-delivery", "mailer will not handle the event.", "reason", "a test")
-		press("/event?id="+newest(t, f, inspect.Filter{CorrelationID: "job-7"}).ID.String(), "replay-event", "mailer handles the event again.")
-		entries, _, err := f.File.Audit(t.Context(), inspect.AuditFilter{}, inspect.Page{})
+		press("/event?id="+newest(t, f, event.Filter{CorrelationID: "job-7"}).ID.String(), "replay-event", "mailer handles the event again.")
+		entries, _, err := f.File.Audit(t.Context(), event.AuditFilter{}, event.Page{})
 		Must(t, err)
 		var actions []string
 		for _, e := range entries {

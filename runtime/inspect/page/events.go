@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -32,7 +33,7 @@ type eventForm struct{ Type, Status, Since, Until, Correlation, Text string }
 
 // eventRow is an event of a list.
 type eventRow struct {
-	inspect.Event
+	event.Event
 	Brief string
 }
 
@@ -65,7 +66,7 @@ func fillEvents(q *request) (any, error) {
 	if filter.Status != "" {
 		most = mostLookedByStatus
 	}
-	found, err := q.file().SearchEvents(q.Context(), filter, inspect.Page{After: q.FormValue("after"), Limit: eventsOnPage}, most)
+	found, err := q.file().SearchEvents(q.Context(), filter, event.Page{After: q.FormValue("after"), Limit: eventsOnPage}, most)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +114,8 @@ func (f eventForm) address(after string) string {
 }
 
 // filter returns what a form asks for, and the flags that ask a command for it.
-func (f eventForm) filter() (filter inspect.Filter, flags []string, err error) {
-	filter = inspect.Filter{Status: f.Status, CorrelationID: f.Correlation, Text: f.Text}
+func (f eventForm) filter() (filter event.Filter, flags []string, err error) {
+	filter = event.Filter{Status: f.Status, CorrelationID: f.Correlation, Text: f.Text}
 	if f.Status != "" && !slices.Contains(inspect.Statuses(), f.Status) {
 		return filter, nil, badRequest("There is no such status.")
 	}

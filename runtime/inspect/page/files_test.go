@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -49,7 +50,7 @@ type slowLog struct {
 	engine slowEngine
 }
 
-func (l slowLog) Status(ctx context.Context, limit int, since engine.Status) (engine.Status, error) {
+func (l slowLog) Status(ctx context.Context, limit int, since event.Status) (event.Status, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.engine.slow.CompareAndSwap(false, true) {

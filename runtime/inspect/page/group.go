@@ -1,7 +1,7 @@
 package page
 
 import (
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var groupSheet = sheet{path: "group", title: "Group", live: true, template: "group", fill: fillGroup}
@@ -25,7 +25,7 @@ func (groupPage) GentleRate() int { return gentleRate }
 
 // letterRow is a dead letter with what can be done about it.
 type letterRow struct {
-	inspect.DeadLetter
+	event.DeadLetter
 	Error   long // of the last attempt
 	Href    string
 	Event   string
@@ -51,7 +51,7 @@ func fillGroup(q *request) (any, error) {
 	}
 	data := groupPage{Of: sealed(id), Jobs: jobs}
 	if data.FailureGroup, err = q.group(id); err != nil {
-		if _, missing := err.(*inspect.NotFoundError); missing && len(jobs) > 0 {
+		if _, missing := err.(*event.NotFoundError); missing && len(jobs) > 0 {
 			data.Fingerprint = id
 			return data, nil // all of it was settled by these jobs
 		}
@@ -84,7 +84,7 @@ func (g *groupPage) addLetters(q *request) error {
 		return err
 	}
 	after := q.FormValue("after")
-	letters, next, err := q.file().DeadLetters(q.Context(), g.Part.filter(g.Fingerprint), inspect.Page{After: after, Limit: lettersShown})
+	letters, next, err := q.file().DeadLetters(q.Context(), g.Part.filter(g.Fingerprint), event.Page{After: after, Limit: lettersShown})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (g *groupPage) addLetters(q *request) error {
 }
 
 // rowOf is a letter with so many bytes of its error at most.
-func rowOf(d inspect.DeadLetter, target string, most int) letterRow {
+func rowOf(d event.DeadLetter, target string, most int) letterRow {
 	key := []string{"event", d.EventID.String(), "subscription", d.Subscription}
 	retry, discard := letterButtons(d.Key, target)
 	return letterRow{

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // health is how a bus is doing, in words.
@@ -27,7 +27,7 @@ type healthItem struct {
 const oldBacklog = 10 * time.Minute
 
 // healthOf puts a status into words.
-func healthOf(s inspect.Status) health {
+func healthOf(s event.Status) health {
 	var h health
 	bad := func(format string, args ...any) {
 		h.Items = append(h.Items, healthItem{"bad", fmt.Sprintf(format, args...)})
@@ -69,7 +69,7 @@ func healthOf(s inspect.Status) health {
 }
 
 // sum adds what is no fault by itself, and the summary.
-func (h health) sum(s inspect.Status, alive bool) health {
+func (h health) sum(s event.Status, alive bool) health {
 	warn := func(format string, args ...any) {
 		h.Items = append(h.Items, healthItem{"warn", fmt.Sprintf(format, args...)})
 	}
@@ -114,7 +114,7 @@ func (h health) sum(s inspect.Status, alive bool) health {
 	return h
 }
 
-func abandoned(running []inspect.Running) (n int) {
+func abandoned(running []event.Running) (n int) {
 	for _, r := range running {
 		if r.Abandoned {
 			n++

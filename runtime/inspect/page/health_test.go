@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func TestTheSentenceAboutHandlersLeftBehindHasTheRightNumber(t *testing.T) {
@@ -13,7 +13,7 @@ func TestTheSentenceAboutHandlersLeftBehindHasTheRightNumber(t *testing.T) {
 		1: "1 handler has ignored its deadline and was left behind.",
 		3: "3 handlers have ignored their deadlines and were left behind.",
 	} {
-		status := inspect.Status{At: time.Now(), Owner: &inspect.Owner{Alive: true}, Running: make([]inspect.Running, n)}
+		status := event.Status{At: time.Now(), Owner: &event.Owner{Alive: true}, Running: make([]event.Running, n)}
 		for i := range status.Running {
 			status.Running[i].Abandoned = true
 		}
@@ -24,14 +24,14 @@ func TestTheSentenceAboutHandlersLeftBehindHasTheRightNumber(t *testing.T) {
 }
 
 func TestAFullDiskIsTheFirstThingThatIsWrong(t *testing.T) {
-	h := healthOf(inspect.Status{At: time.Now(), Owner: &inspect.Owner{Alive: true}, DeadLetters: 1, Unwritable: "disk full"})
+	h := healthOf(event.Status{At: time.Now(), Owner: &event.Owner{Alive: true}, DeadLetters: 1, Unwritable: "disk full"})
 	if got := sentences(h); h.Level != "bad" || got != "Nothing can be stored: disk full. 1 dead letter is to be looked at." {
 		t.Errorf("%s: %q", h.Level, got)
 	}
 }
 
 func TestWhatIsWrongComesBeforeRemarks(t *testing.T) {
-	h := healthOf(inspect.Status{At: time.Now(), Breakers: []inspect.Breaker{{Subscription: "ledger", State: "open", Failures: 4, Deliveries: 5}}})
+	h := healthOf(event.Status{At: time.Now(), Breakers: []event.Breaker{{Subscription: "ledger", State: "open", Failures: 4, Deliveries: 5}}})
 	if len(h.Items) != 2 || h.Items[0].Level != "bad" || h.Items[1].Level != "warn" {
 		t.Errorf("%+v", h.Items)
 	}
@@ -39,7 +39,7 @@ func TestWhatIsWrongComesBeforeRemarks(t *testing.T) {
 
 func TestThePageSaysWhatStandsStillSinceWhenAndWhoHasIt(t *testing.T) {
 	now := time.Now()
-	for want, one := range map[string]inspect.Stalled{
+	for want, one := range map[string]event.Stalled{
 		"process 4711 on web-2 has parts 3 and 7, and does not answer": {PID: 4711, Host: "web-2", Parts: []int{3, 7}},
 		"process 4711 has it, and can store or read nothing":           {PID: 4711, Idle: true},
 		"no process has part 3":                                        {Parts: []int{3}},
@@ -48,7 +48,7 @@ func TestThePageSaysWhatStandsStillSinceWhenAndWhoHasIt(t *testing.T) {
 		"no process has parts 1, 3, 4 and 9":                           {Parts: []int{1, 3, 4, 9}},
 	} {
 		one.Since = now.Add(-3 * time.Hour)
-		status := inspect.Status{At: now, Owner: &inspect.Owner{Alive: true}, Subscriptions: []inspect.SubscriptionState{{Name: "orders", Stalled: []inspect.Stalled{one}}}}
+		status := event.Status{At: now, Owner: &event.Owner{Alive: true}, Subscriptions: []event.SubscriptionState{{Name: "orders", Stalled: []event.Stalled{one}}}}
 		if h := healthOf(status); h.Level != "bad" || sentences(h) != "orders stands still for 3 h: "+want+"." {
 			t.Errorf("%s: %q, want %q", h.Level, sentences(h), want)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -38,16 +38,16 @@ func twoHundred() (all []string) {
 }
 
 // everywhere asks for all pages about an event, and about what its texts can be in.
-func everywhere(t *testing.T, f *Fixture, what string, e inspect.Event) {
+func everywhere(t *testing.T, f *Fixture, what string, e event.Event) {
 	t.Helper()
 	p := open(t, f)
 	id, short := e.ID.String(), url.QueryEscape(what[:min(len(what), 3000)])
 	paths := []string{"/", "/problems", "/events", "/subscriptions", "/catalogue", "/audit", "/event?id=" + id, "/letter?event=" + id + "&subscription=mailer",
 		"/events?text=" + short + "&correlation=" + short, "/events?type=" + short, "/audit?actor=" + short + "&subscription=" + short, "/type?name=" + short,
 		"/event?id=" + short, "/" + url.PathEscape(what[:min(len(what), 1000)]), "/incident.html?id=" + id, "/incident.html?group=" + short}
-	letter, err := f.File.DeadLetter(t.Context(), inspect.Key{EventID: e.ID, Subscription: "mailer"})
+	letter, err := f.File.DeadLetter(t.Context(), event.Key{EventID: e.ID, Subscription: "mailer"})
 	Must(t, err)
-	for _, g := range []inspect.DeadLetter{letter.DeadLetter} {
+	for _, g := range []event.DeadLetter{letter.DeadLetter} {
 		paths = append(paths, "/group?id="+g.Fingerprint, "/incident.html?group="+g.Fingerprint)
 	}
 	for _, path := range paths {
@@ -93,7 +93,7 @@ func TestTwoHundredHostilePayloadsNamesAndErrorsAreShownAsTextOnAllPages(t *test
 				}
 				Must(t, err)
 				synctest.Wait()
-				everywhere(t, f, text, newest(t, f, inspect.Filter{}))
+				everywhere(t, f, text, newest(t, f, event.Filter{}))
 			}
 			Must(t, bus.Shutdown(context.Background()))
 			Must(t, f.File.Close())

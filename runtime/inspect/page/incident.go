@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // incident is what a ticket gets: one file about an event, or about a group of dead letters.
@@ -17,9 +17,9 @@ type incident struct {
 	Style   template.CSS // of this package
 	File    string
 	At      time.Time
-	Event   *inspect.EventHistory
-	Group   *inspect.FailureGroup
-	Letters []inspect.DeadLetter // of the group, the latest deaths
+	Event   *event.EventHistory
+	Group   *event.FailureGroup
+	Letters []event.DeadLetter // of the group, the latest deaths
 }
 
 // mostLetters is how many dead letters of a group are in a file, and mostText how long its texts are.
@@ -47,14 +47,14 @@ func exportIncident(w http.ResponseWriter, q *request) error {
 	}
 	name := ""
 	if id := q.FormValue("group"); id != "" {
-		groups, err := q.file().FailureGroups(q.Context(), inspect.Filter{Group: id})
+		groups, err := q.file().FailureGroups(q.Context(), event.Filter{Group: id})
 		if err != nil {
 			return err
 		}
 		if len(groups) != 1 {
-			return &inspect.NotFoundError{Thing: "group of dead letters", Name: clip(id, mostValue)}
+			return &event.NotFoundError{Thing: "group of dead letters", Name: clip(id, mostValue)}
 		}
-		if i.Letters, _, err = q.file().DeadLetters(q.Context(), inspect.Filter{Group: id}, inspect.Page{Limit: mostLetters}); err != nil {
+		if i.Letters, _, err = q.file().DeadLetters(q.Context(), event.Filter{Group: id}, event.Page{Limit: mostLetters}); err != nil {
 			return err
 		}
 		i.Group, name = &groups[0], groups[0].Fingerprint

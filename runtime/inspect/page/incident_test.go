@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
@@ -15,9 +15,9 @@ func TestAnIncidentIsOneFileThatLoadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Mixed(t)
 		p := open(t, f)
-		groups, err := f.File.FailureGroups(t.Context(), inspect.Filter{})
+		groups, err := f.File.FailureGroups(t.Context(), event.Filter{})
 		Must(t, err)
-		for _, query := range []string{"id=" + newest(t, f, inspect.Filter{Status: inspect.StatusDLQ}).ID.String(), "group=" + groups[0].Fingerprint} {
+		for _, query := range []string{"id=" + newest(t, f, event.Filter{Status: event.StatusDLQ}).ID.String(), "group=" + groups[0].Fingerprint} {
 			status, header, got := get(p, "/incident.html?"+query)
 			if status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Disposition"), "attachment;") {
 				t.Errorf("%s: status %d, %v", query, status, header)

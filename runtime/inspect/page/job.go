@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -73,7 +74,7 @@ func (o order) Started() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(o.ID[:8]) >> 16))
 }
 
-func (o order) filter() inspect.Filter {
+func (o order) filter() event.Filter {
 	f := o.Part.filter(o.Group)
 	f.Until = o.Until
 	return f
@@ -121,7 +122,7 @@ func (o order) detail() string {
 var noted = regexp.MustCompile(`; job ([0-9a-f-]{36}) ([A-Za-z0-9%&=._~+-]*)\)?$`)
 
 // orderOf returns the order of which an entry of the audit is, if it is one.
-func orderOf(e inspect.AuditEntry) (o order, ok bool) {
+func orderOf(e event.AuditEntry) (o order, ok bool) {
 	found := noted.FindStringSubmatch(e.Detail)
 	if found == nil || e.Action != kindRetry && e.Action != kindDiscard {
 		return o, false
@@ -199,7 +200,7 @@ func (q *request) jobsSince(since time.Time) ([]job, error) {
 
 // noted returns the jobs that the audit has since a time.
 func (q *request) noted(since time.Time) (map[uuid.UUID]*job, error) {
-	entries, _, err := q.file().Audit(q.Context(), inspect.AuditFilter{Actions: []string{kindRetry, kindDiscard}, Since: since}, inspect.Page{Limit: jobsRead})
+	entries, _, err := q.file().Audit(q.Context(), event.AuditFilter{Actions: []string{kindRetry, kindDiscard}, Since: since}, event.Page{Limit: jobsRead})
 	known := map[uuid.UUID]*job{}
 	for _, e := range entries {
 		o, ok := orderOf(e)

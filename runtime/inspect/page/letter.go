@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -41,7 +42,7 @@ func fillLetter(q *request) (any, error) {
 }
 
 // letterPage prepares a dead letter for its page.
-func (q *request) letterPage(letter inspect.DeadLetter) (*letterPage, error) {
+func (q *request) letterPage(letter event.DeadLetter) (*letterPage, error) {
 	target, err := q.target()
 	if err != nil {
 		return nil, err
@@ -58,12 +59,12 @@ func (q *request) letterPage(letter inspect.DeadLetter) (*letterPage, error) {
 }
 
 // letter returns the dead letter that the address names.
-func (q *request) letter() (inspect.DeadLetter, error) {
+func (q *request) letter() (event.DeadLetter, error) {
 	id, err := uuid.Parse(q.FormValue("event"))
 	if err != nil {
-		return inspect.DeadLetter{}, badRequest("The address names no event.")
+		return event.DeadLetter{}, badRequest("The address names no event.")
 	}
-	history, err := q.file().DeadLetter(q.Context(), inspect.Key{EventID: id, Subscription: q.FormValue("subscription")})
+	history, err := q.file().DeadLetter(q.Context(), event.Key{EventID: id, Subscription: q.FormValue("subscription")})
 	return history.DeadLetter, err
 }
 
@@ -90,7 +91,7 @@ func editable(payload []byte) string {
 }
 
 // letterButtons are what can be done about one letter.
-func letterButtons(key inspect.Key, target string) (retry, discard button) {
+func letterButtons(key event.Key, target string) (retry, discard button) {
 	name := key.String()
 	fields := []field{sealedField("event", key.EventID.String()), sealedField("subscription", key.Subscription)}
 	return button{Action: "retry-letter", Label: "Retry", Of: name, Fields: fields, CLI: commandline.Of("dlq retry", nil, target, name)},
@@ -101,17 +102,17 @@ func letterButtons(key inspect.Key, target string) (retry, discard button) {
 }
 
 // keyOf returns the key of the form of a letter.
-func (q *request) keyOf() (inspect.Key, error) {
-	event, err := q.name("event")
+func (q *request) keyOf() (event.Key, error) {
+	one, err := q.name("event")
 	if err != nil {
-		return inspect.Key{}, err
+		return event.Key{}, err
 	}
-	id, err := uuid.Parse(event)
+	id, err := uuid.Parse(one)
 	if err != nil {
-		return inspect.Key{}, badRequest("The form names no event.")
+		return event.Key{}, badRequest("The form names no event.")
 	}
 	subscription, err := q.name("subscription")
-	return inspect.Key{EventID: id, Subscription: subscription}, err
+	return event.Key{EventID: id, Subscription: subscription}, err
 }
 
 // one does something to one letter, and says where it was: its group.
@@ -150,7 +151,7 @@ func discardLetterAction(q *request, as *inspect.File) (done, next string, err e
 // unlessGone is the page of a group or, when it has no letters any more, that of all.
 func (q *request) unlessGone(group string) string {
 	if id, ok := strings.CutPrefix(group, "./group?id="); ok {
-		if n, err := q.file().CountDeadLetters(q.Context(), inspect.Filter{Group: id}); err == nil && n > 0 {
+		if n, err := q.file().CountDeadLetters(q.Context(), event.Filter{Group: id}); err == nil && n > 0 {
 			return group
 		}
 	}
@@ -158,7 +159,7 @@ func (q *request) unlessGone(group string) string {
 }
 
 // editAgain shows the form again, with what was typed and why it is refused.
-func (q *request) editAgain(key inspect.Key, typed string, refused error) error {
+func (q *request) editAgain(key event.Key, typed string, refused error) error {
 	history, err := q.file().DeadLetter(q.Context(), key)
 	if err != nil {
 		return refused // there is no letter any more
@@ -190,5 +191,5 @@ func editLetterAction(q *request, as *inspect.File) (done, next string, err erro
 	case err != nil:
 		return "", "", err
 	}
-	return fmt.Sprintf("Event %s was made from the letter, for %s.", id, key.Subscription), eventHref(inspect.Key{EventID: id}), nil
+	return fmt.Sprintf("Event %s was made from the letter, for %s.", id, key.Subscription), eventHref(event.Key{EventID: id}), nil
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // watch tells browsers when something has changed. However many tabs listen, one goroutine
@@ -128,9 +128,9 @@ func (p *Page) digest(seed maphash.Seed) uint64 {
 	defer p.files.give(file)
 	status, err := file.Status(p.closing)
 	status.At, status.Mark, status.WAL = time.Time{}, nil, 0
-	entries, _, auditErr := file.Audit(p.closing, inspect.AuditFilter{}, inspect.Page{Limit: 1})
-	end, endErr := file.Newest(p.closing, inspect.Filter{}, 1) // a status does not count the events of a large log
-	end.Next = ""                                              // which has the time
+	entries, _, auditErr := file.Audit(p.closing, event.AuditFilter{}, event.Page{Limit: 1})
+	end, endErr := file.Newest(p.closing, event.Filter{}, 1) // a status does not count the events of a large log
+	end.Next = ""                                            // which has the time
 	text, jsonErr := json.Marshal([]any{status, entries, end, fmt.Sprint(err, auditErr, endErr), p.work.state()})
 	if jsonErr != nil {
 		return 0

@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -38,7 +39,7 @@ type countingLog struct {
 	countingEngine
 }
 
-func (l countingLog) Status(ctx context.Context, limit int, since engine.Status) (engine.Status, error) {
+func (l countingLog) Status(ctx context.Context, limit int, since event.Status) (event.Status, error) {
 	l.looks.Add(1)
 	if l.do != nil {
 		l.do(false)
@@ -167,7 +168,7 @@ func TestATabHearsOfAnEventThatIsPublishedAtTheTimeOfTheOneBefore(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Open(t)
 		var all []Order
-		for n := range inspect.MaxBacklog + 1 {
+		for n := range event.MaxBacklog + 1 {
 			all = append(all, Order{Number: n})
 		}
 		for part := range slices.Chunk(all, 1000) {

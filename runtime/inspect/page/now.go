@@ -1,14 +1,14 @@
 package page
 
 import (
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var nowSheet = sheet{path: "", title: "Now", menu: true, live: true, template: "now", fill: fillNow}
 
 // now is the Data of the page "Now".
 type now struct {
-	inspect.Status
+	event.Status
 	Health        health
 	Subscriptions []subscriptionRow
 	Hour          hour
@@ -19,21 +19,21 @@ type now struct {
 
 // subscriptionRow is a subscription with what can be done about it.
 type subscriptionRow struct {
-	inspect.SubscriptionState
+	event.SubscriptionState
 	More   bool // the backlog is longer than it was counted
 	Button button
 }
 
 // breakerRow is a circuit breaker that is not closed.
 type breakerRow struct {
-	inspect.Breaker
+	event.Breaker
 	Error long
 	Close button
 }
 
 // pauseRow is a pause.
 type pauseRow struct {
-	inspect.PauseState
+	event.PauseState
 	Why    long
 	Resume *button // of event types; a subscription has its button in its row
 }
@@ -71,7 +71,7 @@ func breakerText(q *request) (string, error) {
 		}
 	}
 	if err == nil {
-		err = &inspect.NotFoundError{Thing: "open circuit breaker of", Name: name}
+		err = &event.NotFoundError{Thing: "open circuit breaker of", Name: name}
 	}
 	return "", err
 }
@@ -86,7 +86,7 @@ func pauseText(q *request) (string, error) {
 		}
 	}
 	if err == nil {
-		err = &inspect.NotFoundError{Thing: "pause", Name: subscription + types}
+		err = &event.NotFoundError{Thing: "pause", Name: subscription + types}
 	}
 	return "", err
 }

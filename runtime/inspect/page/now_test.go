@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 )
 
@@ -48,7 +48,7 @@ func TestAButtonPausesAndResumesInTheNameOfTheActor(t *testing.T) {
 		if status, _, _ := post(p, "/resume", formOf(t, got, "resume")...); status != http.StatusSeeOther {
 			t.Errorf("status %d", status)
 		}
-		entries, _, err := f.File.Audit(t.Context(), inspect.AuditFilter{Actor: "ada"}, inspect.Page{})
+		entries, _, err := f.File.Audit(t.Context(), event.AuditFilter{Actor: "ada"}, event.Page{})
 		Must(t, err)
 		var actions []string
 		for _, e := range entries {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -28,7 +29,7 @@ type Page struct {
 
 	work   work // jobs
 	counts kept[causes]
-	hours  kept[inspect.Hour]
+	hours  kept[event.Hour]
 	watch  watch
 
 	closing context.Context // ends with Close
@@ -122,9 +123,9 @@ const mostAgain = 3
 // canLookAgain tells whether a program has begun to use the file while a request looked into
 // it, a job of this page perhaps: the next look will go well. Nothing was answered yet.
 func (q *request) canLookAgain(err error) bool {
-	var storage *runtime.StorageError
+	var storage *event.StorageError
 	return (q.Method == http.MethodGet || q.Method == http.MethodHead) &&
-		errors.As(err, &storage) && storage.Fault == runtime.Busy && time.Since(q.now) < 2*time.Second
+		errors.As(err, &storage) && storage.Fault == event.Busy && time.Since(q.now) < 2*time.Second
 }
 
 // actor returns who acts by a request, if anybody may.

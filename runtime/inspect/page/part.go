@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/glob"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // part chooses some letters of a group. The zero value chooses all.
@@ -58,8 +58,8 @@ func (p part) Chosen() bool { return len(p.values()) > 0 }
 func (p part) Words() string { return p.filter("").String() }
 
 // filter chooses the letters.
-func (p part) filter(group string) inspect.Filter {
-	return inspect.Filter{
+func (p part) filter(group string) event.Filter {
+	return event.Filter{
 		Group: group, Text: p.Text, CorrelationID: p.Correlation, Types: p.Types, Subscriptions: p.Subscriptions, Since: p.Since, Until: p.Until,
 	}
 }

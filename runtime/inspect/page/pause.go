@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // pauseOrResume is the button of a subscription.
-func pauseOrResume(target string, s inspect.SubscriptionState) button {
+func pauseOrResume(target string, s event.SubscriptionState) button {
 	b := button{
 		Action: "pause", Label: "Pause", Of: s.Name,
 		Fields: []field{sealedField("subscription", s.Name)},

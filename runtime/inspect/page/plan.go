@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -37,9 +38,9 @@ func fillPlan(q *request) (any, error) {
 	if o.Part, err = readPart(unsealing(q.FormValue, &damaged)); err != nil || damaged != nil {
 		return nil, cmp.Or(damaged, err)
 	}
-	newest, _, err := q.file().DeadLetters(q.Context(), inspect.Filter{Group: group}, inspect.Page{Limit: 1})
+	newest, _, err := q.file().DeadLetters(q.Context(), event.Filter{Group: group}, event.Page{Limit: 1})
 	if err == nil && len(newest) == 0 {
-		err = &inspect.NotFoundError{Thing: "group of dead letters", Name: group}
+		err = &event.NotFoundError{Thing: "group of dead letters", Name: group}
 	}
 	if err != nil {
 		return nil, err

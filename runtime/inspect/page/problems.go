@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var problemsSheet = sheet{path: "problems", title: "Problems", menu: true, live: true, template: "problems", fill: fillProblems}
@@ -20,7 +20,7 @@ type problems struct {
 
 // problem is a group of dead letters with the same cause.
 type problem struct {
-	inspect.FailureGroup
+	event.FailureGroup
 	Message long
 	Trend   trend
 	Href    string // of its page
@@ -44,7 +44,7 @@ func fillProblems(q *request) (any, error) {
 }
 
 // cutGroup is the message of a group.
-func cutGroup(g inspect.FailureGroup) long { return cut(g.Message, "group", "group", g.Fingerprint) }
+func cutGroup(g event.FailureGroup) long { return cut(g.Message, "group", "group", g.Fingerprint) }
 
 // groupText is the message of a group.
 func groupText(q *request) (string, error) {
@@ -58,26 +58,26 @@ func groupHref(fingerprint string) string {
 }
 
 // letterHref is where a dead letter is shown.
-func letterHref(key inspect.Key) string {
+func letterHref(key event.Key) string {
 	return "./letter?" + url.Values{"event": {key.EventID.String()}, "subscription": {key.Subscription}}.Encode()
 }
 
 // eventHref is where an event is shown.
-func eventHref(key inspect.Key) string {
+func eventHref(key event.Key) string {
 	return "./event?" + url.Values{"id": {key.EventID.String()}}.Encode()
 }
 
 // group returns a group of dead letters, or a *NotFoundError.
-func (q *request) group(fingerprint string) (inspect.FailureGroup, error) {
+func (q *request) group(fingerprint string) (event.FailureGroup, error) {
 	if fingerprint == "" {
-		return inspect.FailureGroup{}, badRequest("The address names no group.")
+		return event.FailureGroup{}, badRequest("The address names no group.")
 	}
-	groups, err := q.file().FailureGroups(q.Context(), inspect.Filter{Group: fingerprint})
+	groups, err := q.file().FailureGroups(q.Context(), event.Filter{Group: fingerprint})
 	if err == nil && len(groups) == 0 {
-		err = &inspect.NotFoundError{Thing: "group of dead letters", Name: fingerprint}
+		err = &event.NotFoundError{Thing: "group of dead letters", Name: fingerprint}
 	}
 	if err != nil {
-		return inspect.FailureGroup{}, err
+		return event.FailureGroup{}, err
 	}
 	return groups[0], nil
 }

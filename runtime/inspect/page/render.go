@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 //go:embed templates/*.html
@@ -72,9 +72,9 @@ var functions = template.FuncMap{
 // tone is the class of a badge for a status of an event or a state of a delivery.
 func tone(state string) string {
 	switch state {
-	case inspect.StatusDLQ, inspect.StateDead:
+	case event.StatusDLQ, event.StateDead:
 		return "bad"
-	case inspect.StatePending, inspect.StateWaiting, inspect.StateHeld, inspect.StateRunning, inspect.StatusProcessing:
+	case event.StatePending, event.StateWaiting, event.StateHeld, event.StateRunning, event.StatusProcessing:
 		return "warn"
 	}
 	return ""

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 
-	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
 )
 
@@ -56,7 +56,7 @@ func TestARequestThatMayNotActChangesNothing(t *testing.T) {
 				t.Errorf("%s: status %d, want %d\n%s", what, status, c.status, got)
 			}
 		}
-		entries, _, err := f.File.Audit(t.Context(), inspect.AuditFilter{}, inspect.Page{})
+		entries, _, err := f.File.Audit(t.Context(), event.AuditFilter{}, event.Page{})
 		Must(t, err)
 		if len(entries) > 0 {
 			t.Errorf("the audit has %+v", entries)

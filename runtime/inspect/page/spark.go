@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -42,7 +43,7 @@ func (spark) Height() int { return sparkHeight }
 
 // hour returns the last hour, as it was a moment ago if counting takes long.
 func (q *request) hour() (hour, error) {
-	found, err := q.page.hours.get(q, func(ctx context.Context, file *inspect.File, _ time.Time) (inspect.Hour, error) {
+	found, err := q.page.hours.get(q, func(ctx context.Context, file *inspect.File, _ time.Time) (event.Hour, error) {
 		return file.Hour(ctx)
 	})
 	if err != nil {
@@ -52,7 +53,7 @@ func (q *request) hour() (hour, error) {
 		sparkOf("Events published", "event", found.Published),
 		sparkOf("Dead letters", "dead letter", found.Dead),
 	}}
-	worst := slices.SortedStableFunc(slices.Values(found.Subscriptions), func(a, b inspect.SubscriptionHour) int {
+	worst := slices.SortedStableFunc(slices.Values(found.Subscriptions), func(a, b event.SubscriptionHour) int {
 		return cmp.Compare(sum(b.Dead), sum(a.Dead))
 	})
 	if len(worst) > mostSparks {

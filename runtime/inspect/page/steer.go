@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -16,7 +17,7 @@ func pauseTypes(target string) button {
 }
 
 // resumeTypes is the button of a pause of types, or nil for one of a subscription.
-func resumeTypes(target string, p inspect.PauseState) *button {
+func resumeTypes(target string, p event.PauseState) *button {
 	if p.Types == "" {
 		return nil
 	}

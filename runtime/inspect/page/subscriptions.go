@@ -2,7 +2,7 @@ package page
 
 import (
 	"github.com/busgen/busgen/internal/commandline"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var subscriptionsSheet = sheet{path: "subscriptions", title: "Subscriptions", menu: true, template: "subscriptions", fill: fillSubscriptions}
@@ -15,7 +15,7 @@ type subscriptionsData struct {
 
 // subscriptionItem is a subscription with its settings.
 type subscriptionItem struct {
-	inspect.SubscriptionState
+	event.SubscriptionState
 	More     bool // the backlog is longer than it was counted
 	Doc      string
 	Types    []string // that are known, and that its pattern matches

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -19,8 +19,8 @@ type prediction struct {
 
 // predict says when a delivery that waits is tried again. The same event waits equally long
 // every time, jitter included, so only the time that attempts take is not known.
-func predict(policy retry.Policy, id uuid.UUID, d inspect.DeliveryState) (all []prediction) {
-	if d.State != inspect.StateWaiting || d.Due.IsZero() {
+func predict(policy retry.Policy, id uuid.UUID, d event.DeliveryState) (all []prediction) {
+	if d.State != event.StateWaiting || d.Due.IsZero() {
 		return nil
 	}
 	at := d.Due
@@ -37,7 +37,7 @@ func predict(policy retry.Policy, id uuid.UUID, d inspect.DeliveryState) (all []
 }
 
 // predictOne is the next attempt, which the file knows.
-func predictOne(d inspect.DeliveryState) []prediction {
+func predictOne(d event.DeliveryState) []prediction {
 	return []prediction{{Number: d.Counted + 1, At: d.Due, Exact: true}}
 }
 
@@ -114,7 +114,7 @@ func (a axis) marks(now time.Time, d *deliveryRow) (all []mark) {
 		add("next", p.At, "a retry")
 	}
 	switch d.State {
-	case inspect.StateDead, inspect.StateDiscarded:
+	case event.StateDead, event.StateDiscarded:
 		add(d.State, d.Settled, d.State)
 	}
 	return all

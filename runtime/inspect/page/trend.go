@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -26,12 +27,12 @@ func (t trend) Word() string {
 }
 
 // trendOf returns the trend of one group.
-func (q *request) trendOf(g inspect.FailureGroup) (t trend, err error) {
+func (q *request) trendOf(g event.FailureGroup) (t trend, err error) {
 	hour := q.now.Add(-time.Hour)
 	if t, known := clearTrend(g, hour); known {
 		return t, nil
 	}
-	f := inspect.Filter{Group: g.Fingerprint, Since: hour}
+	f := event.Filter{Group: g.Fingerprint, Since: hour}
 	if t.Hour, err = q.file().CountDeadLetters(q.Context(), f); err != nil {
 		return t, err
 	}
@@ -43,7 +44,7 @@ func (q *request) trendOf(g inspect.FailureGroup) (t trend, err error) {
 
 // clearTrend returns the trend of a group whose letters need not be counted for it: all of
 // them died in the hour that began at a time, or none of them lately.
-func clearTrend(g inspect.FailureGroup, hour time.Time) (t trend, known bool) {
+func clearTrend(g event.FailureGroup, hour time.Time) (t trend, known bool) {
 	if !g.First.Before(hour) {
 		return trend{Hour: g.Count}, true
 	}
@@ -51,7 +52,7 @@ func clearTrend(g inspect.FailureGroup, hour time.Time) (t trend, known bool) {
 }
 
 // trends returns the trend of each group in which letters have died lately.
-func trends(ctx context.Context, file *inspect.File, groups []inspect.FailureGroup, now time.Time) (map[string]trend, error) {
+func trends(ctx context.Context, file *inspect.File, groups []event.FailureGroup, now time.Time) (map[string]trend, error) {
 	all, hour := map[string]trend{}, now.Add(-time.Hour)
 	unclear := false
 	for _, g := range groups {
@@ -64,7 +65,7 @@ func trends(ctx context.Context, file *inspect.File, groups []inspect.FailureGro
 		return all, nil
 	}
 	for _, hours := range []time.Duration{1, 2} {
-		groups, err := file.FailureGroups(ctx, inspect.Filter{Since: now.Add(-hours * time.Hour)})
+		groups, err := file.FailureGroups(ctx, event.Filter{Since: now.Add(-hours * time.Hour)})
 		if err != nil {
 			return nil, err
 		}

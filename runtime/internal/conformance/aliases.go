@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -111,7 +112,7 @@ func (env *Env) TestDeadLettersOfAFormerNameAreFoundUnderTheNewOne(t *testing.T)
 			inspector, err := env.OpenFile(t.Context(), path)
 			Must(t, err)
 			defer inspector.Close()
-			if n, err := inspector.CountDeadLetters(t.Context(), inspect.Filter{Types: []string{"memo.*"}, Subscriptions: []string{"reader"}}); n != 1 || err != nil {
+			if n, err := inspector.CountDeadLetters(t.Context(), event.Filter{Types: []string{"memo.*"}, Subscriptions: []string{"reader"}}); n != 1 || err != nil {
 				t.Errorf("found %d by the new names (%v), want 1", n, err)
 			}
 			var announced Journal[string]
@@ -149,7 +150,7 @@ func (env *Env) TestDeadLettersThatWereExportedUnderAFormerNameAreImported(t *te
 			inspector, err := env.OpenFile(t.Context(), here)
 			Must(t, err)
 			defer inspector.Close()
-			_, err = inspector.Export(t.Context(), &exported, inspect.Filter{})
+			_, err = inspector.Export(t.Context(), &exported, event.Filter{})
 			Must(t, err)
 		})
 		for path, want := range map[string]inspect.Counts{here: {Matched: 1, Skipped: 1}, there: {Matched: 1, Moved: 1}} {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // While the older program runs, the newer one gives its subscription another name.
@@ -60,7 +61,7 @@ func (env *Env) TestTwoSubscriptionsThatExistDoNotBecomeOne(t *testing.T) {
 		})
 		env.program(t, path, yesterday, func(f *Fixture) {
 			_, err := runtime.Subscribe(f.Bus, noteTaken, "left", func(context.Context, runtime.Event[note]) error { return nil }, runtime.WithAliases("right"))
-			conflict, ok := errors.AsType[*runtime.AliasError](err)
+			conflict, ok := errors.AsType[*event.AliasError](err)
 			if !ok || conflict.Name != "left" || conflict.Alias != "right" || !strings.Contains(err.Error(), "busgen subscriptions remove") {
 				t.Errorf("%v", err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -218,7 +219,7 @@ func (env *Env) TestDeadLettersAreFoundByFormerNamesToo(t *testing.T) {
 		inspector, err := env.OpenFile(t.Context(), path)
 		Must(t, err)
 		defer inspector.Close()
-		filter := inspect.Filter{Types: []string{"note.taken"}, Subscriptions: []string{"old-reader"}}
+		filter := event.Filter{Types: []string{"note.taken"}, Subscriptions: []string{"old-reader"}}
 		if n, err := inspector.CountDeadLetters(t.Context(), filter); n != 1 || err != nil {
 			t.Errorf("found %d (%v), want 1", n, err)
 		}

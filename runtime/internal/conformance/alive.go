@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/retry"
@@ -257,7 +258,7 @@ func (l *life) step(t *testing.T) {
 		l.wait(pause)
 		Must(t, l.ResumeTypes(ctx, "order.*"))
 	case 2:
-		_, err := l.Replay(ctx, sub.name, runtime.ReplayFilter{})
+		_, err := l.Replay(ctx, sub.name, event.ReplayFilter{})
 		Must(t, err)
 	case 3:
 		target := l.Path

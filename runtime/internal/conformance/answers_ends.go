@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -166,7 +167,7 @@ func (env *Env) TestARequestWhoseDeliveryIsDiscardedByHandEnds(t *testing.T) {
 		file, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer file.Close()
-		events, _, err := file.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+		events, _, err := file.Events(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		_, err = file.DiscardEvent(t.Context(), events[0].ID, "desk", "by hand")
 		Must(t, err)

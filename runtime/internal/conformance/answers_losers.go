@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -133,7 +134,7 @@ func (env *Env) TestAnAnsweredEventIsHandledByWhoGetsItAgain(t *testing.T) {
 			}
 			before = len(called.All())
 		}
-		n, err := f.Replay(t.Context(), "winner", runtime.ReplayFilter{})
+		n, err := f.Replay(t.Context(), "winner", event.ReplayFilter{})
 		again("winner", "Bus.Replay", n, err)
 		counts, err := file.Replay(t.Context(), "silent", inspect.Selection{})
 		again("silent", "File.Replay", counts.Moved, err)
@@ -164,9 +165,9 @@ func (env *Env) TestALoserIsHandledOnceItsDiscardIsUndone(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		file := f.outside()
-		events, _, err := file.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+		events, _, err := file.Events(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
-		undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: events[0].ID, Subscription: "loser"})
+		undone, err := file.Undiscard(t.Context(), event.Undo{Event: events[0].ID, Subscription: "loser"})
 		Must(t, err)
 		time.Sleep(time.Minute)
 		if all := called.All(); undone.Due != 1 || len(all) != 2 || all[1] != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -107,7 +107,7 @@ func (env *Env) TestEventsPublishedWhileTheBreakerIsOpenUseNoAttempts(t *testing
 			t.Fatalf("%d events were handled while the breaker was open", len(got))
 		}
 		for _, d := range f.peek().deliveries() {
-			if d.State != inspect.StateDead && d.State != inspect.StatePending {
+			if d.State != event.StateDead && d.State != event.StatePending {
 				t.Errorf("a delivery that waits for the breaker is %s in the file", d.State)
 			}
 		}

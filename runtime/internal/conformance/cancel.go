@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -108,7 +109,7 @@ func (env *Env) TestACancelledEventIsNotHandled(t *testing.T) {
 				if all := handled.All(); len(all) > 0 {
 					t.Errorf("after the cancel the handler has seen %v", all)
 				}
-				var settled *runtime.NotOpenError
+				var settled *event.NotOpenError
 				if err := f.Cancel(t.Context(), r.ID); !errors.As(err, &settled) || !slices.Equal(settled.States, []string{"reader discarded"}) {
 					t.Errorf("cancelling it again: %v", err)
 				}
@@ -146,7 +147,7 @@ func (env *Env) TestACancelLetsRunningHandlersFinishAndTriesThemNoMore(t *testin
 		f.MustStart()
 		r := f.Publish(1)[0]
 		time.Sleep(500 * time.Millisecond)
-		var begun *runtime.BegunError
+		var begun *event.BegunError
 		err := r.Cancel(t.Context())
 		if !errors.As(err, &begun) || begun.ID != r.ID || !slices.Equal(sorted(begun.Running), []string{"fails", "succeeds"}) || !slices.Equal(begun.Cancelled, []string{"idle"}) {
 			t.Fatalf("the error is %v (%+v)", err, begun)
@@ -186,11 +187,11 @@ func (env *Env) TestACancelOfWhatIsNotOpenSaysWhy(t *testing.T) {
 		r := f.Publish(1)[0]
 		_, err := r.Wait(t.Context())
 		Must(t, err)
-		var settled *runtime.NotOpenError
+		var settled *event.NotOpenError
 		if err := r.Cancel(t.Context()); !errors.As(err, &settled) || !slices.Equal(sorted(settled.States), []string{"reader done", "writer done"}) {
 			t.Errorf("of a handled event: %v", err)
 		}
-		var missing *runtime.NotFoundError
+		var missing *event.NotFoundError
 		if err := f.Cancel(t.Context(), uuid.New()); !errors.As(err, &missing) || missing.Thing != "event" {
 			t.Errorf("of an unknown event: %v", err)
 		}
@@ -248,7 +249,7 @@ func (env *Env) TestACancelEndsAGroupAfterTheMemberThatRuns(t *testing.T) {
 		f.MustStart()
 		r := f.Publish(1)[0]
 		time.Sleep(500 * time.Millisecond)
-		var begun *runtime.BegunError
+		var begun *event.BegunError
 		if err := r.Cancel(t.Context()); !errors.As(err, &begun) || !slices.Equal(begun.Running, []string{"both"}) {
 			t.Errorf("the error is %v", err)
 		}
@@ -322,8 +323,8 @@ func (env *Env) TestAnEventIsEitherCancelledOrBegun(t *testing.T) {
 		}
 		count := map[string]int{}
 		for n, one := range all {
-			var begun *runtime.BegunError
-			var settled *runtime.NotOpenError
+			var begun *event.BegunError
+			var settled *event.NotOpenError
 			after := attempts[n].Load()
 			switch {
 			case one.err == nil:
@@ -367,7 +368,7 @@ func (env *Env) TestAnEventIsCancelledFromOutside(t *testing.T) {
 		receipts := f.Publish(1, 2)
 		time.Sleep(time.Second)
 		file, began := f.outside(), time.Now()
-		var begun *inspect.BegunError
+		var begun *event.BegunError
 		if _, err := file.CancelEvent(t.Context(), receipts[0].ID, ""); !errors.As(err, &begun) || !slices.Equal(begun.Running, []string{"reader"}) {
 			t.Errorf("cancelling what runs: %v", err)
 		}
@@ -382,12 +383,12 @@ func (env *Env) TestAnEventIsCancelledFromOutside(t *testing.T) {
 		if all := handled.All(); !slices.Equal(all, []int{1}) {
 			t.Errorf("handled %v, want 1", all)
 		}
-		entries, _, err := file.Audit(t.Context(), inspect.AuditFilter{Actions: []string{"cancel"}}, inspect.Page{})
+		entries, _, err := file.Audit(t.Context(), event.AuditFilter{Actions: []string{"cancel"}}, event.Page{})
 		Must(t, err)
 		if len(entries) != 2 || entries[0].Actor != "ada" || entries[0].EventID != receipts[1].ID || entries[0].Subscription != "reader" {
 			t.Errorf("the audit has %+v", entries)
 		}
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if _, err := file.CancelEvent(t.Context(), receipts[1].ID, "raeder"); !errors.As(err, &missing) || missing.Thing != "subscription" {
 			t.Errorf("for an unknown subscription: %v", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -25,15 +26,15 @@ func (env *Env) TestAnEventThatWasHandledWhileItWasCancelledIsReplayed(t *testin
 		},
 		"by a discard": func(f *Fixture, r *runtime.Receipt) error {
 			_, err := f.outside().DiscardEvent(f.T.Context(), r.ID, "", "a mistake")
-			return errors.Join(err, &runtime.BegunError{Running: []string{"reader"}})
+			return errors.Join(err, &event.BegunError{Running: []string{"reader"}})
 		},
 	}
 	again := map[string]func(f *Fixture, r *runtime.Receipt) (int, error){
 		"replay": func(f *Fixture, r *runtime.Receipt) (int, error) {
-			return f.Replay(f.T.Context(), "reader", runtime.ReplayFilter{})
+			return f.Replay(f.T.Context(), "reader", event.ReplayFilter{})
 		},
 		"replay from an event": func(f *Fixture, r *runtime.Receipt) (int, error) {
-			return f.Replay(f.T.Context(), "reader", runtime.ReplayFilter{From: r.ID})
+			return f.Replay(f.T.Context(), "reader", event.ReplayFilter{From: r.ID})
 		},
 		"replay from outside": func(f *Fixture, r *runtime.Receipt) (int, error) {
 			counts, err := f.outside().Replay(f.T.Context(), "reader", inspect.Selection{})
@@ -54,14 +55,14 @@ func (env *Env) TestAnEventThatWasHandledWhileItWasCancelledIsReplayed(t *testin
 					f.MustStart()
 					r := f.Publish(1)[0]
 					time.Sleep(500 * time.Millisecond)
-					var begun *runtime.BegunError
+					var begun *event.BegunError
 					if err := cancel(f, r); !errors.As(err, &begun) || !slices.Equal(begun.Running, []string{"reader"}) {
 						t.Fatalf("the error of the cancel is %v", err)
 					}
 					f.Idle()
 					time.Sleep(time.Second)
 					// Another cancel looks at what was cancelled before.
-					var settled *runtime.NotOpenError
+					var settled *event.NotOpenError
 					if err := r.Cancel(t.Context()); !errors.As(err, &settled) || !slices.Equal(settled.States, []string{"reader done"}) {
 						t.Errorf("cancelling it again: %v", err)
 					}
@@ -110,7 +111,7 @@ func (env *Env) TestAnEventThatRanAtACrashIsCancelled(t *testing.T) {
 				if all := handled.All(); len(all) > 0 {
 					t.Errorf("after the cancel the handler has seen %v", all)
 				}
-				var settled *runtime.NotOpenError
+				var settled *event.NotOpenError
 				if err := f.Cancel(t.Context(), r.ID); !errors.As(err, &settled) || !slices.Equal(settled.States, []string{"reader discarded"}) {
 					t.Errorf("cancelling it after the start: %v", err)
 				}

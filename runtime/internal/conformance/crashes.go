@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -78,11 +78,11 @@ func (env *Env) TestAttemptsRunningAtACrashAreInTheHistoryOfEach(t *testing.T) {
 		file, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer file.Close()
-		event, err := file.Event(t.Context(), id)
+		one, err := file.Event(t.Context(), id)
 		Must(t, err)
 		for i, other := range []string{"two", "one"} {
-			d := event.Deliveries[i]
-			if len(d.Crashes) != 1 || !slices.Equal(d.Crashes[0].Beside, []inspect.Key{{EventID: id, Subscription: other}}) || len(d.Attempts) != 0 {
+			d := one.Deliveries[i]
+			if len(d.Crashes) != 1 || !slices.Equal(d.Crashes[0].Beside, []event.Key{{EventID: id, Subscription: other}}) || len(d.Attempts) != 0 {
 				t.Errorf("the delivery is %+v, want a crash beside %s and no attempt", d, other)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -34,7 +34,7 @@ func (env *Env) deadLetters(t *testing.T, target string) int {
 	inspector, err := env.OpenFile(t.Context(), target)
 	Must(t, err)
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	return len(letters)
 }

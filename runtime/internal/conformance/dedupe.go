@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -68,7 +69,7 @@ func (f *Fixture) wantPublished(published, duplicates uint64) {
 
 // isConflict says whether the error is about a key, and the event that has it.
 func isConflict(err error, key string, first *runtime.Receipt) bool {
-	var conflict *runtime.ConflictError
+	var conflict *event.ConflictError
 	return errors.As(err, &conflict) && conflict.Key == key && conflict.First == first.ID && conflict.EventType == "order.paid"
 }
 
@@ -111,7 +112,7 @@ func (env *Env) TestAKeyInAHandlerIsLookedUpWhenTheHandlerPublishes(t *testing.T
 				}
 			}
 			// The first of these is new. It is not stored, because the second one is refused.
-			if _, err := runtime.PublishBatch(ctx, f.Bus, PaidType, []OrderPaid{{"5"}, {"7"}}, runtime.WithDedupeKey("batch")); !Is[*runtime.ConflictError](err) {
+			if _, err := runtime.PublishBatch(ctx, f.Bus, PaidType, []OrderPaid{{"5"}, {"7"}}, runtime.WithDedupeKey("batch")); !Is[*event.ConflictError](err) {
 				t.Errorf("another batch with the key: %v", err)
 			}
 			return nil
@@ -132,7 +133,7 @@ func (env *Env) TestABatchInAHandlerThatIsRefusedLeavesNoKeyBehind(t *testing.T)
 		orders := f.paidFor()
 		f.Handle("parent", func(ctx context.Context, _ runtime.Event[OrderPlaced]) error {
 			f.mustPayOnce(ctx, "k#1", "1", false)
-			if _, err := runtime.PublishBatch(ctx, f.Bus, PaidType, []OrderPaid{{"0"}, {"2"}}, runtime.WithDedupeKey("k")); !Is[*runtime.ConflictError](err) {
+			if _, err := runtime.PublishBatch(ctx, f.Bus, PaidType, []OrderPaid{{"0"}, {"2"}}, runtime.WithDedupeKey("k")); !Is[*event.ConflictError](err) {
 				t.Errorf("a batch of which one is in conflict: %v", err)
 			}
 			f.mustPayOnce(ctx, "k#0", "other", false)
@@ -160,7 +161,7 @@ func (env *Env) TestAKeyOfAHandlerIsRememberedWithItsSuccess(t *testing.T) {
 		f.wantPaid(orders, "1")
 		f.wantPublished(1, 0)
 		f.mustPayOnce(t.Context(), "k", "1", true)
-		if _, err := f.payOnce(t.Context(), "k", "2"); !Is[*runtime.ConflictError](err) {
+		if _, err := f.payOnce(t.Context(), "k", "2"); !Is[*event.ConflictError](err) {
 			t.Errorf("another payload: %v", err)
 		}
 		f.Stop()
@@ -418,7 +419,7 @@ func (env *Env) TestAHandlerThatIsReplayedPublishesWithItsKeyOnce(t *testing.T) 
 		f.MustStart()
 		parent := f.Publish(1)[0]
 		f.Idle()
-		_, err := f.Replay(t.Context(), "parent", runtime.ReplayFilter{Events: []uuid.UUID{parent.ID}})
+		_, err := f.Replay(t.Context(), "parent", event.ReplayFilter{Events: []uuid.UUID{parent.ID}})
 		Must(t, err)
 		f.Idle()
 		f.wantPaid(orders, "1")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // captured is the payload of payment.captured, whose dedupe key is a field.
@@ -66,7 +67,7 @@ func (env *Env) TestAnEventTypeGivesItsEventsTheKeyOfAField(t *testing.T) {
 		}
 		p.capture("b", 1, false)
 		_, err := runtime.Publish(t.Context(), p.Bus, p.typ, captured{PaymentID: "a", Amount: 2})
-		if conflict, ok := errors.AsType[*runtime.ConflictError](err); !ok || conflict.First != first.ID || conflict.Key != "a" {
+		if conflict, ok := errors.AsType[*event.ConflictError](err); !ok || conflict.First != first.ID || conflict.Key != "a" {
 			t.Errorf("another payload: %v", err)
 		}
 		// The key of the caller takes the place of the field's.
@@ -97,7 +98,7 @@ func (env *Env) TestAnEmptyFieldIsNoKeyAndALongOneIs(t *testing.T) {
 	p.capture(long+"y", 1, false)
 	p.capture(long[:200], 2, false)
 	p.capture(long[:200], 2, true)
-	if _, err := runtime.Publish(t.Context(), p.Bus, p.typ, captured{PaymentID: long, Amount: 2}); !Is[*runtime.ConflictError](err) {
+	if _, err := runtime.Publish(t.Context(), p.Bus, p.typ, captured{PaymentID: long, Amount: 2}); !Is[*event.ConflictError](err) {
 		t.Errorf("another payload with a long key: %v", err)
 	}
 }
@@ -128,7 +129,7 @@ func (env *Env) TestEachEventOfABatchHasTheKeyOfItsField(t *testing.T) {
 			t.Errorf("the duplicates are %v and %v, want %v and %v", receipts[1].ID, receipts[3].ID, first.ID, receipts[0].ID)
 		}
 		_, err = runtime.PublishBatch(t.Context(), p.Bus, p.typ, []captured{{PaymentID: "d"}, {PaymentID: "d", Amount: 1}})
-		if !Is[*runtime.ConflictError](err) {
+		if !Is[*event.ConflictError](err) {
 			t.Errorf("a batch that is in conflict with itself: %v", err)
 		}
 		p.capture("d", 2, false) // nothing of that batch is stored
@@ -148,7 +149,7 @@ func (env *Env) TestWhatAHandlerPublishesHasTheKeyOfItsField(t *testing.T) {
 			if err != nil || !r.Duplicate || r.ID != first.ID {
 				t.Errorf("the receipt is %+v, %v", r, err)
 			}
-			if _, err := runtime.Publish(ctx, p.Bus, p.typ, captured{PaymentID: "a", Amount: 2}); !Is[*runtime.ConflictError](err) {
+			if _, err := runtime.Publish(ctx, p.Bus, p.typ, captured{PaymentID: "a", Amount: 2}); !Is[*event.ConflictError](err) {
 				t.Errorf("another payload: %v", err)
 			}
 			receipts, err := runtime.PublishBatch(ctx, p.Bus, p.typ, []captured{{PaymentID: "b"}, {PaymentID: "b"}})
@@ -252,7 +253,7 @@ func (env *Env) TestAReplayARedriveAndANoticeHaveNoKeyOfAField(t *testing.T) {
 		failing.Store(false)
 		env.Redrive(t, p.Path, env.Letter(t, p.Path).Key)
 		within()
-		_, err = p.Replay(t.Context(), "all", runtime.ReplayFilter{})
+		_, err = p.Replay(t.Context(), "all", event.ReplayFilter{})
 		Must(t, err)
 		p.Idle()
 		if h, n := handled.Load(), notices.Load(); h != 3 || n != 1 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -53,7 +54,7 @@ func (env *Env) TestAKeyComparesValuesNotHowTheyAreWritten(t *testing.T) {
 		publish := func(ctx context.Context, where string, value tagged, conflicts bool) {
 			for range 20 {
 				_, err := runtime.Publish(ctx, f.Bus, taggedType, value, runtime.WithDedupeKey("k"))
-				if conflicts != Is[*runtime.ConflictError](err) || err != nil && !conflicts {
+				if conflicts != Is[*event.ConflictError](err) || err != nil && !conflicts {
 					t.Errorf("%s: %v", where, err)
 					return
 				}
@@ -104,7 +105,7 @@ func (env *Env) TestAKeyIsFreeAfterTheCancelOfItsEvent(t *testing.T) {
 		f.wantPaid(orders, "2")
 
 		// One that was handled cannot be cancelled, and keeps its key.
-		if err := second.Cancel(t.Context()); !Is[*runtime.NotOpenError](err) {
+		if err := second.Cancel(t.Context()); !Is[*event.NotOpenError](err) {
 			t.Errorf("the cancel of an event that was handled: %v", err)
 		}
 		f.mustPayOnce(t.Context(), "k", "2", true)
@@ -124,7 +125,7 @@ func (env *Env) TestAKeyIsFreeAfterTheCancelOfItsEvent(t *testing.T) {
 }
 
 // freed publishes with a key what becomes a dead letter, ends that, and publishes the corrected payload with the key.
-func (env *Env) freed(t *testing.T, end func(ctx context.Context, file *inspect.File, key inspect.Key) error) {
+func (env *Env) freed(t *testing.T, end func(ctx context.Context, file *inspect.File, key event.Key) error) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		_, err := runtime.Subscribe(f.Bus, PaidType, "paid", func(_ context.Context, e runtime.Event[OrderPaid]) error {
@@ -146,7 +147,7 @@ func (env *Env) freed(t *testing.T, end func(ctx context.Context, file *inspect.
 		if _, err := f.payOnce(t.Context(), "k", "right"); !isConflict(err, "k", first) {
 			t.Errorf("the key of a dead letter: %v", err)
 		}
-		Must(t, end(t.Context(), file, inspect.Key{EventID: first.ID, Subscription: "paid"}))
+		Must(t, end(t.Context(), file, event.Key{EventID: first.ID, Subscription: "paid"}))
 		f.Idle()
 		f.mustPayOnce(t.Context(), "k", "right", false)
 		f.mustPayOnce(t.Context(), "k", "right", true)
@@ -161,14 +162,14 @@ func (env *Env) freed(t *testing.T, end func(ctx context.Context, file *inspect.
 }
 
 func (env *Env) TestAKeyIsFreeAfterItsDeadLetterIsDiscarded(t *testing.T) {
-	env.freed(t, func(ctx context.Context, file *inspect.File, _ inspect.Key) error {
+	env.freed(t, func(ctx context.Context, file *inspect.File, _ event.Key) error {
 		_, err := file.DiscardDeadLetters(ctx, inspect.Selection{}, "wrong")
 		return err
 	})
 }
 
 func (env *Env) TestAKeyIsFreeAfterItsDeadLetterIsEdited(t *testing.T) {
-	env.freed(t, func(ctx context.Context, file *inspect.File, key inspect.Key) error {
+	env.freed(t, func(ctx context.Context, file *inspect.File, key event.Key) error {
 		_, err := file.Edit(ctx, key, []byte(`{"order_id":"edited"}`))
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -73,7 +73,7 @@ func (env *Env) TestAnEphemeralSubscriptionRetriesAndThenDropsTheEvent(t *testin
 		file, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer file.Close()
-		if n, err := file.CountDeadLetters(t.Context(), inspect.Filter{}); n != 0 || err != nil {
+		if n, err := file.CountDeadLetters(t.Context(), event.Filter{}); n != 0 || err != nil {
 			t.Errorf("%d dead letters, %v", n, err)
 		}
 		lags, err := f.Lag(t.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -182,7 +183,7 @@ func (env *Env) TestWhoMayJoinADeclaredGroup(t *testing.T) {
 	if err := f.Remove(t.Context(), "chain"); err == nil || !strings.Contains(err.Error(), "catalogue") {
 		t.Errorf("Remove of a declared group: %v", err)
 	}
-	var missing *runtime.NotFoundError
+	var missing *event.NotFoundError
 	if err := f.Remove(t.Context(), "A"); !errors.As(err, &missing) {
 		t.Errorf("Remove of a member, which the file does not have: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -120,13 +120,13 @@ func (h *halving) wantDead(poison ...int) {
 	defer file.Close()
 	var dead []int
 	for i, id := range h.ids {
-		event, err := file.Event(h.t.Context(), id)
+		one, err := file.Event(h.t.Context(), id)
 		Must(h.t, err)
-		at := slices.IndexFunc(event.Deliveries, func(d inspect.DeliveryState) bool { return d.Subscription == "batches" })
-		switch d := event.Deliveries[at]; {
-		case d.State == inspect.StateDead && d.Reason == "crash" && len(d.Attempts) == halvingAttempts:
+		at := slices.IndexFunc(one.Deliveries, func(d event.DeliveryState) bool { return d.Subscription == "batches" })
+		switch d := one.Deliveries[at]; {
+		case d.State == event.StateDead && d.Reason == "crash" && len(d.Attempts) == halvingAttempts:
 			dead = append(dead, i+1)
-		case d.State != inspect.StateDone || len(d.Attempts) > 0:
+		case d.State != event.StateDone || len(d.Attempts) > 0:
 			h.t.Errorf("event %d is %s after the failed attempts %+v", i+1, d.State, d.Attempts)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -217,7 +218,7 @@ func (env *Env) TestDeadLettersAreReportedNoLongerWhenAnOperatorHasDealtWithThem
 		inspector, err := env.OpenFile(t.Context(), p.Path)
 		Must(t, err)
 		defer inspector.Close()
-		_, err = inspector.Purge(t.Context(), inspect.Selection{Filter: inspect.Filter{Until: time.Now()}, Limit: 50})
+		_, err = inspector.Purge(t.Context(), inspect.Selection{Filter: event.Filter{Until: time.Now()}, Limit: 50})
 		Must(t, err)
 		time.Sleep(Look)
 		p.RequireChanges("dead_letters true: 150 of 0, mostly reader", "dead_letters false: 100 of 0, mostly reader")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -46,7 +47,7 @@ func (env *Env) TestTheLagHasEverySubscriptionOfTheFile(t *testing.T) {
 
 		got, err := f.Lag(t.Context())
 		Must(t, err)
-		want := []runtime.Lag{
+		want := []event.Lag{
 			{Subscription: "left", Backlog: 4, Waiting: 1, Oldest: published},
 			{Subscription: "team", Here: true, Backlog: 2, Waiting: 2, Dead: 1, Oldest: published},
 			{Subscription: "busy", Here: true, Backlog: 4, Running: 1, Waiting: 1, Oldest: published},

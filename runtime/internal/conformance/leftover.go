@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // A subscription whose event was renamed without an alias.
@@ -88,7 +88,7 @@ func (env *Env) TestDeadLetterNoticesLeftForAnotherTypeAreNotDelivered(t *testin
 			Must(t, f.ResumeSubscription(t.Context(), "morgue"))
 			f.Idle()
 		})
-		if letters := env.Dead(t, path); !slices.ContainsFunc(letters, func(l inspect.DeadLetter) bool { return l.Subscription == "morgue" && l.Type == "$dead.one.made" }) {
+		if letters := env.Dead(t, path); !slices.ContainsFunc(letters, func(l event.DeadLetter) bool { return l.Subscription == "morgue" && l.Type == "$dead.one.made" }) {
 			t.Errorf("dead letters %+v", letters)
 		}
 		if told.All() != nil {

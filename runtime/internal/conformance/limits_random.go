@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -179,10 +180,10 @@ func (c *chance) step(t *testing.T) {
 		r := c.receipts[c.IntN(len(c.receipts))]
 		c.Cancel(ctx, r.ID) // it may be over, or begun
 	case n == 22 && !c.ordered:
-		_, err := c.Replay(ctx, "keyed", runtime.ReplayFilter{})
+		_, err := c.Replay(ctx, "keyed", event.ReplayFilter{})
 		Must(t, err)
 	case n == 23 && !c.ordered && len(c.receipts) > 0:
-		_, err := c.Replay(ctx, "keyed", runtime.ReplayFilter{From: c.receipts[c.IntN(len(c.receipts))].ID})
+		_, err := c.Replay(ctx, "keyed", event.ReplayFilter{From: c.receipts[c.IntN(len(c.receipts))].ID})
 		Must(t, err)
 	case n == 24:
 		target := c.Path

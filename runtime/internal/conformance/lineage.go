@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // pay makes a subscription publish a payment for each order, with options.
@@ -50,7 +50,7 @@ func (env *Env) TestAnEventKnowsItsParentAndWhoPublishedIt(t *testing.T) {
 		if child.ParentID != root.ID || child.PublishedBy != "biller" || child.Hops != 1 || child.CorrelationID != root.ID.String() {
 			t.Errorf("the child is %+v", child)
 		}
-		if want := map[string]string{runtime.CorrelationKey: root.ID.String()}; !maps.Equal(child.Metadata, want) {
+		if want := map[string]string{event.CorrelationKey: root.ID.String()}; !maps.Equal(child.Metadata, want) {
 			t.Errorf("its metadata is %v, want %v", child.Metadata, want)
 		}
 		f.Idle()
@@ -200,7 +200,7 @@ func (env *Env) TestAHandlerThatPublishesItsOwnTypeEndsAtTheHopLimit(t *testing.
 		if n := f.peek().stored(); n != 4 {
 			t.Errorf("%d events are stored, want 4", n)
 		}
-		letters, _, err := f.peek().file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		letters, _, err := f.peek().file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		if len(letters) != 1 || letters[0].Reason != "permanent" || len(letters[0].Attempts) != 1 ||
 			!strings.Contains(letters[0].LastAttempt().Error, "order.placed was not published: event "+letters[0].EventID.String()+" of type order.placed is 3 hops") ||
@@ -262,7 +262,7 @@ func (env *Env) TestADeadLetterNoticeIsAChildOfItsEvent(t *testing.T) {
 			t.Errorf("the child is %+v", child)
 		}
 		f.Idle()
-		notices, _, err := f.peek().file.Events(t.Context(), inspect.Filter{ChildOf: root.ID}, inspect.Page{})
+		notices, _, err := f.peek().file.Events(t.Context(), event.Filter{ChildOf: root.ID}, event.Page{})
 		Must(t, err)
 		if len(notices) != 1 || notices[0].Type != "$dead.order.placed" || notices[0].ID != child.ParentID {
 			t.Errorf("the children of the root are %+v", notices)
@@ -285,33 +285,33 @@ func (env *Env) TestChildrenAreListedNewestFirst(t *testing.T) {
 		}
 		file := f.peek().file
 		for i, root := range roots {
-			children, next, err := file.Events(t.Context(), inspect.Filter{ChildOf: root}, inspect.Page{})
+			children, next, err := file.Events(t.Context(), event.Filter{ChildOf: root}, event.Page{})
 			Must(t, err)
 			if len(children) != 2 || next != "" || children[0].Seq <= children[1].Seq || children[0].ParentID != root || children[1].ParentID != root {
 				t.Errorf("the children of root %d are %+v (next %q)", i, children, next)
 			}
-			one, next, err := file.Events(t.Context(), inspect.Filter{ChildOf: root}, inspect.Page{Limit: 1})
+			one, next, err := file.Events(t.Context(), event.Filter{ChildOf: root}, event.Page{Limit: 1})
 			Must(t, err)
 			if len(one) != 1 || next == "" || one[0].ID != children[0].ID {
 				t.Errorf("the first page is %+v (next %q)", one, next)
 			}
-			two, _, err := file.Events(t.Context(), inspect.Filter{ChildOf: root}, inspect.Page{Limit: 1, After: next})
+			two, _, err := file.Events(t.Context(), event.Filter{ChildOf: root}, event.Page{Limit: 1, After: next})
 			Must(t, err)
 			if len(two) != 1 || two[0].ID != children[1].ID {
 				t.Errorf("the second page is %+v", two)
 			}
-			none, _, err := file.Events(t.Context(), inspect.Filter{ChildOf: children[0].ID}, inspect.Page{})
+			none, _, err := file.Events(t.Context(), event.Filter{ChildOf: children[0].ID}, event.Page{})
 			Must(t, err)
-			typed, _, err := file.Events(t.Context(), inspect.Filter{ChildOf: root, Types: []string{"order.placed"}}, inspect.Page{})
+			typed, _, err := file.Events(t.Context(), event.Filter{ChildOf: root, Types: []string{"order.placed"}}, event.Page{})
 			Must(t, err)
 			if len(none)+len(typed) != 0 {
 				t.Errorf("%+v and %+v are no such children", none, typed)
 			}
 		}
-		if !slices.IsSortedFunc(f.peek().events(), func(a, b inspect.Event) int { return int(a.Seq - b.Seq) }) {
+		if !slices.IsSortedFunc(f.peek().events(), func(a, b event.Event) int { return int(a.Seq - b.Seq) }) {
 			t.Error("Seq is not the order of events")
 		}
-		if _, _, err := file.DeadLetters(t.Context(), inspect.Filter{ChildOf: roots[0]}, inspect.Page{}); err == nil || !strings.Contains(err.Error(), "ChildOf") {
+		if _, _, err := file.DeadLetters(t.Context(), event.Filter{ChildOf: roots[0]}, event.Page{}); err == nil || !strings.Contains(err.Error(), "ChildOf") {
 			t.Errorf("dead letters by parent: %v", err)
 		}
 	})

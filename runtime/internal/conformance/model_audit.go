@@ -7,14 +7,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // auditLog compares everything in the log with the model, once all is settled.
 func (w *world) auditLog() {
 	file := w.file()
 	defer file.Close()
-	stored, _, err := file.Events(w.Context(), inspect.Filter{}, inspect.Page{Limit: 100_000})
+	stored, _, err := file.Events(w.Context(), event.Filter{}, event.Page{Limit: 100_000})
 	Must(w.T, err)
 	byID := map[uuid.UUID]*modelEvent{}
 	for _, e := range w.model.events {
@@ -29,10 +29,10 @@ func (w *world) auditLog() {
 		}
 		delete(byID, one.ID)
 		place[e] = one.Seq
-		want := inspect.StatusDone
+		want := event.StatusDone
 		for _, p := range e.pairs {
 			if p.state == pairDead {
-				want = inspect.StatusDLQ
+				want = event.StatusDLQ
 			}
 		}
 		if one.Status != want {
@@ -52,8 +52,8 @@ func (w *world) auditLog() {
 }
 
 // auditDeliveries compares the deliveries of an event, with the failed attempts on record.
-func (w *world) auditDeliveries(e *modelEvent, deliveries []inspect.DeliveryState) {
-	states := map[string]inspect.DeliveryState{}
+func (w *world) auditDeliveries(e *modelEvent, deliveries []event.DeliveryState) {
+	states := map[string]event.DeliveryState{}
 	for _, d := range deliveries {
 		states[d.Subscription] = d
 	}
@@ -66,7 +66,7 @@ func (w *world) auditDeliveries(e *modelEvent, deliveries []inspect.DeliveryStat
 			continue
 		}
 		want := map[pairState]string{
-			pairOpen: "settled", pairDone: inspect.StateDone, pairDead: inspect.StateDead, pairDiscarded: inspect.StateDiscarded, pairPurged: d.State,
+			pairOpen: "settled", pairDone: event.StateDone, pairDead: event.StateDead, pairDiscarded: event.StateDiscarded, pairPurged: d.State,
 		}[p.state]
 		if d.State != want || d.Reason != p.reason && p.state != pairPurged {
 			w.Errorf("%v is %s (%s), want %s (%s)", p, d.State, d.Reason, want, p.reason)
@@ -80,7 +80,7 @@ func (w *world) auditDeliveries(e *modelEvent, deliveries []inspect.DeliveryStat
 	}
 }
 
-func kinds(attempts []inspect.FailedAttempt) (kinds []string) {
+func kinds(attempts []event.FailedAttempt) (kinds []string) {
 	for _, a := range attempts {
 		kinds = append(kinds, a.Kind)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // How the model test publishes.
@@ -104,7 +105,7 @@ func (w *world) publishOnce() {
 		}
 	default:
 		_, err := e.publish(context.Background(), w.bus.Bus, runtime.WithDedupeKey(key))
-		if conflict := (*runtime.ConflictError)(nil); !errors.As(err, &conflict) || conflict.First != first.id {
+		if conflict := (*event.ConflictError)(nil); !errors.As(err, &conflict) || conflict.First != first.id {
 			w.Errorf("another payload with the key of event %d: %v", first.number, err)
 		}
 	}

@@ -7,18 +7,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // What operators do in the model test, beside a bus that runs.
 
 // letters returns the dead letters, at a moment when everybody waits.
-func (w *world) letters() (*inspect.File, []inspect.DeadLetter) {
+func (w *world) letters() (*inspect.File, []event.DeadLetter) {
 	file := w.file()
-	letters, _, err := file.DeadLetters(w.Context(), inspect.Filter{}, inspect.Page{Limit: 100_000})
+	letters, _, err := file.DeadLetters(w.Context(), event.Filter{}, event.Page{Limit: 100_000})
 	Must(w.T, err)
-	slices.SortFunc(letters, func(a, b inspect.DeadLetter) int { // so that the seed decides
+	slices.SortFunc(letters, func(a, b event.DeadLetter) int { // so that the seed decides
 		return cmp.Or(cmp.Compare(w.model.pair(a.EventID, a.Subscription).event.number, w.model.pair(b.EventID, b.Subscription).event.number),
 			cmp.Compare(a.Subscription, b.Subscription))
 	})
@@ -66,7 +66,7 @@ func (w *world) purge() {
 			w.model.change(w.model.pair(l.EventID, l.Subscription), (*pair).purge)
 		}
 	}
-	counts, err := file.Purge(w.Context(), inspect.Selection{Filter: inspect.Filter{Until: cutoff}})
+	counts, err := file.Purge(w.Context(), inspect.Selection{Filter: event.Filter{Until: cutoff}})
 	if counts != (inspect.Counts{Matched: want, Moved: want}) || err != nil {
 		w.Errorf("purged %+v (%v), want %d", counts, err, want)
 	}
@@ -154,7 +154,7 @@ func (w *world) cancel() {
 	}
 	running, cancelled := w.model.takeOut(e, "", "cancelled")
 	err := w.bus.Cancel(w.Context(), e.id)
-	var begun *runtime.BegunError
+	var begun *event.BegunError
 	switch {
 	case len(running) == 0 && err == nil:
 	case len(running) > 0 && errors.As(err, &begun) && slices.Equal(sorted(begun.Running), running):
@@ -193,7 +193,7 @@ func (w *world) undo() {
 	}
 	file := w.file()
 	defer file.Close()
-	want := inspect.Undone{}
+	want := event.Undone{}
 	for _, p := range w.model.all(e) {
 		if p.state != pairDiscarded {
 			continue
@@ -209,7 +209,7 @@ func (w *world) undo() {
 		w.model.change(p, (*pair).anew)
 		p.before, p.undone = &before, time.Now().Add(modelLook)
 	}
-	undone, err := file.Undiscard(w.Context(), inspect.Undo{Event: e.id})
+	undone, err := file.Undiscard(w.Context(), event.Undo{Event: e.id})
 	if err != nil || undone != want {
 		w.Errorf("the undo of the discards of event %d: %+v, %v, want %+v", e.number, undone, err, want)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -76,7 +76,7 @@ func (p parcels) subscribed(t *testing.T, f *Fixture, seen *Journal[string], opt
 }
 
 // heldOf returns how much is held of a subscription, and what for its version.
-func (f *Fixture) heldOf(subscription string) (held int, newer []inspect.Newer) {
+func (f *Fixture) heldOf(subscription string) (held int, newer []event.Newer) {
 	f.T.Helper()
 	inspector, err := f.Env.OpenFile(f.T.Context(), f.Path)
 	Must(f.T, err)
@@ -105,7 +105,7 @@ func (env *Env) TestAnEventOfANewerVersionIsHeldUntilAProgramTakesOverThatKnowsI
 				publishAs(f, p.v1, parcelV1{"a", 3})
 				time.Sleep(time.Hour)
 				n, newer := f.heldOf("reader")
-				want := []inspect.Newer{{Type: "parcel.sent", Version: 2, Events: 2, Since: held.UTC()}}
+				want := []event.Newer{{Type: "parcel.sent", Version: 2, Events: 2, Since: held.UTC()}}
 				if diff := cmp.Diff(want, newer, cmp.Transformer("about", func(t time.Time) int64 { return t.UnixMilli() })); n != 2 || diff != "" {
 					t.Errorf("%d are held: %s", n, diff)
 				}

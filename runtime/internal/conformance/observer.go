@@ -16,7 +16,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -167,8 +167,8 @@ func (env *Env) TestAnObserverIsCalledForEveryPauseWhoeverAskedForIt(t *testing.
 		f.Stop()
 
 		var told Journal[string]
-		note := func(what string) func(runtime.Pause) {
-			return func(p runtime.Pause) { told.Add(strings.TrimSpace(what + " " + p.Subscription + p.Types)) }
+		note := func(what string) func(event.Pause) {
+			return func(p event.Pause) { told.Add(strings.TrimSpace(what + " " + p.Subscription + p.Types)) }
 		}
 		again := env.Reopen(t, f.Path, runtime.WithObserver(runtime.Observer{Paused: note("paused"), Resumed: note("resumed")}))
 		again.MustStart()
@@ -278,7 +278,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 		for _, d := range f.peek().deliveries() {
 			states[d.State]++
 		}
-		if want := map[string]int{inspect.StateDead: 4, inspect.StateDiscarded: 1, inspect.StateDone: 15 + 20}; !maps.Equal(states, want) {
+		if want := map[string]int{event.StateDead: 4, event.StateDiscarded: 1, event.StateDone: 15 + 20}; !maps.Equal(states, want) {
 			t.Errorf("the deliveries are %v, want %v", states, want)
 		}
 		if n := len(after.All()); n != 15+20 {
@@ -311,7 +311,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 func (env *Env) TestAnObserverIsCalledForEverythingBeforeTheShutdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Resumed: func(runtime.Pause) {
+		f := env.Open(t, runtime.WithObserver(runtime.Observer{Resumed: func(event.Pause) {
 			time.Sleep(time.Second)
 			told++
 		}}))
@@ -331,7 +331,7 @@ func (env *Env) TestAnObserverIsCalledForEverythingBeforeTheShutdownEnds(t *test
 func (env *Env) TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
-		f := env.Open(t, runtime.WithDurability(runtime.Normal), runtime.WithObserver(runtime.Observer{Paused: func(runtime.Pause) { <-stuck }}))
+		f := env.Open(t, runtime.WithDurability(runtime.Normal), runtime.WithObserver(runtime.Observer{Paused: func(event.Pause) { <-stuck }}))
 		seen := 0
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { seen++; return nil })
 		f.MustStart()

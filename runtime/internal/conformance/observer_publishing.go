@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func (env *Env) TestAnObserverAddsMetadataToWhatIsPublished(t *testing.T) {
@@ -54,10 +55,10 @@ func (env *Env) TestAnObserverAddsMetadataToWhatIsPublished(t *testing.T) {
 			Must(t, err)
 			stored = append(stored, fmt.Sprint(event.Type, " ", event.Metadata))
 		}
-		for event, err := range runtime.Find(t.Context(), f.Bus, PaidType, runtime.Query{}) {
+		for one, err := range runtime.Find(t.Context(), f.Bus, PaidType, runtime.Query{}) {
 			Must(t, err)
-			delete(event.Metadata, runtime.CorrelationKey)
-			stored = append(stored, fmt.Sprint(event.Type, " ", event.Hops, " ", event.Metadata))
+			delete(one.Metadata, event.CorrelationKey)
+			stored = append(stored, fmt.Sprint(one.Type, " ", one.Hops, " ", one.Metadata))
 		}
 		slices.Sort(stored)
 		want := []string{

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -166,7 +166,7 @@ func (env *Env) TestADiscardedEventIsSettledWithoutADeadLetter(t *testing.T) {
 		}
 		f.Idle()
 		for _, d := range f.peek().deliveries() {
-			if d.State != inspect.StateDiscarded {
+			if d.State != event.StateDiscarded {
 				t.Errorf("the delivery is %s, want discarded", d.State)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // A dead letter has the type of the value of a panic, not the type of the error that the
@@ -36,7 +36,7 @@ func (env *Env) TestAPanicIsRecordedWithTheTypeOfItsValue(t *testing.T) {
 				letters, err := env.OpenFile(t.Context(), path)
 				Must(t, err)
 				defer letters.Close()
-				all, _, err := letters.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+				all, _, err := letters.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 				Must(t, err)
 				if got := all[0].Attempts[0]; got.ErrorType != want || got.Kind != "panic" {
 					t.Errorf("a panic is recorded as %s of type %s, want %s", got.Kind, got.ErrorType, want)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func (env *Env) TestAPausedSubscriptionWaitsAndUsesNoAttempts(t *testing.T) {
@@ -72,7 +73,7 @@ func (env *Env) TestAPauseSurvivesARestart(t *testing.T) {
 
 func (env *Env) TestAnUnknownSubscriptionCannotBePaused(t *testing.T) {
 	f := env.Open(t)
-	if err := f.PauseSubscription(t.Context(), "typo"); !errors.Is(err, runtime.ErrUnknownSubscription) {
+	if err := f.PauseSubscription(t.Context(), "typo"); !errors.Is(err, event.ErrUnknownSubscription) {
 		t.Errorf("got %v", err)
 	}
 	if err := f.PauseTypes(t.Context(), "order.**"); err == nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -37,9 +38,9 @@ func (p peek) stored() int {
 
 // events returns the events of these types, the oldest first. Without types it
 // returns all but those of the bus itself.
-func (p peek) events(types ...string) []inspect.Event {
+func (p peek) events(types ...string) []event.Event {
 	p.t.Helper()
-	found, _, err := p.file.Events(p.t.Context(), inspect.Filter{Types: types}, inspect.Page{Limit: 10_000})
+	found, _, err := p.file.Events(p.t.Context(), event.Filter{Types: types}, event.Page{Limit: 10_000})
 	Must(p.t, err)
 	slices.Reverse(found)
 	return found
@@ -55,7 +56,7 @@ func (p peek) statuses() (all []string) {
 }
 
 // deliveries returns the deliveries of all events, by event and subscription.
-func (p peek) deliveries() (all []inspect.DeliveryState) {
+func (p peek) deliveries() (all []event.DeliveryState) {
 	p.t.Helper()
 	for _, e := range p.events() {
 		history, err := p.file.Event(p.t.Context(), e.ID)
@@ -66,7 +67,7 @@ func (p peek) deliveries() (all []inspect.DeliveryState) {
 }
 
 // failures returns the failed attempts on record, by event and subscription.
-func (p peek) failures() (all []inspect.FailedAttempt) {
+func (p peek) failures() (all []event.FailedAttempt) {
 	p.t.Helper()
 	for _, d := range p.deliveries() {
 		all = append(all, d.Attempts...)
@@ -101,26 +102,26 @@ func (p peek) unhandled() (names []string) {
 }
 
 // audit returns what operators, and the bus itself, have done.
-func (p peek) audit() []inspect.AuditEntry {
+func (p peek) audit() []event.AuditEntry {
 	p.t.Helper()
-	found, _, err := p.file.Audit(p.t.Context(), inspect.AuditFilter{}, inspect.Page{})
+	found, _, err := p.file.Audit(p.t.Context(), event.AuditFilter{}, event.Page{})
 	Must(p.t, err)
 	return found
 }
 
 // Dead returns the dead letters of a file.
-func (env *Env) Dead(t *testing.T, target string) (letters []inspect.DeadLetter) {
+func (env *Env) Dead(t *testing.T, target string) (letters []event.DeadLetter) {
 	t.Helper()
 	inspector, err := env.OpenFile(t.Context(), target)
 	Must(t, err)
 	defer inspector.Close()
-	letters, _, err = inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err = inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	return letters
 }
 
 // Letter returns the only dead letter of a file.
-func (env *Env) Letter(t *testing.T, target string) inspect.DeadLetter {
+func (env *Env) Letter(t *testing.T, target string) event.DeadLetter {
 	t.Helper()
 	letters := env.Dead(t, target)
 	if len(letters) != 1 {
@@ -130,7 +131,7 @@ func (env *Env) Letter(t *testing.T, target string) inspect.DeadLetter {
 }
 
 // Redrive retries a dead letter by hand.
-func (env *Env) Redrive(t *testing.T, target string, key inspect.Key) {
+func (env *Env) Redrive(t *testing.T, target string, key event.Key) {
 	t.Helper()
 	i, err := env.OpenFile(t.Context(), target)
 	Must(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -114,7 +115,7 @@ func (l *polledLog) prune() {
 	c := l.consumer("first", 100)
 	c.run(func(d *engine.Delivery) engine.Disposition {
 		if l.IntN(5) == 0 {
-			return engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Attempt: failedAttempt()}
+			return engine.Disposition{Kind: engine.Dead, Reason: event.ReasonPermanent, Attempt: failedAttempt()}
 		}
 		return engine.Disposition{Kind: engine.Done}
 	})
@@ -130,8 +131,8 @@ func (l *polledLog) prune() {
 	c.remove()
 }
 
-func failedAttempt() *engine.FailedAttempt {
-	return &engine.FailedAttempt{Kind: engine.KindError, Started: engine.Now(), Ended: engine.Now(), Error: ErrBoom.Error()}
+func failedAttempt() *event.FailedAttempt {
+	return &event.FailedAttempt{Kind: event.KindError, Started: engine.Now(), Ended: engine.Now(), Error: ErrBoom.Error()}
 }
 
 // polledConsumer is a subscription with what is known of its deliveries.

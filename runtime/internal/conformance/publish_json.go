@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // allTypes subscribes to everything, and notes type, payload and a key of the metadata.
@@ -88,7 +89,7 @@ func (env *Env) TestOneJSONEventThatIsRefusedKeepsOutAll(t *testing.T) {
 			"a key that is too long":   {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"A"}`), DedupeKey: string(long)}, new(*runtime.OptionError)},
 			"a scope without a key":    {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"A"}`), DedupeScope: "s"}, new(*runtime.OptionError)},
 			"a scope that is too long": {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"A"}`), DedupeKey: "k", DedupeScope: string(long)}, new(*runtime.OptionError)},
-			"the key of another event": {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"B"}`), DedupeKey: "k"}, new(*runtime.ConflictError)},
+			"the key of another event": {runtime.JSONEvent{Type: "order.paid", Payload: []byte(`{"order_id":"B"}`), DedupeKey: "k"}, new(*event.ConflictError)},
 		} {
 			_, err := runtime.PublishJSON(t.Context(), f.Bus, []runtime.JSONEvent{{Type: "user.created", Payload: []byte(`{"name":"Ada"}`)}, refused.event})
 			var item *runtime.ItemError

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func (env *Env) TestADedupeKeyStoresAnEventOnceWithinItsWindow(t *testing.T) {
@@ -33,7 +34,7 @@ func (env *Env) TestADedupeKeyStoresAnEventOnceWithinItsWindow(t *testing.T) {
 			t.Errorf("waiting for a duplicate: %v", err)
 		}
 		_, err = publish(2, "a")
-		var conflict *runtime.ConflictError
+		var conflict *event.ConflictError
 		if !errors.As(err, &conflict) || conflict.First != first.ID || conflict.Key != "a" || conflict.EventType != "order.placed" {
 			t.Errorf("another payload with the key: %v", err)
 		}
@@ -76,7 +77,7 @@ func (env *Env) TestABatchWithADedupeKeyIsStoredOnce(t *testing.T) {
 		}
 	}
 	batch[1].Number = 9
-	if _, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, batch, runtime.WithDedupeKey("import")); !Is[*runtime.ConflictError](err) {
+	if _, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, batch, runtime.WithDedupeKey("import")); !Is[*event.ConflictError](err) {
 		t.Errorf("a batch that differs: %v", err)
 	}
 	if n := f.peek().stored(); n != 3 {
@@ -114,7 +115,7 @@ func (env *Env) TestConcurrentPublishersOfAKeyStoreOneEventAndOthersAreNotDistur
 		for range 8 {
 			running.Go(func() {
 				_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{Number: 2}, runtime.WithDedupeKey("k"))
-				if !Is[*runtime.ConflictError](err) {
+				if !Is[*event.ConflictError](err) {
 					t.Errorf("a conflict became %v", err)
 				}
 			})

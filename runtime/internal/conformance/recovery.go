@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -289,8 +290,8 @@ func (env *Env) TestOneBusAtATimeDispatchesFromAFile(t *testing.T) {
 		second := env.Reopen(t, first.Path)
 		second.Publish(1) // publishing works beside it
 		err := second.Start(t.Context())
-		var owned *runtime.OwnedError
-		if !errors.Is(err, runtime.ErrAlreadyRunning) || !errors.As(err, &owned) || owned.PID == 0 || owned.Since.IsZero() {
+		var owned *event.OwnedError
+		if !errors.Is(err, event.ErrAlreadyRunning) || !errors.As(err, &owned) || owned.PID == 0 || owned.Since.IsZero() {
 			t.Errorf("the second bus got %v", err)
 		}
 		first.Stop()
@@ -378,7 +379,7 @@ func (env *Env) TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 		inspector, err := env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer inspector.Close()
-		letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		began := time.Now()
 		_, err = inspector.Retry(t.Context(), inspect.Only(letters[0].Key))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -29,7 +30,7 @@ func (env *Env) TestAnAliasThatIsRefusedChangesNothing(t *testing.T) {
 	}
 	before := state()
 	_, err := runtime.Subscribe(f.Bus, PlacedType, "new", nothing, runtime.WithAliases("old"))
-	if conflict, ok := errors.AsType[*runtime.AliasError](err); !ok || !conflict.Shared {
+	if conflict, ok := errors.AsType[*event.AliasError](err); !ok || !conflict.Shared {
 		t.Errorf("got %v, want an AliasError", err)
 	}
 	if after := state(); after != before {

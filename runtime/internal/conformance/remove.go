@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -61,7 +61,7 @@ func (env *Env) TestASubscriptionThatIsRemovedIsGoneWithItsBacklogAndStartsAsNew
 				if pauses, err := f.Pauses(t.Context()); err != nil || len(pauses) > 0 {
 					t.Errorf("the pause is left: %v, %v", pauses, err)
 				}
-				var missing *runtime.NotFoundError
+				var missing *event.NotFoundError
 				if err := f.Remove(t.Context(), "old"); !errors.As(err, &missing) || !slices.Equal(missing.Known, []string{"other"}) {
 					t.Errorf("a second Remove returned %v", err)
 				}
@@ -77,8 +77,8 @@ func (env *Env) TestASubscriptionThatIsRemovedIsGoneWithItsBacklogAndStartsAsNew
 					file, err := env.OpenFile(t.Context(), f.Path)
 					Must(t, err)
 					defer file.Close()
-					entries, _, err := file.Audit(t.Context(), inspect.AuditFilter{}, inspect.Page{})
-					if err != nil || !slices.ContainsFunc(entries, func(e inspect.AuditEntry) bool {
+					entries, _, err := file.Audit(t.Context(), event.AuditFilter{}, event.Page{})
+					if err != nil || !slices.ContainsFunc(entries, func(e event.AuditEntry) bool {
 						return e.Action == "remove" && e.Subscription == "old" && e.Count == 3
 					}) {
 						t.Errorf("the audit has %+v, %v", entries, err)
@@ -116,7 +116,7 @@ func (env *Env) TestRemoveWaitsForTheRunningHandlerAndIsRefusedInIt(t *testing.T
 		removed := 0
 		for range 3 {
 			err := <-results
-			var missing *runtime.NotFoundError
+			var missing *event.NotFoundError
 			if err == nil {
 				removed++
 			} else if !errors.As(err, &missing) {
@@ -146,7 +146,7 @@ func (env *Env) TestRemoveIsRefusedForDeclaredNamesBesideAnOwnerAndAfterShutdown
 			t.Errorf("for a declared name: %v", err)
 		}
 		beside := env.ReopenWith(t, f.Path, runtime.NewCatalogue(declaring))
-		var owned *runtime.OwnedError
+		var owned *event.OwnedError
 		if err := beside.Remove(t.Context(), "mine"); !errors.As(err, &owned) {
 			t.Errorf("beside an owner: %v", err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func (env *Env) TestABusReplaysToOneSubscriptionAtOnce(t *testing.T) {
@@ -44,15 +44,15 @@ func (env *Env) TestABusReplaysToOneSubscriptionAtOnce(t *testing.T) {
 			}
 			replays = Journal[int]{}
 		}
-		n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{})
+		n, err := f.Replay(t.Context(), "worker", event.ReplayFilter{})
 		again("all", n, err, 250)
-		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{From: receipts[247].ID})
+		n, err = f.Replay(t.Context(), "worker", event.ReplayFilter{From: receipts[247].ID})
 		again("from event 248", n, err, 3)
-		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{Since: time.Now().Add(time.Hour)})
+		n, err = f.Replay(t.Context(), "worker", event.ReplayFilter{Since: time.Now().Add(time.Hour)})
 		again("of the future", n, err, 0)
-		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{Types: []string{"order.*"}, Events: []uuid.UUID{receipts[0].ID, receipts[9].ID}})
+		n, err = f.Replay(t.Context(), "worker", event.ReplayFilter{Types: []string{"order.*"}, Events: []uuid.UUID{receipts[0].ID, receipts[9].ID}})
 		again("two events", n, err, 2)
-		n, err = f.Replay(t.Context(), "worker", runtime.ReplayFilter{Types: []string{"user.*"}})
+		n, err = f.Replay(t.Context(), "worker", event.ReplayFilter{Types: []string{"user.*"}})
 		again("of another type", n, err, 0)
 		if got := other.All(); len(got) != 250 {
 			t.Errorf("the other subscription has handled %d events, want 250", len(got))
@@ -60,7 +60,7 @@ func (env *Env) TestABusReplaysToOneSubscriptionAtOnce(t *testing.T) {
 		file, err := f.Env.OpenFile(t.Context(), f.Path)
 		Must(t, err)
 		defer file.Close()
-		entries, _, err := file.Audit(t.Context(), inspect.AuditFilter{}, inspect.Page{})
+		entries, _, err := file.Audit(t.Context(), event.AuditFilter{}, event.Page{})
 		Must(t, err)
 		if len(entries) != 3 || entries[2].Action != "replay" || entries[2].Count != 250 || entries[0].Action != "replay" || entries[0].Count != 2 {
 			t.Errorf("the audit has %+v", entries)
@@ -88,7 +88,7 @@ func (env *Env) TestABusReplaysAllThatMatchedWhenAnotherIsHandledMeanwhile(t *te
 		if got := len(seen.All()); got != last-1 {
 			t.Fatalf("handled %d, want %d: one waits", got, last-1)
 		}
-		n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{})
+		n, err := f.Replay(t.Context(), "worker", event.ReplayFilter{})
 		Must(t, err)
 		f.Idle()
 		times := map[int]int{}
@@ -124,7 +124,7 @@ func (env *Env) TestAReplayDuringAReplayReplaysNothingTwice(t *testing.T) {
 		f.Publish(1, 2, 3)
 		f.Idle()
 		for _, want := range []int{3, 0} {
-			n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{})
+			n, err := f.Replay(t.Context(), "worker", event.ReplayFilter{})
 			if err != nil || n != want {
 				t.Errorf("replayed %d, %v, want %d", n, err, want)
 			}
@@ -143,22 +143,22 @@ func (env *Env) TestAReplayThatIsRefusedOrInterruptedSaysSo(t *testing.T) {
 		f.MustStart()
 		f.Publish(1)
 		f.Idle()
-		if n, err := f.Replay(t.Context(), "wroker", runtime.ReplayFilter{}); n != 0 || !errors.Is(err, runtime.ErrUnknownSubscription) {
+		if n, err := f.Replay(t.Context(), "wroker", event.ReplayFilter{}); n != 0 || !errors.Is(err, event.ErrUnknownSubscription) {
 			t.Errorf("of an unknown subscription: %d, %v", n, err)
 		}
-		if n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{From: uuid.New()}); n != 0 || err == nil {
+		if n, err := f.Replay(t.Context(), "worker", event.ReplayFilter{From: uuid.New()}); n != 0 || err == nil {
 			t.Errorf("from an unknown event: %d, %v", n, err)
 		}
-		if n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{Types: []string{"order..*"}}); n != 0 || err == nil {
+		if n, err := f.Replay(t.Context(), "worker", event.ReplayFilter{Types: []string{"order..*"}}); n != 0 || err == nil {
 			t.Errorf("of a type that is no glob: %d, %v", n, err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if n, err := f.Replay(ended, "worker", runtime.ReplayFilter{}); n != 0 || !errors.Is(err, context.Canceled) {
+		if n, err := f.Replay(ended, "worker", event.ReplayFilter{}); n != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("with a context that has ended: %d, %v", n, err)
 		}
 		f.Stop()
-		if n, err := f.Replay(t.Context(), "worker", runtime.ReplayFilter{}); n != 0 || !errors.Is(err, runtime.ErrShutdown) {
+		if n, err := f.Replay(t.Context(), "worker", event.ReplayFilter{}); n != 0 || !errors.Is(err, runtime.ErrShutdown) {
 			t.Errorf("after the shutdown: %d, %v", n, err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // differing are the fields of an event that are of the attempt, and the one that the test compares itself.
@@ -137,7 +138,7 @@ func (env *Env) TestAnEventLooksTheSameInEveryAttempt(t *testing.T) {
 		f.Idle()
 		again = "replayed"
 		for _, name := range []string{"one by one", "group", "in order", "batches", "raw"} {
-			n, err := f.Replay(t.Context(), name, runtime.ReplayFilter{})
+			n, err := f.Replay(t.Context(), name, event.ReplayFilter{})
 			Must(t, err)
 			if n < 4 {
 				t.Errorf("replayed %d events to %s, want at least 4", n, name)

@@ -12,7 +12,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // memo is a payload that different programs describe differently.
@@ -39,7 +39,7 @@ func (env *Env) OpenOnce(t *testing.T, path, program string, catalogue *runtime.
 	Must(t, bus.Shutdown(context.Background()))
 }
 
-func (env *Env) StoredSchema(t *testing.T, path, eventType string) inspect.Schema {
+func (env *Env) StoredSchema(t *testing.T, path, eventType string) event.Schema {
 	t.Helper()
 	inspector, err := env.OpenFile(t.Context(), path)
 	Must(t, err)
@@ -58,7 +58,7 @@ func (env *Env) TestOpeningABusStoresTheSchemasOfItsCatalogue(t *testing.T) {
 			t.Errorf("%s: %+v", eventType.Name(), got)
 		}
 	}
-	if got := env.StoredSchema(t, path, "no.such.type"); got != (inspect.Schema{}) {
+	if got := env.StoredSchema(t, path, "no.such.type"); got != (event.Schema{}) {
 		t.Errorf("of a type that nobody knows: %+v", got)
 	}
 }
@@ -126,7 +126,7 @@ func (env *Env) TestABusWhoseEventsHaveAnotherPayloadIsNotOpened(t *testing.T) {
 			Must(t, bus.Shutdown(context.Background()))
 			return ""
 		}
-		var other *runtime.SchemaError
+		var other *event.SchemaError
 		if !errors.As(err, &other) || other.Event != "parcel.sent" || other.Version != 1 || other.Program == "" || other.StoredAt.IsZero() || !strings.Contains(err.Error(), path) {
 			t.Errorf("opening it gives %v", err)
 			return err.Error()

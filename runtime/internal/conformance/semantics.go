@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -134,7 +134,7 @@ func (env *Env) TestAHandlerThatSucceedsAlthoughItIsInterruptedHasSucceeded(t *t
 		if err := f.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the shutdown returned %v", err)
 		}
-		if got := f.peek().statuses(); !slices.Equal(got, []string{inspect.StatusDone}) {
+		if got := f.peek().statuses(); !slices.Equal(got, []string{event.StatusDone}) {
 			t.Errorf("the event is %s, want done", got)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/retry"
@@ -27,7 +28,7 @@ func (env *Env) TestAStrictOrderDoesNotWaitForDelayedEventsAndRetriedDeadLetters
 		"replayed and retried": func(f *Fixture) {
 			f.Publish(0)
 			time.Sleep(10 * time.Second)
-			_, err := f.Replay(f.T.Context(), "strict", runtime.ReplayFilter{})
+			_, err := f.Replay(f.T.Context(), "strict", event.ReplayFilter{})
 			Must(f.T, err)
 			time.Sleep(10 * time.Second)
 			_, err = f.outside().Retry(f.T.Context(), inspect.Selection{})
@@ -60,7 +61,7 @@ func (env *Env) TestAStrictOrderDoesNotWaitForDelayedEventsAndRetriedDeadLetters
 			_, err = file.DiscardEvent(f.T.Context(), key.EventID, "", "why")
 			Must(f.T, err)
 			time.Sleep(10 * time.Second)
-			_, err = file.Undiscard(f.T.Context(), inspect.Undo{Event: key.EventID})
+			_, err = file.Undiscard(f.T.Context(), event.Undo{Event: key.EventID})
 			Must(f.T, err)
 		},
 	} {
@@ -153,7 +154,7 @@ func (env *Env) TestAStrictOrderWaitsForWhateverWasPutOff(t *testing.T) {
 						want := []string{"1", "1", "2"}
 						if replayed {
 							time.Sleep(time.Second)
-							_, err := f.Replay(t.Context(), "strict", runtime.ReplayFilter{})
+							_, err := f.Replay(t.Context(), "strict", event.ReplayFilter{})
 							Must(t, err)
 							want = []string{"1", "1", "1", "2"}
 						}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 var errNoMoney = errors.New("the card has no money")
@@ -50,7 +50,7 @@ func (env *Env) family(t *testing.T) *Fixture {
 }
 
 // familyTree draws a tree on lines, with the states of deliveries.
-func familyTree(node *runtime.TreeNode, indent string) string {
+func familyTree(node *event.TreeNode, indent string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s", indent, node.Type)
 	if node.PublishedBy != "" {
@@ -106,7 +106,7 @@ func (env *Env) TestATreeHasTheDescendantsOfAnEventWithTheirDeliveries(t *testin
 			func() error { _, err := file.Tree(t.Context(), uuid.Max); return err },
 			func() error { _, err := file.Root(t.Context(), uuid.Max); return err },
 		} {
-			var missing *inspect.NotFoundError
+			var missing *event.NotFoundError
 			if err := try(); !errors.As(err, &missing) {
 				t.Errorf("of an event that is not there: %v", err)
 			}

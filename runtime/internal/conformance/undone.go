@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -113,7 +114,7 @@ func (env *Env) TestAMemberThatHasHandledAnEventIsNotCalledAgainAfterTheUndoOfIt
 					Must(t, err)
 				}
 				time.Sleep(20 * time.Second)
-				undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+				undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 				Must(t, err)
 				time.Sleep(time.Minute)
 				f.Idle()
@@ -166,7 +167,7 @@ func (env *Env) TestTheUndoOfADiscardBeginsAnewAndIsDueNow(t *testing.T) {
 				_, err = file.DiscardEvent(t.Context(), r.ID, "", "why")
 				Must(t, err)
 				time.Sleep(c.after)
-				undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+				undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 				Must(t, err)
 				if c.killed || c.stopped {
 					f = env.Reopen(t, target)
@@ -243,7 +244,7 @@ func (env *Env) TestASuspectIsOneAfterTheUndoOfItsDiscard(t *testing.T) {
 		// of another partition key
 		Must(t, second(runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: "B", Number: 3})))
 		time.Sleep(10 * time.Second)
-		undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+		undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 		Must(t, err)
 		time.Sleep(3 * time.Minute)
 		f.Idle()
@@ -268,7 +269,7 @@ func (env *Env) TestADeadLetterThatIsRestoredKnowsHowOftenItWasExecuted(t *testi
 		r, file := f.Publish(1)[0], f.outside()
 		time.Sleep(10 * time.Minute)
 		Must(t, second(file.DiscardDeadLetters(t.Context(), inspect.Selection{}, "why")))
-		undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+		undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 		Must(t, err)
 		Must(t, second(file.Retry(t.Context(), inspect.Selection{})))
 		time.Sleep(time.Minute)
@@ -308,7 +309,7 @@ func (env *Env) TestAnEventThatWasPolledBeforeTheUndoOfItsDiscardBeginsAnew(t *t
 					}
 					Must(t, second(file.DiscardEvent(t.Context(), r.ID, "", "why")))
 					time.Sleep(after)
-					undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+					undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 					Must(t, err)
 					if meanwhile == "a restart" {
 						f.Stop()
@@ -359,7 +360,7 @@ func (env *Env) TestAnEventThatWasNeverTriedIsNewAfterTheUndoOfItsDiscard(t *tes
 				file := f.outside()
 				Must(t, second(file.DiscardEvent(t.Context(), r.ID, "", "why")))
 				time.Sleep(c.after)
-				undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+				undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 				Must(t, err)
 				time.Sleep(time.Minute)
 				if c.stopped {
@@ -403,7 +404,7 @@ func (env *Env) TestAnEventHasItsPartitionKeyAfterTheUndoOfItsCancel(t *testing.
 		time.Sleep(time.Second)
 		Must(t, f.Cancel(t.Context(), r.ID))
 		time.Sleep(time.Second)
-		undone, err := file.Undiscard(t.Context(), inspect.Undo{Event: r.ID})
+		undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 		Must(t, err)
 		time.Sleep(time.Hour)
 		f.Idle()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -159,7 +159,7 @@ func (env *Env) TestWaitIdleDoesNotWaitForUnsubscribedNames(t *testing.T) {
 		Must(t, <-idle)
 		waiting := 0
 		for _, d := range f.peek().deliveries() {
-			if d.State == inspect.StateWaiting {
+			if d.State == event.StateWaiting {
 				waiting++
 			}
 		}

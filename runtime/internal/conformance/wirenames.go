@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // wireNames are names on the wire that a file, a pattern or the subjects of a server could confuse.
@@ -78,13 +78,13 @@ func (env *Env) TestEventsOfAnyNameAreDeliveredAndFoundByIt(t *testing.T) {
 			defer inspector.Close()
 			for _, name := range wireNames {
 				for _, filter := range []string{name, "$dead." + name} {
-					if events, _, err := inspector.Events(t.Context(), inspect.Filter{Types: []string{filter}}, inspect.Page{}); err != nil || len(events) == 0 {
+					if events, _, err := inspector.Events(t.Context(), event.Filter{Types: []string{filter}}, event.Page{}); err != nil || len(events) == 0 {
 						t.Errorf("%s: %d events (%v)", filter, len(events), err)
 					} else if events[0].Type != filter {
 						t.Errorf("%s: found %s", filter, events[0].Type)
 					}
 				}
-				letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{Types: []string{name}}, inspect.Page{})
+				letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{Types: []string{name}}, event.Page{})
 				if err != nil || len(letters) != 1 || letters[0].Type != name {
 					t.Errorf("%s: dead letters %v (%v)", name, letters, err)
 				}

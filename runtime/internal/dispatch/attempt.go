@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -172,16 +173,16 @@ func (s *site) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (ha
 	returned := false
 	var err error
 	defer func() {
-		kind, stack := engine.KindError, ""
+		kind, stack := event.KindError, ""
 		exit := false
 		switch cause := recover(); {
 		case cause != nil:
-			kind, stack = engine.KindPanic, string(debug.Stack())
+			kind, stack = event.KindPanic, string(debug.Stack())
 			err = newPanicked(cause)
 		case !returned:
 			// Neither returned nor panicking: the handler has called Goexit,
 			// and this goroutine is on its way out.
-			kind, stack = engine.KindExit, string(debug.Stack())
+			kind, stack = event.KindExit, string(debug.Stack())
 			err = a.exited(stack)
 			exit = true
 		}
@@ -301,7 +302,7 @@ func (a *Attempt) expire() {
 		a.batch.expire(a)
 		return
 	}
-	f := a.classify(a.during(a.lateness()), engine.KindTimeout, "")
+	f := a.classify(a.during(a.lateness()), event.KindTimeout, "")
 	a.mu.Lock()
 	switch {
 	case a.over:
@@ -361,7 +362,7 @@ func (a *Attempt) leave() {
 // cancelled its context. That counts, or else a handler that hangs would do so
 // after every restart.
 func (a *Attempt) interrupt(ignored time.Duration) {
-	f := a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "")
+	f := a.classify(&InterruptedError{ignored}, event.KindInterrupted, "")
 	a.mu.Lock()
 	over := a.over
 	if over {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -149,14 +150,14 @@ func (s *site) runBatch(worker int, b *Batch) (keep bool) {
 	returned := false
 	var err error
 	defer func() {
-		kind, stack := engine.KindError, ""
+		kind, stack := event.KindError, ""
 		exit := false
 		switch cause := recover(); {
 		case cause != nil:
-			kind, stack = engine.KindPanic, string(debug.Stack())
+			kind, stack = event.KindPanic, string(debug.Stack())
 			err = newPanicked(cause)
 		case !returned:
-			kind, stack = engine.KindExit, string(debug.Stack())
+			kind, stack = event.KindExit, string(debug.Stack())
 			err = b.exited(stack)
 			exit = true
 		}
@@ -281,7 +282,7 @@ func (b *Batch) expire(a *Attempt) {
 		if a.expires {
 			return a.timeout()
 		}
-		return a.classify(a.during(&TimeoutError{After: b.whole.limit, Attempt: a.Number}), engine.KindTimeout, "")
+		return a.classify(a.during(&TimeoutError{After: b.whole.limit, Attempt: a.Number}), event.KindTimeout, "")
 	})
 	b.whole.mu.Lock()
 	b.whole.leaveSoon(b.leave)
@@ -327,7 +328,7 @@ func (b *Batch) expireItem(a *Attempt) {
 
 // interrupt is [Attempt.interrupt] for all of the batch.
 func (b *Batch) interrupt(ignored time.Duration) {
-	if b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, engine.KindInterrupted, "") }) {
+	if b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, event.KindInterrupted, "") }) {
 		b.site.freeLimits(&b.whole)
 		b.tellApart()
 		return

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
@@ -15,7 +16,7 @@ func (b *Batch) failures(err error, kind, stack string) []failure {
 		return nil
 	}
 	var named *BatchError
-	if kind == engine.KindError && err != nil {
+	if kind == event.KindError && err != nil {
 		named, err = b.named(err)
 	}
 	preparing := b.preparing.Load()
@@ -29,11 +30,11 @@ func (b *Batch) failures(err error, kind, stack string) []failure {
 		}
 		switch {
 		case unfit != nil:
-			failures[i] = a.classify(unfit, engine.KindError, "")
+			failures[i] = a.classify(unfit, event.KindError, "")
 		case err == nil:
 		case named != nil:
 			if failed := named.Items[index]; failed != nil {
-				failures[i] = a.classify(failed, engine.KindError, "")
+				failures[i] = a.classify(failed, event.KindError, "")
 			}
 		case preparing != nil && preparing != a:
 			failures[i].kind = spared
@@ -104,7 +105,7 @@ func (b *Batch) judge(failures []failure, now time.Time, forced bool) {
 				a.withdraw()
 				a.spare(now)
 			case forced:
-				timedOut = timedOut || failures[i].kind == engine.KindTimeout && !whole.expires
+				timedOut = timedOut || failures[i].kind == event.KindTimeout && !whole.expires
 				a.fail(failures[i])
 			default:
 				a.judge(failures[i], now)

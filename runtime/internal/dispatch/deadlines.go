@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
@@ -298,7 +298,7 @@ func (d *deadlines) look() (done func()) {
 
 // appendRunning appends the attempts that have been running for at least so long, those included that were left behind.
 // A batch is one, with its first event.
-func (d *deadlines) appendRunning(all []engine.Running, now time.Time, long time.Duration, left []bool) []engine.Running {
+func (d *deadlines) appendRunning(all []event.Running, now time.Time, long time.Duration, left []bool) []event.Running {
 	group := ""
 	if d.cfg.Group {
 		group = d.cfg.Name
@@ -311,7 +311,7 @@ func (d *deadlines) appendRunning(all []engine.Running, now time.Time, long time
 			return
 		}
 		worker := int(a.worker)
-		all = append(all, engine.Running{
+		all = append(all, event.Running{
 			Subscription: a.handler.Name, Group: group, Worker: worker, Event: a.ID, Type: a.Type, Attempt: a.Number,
 			Started: a.started, Deadline: a.deadline(), Abandoned: worker < len(left) && left[worker],
 		})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -43,7 +44,7 @@ func (a *Attempt) examine(err error, kind, stack string) failure {
 		f.text += " " + unreadable(err, "Unwrap, Is or As")
 	}
 	settings := a.handler.Settings(a.Type) // in a group the member's own
-	if forced := kind == engine.KindTimeout || kind == engine.KindInterrupted; forced && len(settings.Errors) > 0 {
+	if forced := kind == event.KindTimeout || kind == event.KindInterrupted; forced && len(settings.Errors) > 0 {
 		f.rule = a.run.site.ruleInTime(settings, err)
 	} else {
 		f.rule = settings.rule(err)
@@ -86,7 +87,7 @@ func (s *site) ruleInTime(settings *Settings, err error) *ErrorRule {
 
 // timeout is the failure of an attempt that outlived its deadline.
 func (a *Attempt) timeout() failure {
-	return a.classify(a.lateness(), engine.KindTimeout, "")
+	return a.classify(a.lateness(), event.KindTimeout, "")
 }
 
 // lateness is the error of that: it was the handler's time that ended, or that of
@@ -134,7 +135,7 @@ func (a *Attempt) fail(f failure) {
 		return
 	}
 	a.run.uncalled = a.first && (f.decode != nil || a.run.Limits.TooLate())
-	failure := &engine.FailedAttempt{
+	failure := &event.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack, Log: a.closeJournal(),
 	}
 	if a.run.site.cfg.Group {
@@ -148,18 +149,18 @@ func (a *Attempt) fail(f failure) {
 		a.snooze(now.Add(max(clamp(asked.For), leastSnooze)), now, failure)
 		return
 	}
-	if _, expires := a.bounds(); expires && f.kind == engine.KindTimeout {
+	if _, expires := a.bounds(); expires && f.kind == event.KindTimeout {
 		a.withdraw() // the event had little time, which says nothing about the handler
-		a.deadLetterFailed(engine.ReasonExpired, failure)
+		a.deadLetterFailed(event.ReasonExpired, failure)
 		return
 	}
 	if f.decode != nil {
-		failure.Kind = engine.KindDecode
+		failure.Kind = event.KindDecode
 		if f.decode.Stack != "" {
 			failure.Stack = f.decode.Stack
 		}
 		a.withdraw() // the handler was not called
-		a.deadLetterFailed(engine.ReasonDecode, failure)
+		a.deadLetterFailed(event.ReasonDecode, failure)
 		return
 	}
 	if a.run.Limits.TooLate() { // the handler was not called
@@ -204,11 +205,11 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 	due = now.Add(delay)
 	switch {
 	case permanent:
-		return due, engine.ReasonPermanent
+		return due, event.ReasonPermanent
 	case policy.Exhausted(failures):
-		return due, engine.ReasonMaxAttempts
+		return due, event.ReasonMaxAttempts
 	case settings.ExpiresAfter > 0 && due.Sub(a.Since) >= settings.ExpiresAfter:
-		return due, engine.ReasonExpired
+		return due, event.ReasonExpired
 	}
 	return due, ""
 }
@@ -222,16 +223,16 @@ func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDel
 
 // snooze puts the delivery off, which does not count as a failed attempt, unless that
 // has happened too often or the event would have expired by then.
-func (a *Attempt) snooze(until, now time.Time, failure *engine.FailedAttempt) {
+func (a *Attempt) snooze(until, now time.Time, failure *event.FailedAttempt) {
 	a.withdraw()
 	settings := a.run.inForce()
 	switch {
 	case settings.MaxSnoozes > 0 && a.Snoozes >= settings.MaxSnoozes:
 		failure.Error = fmt.Sprintf("it was snoozed %d times before, and max_snoozes allows no more (now: %s)", a.Snoozes, failure.Error)
-		a.deadLetterFailed(engine.ReasonMaxSnoozes, failure)
+		a.deadLetterFailed(event.ReasonMaxSnoozes, failure)
 	case settings.ExpiresAfter > 0 && until.Sub(a.Since) >= settings.ExpiresAfter:
 		failure.Error += fmt.Sprintf(", and expires %v after it was published", settings.ExpiresAfter)
-		a.deadLetterFailed(engine.ReasonExpired, failure)
+		a.deadLetterFailed(event.ReasonExpired, failure)
 	default:
 		a.tell(a.handler.Count.Snoozed(a, until, now))
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: until, Asked: true}))
@@ -273,7 +274,7 @@ func (a *Attempt) lose(f failure, now time.Time) {
 }
 
 // deadLetterFailed makes the delivery a dead letter after its last attempt.
-func (a *Attempt) deadLetterFailed(reason string, failure *engine.FailedAttempt) {
+func (a *Attempt) deadLetterFailed(reason string, failure *event.FailedAttempt) {
 	a.logFailure(failure, 0)
 	a.tell(a.handler.Count.Failed(a, failure, time.Time{}))
 	a.deadLetter(reason, failure)
@@ -281,7 +282,7 @@ func (a *Attempt) deadLetterFailed(reason string, failure *engine.FailedAttempt)
 
 // deadLetter makes the delivery a dead letter. There is no failure when nothing was
 // tried: its last attempt ended with its process, or it has expired.
-func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
+func (a *Attempt) deadLetter(reason string, failure *event.FailedAttempt) {
 	s := a.run.site
 	if word, cancelled := s.consumer.Cancelled(a.Seq); cancelled { // so there is nothing to announce
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Attempt: failure, Reason: word, Cancelled: true}))
@@ -289,8 +290,8 @@ func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 	}
 	last := failure
 	if last == nil {
-		last = &engine.FailedAttempt{Error: engine.CrashText}
-		if reason == engine.ReasonExpired {
+		last = &event.FailedAttempt{Error: engine.CrashText}
+		if reason == event.ReasonExpired {
 			last.Error = fmt.Sprintf("it was not handled within %v", a.run.settings.ExpiresAfter)
 		}
 	}
@@ -316,7 +317,7 @@ func (a *Attempt) deadLetter(reason string, failure *engine.FailedAttempt) {
 }
 
 // logFailure emits the one line that every failed attempt gets.
-func (a *Attempt) logFailure(failure *engine.FailedAttempt, delay time.Duration) {
+func (a *Attempt) logFailure(failure *event.FailedAttempt, delay time.Duration) {
 	a.run.site.cfg.Logger.Warn("event handler failed",
 		a.logged("max_attempts", a.Max(), "delay_ms", delay.Milliseconds(), "error", failure.Error)...)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -53,9 +54,9 @@ type Counter interface {
 	// by the engine. TellHandled is called after Handled if the [Handler] is Observed.
 	Succeeded(a *Attempt, ended time.Time)
 	Handled(a *Attempt, staged []engine.Record)
-	TellHandled(a *Attempt, ended time.Time, staged []engine.Record)               // runs code of the program
-	Failed(a *Attempt, failure *engine.FailedAttempt, due time.Time) (tell func()) // due is zero when there is no further attempt
-	Dead(a *Attempt, reason string, last *engine.FailedAttempt) (tell func())      // last has no Kind if nothing new was tried
+	TellHandled(a *Attempt, ended time.Time, staged []engine.Record)              // runs code of the program
+	Failed(a *Attempt, failure *event.FailedAttempt, due time.Time) (tell func()) // due is zero when there is no further attempt
+	Dead(a *Attempt, reason string, last *event.FailedAttempt) (tell func())      // last has no Kind if nothing new was tried
 	Discarded(a *Attempt, reason string, ended time.Time) (tell func())
 	Snoozed(a *Attempt, until, ended time.Time) (tell func())
 	Slow(a *Attempt, running time.Duration) (tell func())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
@@ -142,16 +143,16 @@ func (s *source) change(f func()) {
 
 type silent struct{}
 
-func (silent) Succeeded(*dispatch.Attempt, time.Time)                                   {}
-func (silent) Handled(*dispatch.Attempt, []engine.Record)                               {}
-func (silent) Failed(*dispatch.Attempt, *engine.FailedAttempt, time.Time) (tell func()) { return nil }
-func (silent) Dead(*dispatch.Attempt, string, *engine.FailedAttempt) (tell func())      { return nil }
-func (silent) Discarded(*dispatch.Attempt, string, time.Time) (tell func())             { return nil }
-func (silent) Snoozed(*dispatch.Attempt, time.Time, time.Time) (tell func())            { return nil }
-func (silent) SlowEvent(_ *dispatch.Attempt, _, _ time.Duration) (tell func())          { return nil }
-func (silent) Slow(*dispatch.Attempt, time.Duration) (tell func())                      { return nil }
-func (silent) TellHandled(*dispatch.Attempt, time.Time, []engine.Record)                {}
-func (silent) Abandoned(*dispatch.Attempt, int)                                         {}
+func (silent) Succeeded(*dispatch.Attempt, time.Time)                                  {}
+func (silent) Handled(*dispatch.Attempt, []engine.Record)                              {}
+func (silent) Failed(*dispatch.Attempt, *event.FailedAttempt, time.Time) (tell func()) { return nil }
+func (silent) Dead(*dispatch.Attempt, string, *event.FailedAttempt) (tell func())      { return nil }
+func (silent) Discarded(*dispatch.Attempt, string, time.Time) (tell func())            { return nil }
+func (silent) Snoozed(*dispatch.Attempt, time.Time, time.Time) (tell func())           { return nil }
+func (silent) SlowEvent(_ *dispatch.Attempt, _, _ time.Duration) (tell func())         { return nil }
+func (silent) Slow(*dispatch.Attempt, time.Duration) (tell func())                     { return nil }
+func (silent) TellHandled(*dispatch.Attempt, time.Time, []engine.Record)               {}
+func (silent) Abandoned(*dispatch.Attempt, int)                                        {}
 
 // dispatching begins to handle what the source has, within one partition key.
 func dispatching(t *testing.T, s *source, strict bool, handle func(seq int64) error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
@@ -57,7 +58,7 @@ func (s *site) run(w *worker, r *run) (keep bool) {
 		}
 		now := time.Now()
 		if r.tried && r.expired(now) {
-			s.giveUp(w.number, r, h, breaker.Permit{}, engine.ReasonExpired)
+			s.giveUp(w.number, r, h, breaker.Permit{}, event.ReasonExpired)
 			return true
 		}
 		permit, ok := h.Breaker.Acquire(now, r.Seq)
@@ -89,9 +90,9 @@ func (s *site) refuse(worker int, r *run) bool {
 	reason := ""
 	switch {
 	case r.Crashed && r.settings.Retry.Exhausted(r.Failures):
-		reason = engine.ReasonCrash
+		reason = event.ReasonCrash
 	case r.expired(r.initial.started):
-		reason = engine.ReasonExpired
+		reason = event.ReasonExpired
 	default:
 		return false
 	}

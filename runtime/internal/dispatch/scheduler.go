@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/goroutine"
@@ -115,7 +116,7 @@ func (s *Scheduler) OnWorker() bool { return s.crew.isOn() }
 // Running appends the attempts that have been running for at least so long,
 // those included that were left behind. A batch is one, with its first event. It does not wait for one that is being
 // settled: whoever takes down its log lines may take his time.
-func (s *Scheduler) Running(all []engine.Running, now time.Time, long time.Duration) []engine.Running {
+func (s *Scheduler) Running(all []event.Running, now time.Time, long time.Duration) []event.Running {
 	return s.deadlines.appendRunning(all, now, long, s.crew.left())
 }
 

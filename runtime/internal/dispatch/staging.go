@@ -15,7 +15,7 @@ import (
 // success of the attempt. The context is the attempt or derived from it; if it has
 // ended nothing is kept. A record with an idempotency key that was staged before, by this
 // attempt or by members of the group before it, becomes a Duplicate; if the payload differs
-// the error is an *engine.ConflictError, and nothing is kept.
+// the error is an *event.ConflictError, and nothing is kept.
 func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	ended := a.endOf(ctx)
 	a.mu.Lock()

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"github.com/busgen/busgen/runtime/event"
+	"time"
+)
 
 // DispositionKind is how a delivery's turn ends.
 type DispositionKind uint8
@@ -33,9 +36,9 @@ type Disposition struct {
 	// Cancelled of Discard says that it is only because of what Source.Cancelled has
 	// said. If that was undone meanwhile, the delivery begins anew instead.
 	Cancelled bool
-	Attempt   *FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
-	Due       time.Time      // of Retry, Snooze and some Holds; its distance from now is by the monotonic clock
-	Held      *time.Time     // of a Hold with a Due: since when, which Delivery.Held says the next time
+	Attempt   *event.FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
+	Due       time.Time            // of Retry, Snooze and some Holds; its distance from now is by the monotonic clock
+	Held      *time.Time           // of a Hold with a Due: since when, which Delivery.Held says the next time
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
 	MaxAttempts int
 	Reason      string // of Dead: one of the Reason constants; of Discard: in words
@@ -47,17 +50,7 @@ type Disposition struct {
 	Staged   []Record // to be appended with the disposition, whatever its kind
 }
 
-// Why a delivery is dead.
-const (
-	ReasonMaxAttempts = "max_attempts" // its policy allows no further attempt
-	ReasonPermanent   = "permanent"    // the handler says that another attempt is in vain
-	ReasonDecode      = "decode"       // the payload could not be decoded
-	ReasonCrash       = "crash"        // the process died in its last attempt
-	ReasonExpired     = "expired"      // it was not handled in time
-	ReasonMaxSnoozes  = "max_snoozes"  // its handler has put it off too often
-)
-
 // Reasons returns all reasons for which a delivery is dead.
 func Reasons() []string {
-	return []string{ReasonMaxAttempts, ReasonPermanent, ReasonDecode, ReasonCrash, ReasonExpired, ReasonMaxSnoozes}
+	return []string{event.ReasonMaxAttempts, event.ReasonPermanent, event.ReasonDecode, event.ReasonCrash, event.ReasonExpired, event.ReasonMaxSnoozes}
 }

@@ -3,11 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Eraser takes a person out of a log.
@@ -18,7 +17,7 @@ type Eraser interface {
 	// second call does the rest. All steps have one entry in the audit. With Erasure.DryRun it
 	// counts and changes nothing. An engine that cannot do it returns an
 	// *UnsupportedError.
-	Erase(ctx context.Context, e Erasure) (Erased, error)
+	Erase(ctx context.Context, e Erasure) (event.Erased, error)
 }
 
 // Erasure says what is about the person, and what stays of it. The functions are called in
@@ -52,53 +51,15 @@ type Erasure struct {
 	// KeepSpace leaves alone what is left of deleted rows in the space that the file does
 	// not use.
 	KeepSpace bool
-	AllOpen   bool         // Erased.OpenIDs has all open events, and not only some
-	Progress  func(Erased) // called after each step; it may be nil
-}
-
-// Erased counts what an erasure has found and done. With DryRun nothing is done, and the
-// counts are those of what would be.
-type Erased struct {
-	Events      int `json:"events"`       // were about the person and are erased
-	DeadLetters int `json:"dead_letters"` // of these events, now discarded
-	Attempts    int `json:"attempts"`     // of these events, whose errors, stacks and logs are erased
-	Texts       int `json:"texts"`        // other texts and keys that had the person in them
-	// Open are events about the person with deliveries that are not settled. They are as
-	// they were.
-	Open int `json:"open"`
-	// Mentions are other events whose payload has the person in it, as a word, in a field that
-	// is not known to be personal. They are as they were.
-	Mentions int `json:"mentions"`
-	// Keyed are events of types without personal fields that have one of the values as their
-	// partition key: the same number may be a customer's here and an order's there. They are as
-	// they were, unless Erasure.Types or Erasure.Field is set.
-	Keyed int `json:"keyed"`
-	// Parts are texts and keys that still have a value as a part of a longer name or address, such
-	// as bob.ada@example.org. They are somebody else's, or another name of the person.
-	Parts int `json:"parts"`
-	// Clean says that nothing of what was erased is left in the space that the file does not
-	// use, nor in the write-ahead log.
-	Clean bool `json:"clean"`
-
-	Types      []ErasedType `json:"types,omitempty"`       // counts by event type, by name
-	OpenIDs    []uuid.UUID  `json:"open_ids,omitempty"`    // of some of the open events
-	MentionIDs []uuid.UUID  `json:"mention_ids,omitempty"` // of some of the mentions
-}
-
-// ErasedType has the counts of one event type.
-type ErasedType struct {
-	Type     string `json:"type"`
-	Events   int    `json:"events"`
-	Open     int    `json:"open"`
-	Mentions int    `json:"mentions"`
-	Keyed    int    `json:"keyed"`
+	AllOpen   bool               // Erased.OpenIDs has all open events, and not only some
+	Progress  func(event.Erased) // called after each step; it may be nil
 }
 
 // CountErased returns the counts of an event type, to be added to.
-func CountErased(n *Erased, eventType string) *ErasedType {
-	at, found := slices.BinarySearchFunc(n.Types, eventType, func(t ErasedType, name string) int { return strings.Compare(t.Type, name) })
+func CountErased(n *event.Erased, eventType string) *event.ErasedType {
+	at, found := slices.BinarySearchFunc(n.Types, eventType, func(t event.ErasedType, name string) int { return strings.Compare(t.Type, name) })
 	if !found {
-		n.Types = slices.Insert(n.Types, at, ErasedType{Type: eventType})
+		n.Types = slices.Insert(n.Types, at, event.ErasedType{Type: eventType})
 	}
 	return &n.Types[at]
 }
@@ -109,23 +70,3 @@ const ErasedIDs = 100
 // ReasonErased is the reason of dead letters that were discarded because their event was
 // erased, and takes the place of other reasons.
 const ReasonErased = "erased"
-
-// UnsupportedError says that an engine cannot do something that others can. It matches
-// [errors.ErrUnsupported].
-type UnsupportedError struct {
-	Engine string // in words: the engine on JetStream
-	What   string // erase a person
-	Hint   string // what to do instead
-}
-
-// Error says so.
-func (e *UnsupportedError) Error() string {
-	text := e.Engine + " cannot " + e.What
-	if e.Hint != "" {
-		text += ": " + e.Hint
-	}
-	return text
-}
-
-// Is reports that the error is [errors.ErrUnsupported].
-func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }

@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 	"io"
-	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
 )
 
@@ -49,8 +49,8 @@ type Inspector interface {
 // SubscriptionReader tells where subscriptions stand.
 type SubscriptionReader interface {
 	// Subscriptions returns the subscriptions in the order in which they were
-	// made. It stops counting a backlog at limit. What only a [Status] has is zero.
-	Subscriptions(ctx context.Context, limit int) ([]SubscriptionState, error)
+	// made. It stops counting a backlog at limit. What only a [event.Status] has is zero.
+	Subscriptions(ctx context.Context, limit int) ([]event.SubscriptionState, error)
 }
 
 // StatusReader tells where a log and its subscriptions stand.
@@ -59,32 +59,32 @@ type StatusReader interface {
 
 	// Status counts events, and the backlog of each subscription, up to limit. It
 	// adds the rates since an earlier status of the same log, if that is not zero.
-	Status(ctx context.Context, limit int, since Status) (Status, error)
+	Status(ctx context.Context, limit int, since event.Status) (event.Status, error)
 
 	// Hour counts what happened in each of the last 60 minutes. It takes a bounded time to
 	// count events.
-	Hour(ctx context.Context) (Hour, error)
+	Hour(ctx context.Context) (event.Hour, error)
 
 	// Declared returns what programs have declared.
 	Declared(ctx context.Context) (Declared, error)
 
 	// Activity returns what the dispatching process says of itself: nothing if no
 	// process dispatches.
-	Activity(ctx context.Context) (Activity, Owner, error)
+	Activity(ctx context.Context) (Activity, event.Owner, error)
 }
 
 // EventReader reads events and their deliveries.
 type EventReader interface {
 	// Events returns a page of events, the newest first. It looks through most events at most;
 	// 0 for no bound.
-	Events(ctx context.Context, f Filter, p Page, most int) (EventSearch, error)
+	Events(ctx context.Context, f Filter, p event.Page, most int) (event.EventSearch, error)
 
 	// Follow reads a part of the log forwards, from one state of it. Every event that matches is
 	// in exactly one part, unless it was pruned before.
-	Follow(ctx context.Context, f Following) (Followed, error)
+	Follow(ctx context.Context, f Following) (event.Followed, error)
 
 	// Event returns one event, or a *NotFoundError.
-	Event(ctx context.Context, id uuid.UUID) (EventHistory, error)
+	Event(ctx context.Context, id uuid.UUID) (event.EventHistory, error)
 
 	// EventsWithID returns up to limit ids that begin with the given hexadecimal
 	// digits, each from 0 to 15, the lowest first.
@@ -92,28 +92,28 @@ type EventReader interface {
 
 	// Unsettled calls visit for every event with an open or a dead delivery, in the
 	// order of the log, but not for events of the bus itself.
-	Unsettled(ctx context.Context, visit func(Unsettled)) error
+	Unsettled(ctx context.Context, visit func(event.Unsettled)) error
 }
 
 // DeadLetterReader reads dead letters.
 type DeadLetterReader interface {
 	// DeadLetters returns a page of dead letters, those that died last first or, with
 	// oldestFirst, those that died first, and the cursor of the next page.
-	DeadLetters(ctx context.Context, f Filter, p Page, oldestFirst bool) ([]DeadLetter, string, error)
+	DeadLetters(ctx context.Context, f Filter, p event.Page, oldestFirst bool) ([]event.DeadLetter, string, error)
 
 	// CountDeadLetters returns how many dead letters match.
 	CountDeadLetters(ctx context.Context, f Filter) (int, error)
 
 	// DeadLetter returns one dead letter, or a *NotFoundError with its State.
-	DeadLetter(ctx context.Context, key Key) (DeadLetterHistory, error)
+	DeadLetter(ctx context.Context, key event.Key) (event.DeadLetterHistory, error)
 
 	// Redelivered returns what became of dead letters that were retried, in the
 	// order of the keys.
-	Redelivered(ctx context.Context, keys []Key) ([]Redelivery, error)
+	Redelivered(ctx context.Context, keys []event.Key) ([]Redelivery, error)
 
 	// FailureGroups returns dead letters by their fingerprint, the largest group
 	// first. The message of a group is the error of its newest dead letter.
-	FailureGroups(ctx context.Context, f Filter) ([]FailureGroup, error)
+	FailureGroups(ctx context.Context, f Filter) ([]event.FailureGroup, error)
 
 	// FailureGroupNames returns the fingerprints of dead letters that begin with a
 	// prefix, in alphabetical order.
@@ -121,21 +121,21 @@ type DeadLetterReader interface {
 
 	// Schema returns the schema of the newest version of an event type, by any of
 	// its names. It is zero if the log has none.
-	Schema(ctx context.Context, eventType string) (Schema, error)
+	Schema(ctx context.Context, eventType string) (event.Schema, error)
 }
 
 // AuditReader reads what was done to a log.
 type AuditReader interface {
 	// Audit returns a page of entries, the newest first, and the cursor of the next
 	// page.
-	Audit(ctx context.Context, f AuditFilter, p Page) ([]AuditEntry, string, error)
+	Audit(ctx context.Context, f event.AuditFilter, p event.Page) ([]event.AuditEntry, string, error)
 }
 
 // Checker looks for damage.
 type Checker interface {
 	// Check returns what is wrong with the log. It ends after RuleIntegrity, because
 	// the content of a damaged log means nothing.
-	Check(ctx context.Context) ([]Problem, error)
+	Check(ctx context.Context) ([]event.Problem, error)
 }
 
 // Steerer changes a log. Each change is on disk when its method returns, and has an
@@ -168,7 +168,7 @@ type EventDiscarder interface {
 	Canceller
 
 	// Undiscard undoes discards. A choice that matches nothing is no error.
-	Undiscard(ctx context.Context, u Undo) (Undone, error)
+	Undiscard(ctx context.Context, u event.Undo) (event.Undone, error)
 }
 
 // DeadLetterEditor makes new events from dead letters, and adds dead letters of
@@ -177,7 +177,7 @@ type DeadLetterEditor interface {
 	// EditDeadLetter makes a new event with another payload for the subscription of a
 	// dead letter, and discards the dead letter. If there is no such dead letter it
 	// returns a *NotFoundError.
-	EditDeadLetter(ctx context.Context, key Key, id uuid.UUID, payload []byte) error
+	EditDeadLetter(ctx context.Context, key event.Key, id uuid.UUID, payload []byte) error
 
 	// ImportDeadLetters begins to add dead letters. All of them have one entry in the
 	// audit.
@@ -189,7 +189,7 @@ type Import interface {
 	// Add adds dead letters in one transaction, before which publishers are let in, but for those whose delivery is open,
 	// dead, discarded or handled already. One that cannot be added ends it with an
 	// *ImportError, whose Line is its place from 0; those before it are added.
-	Add(ctx context.Context, letters []DeadLetter) (added, skipped int, err error)
+	Add(ctx context.Context, letters []event.DeadLetter) (added, skipped int, err error)
 }
 
 // Sweeper changes many deliveries.
@@ -240,7 +240,7 @@ type Sweep interface {
 	// Step changes up to limit deliveries, and returns them: none when it is done. With
 	// spareCrashes it leaves out dead letters whose last attempt has ended the process. The first
 	// step without it begins again from the oldest.
-	Step(ctx context.Context, limit int, spareCrashes bool) ([]Key, error)
+	Step(ctx context.Context, limit int, spareCrashes bool) ([]event.Key, error)
 }
 
 // Redelivery is what became of a dead letter that was retried.
@@ -252,35 +252,3 @@ const (
 	RedeliveryOpen                      // not yet settled
 	RedeliveryDead                      // dead again
 )
-
-// Undo chooses discards: those of an event, to one subscription if it is named, or
-// those of one action.
-type Undo struct {
-	Event        uuid.UUID
-	Subscription string
-	Action       int64 // [AuditEntry].ID of a discard
-}
-
-// Undone counts the deliveries whose discard was undone.
-type Undone struct {
-	Dead int `json:"dead"` // are dead letters again
-	Due  int `json:"due"`  // are tried again
-	// Left were not changed: they were edited into another event, or a handler
-	// discarded them at this moment, or they were erased.
-	Left int `json:"left"`
-}
-
-// Removed counts what was forgotten with a subscription.
-type Removed struct {
-	Open int `json:"open"` // events it had yet to settle
-	Dead int `json:"dead"` // dead letters
-}
-
-// Schema describes the payloads of an event type. Generated code carries it, and the
-// bus stores it when it is opened, if it differs from what is stored.
-type Schema struct {
-	Version  int       // of the payloads that the program publishes
-	Text     string    // one line of JSON, for busgen; its form may change
-	StoredAt time.Time // when it last changed; UTC
-	Program  string    // the program that stored it: the name of its file, and its version
-}

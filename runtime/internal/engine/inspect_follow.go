@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
 )
 
@@ -24,20 +25,6 @@ func (f Following) Check() error {
 	return nil
 }
 
-// Followed is a part of a log, in its order.
-type Followed struct {
-	Events []Event // the oldest first
-	Next   string  // the cursor of the part behind them; never empty
-	More   bool    // there are more events at once
-	// Pruned is how many events, of any type, were pruned between the cursor and the end of
-	// this part, so that nobody can tell whether they matched.
-	Pruned int64
-	// Restarted says that the cursor is of another log or of a later state of this one: the
-	// log was replaced or restored. The part begins with what was published since the cursor
-	// was returned, by the time of the events.
-	Restarted bool
-}
-
 // FollowMark is the place in a log that a cursor of Following stands for.
 type FollowMark struct {
 	Seq int64     // the events up to here have had their turn
@@ -54,7 +41,7 @@ func (m FollowMark) Cursor() string {
 // Mark returns the mark of the cursor, or nil for the beginning of the log. For another
 // cursor it returns a *PageError.
 func (f Following) Mark() (*FollowMark, error) {
-	place, err := Page{After: f.After}.Place(6)
+	place, err := PlaceOf(event.Page{After: f.After}, 6)
 	if place == nil || err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestAnHourSaysWhichMinutesWereNotCounted(t *testing.T) {
-	h := NewHour(time.Date(2026, 3, 14, 12, 0, 30, 0, time.UTC))
+	h := CountHour(time.Date(2026, 3, 14, 12, 0, 30, 0, time.UTC))
 	for _, at := range []time.Duration{-time.Hour - time.Second, -time.Hour, -90 * time.Second, -time.Second, time.Minute} {
 		h.Publish(h.At.Add(at))
 	}

@@ -4,50 +4,30 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"github.com/busgen/busgen/runtime/event"
 	"strings"
 )
 
-// DefaultLimit is how many items a [Page] has if it does not say.
-const DefaultLimit = 100
-
-// Page chooses a part of a list. The zero value is its beginning. What is added to
-// the list meanwhile does not move the pages that follow.
-type Page struct {
-	After  string // the cursor that the page before has returned; empty for the beginning of the list
-	Offset int    // how many items to pass over, from there
-	Limit  int    // how many items to return; 0 for [DefaultLimit]
-}
-
-// Complete fills in the default, and refuses negative numbers.
-func (p Page) Complete() (Page, error) {
+// CompletePage fills in the default, and refuses negative numbers.
+func CompletePage(p event.Page) (event.Page, error) {
 	switch {
 	case p.Limit < 0:
 		return p, fmt.Errorf("the limit is %d: it must not be negative", p.Limit)
 	case p.Offset < 0:
 		return p, fmt.Errorf("the offset is %d: it must not be negative", p.Offset)
 	case p.Limit == 0:
-		p.Limit = DefaultLimit
+		p.Limit = event.DefaultLimit
 	}
 	return p, nil
-}
-
-// PageError says that [Page].After is no cursor of this list, or one of another version
-// of busgen, which may order the list in another way.
-type PageError struct{ After string }
-
-// Error says what to do.
-func (e *PageError) Error() string {
-	return fmt.Sprintf("%q is not the end of a page: use what the page before has returned, "+
-		"or begin again without it if the page is of another list or another version of busgen", e.After)
 }
 
 // cursorVersion begins every cursor. It changes with the order of any list, and with what
 // a cursor is made of. The cursors of the first version began with none.
 const cursorVersion = "2."
 
-// Place returns the numbers of which the cursor of the page was made, or nil for the
+// PlaceOf returns the numbers of which the cursor of a page was made, or nil for the
 // beginning of the list. For another cursor it returns a *PageError.
-func (p Page) Place(numbers int) ([]int64, error) {
+func PlaceOf(p event.Page, numbers int) ([]int64, error) {
 	if p.After == "" {
 		return nil, nil
 	}
@@ -62,7 +42,7 @@ func (p Page) Place(numbers int) ([]int64, error) {
 		place, bytes = append(place, n), bytes[length:]
 	}
 	if len(place) != numbers || len(bytes) > 0 {
-		return nil, &PageError{p.After}
+		return nil, &event.PageError{After: p.After}
 	}
 	return place, nil
 }
@@ -70,7 +50,7 @@ func (p Page) Place(numbers int) ([]int64, error) {
 // CutPage returns the items of a page, of which an engine has read one more than the
 // limit, and the cursor of the next page; place returns the numbers that say where
 // an item is in the list. The cursor is empty if there are no more items.
-func CutPage[T any](p Page, items []T, place func(T) []int64) ([]T, string) {
+func CutPage[T any](p event.Page, items []T, place func(T) []int64) ([]T, string) {
 	if len(items) <= p.Limit {
 		return items, ""
 	}

@@ -14,7 +14,7 @@ type Joiner interface {
 	// On an error none of them is part of the transaction, unless SQLite has rolled
 	// back all of it.
 	//
-	// The error is a *[JoinError] if x is nothing that events can be stored with; then nothing
+	// The error is a *[event.JoinError] if x is nothing that events can be stored with; then nothing
 	// was written.
 	Join(ctx context.Context, x any, records []Record) error
 
@@ -22,12 +22,3 @@ type Joiner interface {
 	// committed is not there.
 	Holds(ctx context.Context, seq int64, id uuid.UUID) (bool, error)
 }
-
-// JoinError says why events cannot become part of a transaction of the program. Nothing was
-// written.
-type JoinError struct {
-	Problem string // in words, and what to do
-}
-
-// Error says what is wrong.
-func (e *JoinError) Error() string { return "publish in a transaction of the program: " + e.Problem }

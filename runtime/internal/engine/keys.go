@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha256"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
 )
 
@@ -39,7 +40,7 @@ func (k Keys) Recognise(r *Record) error {
 			return err
 		}
 		if !same {
-			return &ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first.id}
+			return &event.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first.id}
 		}
 	}
 	r.ID, r.Seq, r.Duplicate = first.id, 0, true

@@ -5,13 +5,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
 )
 
 // The keys of an event's metadata that the bus gives a meaning.
 const (
-	CorrelationKey = "correlation_id" // of the work that the event belongs to
-
 	// The bus itself writes these for events that handlers publish, and nobody else.
 	ParentKey      = "parent_id"    // the id of the event whose handler has published this one
 	PublishedByKey = "published_by" // the subscription of that handler
@@ -60,7 +59,7 @@ func LineageOf(metadata []byte) Lineage {
 
 // LineageIn is LineageOf for metadata that is decoded.
 func LineageIn(metadata map[string]string) (l Lineage) {
-	l.CorrelationID, l.PublishedBy = metadata[CorrelationKey], metadata[PublishedByKey]
+	l.CorrelationID, l.PublishedBy = metadata[event.CorrelationKey], metadata[PublishedByKey]
 	if text, ok := metadata[ParentKey]; ok {
 		l.ParentID, _ = uuid.Parse(text)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"github.com/busgen/busgen/runtime/event"
 	"time"
 )
 
@@ -105,6 +106,6 @@ type Crash struct {
 	Delivery
 	Subscription string
 	// Attempt is the failed attempt as which it counts; nil if others ran too.
-	Attempt *FailedAttempt
+	Attempt *event.FailedAttempt
 	Ran     int // how many handlers ran, this one included
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"github.com/busgen/busgen/runtime/event"
 	"slices"
 	"time"
 )
@@ -23,8 +24,8 @@ type Meter interface {
 }
 
 // WithNewer returns what is held for its version, with more of that.
-func WithNewer(all []Newer, n Newer) []Newer {
-	at := slices.IndexFunc(all, func(one Newer) bool { return one.Type == n.Type && one.Version == n.Version })
+func WithNewer(all []event.Newer, n event.Newer) []event.Newer {
+	at := slices.IndexFunc(all, func(one event.Newer) bool { return one.Type == n.Type && one.Version == n.Version })
 	if at < 0 {
 		all = append(all, n)
 	} else {
@@ -33,7 +34,7 @@ func WithNewer(all []Newer, n Newer) []Newer {
 			one.Since = n.Since
 		}
 	}
-	slices.SortFunc(all, func(a, b Newer) int {
+	slices.SortFunc(all, func(a, b event.Newer) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Version, b.Version))
 	})
 	return all

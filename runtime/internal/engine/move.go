@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
 )
 
@@ -14,7 +15,7 @@ type Baggage struct {
 	Schemas       []MovedSchema
 	Subscriptions []MovedSubscription
 	Pauses        []Pause
-	Schedules     []Schedule
+	Schedules     []event.Schedule
 }
 
 // MovedType is a type in one version.
@@ -27,7 +28,7 @@ type MovedType struct {
 // MovedSchema is what the payload of a type looks like.
 type MovedSchema struct {
 	Type string
-	Schema
+	event.Schema
 }
 
 // MovedSubscription is a durable name with its place in the log that is left.
@@ -81,9 +82,9 @@ type MovedDelivery struct {
 	Replayed     bool
 	PutOff       bool // it was tried, or its handler has put it off
 	Retried      bool // it was dead, and was retried
-	Attempts     []FailedAttempt
+	Attempts     []event.FailedAttempt
 	History      int // of these were made before it was retried by hand
-	Crashes      []SharedCrash
+	Crashes      []event.SharedCrash
 }
 
 // MovedState says where a delivery stands.

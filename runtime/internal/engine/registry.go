@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"github.com/busgen/busgen/runtime/event"
 	"slices"
 	"strings"
 )
@@ -27,7 +28,7 @@ type Remover interface {
 	// of the actor in the audit. The Consumer of the name in this process, which nobody may
 	// poll any more, ends. For a name that the log does not have now it returns a
 	// *NotFoundError, and while another process dispatches an *OwnedError.
-	RemoveConsumer(ctx context.Context, name, actor string) (Removed, error)
+	RemoveConsumer(ctx context.Context, name, actor string) (event.Removed, error)
 }
 
 // TypeSpec names an event type.
@@ -36,11 +37,11 @@ type TypeSpec struct {
 	Version int      // of the payloads that this process publishes; 0 stands for 1
 	Aliases []string // names it had before
 	Schema  string   // of the payload, for operators' tools; empty for none
-	Fits    func(stored Schema) error
+	Fits    func(stored event.Schema) error
 }
 
 // Unfit returns why what is stored under a name does not fit, if something else is stored.
-func Unfit(specs []TypeSpec, written string, stored Schema) error {
+func Unfit(specs []TypeSpec, written string, stored event.Schema) error {
 	for _, spec := range specs {
 		if spec.Name != written && !slices.Contains(spec.Aliases, written) || spec.Fits == nil || spec.Schema == stored.Text {
 			continue

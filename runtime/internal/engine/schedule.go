@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Timetable keeps which times of schedules are over. Only the process that dispatches
@@ -15,7 +15,7 @@ type Timetable interface {
 	// dispatches, and returns them in the order of the specs. A new one has no time
 	// before now. A known one keeps Since and Passed, whatever its rule was. Those that
 	// are not among the specs are removed.
-	DeclareSchedules(ctx context.Context, specs []ScheduleSpec, now time.Time) ([]Schedule, error)
+	DeclareSchedules(ctx context.Context, specs []ScheduleSpec, now time.Time) ([]event.Schedule, error)
 
 	// Pass moves Passed of a schedule and appends the events of the times up to there,
 	// in one transaction that is on disk when it returns. If Passed is not what the
@@ -28,17 +28,6 @@ type ScheduleSpec struct {
 	Name string
 	Type string          // of the events
 	Rule json.RawMessage // when; only the bus and its tools read it
-}
-
-// Schedule is where a schedule stands.
-type Schedule struct {
-	Name   string          `json:"name"`
-	Type   string          `json:"type"`   // of its events
-	Rule   json.RawMessage `json:"rule"`   // its times, in the words of the catalogue
-	Since  time.Time       `json:"since"`  // when it was first declared; UTC
-	Passed time.Time       `json:"passed"` // times up to this are published or were skipped; UTC
-	Event  uuid.UUID       `json:"event"`  // the last one; zero for none
-	At     time.Time       `json:"at"`     // the time that Event is for; UTC, zero for none
 }
 
 // Passage moves a schedule.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -18,10 +17,10 @@ type Transactor interface {
 	// Run is called again, with another Tx, if the transaction had to be rolled back because
 	// of somebody else's part of it.
 	//
-	// The error is the one that Run has returned; a *[TxTimeoutError] if Run took longer than
+	// The error is the one that Run has returned; a *[event.TxTimeoutError] if Run took longer than
 	// t.Limit, once Run has returned; [ErrInTx] if the caller is itself inside a Run of this
 	// log; that of ctx if it ends before the transaction begins, after which it no longer
-	// matters; or a *[StorageError]. If Run panics or ends its goroutine, nothing of it is
+	// matters; or a *[event.StorageError]. If Run panics or ends its goroutine, nothing of it is
 	// stored, and the panic goes on.
 	Transact(ctx context.Context, t Transaction) error
 }
@@ -69,7 +68,7 @@ type Tx interface {
 
 	// Append stores records in the transaction, in order, and sets their Seq, as
 	// [Appender.Append] does. They are in the log when the transaction is. If the error is
-	// not a *[ConflictError], nothing of the transaction will be stored.
+	// not a *[event.ConflictError], nothing of the transaction will be stored.
 	Append(records []Record) error
 }
 
@@ -79,26 +78,3 @@ var ErrInTx = errors.New("this function runs within a transaction of the bus, wh
 
 // ErrTxOver is returned by a Tx that is over.
 var ErrTxOver = errors.New("this transaction is over: a Tx is good until its function returns or its time is up")
-
-// ProtectedError says that a statement was refused, because it would change tables of the
-// log, or a transaction that others share.
-type ProtectedError struct {
-	Problem string // in words, and what to do
-}
-
-// Error says what is wrong.
-func (e *ProtectedError) Error() string { return e.Problem }
-
-// TxTimeoutError says that a function took too long, and that nothing of it is stored.
-type TxTimeoutError struct {
-	Limit time.Duration
-}
-
-// Error says how long the function may take.
-func (e *TxTimeoutError) Error() string {
-	return fmt.Sprintf("the function of the transaction did not return within %v, so nothing of it is stored: "+
-		"everybody who writes waits for it, so compute, and call others, before the transaction", e.Limit)
-}
-
-// Is makes the error match [context.DeadlineExceeded].
-func (e *TxTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

@@ -5,31 +5,24 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
 )
 
 // TreeLimit is how many events a tree has at most.
 const TreeLimit = 10_000
 
-// TreeNode is an event with everything that became of it, and the events that came of
-// it. Its JSON is what "busgen events tree --json" prints.
-type TreeNode struct {
-	EventHistory
-	Children  []*TreeNode `json:"children,omitempty"`  // the events that its handlers have published, and its dead-letter notices; the oldest first
-	Truncated bool        `json:"truncated,omitempty"` // it has more children than are listed: the tree has reached its limit
-}
-
 // ReadTree returns an event with its descendants, at most limit events in all: the nearest
 // to the event first. It returns a *NotFoundError if the log does not have the event. The
 // log may change while it is read. A descendant whose parent was pruned is not found.
-func ReadTree(ctx context.Context, from EventReader, id uuid.UUID, limit int) (*TreeNode, error) {
+func ReadTree(ctx context.Context, from EventReader, id uuid.UUID, limit int) (*event.TreeNode, error) {
 	history, err := from.Event(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	root := &TreeNode{EventHistory: history}
+	root := &event.TreeNode{EventHistory: history}
 	seen := map[uuid.UUID]bool{id: true} // a damaged log may have circles
-	for nodes := []*TreeNode{root}; len(nodes) > 0; nodes = nodes[1:] {
+	for nodes := []*event.TreeNode{root}; len(nodes) > 0; nodes = nodes[1:] {
 		node := nodes[0]
 		children, all, err := ChildrenOf(ctx, from, node.ID, limit-len(seen)+1)
 		if err != nil {
@@ -43,14 +36,14 @@ func ReadTree(ctx context.Context, from EventReader, id uuid.UUID, limit int) (*
 			}
 			seen[child.ID] = true
 			history, err := from.Event(ctx, child.ID)
-			var pruned *NotFoundError
+			var pruned *event.NotFoundError
 			if errors.As(err, &pruned) { // since its parent was read
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			one := &TreeNode{EventHistory: history}
+			one := &event.TreeNode{EventHistory: history}
 			node.Children = append(node.Children, one)
 			nodes = append(nodes, one)
 		}
@@ -60,11 +53,11 @@ func ReadTree(ctx context.Context, from EventReader, id uuid.UUID, limit int) (*
 
 // ChildrenOf returns the newest children of an event, up to a limit, the oldest of them
 // first. It reports whether these are all.
-func ChildrenOf(ctx context.Context, from EventReader, id uuid.UUID, limit int) (children []Event, all bool, err error) {
-	page := Page{}
+func ChildrenOf(ctx context.Context, from EventReader, id uuid.UUID, limit int) (children []event.Event, all bool, err error) {
+	page := event.Page{}
 	for {
 		page.Limit = min(limit-len(children), 1000)
-		found, err := from.Events(ctx, Filter{ChildOf: id}, page, 0)
+		found, err := from.Events(ctx, Filter{Filter: event.Filter{ChildOf: id}}, page, 0)
 		if err != nil {
 			return nil, false, err
 		}
@@ -89,7 +82,7 @@ func RootOf(ctx context.Context, from EventReader, id uuid.UUID) (uuid.UUID, err
 		}
 		found, err = from.Event(ctx, found.ParentID)
 	}
-	var pruned *NotFoundError
+	var pruned *event.NotFoundError
 	if errors.As(err, &pruned) && len(seen) > 0 {
 		return id, nil
 	}

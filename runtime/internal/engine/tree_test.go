@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -17,19 +18,19 @@ type circle struct {
 	order   []uuid.UUID
 }
 
-func (c circle) Event(_ context.Context, id uuid.UUID) (h engine.EventHistory, err error) {
+func (c circle) Event(_ context.Context, id uuid.UUID) (h event.EventHistory, err error) {
 	parent, known := c.parents[id]
 	if !known {
-		return h, &engine.NotFoundError{Thing: "event", Name: id.String()}
+		return h, &event.NotFoundError{Thing: "event", Name: id.String()}
 	}
 	h.ID, h.ParentID = id, parent
 	return h, nil
 }
 
-func (c circle) Events(_ context.Context, f engine.Filter, p engine.Page, _ int) (found engine.EventSearch, err error) {
+func (c circle) Events(_ context.Context, f engine.Filter, p event.Page, _ int) (found event.EventSearch, err error) {
 	for _, id := range slices.Backward(c.order) {
 		if c.parents[id] == f.ChildOf && len(found.Events) < p.Limit {
-			found.Events = append(found.Events, engine.Event{ID: id, ParentID: f.ChildOf})
+			found.Events = append(found.Events, event.Event{ID: id, ParentID: f.ChildOf})
 		}
 	}
 	return found, nil
@@ -40,7 +41,7 @@ func add(c *circle, id, parent byte) {
 	c.order = append(c.order, uuid.UUID{15: id})
 }
 
-func count(node *engine.TreeNode) (events, truncated int) {
+func count(node *event.TreeNode) (events, truncated int) {
 	events = 1
 	if node.Truncated {
 		truncated = 1

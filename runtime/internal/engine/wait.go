@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"github.com/busgen/busgen/runtime/event"
+)
 
 // Waiter waits until deliveries are settled, by this process or by another.
 type Waiter interface {
@@ -26,12 +29,5 @@ type Settlement struct {
 
 // Cancelled tells whether the event was cancelled before the subscription had handled it.
 func (s *Settlement) Cancelled() bool {
-	return s.State == StateDiscarded && s.Reason == ReasonCancelled
+	return s.State == event.StateDiscarded && s.Reason == ReasonCancelled
 }
-
-// The states of a settled delivery.
-const (
-	StateDone      = "done"
-	StateDead      = "dead"
-	StateDiscarded = "discarded"
-)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -116,7 +117,7 @@ func (r Row) Crash(v Verdict, unknown int, first, at time.Time) (Row, Effects) {
 	}
 	r.PutOff = true
 	if v.How == Alone {
-		e.Attempt = &engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: engine.CrashText}
+		e.Attempt = &event.FailedAttempt{Kind: event.KindCrash, Ended: at, Error: engine.CrashText}
 		r.Failures, r.Tries, r.Uncounted = r.Failures+1, r.Tries+1, r.Uncounted+unknown
 		if !r.OpenCrash.IsZero() { // it is clear by now that it was this one then, too
 			e.Counted = r.OpenCrash

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -52,8 +53,8 @@ func (l *life) end(b *bits) {
 	case engine.Retry:
 		v.Attempt, v.MaxAttempts, begun = failed, int(b.below(3)), true
 	case engine.Dead:
-		if v.Reason = engine.ReasonExpired; begun && b.yes() {
-			v.Attempt, v.Reason = failed, engine.ReasonMaxAttempts
+		if v.Reason = event.ReasonExpired; begun && b.yes() {
+			v.Attempt, v.Reason = failed, event.ReasonMaxAttempts
 		}
 	case engine.Snooze:
 		v.Asked = begun && b.yes()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -75,7 +76,7 @@ func (r Row) Revive(byHand bool, at time.Time) Row {
 // DiedOfCrash reports whether the process ended in the last attempt of a dead letter, which failed in the way lastKind. A
 // suspect that has failed otherwise since did not.
 func (r Row) DiedOfCrash(lastKind string) bool {
-	return r.State == Dead && (r.Reason == engine.ReasonCrash || lastKind == engine.KindCrash)
+	return r.State == Dead && (r.Reason == event.ReasonCrash || lastKind == event.KindCrash)
 }
 
 // Redrivable reports whether a spec chooses a dead letter of its subscription and event type. lastKind says how the last attempt
@@ -84,7 +85,7 @@ func (r Row) Redrivable(lastKind string, spec *engine.RedriveSpec) bool {
 	switch {
 	case r.State != Dead, r.Ended.After(spec.DeadBefore), r.Redriven >= spec.Max:
 		return false
-	case r.DiedOfCrash(lastKind) && !slices.Contains(spec.Reasons, engine.ReasonCrash):
+	case r.DiedOfCrash(lastKind) && !slices.Contains(spec.Reasons, event.ReasonCrash):
 		return false
 	}
 	return len(spec.Reasons) == 0 || slices.Contains(spec.Reasons, r.Reason) || lastKind != "" && slices.Contains(spec.Reasons, lastKind)
@@ -110,7 +111,7 @@ func (r Row) Edit(into string, at time.Time) (old, made Row) {
 }
 
 // Import returns the row of a dead letter of another log. made says that its event was made for it.
-func Import(l *engine.DeadLetter, made bool) Row {
+func Import(l *event.DeadLetter, made bool) Row {
 	history := max(len(l.Attempts)-l.Failures, 0)
 	r := Row{
 		Delivery: Delivery{Failures: l.Failures, Uncounted: history, Delayed: made, Since: l.PublishedAt, Progress: l.Progress},

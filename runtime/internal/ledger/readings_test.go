@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -47,7 +48,7 @@ func TestASnoozeOfAHandlerThatWasCalledEndsACrashWithTheSuspicion(t *testing.T) 
 }
 
 func TestASharedCrashFromBeforeARevivalNeverCounts(t *testing.T) {
-	r := do(row{}, crashed(shared, 0), unbegun(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonExpired}))
+	r := do(row{}, crashed(shared, 0), unbegun(engine.Disposition{Kind: engine.Dead, Reason: event.ReasonExpired}))
 	r, e := do(r.Revive(true, at)).Crash(alone, 0, time.Time{}, at)
 	if r.Failures != 1 || !e.Counted.IsZero() {
 		t.Errorf("%d crashes count (%v), want the one since the retry", r.Failures, e.Counted)
@@ -55,7 +56,7 @@ func TestASharedCrashFromBeforeARevivalNeverCounts(t *testing.T) {
 }
 
 func TestASuspectThatDiedWithoutACallIsOneWhenItIsRetried(t *testing.T) {
-	r := do(row{}, crashed(shared, 0), unbegun(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonExpired})).Revive(true, at)
+	r := do(row{}, crashed(shared, 0), unbegun(engine.Disposition{Kind: engine.Dead, Reason: event.ReasonExpired})).Revive(true, at)
 	if !r.Suspect() {
 		t.Error("nobody has called its handler, and it would run beside others")
 	}
@@ -309,12 +310,12 @@ func TestOnlyADeadLetterIsRevived(t *testing.T) {
 }
 
 func TestADeadSuspectWhoseLastAttemptWasNoCrashIsRedriven(t *testing.T) {
-	r := do(row{}, crashed(shared, 0), unbegun(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonExpired}))
+	r := do(row{}, crashed(shared, 0), unbegun(engine.Disposition{Kind: engine.Dead, Reason: event.ReasonExpired}))
 	if !r.Suspect() || !r.Redrivable("", &engine.RedriveSpec{DeadBefore: at, Max: 1}) {
 		t.Error("it has only run beside others when the process ended, and is not redriven")
 	}
-	r = do(row{}, crashed(shared, 0), turn(engine.Disposition{Kind: engine.Dead, NotCalled: true, Attempt: failed, Reason: engine.ReasonDecode}))
-	if !r.Suspect() || !r.Redrivable(engine.KindDecode, &engine.RedriveSpec{DeadBefore: at, Max: 1, Reasons: []string{engine.ReasonDecode}}) {
+	r = do(row{}, crashed(shared, 0), turn(engine.Disposition{Kind: engine.Dead, NotCalled: true, Attempt: failed, Reason: event.ReasonDecode}))
+	if !r.Suspect() || !r.Redrivable(event.KindDecode, &engine.RedriveSpec{DeadBefore: at, Max: 1, Reasons: []string{event.ReasonDecode}}) {
 		t.Error("it does not decode, and is not redriven by that word")
 	}
 }
@@ -331,19 +332,19 @@ func TestARedriveChoosesByReasonOrLastAttemptAndACrashOnlyByItsName(t *testing.T
 		spec *engine.RedriveSpec
 		want bool
 	}{
-		{"any reason", letter, engine.KindError, spec(), true},
-		{"its reason", letter, engine.KindError, spec(engine.ReasonExpired, engine.ReasonMaxAttempts), true},
-		{"its last attempt", letter, engine.KindTimeout, spec(engine.KindTimeout), true},
-		{"another reason", letter, engine.KindError, spec(engine.ReasonExpired), false},
+		{"any reason", letter, event.KindError, spec(), true},
+		{"its reason", letter, event.KindError, spec(event.ReasonExpired, event.ReasonMaxAttempts), true},
+		{"its last attempt", letter, event.KindTimeout, spec(event.KindTimeout), true},
+		{"another reason", letter, event.KindError, spec(event.ReasonExpired), false},
 		{"no attempt", letter, "", spec(""), false},
-		{"a crash, unnamed", letter, engine.KindCrash, spec(), false},
-		{"a crash, by another name", letter, engine.KindCrash, spec(engine.ReasonMaxAttempts), false},
-		{"a crash, named", letter, engine.KindCrash, spec(engine.ReasonCrash), true},
-		{"a crash by its reason, unnamed", with(letter, func(r *row) { r.Reason = engine.ReasonCrash }), "", spec(), false},
-		{"died later", with(letter, func(r *row) { r.Ended = later }), engine.KindError, spec(), false},
-		{"redriven too often", with(letter, func(r *row) { r.Redriven = 2 }), engine.KindError, spec(), false},
-		{"redriven once", with(letter, func(r *row) { r.Redriven = 1 }), engine.KindError, spec(), true},
-		{"open", tried(), engine.KindError, spec(), false},
+		{"a crash, unnamed", letter, event.KindCrash, spec(), false},
+		{"a crash, by another name", letter, event.KindCrash, spec(event.ReasonMaxAttempts), false},
+		{"a crash, named", letter, event.KindCrash, spec(event.ReasonCrash), true},
+		{"a crash by its reason, unnamed", with(letter, func(r *row) { r.Reason = event.ReasonCrash }), "", spec(), false},
+		{"died later", with(letter, func(r *row) { r.Ended = later }), event.KindError, spec(), false},
+		{"redriven too often", with(letter, func(r *row) { r.Redriven = 2 }), event.KindError, spec(), false},
+		{"redriven once", with(letter, func(r *row) { r.Redriven = 1 }), event.KindError, spec(), true},
+		{"open", tried(), event.KindError, spec(), false},
 	} {
 		if got := one.r.Redrivable(one.last, one.spec); got != one.want {
 			t.Errorf("%s: %v", one.name, got)

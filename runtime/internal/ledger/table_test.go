@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -15,8 +16,8 @@ var (
 	at     = before.Add(time.Hour)  // when it happens
 	later  = at.Add(time.Minute)    // when a disposition is due
 	first  = at.Add(-5 * time.Hour) // when the first of the suspects is due
-	failed = &engine.FailedAttempt{Kind: engine.KindError}
-	crash  = &engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: engine.CrashText}
+	failed = &event.FailedAttempt{Kind: event.KindError}
+	crash  = &event.FailedAttempt{Kind: event.KindCrash, Ended: at, Error: engine.CrashText}
 )
 
 // step is an input.
@@ -69,7 +70,7 @@ func atOnce(d ledger.Delivery) ledger.Row { return ledger.Row{Delivery: d, State
 // dead returns a dead letter that has failed three times.
 func dead(d ledger.Delivery) ledger.Row {
 	d.Failures = 3
-	return ledger.Row{Delivery: d, State: ledger.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f", Ended: before, Tries: 3}
+	return ledger.Row{Delivery: d, State: ledger.Dead, Reason: event.ReasonMaxAttempts, Fingerprint: "f", Ended: before, Tries: 3}
 }
 
 // with changes a row.
@@ -156,16 +157,16 @@ var transitions = []struct {
 		due(counts{Since: at}),
 		ledger.Effects{Again: true}},
 	{"After its last attempt a delivery becomes a dead letter.", "dead", open(counts{Failures: 3}),
-		turn(engine.Disposition{Kind: engine.Dead, Attempt: failed, Reason: engine.ReasonMaxAttempts, Fingerprint: "f", Progress: "[a]"}),
-		row{Delivery: counts{Failures: 4, Progress: "[a]"}, State: ledger.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f", Ended: at, Tries: 1},
+		turn(engine.Disposition{Kind: engine.Dead, Attempt: failed, Reason: event.ReasonMaxAttempts, Fingerprint: "f", Progress: "[a]"}),
+		row{Delivery: counts{Failures: 4, Progress: "[a]"}, State: ledger.Dead, Reason: event.ReasonMaxAttempts, Fingerprint: "f", Ended: at, Tries: 1},
 		ledger.Effects{Attempt: failed, Settled: true}},
 	{"Suspects are executed alone.", "dead, and its handler was not called", with(open(counts{Together: 2, Uncounted: 1}), func(r *row) { r.OpenCrash = before }),
-		turn(engine.Disposition{Kind: engine.Dead, NotCalled: true, Attempt: failed, Reason: engine.ReasonDecode}),
-		row{Delivery: counts{Failures: 1, Uncounted: 1, Together: 2}, State: ledger.Dead, Reason: engine.ReasonDecode, Ended: at, Tries: 1},
+		turn(engine.Disposition{Kind: engine.Dead, NotCalled: true, Attempt: failed, Reason: event.ReasonDecode}),
+		row{Delivery: counts{Failures: 1, Uncounted: 1, Together: 2}, State: ledger.Dead, Reason: event.ReasonDecode, Ended: at, Tries: 1},
 		ledger.Effects{Attempt: failed, Settled: true}},
 	{"An event that kills its process every time becomes a dead letter", "dead of a crash, without another attempt", with(open(counts{Failures: 4, Together: 1, Crashed: true}), func(r *row) { r.Tries = 4 }),
-		unbegun(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonCrash}),
-		row{Delivery: counts{Failures: 4, Together: 1, Crashed: true}, State: ledger.Dead, Reason: engine.ReasonCrash, Ended: at, Tries: 4},
+		unbegun(engine.Disposition{Kind: engine.Dead, Reason: event.ReasonCrash}),
+		row{Delivery: counts{Failures: 4, Together: 1, Crashed: true}, State: ledger.Dead, Reason: event.ReasonCrash, Ended: at, Tries: 4},
 		ledger.Effects{Settled: true}},
 	{"At the deadline the bus interrupts handlers that still run.", "release", open(counts{Failures: 1, Together: 2, Crashed: true}),
 		turn(engine.Disposition{Kind: engine.Release, Progress: "[a]"}),
@@ -192,7 +193,7 @@ var transitions = []struct {
 		row{Delivery: counts{Failures: 1, PutOff: true}, Tries: 1, Cancelled: true, Reason: "why"},
 		ledger.Effects{Attempt: failed, Again: true}},
 	{"An operator can discard an open event.", "discarded by an operator, and its last attempt fails", open(counts{}).Cancel("why"),
-		turn(engine.Disposition{Kind: engine.Dead, Attempt: failed, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"}),
+		turn(engine.Disposition{Kind: engine.Dead, Attempt: failed, Reason: event.ReasonMaxAttempts, Fingerprint: "f"}),
 		row{Delivery: counts{Failures: 1}, State: ledger.Discarded, Reason: "why", Ended: at, Tries: 1},
 		ledger.Effects{Attempt: failed, Settled: true, NoNotice: true}},
 	{"An operator can discard an open event.", "discarded by an operator, and held", open(counts{}).Cancel("why"),
@@ -327,7 +328,7 @@ var transitions = []struct {
 		by(func(r row) row { return r.Discard("why", at) }),
 		with(dead(counts{Together: 1}), func(r *row) {
 			r.State, r.Reason, r.Fingerprint, r.Ended = ledger.Discarded, "why", "", at
-			r.Was = &ledger.Death{Reason: engine.ReasonMaxAttempts, Fingerprint: "f", At: before}
+			r.Was = &ledger.Death{Reason: event.ReasonMaxAttempts, Fingerprint: "f", At: before}
 		}),
 		ledger.Effects{}},
 	{"Discarding settles a dead letter", "discard what is settled", row{State: ledger.Done, Ended: before},
@@ -386,7 +387,7 @@ var transitions = []struct {
 		by(func(r row) row { old, _ := r.Edit("id", at); return old }),
 		with(dead(counts{}), func(r *row) {
 			r.State, r.Reason, r.Fingerprint, r.Ended = ledger.Discarded, "edited into id", "", at
-			r.Was = &ledger.Death{Reason: engine.ReasonMaxAttempts, Fingerprint: "f", At: before}
+			r.Was = &ledger.Death{Reason: event.ReasonMaxAttempts, Fingerprint: "f", At: before}
 		}),
 		ledger.Effects{}},
 	{"Editing makes a new event for the one subscription that had failed.", "edit, the event that is made", dead(counts{Uncounted: 2, Together: 1, Progress: "[a]"}),
@@ -446,13 +447,13 @@ func TestEveryTransitionHasANameOfItsOwn(t *testing.T) {
 }
 
 func TestAnImportedDeadLetterHasItsCountsAndAttempts(t *testing.T) {
-	attempts := []engine.FailedAttempt{{Kind: engine.KindError}, {Kind: engine.KindError}, {Kind: engine.KindCrash}}
-	letter := &engine.DeadLetter{
-		PublishedAt: before, DeadAt: at, Reason: engine.ReasonMaxAttempts, Fingerprint: "f", Failures: 1, Redriven: 2, Progress: "[a]", Attempts: attempts,
+	attempts := []event.FailedAttempt{{Kind: event.KindError}, {Kind: event.KindError}, {Kind: event.KindCrash}}
+	letter := &event.DeadLetter{
+		PublishedAt: before, DeadAt: at, Reason: event.ReasonMaxAttempts, Fingerprint: "f", Failures: 1, Redriven: 2, Progress: "[a]", Attempts: attempts,
 	}
 	want := row{
 		Delivery: counts{Failures: 1, Uncounted: 2, Together: 1, Since: before, Progress: "[a]"}, State: ledger.Dead,
-		Tries: 3, History: 2, Redriven: 2, Reason: engine.ReasonMaxAttempts, Fingerprint: "f", Ended: at,
+		Tries: 3, History: 2, Redriven: 2, Reason: event.ReasonMaxAttempts, Fingerprint: "f", Ended: at,
 	}
 	if diff := cmp.Diff(want, ledger.Import(letter, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -30,13 +31,13 @@ type Next struct {
 
 // Effects is what an engine does besides writing the row, in the same transaction.
 type Effects struct {
-	Unchanged bool                  // the row stays as it is: nothing of what is returned beside this is written
-	Counted   time.Time             // the shared crash that is a failed attempt now, to be put on record before Attempt; zero for none
-	Attempt   *engine.FailedAttempt // to be put on record
-	Settled   bool                  // whoever waits for the delivery is told
-	Again     bool                  // the delivery is due at once: whoever polls is woken
-	NoNotice  bool                  // the disposition was a dead letter, and there is none: nobody is told of it
-	Crash     bool                  // the recovery reports that the handler ran when the process died
+	Unchanged bool                 // the row stays as it is: nothing of what is returned beside this is written
+	Counted   time.Time            // the shared crash that is a failed attempt now, to be put on record before Attempt; zero for none
+	Attempt   *event.FailedAttempt // to be put on record
+	Settled   bool                 // whoever waits for the delivery is told
+	Again     bool                 // the delivery is due at once: whoever polls is woken
+	NoNotice  bool                 // the disposition was a dead letter, and there is none: nobody is told of it
+	Crash     bool                 // the recovery reports that the handler ran when the process died
 }
 
 // Settles reports whether a turn that ends with the disposition settles its delivery, unless a cancel of it is undone before

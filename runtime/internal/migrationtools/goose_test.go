@@ -13,6 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -174,7 +175,7 @@ func TestAMigrationThatChangesWhatIsTheBussIsRefused(t *testing.T) {
 	} {
 		p := newProgram(t)
 		err := p.release(with(first, "00002_wrong.sql", "-- +goose Up\nINSERT INTO goods (name) VALUES ('ham');\n"+statement+"\n"), nil)
-		var protected *runtime.ProtectedError
+		var protected *event.ProtectedError
 		if !errors.As(err, &protected) || !strings.Contains(err.Error(), problem) || !strings.Contains(err.Error(), "version:2") {
 			t.Errorf("%s gives %v", statement, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -38,7 +39,7 @@ func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.Bre
 			if c.Changes() == 0 {
 				continue // it was taken back
 			}
-			if err := audit(c, engine.AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1}); err != nil {
+			if err := audit(c, event.AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1}); err != nil {
 				return err
 			}
 		}
@@ -136,7 +137,7 @@ func (l *Log) tellRequests(c *database.Conn) error {
 }
 
 // Activity implements [engine.StatusReader].
-func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, owner engine.Owner, err error) {
+func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, owner event.Owner, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
 		activity, owner, err = currentActivity(c)
 		return err
@@ -146,7 +147,7 @@ func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, ow
 
 // currentActivity returns what the dispatching process says of itself. What a
 // process has left that is dead does not count.
-func currentActivity(c *database.Conn) (activity engine.Activity, owner engine.Owner, err error) {
+func currentActivity(c *database.Conn) (activity engine.Activity, owner event.Owner, err error) {
 	if owner, err = readOwner(c); err != nil {
 		return activity, owner, err
 	}
@@ -160,7 +161,7 @@ func currentActivity(c *database.Conn) (activity engine.Activity, owner engine.O
 func readActivity(c *database.Conn) (a engine.Activity, err error) {
 	err = c.Query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error FROM busgen_breakers ORDER BY since, subscription",
 		func(s *sqlite3.Stmt) error {
-			b := engine.Breaker{
+			b := event.Breaker{
 				Subscription: s.ColumnText(0), Group: s.ColumnText(1), State: s.ColumnText(2), Since: database.Time(s, 3),
 				Failures: s.ColumnInt(5), Deliveries: s.ColumnInt(6), LastError: s.ColumnText(7),
 			}
@@ -175,7 +176,7 @@ func readActivity(c *database.Conn) (a engine.Activity, err error) {
 	}
 	err = c.Query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned FROM busgen_running ORDER BY started, subscription, worker",
 		func(s *sqlite3.Stmt) error {
-			a.Attempts = append(a.Attempts, engine.Running{
+			a.Attempts = append(a.Attempts, event.Running{
 				Subscription: s.ColumnText(0), Group: s.ColumnText(1), Worker: s.ColumnInt(2), Event: database.UUID(s, 3), Type: s.ColumnText(4),
 				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), Deadline: database.Time(s, 7), Abandoned: s.ColumnBool(8),
 			})

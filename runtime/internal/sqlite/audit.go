@@ -8,12 +8,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // audit writes what was done, in the transaction that does it.
-func audit(c *database.Conn, e engine.AuditEntry) error {
+func audit(c *database.Conn, e event.AuditEntry) error {
 	var event any
 	if e.EventID != uuid.Nil {
 		event = e.EventID[:]
@@ -25,7 +26,7 @@ func audit(c *database.Conn, e engine.AuditEntry) error {
 // action is the one audit row of an action in many transactions: each adds
 // what it has done.
 type action struct {
-	engine.AuditEntry
+	event.AuditEntry
 	written, pending int64 // the id of the row: committed, and of the transaction at hand
 }
 
@@ -65,9 +66,9 @@ func touched(c *database.Conn, audit int64, places []rowKey) error {
 func (a *action) committed() { a.written = a.pending }
 
 // Audit implements [engine.AuditReader].
-func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.Page) (entries []engine.AuditEntry, next string, err error) {
+func (i *Inspection) Audit(ctx context.Context, f event.AuditFilter, p event.Page) (entries []event.AuditEntry, next string, err error) {
 	before, since, until := int64(never), int64(-never), int64(never)
-	after, err := p.Place(1)
+	after, err := engine.PlaceOf(p, 1)
 	if err != nil {
 		return nil, "", err
 	}
@@ -80,10 +81,10 @@ func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.P
 	if !f.Until.IsZero() {
 		until = f.Until.UnixMicro()
 	}
-	var event any
+	var one any
 	ofEvent := "?7 IS NULL"
 	if f.Event != uuid.Nil { // found by the indexes of events: OR would read the whole audit
-		event = f.Event[:]
+		one = f.Event[:]
 		ofEvent = `id IN (
 			    SELECT id FROM busgen_audit WHERE event = ?7
 			    UNION SELECT t.audit FROM busgen_audit_deliveries t JOIN busgen_log l ON l.seq = t.seq WHERE l.id = ?7)`
@@ -106,10 +107,10 @@ func (i *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.P
 			  AND (?6 = 'null' OR action IN (SELECT value FROM json_each(?6)))
 			  AND `+ofEvent+`
 			ORDER BY id DESC LIMIT ?8 OFFSET ?9`,
-			before, since, until, text(f.Actor), text(f.Subscription), string(actions), event, p.Limit+1, p.Offset, first)
+			before, since, until, text(f.Actor), text(f.Subscription), string(actions), one, p.Limit+1, p.Offset, first)
 		return err
 	})
-	entries, next = engine.CutPage(p, entries, func(e engine.AuditEntry) []int64 { return []int64{e.ID} })
+	entries, next = engine.CutPage(p, entries, func(e event.AuditEntry) []int64 { return []int64{e.ID} })
 	return entries, next, err
 }
 
@@ -139,7 +140,7 @@ func firstActionSince(c *database.Conn, since time.Time) (first int64, err error
 // auditOf returns what was done to the deliveries of an event, alone or together
 // with others, oldest first: to the delivery at a place, or to all of the event for
 // a place without a subscription.
-func auditOf(c *database.Conn, id uuid.UUID, at rowKey) ([]engine.AuditEntry, error) {
+func auditOf(c *database.Conn, id uuid.UUID, at rowKey) ([]event.AuditEntry, error) {
 	return auditEntries(c, `
 		SELECT at, actor, action, event, subscription, count, detail, id FROM busgen_audit
 		WHERE event = ?1 AND (?3 = 0 OR subscription IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = ?3))
@@ -150,9 +151,9 @@ func auditOf(c *database.Conn, id uuid.UUID, at rowKey) ([]engine.AuditEntry, er
 		ORDER BY id, subscription`, id[:], at.seq, at.subscription)
 }
 
-func auditEntries(c *database.Conn, sql string, args ...any) (entries []engine.AuditEntry, err error) {
+func auditEntries(c *database.Conn, sql string, args ...any) (entries []event.AuditEntry, err error) {
 	err = c.Query(sql, func(s *sqlite3.Stmt) error {
-		e := engine.AuditEntry{
+		e := event.AuditEntry{
 			At: database.Time(s, 0), Actor: s.ColumnText(1), Action: s.ColumnText(2), Subscription: s.ColumnText(4),
 			Count: s.ColumnInt(5), Detail: s.ColumnText(6), ID: s.ColumnInt64(7),
 		}

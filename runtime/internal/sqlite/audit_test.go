@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -33,7 +33,7 @@ func TestTheAuditSinceATimeHasAllEntriesSince(t *testing.T) {
 				want++
 			}
 		}
-		entries, _, err := file.Audit(t.Context(), engine.AuditFilter{Since: since}, engine.Page{Limit: 1000})
+		entries, _, err := file.Audit(t.Context(), event.AuditFilter{Since: since}, event.Page{Limit: 1000})
 		must(t, err)
 		if len(entries) != want {
 			t.Errorf("since time %d there are %d entries, want %d", n, len(entries), want)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // Subscriptions implements [engine.Log].
-func (l *Log) Subscriptions(_ context.Context, limit int) (lags []engine.SubscriptionState, err error) {
+func (l *Log) Subscriptions(_ context.Context, limit int) (lags []event.SubscriptionState, err error) {
 	err = l.read(func(c *database.Conn) (err error) {
 		lags, err = readLags(c, limit, l.nameOf, toTheEnd)
 		return err
@@ -21,14 +21,14 @@ func (l *Log) Subscriptions(_ context.Context, limit int) (lags []engine.Subscri
 }
 
 // readLags calls subscriptions what nameOf makes of their names.
-func readLags(c *database.Conn, limit int, nameOf func(id int64, stored string) string, reach reach) (lags []engine.SubscriptionState, err error) {
+func readLags(c *database.Conn, limit int, nameOf func(id int64, stored string) string, reach reach) (lags []event.SubscriptionState, err error) {
 	var ids, cursors []int64
-	lags = []engine.SubscriptionState{}
+	lags = []event.SubscriptionState{}
 	err = c.Query(`
 		SELECT s.id, s.cursor, s.name, s.pattern, EXISTS (SELECT 1 FROM busgen_pauses p WHERE p.kind = 'subscription' AND p.target = s.name)
 		FROM busgen_subscriptions s ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 		ids, cursors = append(ids, s.ColumnInt64(0)), append(cursors, s.ColumnInt64(1))
-		lags = append(lags, engine.SubscriptionState{Name: nameOf(s.ColumnInt64(0), s.ColumnText(2)), Pattern: s.ColumnText(3), Paused: s.ColumnBool(4)})
+		lags = append(lags, event.SubscriptionState{Name: nameOf(s.ColumnInt64(0), s.ColumnText(2)), Pattern: s.ColumnText(3), Paused: s.ColumnBool(4)})
 		return nil
 	})
 	for i := range lags {
@@ -44,7 +44,7 @@ const rowsCounted = 100_000
 
 // readLag counts for one subscription. The rows of deliveries are counted up to
 // limit, or up to rowsCounted if that is more, and those without a row as far as reach goes.
-func readLag(c *database.Conn, lag *engine.SubscriptionState, id, cursor int64, limit int, reach reach) error {
+func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, limit int, reach reach) error {
 	first, err := countRows(c, lag, id, limit)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func readLag(c *database.Conn, lag *engine.SubscriptionState, id, cursor int64, 
 // the first rows, the place is that of the first one that it has counted.
 //
 // It counts here and not in SQL, which takes three times as long to group them.
-func countRows(c *database.Conn, lag *engine.SubscriptionState, id int64, limit int) (first int64, err error) {
+func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit int) (first int64, err error) {
 	counts := map[string]*int{rowRunning: &lag.Running, rowWaiting: &lag.Waiting, rowHeld: &lag.Held, rowDead: &lag.Dead}
 	most, rows := max(limit, rowsCounted), 0
 	count := func(s *sqlite3.Stmt) error {
@@ -123,13 +123,13 @@ func countRows(c *database.Conn, lag *engine.SubscriptionState, id int64, limit 
 }
 
 // readNewer says which of so many open rows of a subscription are held for their version.
-func readNewer(c *database.Conn, lag *engine.SubscriptionState, id int64, most int) error {
+func readNewer(c *database.Conn, lag *event.SubscriptionState, id int64, most int) error {
 	return c.Query(`
 		SELECT t.name, t.version, count(*), min(d.due_at - d.wait)
 		FROM (SELECT seq, state, due_at, wait FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?) d
 		JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
 		WHERE `+heldForVersion+` GROUP BY 1, 2 ORDER BY 4, 1, 2`, func(s *sqlite3.Stmt) error {
-		lag.Newer = append(lag.Newer, engine.Newer{Type: s.ColumnText(0), Version: s.ColumnInt(1), Events: s.ColumnInt(2), Since: database.Time(s, 3)})
+		lag.Newer = append(lag.Newer, event.Newer{Type: s.ColumnText(0), Version: s.ColumnInt(1), Events: s.ColumnInt(2), Since: database.Time(s, 3)})
 		return nil
 	}, id, most)
 }

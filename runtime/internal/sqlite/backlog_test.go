@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/google/go-cmp/cmp"
@@ -52,21 +53,21 @@ func TestTheRowsOfASubscriptionAreCountedAsFarAsTheStatusSays(t *testing.T) {
 	const limit = 5000
 	for name, one := range map[string]struct {
 		dead, waiting int
-		want          engine.SubscriptionState
+		want          event.SubscriptionState
 		oldest        int64
 	}{
-		"few":                           {3, 5, engine.SubscriptionState{Backlog: 9, BacklogAtMost: 9, Running: 1, Held: 3, Waiting: 5, Dead: 3}, 4},
-		"few open behind many dead":     {rowsCounted, 2, engine.SubscriptionState{Backlog: 6, BacklogAtMost: 6, Partial: true, Running: 1, Held: 3, Waiting: 2, Dead: rowsCounted}, rowsCounted + 1},
-		"many dead, as many as counted": {rowsCounted - 4, 0, engine.SubscriptionState{Backlog: 4, BacklogAtMost: 4, Partial: true, Running: 1, Held: 3, Dead: rowsCounted - 4}, rowsCounted - 3},
-		"a few open among those counted": {rowsCounted - 2, 4, engine.SubscriptionState{
+		"few":                           {3, 5, event.SubscriptionState{Backlog: 9, BacklogAtMost: 9, Running: 1, Held: 3, Waiting: 5, Dead: 3}, 4},
+		"few open behind many dead":     {rowsCounted, 2, event.SubscriptionState{Backlog: 6, BacklogAtMost: 6, Partial: true, Running: 1, Held: 3, Waiting: 2, Dead: rowsCounted}, rowsCounted + 1},
+		"many dead, as many as counted": {rowsCounted - 4, 0, event.SubscriptionState{Backlog: 4, BacklogAtMost: 4, Partial: true, Running: 1, Held: 3, Dead: rowsCounted - 4}, rowsCounted - 3},
+		"a few open among those counted": {rowsCounted - 2, 4, event.SubscriptionState{
 			Backlog: 8, BacklogAtMost: 8, Partial: true, Running: 1, Held: 3, Waiting: 4, Dead: rowsCounted - 2}, rowsCounted - 1},
-		"many open": {1, rowsCounted, engine.SubscriptionState{Backlog: limit, BacklogAtMost: rowsCounted - 1, Partial: true, Waiting: rowsCounted - 1, Dead: 1}, 2},
+		"many open": {1, rowsCounted, event.SubscriptionState{Backlog: limit, BacklogAtMost: rowsCounted - 1, Partial: true, Waiting: rowsCounted - 1, Dead: 1}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := manyRows(t, one.dead, one.waiting).Subscriptions(t.Context(), limit)
 			must(t, err)
 			one.want.Name, one.want.Pattern, one.want.Oldest = "printer", "*", time.UnixMicro(1000*one.oldest).UTC()
-			if diff := cmp.Diff([]engine.SubscriptionState{one.want}, all); diff != "" {
+			if diff := cmp.Diff([]event.SubscriptionState{one.want}, all); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -80,14 +81,14 @@ func TestAStatusReadsNoMoreThanItsReachOfTheLog(t *testing.T) {
 	for name, one := range map[string]struct {
 		first  int64 // what is before it was pruned
 		few    string
-		want   engine.SubscriptionState
+		want   event.SubscriptionState
 		oldest int64
 	}{
-		"none in reach":           {1, "x > 200000", engine.SubscriptionState{BacklogAtMost: last - windowEvents}, windowEvents + 1},
-		"some in reach":           {1, "x IN (7, 100000, 100001)", engine.SubscriptionState{Backlog: 2, BacklogAtMost: 2 + last - windowEvents}, 7},
-		"as many as are counted":  {1, "x <= 5000", engine.SubscriptionState{Backlog: limit, BacklogAtMost: last}, 1},
-		"none behind what is not": {100_010, "x = 0", engine.SubscriptionState{}, 0},
-		"some behind what is not": {100_010, "x IN (150000, 200005)", engine.SubscriptionState{Backlog: 2, BacklogAtMost: 2}, 150_000},
+		"none in reach":           {1, "x > 200000", event.SubscriptionState{BacklogAtMost: last - windowEvents}, windowEvents + 1},
+		"some in reach":           {1, "x IN (7, 100000, 100001)", event.SubscriptionState{Backlog: 2, BacklogAtMost: 2 + last - windowEvents}, 7},
+		"as many as are counted":  {1, "x <= 5000", event.SubscriptionState{Backlog: limit, BacklogAtMost: last}, 1},
+		"none behind what is not": {100_010, "x = 0", event.SubscriptionState{}, 0},
+		"some behind what is not": {100_010, "x IN (150000, 200005)", event.SubscriptionState{Backlog: 2, BacklogAtMost: 2}, 150_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := manyRows(t, 0, 0)
@@ -112,10 +113,10 @@ func TestAStatusReadsNoMoreThanItsReachOfTheLog(t *testing.T) {
 			if one.oldest > 0 {
 				one.want.Oldest = time.UnixMicro(1000 * one.oldest).UTC()
 			}
-			if diff := cmp.Diff([]engine.SubscriptionState{one.want}, all); diff != "" {
+			if diff := cmp.Diff([]event.SubscriptionState{one.want}, all); diff != "" {
 				t.Error(diff)
 			}
-			status, err := i.Status(t.Context(), limit, engine.Status{})
+			status, err := i.Status(t.Context(), limit, event.Status{})
 			must(t, err)
 			if diff := cmp.Diff(all, status.Subscriptions); diff != "" {
 				t.Error("the status differs: ", diff)
@@ -129,21 +130,21 @@ func TestAStatusReadsNoMoreThanItsReachOfTheLog(t *testing.T) {
 func TestASearchByStatusIsBoundedHoweverManyDeliveriesAreOpen(t *testing.T) {
 	const dead, waiting, most = 20, 200, 30
 	i := manyRows(t, dead, waiting)
-	for status, want := range map[string]int{engine.StatusPending: waiting + 3, engine.StatusProcessing: 1, engine.StatusDLQ: dead} {
-		all, err := i.Events(t.Context(), engine.Filter{Status: status}, engine.Page{Limit: 1000}, 0)
+	for status, want := range map[string]int{event.StatusPending: waiting + 3, event.StatusProcessing: 1, event.StatusDLQ: dead} {
+		all, err := i.Events(t.Context(), engine.Filter{Filter: event.Filter{Status: status}}, event.Page{Limit: 1000}, 0)
 		must(t, err)
 		whole := all.Events
-		var found []engine.Event
+		var found []event.Event
 		pages, after := 0, ""
 		for ; pages == 0 || after != ""; pages++ {
-			part, err := i.Events(t.Context(), engine.Filter{Status: status}, engine.Page{After: after, Limit: 1000}, most)
+			part, err := i.Events(t.Context(), engine.Filter{Filter: event.Filter{Status: status}}, event.Page{After: after, Limit: 1000}, most)
 			must(t, err)
 			if len(part.Events) > most {
 				t.Errorf("%s: %d events on a page, which has looked through %d", status, len(part.Events), most)
 			}
 			found, after = append(found, part.Events...), part.Next
 		}
-		ids := func(events []engine.Event) (all []int64) {
+		ids := func(events []event.Event) (all []int64) {
 			for _, e := range events {
 				all = append(all, e.Seq)
 			}

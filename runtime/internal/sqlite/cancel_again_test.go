@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -11,7 +12,7 @@ import (
 // A row of cancelled may outlive its delivery, if another process has written it at the
 // moment at which the delivery was settled. It must not end what comes later.
 func TestADeliveryThatBeginsAnewIsNotCancelled(t *testing.T) {
-	dead := engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: "boom", Ended: time.Now()}}
+	dead := engine.Disposition{Kind: engine.Dead, Reason: event.ReasonPermanent, Attempt: &event.FailedAttempt{Kind: event.KindError, Error: "boom", Ended: time.Now()}}
 	sweep := func(g *workerLog, spec engine.SweepSpec) {
 		steps, _, err := inspectFile(g.t, g.path).Sweep(g.t.Context(), spec)
 		must(g.t, err)
@@ -35,7 +36,7 @@ func TestADeliveryThatBeginsAnewIsNotCancelled(t *testing.T) {
 			}
 		}},
 		"undiscard": {engine.Disposition{Kind: engine.Discard, Reason: "a mistake"}, func(g *workerLog, r engine.Record) {
-			undone, err := inspectFile(g.t, g.path).Undiscard(g.t.Context(), engine.Undo{Event: r.ID})
+			undone, err := inspectFile(g.t, g.path).Undiscard(g.t.Context(), event.Undo{Event: r.ID})
 			if err != nil || undone.Due != 1 {
 				g.t.Fatalf("undone %+v, %v", undone, err)
 			}
@@ -92,7 +93,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 		"for the cancel": {engine.Disposition{Kind: engine.Discard, Reason: "a mistake", Cancelled: true}, true},
 		"for the cancel, after an attempt": {engine.Disposition{
 			Kind: engine.Discard, Reason: "a mistake", Cancelled: true,
-			Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: "boom", Ended: time.Now()},
+			Attempt: &event.FailedAttempt{Kind: event.KindError, Error: "boom", Ended: time.Now()},
 		}, true},
 		"by the handler": {engine.Disposition{Kind: engine.Discard, Reason: "no need"}, false},
 	} {
@@ -115,7 +116,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 					t.Fatal("it is not cancelled")
 				}
 				if undo {
-					undone, err := file.Undiscard(t.Context(), engine.Undo{Event: r.ID})
+					undone, err := file.Undiscard(t.Context(), event.Undo{Event: r.ID})
 					if err != nil || undone.Due != 1 {
 						t.Fatalf("undone %+v, %v", undone, err)
 					}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -118,7 +119,7 @@ func findCancellable(conn *database.Conn, id uuid.UUID, name string) (seq int64,
 	}
 	seq, err = conn.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log WHERE id = ?", id[:])
 	if err == nil && seq == 0 {
-		err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+		err = &event.NotFoundError{Thing: "event", Name: id.String()}
 	}
 	return seq, only, err
 }
@@ -136,7 +137,7 @@ func ask(conn *database.Conn, spec engine.Cancellation) (asked []askedRow, err e
 	if err != nil {
 		return nil, err
 	}
-	settled := &engine.NotOpenError{Event: spec.Event}
+	settled := &event.NotOpenError{Event: spec.Event}
 	for _, d := range all {
 		if only.id != 0 && d.subscription != only.id {
 			continue
@@ -149,7 +150,7 @@ func ask(conn *database.Conn, spec engine.Cancellation) (asked []askedRow, err e
 		if d.cancelled {
 			one.reason = d.reason
 		} else if spec.Actor != "" {
-			err := audit(conn, engine.AuditEntry{
+			err := audit(conn, event.AuditEntry{
 				Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: d.Subscription, Count: 1,
 			})
 			if err != nil {
@@ -193,9 +194,9 @@ func (c *canceller) await(ctx context.Context, id uuid.UUID, asked []askedRow) e
 		case answered || !owned:
 			return nil
 		case ctx.Err() != nil:
-			return &engine.UnansweredError{ID: id, PID: pid, Waited: waited, Err: ctx.Err()}
+			return &event.UnansweredError{ID: id, PID: pid, Waited: waited, Err: ctx.Err()}
 		case waited >= engine.CancelPatience:
-			return &engine.UnansweredError{ID: id, PID: pid, Waited: waited}
+			return &event.UnansweredError{ID: id, PID: pid, Waited: waited}
 		}
 		select {
 		case <-time.After(askDelay):
@@ -286,7 +287,7 @@ func (l *Log) answer(ctx context.Context, asked []askedRow) error {
 
 // became says what has become of deliveries that were cancelled or begun.
 func (c *canceller) became(id uuid.UUID, asked []askedRow) (cancelled []string, err error) {
-	settled, begun := &engine.NotOpenError{Event: id}, &engine.BegunError{ID: id}
+	settled, begun := &event.NotOpenError{Event: id}, &event.BegunError{ID: id}
 	err = c.look(context.Background(), func(conn *database.Conn) error {
 		all, err := readDeliveries(conn, asked[0].seq)
 		states := map[int64]deliveryState{}
@@ -298,8 +299,8 @@ func (c *canceller) became(id uuid.UUID, asked []askedRow) (cancelled []string, 
 			switch {
 			case one.begun:
 				begun.Running = append(begun.Running, name)
-			case d.State == engine.StateDiscarded && d.Reason == one.reason,
-				d.State == engine.StateRunning && d.cancelled: // its process has died since
+			case d.State == event.StateDiscarded && d.Reason == one.reason,
+				d.State == event.StateRunning && d.cancelled: // its process has died since
 				cancelled = append(cancelled, name)
 			default:
 				settled.States = append(settled.States, name+" "+d.State)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -99,7 +100,7 @@ func TestACancelWithoutAnAnswerSaysThatItIsNotKnown(t *testing.T) {
 		must(t, err)
 		defer owner.Close()
 		must(t, owner.Own())
-		var unanswered *engine.UnansweredError
+		var unanswered *event.UnansweredError
 		_, err = log.Cancel(t.Context(), engine.Cancellation{Event: records[0].ID, Reason: engine.ReasonCancelled})
 		if !errors.As(err, &unanswered) || unanswered.ID != records[0].ID || unanswered.Waited < engine.CancelPatience {
 			t.Errorf("the error is %v", err)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -32,8 +33,8 @@ func (w *writer) changed(err error) bool {
 }
 
 func (w *writer) takeIn(err error) bool {
-	var owned *engine.OwnedError
-	var refused *engine.StorageError
+	var owned *event.OwnedError
+	var refused *event.StorageError
 	switch {
 	case errors.Is(err, errRestored):
 		if err := w.beginAnew(); err != nil {
@@ -44,7 +45,7 @@ func (w *writer) takeIn(err error) bool {
 	case errors.As(err, &owned):
 		w.fence(owned)
 		return true
-	case errors.As(err, &refused) && (refused.Fault == engine.Foreign || refused.Fault == engine.TooOld || refused.Fault == engine.TooNew):
+	case errors.As(err, &refused) && (refused.Fault == event.Foreign || refused.Fault == event.TooOld || refused.Fault == event.TooNew):
 		if w.stop(refused) {
 			w.logger.Error("the bus stops, because its file is gone", "path", w.log.path, "error", refused)
 			w.log.tell(refused)
@@ -82,7 +83,7 @@ func (w *writer) beginAnew() error {
 
 // fence ends dispatching, because another process has begun to. Nothing more of it is
 // written; events can still be published.
-func (w *writer) fence(owned *engine.OwnedError) {
+func (w *writer) fence(owned *event.OwnedError) {
 	l := w.log
 	w.owns.Store(false)
 	w.since.Store(0)
@@ -95,7 +96,7 @@ func (w *writer) fence(owned *engine.OwnedError) {
 }
 
 // stop ends everything: there is no file any more to write to. It reports false if that was so before.
-func (w *writer) stop(why *engine.StorageError) bool {
+func (w *writer) stop(why *event.StorageError) bool {
 	l := w.log
 	if !l.stopped.CompareAndSwap(nil, why) {
 		return false

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -151,9 +152,9 @@ func TestASyncThatFailsAfterHalfACheckpointEndsAllWritingUntilTheNextOpen(t *tes
 		r.nothingIsLost()
 
 		for range 2 {
-			var storage *engine.StorageError
+			var storage *event.StorageError
 			err := r.log.Append(r.Context(), []engine.Record{r.record()})
-			if !errors.As(err, &storage) || storage.Fault != engine.IO || !strings.Contains(storage.Hint, "-wal") {
+			if !errors.As(err, &storage) || storage.Fault != event.IO || !strings.Contains(storage.Hint, "-wal") {
 				r.Fatalf("publishing returned %v, want an error that says where the events are", err)
 			}
 		}
@@ -370,7 +371,7 @@ func (r *checkpoints) fail() {
 	}
 	r.consumer.Settle(engine.Settled{Delivery: deliveries[0], Disposition: engine.Disposition{
 		Kind: engine.Retry, Due: time.Now().Add(time.Hour),
-		Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: strings.Repeat("x", 3000), Started: time.Now(), Ended: time.Now()},
+		Attempt: &event.FailedAttempt{Kind: event.KindError, Error: strings.Repeat("x", 3000), Started: time.Now(), Ended: time.Now()},
 	}}, nil)
 	must(r.T, r.log.Flush(r.Context()))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -42,7 +43,7 @@ func TestChildrenAreFoundByTheirIndexInAFile(t *testing.T) {
 	must(t, err)
 	defer c.Close()
 	const parent = "00000000-0000-7000-8000-000000000001"
-	args, err := eventArgsOf(c, engine.Filter{ChildOf: uuid.MustParse(parent)})
+	args, err := eventArgsOf(c, engine.Filter{Filter: event.Filter{ChildOf: uuid.MustParse(parent)}})
 	must(t, err)
 	var plan, found []string
 	list := []any{args.first, int64(never), args.types, args.since, args.until, args.text, args.correlation, args.ids, nil, args.parent, 10, 0}
@@ -71,11 +72,11 @@ func TestDamagedMetadataEndsNoSearchByCorrelationID(t *testing.T) {
 			UPDATE busgen_log SET metadata = '{"correlation_id":"trip' WHERE seq = 2;
 			INSERT INTO busgen_deliveries (subscription, seq, state, failures, dead_at, reason) VALUES (1, 2, 'dead', 4, 5, 'permanent')`)
 	}))
-	inspection, filter := inspectFile(t, path), engine.Filter{CorrelationID: "trip"}
-	if found, err := inspection.Events(t.Context(), filter, engine.Page{Limit: 10}, 0); err != nil || len(found.Events) != 2 {
+	inspection, filter := inspectFile(t, path), engine.Filter{Filter: event.Filter{CorrelationID: "trip"}}
+	if found, err := inspection.Events(t.Context(), filter, event.Page{Limit: 10}, 0); err != nil || len(found.Events) != 2 {
 		t.Errorf("found %d events, %v, want those at 1 and 3", len(found.Events), err)
 	}
-	if letters, _, err := inspection.DeadLetters(t.Context(), filter, engine.Page{Limit: 10}, false); err != nil || len(letters) != 1 {
+	if letters, _, err := inspection.DeadLetters(t.Context(), filter, event.Page{Limit: 10}, false); err != nil || len(letters) != 1 {
 		t.Errorf("found %d dead letters, %v, want that at 1", len(letters), err)
 	}
 	if _, matched, err := inspection.Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "ship", Filter: filter}); err != nil || matched != 1 {

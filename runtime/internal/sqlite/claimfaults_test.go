@@ -12,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
@@ -30,8 +31,8 @@ func TestAnAttemptCountsEvenIfTheFirstTakeOverFails(t *testing.T) {
 		m.log = log
 		full := simfs.Fault{Op: simfs.Write, Nth: 1, Err: sqlite3.FULL, Sticky: true}
 		m.fs.Fail(full)
-		var typed *engine.StorageError
-		if _, err := log.TakeOver(m.Context()); !errors.As(err, &typed) || typed.Fault != engine.DiskFull {
+		var typed *event.StorageError
+		if _, err := log.TakeOver(m.Context()); !errors.As(err, &typed) || typed.Fault != event.DiskFull {
 			m.fail("with a full disk TakeOver returned %v", err)
 		}
 		m.fs.Heal()
@@ -218,8 +219,8 @@ func TestAFileInThePlaceOfTheClaimsIsReported(t *testing.T) {
 			}
 			for range 2 {
 				_, err := log.TakeOver(t.Context())
-				var typed *engine.StorageError
-				if !errors.As(err, &typed) || typed.Path != path+"-claims" || typed.Fault != engine.IO || !strings.Contains(typed.Hint, "plain file") {
+				var typed *event.StorageError
+				if !errors.As(err, &typed) || typed.Path != path+"-claims" || typed.Fault != event.IO || !strings.Contains(typed.Hint, "plain file") {
 					t.Errorf("TakeOver returned %v, want what is wrong with the claims", err)
 				}
 			}

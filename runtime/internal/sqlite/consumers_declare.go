@@ -6,6 +6,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -103,7 +104,7 @@ func (l *Log) declareConsumers(c *database.Conn, specs, missing []engine.Consume
 func (l *Log) shared(id int64, name string) error {
 	for _, other := range l.all() {
 		if other.id == id && other.name != name {
-			return &engine.AliasError{Name: name, Alias: other.name, Shared: true}
+			return &event.AliasError{Name: name, Alias: other.name, Shared: true}
 		}
 	}
 	return nil

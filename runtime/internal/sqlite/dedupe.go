@@ -6,12 +6,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // deduplicate finds the events of a request whose key is known, before any of
-// them is written. A *engine.ConflictError concerns this request only.
+// them is written. A *event.ConflictError concerns this request only.
 func (w *writer) deduplicate(events []logged) error {
 	now := time.Now()
 	var keys engine.Keys // of this request
@@ -86,7 +87,7 @@ func recognise(c *database.Conn, r *engine.Record, now time.Time) error {
 	case err != nil || seq == 0:
 		return err
 	case !same:
-		return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first}
+		return &event.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first}
 	}
 	r.ID, r.Seq, r.Duplicate = first, seq, true
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -163,7 +164,7 @@ func (d *Departure) pack(c *database.Conn) (err error) {
 		d.known[row.ID] = written{row.Written, row.Version}
 	}
 	err = c.Query("SELECT t.name, t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type ORDER BY t.id", func(s *sqlite3.Stmt) error {
-		b.Schemas = append(b.Schemas, engine.MovedSchema{Type: s.ColumnText(0), Schema: engine.Schema{
+		b.Schemas = append(b.Schemas, engine.MovedSchema{Type: s.ColumnText(0), Schema: event.Schema{
 			Version: s.ColumnInt(1), Text: s.ColumnText(2), StoredAt: database.Time(s, 3), Program: s.ColumnText(4),
 		}})
 		return nil

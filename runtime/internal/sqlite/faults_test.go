@@ -10,6 +10,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 )
@@ -72,15 +73,15 @@ func (r *faultRun) lasts() bool {
 // excuse checks that an error was to be expected, and says what is wrong.
 func (r *faultRun) excuse(doing string, err error) {
 	r.Helper()
-	var typed *engine.StorageError
+	var typed *event.StorageError
 	switch {
 	case !r.met() || r.over:
 		r.fault("cannot %s without a reason: %v", doing, err)
 	case !errors.As(err, &typed) || typed.Path != r.path || typed.Op == "" || typed.Fault == "":
 		r.fault("%s failed with an error that says nothing: %v", doing, err)
-	case (r.point.locked > 0) != (typed.Fault == engine.Busy) && !errors.Is(r.point.fault.Err, sqlite3.BUSY):
+	case (r.point.locked > 0) != (typed.Fault == event.Busy) && !errors.Is(r.point.fault.Err, sqlite3.BUSY):
 		r.fault("%s failed with a %q: %v", doing, typed.Fault, err)
-	case (errors.Is(err, sqlite3.FULL) || errors.Is(err, syscall.ENOSPC)) != (typed.Fault == engine.DiskFull):
+	case (errors.Is(err, sqlite3.FULL) || errors.Is(err, syscall.ENOSPC)) != (typed.Fault == event.DiskFull):
 		r.fault("%s failed with a %q: %v", doing, typed.Fault, err)
 	}
 	r.count("errors reported")

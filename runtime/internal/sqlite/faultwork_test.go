@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -83,11 +84,11 @@ func (r *faultRun) give(v engine.Disposition) {
 }
 
 func (r *faultRun) failure(kind engine.DispositionKind) engine.Disposition {
-	v := engine.Disposition{Kind: kind, Attempt: &engine.FailedAttempt{
-		Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work",
+	v := engine.Disposition{Kind: kind, Attempt: &event.FailedAttempt{
+		Kind: event.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work",
 	}}
 	if kind == engine.Dead {
-		v.Reason = engine.ReasonMaxAttempts
+		v.Reason = event.ReasonMaxAttempts
 	} else {
 		v.Due = time.Now().Add(time.Millisecond)
 	}

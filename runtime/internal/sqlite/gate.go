@@ -12,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/goroutine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -134,8 +135,8 @@ func (g *gate) errHeld(path string) error {
 	if line, since, _ := g.by.tooLong(false); line != "" {
 		which = fmt.Sprintf(" begun by %s at %v,", line, since.UTC().Format(time.RFC3339))
 	}
-	return &engine.StorageError{
-		Fault: engine.Busy, Op: "write", Path: path,
+	return &event.StorageError{
+		Fault: event.Busy, Op: "write", Path: path,
 		Err: fmt.Errorf("a transaction of this program, of runtime.DB,%s has kept others from writing for more than %v (%w)",
 			which, database.BusyTimeout, sqlite3.BUSY),
 		Hint: "commit transactions soon or roll them back, and do not publish with the bus itself before that: use runtime.In",

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -34,8 +35,8 @@ func TestWorkGoesOnAfterALockOnTheIndexWasHeld(t *testing.T) {
 				m := &machine{sim: newSim(t, 1), model: newModel(), counter: &counter{}, inDoubt: func() bool { return false }}
 				locked := false
 				m.failed = func(doing string, err error) {
-					var typed *engine.StorageError
-					if !locked || !errors.As(err, &typed) || typed.Fault != engine.Busy || typed.Hint == "" {
+					var typed *event.StorageError
+					if !locked || !errors.As(err, &typed) || typed.Fault != event.Busy || typed.Hint == "" {
 						m.fail("%s: %v", doing, err)
 					}
 				}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
@@ -74,14 +75,14 @@ var checks = []struct{ rule, sql string }{
 }
 
 // Check implements [engine.Checker].
-func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err error) {
+func (i *Inspection) Check(ctx context.Context) (found []event.Problem, err error) {
 	err = i.lookFor(ctx, checkTime, "check", func(c *database.Conn) error {
 		found, err = checkIntegrity(c)
-		if err != nil || slices.ContainsFunc(found, func(p engine.Problem) bool { return p.Rule == engine.RuleIntegrity }) {
+		if err != nil || slices.ContainsFunc(found, func(p event.Problem) bool { return p.Rule == engine.RuleIntegrity }) {
 			return err
 		}
 		for _, one := range checks {
-			problem := engine.Problem{Rule: one.rule}
+			problem := event.Problem{Rule: one.rule}
 			err := c.Query(one.sql, func(s *sqlite3.Stmt) error {
 				addProblem(&problem, s.ColumnText(0))
 				return nil
@@ -96,7 +97,7 @@ func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err err
 		if err != nil {
 			return err
 		}
-		foreign := engine.Problem{Rule: ruleForeign}
+		foreign := event.Problem{Rule: ruleForeign}
 		problems, err := trespasses(c)
 		for _, sample := range problems {
 			addProblem(&foreign, sample)
@@ -107,14 +108,14 @@ func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err err
 	return found, err
 }
 
-func addProblem(p *engine.Problem, sample string) {
+func addProblem(p *event.Problem, sample string) {
 	p.Count++
 	if len(p.Samples) < checkSamples {
 		p.Samples = append(p.Samples, sample)
 	}
 }
 
-func appendFound(found []engine.Problem, one engine.Problem) []engine.Problem {
+func appendFound(found []event.Problem, one event.Problem) []event.Problem {
 	if one.Count == 0 {
 		return found
 	}
@@ -122,7 +123,7 @@ func appendFound(found []engine.Problem, one engine.Problem) []engine.Problem {
 }
 
 // checkRoutes holds the routes against the patterns.
-func checkRoutes(c *database.Conn) (wrong engine.Problem, err error) {
+func checkRoutes(c *database.Conn) (wrong event.Problem, err error) {
 	wrong.Rule = ruleRoute
 	type subscription struct {
 		id            int64
@@ -154,7 +155,7 @@ func checkRoutes(c *database.Conn) (wrong engine.Problem, err error) {
 }
 
 // Unsettled implements [engine.EventReader].
-func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
+func (i *Inspection) Unsettled(ctx context.Context, visit func(event.Unsettled)) error {
 	return i.lookFor(ctx, checkTime, "check", func(c *database.Conn) error {
 		types, err := typeRows(c)
 		if err != nil {
@@ -174,7 +175,7 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); name[0] != engine.OwnType {
 				payload := columnOf(s, 3)
-				e := engine.Unsettled{
+				e := event.Unsettled{
 					ID: database.UUID(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Open: s.ColumnInt(5), Dead: s.ColumnInt(6),
 					Unreadable: tooLong("payload", payload.size),
 				}

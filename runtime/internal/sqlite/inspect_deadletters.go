@@ -8,19 +8,20 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // deadLetter is a dead letter with its place in the file.
 type deadLetter struct {
-	engine.DeadLetter
+	event.DeadLetter
 	rowKey
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
-func (i *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page, oldest bool) (letters []engine.DeadLetter, next string, err error) {
-	after, err := p.Place(3)
+func (i *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p event.Page, oldest bool) (letters []event.DeadLetter, next string, err error) {
+	after, err := engine.PlaceOf(p, 3)
 	if err != nil {
 		return nil, "", err
 	}
@@ -81,8 +82,8 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 		at := rowKey{s.ColumnInt64(3), s.ColumnInt64(4)}
 		read, err := readContents(c, payload, columnOf(s, 6), at.seq, most)
 		letters = append(letters, deadLetter{
-			DeadLetter: engine.DeadLetter{
-				Key: engine.Key{EventID: database.UUID(s, 0)}, DeadAt: database.Time(s, 2),
+			DeadLetter: event.DeadLetter{
+				Key: event.Key{EventID: database.UUID(s, 0)}, DeadAt: database.Time(s, 2),
 				Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 7),
 				Reason: s.ColumnText(8), Fingerprint: s.ColumnText(9), Failures: s.ColumnInt(10),
 				Progress: s.ColumnText(11), Redriven: s.ColumnInt(12),
@@ -140,7 +141,7 @@ func countDeadLetters(c *database.Conn, f engine.Filter) (n int, last time.Time,
 }
 
 // DeadLetter implements [engine.DeadLetterReader].
-func (i *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history engine.DeadLetterHistory, err error) {
+func (i *Inspection) DeadLetter(ctx context.Context, key event.Key) (history event.DeadLetterHistory, err error) {
 	err = i.look(ctx, "read a dead letter of", func(c *database.Conn) error {
 		found, err := findDeadLetter(c, key)
 		if err != nil {
@@ -160,8 +161,8 @@ func (i *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history en
 }
 
 // findDeadLetter returns one dead letter, or a *NotFoundError.
-func findDeadLetter(c *database.Conn, key engine.Key) (deadLetter, error) {
-	found, err := readDeadLetters(c, engine.Filter{Keys: []engine.Key{key}}, newestFirst, nil, 0, 1, readableBytes)
+func findDeadLetter(c *database.Conn, key event.Key) (deadLetter, error) {
+	found, err := readDeadLetters(c, engine.Filter{Filter: event.Filter{Keys: []event.Key{key}}}, newestFirst, nil, 0, 1, readableBytes)
 	if err != nil {
 		return deadLetter{}, err
 	}
@@ -170,7 +171,7 @@ func findDeadLetter(c *database.Conn, key engine.Key) (deadLetter, error) {
 		if err != nil {
 			return deadLetter{}, err
 		}
-		return deadLetter{}, &engine.NotFoundError{Thing: "dead letter", Name: key.String(), Key: key, State: state}
+		return deadLetter{}, &event.NotFoundError{Thing: "dead letter", Name: key.String(), Key: key, State: state}
 	}
 	return found[0], nil
 }
@@ -190,18 +191,18 @@ func ancestors(c *database.Conn, seq int64) (ids []uuid.UUID, err error) {
 }
 
 // descendants returns the events that were made from one, with their subscriptions.
-func descendants(c *database.Conn, id uuid.UUID) (keys []engine.Key, err error) {
+func descendants(c *database.Conn, id uuid.UUID) (keys []event.Key, err error) {
 	err = c.Query(`
 		SELECT l.id, s.name FROM busgen_origins o JOIN busgen_log l ON l.seq = o.seq JOIN busgen_subscriptions s ON s.id = o.subscription
 		WHERE o.parent = ? ORDER BY o.seq`, func(s *sqlite3.Stmt) error {
-		keys = append(keys, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
+		keys = append(keys, event.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
 		return nil
 	}, id[:])
 	return keys, err
 }
 
 // whereabouts says what is known of a delivery that is not dead.
-func whereabouts(c *database.Conn, key engine.Key) (text string, err error) {
+func whereabouts(c *database.Conn, key event.Key) (text string, err error) {
 	text = "there is no such event"
 	err = c.Query(`
 		SELECT s.id, d.state, x.reason, `+notPassed+`, `+heldForVersion+`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -16,9 +17,9 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		g := openWithWorker(t)
 		must(t, g.Declare(t.Context(), nil, []engine.ConsumerSpec{{Name: "away", Pattern: "*"}}))
 		old := g.publish("job.queued")
-		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonPermanent, Fingerprint: "f"})
+		g.settle(engine.Disposition{Kind: engine.Dead, Reason: event.ReasonPermanent, Fingerprint: "f"})
 		id := uuid.Must(uuid.NewV7())
-		must(t, inspectFile(t, g.path).EditDeadLetter(t.Context(), engine.Key{EventID: old.ID, Subscription: "worker"}, id, []byte("[]")))
+		must(t, inspectFile(t, g.path).EditDeadLetter(t.Context(), event.Key{EventID: old.ID, Subscription: "worker"}, id, []byte("[]")))
 		time.Sleep(2 * pollDelay) // notices
 		// Its cursor is still before the event.
 		polled, _, err := g.consumer.Poll(nil, 10)
@@ -31,7 +32,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		// "away" has yet to handle the old event, and knows nothing of the new one.
 		outcome, err := g.Outcome(t.Context(), old.Seq+1)
 		must(t, err)
-		if len(outcome) != 1 || outcome[0].Subscription != "worker" || outcome[0].State != engine.StateDone {
+		if len(outcome) != 1 || outcome[0].Subscription != "worker" || outcome[0].State != event.StateDone {
 			t.Errorf("the outcome is %+v", outcome)
 		}
 		lags, err := g.Subscriptions(t.Context(), 100)
@@ -55,11 +56,11 @@ func TestImportingOldEventsDoesNotPruneYoungOnes(t *testing.T) {
 		}
 		g.settle(engine.Disposition{Kind: engine.Done})
 		inspection := inspectFile(t, g.path)
-		var old []engine.DeadLetter
+		var old []event.DeadLetter
 		for range 20 {
-			old = append(old, engine.DeadLetter{
-				Key: engine.Key{EventID: uuid.Must(uuid.NewV7()), Subscription: "worker"}, DeadAt: time.Now(),
-				Type: "job.queued", Payload: []byte("{}"), PublishedAt: time.Now().AddDate(-1, 0, 0), Reason: engine.ReasonPermanent,
+			old = append(old, event.DeadLetter{
+				Key: event.Key{EventID: uuid.Must(uuid.NewV7()), Subscription: "worker"}, DeadAt: time.Now(),
+				Type: "job.queued", Payload: []byte("{}"), PublishedAt: time.Now().AddDate(-1, 0, 0), Reason: event.ReasonPermanent,
 			})
 		}
 		adding, err := inspection.ImportDeadLetters()

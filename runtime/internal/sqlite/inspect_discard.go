@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -18,7 +19,7 @@ func (i *Inspection) discard(ctx context.Context, spec engine.Cancellation) (dis
 		discarded = nil
 		seq, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log WHERE id = ?", spec.Event[:])
 		if err == nil && seq == 0 {
-			err = &engine.NotFoundError{Thing: "event", Name: spec.Event.String()}
+			err = &event.NotFoundError{Thing: "event", Name: spec.Event.String()}
 		}
 		if err != nil {
 			return err
@@ -27,7 +28,7 @@ func (i *Inspection) discard(ctx context.Context, spec engine.Cancellation) (dis
 			return err
 		}
 		all, err := readDeliveries(c, seq)
-		settled := &engine.NotOpenError{Event: spec.Event}
+		settled := &event.NotOpenError{Event: spec.Event}
 		for _, d := range all {
 			if err != nil {
 				return err
@@ -37,7 +38,7 @@ func (i *Inspection) discard(ctx context.Context, spec engine.Cancellation) (dis
 			case d.open():
 				discarded = append(discarded, d.Subscription)
 				if err = cancelDelivery(c, rowKey{d.subscription, seq}, spec.Reason, false); err == nil {
-					err = audit(c, engine.AuditEntry{
+					err = audit(c, event.AuditEntry{
 						Actor: spec.Actor, Action: "discard", EventID: spec.Event, Subscription: d.Subscription, Count: 1, Detail: spec.Reason,
 					})
 				}
@@ -55,17 +56,17 @@ func (i *Inspection) discard(ctx context.Context, spec engine.Cancellation) (dis
 
 func (d deliveryState) open() bool {
 	switch d.State {
-	case engine.StatePending, engine.StateRunning, engine.StateWaiting, engine.StateHeld:
+	case event.StatePending, event.StateRunning, event.StateWaiting, event.StateHeld:
 		return true
 	}
 	return false
 }
 
 // Undiscard implements [engine.EventDiscarder].
-func (i *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engine.Undone, err error) {
+func (i *Inspection) Undiscard(ctx context.Context, u event.Undo) (undone event.Undone, err error) {
 	err = i.changeAll(ctx, "undo a discard in", u.Subscription, func(c *database.Conn, only knownSubscription) error {
-		undone = engine.Undone{}
-		entry := engine.AuditEntry{Actor: i.actor, Action: "undiscard", EventID: u.Event, Subscription: only.name}
+		undone = event.Undone{}
+		entry := event.AuditEntry{Actor: i.actor, Action: "undiscard", EventID: u.Event, Subscription: only.name}
 		if u.Action != 0 {
 			entry.Detail = "action " + strconv.FormatInt(u.Action, 10)
 		}
@@ -111,7 +112,7 @@ type discardedRow struct {
 }
 
 // chosenDiscards returns the discards of one subscription, or of all for 0.
-func chosenDiscards(c *database.Conn, u engine.Undo, subscription int64) (found []discardedRow, err error) {
+func chosenDiscards(c *database.Conn, u event.Undo, subscription int64) (found []discardedRow, err error) {
 	err = c.Query(`
 		SELECT x.subscription, x.seq, x.reason, x.dead_at IS NOT NULL, x.open,
 		       x.open OR NOT (`+notPassed+`)
@@ -171,7 +172,7 @@ func sinceOf(r *ledger.Row) any {
 func readDiscarded(c *database.Conn, at rowKey) (r ledger.Row, err error) {
 	err = c.Query(`
 		SELECT x.reason, x.at, x.dead_at, x.dead_reason, x.fingerprint, coalesce(x.failures, 0), x.progress, coalesce(x.redriven, 0), coalesce(x.replayed, 0),
-		       coalesce(x.uncounted, max(0, x.tries - coalesce(x.failures, 0))), coalesce(x.suspect, x.last = '`+engine.KindCrash+`', 0), x.tries
+		       coalesce(x.uncounted, max(0, x.tries - coalesce(x.failures, 0))), coalesce(x.suspect, x.last = '`+event.KindCrash+`', 0), x.tries
 		FROM (SELECT *, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription) AS tries, `+lastKind+` AS last
 		      FROM busgen_discarded d WHERE d.seq = ? AND d.subscription = ?) x`, func(s *sqlite3.Stmt) error {
 		r = ledger.Row{

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // EditDeadLetter implements [engine.DeadLetterEditor].
-func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid.UUID, payload []byte) error {
+func (i *Inspection) EditDeadLetter(ctx context.Context, key event.Key, id uuid.UUID, payload []byte) error {
 	return i.change(ctx, "edit a dead letter of", func(c *database.Conn) error {
 		old, err := findDeadLetter(c, key)
 		if err != nil {
@@ -37,7 +37,7 @@ func (i *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid
 		if err := discard(c, at, edited.Reason); err != nil {
 			return err
 		}
-		return audit(c, engine.AuditEntry{
+		return audit(c, event.AuditEntry{
 			Actor: i.actor, Action: "edit", EventID: key.EventID, Subscription: key.Subscription, Count: 1, Detail: edited.Reason,
 		})
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -27,14 +28,14 @@ const (
 type eraser struct {
 	*Inspection
 	spec   engine.Erasure
-	n      engine.Erased
+	n      event.Erased
 	passed map[int64]bool // the events that were found open, and those that were erased or counted: true
 	action action
 }
 
 // Erase implements [engine.Eraser].
-func (i *Inspection) Erase(ctx context.Context, spec engine.Erasure) (engine.Erased, error) {
-	e := &eraser{Inspection: i, spec: spec, passed: map[int64]bool{}, action: action{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "erase", Detail: spec.Detail}}}
+func (i *Inspection) Erase(ctx context.Context, spec engine.Erasure) (event.Erased, error) {
+	e := &eraser{Inspection: i, spec: spec, passed: map[int64]bool{}, action: action{AuditEntry: event.AuditEntry{Actor: i.actor, Action: "erase", Detail: spec.Detail}}}
 	err := e.events(ctx)
 	if err == nil {
 		err = e.texts(ctx)

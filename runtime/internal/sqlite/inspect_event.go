@@ -6,12 +6,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Event implements [engine.EventReader].
-func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.EventHistory, err error) {
+func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history event.EventHistory, err error) {
 	err = i.look(ctx, "read an event of", func(c *database.Conn) error {
 		found := eventRow{}
 		err := c.Query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) (err error) {
@@ -19,7 +19,7 @@ func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.Ev
 			return err
 		}, id[:])
 		if err == nil && found.seq == 0 {
-			err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+			err = &event.NotFoundError{Thing: "event", Name: id.String()}
 		}
 		if err != nil {
 			return err
@@ -39,12 +39,12 @@ func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.Ev
 	return history, err
 }
 
-func readHistory(c *database.Conn, h *engine.EventHistory, seq int64) error {
+func readHistory(c *database.Conn, h *event.EventHistory, seq int64) error {
 	deliveries, err := readDeliveries(c, seq)
 	if err != nil {
 		return err
 	}
-	h.Deliveries = []engine.DeliveryState{}
+	h.Deliveries = []event.DeliveryState{}
 	for _, d := range deliveries {
 		h.Deliveries = append(h.Deliveries, d.DeliveryState)
 	}
@@ -70,7 +70,7 @@ func readHistory(c *database.Conn, h *engine.EventHistory, seq int64) error {
 
 // deliveryState is the state of a delivery with the number of its subscription.
 type deliveryState struct {
-	engine.DeliveryState
+	event.DeliveryState
 	subscription int64
 	cancelled    bool   // it is open, and is discarded when its turn comes
 	reason       string // for which it is
@@ -100,7 +100,7 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		ORDER BY s.name`, func(s *sqlite3.Stmt) error {
 		one := deliveryState{subscription: s.ColumnInt64(0)}
 		one.Subscription, one.State, one.Counted = s.ColumnText(1), s.ColumnText(8), s.ColumnInt(5)
-		if one.State == engine.StateDiscarded || one.State == engine.StateRunning {
+		if one.State == event.StateDiscarded || one.State == event.StateRunning {
 			one.cancelled, one.reason = s.ColumnBool(9), s.ColumnText(7)
 		}
 		switch one.State {
@@ -112,7 +112,7 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 			one.Due = database.Time(s, 2)
 		case rowDead:
 			one.Settled, one.Reason = database.Time(s, 3), s.ColumnText(4)
-		case engine.StateDiscarded:
+		case event.StateDiscarded:
 			one.Settled, one.Reason = database.Time(s, 6), s.ColumnText(7)
 		}
 		deliveries = append(deliveries, one)
@@ -133,9 +133,9 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 
 // readCrashes returns the ends of the process that do not count for a delivery,
 // oldest first.
-func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err error) {
+func readCrashes(c *database.Conn, at rowKey) (crashes []event.SharedCrash, err error) {
 	err = c.Query("SELECT at FROM busgen_crashes WHERE seq = ? AND subscription = ? AND counted <> ? ORDER BY at", func(s *sqlite3.Stmt) error {
-		crashes = append(crashes, engine.SharedCrash{At: database.Time(s, 0), Beside: []engine.Key{}})
+		crashes = append(crashes, event.SharedCrash{At: database.Time(s, 0), Beside: []event.Key{}})
 		return nil
 	}, at.seq, at.subscription, crashCounted)
 	for i := range crashes {
@@ -145,7 +145,7 @@ func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err
 		err = c.Query(`
 			SELECT l.id, s.name FROM busgen_crashes o JOIN busgen_log l ON l.seq = o.seq JOIN busgen_subscriptions s ON s.id = o.subscription
 			WHERE o.at = ?3 AND (o.seq, o.subscription) <> (?1, ?2) ORDER BY s.name, o.seq`, func(s *sqlite3.Stmt) error {
-			crashes[i].Beside = append(crashes[i].Beside, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
+			crashes[i].Beside = append(crashes[i].Beside, event.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
 			return nil
 		}, at.seq, at.subscription, crashes[i].At)
 	}
@@ -153,11 +153,11 @@ func readCrashes(c *database.Conn, at rowKey) (crashes []engine.SharedCrash, err
 }
 
 // readAttempts returns the failed attempts of a delivery, oldest first.
-func readAttempts(c *database.Conn, at rowKey) (attempts []engine.FailedAttempt, err error) {
+func readAttempts(c *database.Conn, at rowKey) (attempts []event.FailedAttempt, err error) {
 	err = c.Query(`
 		SELECT kind, started_at, ended_at, error, error_type, member, stack, log FROM busgen_attempts
 		WHERE seq = ? AND subscription = ? ORDER BY n`, func(s *sqlite3.Stmt) error {
-		a := engine.FailedAttempt{
+		a := event.FailedAttempt{
 			Kind: s.ColumnText(0), Ended: database.Time(s, 2), Error: s.ColumnText(3), ErrorType: s.ColumnText(4),
 			Member: s.ColumnText(5), Stack: s.ColumnText(6), Log: s.ColumnText(7),
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -79,7 +80,7 @@ const openListed = 10_000
 
 // eventRow is an event with its position in the log.
 type eventRow struct {
-	engine.Event
+	event.Event
 	seq int64
 }
 
@@ -89,7 +90,7 @@ const firstStep = 1000
 // listInSteps reads a page of events, and one more. SQLite finds out what has become of all candidates
 // before it returns the newest one, so they are looked through in parts of the log, the newest first. Each has twice as many
 // of them as the one before.
-func listInSteps(c *database.Conn, f engine.Filter, args eventArgs, candidates string, places []string, before int64, p engine.Page) (found []eventRow, err error) {
+func listInSteps(c *database.Conn, f engine.Filter, args eventArgs, candidates string, places []string, before int64, p event.Page) (found []eventRow, err error) {
 	inSteps := candidates != "" && p.Offset == 0
 	for most := firstStep; ; most *= 2 {
 		first := args.first
@@ -110,7 +111,7 @@ func listInSteps(c *database.Conn, f engine.Filter, args eventArgs, candidates s
 // readEvent reads a row of selectEvent, whose payload was read. Of a payload with more than most bytes it reads the beginning.
 func readEvent(c *database.Conn, s *sqlite3.Stmt, payload longValue, most int64) (eventRow, error) {
 	read, err := readContents(c, payload, columnOf(s, 4), s.ColumnInt64(0), most)
-	e := eventRow{seq: s.ColumnInt64(0), Event: engine.Event{
+	e := eventRow{seq: s.ColumnInt64(0), Event: event.Event{
 		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 5),
 		Status: s.ColumnText(7), Failures: s.ColumnInt(8), Version: s.ColumnInt(9),
 	}}

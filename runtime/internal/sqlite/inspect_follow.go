@@ -9,12 +9,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Follow implements [engine.EventReader].
-func (i *Inspection) Follow(ctx context.Context, f engine.Following) (part engine.Followed, err error) {
+func (i *Inspection) Follow(ctx context.Context, f engine.Following) (part event.Followed, err error) {
 	from, err := f.Mark()
 	if err == nil {
 		err = f.Check()
@@ -23,7 +24,7 @@ func (i *Inspection) Follow(ctx context.Context, f engine.Following) (part engin
 		return part, err
 	}
 	err = i.look(ctx, "follow the events of", func(c *database.Conn) error {
-		part = engine.Followed{}
+		part = event.Followed{}
 		end, err := endOfLog(c)
 		if err != nil {
 			return err
@@ -75,7 +76,7 @@ func (i *Inspection) Follow(ctx context.Context, f engine.Following) (part engin
 	return part, err
 }
 
-func eventsOf(found []eventRow) (events []engine.Event) {
+func eventsOf(found []eventRow) (events []event.Event) {
 	for _, one := range found {
 		events = append(events, one.Event)
 	}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // FailureGroups implements [engine.DeadLetterReader].
-func (i *Inspection) FailureGroups(ctx context.Context, f engine.Filter) (groups []engine.FailureGroup, err error) {
+func (i *Inspection) FailureGroups(ctx context.Context, f engine.Filter) (groups []event.FailureGroup, err error) {
 	err = i.look(ctx, "group the dead letters of", func(c *database.Conn) error {
 		groups, err = readGroups(c, f)
 		for n := range groups {
@@ -36,7 +37,7 @@ type failures struct {
 
 // readGroups groups dead letters, here and not in SQL, which takes twice as long to find out
 // which types and subscriptions they have.
-func readGroups(c *database.Conn, f engine.Filter) (groups []engine.FailureGroup, err error) {
+func readGroups(c *database.Conn, f engine.Filter) (groups []event.FailureGroup, err error) {
 	w, err := deadFilter{Filter: f}.condition(c)
 	if err != nil {
 		return nil, err
@@ -68,12 +69,12 @@ func readGroups(c *database.Conn, f engine.Filter) (groups []engine.FailureGroup
 	}
 	subscriptions, err := namesOf(c, "SELECT id, name FROM busgen_subscriptions")
 	for fingerprint, one := range found {
-		groups = append(groups, engine.FailureGroup{
+		groups = append(groups, event.FailureGroup{
 			Fingerprint: fingerprint, Count: one.count, First: time.UnixMicro(one.first).UTC(), Last: time.UnixMicro(one.last).UTC(),
 			Types: named(one.types, types), Subscriptions: named(one.subscriptions, subscriptions),
 		})
 	}
-	slices.SortFunc(groups, func(a, b engine.FailureGroup) int {
+	slices.SortFunc(groups, func(a, b event.FailureGroup) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last), cmp.Compare(a.Fingerprint, b.Fingerprint))
 	})
 	return groups, err
@@ -119,7 +120,7 @@ func named(ids map[int64]bool, names map[int64]string) []string {
 }
 
 // addSample adds what the newest dead letter of a group says about all of them.
-func addSample(c *database.Conn, f engine.Filter, g *engine.FailureGroup) error {
+func addSample(c *database.Conn, f engine.Filter, g *event.FailureGroup) error {
 	f.Group = g.Fingerprint
 	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1, listedBytes)
 	if len(newest) > 0 {

@@ -6,25 +6,28 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Hour implements [engine.StatusReader].
-func (i *Inspection) Hour(ctx context.Context) (hour engine.Hour, err error) {
+func (i *Inspection) Hour(ctx context.Context) (hour event.Hour, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		hour = engine.NewHour(time.Now())
-		if err := countPublished(c, &hour); err != nil {
+		count := engine.CountHour(time.Now())
+		if err := countPublished(c, count); err != nil {
 			return err
 		}
-		return countDied(c, &hour)
+		err := countDied(c, count)
+		hour = count.Hour
+		return err
 	})
 	return hour, err
 }
 
 // countDied counts the dead letters one by one: SQL would sort them by their minutes, which
 // takes four times as long.
-func countDied(c *database.Conn, hour *engine.Hour) error {
+func countDied(c *database.Conn, hour *engine.HourCount) error {
 	died := map[int64]*[engine.HourMinutes]int{}
 	err := c.Query(`
 		SELECT subscription, dead_at FROM busgen_deliveries INDEXED BY busgen_deliveries_dead
@@ -55,7 +58,7 @@ func countDied(c *database.Conn, hour *engine.Hour) error {
 // hour, it looks for the places where the minutes begin, because a million would take
 // seconds. That takes for granted that events are in the order of their times: imported
 // events and a clock that was set back move a place.
-func countPublished(c *database.Conn, hour *engine.Hour) error {
+func countPublished(c *database.Conn, hour *engine.HourCount) error {
 	head, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log")
 	if err != nil {
 		return err

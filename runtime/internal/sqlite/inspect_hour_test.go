@@ -21,7 +21,7 @@ func TestAnHourWithManyEventsIsCountedByTheirPlaces(t *testing.T) {
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
-	hour := engine.NewHour(time.Now())
+	hour := engine.CountHour(time.Now())
 	for _, one := range []struct {
 		minute int // of the hour; before it, if it is negative
 		events int
@@ -35,7 +35,7 @@ func TestAnHourWithManyEventsIsCountedByTheirPlaces(t *testing.T) {
 	}
 	// What was pruned is not looked at.
 	must(t, c.Exec("DELETE FROM busgen_log WHERE seq < 2000"))
-	must(t, countPublished(c, &hour))
+	must(t, countPublished(c, hour))
 	got := map[int]int{}
 	for i, n := range hour.Published {
 		if n != 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -29,12 +30,12 @@ func (i *Inspection) ImportDeadLetters() (engine.Import, error) {
 	if i.closed {
 		return nil, engine.ErrClosed
 	}
-	return &deadLetterImport{inTurns{Inspection: i}, action{AuditEntry: engine.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
+	return &deadLetterImport{inTurns{Inspection: i}, action{AuditEntry: event.AuditEntry{Actor: i.actor, Action: "import"}}}, nil
 }
 
 // Add implements [engine.Import].
-func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter) (added, skipped int, err error) {
-	var bad *engine.ImportError
+func (i *deadLetterImport) Add(ctx context.Context, letters []event.DeadLetter) (added, skipped int, err error) {
+	var bad *event.ImportError
 	err = i.change(ctx, "import dead letters into", func(c *database.Conn) error {
 		added, skipped, bad = 0, 0, nil
 		for n := range letters {
@@ -43,7 +44,7 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter)
 				return err
 			}
 			if wrong != "" {
-				bad = &engine.ImportError{Line: n, Err: errors.New(wrong)}
+				bad = &event.ImportError{Line: n, Err: errors.New(wrong)}
 				break
 			}
 			if ok {
@@ -66,7 +67,7 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []engine.DeadLetter)
 
 // addDeadLetter adds one dead letter, unless its delivery is open, dead, discarded
 // or handled already, or its event is erased.
-func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong string, err error) {
+func addDeadLetter(c *database.Conn, l *event.DeadLetter) (added bool, wrong string, err error) {
 	subscription, err := c.Int64("SELECT "+subscriptionNamed, l.Subscription)
 	if err != nil {
 		return false, "", err
@@ -110,7 +111,7 @@ func addDeadLetter(c *database.Conn, l *engine.DeadLetter) (added bool, wrong st
 
 // storedEvent returns the position of the event of a dead letter in the log, or 0. It
 // is wrong if the file has another event with the same id.
-func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong string, err error) {
+func storedEvent(c *database.Conn, l *event.DeadLetter) (seq int64, wrong string, err error) {
 	err = c.Query(`
 		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), `+bounded("l.payload")+`
 		FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
@@ -132,7 +133,7 @@ func storedEvent(c *database.Conn, l *engine.DeadLetter) (seq int64, wrong strin
 }
 
 // addRows writes a dead delivery and its attempts.
-func addRows(c *database.Conn, at rowKey, l *engine.DeadLetter, made bool) error {
+func addRows(c *database.Conn, at rowKey, l *event.DeadLetter, made bool) error {
 	row := ledger.Import(l, made)
 	err := store(c, at, &row, time.Now(), nil)
 	for _, a := range l.Attempts {

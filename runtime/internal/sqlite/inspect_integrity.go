@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -17,8 +18,8 @@ import (
 // no harm, and is reported as what it is. References of the program are not checked, because many
 // programs do not turn them on, and nor are its CHECK constraints, which SQLite does not know
 // when it only reads.
-func checkIntegrity(c *database.Conn) ([]engine.Problem, error) {
-	damage, program := engine.Problem{Rule: engine.RuleIntegrity}, engine.Problem{Rule: ruleProgram}
+func checkIntegrity(c *database.Conn) ([]event.Problem, error) {
+	damage, program := event.Problem{Rule: engine.RuleIntegrity}, event.Problem{Rule: ruleProgram}
 	found, err := integrity(c, "")
 	if err == nil && len(found) == 0 {
 		return nil, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -26,12 +26,12 @@ type mark struct {
 type stand struct {
 	cursor int64
 	rows   int // of all states
-	lag    engine.SubscriptionState
+	lag    event.SubscriptionState
 }
 
 // readMark reads where the log and its subscriptions stand. The lags are of the same
 // transaction.
-func readMark(c *database.Conn, lags []engine.SubscriptionState) (now mark, err error) {
+func readMark(c *database.Conn, lags []event.SubscriptionState) (now mark, err error) {
 	now.at, now.subscriptions = time.Now(), make(map[int64]stand, len(lags))
 	err = c.Query(`
 		SELECT (SELECT log FROM busgen_identity), l.seq, l.id, (SELECT max(dead_at) FROM busgen_deliveries WHERE state = 'dead')
@@ -55,7 +55,7 @@ func readMark(c *database.Conn, lags []engine.SubscriptionState) (now mark, err 
 
 // rates adds to a status how fast the bus has worked since an earlier mark, unless
 // that was of another log, or of a later state of this one.
-func (now mark) rates(c *database.Conn, before mark, status *engine.Status) error {
+func (now mark) rates(c *database.Conn, before mark, status *event.Status) error {
 	seconds := now.at.Sub(before.at).Seconds()
 	if seconds <= 0 || !bytes.Equal(before.log, now.log) || now.head < before.head {
 		return nil
@@ -67,7 +67,7 @@ func (now mark) rates(c *database.Conn, before mark, status *engine.Status) erro
 			return err
 		}
 	}
-	status.Rates = &engine.Rates{Seconds: seconds, Published: float64(now.head-before.head) / seconds}
+	status.Rates = &event.Rates{Seconds: seconds, Published: float64(now.head-before.head) / seconds}
 	dead := map[int64]int{}
 	err := c.Query(`
 		SELECT subscription, count(*) FROM busgen_deliveries INDEXED BY busgen_deliveries_dead
@@ -105,8 +105,8 @@ type progress struct {
 	shrunk int
 }
 
-func (p progress) rates(seconds float64, left int) *engine.SubscriptionRates {
-	rates := &engine.SubscriptionRates{
+func (p progress) rates(seconds float64, left int) *event.SubscriptionRates {
+	rates := &event.SubscriptionRates{
 		Published: float64(p.published) / seconds, Handled: float64(p.handled) / seconds, Dead: float64(p.dead) / seconds,
 	}
 	if left == 0 || p.shrunk > 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -51,7 +52,7 @@ const replayWindow = 4096
 // replay begins to give events again. What the cursor passes from now on is not part of it.
 // What has a row now, and is handled before a step comes to it, is: a list of such rows
 // would grow with the backlog.
-func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry engine.AuditEntry) (sweep engine.Sweep, matched int, err error) {
+func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry event.AuditEntry) (sweep engine.Sweep, matched int, err error) {
 	if len(spec.Filter.Events) == 1 {
 		entry.EventID = spec.Filter.Events[0]
 	}
@@ -69,7 +70,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry en
 		if spec.From != uuid.Nil {
 			from, err := c.Int64("SELECT seq FROM busgen_log WHERE id = ?", spec.From[:])
 			if err == nil && from == 0 {
-				err = &engine.NotFoundError{Thing: "event", Name: spec.From.String()}
+				err = &event.NotFoundError{Thing: "event", Name: spec.From.String()}
 			}
 			if err != nil {
 				return err
@@ -115,7 +116,7 @@ func (r *replay) window(ctx context.Context, after int64, f func(c *database.Con
 
 // Step implements [engine.Sweep]. Events that were handled did not crash. It looks for events before it begins to write, so that
 // publishers wait only while rows are written.
-func (r *replay) Step(ctx context.Context, limit int, _ bool) (replayed []engine.Key, err error) {
+func (r *replay) Step(ctx context.Context, limit int, _ bool) (replayed []event.Key, err error) {
 	for r.last < r.end && len(replayed) == 0 {
 		found, end, err := r.find(ctx, limit)
 		if err == nil && len(found) > 0 {
@@ -157,7 +158,7 @@ const replayHandled = `
 	WHERE l.seq = ?2 AND l.id = ?4 AND ` + handled
 
 // give makes those of the events due that are still handled, and returns them.
-func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key, err error) {
+func (r *replay) give(ctx context.Context, found []replayed) (keys []event.Key, err error) {
 	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
 		at := time.Now()
 		var places []rowKey
@@ -172,7 +173,7 @@ func (r *replay) give(ctx context.Context, found []replayed) (keys []engine.Key,
 			if err := forgetCancelled(c, place); err != nil {
 				return err
 			}
-			keys, places = append(keys, engine.Key{EventID: one.id, Subscription: r.name}), append(places, place)
+			keys, places = append(keys, event.Key{EventID: one.id, Subscription: r.name}), append(places, place)
 		}
 		if len(places) == 0 {
 			return nil

@@ -3,18 +3,19 @@ package sqlite
 import (
 	"context"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Events implements [engine.EventReader].
-func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page, most int) (search engine.EventSearch, err error) {
-	after, err := p.Place(1)
+func (i *Inspection) Events(ctx context.Context, f engine.Filter, p event.Page, most int) (search event.EventSearch, err error) {
+	after, err := engine.PlaceOf(p, 1)
 	if err != nil {
 		return search, err
 	}
 	err = i.look(ctx, "list the events of", func(c *database.Conn) error {
-		search = engine.EventSearch{}
+		search = event.EventSearch{}
 		args, err := eventArgsOf(c, f)
 		if err != nil || args.types == noTypes {
 			return err
@@ -35,7 +36,7 @@ func (i *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page,
 }
 
 // pageOfEvents reads a page of events, and one more, and returns the place up to which it has looked.
-func pageOfEvents(c *database.Conn, f engine.Filter, args eventArgs, after []int64, p engine.Page, most int) (found []eventRow, first int64, err error) {
+func pageOfEvents(c *database.Conn, f engine.Filter, args eventArgs, after []int64, p event.Page, most int) (found []eventRow, first int64, err error) {
 	if most == 0 {
 		before := int64(never)
 		if after != nil {
@@ -103,9 +104,9 @@ func searchedFrom(c *database.Conn, lists []string, lowest, before int64, most i
 func candidatesOf(c *database.Conn, status string, most int) (condition string, lists []string, err error) {
 	rows, lists := searchedRows, []string{searchedRows}
 	switch status {
-	case "", engine.StatusDone:
+	case "", event.StatusDone:
 		return "", []string{searchedLog}, nil
-	case engine.StatusProcessing, engine.StatusPending:
+	case event.StatusProcessing, event.StatusPending:
 		open, err := c.Int64("SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE state <> 'dead' LIMIT ?)", most+1)
 		if err != nil {
 			return "", nil, err
@@ -114,7 +115,7 @@ func candidatesOf(c *database.Conn, status string, most int) (condition string, 
 			rows, lists = openRows, nil
 		}
 	}
-	if status == engine.StatusPending {
+	if status == event.StatusPending {
 		rows, lists = rows+" UNION "+searchedBeyond, append(lists, searchedBeyond)
 	}
 	return " AND l.seq IN (" + rows + ")", lists, nil

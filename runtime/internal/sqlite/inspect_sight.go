@@ -27,7 +27,7 @@ func instr(part, sql string, seen bool) string {
 // lookThrough makes the connection answer for a filter, and reports whether there is something to ask. Statements that
 // call it must be given the filter's own sight, so it is made for each of them.
 func lookThrough(c *database.Conn, f engine.Filter) (seen bool, err error) {
-	sight := engine.SightOf(f)
+	sight := f.Sight
 	if sight == nil {
 		return false, nil
 	}

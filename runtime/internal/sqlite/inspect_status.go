@@ -8,6 +8,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -15,9 +16,9 @@ import (
 )
 
 // Status implements [engine.StatusReader].
-func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status) (status engine.Status, err error) {
+func (i *Inspection) Status(ctx context.Context, limit int, since event.Status) (status event.Status, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		status = engine.Status{At: time.Now().UTC(), Path: i.path}
+		status = event.Status{At: time.Now().UTC(), Path: i.path}
 		schema, err := c.Int64("PRAGMA user_version")
 		if err != nil {
 			return err
@@ -50,10 +51,10 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 			}
 		}
 		if status.Unwritable == "" && file.Full(c.Path, tryBytes) {
-			status.Unwritable = engine.DiskFull
+			status.Unwritable = event.DiskFull
 		}
 		status.Subscriptions, status.Pauses = lags, pauseStates(pauses)
-		status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
+		status.Breakers, status.Running = append([]event.Breaker{}, activity.Breakers...), append([]event.Running{}, activity.Attempts...)
 		for n := range status.Subscriptions {
 			one := &status.Subscriptions[n]
 			one.Unhandled = one.BacklogAtMost > 0 && slices.Contains(activity.Unhandled, one.Name)
@@ -76,13 +77,13 @@ func (i *Inspection) Status(ctx context.Context, limit int, since engine.Status)
 		return err
 	})
 	if err != nil {
-		return engine.Status{}, err
+		return event.Status{}, err
 	}
 	return status, nil
 }
 
 // Subscriptions implements [engine.StatusReader].
-func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []engine.SubscriptionState, err error) {
+func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []event.SubscriptionState, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) (err error) {
 		all, err = readLags(c, limit, storedName, notFar)
 		return err
@@ -90,10 +91,10 @@ func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []engine
 	return all, err
 }
 
-func pauseStates(pauses []engine.Pause) []engine.PauseState {
-	all := make([]engine.PauseState, len(pauses))
+func pauseStates(pauses []engine.Pause) []event.PauseState {
+	all := make([]event.PauseState, len(pauses))
 	for i, p := range pauses {
-		all[i] = engine.PauseState{Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+		all[i] = event.PauseState{Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 		if p.Kind == engine.PauseSubscription {
 			all[i].Subscription = p.Target
 		} else {
@@ -129,9 +130,9 @@ func (i *Inspection) Declared(ctx context.Context) (all engine.Declared, err err
 
 // countTypes counts the newest events, here and not in SQL, which would sort them
 // by their types and take three times as long.
-func countTypes(c *database.Conn, status *engine.Status, limit int) error {
-	status.Types = []engine.TypeCount{}
-	names, counts := map[int64]string{}, map[string]*engine.TypeCount{}
+func countTypes(c *database.Conn, status *event.Status, limit int) error {
+	status.Types = []event.TypeCount{}
+	names, counts := map[int64]string{}, map[string]*event.TypeCount{}
 	routed := map[string]bool{}
 	err := c.Query("SELECT id, name, EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = t.id) FROM busgen_types t", func(s *sqlite3.Stmt) error {
 		name := s.ColumnText(1)
@@ -150,7 +151,7 @@ func countTypes(c *database.Conn, status *engine.Status, limit int) error {
 		name, at := names[s.ColumnInt64(0)], database.Time(s, 1)
 		one := counts[name]
 		if one == nil {
-			one = &engine.TypeCount{Name: name, Unrouted: !routed[name] && name[0] != engine.OwnType, Oldest: at, Newest: at}
+			one = &event.TypeCount{Name: name, Unrouted: !routed[name] && name[0] != engine.OwnType, Oldest: at, Newest: at}
 			counts[name] = one
 		}
 		one.Events++
@@ -177,7 +178,7 @@ func countTypes(c *database.Conn, status *engine.Status, limit int) error {
 }
 
 // note widens the span of all events by one.
-func note(s *engine.Status, at time.Time) {
+func note(s *event.Status, at time.Time) {
 	if s.Oldest.IsZero() || at.Before(s.Oldest) {
 		s.Oldest = at
 	}
@@ -197,7 +198,7 @@ const (
 )
 
 // readSnoozed returns what was put off too often, the most often first.
-func readSnoozed(c *database.Conn) (found []engine.Snoozed, err error) {
+func readSnoozed(c *database.Conn) (found []event.Snoozed, err error) {
 	err = c.Query(`
 		SELECT l.id, t.name, s.name, d.snoozes, coalesce(d.since, l.due_at, l.created_at) AS began
 		FROM (SELECT subscription, seq, snoozes, since, state FROM busgen_deliveries INDEXED BY busgen_deliveries_snoozed
@@ -205,7 +206,7 @@ func readSnoozed(c *database.Conn) (found []engine.Snoozed, err error) {
 		JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type JOIN busgen_subscriptions s ON s.id = d.subscription
 		WHERE d.state <> 'dead' AND (d.snoozes >= ?2 OR began <= ?3)
 		ORDER BY d.snoozes DESC, d.seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
-		found = append(found, engine.Snoozed{
+		found = append(found, event.Snoozed{
 			Event: database.UUID(s, 0), Type: s.ColumnText(1), Subscription: s.ColumnText(2), Snoozes: s.ColumnInt(3), Since: database.Time(s, 4),
 		})
 		return nil
@@ -214,9 +215,9 @@ func readSnoozed(c *database.Conn) (found []engine.Snoozed, err error) {
 }
 
 // readOwner returns the process that took the log over last, or a zero Owner.
-func readOwner(c *database.Conn) (owner engine.Owner, err error) {
+func readOwner(c *database.Conn) (owner event.Owner, err error) {
 	err = c.Query("SELECT pid, since FROM busgen_owner", func(s *sqlite3.Stmt) error {
-		owner = engine.Owner{PID: s.ColumnInt(0), Since: database.Time(s, 1)}
+		owner = event.Owner{PID: s.ColumnInt(0), Since: database.Time(s, 1)}
 		return nil
 	})
 	return owner, err

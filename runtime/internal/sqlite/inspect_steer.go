@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -44,7 +45,7 @@ func (i *Inspection) Resume(ctx context.Context, p engine.Pause) error {
 }
 
 func auditPause(c *database.Conn, action string, p engine.Pause) error {
-	entry := engine.AuditEntry{Actor: p.Actor, Action: action}
+	entry := event.AuditEntry{Actor: p.Actor, Action: action}
 	if p.Kind == engine.PauseSubscription {
 		entry.Subscription = p.Target
 	} else {
@@ -59,7 +60,7 @@ func auditPause(c *database.Conn, action string, p engine.Pause) error {
 // RemoveConsumer implements [engine.Remover]. It takes present names
 // only: somebody who removes a former name means something that is gone already, and
 // would lose what goes by the new name.
-func (i *Inspection) RemoveConsumer(ctx context.Context, name, actor string) (removed engine.Removed, err error) {
+func (i *Inspection) RemoveConsumer(ctx context.Context, name, actor string) (removed event.Removed, err error) {
 	i.removing.Lock()
 	defer i.removing.Unlock()
 	path := ""
@@ -98,8 +99,8 @@ func (i *Inspection) RemoveConsumer(ctx context.Context, name, actor string) (re
 	return removed, err
 }
 
-func auditRemoval(c *database.Conn, actor, name string, removed engine.Removed) error {
-	return audit(c, engine.AuditEntry{
+func auditRemoval(c *database.Conn, actor, name string, removed event.Removed) error {
+	return audit(c, event.AuditEntry{
 		Actor: actor, Action: "remove", Subscription: name, Count: removed.Open + removed.Dead,
 		Detail: fmt.Sprintf("%d events to settle and %d dead letters", removed.Open, removed.Dead),
 	})
@@ -120,7 +121,7 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 	if !errors.Is(err, locks.ErrOwned) {
 		return fault.Wrap("lock", path+file.ClaimsSuffix, err)
 	}
-	owned := &engine.OwnedError{Path: path}
+	owned := &event.OwnedError{Path: path}
 	err = i.look(ctx, "read", func(c *database.Conn) error {
 		owner, err := readOwner(c)
 		owned.PID, owned.Since = owner.PID, owner.Since
@@ -129,14 +130,14 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 	return errors.Join(owned, err)
 }
 
-func removeConsumer(c *database.Conn, id int64, name string) (removed engine.Removed, err error) {
+func removeConsumer(c *database.Conn, id int64, name string) (removed event.Removed, err error) {
 	lags, err := readLags(c, math.MaxInt, storedName, toTheEnd)
 	if err != nil {
 		return removed, err
 	}
 	for _, lag := range lags {
 		if lag.Name == name {
-			removed = engine.Removed{Open: lag.Backlog, Dead: lag.Dead}
+			removed = event.Removed{Open: lag.Backlog, Dead: lag.Dead}
 		}
 	}
 	for _, sql := range []string{

@@ -6,13 +6,14 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
 // Sweep implements [engine.Sweeper].
 func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
-	entry := engine.AuditEntry{Actor: i.actor, Action: string(spec.Kind), Subscription: spec.Subscription, Detail: spec.Detail}
+	entry := event.AuditEntry{Actor: i.actor, Action: string(spec.Kind), Subscription: spec.Subscription, Detail: spec.Detail}
 	if spec.Kind == engine.SweepReplay {
 		return i.replay(ctx, spec, entry)
 	}
@@ -40,7 +41,7 @@ type deadSweep struct {
 }
 
 // Step implements [engine.Sweep].
-func (s *deadSweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed []engine.Key, err error) {
+func (s *deadSweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed []event.Key, err error) {
 	if s.filter.harmless != spareCrashes {
 		s.filter.harmless, s.last = spareCrashes, nil
 	}
@@ -70,7 +71,7 @@ func (s *deadSweep) Step(ctx context.Context, limit int, spareCrashes bool) (cha
 
 // next returns the dead letters that are changed next, their places, and from where
 // the step after this one goes on.
-func (s *deadSweep) next(c *database.Conn, limit int) (keys []engine.Key, places []rowKey, last []any, err error) {
+func (s *deadSweep) next(c *database.Conn, limit int) (keys []event.Key, places []rowKey, last []any, err error) {
 	w, err := s.filter.condition(c)
 	if err != nil {
 		return nil, nil, nil, err
@@ -86,7 +87,7 @@ func (s *deadSweep) next(c *database.Conn, limit int) (keys []engine.Key, places
 		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY d.dead_at, d.subscription, d.seq`, func(s *sqlite3.Stmt) error {
 		at := rowKey{s.ColumnInt64(2), s.ColumnInt64(3)}
-		keys, places = append(keys, engine.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}), append(places, at)
+		keys, places = append(keys, event.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}), append(places, at)
 		last = []any{s.ColumnInt64(4), at.subscription, at.seq}
 		return nil
 	}, append(w.args, limit)...)
@@ -137,7 +138,7 @@ func forget(c *database.Conn, at rowKey) error {
 }
 
 // Redelivered implements [engine.DeadLetterReader].
-func (i *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all []engine.Redelivery, err error) {
+func (i *Inspection) Redelivered(ctx context.Context, keys []event.Key) (all []engine.Redelivery, err error) {
 	err = i.look(ctx, "read the deliveries of", func(c *database.Conn) error {
 		for _, k := range keys {
 			one := engine.RedeliverySettled

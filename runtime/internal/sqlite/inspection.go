@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -93,7 +94,7 @@ func (i *Inspection) lookFor(ctx context.Context, most time.Duration, op string,
 	}, i.read)
 	if err != nil && looking.Err() != nil && ctx.Err() == nil {
 		if context.Cause(looking) == tooLong {
-			return &engine.StorageError{Fault: engine.IO, Op: op, Path: i.path, Err: tooLong}
+			return &event.StorageError{Fault: event.IO, Op: op, Path: i.path, Err: tooLong}
 		}
 		return engine.ErrClosed
 	}
@@ -175,7 +176,7 @@ func requireSubscription(c *database.Conn, name string) (knownSubscription, erro
 // notFound returns a *NotFoundError with the subscriptions that the file has.
 func notFound(c *database.Conn, name string) error {
 	names, err := texts(c, "SELECT name FROM busgen_subscriptions ORDER BY id")
-	return cmp.Or(err, error(&engine.NotFoundError{Thing: "subscription", Name: name, Known: names}))
+	return cmp.Or(err, error(&event.NotFoundError{Thing: "subscription", Name: name, Known: names}))
 }
 
 // texts returns the first column of a query.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -53,12 +54,12 @@ func (l *Log) joinError(err error) error {
 	if err == nil {
 		return nil
 	}
-	var join *engine.JoinError
+	var join *event.JoinError
 	switch {
 	case errors.As(err, &join), errors.Is(err, sql.ErrTxDone), errors.Is(err, sql.ErrConnDone):
 		return err
 	case errors.Is(err, sqlite3.READONLY):
-		return &engine.JoinError{Problem: "the transaction, or its connection, can only read: begin one that can write"}
+		return &event.JoinError{Problem: "the transaction, or its connection, can only read: begin one that can write"}
 	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR):
 		return fault.Wrap("append to", l.path, err)
 	}
@@ -74,7 +75,7 @@ func (l *Log) mayJoin(s statements) error {
 		return err
 	}
 	if !l.isFile(path) {
-		return &engine.JoinError{Problem: fmt.Sprintf("the transaction is on the file %q, and the bus uses %s: open the same file", path, l.path)}
+		return &event.JoinError{Problem: fmt.Sprintf("the transaction is on the file %q, and the bus uses %s: open the same file", path, l.path)}
 	}
 	var version, readsOnly, hiding int64
 	err := s.row("PRAGMA user_version", nil, &version)
@@ -89,12 +90,12 @@ func (l *Log) mayJoin(s statements) error {
 	case err != nil:
 		return err
 	case version != schemaVersion:
-		return &engine.JoinError{Problem: fmt.Sprintf("the file has schema version %d, and this program works with version %d: "+
+		return &event.JoinError{Problem: fmt.Sprintf("the file has schema version %d, and this program works with version %d: "+
 			"another program has upgraded it, so update this one", version, schemaVersion)}
 	case readsOnly != 0:
-		return &engine.JoinError{Problem: "the transaction can only read: begin one that can write"}
+		return &event.JoinError{Problem: "the transaction can only read: begin one that can write"}
 	case hiding != 0:
-		return &engine.JoinError{Problem: "its connection has a temporary table with the name of one of the bus: give it another name"}
+		return &event.JoinError{Problem: "its connection has a temporary table with the name of one of the bus: give it another name"}
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func join(s statements, r *engine.Record) error {
 	var typeID int64
 	err := s.row("SELECT id FROM busgen_types WHERE written = ? AND version = ?", []any{r.Type, int64(max(r.Version, 1))}, &typeID)
 	if errors.Is(err, errNoRow) {
-		return &engine.JoinError{Problem: fmt.Sprintf("the file does not know version %d of the event type %s: close the bus and open it again",
+		return &event.JoinError{Problem: fmt.Sprintf("the file does not know version %d of the event type %s: close the bus and open it again",
 			max(r.Version, 1), r.Type)}
 	}
 	if err != nil {
@@ -198,7 +199,7 @@ func joinKey(s statements, r *engine.Record) error {
 		return err
 	}
 	if !same {
-		return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first}
+		return &event.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: first}
 	}
 	r.ID, r.Seq, r.Duplicate = first, seq, true
 	return nil

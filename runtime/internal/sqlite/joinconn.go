@@ -8,7 +8,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
@@ -56,11 +56,11 @@ func statementsOf(ctx context.Context, x any) (_ statements, own *sqlapi.Conn, _
 		}
 		return native{x}, nil, underWay(x)
 	case nil:
-		return nil, nil, &engine.JoinError{Problem: "the transaction is nil"}
+		return nil, nil, &event.JoinError{Problem: "the transaction is nil"}
 	default:
-		return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("it is of type %T, which is none of *sql.Tx, *sql.Conn and *sqlite3.Conn", x)}
+		return nil, nil, &event.JoinError{Problem: fmt.Sprintf("it is of type %T, which is none of *sql.Tx, *sql.Conn and *sqlite3.Conn", x)}
 	}
-	return nil, nil, &engine.JoinError{Problem: fmt.Sprintf("the transaction is a nil %T", x)}
+	return nil, nil, &event.JoinError{Problem: fmt.Sprintf("the transaction is a nil %T", x)}
 }
 
 // recogniseTx makes sure that a transaction is of the driver. It shows nothing of itself, but
@@ -82,7 +82,7 @@ func recogniseTx(ctx context.Context, tx *sql.Tx) (*sqlapi.Conn, error) {
 }
 
 func otherDriver(what string) error {
-	return &engine.JoinError{Problem: fmt.Sprintf("it is not of the driver github.com/ncruces/go-sqlite3 (%s): two SQLite libraries that have the same file "+
+	return &event.JoinError{Problem: fmt.Sprintf("it is not of the driver github.com/ncruces/go-sqlite3 (%s): two SQLite libraries that have the same file "+
 		"open in one process can damage it, so use that driver, or publish from another process through the view outbox", what)}
 }
 
@@ -90,11 +90,11 @@ func otherDriver(what string) error {
 func underWay(c *sqlite3.Conn) (err error) {
 	defer func() {
 		if recover() != nil { // the driver does not ask whether there is a connection
-			err = &engine.JoinError{Problem: "the connection is closed"}
+			err = &event.JoinError{Problem: "the connection is closed"}
 		}
 	}()
 	if c.GetAutocommit() {
-		return &engine.JoinError{Problem: "no transaction is under way on the connection: begin one, or publish with the bus itself"}
+		return &event.JoinError{Problem: "no transaction is under way on the connection: begin one, or publish with the bus itself"}
 	}
 	return nil
 }

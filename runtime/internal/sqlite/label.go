@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/commandline"
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -61,7 +61,7 @@ func (m *label) refusal(path, op string) error {
 	if m.Done.IsZero() {
 		hint = fmt.Sprintf("its events are on their way to %s: go on with: %s; or give up with: %s", m.To, commandline.Of("move", nil, path, m.To), back)
 	}
-	return &engine.StorageError{Fault: engine.MovedAway, Op: op, Path: path, Hint: hint}
+	return &event.StorageError{Fault: event.MovedAway, Op: op, Path: path, Hint: hint}
 }
 
 // guarded are the tables that nothing changes any more, and what is refused.

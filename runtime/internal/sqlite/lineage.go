@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -59,7 +59,7 @@ func (w *writer) learn() error {
 
 // verify makes sure, in the transaction at hand, that the log is the one that this
 // process knows, and that this process still dispatches if it thinks so. The error
-// is errRestored, an *engine.OwnedError, or that of a file that is no longer ours.
+// is errRestored, an *event.OwnedError, or that of a file that is no longer ours.
 func (w *writer) verify() error {
 	version, err := w.dataVersion()
 	if err != nil || version == w.known.version {
@@ -90,7 +90,7 @@ func (w *writer) verify() error {
 	case before > 0 && since < before:
 		return errRestored // owners come after one another
 	case before > 0 && since > before:
-		return &engine.OwnedError{Path: w.conn.Path, PID: pid, Since: time.UnixMicro(since).UTC()}
+		return &event.OwnedError{Path: w.conn.Path, PID: pid, Since: time.UnixMicro(since).UTC()}
 	case before > 0 && now.schema != w.known.schema:
 		if same, err := w.cursorsAreOurs(); err != nil || !same {
 			return cmp.Or(err, errRestored)
@@ -123,8 +123,8 @@ func (w *writer) dataVersion() (version int64, err error) {
 func (w *writer) whatIsIt() error {
 	empty, err := inspect(w.conn)
 	if err == nil && empty {
-		return &engine.StorageError{
-			Fault: engine.Foreign, Op: "write", Path: w.conn.Path,
+		return &event.StorageError{
+			Fault: event.Foreign, Op: "write", Path: w.conn.Path,
 			Hint: "the file was emptied while the bus ran: stop the program, restore a backup, and start it again",
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -40,12 +41,12 @@ type Log struct {
 	kept     kept    // by Prune
 	undone   int64   // the last entry of the audit that readUndone has seen
 
-	stopped    atomic.Pointer[engine.StorageError] // why the file cannot be used any more
-	fenced     atomic.Pointer[engine.OwnedError]   // who dispatches in the place of this process
-	generation atomic.Int64                        // grows when another log has taken its place
-	again      atomic.Bool                         // this process has the owner's lock, and another log than it took over
-	index      os.FileInfo                         // of the write-ahead log; nil for one in memory
-	changes    func(error)                         // is told what has become of the log
+	stopped    atomic.Pointer[event.StorageError] // why the file cannot be used any more
+	fenced     atomic.Pointer[event.OwnedError]   // who dispatches in the place of this process
+	generation atomic.Int64                       // grows when another log has taken its place
+	again      atomic.Bool                        // this process has the owner's lock, and another log than it took over
+	index      os.FileInfo                        // of the write-ahead log; nil for one in memory
+	changes    func(error)                        // is told what has become of the log
 	clock      clock
 
 	reading chan struct{} // holds a token; whoever has taken it uses reader. SQLite may sleep meanwhile

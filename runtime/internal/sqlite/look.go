@@ -6,7 +6,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
@@ -54,8 +54,8 @@ func (v *visit) read(err error) error {
 	if v.still == nil || v.still.IsIntact() {
 		return err
 	}
-	return &engine.StorageError{
-		Fault: engine.Busy, Op: "read", Path: v.path,
+	return &event.StorageError{
+		Fault: event.Busy, Op: "read", Path: v.path,
 		Hint: "a program began to use the file while it was read; try again",
 	}
 }
@@ -141,7 +141,7 @@ func ours(c *database.Conn) error {
 		err = isSchema(c)
 	}
 	if err == nil && empty {
-		err = &engine.StorageError{Fault: engine.Foreign, Op: "open", Path: c.Path, Hint: "the file is empty; no bus was opened on it yet"}
+		err = &event.StorageError{Fault: event.Foreign, Op: "open", Path: c.Path, Hint: "the file is empty; no bus was opened on it yet"}
 	}
 	if err != nil {
 		c.Close()
@@ -152,8 +152,8 @@ func ours(c *database.Conn) error {
 
 // unreadable says what to do about a file that cannot even be looked at.
 func unreadable(err error) error {
-	var storage *engine.StorageError
-	if errors.As(err, &storage) && (storage.Fault == engine.ReadOnly || storage.Fault == engine.IO) {
+	var storage *event.StorageError
+	if errors.As(err, &storage) && (storage.Fault == event.ReadOnly || storage.Fault == event.IO) {
 		storage.Hint = "looking needs permission to read the file and those beside it (-wal, -shm), and none to write; " +
 			"if they cannot be made readable, copy all of them to another folder while no program uses them, and look at the copy"
 	}

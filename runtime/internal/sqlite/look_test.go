@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -31,7 +32,7 @@ func TestAStatementOfAToolThatTakesForEverIsEnded(t *testing.T) {
 	err = i.(*Inspection).look(ctx, "list the events of", func(c *database.Conn) error {
 		return c.Exec("WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n")
 	})
-	var storage *engine.StorageError
+	var storage *event.StorageError
 	if !errors.As(err, &storage) || !strings.Contains(err.Error(), "longer than 1ms") {
 		t.Errorf("got %v", err)
 	}
@@ -53,7 +54,7 @@ func TestACheckOfAFileMayTakeTwoHours(t *testing.T) {
 			i, err := Engine{}.Inspect(t.Context(), path, "")
 			must(t, err)
 			defer i.Close()
-			err = i.Unsettled(t.Context(), func(engine.Unsettled) { time.Sleep(each) })
+			err = i.Unsettled(t.Context(), func(event.Unsettled) { time.Sleep(each) })
 			if ends != (err != nil && strings.Contains(err.Error(), "longer than 2h0m0s")) || !ends && err != nil {
 				t.Errorf("a check of two events that takes %v for each ends with %v", each, err)
 			}
@@ -88,8 +89,8 @@ func TestAFileWithSomethingElseInThePlaceOfATableIsRefused(t *testing.T) {
 		_, looked := Engine{}.Inspect(t.Context(), path, "")
 		_, opened := Open(path, Options{})
 		for what, err := range map[string]error{"Inspect": looked, "Open": opened} {
-			var storage *engine.StorageError
-			if !errors.As(err, &storage) || storage.Fault != engine.Foreign || !strings.Contains(err.Error(), want) {
+			var storage *event.StorageError
+			if !errors.As(err, &storage) || storage.Fault != event.Foreign || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %s: got %v", want, what, err)
 			}
 		}

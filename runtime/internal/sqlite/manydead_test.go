@@ -11,6 +11,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -171,7 +172,7 @@ func TestDeadLettersAreGroupedInTheOrderOfTheLog(t *testing.T) {
 		dead, waiting int
 		filter        engine.Filter
 		byIndex       bool
-	}{{50, 3, engine.Filter{}, false}, {3, 50, engine.Filter{}, true}, {50, 3, engine.Filter{Group: "x"}, true}} {
+	}{{50, 3, engine.Filter{}, false}, {3, 50, engine.Filter{}, true}, {50, 3, engine.Filter{Filter: event.Filter{Group: "x"}}, true}} {
 		log := withRows(t, test.dead, test.waiting)
 		var plan []string
 		must(t, log.read(func(c *database.Conn) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/apptables"
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -59,8 +59,8 @@ func TestAFileOfASchemaThatWasNeverReleasedIsRefusedAndLeftAsItIs(t *testing.T) 
 				return err
 			},
 		} {
-			var storage *engine.StorageError
-			if err := open(); !errors.As(err, &storage) || storage.Fault != engine.TooOld || !strings.Contains(storage.Hint, fmt.Sprintf("schema version %d, of a busgen that was never released", version)) {
+			var storage *event.StorageError
+			if err := open(); !errors.As(err, &storage) || storage.Fault != event.TooOld || !strings.Contains(storage.Hint, fmt.Sprintf("schema version %d, of a busgen that was never released", version)) {
 				t.Errorf("version %d: %s gets %v", version, name, err)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/beat"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
@@ -88,8 +88,8 @@ func (w *writer) leave(what loss) {
 	if version, err := w.conn.Int64("PRAGMA data_version"); err == nil && version == w.known.version {
 		w.rescue.shared = false
 	}
-	w.stop(&engine.StorageError{
-		Fault: engine.Replaced, Op: "use", Path: w.log.path, Err: errors.New(what.String()),
+	w.stop(&event.StorageError{
+		Fault: event.Replaced, Op: "use", Path: w.log.path, Err: errors.New(what.String()),
 		Hint: "what was acknowledged is being saved; the log says where, when it is done",
 	})
 	w.signal()

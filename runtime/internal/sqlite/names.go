@@ -5,6 +5,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -88,7 +89,7 @@ func formerConsumer(c *database.Conn, spec engine.ConsumerSpec, found knownSubsc
 		case other.id == 0 || other.id == found.id || other.id == former.id:
 			continue
 		case found.id != 0 || former.id != 0:
-			return former, &engine.AliasError{Name: spec.Name, Alias: alias}
+			return former, &event.AliasError{Name: spec.Name, Alias: alias}
 		}
 		former = other
 	}
@@ -158,7 +159,7 @@ func renameConsumer(c *database.Conn, id int64, from, to string) error {
 			return err
 		}
 	}
-	return audit(c, engine.AuditEntry{Actor: "busgen", Action: "rename", Subscription: to, Count: 1, Detail: "it was " + from + " before"})
+	return audit(c, event.AuditEntry{Actor: "busgen", Action: "rename", Subscription: to, Count: 1, Detail: "it was " + from + " before"})
 }
 
 // freeNames takes former names away from subscriptions whose present name is wanted

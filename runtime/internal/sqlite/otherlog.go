@@ -7,7 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
@@ -36,8 +36,8 @@ func requireOwnLog(path, vfsName string) error {
 	if err != nil && !errors.Is(err, sqlite3.CORRUPT) || err == nil && (with == nil || bytes.Equal(alone, with)) {
 		return nil
 	}
-	return &engine.StorageError{
-		Fault: engine.Incomplete, Op: "open", Path: path,
+	return &event.StorageError{
+		Fault: event.Incomplete, Op: "open", Path: path,
 		Err: fmt.Errorf("%s-wal is the write-ahead log of another file, which was here before, and would be read over what this one has", path),
 		Hint: fmt.Sprintf("move %[1]s-wal, %[1]s-shm and %[1]s-claims to another folder (together with the file that they belong to, if that is still somewhere), and open it again. "+
 			"If the content of another file was restored into this one a moment before the process died, run instead: sqlite3 %[2]s 'PRAGMA wal_checkpoint'. "+

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -145,18 +146,18 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				WHERE r.type = (SELECT type FROM busgen_log WHERE seq = ?1) AND s.start < ?1
 				  AND (d.seq IS NOT NULL OR NOT EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = ?1 AND o.subscription <> s.id))
 				ORDER BY s.id`, func(s *sqlite3.Stmt) error {
-				one := engine.Settlement{Subscription: l.nameOf(s.ColumnInt64(7), s.ColumnText(0)), State: engine.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
+				one := engine.Settlement{Subscription: l.nameOf(s.ColumnInt64(7), s.ColumnText(0)), State: event.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
 				switch state := s.ColumnText(1); {
 				case state == rowDead:
-					one.State, one.Reason = engine.StateDead, s.ColumnText(2)
+					one.State, one.Reason = event.StateDead, s.ColumnText(2)
 				case state != "" || !s.ColumnBool(3):
 					if s.ColumnType(8) != sqlite3.NULL && l.neverBegins(s.ColumnInt64(7), seq, s.ColumnInt(8)) {
-						one.State, one.Reason = engine.StateDiscarded, engine.ReasonCancelled // as soon as a pause ends
+						one.State, one.Reason = event.StateDiscarded, engine.ReasonCancelled // as soon as a pause ends
 					} else {
 						open = true
 					}
 				case s.ColumnType(6) != sqlite3.NULL:
-					one.State, one.Reason = engine.StateDiscarded, s.ColumnText(6)
+					one.State, one.Reason = event.StateDiscarded, s.ColumnText(6)
 				}
 				outcome = append(outcome, one)
 				return nil

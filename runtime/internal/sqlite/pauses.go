@@ -12,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -30,7 +31,7 @@ func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
 // Resume implements [engine.Log].
 func (l *Log) Resume(ctx context.Context, p engine.Pause) error {
 	err := l.writer.doSynced(ctx, func(c *database.Conn) error { return resumeDeliveries(c, p) })
-	var missing *engine.NotFoundError
+	var missing *event.NotFoundError
 	if err == nil || errors.As(err, &missing) { // another process may have resumed it
 		err = cmp.Or(l.refreshPauses(), err)
 	}
@@ -163,7 +164,7 @@ func pauseDeliveries(c *database.Conn, p engine.Pause) error {
 	if p.Kind == engine.PauseSubscription {
 		found, err := knownConsumer(c, p.Target)
 		if err != nil || found.id == 0 {
-			return cmp.Or(err, fmt.Errorf("subscription %q: %w", p.Target, engine.ErrUnknownConsumer))
+			return cmp.Or(err, fmt.Errorf("subscription %q: %w", p.Target, event.ErrUnknownSubscription))
 		}
 		p.Target = found.name
 	}
@@ -173,7 +174,7 @@ func pauseDeliveries(c *database.Conn, p engine.Pause) error {
 
 // resumeDeliveries removes a pause, and makes due what no other pause holds.
 func resumeDeliveries(c *database.Conn, p engine.Pause) error {
-	missing := &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
+	missing := &event.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
 	if p.Kind == engine.PauseSubscription {
 		known, err := knownConsumer(c, p.Target)
 		if err != nil {

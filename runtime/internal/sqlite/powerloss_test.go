@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 )
@@ -162,7 +163,7 @@ func (r *powerLoss) work() {
 
 // disposition draws what becomes of a delivery.
 func (r *powerLoss) disposition(d *polled) engine.Disposition {
-	attempt := &engine.FailedAttempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work"}
+	attempt := &event.FailedAttempt{Kind: event.KindError, Started: time.Now(), Ended: time.Now(), Error: "it did not work"}
 	switch n := r.IntN(100); {
 	case n < 50:
 		return engine.Disposition{Kind: engine.Done}
@@ -172,7 +173,7 @@ func (r *powerLoss) disposition(d *polled) engine.Disposition {
 		due := time.Now().Add([]time.Duration{0, time.Millisecond, time.Second}[r.IntN(3)])
 		return engine.Disposition{Kind: engine.Retry, Due: due, Attempt: attempt}
 	case n < 95:
-		return engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: attempt}
+		return engine.Disposition{Kind: engine.Dead, Reason: event.ReasonMaxAttempts, Attempt: attempt}
 	default:
 		return engine.Disposition{Kind: engine.Release}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
@@ -162,7 +163,7 @@ func (l *Log) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now time
 	if at := effects.Counted; !at.IsZero() {
 		err := c.Exec("UPDATE busgen_crashes SET counted = ? WHERE seq = ? AND subscription = ? AND at = ?", crashCounted, one.seq, one.subscription, at)
 		if err == nil {
-			err = addAttempt(c, one.rowKey, engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: togetherError})
+			err = addAttempt(c, one.rowKey, event.FailedAttempt{Kind: event.KindCrash, Ended: at, Error: togetherError})
 		}
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -54,7 +55,7 @@ func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err er
 		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
 		due = append(due, rowKey{subscription: s.ColumnInt64(0), seq: s.ColumnInt64(1)})
 		return nil
-	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit, slices.Contains(spec.Reasons, engine.ReasonCrash))
+	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit, slices.Contains(spec.Reasons, event.ReasonCrash))
 	return due, err
 }
 
@@ -64,7 +65,7 @@ const lastKind = `(
 
 // diedOfCrash is the SQL condition that the process ended in the last attempt of dead letter d. One that is still a
 // suspect of a crash, but has failed otherwise since, or ran beside others then, is none.
-const diedOfCrash = "(d.reason = '" + engine.ReasonCrash + "' OR " + lastKind + " IS '" + engine.KindCrash + "')"
+const diedOfCrash = "(d.reason = '" + event.ReasonCrash + "' OR " + lastKind + " IS '" + event.KindCrash + "')"
 
 // redrive revives those of the letters that are still dead.
 func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {
@@ -81,7 +82,7 @@ func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, er
 	if n == 0 {
 		return 0, nil
 	}
-	return n, audit(c, engine.AuditEntry{
+	return n, audit(c, event.AuditEntry{
 		Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: n,
 		Detail: "automatically, by the catalogue's redrive of " + spec.Type,
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -62,7 +63,7 @@ func (g *workerLog) deadLetter(eventType, reason, kind string) int64 {
 	seq := g.publish(eventType).Seq
 	g.settle(engine.Disposition{
 		Kind: engine.Dead, Reason: reason, Fingerprint: "f",
-		Attempt: &engine.FailedAttempt{Kind: kind, Started: time.Now(), Ended: time.Now(), Error: "broken"},
+		Attempt: &event.FailedAttempt{Kind: kind, Started: time.Now(), Ended: time.Now(), Error: "broken"},
 	})
 	return seq
 }
@@ -87,15 +88,15 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := openWithWorker(t)
-				g.deadLetter("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
-				g.deadLetter("job.queued", engine.ReasonCrash, engine.KindCrash)
-				g.deadLetter("task.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				g.deadLetter("job.queued", event.ReasonMaxAttempts, event.KindTimeout)
+				g.deadLetter("job.queued", event.ReasonCrash, event.KindCrash)
+				g.deadLetter("task.queued", event.ReasonMaxAttempts, event.KindTimeout)
 				time.Sleep(time.Hour)
-				g.deadLetter("job.queued", engine.ReasonMaxAttempts, engine.KindTimeout)
+				g.deadLetter("job.queued", event.ReasonMaxAttempts, event.KindTimeout)
 				g.publish("job.queued") // times out, and then fails
-				g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.FailedAttempt{Kind: engine.KindTimeout, Ended: time.Now()}})
+				g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &event.FailedAttempt{Kind: event.KindTimeout, Ended: time.Now()}})
 				g.settle(engine.Disposition{
-					Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: time.Now()},
+					Kind: engine.Dead, Reason: event.ReasonMaxAttempts, Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: time.Now()},
 				})
 				must(t, g.writer.do(t.Context(), func(c *database.Conn) error { // as takeOver does
 					return c.Exec("UPDATE busgen_deliveries SET suspect = 1 WHERE reason = 'crash'")
@@ -115,7 +116,7 @@ func TestARedriveTakesWhatItsSpecChooses(t *testing.T) {
 func TestADeadLetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := openWithWorker(t)
-		g.deadLetter("job.queued", engine.ReasonMaxAttempts, engine.KindError)
+		g.deadLetter("job.queued", event.ReasonMaxAttempts, event.KindError)
 		spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", Max: 2, Limit: 10}
 		redrives := func() (n int) {
 			for range 5 {
@@ -123,7 +124,7 @@ func TestADeadLetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testi
 				one, err := g.Redrive(t.Context(), spec)
 				must(t, err)
 				n += one
-				g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
+				g.settle(engine.Disposition{Kind: engine.Dead, Reason: event.ReasonMaxAttempts, Fingerprint: "f"})
 			}
 			return n
 		}
@@ -136,11 +137,11 @@ func TestADeadLetterIsRedrivenAsOftenAsAllowedAndAgainAfterARetryByHand(t *testi
 		_, err = sweep.Step(t.Context(), 10, false)
 		must(t, err)
 		time.Sleep(2 * pollDelay) // notices
-		g.settle(engine.Disposition{Kind: engine.Dead, Reason: engine.ReasonMaxAttempts, Fingerprint: "f"})
+		g.settle(engine.Disposition{Kind: engine.Dead, Reason: event.ReasonMaxAttempts, Fingerprint: "f"})
 		if n := redrives(); n != 2 {
 			t.Errorf("after a retry by hand it was redriven %d times, want 2", n)
 		}
-		entries, _, err := inspection.Audit(t.Context(), engine.AuditFilter{}, engine.Page{Limit: 10})
+		entries, _, err := inspection.Audit(t.Context(), event.AuditFilter{}, event.Page{Limit: 10})
 		must(t, err)
 		if len(entries) != 5 || entries[0].Actor != "busgen" || entries[0].Action != "redrive" || entries[0].Subscription != "worker" || entries[0].Count != 1 {
 			t.Errorf("the audit is %+v", entries)

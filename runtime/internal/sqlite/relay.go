@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
@@ -158,7 +159,7 @@ func (p *part) overran() error {
 	if p.Overran != nil {
 		go p.Overran()
 	}
-	return &engine.TxTimeoutError{Limit: p.Limit}
+	return &event.TxTimeoutError{Limit: p.Limit}
 }
 
 // conclude ends a part within the transaction at hand. The error is that of the transaction as a whole.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // RemoveConsumer implements [engine.Remover].
-func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed engine.Removed, err error) {
+func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed event.Removed, err error) {
 	if !l.writer.owns.Load() {
 		return l.removeUnowned(ctx, name, actor)
 	}
@@ -34,7 +34,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 		l.waiters.all()
 		err = l.refreshPauses()
 	}
-	var missing *engine.NotFoundError
+	var missing *event.NotFoundError
 	if errors.As(err, &missing) {
 		return removed, missing
 	}
@@ -43,7 +43,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 
 // removeUnowned removes as an operator's tool does, which keeps others from beginning to
 // dispatch meanwhile.
-func (l *Log) removeUnowned(ctx context.Context, name, actor string) (removed engine.Removed, err error) {
+func (l *Log) removeUnowned(ctx context.Context, name, actor string) (removed event.Removed, err error) {
 	inspection, err := Engine{}.Inspect(ctx, l.path, actor)
 	if err != nil {
 		return removed, err

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -33,7 +34,7 @@ func TestAReplayLooksForEventsWithoutALock(t *testing.T) {
 	g, seqs := handledLog(t)
 	inspection := inspectFile(t, g.path)
 	steps, matched, err := inspection.Sweep(t.Context(), engine.SweepSpec{
-		Kind: engine.SweepReplay, Subscription: "worker", Filter: engine.Filter{Text: fmt.Sprintf(`{"n":%d}`, len(seqs)-1)},
+		Kind: engine.SweepReplay, Subscription: "worker", Filter: engine.Filter{Filter: event.Filter{Text: fmt.Sprintf(`{"n":%d}`, len(seqs)-1)}},
 	})
 	if err != nil || matched != 1 {
 		t.Fatalf("%d events match, %v", matched, err)
@@ -79,14 +80,14 @@ func TestAReplayGivesOnlyWhatIsStillHandled(t *testing.T) {
 // A step goes on until it has found something: no events are the end.
 func TestAReplayOfFewEventsFindsThemAll(t *testing.T) {
 	g, seqs := handledLog(t)
-	filter := engine.Filter{Text: `99}`}
+	filter := engine.Filter{Filter: event.Filter{Text: `99}}`}}
 	steps, matched, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "worker", Filter: filter})
 	want := len(seqs) / 100
 	if err != nil || matched != want {
 		t.Fatalf("%d events match, %v, want %d", matched, err, want)
 	}
 	total := 0
-	for keys := []engine.Key{{}}; len(keys) > 0; total += len(keys) {
+	for keys := []event.Key{{}}; len(keys) > 0; total += len(keys) {
 		keys, err = steps.Step(t.Context(), 7, false)
 		must(t, err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -179,7 +179,7 @@ const insertAttempt = `
 	SELECT ?1, ?2, 1 + (SELECT count(*) FROM busgen_attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`
 
 // addAttempt puts a failed attempt on record.
-func addAttempt(c *database.Conn, at rowKey, a engine.FailedAttempt) error {
+func addAttempt(c *database.Conn, at rowKey, a event.FailedAttempt) error {
 	var started any
 	if !a.Started.IsZero() {
 		started = a.Started

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -67,13 +68,13 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 			d.Due, d.Set = d.Since, d.Since
 		default:
 			d.State, d.Ended, d.Due, d.PutOff = ledger.Dead, ago(5*r.IntN(3)), time.Time{}, false
-			d.Reason, d.Fingerprint = []string{engine.ReasonMaxAttempts, engine.ReasonCrash, engine.ReasonExpired}[r.IntN(3)], "f"
+			d.Reason, d.Fingerprint = []string{event.ReasonMaxAttempts, event.ReasonCrash, event.ReasonExpired}[r.IntN(3)], "f"
 		}
 		d.Retried = d.State.Open() && one(3)
 		for range r.IntN(3) {
-			d.last = []string{engine.KindError, engine.KindCrash}[r.IntN(2)]
+			d.last = []string{event.KindError, event.KindCrash}[r.IntN(2)]
 			d.Tries++
-			must(t, addAttempt(c, d.rowKey, engine.FailedAttempt{Kind: d.last, Ended: ago(25), Error: "e"}))
+			must(t, addAttempt(c, d.rowKey, event.FailedAttempt{Kind: d.last, Ended: ago(25), Error: "e"}))
 		}
 		at := ago(12)
 		if one(2) && (d.Tries > 0 || since != nil) {
@@ -211,13 +212,13 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 	later, held := now.Add(time.Hour), now.Add(-time.Minute)
 	for _, v := range []engine.Disposition{
 		{Kind: engine.Done},
-		{Kind: engine.Retry, Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: now, Error: "e"}, Due: later, MaxAttempts: 7, Progress: "[b]"},
+		{Kind: engine.Retry, Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: now, Error: "e"}, Due: later, MaxAttempts: 7, Progress: "[b]"},
 		{Kind: engine.Snooze, Asked: true, Due: later},
 		{Kind: engine.Snooze, NotCalled: true, Due: later},
 		{Kind: engine.Hold},
 		{Kind: engine.Hold, Held: &held, Due: later},
-		{Kind: engine.Dead, Reason: engine.ReasonPermanent, Fingerprint: "g", Attempt: &engine.FailedAttempt{Kind: engine.KindError, Ended: now, Error: "e"}},
-		{Kind: engine.Dead, Reason: engine.ReasonExpired},
+		{Kind: engine.Dead, Reason: event.ReasonPermanent, Fingerprint: "g", Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: now, Error: "e"}},
+		{Kind: engine.Dead, Reason: event.ReasonExpired},
 		{Kind: engine.Discard, Cancelled: true, Reason: "why"}, // which was undone
 		{Kind: engine.Release},
 		{Kind: engine.Release, Progress: "[b]"},
@@ -328,7 +329,7 @@ func TestEachConditionChoosesWhatTheLedgerSays(t *testing.T) {
 		condition("comes by itself", waits, func(d *seededRow) bool {
 			return !d.running && (d.State == ledger.Waiting || d.State == ledger.Held && !d.HeldSince.IsZero())
 		})
-		for _, reasons := range [][]string{nil, {engine.ReasonMaxAttempts}, {engine.ReasonCrash}, {engine.KindError, engine.ReasonExpired}} {
+		for _, reasons := range [][]string{nil, {event.ReasonMaxAttempts}, {event.ReasonCrash}, {event.KindError, event.ReasonExpired}} {
 			spec := engine.RedriveSpec{Subscription: "worker", Type: "job.queued", Reasons: reasons, DeadBefore: now.Add(-5 * time.Minute), Max: 1, Limit: len(rows)}
 			due, err := redrivable(c, spec)
 			must(t, err)

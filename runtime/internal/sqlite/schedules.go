@@ -8,14 +8,15 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 // DeclareSchedules implements [engine.Timetable]. If nothing has changed it writes nothing.
-func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) (all []engine.Schedule, err error) {
-	var stored []engine.Schedule
+func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) (all []event.Schedule, err error) {
+	var stored []event.Schedule
 	err = l.read(func(c *database.Conn) error {
 		stored, err = readSchedules(c)
 		return err
@@ -39,7 +40,7 @@ func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec,
 		return nil, fault.Wrap("store schedules in", l.path, err)
 	}
 	for _, spec := range specs {
-		i := slices.IndexFunc(stored, func(s engine.Schedule) bool { return s.Name == spec.Name })
+		i := slices.IndexFunc(stored, func(s event.Schedule) bool { return s.Name == spec.Name })
 		all = append(all, stored[i])
 	}
 	return all, nil
@@ -64,9 +65,9 @@ func storeSchedules(c *database.Conn, specs []engine.ScheduleSpec, now time.Time
 	return c.Exec("DELETE FROM busgen_schedules WHERE name NOT IN (SELECT value FROM json_each(?))", string(kept))
 }
 
-func readSchedules(c *database.Conn) (all []engine.Schedule, err error) {
+func readSchedules(c *database.Conn) (all []event.Schedule, err error) {
 	err = c.Query("SELECT name, type, rule, since, passed, event, at FROM busgen_schedules ORDER BY name", func(s *sqlite3.Stmt) error {
-		one := engine.Schedule{
+		one := event.Schedule{
 			Name: s.ColumnText(0), Type: s.ColumnText(1), Rule: json.RawMessage(s.ColumnText(2)),
 			Since: database.Time(s, 3), Passed: database.Time(s, 4),
 		}

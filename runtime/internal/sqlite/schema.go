@@ -12,7 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
@@ -143,20 +143,20 @@ func inspect(c *database.Conn) (empty bool, err error) {
 	case tables == 0 && id == 0 && version == 0:
 		return true, nil
 	case id != applicationID:
-		return false, &engine.StorageError{
-			Fault: engine.Foreign, Op: "open", Path: c.Path,
+		return false, &event.StorageError{
+			Fault: event.Foreign, Op: "open", Path: c.Path,
 			Hint: "it is an SQLite database of another program, and was left as it is; choose a new file, and copy the tables into it if the bus is to share it",
 		}
 	case version < 1:
 		return false, noVersion(c, version)
 	case version < oldestVersion:
-		return false, &engine.StorageError{
-			Fault: engine.TooOld, Op: "open", Path: c.Path,
+		return false, &event.StorageError{
+			Fault: event.TooOld, Op: "open", Path: c.Path,
 			Hint: fmt.Sprintf("it has schema version %d, of a busgen that was never released, and was left as it is; this program reads versions from %d on", version, oldestVersion),
 		}
 	case version > schemaVersion:
-		return false, &engine.StorageError{
-			Fault: engine.TooNew, Op: "open", Path: c.Path,
+		return false, &event.StorageError{
+			Fault: event.TooNew, Op: "open", Path: c.Path,
 			Hint: fmt.Sprintf("it has schema version %d and this program knows versions up to %d; update the program", version, schemaVersion),
 		}
 	}
@@ -228,8 +228,8 @@ func isSchema(c *database.Conn) error {
 	if err != nil || wrong == "" {
 		return err
 	}
-	return &engine.StorageError{
-		Fault: engine.Foreign, Op: "open", Path: c.Path, Err: errors.New(wrong),
+	return &event.StorageError{
+		Fault: event.Foreign, Op: "open", Path: c.Path, Err: errors.New(wrong),
 		Hint: "somebody has changed the schema, and the file is left as it is: restore it from a backup",
 	}
 }
@@ -244,8 +244,8 @@ func upToDate(c *database.Conn) error {
 	case version < 1:
 		return noVersion(c, version)
 	}
-	return &engine.StorageError{
-		Fault: engine.TooOld, Op: "open", Path: c.Path,
+	return &event.StorageError{
+		Fault: event.TooOld, Op: "open", Path: c.Path,
 		Hint: fmt.Sprintf("it has schema version %d, and this program works with version %d: start the new version of the program "+
 			"that uses it, which upgrades it, or look at it with the older busgen", version, schemaVersion),
 	}

@@ -6,16 +6,17 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // readSchemas returns the schemas that the file has, by the number of their type.
-func readSchemas(c *database.Conn) (map[int64]engine.Schema, error) {
-	stored := map[int64]engine.Schema{}
+func readSchemas(c *database.Conn) (map[int64]event.Schema, error) {
+	stored := map[int64]event.Schema{}
 	err := c.Query("SELECT type, schema, stored_at, program FROM busgen_schemas", func(s *sqlite3.Stmt) error {
-		stored[s.ColumnInt64(0)] = engine.Schema{Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
+		stored[s.ColumnInt64(0)] = event.Schema{Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
 		return nil
 	})
 	return stored, err
@@ -23,7 +24,7 @@ func readSchemas(c *database.Conn) (map[int64]engine.Schema, error) {
 
 // changedSchemas returns the schemas that the file has in another form or not at all, by
 // the number of their type. Types that have no row yet are left out.
-func changedSchemas(rows []typenames.Row, stored map[int64]engine.Schema, specs []engine.TypeSpec) map[int64]string {
+func changedSchemas(rows []typenames.Row, stored map[int64]event.Schema, specs []engine.TypeSpec) map[int64]string {
 	ids := map[typenames.Key]int64{}
 	for _, row := range rows {
 		ids[typenames.Key{Name: row.Written, Version: row.Version}] = row.ID
@@ -40,7 +41,7 @@ func changedSchemas(rows []typenames.Row, stored map[int64]engine.Schema, specs 
 
 // readFitting returns the types of the file and their schemas, or an error if it has events whose payload is another one
 // than the program's.
-func readFitting(c *database.Conn, specs []engine.TypeSpec) ([]typenames.Row, map[int64]engine.Schema, error) {
+func readFitting(c *database.Conn, specs []engine.TypeSpec) ([]typenames.Row, map[int64]event.Schema, error) {
 	rows, err := typeRows(c)
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +54,7 @@ func readFitting(c *database.Conn, specs []engine.TypeSpec) ([]typenames.Row, ma
 }
 
 // fitting is the rule of readFitting.
-func fitting(c *database.Conn, rows []typenames.Row, stored map[int64]engine.Schema, specs []engine.TypeSpec) error {
+func fitting(c *database.Conn, rows []typenames.Row, stored map[int64]event.Schema, specs []engine.TypeSpec) error {
 	for _, row := range rows {
 		schema, ok := stored[row.ID]
 		if !ok {
@@ -81,13 +82,13 @@ func storeSchemas(c *database.Conn, changed map[int64]string, program string) er
 }
 
 // Schema implements [engine.DeadLetterReader].
-func (i *Inspection) Schema(ctx context.Context, eventType string) (schema engine.Schema, err error) {
+func (i *Inspection) Schema(ctx context.Context, eventType string) (schema event.Schema, err error) {
 	err = i.look(ctx, "read a schema of", func(c *database.Conn) error {
 		return c.Query(`
 			SELECT t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type
 			WHERE t.name = (SELECT name FROM busgen_types WHERE written = ? LIMIT 1)
 			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
-			schema = engine.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
+			schema = event.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
 			return nil
 		}, eventType)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -15,13 +16,13 @@ func TestAFileTakesSchemas(t *testing.T) {
 	must(t, err)
 	defer log.Close()
 	inspection := inspectFile(t, path)
-	if got, err := inspection.Schema(t.Context(), "order.placed"); err != nil || got != (engine.Schema{}) {
+	if got, err := inspection.Schema(t.Context(), "order.placed"); err != nil || got != (event.Schema{}) {
 		t.Errorf("before: %+v, %v", got, err)
 	}
 	must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}, nil))
 	got, err := inspection.Schema(t.Context(), "order.placed")
 	must(t, err)
-	want := engine.Schema{Version: 1, Text: "{}", StoredAt: got.StoredAt, Program: "shopd"}
+	want := event.Schema{Version: 1, Text: "{}", StoredAt: got.StoredAt, Program: "shopd"}
 	if diff := cmp.Diff(want, got); diff != "" || got.StoredAt.IsZero() {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -114,7 +115,7 @@ func TestWhoDoesNotTakeItsTurnHoldsUpNobodyForLongerThanItsLimit(t *testing.T) {
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("another one waits for %v, want the limit of 100 ms", took)
 		}
-		var limit *engine.TxTimeoutError
+		var limit *event.TxTimeoutError
 		if err := <-r.result; !errors.As(err, &limit) && !errors.As(r.part.refused, &limit) {
 			t.Errorf("the error is %v", err)
 		}

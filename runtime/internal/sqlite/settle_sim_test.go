@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 )
@@ -154,7 +155,7 @@ func (l *booker) handle(worker int, draw uint64) bool {
 		l.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Done}}, nil) // which says nothing new
 	} else {
 		l.count("failed")
-		l.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &engine.FailedAttempt{Kind: engine.KindError, Started: time.Now(), Ended: time.Now(), Error: "no"}}}, nil)
+		l.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Retry, Due: time.Now(), Attempt: &event.FailedAttempt{Kind: event.KindError, Started: time.Now(), Ended: time.Now(), Error: "no"}}}, nil)
 	}
 	return true
 }

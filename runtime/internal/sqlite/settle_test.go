@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -25,7 +26,7 @@ func TestSettlingWhatIsNotTheConsumersIsIgnored(t *testing.T) {
 		}
 		retry := engine.Disposition{
 			Kind: engine.Retry, Due: time.Now().Add(time.Hour),
-			Attempt: &engine.FailedAttempt{Kind: engine.KindError, Error: "broken", Started: time.Now(), Ended: time.Now()},
+			Attempt: &event.FailedAttempt{Kind: event.KindError, Error: "broken", Started: time.Now(), Ended: time.Now()},
 		}
 		first, d := open()
 		second, again := open()

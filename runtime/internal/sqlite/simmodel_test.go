@@ -30,14 +30,14 @@ type call struct {
 }
 
 // event is one that was published or staged, stored or not.
-type event struct {
+type one struct {
 	engine.Record
 	call *call
 }
 
 // pair is an event and a subscription.
 type pair struct {
-	event    *event
+	event    *one
 	consumer string
 
 	handed int // the last life in which it was handed out
@@ -71,7 +71,7 @@ func (p *pair) String() string {
 
 // model is what was promised.
 type model struct {
-	events map[uuid.UUID]*event
+	events map[uuid.UUID]*one
 	calls  []*call
 	pairs  map[string]map[uuid.UUID]*pair // by consumer
 	keyed  []uuid.UUID                    // published with an idempotency key
@@ -80,7 +80,7 @@ type model struct {
 }
 
 func newModel() *model {
-	return &model{events: map[uuid.UUID]*event{}, pairs: map[string]map[uuid.UUID]*pair{}}
+	return &model{events: map[uuid.UUID]*one{}, pairs: map[string]map[uuid.UUID]*pair{}}
 }
 
 // records makes events that look like real ones, with ids that grow.
@@ -117,14 +117,14 @@ func (m *model) add(records []engine.Record, parent *pair) *call {
 	c := &call{parent: parent}
 	for _, r := range records {
 		c.ids = append(c.ids, r.ID)
-		m.events[r.ID] = &event{Record: r, call: c}
+		m.events[r.ID] = &one{Record: r, call: c}
 	}
 	m.calls = append(m.calls, c)
 	return c
 }
 
 // pair returns what is known of an event and a subscription.
-func (m *model) pair(consumer string, e *event) *pair {
+func (m *model) pair(consumer string, e *one) *pair {
 	pairs := m.pairs[consumer]
 	if pairs == nil {
 		pairs = map[uuid.UUID]*pair{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -133,8 +134,8 @@ func lifeOf(since int64) uint32 { return uint32(since) }
 
 // claimsError is the error of the file beside the log.
 func claimsError(op, path string, err error) error {
-	var e *engine.StorageError
-	if err = fault.Wrap(op, path, err); errors.As(err, &e) && e.Fault == engine.IO {
+	var e *event.StorageError
+	if err = fault.Wrap(op, path, err); errors.As(err, &e) && e.Fault == event.IO {
 		e.Hint = "it must be a plain file that this user may read and write; it can be deleted while nothing runs"
 	}
 	return err
@@ -142,10 +143,10 @@ func claimsError(op, path string, err error) error {
 
 // owner returns the error that names who dispatches.
 func (l *Log) owner() error {
-	var owner engine.Owner
+	var owner event.Owner
 	err := l.read(func(c *database.Conn) (err error) {
 		owner, err = readOwner(c)
 		return err
 	})
-	return errors.Join(&engine.OwnedError{Path: l.path, PID: owner.PID, Since: owner.Since}, err)
+	return errors.Join(&event.OwnedError{Path: l.path, PID: owner.PID, Since: owner.Since}, err)
 }

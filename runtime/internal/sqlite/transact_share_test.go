@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 )
@@ -70,8 +71,8 @@ func TestAFunctionThatWasRefusedBesideOthersThatAreNotStoredIsToldSo(t *testing.
 			insert,
 		)
 		for i, err := range errs {
-			var storage *engine.StorageError
-			if !errors.As(err, &storage) || storage.Fault != engine.DiskFull {
+			var storage *event.StorageError
+			if !errors.As(err, &storage) || storage.Fault != event.DiskFull {
 				t.Errorf("function %d: the error is %v", i, err)
 			}
 		}

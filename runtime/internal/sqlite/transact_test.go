@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -150,7 +151,7 @@ func (b *bank) transfer(draw uint64) {
 	}})
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var storage *engine.StorageError
+	var storage *event.StorageError
 	switch {
 	case err == nil:
 		b.acknowledged[id] = true

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
@@ -62,7 +62,7 @@ func (w *writer) trespassOn(c *database.Conn) error {
 	}
 	for _, problem := range found {
 		if !slices.Contains(w.trespasses, problem) {
-			return &engine.ProtectedError{Problem: problem +
+			return &event.ProtectedError{Problem: problem +
 				": choose another name, and refer to what belongs to the bus with a column without REFERENCES"}
 		}
 	}

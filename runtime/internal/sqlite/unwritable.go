@@ -11,6 +11,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -32,7 +33,7 @@ func (w *writer) noteWrite(err error, requests []*request, wrote bool) {
 }
 
 // told are the faults that the claims have numbers for, from 1 on. The numbers are in files.
-var told = []engine.Fault{engine.DiskFull, engine.ReadOnly, engine.IO, engine.Busy, engine.Corrupt, engine.Replaced}
+var told = []event.Fault{event.DiskFull, event.ReadOnly, event.IO, event.Busy, event.Corrupt, event.Replaced}
 
 // tellUnwritable lets the claims say what keeps this process from writing, to those who look at the file from outside.
 // The file itself cannot say it.
@@ -42,7 +43,7 @@ func (l *Log) tellUnwritable() {
 	number := 0
 	if err, _, _ := l.unwritable.Now(); err != nil {
 		if number = slices.Index(told, err.Fault) + 1; number == 0 {
-			number = slices.Index(told, engine.IO) + 1
+			number = slices.Index(told, event.IO) + 1
 		}
 	}
 	if uint16(number) != l.told {
@@ -52,12 +53,12 @@ func (l *Log) tellUnwritable() {
 }
 
 // faultOf is what such a number stands for. One of a newer program is some fault.
-func faultOf(number uint16) engine.Fault {
+func faultOf(number uint16) event.Fault {
 	switch {
 	case number == 0:
 		return ""
 	case int(number) > len(told):
-		return engine.IO
+		return event.IO
 	}
 	return told[number-1]
 }
@@ -78,9 +79,9 @@ func (l *Log) Health(ctx context.Context) (h engine.LogHealth, err error) {
 
 // cannotWrite returns the error of the last write, and since when such writes fail. While nobody publishes, only a write
 // of its own tells whether there is space again.
-func (l *Log) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
+func (l *Log) cannotWrite(ctx context.Context) (*event.StorageError, time.Time) {
 	err, since, bytes := l.unwritable.Now()
-	if err == nil || err.Fault == engine.DiskFull && l.vfs == "" && !hasRoom(filepath.Dir(l.path), 2*bytes+tryBytes) {
+	if err == nil || err.Fault == event.DiskFull && l.vfs == "" && !hasRoom(filepath.Dir(l.path), 2*bytes+tryBytes) {
 		return err, since
 	}
 	ctx, end := context.WithTimeout(ctx, tryTime)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -17,9 +18,9 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 	must(t, err)
 	defer log.Close()
 	inspection := inspectFile(t, path)
-	says := func(want engine.Fault) {
+	says := func(want event.Fault) {
 		t.Helper()
-		status, err := inspection.Status(t.Context(), 10, engine.Status{})
+		status, err := inspection.Status(t.Context(), 10, event.Status{})
 		must(t, err)
 		if status.Unwritable != want {
 			t.Errorf("the status says %q, want %q", status.Unwritable, want)
@@ -28,11 +29,11 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 	_, err = log.TakeOver(t.Context())
 	must(t, err)
 	says("")
-	for _, fault := range append([]engine.Fault{engine.Unreachable}, told...) {
-		log.unwritable.Note(&engine.StorageError{Fault: fault}, 1)
+	for _, fault := range append([]event.Fault{event.Unreachable}, told...) {
+		log.unwritable.Note(&event.StorageError{Fault: fault}, 1)
 		log.tellUnwritable()
-		if fault == engine.Unreachable {
-			fault = engine.IO // the claims have no number for it
+		if fault == event.Unreachable {
+			fault = event.IO // the claims have no number for it
 		}
 		says(fault)
 		if err, _ := log.cannotWrite(t.Context()); err != nil {
@@ -40,14 +41,14 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 		}
 		says("")
 	}
-	log.unwritable.Note(&engine.StorageError{Fault: engine.DiskFull}, 1)
+	log.unwritable.Note(&event.StorageError{Fault: event.DiskFull}, 1)
 	log.tellUnwritable()
 	must(t, log.Append(t.Context(), []engine.Record{{ID: uuid.Must(uuid.NewV7()), Type: "t", Payload: []byte("{}"), CreatedAt: time.Now()}}))
 	says("")
 
-	log.unwritable.Note(&engine.StorageError{Fault: engine.DiskFull}, 1)
+	log.unwritable.Note(&event.StorageError{Fault: event.DiskFull}, 1)
 	log.tellUnwritable()
-	says(engine.DiskFull)
+	says(event.DiskFull)
 	must(t, log.claims.Abandon())
 	says("") // a process that has died keeps nobody from writing
 }

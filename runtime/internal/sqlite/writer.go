@@ -11,8 +11,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/beat"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
@@ -428,7 +428,7 @@ func (w *writer) apply(g group) error {
 }
 
 func isConflict(err error) bool {
-	_, ok := err.(*engine.ConflictError)
+	_, ok := err.(*event.ConflictError)
 	return ok
 }
 

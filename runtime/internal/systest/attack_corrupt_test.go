@@ -21,6 +21,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -214,7 +215,7 @@ func (d *damage) judge(doing string, err error) {
 		return
 	}
 	d.Logf("%s: %v", doing, err)
-	var storage *runtime.StorageError
+	var storage *event.StorageError
 	if !errors.As(err, &storage) {
 		d.Errorf("%s returned an error that says nothing: %v", doing, err)
 		return
@@ -222,10 +223,10 @@ func (d *damage) judge(doing string, err error) {
 	if storage.Hint == "" || storage.Path != d.path {
 		d.Errorf("%s returned an error without a hint or with the wrong file: %v", doing, err)
 	}
-	fits := storage.Fault == runtime.Corrupt
+	fits := storage.Fault == event.Corrupt
 	if d.kind == "the header" || d.kind == "the schema" {
 		// It may look like something else altogether.
-		fits = fits || storage.Fault == runtime.Foreign || storage.Fault == runtime.TooNew || storage.Fault == runtime.ReadOnly
+		fits = fits || storage.Fault == event.Foreign || storage.Fault == event.TooNew || storage.Fault == event.ReadOnly
 	}
 	if !fits {
 		d.Errorf("%s returned a fault %q: %v", doing, storage.Fault, err)
@@ -317,7 +318,7 @@ func (d *damage) inspect() {
 	if err != nil {
 		return
 	}
-	letters, _, err := i.DeadLetters(d.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := i.DeadLetters(d.Context(), event.Filter{}, event.Page{})
 	d.judge("list dead letters", err)
 	if len(letters) > 0 {
 		_, err := i.Retry(d.Context(), inspect.Only(letters[0].Key))
@@ -365,9 +366,9 @@ func TestAFileThatContradictsItselfIsCorrupt(t *testing.T) {
 				}
 				err = errors.Join(err, bus.Shutdown(t.Context()))
 			}
-			var storage *runtime.StorageError
-			if !errors.As(err, &storage) || storage.Fault != runtime.Corrupt || storage.Hint == "" {
-				t.Errorf("got %v, want a fault %q with a hint", err, runtime.Corrupt)
+			var storage *event.StorageError
+			if !errors.As(err, &storage) || storage.Fault != event.Corrupt || storage.Hint == "" {
+				t.Errorf("got %v, want a fault %q with a hint", err, event.Corrupt)
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -101,9 +102,9 @@ func TestAnEventIsEitherCancelledByAnotherProcessOrBegun(t *testing.T) {
 	cancelling.Wait()
 	count := map[string]int{}
 	for id, err := range outcomes {
-		var begun *runtime.BegunError
-		var settled *runtime.NotOpenError
-		var unanswered *runtime.UnansweredError
+		var begun *event.BegunError
+		var settled *event.NotOpenError
+		var unanswered *event.UnansweredError
 		switch {
 		case err == nil:
 			count["cancelled"]++

@@ -18,6 +18,7 @@ import (
 	"github.com/busgen/busgen/internal/apirecord"
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/testhook"
@@ -246,7 +247,7 @@ func openBlocked(t *testing.T, p place) *blockedBus {
 		Discarded: func(runtime.DiscardedInfo) { at("Discarded") }, Snoozed: func(runtime.SnoozedInfo) { at("Snoozed") },
 		Slow: func(runtime.SlowInfo) { at("Slow") }, SlowEvent: func(runtime.SlowEventInfo) { at("SlowEvent") },
 		Batch: func(runtime.BatchInfo) { at("Batch") }, Alert: func(runtime.AlertInfo) { at("Alert") },
-		Paused: func(runtime.Pause) { at("Paused") }, Resumed: func(runtime.Pause) { at("Resumed") },
+		Paused: func(event.Pause) { at("Paused") }, Resumed: func(event.Pause) { at("Resumed") },
 		BreakerChanged: func(runtime.BreakerInfo) { at("BreakerChanged") }, HealthChanged: func(runtime.HealthCheck) { at("HealthChanged") },
 		Published: func(runtime.PublishedInfo) {
 			if blocks.armed.Load() {
@@ -349,7 +350,7 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 	"Bus.ResumeTypes":        func(ctx context.Context, b *blockedBus) error { return b.ResumeTypes(ctx, "blockable") },
 	"Bus.Remove":             func(ctx context.Context, b *blockedBus) error { return b.Remove(ctx, "s") },
 	"Bus.Replay": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.Replay(ctx, "s", runtime.ReplayFilter{Types: []string{"*"}})
+		_, err := b.Replay(ctx, "s", event.ReplayFilter{Types: []string{"*"}})
 		return err
 	},
 	"Bus.WriteMetrics":         func(ctx context.Context, b *blockedBus) error { return b.WriteMetrics(ctx, io.Discard) },
@@ -452,27 +453,27 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		return err
 	},
 	"File.Audit": func(ctx context.Context, b *blockedBus) error {
-		_, _, err := b.file.Audit(ctx, inspect.AuditFilter{}, inspect.Page{})
+		_, _, err := b.file.Audit(ctx, event.AuditFilter{}, event.Page{})
 		return err
 	},
 	"File.Breakers":     func(ctx context.Context, b *blockedBus) error { _, err := b.file.Breakers(ctx); return err },
 	"File.Running":      func(ctx context.Context, b *blockedBus) error { _, err := b.file.Running(ctx); return err },
 	"File.CloseBreaker": func(ctx context.Context, b *blockedBus) error { return b.file.CloseBreaker(ctx, "s") },
 	"File.Check": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.Check(ctx, func(inspect.Unsettled) error { return nil })
+		_, err := b.file.Check(ctx, func(event.Unsettled) error { return nil })
 		return err
 	},
 	"File.DeadLetters": func(ctx context.Context, b *blockedBus) error {
-		_, _, err := b.file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{})
+		_, _, err := b.file.DeadLetters(ctx, event.Filter{}, event.Page{})
 		return err
 	},
 	"File.CountDeadLetters": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.CountDeadLetters(ctx, inspect.Filter{})
+		_, err := b.file.CountDeadLetters(ctx, event.Filter{})
 		return err
 	},
 	"File.DeadLetter": func(ctx context.Context, b *blockedBus) error { _, err := b.file.DeadLetter(ctx, b.key()); return err },
 	"File.FailureGroups": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.FailureGroups(ctx, inspect.Filter{})
+		_, err := b.file.FailureGroups(ctx, event.Filter{})
 		return err
 	},
 	"File.FailureGroupNames": func(ctx context.Context, b *blockedBus) error {
@@ -481,7 +482,7 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 	},
 	"File.Schema": func(ctx context.Context, b *blockedBus) error { _, err := b.file.Schema(ctx, "blockable"); return err },
 	"File.Export": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.Export(ctx, io.Discard, inspect.Filter{})
+		_, err := b.file.Export(ctx, io.Discard, event.Filter{})
 		return err
 	},
 	"File.Edit": func(ctx context.Context, b *blockedBus) error {
@@ -493,11 +494,11 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		return err
 	},
 	"File.Events": func(ctx context.Context, b *blockedBus) error {
-		_, _, err := b.file.Events(ctx, inspect.Filter{}, inspect.Page{})
+		_, _, err := b.file.Events(ctx, event.Filter{}, event.Page{})
 		return err
 	},
 	"File.SearchEvents": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.SearchEvents(ctx, inspect.Filter{Text: "x"}, inspect.Page{}, 100)
+		_, err := b.file.SearchEvents(ctx, event.Filter{Text: "x"}, event.Page{}, 100)
 		return err
 	},
 	"File.Event": func(ctx context.Context, b *blockedBus) error { _, err := b.file.Event(ctx, b.receipt.ID); return err },
@@ -506,7 +507,7 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		return err
 	},
 	"File.Unsettled": func(ctx context.Context, b *blockedBus) error {
-		return b.file.Unsettled(ctx, func(inspect.Unsettled) {})
+		return b.file.Unsettled(ctx, func(event.Unsettled) {})
 	},
 	"File.DiscardEvent": func(ctx context.Context, b *blockedBus) error {
 		_, err := b.file.DiscardEvent(ctx, b.receipt.ID, "s", "why")
@@ -517,15 +518,15 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		return err
 	},
 	"File.Undiscard": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.Undiscard(ctx, inspect.Undo{Event: b.receipt.ID})
+		_, err := b.file.Undiscard(ctx, event.Undo{Event: b.receipt.ID})
 		return err
 	},
 	"File.Newest": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.Newest(ctx, inspect.Filter{}, 1)
+		_, err := b.file.Newest(ctx, event.Filter{}, 1)
 		return err
 	},
 	"File.Follow": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.Follow(ctx, inspect.Filter{}, inspect.Page{})
+		_, err := b.file.Follow(ctx, event.Filter{}, event.Page{})
 		return err
 	},
 	"File.Hide": func(ctx context.Context, b *blockedBus) error {
@@ -538,7 +539,7 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 	},
 	"File.Status": func(ctx context.Context, b *blockedBus) error { _, err := b.file.Status(ctx); return err },
 	"File.StatusSince": func(ctx context.Context, b *blockedBus) error {
-		_, err := b.file.StatusSince(ctx, inspect.Status{})
+		_, err := b.file.StatusSince(ctx, event.Status{})
 		return err
 	},
 	"File.Hour":               func(ctx context.Context, b *blockedBus) error { _, err := b.file.Hour(ctx); return err },
@@ -578,7 +579,7 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 	"File.Root": func(ctx context.Context, b *blockedBus) error { _, err := b.file.Root(ctx, b.receipt.ID); return err },
 }
 
-func (b *blockedBus) key() inspect.Key { return inspect.Key{EventID: b.receipt.ID, Subscription: "s"} }
+func (b *blockedBus) key() event.Key { return event.Key{EventID: b.receipt.ID, Subscription: "s"} }
 
 // withContext returns the calls of a package that take a context.
 func withContext(p *types.Package) (names []string) {
@@ -702,8 +703,8 @@ func TestSubscribeIsBoundedAndHoldsUpNoOtherCallWhileAnotherProcessHoldsTheLock(
 			return err
 		}
 		began := time.Now()
-		var busy *runtime.StorageError
-		if err := subscribe(); !errors.As(err, &busy) || busy.Fault != runtime.Busy || time.Since(began) > 10*time.Second {
+		var busy *event.StorageError
+		if err := subscribe(); !errors.As(err, &busy) || busy.Fault != event.Busy || time.Since(began) > 10*time.Second {
 			t.Errorf("subscribing returned %v after %v", err, time.Since(began))
 		}
 		subscribing := make(chan error)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -300,7 +301,7 @@ func TestAnEventThatKillsItsProcessEndsInTheDeadLettersAndTheOthersDoNot(t *test
 	inspector, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	if len(letters) != 1 || letters[0].Reason != "crash" || len(letters[0].Attempts) != 3 || letters[0].Attempts[0].Kind != "crash" {
 		t.Errorf("the dead letters are %+v", letters)
@@ -327,7 +328,7 @@ func TestAStandbyTakesOverWhenTheOwnerIsKilled(t *testing.T) {
 	}
 
 	alone := SQLite.Reopen(t, path)
-	var owned *runtime.OwnedError
+	var owned *event.OwnedError
 	if err := alone.Start(t.Context()); !errors.As(err, &owned) || owned.PID != cmd.Process.Pid {
 		t.Errorf("a second process got %v, want the owner's pid %d", err, cmd.Process.Pid)
 	}

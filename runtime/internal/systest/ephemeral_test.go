@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -86,7 +87,7 @@ func TestAnEditedDeadLetterIsForItsSubscriptionAndNotForEphemeralOnes(t *testing
 	file, err := inspect.Open(t.Context(), f.Path, inspect.WithEditing(func(string, int, []byte) error { return nil }))
 	Must(t, err)
 	defer file.Close()
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	if err != nil || len(letters) != 1 {
 		t.Fatal(letters, err)
 	}

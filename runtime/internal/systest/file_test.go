@@ -17,6 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -209,23 +210,23 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		make    func(t *testing.T, path string)
-		fault   runtime.Fault
+		fault   event.Fault
 		message string
 	}{
 		"a text file": {
 			func(t *testing.T, path string) {
 				Must(t, os.WriteFile(path, bytes.Repeat([]byte("to be or not to be\n"), 100), 0o600))
 			},
-			runtime.Foreign, "not a database",
+			event.Foreign, "not a database",
 		},
 		"a database of another program": {
-			database("CREATE TABLE customers (id)"), runtime.Foreign, "copy the tables into it",
+			database("CREATE TABLE customers (id)"), event.Foreign, "copy the tables into it",
 		},
 		"a database whose tables hide functions of SQLite": {
-			database("CREATE TABLE pragma_user_version (x); CREATE TABLE pragma_application_id (x)"), runtime.Foreign, "copy the tables into it",
+			database("CREATE TABLE pragma_user_version (x); CREATE TABLE pragma_application_id (x)"), event.Foreign, "copy the tables into it",
 		},
 		"a database another program has marked": {
-			database("PRAGMA application_id=42"), runtime.Foreign, "another program",
+			database("PRAGMA application_id=42"), event.Foreign, "another program",
 		},
 		"a file of a newer version": {
 			func(t *testing.T, path string) {
@@ -233,7 +234,7 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 				f.Stop()
 				database("PRAGMA journal_mode=DELETE; PRAGMA user_version=99")(t, path)
 			},
-			runtime.TooNew, fmt.Sprintf("schema version 99 and this program knows versions up to %d", inspect.FileFormat),
+			event.TooNew, fmt.Sprintf("schema version 99 and this program knows versions up to %d", inspect.FileFormat),
 		},
 		"a file whose header is damaged": {
 			func(t *testing.T, path string) {
@@ -241,13 +242,13 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 				f.Stop()
 				database("PRAGMA journal_mode=DELETE; PRAGMA user_version=-5")(t, path)
 			},
-			runtime.Corrupt, "schema version -5, which there has never been",
+			event.Corrupt, "schema version -5, which there has never been",
 		},
 		"a folder that does not exist": {
-			func(t *testing.T, path string) { Must(t, os.Remove(filepath.Dir(path))) }, runtime.IO, "check that the folder exists",
+			func(t *testing.T, path string) { Must(t, os.Remove(filepath.Dir(path))) }, event.IO, "check that the folder exists",
 		},
 		"a folder": {
-			func(t *testing.T, path string) { Must(t, os.Mkdir(path, 0o700)) }, runtime.IO, "open",
+			func(t *testing.T, path string) { Must(t, os.Mkdir(path, 0o700)) }, event.IO, "open",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestAFileThatCannotBeUsedIsRefusedAndLeftAsItIs(t *testing.T) {
 				bus.Shutdown(t.Context())
 				t.Fatal("the file was opened")
 			}
-			var storage *runtime.StorageError
+			var storage *event.StorageError
 			if !errors.As(err, &storage) || storage.Fault != test.fault || !strings.Contains(err.Error(), test.message) || !strings.Contains(err.Error(), path) {
 				t.Errorf("got %v, want %s that says %q", err, test.fault, test.message)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -81,8 +82,8 @@ func TestOneProcessDispatchesFromAFileWhateverItIsCalled(t *testing.T) {
 			}
 			wrong := func(what string, err error) {
 				t.Helper()
-				var owned *runtime.OwnedError
-				if !errors.Is(err, runtime.ErrAlreadyRunning) || !errors.As(err, &owned) || owned.PID != owner.Process.Pid {
+				var owned *event.OwnedError
+				if !errors.Is(err, event.ErrAlreadyRunning) || !errors.As(err, &owned) || owned.PID != owner.Process.Pid {
 					t.Errorf("%s returned %v, want that process %d dispatches", what, err, owner.Process.Pid)
 				}
 			}
@@ -110,7 +111,7 @@ func TestTwoBusesOfOneProcessExcludeEachOtherWhateverTheFileIsCalled(t *testing.
 	f := SQLite.Open(t)
 	f.MustStart()
 	other := SQLite.Reopen(t, link(t, f.Path))
-	if err := other.Start(t.Context()); !errors.Is(err, runtime.ErrAlreadyRunning) {
+	if err := other.Start(t.Context()); !errors.Is(err, event.ErrAlreadyRunning) {
 		t.Errorf("a second Start returned %v", err)
 	}
 	f.Stop()
@@ -137,7 +138,7 @@ func TestALinkToAFileThatDoesNotExistYetIsFollowed(t *testing.T) {
 	circle := filepath.Join(folder, "circle")
 	Must(t, os.Symlink(circle, circle))
 	_, err = runtime.Open(t.Context(), circle, Catalogue)
-	var storage *runtime.StorageError
+	var storage *event.StorageError
 	if !errors.As(err, &storage) {
 		t.Errorf("Open of a link to itself returned %v, want a *StorageError", err)
 	}
@@ -151,9 +152,9 @@ func refusedNames(t *testing.T, path string, words string) {
 	Must(t, err)
 	check := func(what string, err error) {
 		t.Helper()
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != runtime.Linked || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s of %s returned %v, want %q and %q", what, path, err, runtime.Linked, words)
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.Linked || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s of %s returned %v, want %q and %q", what, path, err, event.Linked, words)
 		}
 	}
 	_, err = runtime.Open(t.Context(), path, Catalogue)
@@ -204,7 +205,7 @@ func TestAFileThatIsMountedByItselfIsRefused(t *testing.T) {
 	defer exec.Command("umount", "-l", folder).Run()
 	owner := running(t, "owner", filepath.Join(folder, filepath.Base(f.Path)))
 	here := SQLite.Reopen(t, f.Path)
-	if err := here.Start(t.Context()); !errors.Is(err, runtime.ErrAlreadyRunning) {
+	if err := here.Start(t.Context()); !errors.Is(err, event.ErrAlreadyRunning) {
 		t.Errorf("beside an owner that has the folder mounted elsewhere, Start returned %v", err)
 	}
 	Must(t, owner.Process.Kill())

@@ -11,6 +11,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -45,11 +46,11 @@ func TestAContextThatEndsWhileAnotherProcessHoldsTheLockEndsThePublish(t *testin
 						defer cancel()
 						_, err := runtime.Publish(ctx, f.Bus, PlacedType, OrderPlaced{OrderID: "A", Number: n + 1})
 						took := time.Since(began)
-						var storage *runtime.StorageError
+						var storage *event.StorageError
 						switch {
 						case patience > 0 && (!errors.Is(err, context.DeadlineExceeded) || took != patience):
 							t.Errorf("a publish with %v returned %v after %v", patience, err, took)
-						case patience == 0 && (!errors.As(err, &storage) || storage.Fault != runtime.Busy || took < 5*time.Second):
+						case patience == 0 && (!errors.As(err, &storage) || storage.Fault != event.Busy || took < 5*time.Second):
 							t.Errorf("a publish without a deadline returned %v after %v", err, took)
 						}
 						done <- ""

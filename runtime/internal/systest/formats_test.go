@@ -18,6 +18,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -95,7 +96,7 @@ func lookAtFormat(t *testing.T, path string) {
 	if status.Events != 6 || status.DeadLetters != 1 || len(status.Subscriptions) != 2 {
 		t.Errorf("%d events, %d dead letters, %v", status.Events, status.DeadLetters, status.Subscriptions)
 	}
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	if len(letters) != 1 || letters[0].Reason != "permanent" || letters[0].Subscription != "ship" || string(letters[0].Payload) != `{"number":2}` ||
 		letters[0].LastAttempt().Error != "no such street" || string(letters[0].Metadata) != `{"ticket":"T-2"}` {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -129,7 +130,7 @@ func (b *poisonedBatch) check() {
 	inspector, err := inspect.Open(b.t.Context(), b.path)
 	Must(b.t, err)
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(b.t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := inspector.DeadLetters(b.t.Context(), event.Filter{}, event.Page{})
 	Must(b.t, err)
 	if len(letters) != len(b.poison) {
 		b.t.Errorf("the dead letters are %+v, want %d", letters, len(b.poison))

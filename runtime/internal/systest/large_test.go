@@ -15,6 +15,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -125,7 +126,7 @@ func TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled(t *
 	file, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	defer file.Close()
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	if len(letters) != 1 || letters[0].Reason != "decode" || !strings.Contains(letters[0].LastAttempt().Error, "130.0 MiB") {
 		t.Fatalf("the dead letters are %+v", letters)
@@ -259,16 +260,16 @@ func TestALongPayloadIsListedByItsBeginningAndExportedWhole(t *testing.T) {
 			t.Errorf("%s is %.100s, and says %d bytes", what, payload, bytes)
 		}
 	}
-	events, _, err := file.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+	events, _, err := file.Events(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	beginning("the event of a list", events[0].Payload, events[0].PayloadBytes)
-	search, err := file.SearchEvents(t.Context(), inspect.Filter{}, inspect.Page{}, 10)
+	search, err := file.SearchEvents(t.Context(), event.Filter{}, event.Page{}, 10)
 	Must(t, err)
 	beginning("the event of a search", search.Events[0].Payload, search.Events[0].PayloadBytes)
-	event, err := file.Event(t.Context(), receipt.ID)
+	one, err := file.Event(t.Context(), receipt.ID)
 	Must(t, err)
-	whole("the event", event.Payload, event.PayloadBytes)
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	whole("the event", one.Payload, one.PayloadBytes)
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	beginning("the dead letter of a list", letters[0].Payload, letters[0].PayloadBytes)
 	letter, err := file.DeadLetter(t.Context(), letters[0].Key)
@@ -276,7 +277,7 @@ func TestALongPayloadIsListedByItsBeginningAndExportedWhole(t *testing.T) {
 	whole("the dead letter", letter.Payload, letter.PayloadBytes)
 
 	var export strings.Builder
-	_, err = file.Export(t.Context(), &export, inspect.Filter{})
+	_, err = file.Export(t.Context(), &export, event.Filter{})
 	Must(t, err)
 	other := filepath.Join(folder, "other.db")
 	to := openLarge(t, other)
@@ -313,7 +314,7 @@ func TestTheBeginningOfALongPayloadShowsNoSensitiveValue(t *testing.T) {
 	file, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	defer file.Close()
-	events, _, err := file.Hiding().Events(t.Context(), inspect.Filter{}, inspect.Page{})
+	events, _, err := file.Hiding().Events(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	if shown := string(events[0].Payload); !strings.Contains(shown, inspect.HiddenValue) || strings.Contains(shown, "secret") {
 		t.Errorf("it shows %.100s", shown)

@@ -17,6 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -166,8 +167,8 @@ func TestAFileOfAnotherProgramThatIsRestoredStopsTheBus(t *testing.T) {
 	f.Publish(1)
 	restoreInto(t, f.Path, foreign)
 	_, err = runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{})
-	var storage *runtime.StorageError
-	if !errors.As(err, &storage) || storage.Fault != runtime.Foreign {
+	var storage *event.StorageError
+	if !errors.As(err, &storage) || storage.Fault != event.Foreign {
 		t.Errorf("Publish returned %v, want that the file is not an event log", err)
 	}
 	eventually(t, "the bus says that it has stopped", func() bool { return f.Health().Stopped != "" })
@@ -243,16 +244,16 @@ func TestABusWhoseFileIsTakenAwayStops(t *testing.T) {
 						acknowledged++
 					}
 				}
-				var storage *runtime.StorageError
-				if !errors.As(err, &storage) || storage.Fault != runtime.Replaced || !strings.Contains(err.Error(), one.words) {
-					t.Errorf("Publish returned %v, want a fault %q that says %q", err, runtime.Replaced, one.words)
+				var storage *event.StorageError
+				if !errors.As(err, &storage) || storage.Fault != event.Replaced || !strings.Contains(err.Error(), one.words) {
+					t.Errorf("Publish returned %v, want a fault %q that says %q", err, event.Replaced, one.words)
 				}
 				if took := time.Since(gone); took > 2*time.Second {
 					t.Errorf("it took %v to notice", took)
 				}
 				if started {
 					<-interrupted
-					if _, err := receipt.Wait(t.Context()); !errors.As(err, &storage) || storage.Fault != runtime.Replaced {
+					if _, err := receipt.Wait(t.Context()); !errors.As(err, &storage) || storage.Fault != event.Replaced {
 						t.Errorf("Wait returned %v", err)
 					}
 				}
@@ -279,8 +280,8 @@ func TestAfterAPauseNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 	time.Sleep(250 * time.Millisecond) // longer than the time between two looks
 	Must(t, os.Rename(f.Path, f.Path+".moved"))
 	_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{})
-	var storage *runtime.StorageError
-	if !errors.As(err, &storage) || storage.Fault != runtime.Replaced {
+	var storage *event.StorageError
+	if !errors.As(err, &storage) || storage.Fault != event.Replaced {
 		t.Errorf("Publish returned %v", err)
 	}
 }

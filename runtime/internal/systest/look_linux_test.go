@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -41,7 +42,7 @@ func lookAgain(ctx context.Context, file *inspect.File) (seen string, err error)
 	if err != nil {
 		return "", fmt.Errorf("status: %w", err)
 	}
-	events, _, err := file.Events(ctx, inspect.Filter{}, inspect.Page{Limit: 100_000})
+	events, _, err := file.Events(ctx, event.Filter{}, event.Page{Limit: 100_000})
 	if err != nil || len(events) == 0 {
 		return "", fmt.Errorf("events: %d, %w", len(events), err)
 	}
@@ -55,22 +56,22 @@ func lookAgain(ctx context.Context, file *inspect.File) (seen string, err error)
 	if err != nil || !report.OK() {
 		return "", fmt.Errorf("check: %+v, %w", report, err)
 	}
-	letters, _, err := file.DeadLetters(ctx, inspect.Filter{}, inspect.Page{})
+	letters, _, err := file.DeadLetters(ctx, event.Filter{}, event.Page{})
 	if err != nil || len(letters) == 0 {
 		return "", fmt.Errorf("list: %d, %w", len(letters), err)
 	}
 	if _, err := file.DeadLetter(ctx, letters[0].Key); err != nil {
 		return "", fmt.Errorf("get: %w", err)
 	}
-	groups, err := file.FailureGroups(ctx, inspect.Filter{})
+	groups, err := file.FailureGroups(ctx, event.Filter{})
 	if err != nil {
 		return "", fmt.Errorf("groups: %w", err)
 	}
-	n, err := file.Export(ctx, io.Discard, inspect.Filter{})
+	n, err := file.Export(ctx, io.Discard, event.Filter{})
 	if err != nil {
 		return "", fmt.Errorf("export: %w", err)
 	}
-	if _, _, err := file.Audit(ctx, inspect.AuditFilter{}, inspect.Page{}); err != nil {
+	if _, _, err := file.Audit(ctx, event.AuditFilter{}, event.Page{}); err != nil {
 		return "", fmt.Errorf("audit: %w", err)
 	}
 	return fmt.Sprintf("%d events, %d letters, %d groups, dispatching %v", len(events), n, len(groups), status.Owner.Alive), nil
@@ -251,7 +252,7 @@ func TestAFileThatIsRewrittenDuringALookIsNotMisread(t *testing.T) {
 	Must(t, err)
 	defer file.Close()
 	started := false
-	report, err := file.Check(t.Context(), func(inspect.Unsettled) error {
+	report, err := file.Check(t.Context(), func(event.Unsettled) error {
 		if !started {
 			started = true
 			f := SQLite.Reopen(t, path)
@@ -262,8 +263,8 @@ func TestAFileThatIsRewrittenDuringALookIsNotMisread(t *testing.T) {
 		}
 		return nil
 	})
-	var storage *runtime.StorageError
-	if !started || !errors.As(err, &storage) || storage.Fault != runtime.Busy || !strings.Contains(storage.Hint, "try again") {
+	var storage *event.StorageError
+	if !started || !errors.As(err, &storage) || storage.Fault != event.Busy || !strings.Contains(storage.Hint, "try again") {
 		t.Errorf("the check returned %+v, %v", report, err)
 	}
 	if report, err = file.Check(t.Context(), nil); err != nil || !report.OK() {
@@ -278,14 +279,14 @@ func TestAChangeAfterALookIsMadeAndSeen(t *testing.T) {
 	file, err := inspect.Open(t.Context(), path)
 	Must(t, err)
 	before := contents(t, folder)
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	Must(t, err)
 	if diff := cmp.Diff(before, contents(t, folder)); diff != "" {
 		t.Errorf("listing has changed the files")
 	}
 	_, err = file.DiscardDeadLetters(t.Context(), inspect.Only(letters[0].Key), "a test")
 	Must(t, err)
-	if n, err := file.CountDeadLetters(t.Context(), inspect.Filter{}); err != nil || n != 0 {
+	if n, err := file.CountDeadLetters(t.Context(), event.Filter{}); err != nil || n != 0 {
 		t.Errorf("%d letters are left, %v", n, err)
 	}
 	Must(t, file.Close())
@@ -309,8 +310,8 @@ func TestAChangeWithoutPermissionIsRefusedWithWords(t *testing.T) {
 		}
 		defer file.Close()
 		err = file.PauseTypes(context.Background(), "order.*", "")
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != runtime.ReadOnly || !strings.Contains(storage.Hint, "writable for this user") {
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.ReadOnly || !strings.Contains(storage.Hint, "writable for this user") {
 			t.Errorf("a pause returned %v", err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -140,11 +141,11 @@ func TestWhatAnOwnerSaysAboutItsFileGivesAllAcknowledgedEventsBack(t *testing.T)
 				begin := func(when, says string) {
 					t.Helper()
 					other, err := runtime.Open(t.Context(), path, Catalogue)
-					var storage *runtime.StorageError
+					var storage *event.StorageError
 					if err == nil {
 						other.Shutdown(context.Background())
 					}
-					if !errors.As(err, &storage) || storage.Fault != runtime.Incomplete && !strings.Contains(name, "folder") || !strings.Contains(err.Error(), says) {
+					if !errors.As(err, &storage) || storage.Fault != event.Incomplete && !strings.Contains(name, "folder") || !strings.Contains(err.Error(), says) {
 						t.Errorf("%s Open of another bus returned %v, want that the file is incomplete, and %q", when, err, says)
 					}
 				}
@@ -204,8 +205,8 @@ func refusesTheLogOfAnother(t *testing.T, numbers ...int) {
 	before := folderOf(t, path)
 	refused := func(what string, err error) {
 		t.Helper()
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != runtime.Incomplete || !strings.Contains(err.Error(), "another file") || !strings.Contains(storage.Hint, "move") {
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.Incomplete || !strings.Contains(err.Error(), "another file") || !strings.Contains(storage.Hint, "move") {
 			t.Errorf("%s returned %v, want that the log is that of another file", what, err)
 		}
 		if after := folderOf(t, path); after != before {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -360,10 +361,10 @@ func (e *era) finish() {
 	inspector, err := inspect.Open(e.Context(), e.path)
 	Must(e.T, err)
 	defer inspector.Close()
-	_, err = inspector.Retry(e.Context(), inspect.Selection{Filter: inspect.Filter{Reasons: []string{"decode"}}})
+	_, err = inspector.Retry(e.Context(), inspect.Selection{Filter: event.Filter{Reasons: []string{"decode"}}})
 	Must(e.T, err)
 	wait()
-	letters, _, err := inspector.DeadLetters(e.Context(), inspect.Filter{}, inspect.Page{Limit: 1000})
+	letters, _, err := inspector.DeadLetters(e.Context(), event.Filter{}, event.Page{Limit: 1000})
 	Must(e.T, err)
 	e.compare(d, letters)
 	d.Stop()

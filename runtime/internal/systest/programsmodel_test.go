@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -273,7 +273,7 @@ func (m *eraModel) crashed() {
 }
 
 // compare holds the dead letters, and what handlers did, against what must be.
-func (m *eraModel) compare(d *deployed, letters []inspect.DeadLetter) {
+func (m *eraModel) compare(d *deployed, letters []event.DeadLetter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dead := map[string]int{}

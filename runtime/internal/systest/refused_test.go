@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -17,7 +18,7 @@ func TestANameWithANULIsRefused(t *testing.T) {
 	_, opened := runtime.Open(t.Context(), path, Catalogue)
 	_, inspected := inspect.Open(t.Context(), path)
 	for what, err := range map[string]error{"Open": opened, "inspect.Open": inspected} {
-		if !Is[*runtime.StorageError](err) || !strings.Contains(err.Error(), "NUL") {
+		if !Is[*event.StorageError](err) || !strings.Contains(err.Error(), "NUL") {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/testhook"
@@ -67,8 +68,8 @@ func TestNoTimeOfAScheduleIsLostOrPublishedTwiceByKills(t *testing.T) {
 	schedules, err := file.Schedules(t.Context())
 	Must(t, err)
 	var times []time.Time // the newest first
-	for page := (inspect.Page{Limit: 1000}); ; {
-		events, next, err := file.Events(t.Context(), inspect.Filter{}, page)
+	for page := (event.Page{Limit: 1000}); ; {
+		events, next, err := file.Events(t.Context(), event.Filter{}, page)
 		Must(t, err)
 		for _, e := range events {
 			var metadata map[string]string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -77,8 +78,8 @@ func TestAWriteAheadLogWithoutItsFileIsRefused(t *testing.T) {
 			before := folderOf(t, path)
 			refused := func(what string, err error) {
 				t.Helper()
-				var storage *runtime.StorageError
-				if !errors.As(err, &storage) || storage.Fault != runtime.Incomplete || !strings.Contains(storage.Hint, "bring") {
+				var storage *event.StorageError
+				if !errors.As(err, &storage) || storage.Fault != event.Incomplete || !strings.Contains(storage.Hint, "bring") {
 					t.Errorf("%s returned %v, want that the file is incomplete", what, err)
 				}
 				if after := folderOf(t, path); after != before {
@@ -224,8 +225,8 @@ func TestClaimsThatAreALinkAreRefused(t *testing.T) {
 	precious := filepath.Join(t.TempDir(), "precious")
 	Must(t, os.WriteFile(precious, []byte("precious"), 0o600))
 	Must(t, os.Symlink(precious, f.Path+"-claims"))
-	var storage *runtime.StorageError
-	if err := f.Start(t.Context()); !errors.As(err, &storage) || storage.Fault != runtime.IO {
+	var storage *event.StorageError
+	if err := f.Start(t.Context()); !errors.As(err, &storage) || storage.Fault != event.IO {
 		t.Errorf("Start returned %v, want that the claims are no plain file", err)
 	}
 	if content, err := os.ReadFile(precious); string(content) != "precious" {

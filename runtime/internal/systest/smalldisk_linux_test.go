@@ -17,6 +17,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -56,11 +57,11 @@ func fill(t *testing.T, folder string) (free func()) {
 }
 
 // refusals publishes until it is refused, and then a few times more.
-func refusals(t *testing.T, f *Fixture, number *int, stored *[]int) (refused []*runtime.StorageError) {
+func refusals(t *testing.T, f *Fixture, number *int, stored *[]int) (refused []*event.StorageError) {
 	t.Helper()
 	for len(refused) < 4 {
 		_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: strings.Repeat("A", 2000), Number: *number})
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		switch {
 		case err == nil:
 			*stored = append(*stored, *number)
@@ -127,7 +128,7 @@ func fullDisk(t *testing.T, reading string) {
 		steps <- struct{}{} // handlers go on
 	}
 	for _, storage := range refusals(t, f, &number, &stored) {
-		if storage.Fault != runtime.DiskFull || !strings.Contains(storage.Hint, "free some space") || storage.InDoubt {
+		if storage.Fault != event.DiskFull || !strings.Contains(storage.Hint, "free some space") || storage.InDoubt {
 			t.Errorf("publishing on a full disk returned %v (fault %q, in doubt %v)", storage, storage.Fault, storage.InDoubt)
 		}
 	}
@@ -164,9 +165,9 @@ func TestAFileIsNotOpenedOnAFullDiskUntilThereIsSpace(t *testing.T) {
 	free := fill(t, folder)
 	for _, path := range []string{path, filepath.Join(folder, "new.db")} {
 		_, err := runtime.Open(t.Context(), path, Catalogue)
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != runtime.DiskFull {
-			t.Errorf("opening %s on a full disk returned %v, want a fault %q", path, err, runtime.DiskFull)
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.DiskFull {
+			t.Errorf("opening %s on a full disk returned %v, want a fault %q", path, err, event.DiskFull)
 		}
 	}
 	free()
@@ -202,8 +203,8 @@ func TestADiskThatBecomesReadOnlyIsSaidToBeReadOnly(t *testing.T) {
 	}
 	for range 3 {
 		_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: strings.Repeat("A", 20_000)})
-		var storage *runtime.StorageError
-		if !errors.As(err, &storage) || storage.Fault != runtime.ReadOnly || !strings.Contains(storage.Hint, "writable") {
+		var storage *event.StorageError
+		if !errors.As(err, &storage) || storage.Fault != event.ReadOnly || !strings.Contains(storage.Hint, "writable") {
 			t.Errorf("publishing on a disk that became read-only returned %v", err)
 		}
 	}
@@ -229,7 +230,7 @@ func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
 		t.Fatalf("the health is %+v", f.Bus.Health())
 		return runtime.HealthCheck{}
 	}
-	says := func(want runtime.Fault) {
+	says := func(want event.Fault) {
 		t.Helper()
 		file, err := inspect.Open(t.Context(), f.Path)
 		Must(t, err)
@@ -243,7 +244,7 @@ func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
 	unwritable(false)
 	says("")
 	free := fill(t, folder)
-	says(runtime.DiskFull) // the file system tells
+	says(event.DiskFull) // the file system tells
 	began, number, stored := time.Now(), 0, []int(nil)
 	refused := refusals(t, f, &number, &stored)
 	first := time.Now()
@@ -260,7 +261,7 @@ func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
-	says(runtime.DiskFull)
+	says(event.DiskFull)
 	free()
 	unwritable(false) // although nobody publishes
 	says("")

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -243,7 +244,7 @@ func (s *stress) tune() {
 	s.passAMoment()
 }
 
-func (s *stress) pauses() []runtime.Pause {
+func (s *stress) pauses() []event.Pause {
 	pauses, err := s.Pauses(s.Context())
 	s.tolerate("listing the pauses", err)
 	return pauses
@@ -259,7 +260,7 @@ func (s *stress) redrive() {
 	inspector, err := inspect.Open(s.Context(), s.Path)
 	Must(s.T, err)
 	defer inspector.Close()
-	letters, _, err := inspector.DeadLetters(s.Context(), inspect.Filter{}, inspect.Page{Limit: 20})
+	letters, _, err := inspector.DeadLetters(s.Context(), event.Filter{}, event.Page{Limit: 20})
 	s.tolerate("listing", err)
 	for _, l := range letters {
 		_, err := inspector.Retry(s.Context(), inspect.Only(l.Key))
@@ -271,7 +272,7 @@ func (s *stress) purge() {
 	inspector, err := inspect.Open(s.Context(), s.Path)
 	Must(s.T, err)
 	defer inspector.Close()
-	_, err = inspector.Purge(s.Context(), inspect.Selection{Filter: inspect.Filter{Until: time.Now().Add(-100 * time.Millisecond)}})
+	_, err = inspector.Purge(s.Context(), inspect.Selection{Filter: event.Filter{Until: time.Now().Add(-100 * time.Millisecond)}})
 	s.tolerate("purging", err)
 }
 

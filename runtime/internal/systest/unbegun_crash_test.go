@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
@@ -130,7 +131,7 @@ func TestAnEventThatEndsItsProcessAtOnceIsFoundHoweverSlowTheDiskIs(t *testing.T
 			inspector, err := inspect.Open(t.Context(), path)
 			Must(t, err)
 			defer inspector.Close()
-			letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+			letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 			Must(t, err)
 			if len(letters) != 1 || letters[0].Reason != "crash" || letters[0].Subscription != "poisoned" {
 				t.Errorf("the dead letters are %+v, want the poison", letters)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -96,7 +97,7 @@ func TestAChildThatKillsItsProcessIsFoundAndItsParentGoesOn(t *testing.T) {
 			inspector, err := inspect.Open(t.Context(), path)
 			Must(t, err)
 			defer inspector.Close()
-			letters, _, err := inspector.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+			letters, _, err := inspector.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 			Must(t, err)
 			if len(letters) != 1 || letters[0].Reason != "crash" || letters[0].Subscription != killer || len(letters[0].Attempts) != killerAttempts {
 				t.Errorf("the dead letters are %+v, want the child", letters)

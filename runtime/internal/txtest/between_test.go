@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // What happens between the function of a transaction and its commit.
@@ -76,7 +77,7 @@ func TestABatchOfATransactionThatIsRefusedLeavesNothing(t *testing.T) {
 	f.must(runtime.Transact(ctx, f.Bus, func(tx runtime.Tx) error {
 		_, err := runtime.Publish(ctx, tx, bookedType, booking{1, 7}, runtime.WithDedupeKey("b#1"))
 		f.must(err)
-		var conflict *runtime.ConflictError
+		var conflict *event.ConflictError
 		if err := batch(tx, booking{1, 2}, key); !errors.As(err, &conflict) {
 			t.Errorf("a batch of which the second is in conflict gives %v", err)
 		}
@@ -124,7 +125,7 @@ func TestAFunctionDuringWhichTheFileIsMovedAwayIsTheLast(t *testing.T) {
 			t.Error("the function runs")
 			return nil
 		})
-		var storage *runtime.StorageError
+		var storage *event.StorageError
 		if !errors.As(err, &storage) || storage.InDoubt {
 			t.Errorf("the error is %v", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // value returns the only value that a query finds.
@@ -116,7 +117,7 @@ func TestAReadOnlyTransactionOfTheDatabaseIsASnapshot(t *testing.T) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	var refused *runtime.JoinError
+	var refused *event.JoinError
 	if _, err := runtime.Publish(ctx, runtime.In(f.Bus, tx), bookedType, booking{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "can only read") {
 		t.Errorf("publishing in it gives %v", err)
 	}
@@ -167,7 +168,7 @@ func TestWhatTheDatabaseMustNotDoIsRefusedInWords(t *testing.T) {
 			want = "belongs to the bus"
 			_, err = conn.ExecContext(ctx, "INSERT INTO account (id, balance) VALUES (7, 7)")
 		}
-		var refused *runtime.ProtectedError
+		var refused *event.ProtectedError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", statement, err)
 		}
@@ -357,8 +358,8 @@ func TestATransactionOfTheDatabaseHoldsUpOthersForFiveSeconds(t *testing.T) {
 		} {
 			wg.Go(func() {
 				err := do()
-				var busy *runtime.StorageError
-				if !errors.As(err, &busy) || busy.Fault != runtime.Busy || !strings.Contains(err.Error(), "a transaction of this program") {
+				var busy *event.StorageError
+				if !errors.As(err, &busy) || busy.Fault != event.Busy || !strings.Contains(err.Error(), "a transaction of this program") {
 					t.Errorf("%s gives %v", what, err)
 				}
 				if took := time.Since(began); took < 5*time.Second || took > 11*time.Second {

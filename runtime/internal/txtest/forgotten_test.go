@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -30,8 +31,8 @@ func TestAForgottenTransactionIsNamedAndPublishersWaitFiveSecondsForIt(t *testin
 			called := time.Now()
 			_, err := runtime.Publish(ctx, f.Bus, bookedType, booking{Account: 1})
 			waited.Add(time.Since(called))
-			var storage *runtime.StorageError
-			if !errors.As(err, &storage) || storage.Fault != runtime.Busy ||
+			var storage *event.StorageError
+			if !errors.As(err, &storage) || storage.Fault != event.Busy ||
 				!strings.Contains(err.Error(), "a transaction of this program, of runtime.DB, begun by ") || !strings.Contains(err.Error(), "forgotten_test.go:25 at ") {
 				t.Errorf("the publisher got %v", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // endless never comes to an end, and endlessInsert neither, which writes.
@@ -69,7 +70,7 @@ func TestAGoroutineThatIsLeftWithATxHoldsUpNobody(t *testing.T) {
 			if err := <-left; err == nil {
 				t.Error("the statement has come to an end")
 			}
-			var limit *runtime.TxTimeoutError
+			var limit *event.TxTimeoutError
 			if !errors.As(err, &limit) {
 				t.Errorf("the error is %v", err)
 			}

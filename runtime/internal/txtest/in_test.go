@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/ncruces/go-sqlite3"
 	sqldriver "github.com/ncruces/go-sqlite3/driver"
 
@@ -180,7 +181,7 @@ func TestTheOptionsOfPublishWorkInATransactionOfTheProgram(t *testing.T) {
 		if again, err := publish(1, runtime.WithDedupeKey("a")); err != nil || !again.Duplicate || again.ID != first.ID {
 			t.Errorf("with a known key: %+v, %v", again, err)
 		}
-		var conflict *runtime.ConflictError
+		var conflict *event.ConflictError
 		if _, err := publish(2, runtime.WithDedupeKey("a")); !errors.As(err, &conflict) || conflict.First != first.ID {
 			t.Errorf("with a known key and another payload: %v", err)
 		}
@@ -263,7 +264,7 @@ func TestWhatInCannotUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		{foreignTx, "not of the driver"}, {foreignConn, "not of the driver"},
 	} {
 		_, err := runtime.Publish(ctx, runtime.In(f.Bus, c.x), bookedType, booking{})
-		var refused *runtime.JoinError
+		var refused *event.JoinError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%T: %v, want %q", c.x, err, c.want)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -188,7 +189,7 @@ func TestTheDedupeKeysOfOutboxAndOfPublishAreTheSame(t *testing.T) {
 		if !receipt.Duplicate {
 			t.Error("Publish does not know the key of outbox")
 		}
-		var conflicting *runtime.ConflictError
+		var conflicting *event.ConflictError
 		if _, err := publish(2, "a"); !errors.As(err, &conflicting) || conflicting.First != receipt.ID {
 			t.Errorf("another payload: %v", err)
 		}

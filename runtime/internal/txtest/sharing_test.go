@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -219,7 +220,7 @@ func TestADedupeKeyInATransactionIsLookedUpInTheTransaction(t *testing.T) {
 		if err != nil || !second.Duplicate || second.ID != first.ID {
 			t.Errorf("the second is %+v, %v", second, err)
 		}
-		var conflict *runtime.ConflictError
+		var conflict *event.ConflictError
 		if _, err := runtime.Publish(ctx, tx, bookedType, booking{1, 2}, runtime.WithDedupeKey("k")); !errors.As(err, &conflict) {
 			t.Errorf("another payload gives %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
@@ -31,7 +32,7 @@ func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
 				_, err := tx.ExecContext(t.Context(), statement)
 				return err
 			})
-			var protected *runtime.ProtectedError
+			var protected *event.ProtectedError
 			if !errors.As(err, &protected) || !strings.Contains(err.Error(), problem) {
 				t.Errorf("%s: %v", statement, err)
 			}
@@ -46,7 +47,7 @@ func TestWhatWouldBeInTheWayOfTheBusIsRefused(t *testing.T) {
 		f.must(err)
 		_, err = tx.ExecContext(t.Context(), "DROP TABLE mine; "+statement)
 		f.must(tx.Rollback())
-		var protected *runtime.ProtectedError
+		var protected *event.ProtectedError
 		if !errors.As(err, &protected) || !strings.Contains(err.Error(), problem) {
 			t.Errorf("in the database, %s: %v", statement, err)
 		}
@@ -118,7 +119,7 @@ func TestTablesThatHideFunctionsOfSQLiteAreNoObstacle(t *testing.T) {
 	_, err = conn.ExecContext(ctx, "CREATE TEMP TABLE pragma_foreign_key_list (x); CREATE TABLE mine (x)")
 	f.must(err)
 	_, err = conn.ExecContext(ctx, "CREATE TABLE ours (event INTEGER REFERENCES busgen_log)")
-	var protected *runtime.ProtectedError
+	var protected *event.ProtectedError
 	if !errors.As(err, &protected) {
 		t.Errorf("a table that refers to one of the bus gives %v", err)
 	}

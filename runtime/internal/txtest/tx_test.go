@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -114,7 +115,7 @@ func TestSixtyFourCallersOfWhomSomeDoWrong(t *testing.T) {
 				}
 				return nil
 			})
-			var limit *runtime.TxTimeoutError
+			var limit *event.TxTimeoutError
 			ok := err == nil
 			switch account {
 			case 10:
@@ -227,7 +228,7 @@ func TestWhatATransactionMustNotDoIsRefusedInWords(t *testing.T) {
 			_, err := tx.ExecContext(t.Context(), statement)
 			return err
 		})
-		var protected *runtime.ProtectedError
+		var protected *event.ProtectedError
 		if !errors.As(err, &protected) || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", statement, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
@@ -35,7 +36,7 @@ func Matches(f engine.Filter, r *engine.Record, names Names, texts []string) boo
 // MatchesLetter is Matches for the event of a dead letter, which may be one of the bus's own in any case.
 func MatchesLetter(f engine.Filter, r *engine.Record, names Names, texts []string) bool {
 	finds := func(part, text string) bool { return strings.Contains(part, text) }
-	if sees := engine.SightOf(f); sees != nil {
+	if sees := f.Sight; sees != nil {
 		finds = func(part, text string) bool { return sees(r.Type, r.Version, r.Payload, []byte(part), text) }
 	}
 	contains := func(part string) bool { return finds(part, f.Text) }
@@ -58,12 +59,12 @@ func Within(at, since, until time.Time) bool {
 
 // Page returns a page of items in the order of their places, the highest first unless
 // ascending, and the cursor of the next one. A place has so many numbers.
-func Page[T any](p engine.Page, items []T, numbers int, place func(T) []int64, ascending bool) ([]T, string, error) {
-	p, err := p.Complete()
+func Page[T any](p event.Page, items []T, numbers int, place func(T) []int64, ascending bool) ([]T, string, error) {
+	p, err := engine.CompletePage(p)
 	if err != nil {
 		return nil, "", err
 	}
-	after, err := p.Place(numbers)
+	after, err := engine.PlaceOf(p, numbers)
 	if err != nil {
 		return nil, "", err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Letter is a dead letter that is to be grouped.
@@ -15,12 +15,12 @@ type Letter struct {
 	Type, Subscription string // as the log calls them now
 	Died               time.Time
 	Place              []int64 // orders letters by when they died
-	Whole              func() engine.DeadLetter
+	Whole              func() event.DeadLetter
 }
 
 // FailureGroups groups dead letters by their fingerprint, the largest group first. The newest
 // letter of a group speaks for all.
-func FailureGroups(letters []Letter) (groups []engine.FailureGroup) {
+func FailureGroups(letters []Letter) (groups []event.FailureGroup) {
 	members := map[string][]Letter{}
 	for _, one := range letters {
 		members[one.Fingerprint] = append(members[one.Fingerprint], one)
@@ -28,18 +28,18 @@ func FailureGroups(letters []Letter) (groups []engine.FailureGroup) {
 	for _, all := range members {
 		groups = append(groups, groupOf(all))
 	}
-	slices.SortFunc(groups, func(a, b engine.FailureGroup) int {
+	slices.SortFunc(groups, func(a, b event.FailureGroup) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last), cmp.Compare(a.Fingerprint, b.Fingerprint))
 	})
 	return groups
 }
 
 // groupOf returns what dead letters of the same fingerprint have in common.
-func groupOf(all []Letter) engine.FailureGroup {
+func groupOf(all []Letter) event.FailureGroup {
 	byPlace := func(a, b Letter) int { return slices.Compare(a.Place, b.Place) }
 	oldest, newest := slices.MinFunc(all, byPlace), slices.MaxFunc(all, byPlace).Whole()
 	last := newest.LastAttempt()
-	g := engine.FailureGroup{
+	g := event.FailureGroup{
 		Fingerprint: newest.Fingerprint, Count: len(all), First: oldest.Died.UTC(), Last: newest.DeadAt,
 		Reason: newest.Reason, ErrorType: last.ErrorType, Message: last.Error, Sample: newest.Key,
 	}

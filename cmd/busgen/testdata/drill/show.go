@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // main runs the programs that are named on the command line, each with its file: "before shop.db".
@@ -29,7 +30,7 @@ func main() {
 		}
 		program := programs[name]
 		bus, err := tryOpen(program.open, path)
-		if other, ok := errors.AsType[*runtime.SchemaError](err); ok {
+		if other, ok := errors.AsType[*event.SchemaError](err); ok {
 			say(line{Unopened: other.Problem})
 			say(line{Program: name})
 			continue

@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
 	"github.com/busgen/busgen/runtime/inspect/page/fromfile"
@@ -60,7 +61,7 @@ func openShop(t *testing.T) *shop {
 	must(t, err)
 	t.Cleanup(func() { file.Close() })
 	for range 200 { // until the handlers have failed
-		if n, err := file.CountDeadLetters(ctx, inspect.Filter{}); err == nil && n >= 10 {
+		if n, err := file.CountDeadLetters(ctx, event.Filter{}); err == nil && n >= 10 {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)

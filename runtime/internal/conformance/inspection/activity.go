@@ -8,7 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -18,14 +18,14 @@ const soon = 101 * time.Millisecond
 // withBreaker has the built-in circuit breaker, and no second attempt.
 var withBreaker = []runtime.SubscribeOption{runtime.WithBreaker(breaker.On()), runtime.WithRetry(retry.MaxAttempts(1))}
 
-func (f *Fixture) Breakers() []inspect.Breaker {
+func (f *Fixture) Breakers() []event.Breaker {
 	f.t.Helper()
 	breakers, err := f.File.Breakers(f.t.Context())
 	Must(f.t, err)
 	return breakers
 }
 
-func (f *Fixture) Running() []inspect.Running {
+func (f *Fixture) Running() []event.Running {
 	f.t.Helper()
 	running, err := f.File.Running(f.t.Context())
 	Must(f.t, err)
@@ -66,7 +66,7 @@ func (env *Env) TestAnOpenBreakerIsSeenFromOutside(t *testing.T) {
 		var broken atomic.Bool
 		var printed Handled
 		f, at := env.Opened(t, &broken, &printed)
-		want := inspect.Breaker{
+		want := event.Breaker{
 			Subscription: "printer", State: "open", Since: at, Until: at.Add(30 * time.Second),
 			Failures: 4, Deliveries: 4, LastError: ErrBroken.Error(),
 		}
@@ -118,7 +118,7 @@ func (env *Env) TestHandlersThatRunForLongAreSeenFromOutside(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		f.Order(2)
 		time.Sleep(2500 * time.Millisecond)
-		want := inspect.Running{
+		want := event.Running{
 			Subscription: "printer", Event: receipt.ID, Type: "order.placed", Attempt: 1, Started: began, Deadline: began.Add(10 * time.Second),
 		}
 		got := f.Running()

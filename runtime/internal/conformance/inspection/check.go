@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func (env *Env) TestAFileWithWorkInEveryStateIsSound(t *testing.T) {
@@ -23,7 +23,7 @@ func (env *Env) TestAFileWithWorkInEveryStateIsSound(t *testing.T) {
 func (env *Env) TestPayloadsThatCannotBeDecodedAreCountedByType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Mixed(t)
-		report, err := f.File.Check(t.Context(), func(e inspect.Unsettled) error {
+		report, err := f.File.Check(t.Context(), func(e event.Unsettled) error {
 			var o struct{ Number int }
 			if e.Type != "order.placed" || json.Unmarshal(e.Payload, &o) != nil || o.Number < 4 {
 				return errors.New("field number: too small")

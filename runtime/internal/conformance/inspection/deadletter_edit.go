@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -26,8 +27,8 @@ func (env *Env) TestAnEventEditedTwiceIsLinkedToAllItsOrigins(t *testing.T) {
 		}, runtime.FromBeginning())))
 		f.Settle()
 		i := f.Inspect(Editing)
-		key := inspect.Key{EventID: i.Newest().EventID, Subscription: "worker"}
-		mirror := inspect.Key{EventID: key.EventID, Subscription: "mirror"}
+		key := event.Key{EventID: i.Newest().EventID, Subscription: "worker"}
+		mirror := event.Key{EventID: key.EventID, Subscription: "mirror"}
 		ids := []uuid.UUID{key.EventID}
 		for n := range 3 {
 			id, err := i.Edit(t.Context(), key, fmt.Appendf(nil, `{"number":%d}`, n+2))
@@ -45,7 +46,7 @@ func (env *Env) TestAnEventEditedTwiceIsLinkedToAllItsOrigins(t *testing.T) {
 		// worker's was edited into.
 		first, err := i.DeadLetter(t.Context(), mirror)
 		Must(t, err)
-		if want := []inspect.Key{{EventID: ids[1], Subscription: "worker"}}; !slices.Equal(first.EditedInto, want) || first.MadeFrom != nil {
+		if want := []event.Key{{EventID: ids[1], Subscription: "worker"}}; !slices.Equal(first.EditedInto, want) || first.MadeFrom != nil {
 			t.Errorf("the first was edited into %v, want %v", first.EditedInto, want)
 		}
 		encoded, err := json.Marshal(first)
@@ -78,8 +79,8 @@ func (env *Env) TestEditingIsOffUnlessEnabled(t *testing.T) {
 func (env *Env) TestOnlyADeadLetterCanBeEdited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.OpenJobs(t).Inspect(Editing)
-		key := inspect.Key{EventID: uuid.Max, Subscription: "worker"}
-		var missing *inspect.NotFoundError
+		key := event.Key{EventID: uuid.Max, Subscription: "worker"}
+		var missing *event.NotFoundError
 		if _, err := i.Edit(t.Context(), key, []byte(`{"number":7}`)); !errors.As(err, &missing) || missing.Key != key {
 			t.Errorf("got %v", err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // threeKinds makes n dead letters: half of them timeouts of a database, a third
@@ -42,9 +42,9 @@ func (env *Env) TestDeadLettersOfOneKindAreOneGroup(t *testing.T) {
 		const n = 10_000
 		f := env.threeKinds(t, n)
 		i := f.Inspect()
-		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
+		groups, err := i.FailureGroups(t.Context(), event.Filter{})
 		Must(t, err)
-		want := []inspect.FailureGroup{
+		want := []event.FailureGroup{
 			{Reason: "permanent", Message: "query <id>: dial tcp <addr>: i/o timeout", Count: n / 2},
 			{Reason: "permanent", Message: "account <text>: the payment was rejected", Count: 3333},
 			{Reason: "max_attempts", Message: "panic: assignment to entry in nil map", Count: 1667},
@@ -57,9 +57,9 @@ func (env *Env) TestDeadLettersOfOneKindAreOneGroup(t *testing.T) {
 				!slices.Equal(g.Types, []string{"job.queued"}) || !slices.Equal(g.Subscriptions, []string{"worker"}) {
 				t.Errorf("group %d is %+v, want %+v", n, g, want[n])
 			}
-			members, err := i.CountDeadLetters(t.Context(), inspect.Filter{Group: g.Fingerprint})
+			members, err := i.CountDeadLetters(t.Context(), event.Filter{Group: g.Fingerprint})
 			Must(t, err)
-			newest, _, err := i.DeadLetters(t.Context(), inspect.Filter{Group: g.Fingerprint}, inspect.Page{Limit: 1})
+			newest, _, err := i.DeadLetters(t.Context(), event.Filter{Group: g.Fingerprint}, event.Page{Limit: 1})
 			Must(t, err)
 			if members != g.Count || newest[0].Key != g.Sample || !newest[0].DeadAt.Equal(g.Last) || g.First.After(g.Last) {
 				t.Errorf("group %d is %+v and has %d members, the newest %+v", n, g, members, newest[0])
@@ -77,13 +77,13 @@ func (env *Env) TestAGroupSpansTypesAndSubscriptions(t *testing.T) {
 		Must(t, Second(runtime.Publish(t.Context(), f.Bus, taskType, job{Number: 2})))
 		f.Idle()
 		i := f.Inspect()
-		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
+		groups, err := i.FailureGroups(t.Context(), event.Filter{})
 		Must(t, err)
 		if len(groups) != 1 || !slices.Equal(groups[0].Types, []string{"job.queued", "task.queued"}) || groups[0].Count != 2 ||
 			groups[0].Last.Sub(groups[0].First) < time.Minute {
 			t.Errorf("the groups are %+v", groups)
 		}
-		groups, err = i.FailureGroups(t.Context(), inspect.Filter{Types: []string{"job.*"}})
+		groups, err = i.FailureGroups(t.Context(), event.Filter{Types: []string{"job.*"}})
 		Must(t, err)
 		if len(groups) != 1 || !slices.Equal(groups[0].Types, []string{"job.queued"}) || groups[0].Count != 1 || !groups[0].Last.Equal(groups[0].First) {
 			t.Errorf("the groups of jobs are %+v", groups)
@@ -111,7 +111,7 @@ func (env *Env) TestCausesThatACodeTellsApartAreGroupsOfTheirOwn(t *testing.T) {
 			return runtime.Permanent(fmt.Errorf("job %d: %w", number, causes[number%len(causes)]))
 		})
 		f.Publish(Numbers(0, 2*len(causes))...)
-		groups, err := f.Inspect().FailureGroups(t.Context(), inspect.Filter{})
+		groups, err := f.Inspect().FailureGroups(t.Context(), event.Filter{})
 		Must(t, err)
 		if len(groups) != len(causes) {
 			t.Errorf("%d causes are %d groups: %+v", len(causes), len(groups), groups)

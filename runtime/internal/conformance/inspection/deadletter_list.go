@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -23,17 +24,17 @@ func (env *Env) TestListsAreInPagesNewestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1, 2, 3, 4).Inspect()
 		for name, test := range map[string]struct {
-			page inspect.Page
+			page event.Page
 			want []int
 			more bool
 		}{
-			"all of them":    {inspect.Page{}, []int{4, 3, 2, 1}, false},
-			"the first page": {inspect.Page{Limit: 3}, []int{4, 3, 2}, true},
-			"the last page":  {inspect.Page{Offset: 3, Limit: 3}, []int{1}, false},
-			"a full page":    {inspect.Page{Limit: 4}, []int{4, 3, 2, 1}, false},
-			"past the end":   {inspect.Page{Offset: 4}, nil, false},
+			"all of them":    {event.Page{}, []int{4, 3, 2, 1}, false},
+			"the first page": {event.Page{Limit: 3}, []int{4, 3, 2}, true},
+			"the last page":  {event.Page{Offset: 3, Limit: 3}, []int{1}, false},
+			"a full page":    {event.Page{Limit: 4}, []int{4, 3, 2, 1}, false},
+			"past the end":   {event.Page{Offset: 4}, nil, false},
 		} {
-			letters, next, err := i.DeadLetters(t.Context(), inspect.Filter{}, test.page)
+			letters, next, err := i.DeadLetters(t.Context(), event.Filter{}, test.page)
 			Must(t, err)
 			if got := NumbersOf(letters); !slices.Equal(got, test.want) || (next != "") != test.more {
 				t.Errorf("%s: got %v and then %q, want %v", name, got, next, test.want)
@@ -42,8 +43,8 @@ func (env *Env) TestListsAreInPagesNewestFirst(t *testing.T) {
 		if n := i.Count(); n != 4 {
 			t.Errorf("counted %d, want 4", n)
 		}
-		for _, page := range []inspect.Page{{Offset: -1}, {Limit: -1}, {After: "x"}, {After: "!"}} {
-			if _, _, err := i.DeadLetters(t.Context(), inspect.Filter{}, page); err == nil {
+		for _, page := range []event.Page{{Offset: -1}, {Limit: -1}, {After: "x"}, {After: "!"}} {
+			if _, _, err := i.DeadLetters(t.Context(), event.Filter{}, page); err == nil {
 				t.Errorf("the page %+v was accepted", page)
 			}
 		}
@@ -54,11 +55,11 @@ func (env *Env) TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeManyDead(t, 7) // at the same moment
 		i := f.Inspect()
-		all := NumbersOf(i.List(inspect.Filter{}))
+		all := NumbersOf(i.List(event.Filter{}))
 		var got []int
-		page := inspect.Page{Limit: 3}
+		page := event.Page{Limit: 3}
 		for {
-			letters, next, err := i.DeadLetters(t.Context(), inspect.Filter{}, page)
+			letters, next, err := i.DeadLetters(t.Context(), event.Filter{}, page)
 			Must(t, err)
 			got = append(got, NumbersOf(letters)...)
 			if next == "" {
@@ -71,7 +72,7 @@ func (env *Env) TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 		if !slices.Equal(got, all) {
 			t.Errorf("the pages hold %v, want %v", got, all)
 		}
-		letters, _, err := i.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{After: page.After, Offset: 1})
+		letters, _, err := i.DeadLetters(t.Context(), event.Filter{}, event.Page{After: page.After, Offset: 1})
 		Must(t, err)
 		if len(letters) != 0 {
 			t.Errorf("passing over the last one leaves %v", NumbersOf(letters))
@@ -81,9 +82,9 @@ func (env *Env) TestACursorGoesOnWhereThePageEnded(t *testing.T) {
 
 func (env *Env) TestAPageHasAHundredItemsByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		letters, _, err := env.MakeManyDead(t, 105).Inspect().DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		letters, _, err := env.MakeManyDead(t, 105).Inspect().DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
-		if len(letters) != inspect.DefaultLimit || inspect.DefaultLimit != 100 {
+		if len(letters) != event.DefaultLimit || event.DefaultLimit != 100 {
 			t.Errorf("a page holds %d", len(letters))
 		}
 	})
@@ -123,7 +124,7 @@ func (env *Env) TestADeliveryThatIsNotADeadLetterIsNamedWithItsState(t *testing.
 		}, runtime.WithTimeout(time.Hour))
 		Must(t, err)
 		i := f.Inspect()
-		letters := i.List(inspect.Filter{})
+		letters := i.List(event.Filter{})
 		f.Repair()
 		done := f.Publish(4)[0].ID
 		_, err = i.DiscardDeadLetters(t.Context(), inspect.Only(letters[0].Key), "nobody cares")
@@ -132,17 +133,17 @@ func (env *Env) TestADeliveryThatIsNotADeadLetterIsNamedWithItsState(t *testing.
 		Must(t, err)
 		time.Sleep(time.Minute) // the handler runs
 		for name, test := range map[string]struct {
-			key  inspect.Key
+			key  event.Key
 			want string
 		}{
-			"no event":        {inspect.Key{EventID: uuid.Max, Subscription: "worker"}, "there is no such event"},
-			"no subscription": {inspect.Key{EventID: done, Subscription: "x"}, "there is no such subscription"},
-			"handled":         {inspect.Key{EventID: done, Subscription: "worker"}, "it was handled"},
+			"no event":        {event.Key{EventID: uuid.Max, Subscription: "worker"}, "there is no such event"},
+			"no subscription": {event.Key{EventID: done, Subscription: "x"}, "there is no such subscription"},
+			"handled":         {event.Key{EventID: done, Subscription: "worker"}, "it was handled"},
 			"discarded":       {letters[0].Key, "it was discarded: nobody cares"},
-			"running":         {inspect.Key{EventID: task.ID, Subscription: "stuck"}, "a handler is running"},
+			"running":         {event.Key{EventID: task.ID, Subscription: "stuck"}, "a handler is running"},
 		} {
 			_, err := i.DeadLetter(t.Context(), test.key)
-			var missing *inspect.NotFoundError
+			var missing *event.NotFoundError
 			if !errors.As(err, &missing) || missing.Key != test.key || !strings.Contains(missing.Error(), test.want) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -186,39 +187,39 @@ func (env *Env) TestAFilterChoosesByEverythingThatIsSet(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		i := f.Inspect()
-		all := i.List(inspect.Filter{})
+		all := i.List(event.Filter{})
 		if got := NumbersOf(all); !slices.Equal(got, []int{4, 4, 3, 2, 1}) {
 			t.Fatalf("the letters are %v", got)
 		}
 		two := all[3]
 		for name, test := range map[string]struct {
-			filter inspect.Filter
+			filter event.Filter
 			want   []int
 		}{
-			"a type":                 {inspect.Filter{Types: []string{"job.queued"}}, []int{2, 1}},
-			"a glob":                 {inspect.Filter{Types: []string{"task.*"}}, []int{4, 4, 3}},
-			"several globs":          {inspect.Filter{Types: []string{"*.queued", "job.*"}}, []int{4, 4, 3, 2, 1}},
-			"a type of no event":     {inspect.Filter{Types: []string{"nothing.*"}}, nil},
-			"the bus's own type":     {inspect.Filter{Types: []string{"$dead.job.queued"}}, nil},
-			"a subscription":         {inspect.Filter{Subscriptions: []string{"mirror"}}, []int{4}},
-			"no subscription":        {inspect.Filter{Subscriptions: []string{"nobody"}}, nil},
-			"several subscriptions":  {inspect.Filter{Subscriptions: []string{"mirror", "worker"}}, []int{4, 4, 3, 2, 1}},
-			"a reason":               {inspect.Filter{Reasons: []string{"permanent"}}, []int{4, 3}},
-			"several reasons":        {inspect.Filter{Reasons: []string{"crash", "max_attempts"}}, []int{4, 2, 1}},
-			"since, inclusive":       {inspect.Filter{Since: two.DeadAt}, []int{4, 4, 3, 2}},
-			"until, inclusive":       {inspect.Filter{Until: two.DeadAt}, []int{2, 1}},
-			"between":                {inspect.Filter{Since: times[0].Add(time.Second), Until: times[2]}, []int{3, 2}},
-			"text in the payload":    {inspect.Filter{Text: `"number":3`}, []int{3}},
-			"text in an error":       {inspect.Filter{Text: "disk is full"}, []int{4}},
-			"text with wildcards":    {inspect.Filter{Text: "%"}, nil},
-			"text in another case":   {inspect.Filter{Text: "Disk is full"}, nil},
-			"a key":                  {inspect.Filter{Keys: []inspect.Key{two.Key}}, []int{2}},
-			"keys, one of nothing":   {inspect.Filter{Keys: []inspect.Key{two.Key, all[4].Key, {EventID: uuid.Max, Subscription: "worker"}}}, []int{2, 1}},
-			"an event's other key":   {inspect.Filter{Keys: []inspect.Key{{EventID: all[0].EventID, Subscription: "mirror"}}}, []int{4}},
-			"a group":                {inspect.Filter{Group: two.Fingerprint}, []int{2, 1}},
-			"no group":               {inspect.Filter{Group: "0123456789ab"}, nil},
-			"everything together":    {inspect.Filter{Types: []string{"*"}, Subscriptions: []string{"worker"}, Reasons: []string{"permanent"}, Text: "account", Since: times[2].Add(time.Second)}, []int{4}},
-			"what excludes the rest": {inspect.Filter{Types: []string{"job.*"}, Subscriptions: []string{"mirror"}}, nil},
+			"a type":                 {event.Filter{Types: []string{"job.queued"}}, []int{2, 1}},
+			"a glob":                 {event.Filter{Types: []string{"task.*"}}, []int{4, 4, 3}},
+			"several globs":          {event.Filter{Types: []string{"*.queued", "job.*"}}, []int{4, 4, 3, 2, 1}},
+			"a type of no event":     {event.Filter{Types: []string{"nothing.*"}}, nil},
+			"the bus's own type":     {event.Filter{Types: []string{"$dead.job.queued"}}, nil},
+			"a subscription":         {event.Filter{Subscriptions: []string{"mirror"}}, []int{4}},
+			"no subscription":        {event.Filter{Subscriptions: []string{"nobody"}}, nil},
+			"several subscriptions":  {event.Filter{Subscriptions: []string{"mirror", "worker"}}, []int{4, 4, 3, 2, 1}},
+			"a reason":               {event.Filter{Reasons: []string{"permanent"}}, []int{4, 3}},
+			"several reasons":        {event.Filter{Reasons: []string{"crash", "max_attempts"}}, []int{4, 2, 1}},
+			"since, inclusive":       {event.Filter{Since: two.DeadAt}, []int{4, 4, 3, 2}},
+			"until, inclusive":       {event.Filter{Until: two.DeadAt}, []int{2, 1}},
+			"between":                {event.Filter{Since: times[0].Add(time.Second), Until: times[2]}, []int{3, 2}},
+			"text in the payload":    {event.Filter{Text: `"number":3`}, []int{3}},
+			"text in an error":       {event.Filter{Text: "disk is full"}, []int{4}},
+			"text with wildcards":    {event.Filter{Text: "%"}, nil},
+			"text in another case":   {event.Filter{Text: "Disk is full"}, nil},
+			"a key":                  {event.Filter{Keys: []event.Key{two.Key}}, []int{2}},
+			"keys, one of nothing":   {event.Filter{Keys: []event.Key{two.Key, all[4].Key, {EventID: uuid.Max, Subscription: "worker"}}}, []int{2, 1}},
+			"an event's other key":   {event.Filter{Keys: []event.Key{{EventID: all[0].EventID, Subscription: "mirror"}}}, []int{4}},
+			"a group":                {event.Filter{Group: two.Fingerprint}, []int{2, 1}},
+			"no group":               {event.Filter{Group: "0123456789ab"}, nil},
+			"everything together":    {event.Filter{Types: []string{"*"}, Subscriptions: []string{"worker"}, Reasons: []string{"permanent"}, Text: "account", Since: times[2].Add(time.Second)}, []int{4}},
+			"what excludes the rest": {event.Filter{Types: []string{"job.*"}, Subscriptions: []string{"mirror"}}, nil},
 		} {
 			if got := NumbersOf(i.List(test.filter)); !slices.Equal(got, test.want) {
 				t.Errorf("%s: got %v, want %v", name, got, test.want)
@@ -233,13 +234,13 @@ func (env *Env) TestAFilterChoosesByEverythingThatIsSet(t *testing.T) {
 func (env *Env) TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.OpenJobs(t).Inspect()
-		for want, filter := range map[string]inspect.Filter{
+		for want, filter := range map[string]event.Filter{
 			`"order.pl*"`:                   {Types: []string{"order.*", "order.pl*"}},
 			`""`:                            {Types: []string{""}},
 			`"timeout" is not a reason; it`: {Reasons: []string{"timeout"}},
 		} {
 			for name, call := range map[string]func() error{
-				"List":   func() error { _, _, err := i.DeadLetters(t.Context(), filter, inspect.Page{}); return err },
+				"List":   func() error { _, _, err := i.DeadLetters(t.Context(), filter, event.Page{}); return err },
 				"Count":  func() error { _, err := i.CountDeadLetters(t.Context(), filter); return err },
 				"Groups": func() error { _, err := i.FailureGroups(t.Context(), filter); return err },
 				"Retry":  func() error { _, err := i.Retry(t.Context(), inspect.Selection{Filter: filter}); return err },
@@ -254,16 +255,16 @@ func (env *Env) TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 }
 
 func (env *Env) TestAFilterIsDescribedInWords(t *testing.T) {
-	key := inspect.Key{EventID: uuid.MustParse("018f3c5e-0000-7000-8000-000000000001"), Subscription: "worker"}
+	key := event.Key{EventID: uuid.MustParse("018f3c5e-0000-7000-8000-000000000001"), Subscription: "worker"}
 	for _, test := range []struct {
-		filter inspect.Filter
+		filter event.Filter
 		want   string
 	}{
-		{inspect.Filter{}, "all"},
-		{inspect.Filter{Keys: []inspect.Key{key}}, "dead letter 018f3c5e-0000-7000-8000-000000000001/worker"},
-		{inspect.Filter{Keys: []inspect.Key{key, key}}, "one of 2 given dead letters"},
+		{event.Filter{}, "all"},
+		{event.Filter{Keys: []event.Key{key}}, "dead letter 018f3c5e-0000-7000-8000-000000000001/worker"},
+		{event.Filter{Keys: []event.Key{key, key}}, "one of 2 given dead letters"},
 		{
-			inspect.Filter{
+			event.Filter{
 				Types: []string{"a.*", "b"}, Subscriptions: []string{"s"}, Reasons: []string{"crash"}, Group: "0123", Text: "x y",
 				Since: jan(1), Until: jan(2),
 			},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -25,19 +26,19 @@ func (env *Env) TestAClosedInspectorSaysSo(t *testing.T) {
 		i := env.OpenJobs(t).Inspect(inspect.WithEditing(jobCatalogue.Check))
 		Must(t, i.Close())
 		Must(t, i.Close())
-		ctx, until := t.Context(), inspect.Selection{Filter: inspect.Filter{Until: jan(1)}}
+		ctx, until := t.Context(), inspect.Selection{Filter: event.Filter{Until: jan(1)}}
 		for name, call := range map[string]func() error{
-			"List":    func() error { _, _, err := i.DeadLetters(ctx, inspect.Filter{}, inspect.Page{}); return err },
-			"Count":   func() error { _, err := i.CountDeadLetters(ctx, inspect.Filter{}); return err },
-			"Get":     func() error { _, err := i.DeadLetter(ctx, inspect.Key{}); return err },
-			"Groups":  func() error { _, err := i.FailureGroups(ctx, inspect.Filter{}); return err },
+			"List":    func() error { _, _, err := i.DeadLetters(ctx, event.Filter{}, event.Page{}); return err },
+			"Count":   func() error { _, err := i.CountDeadLetters(ctx, event.Filter{}); return err },
+			"Get":     func() error { _, err := i.DeadLetter(ctx, event.Key{}); return err },
+			"Groups":  func() error { _, err := i.FailureGroups(ctx, event.Filter{}); return err },
 			"Retry":   func() error { _, err := i.Retry(ctx, inspect.Selection{}); return err },
 			"Discard": func() error { _, err := i.DiscardDeadLetters(ctx, inspect.Selection{}, "old"); return err },
 			"Purge":   func() error { _, err := i.Purge(ctx, until); return err },
-			"Edit":    func() error { _, err := i.Edit(ctx, inspect.Key{}, nil); return err },
-			"Export":  func() error { _, err := i.Export(ctx, &strings.Builder{}, inspect.Filter{}); return err },
+			"Edit":    func() error { _, err := i.Edit(ctx, event.Key{}, nil); return err },
+			"Export":  func() error { _, err := i.Export(ctx, &strings.Builder{}, event.Filter{}); return err },
 			"Import":  func() error { _, err := i.Import(ctx, strings.NewReader("")); return err },
-			"Audit":   func() error { _, _, err := i.Audit(ctx, inspect.AuditFilter{}, inspect.Page{}); return err },
+			"Audit":   func() error { _, _, err := i.Audit(ctx, event.AuditFilter{}, event.Page{}); return err },
 		} {
 			if err := call(); !errors.Is(err, inspect.ErrClosed) {
 				t.Errorf("%s: got %v, want ErrClosed", name, err)
@@ -47,7 +48,7 @@ func (env *Env) TestAClosedInspectorSaysSo(t *testing.T) {
 }
 
 func (env *Env) TestAKeyIsParsedAsItIsPrinted(t *testing.T) {
-	key := inspect.Key{EventID: uuid.Must(uuid.NewV7()), Subscription: "billing/eu west"}
+	key := event.Key{EventID: uuid.Must(uuid.NewV7()), Subscription: "billing/eu west"}
 	if got, err := inspect.ParseKey(key.String()); got != key || err != nil {
 		t.Errorf("ParseKey(%s) = %v, %v", key, got, err)
 	}

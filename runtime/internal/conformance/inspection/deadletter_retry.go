@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -76,7 +77,7 @@ func (env *Env) TestALimitRetriesThatManyDeadLettersOldestFirst(t *testing.T) {
 		f := env.MakeManyDead(t, 700)
 		f.Repair()
 		i := f.Inspect()
-		oldestFirst := NumbersOf(i.List(inspect.Filter{}))
+		oldestFirst := NumbersOf(i.List(event.Filter{}))
 		slices.Reverse(oldestFirst)
 		var progress []int
 		counts, err := i.Retry(t.Context(), inspect.Selection{Limit: 350, Progress: func(c inspect.Counts) { progress = append(progress, c.Moved) }})
@@ -119,8 +120,8 @@ func (env *Env) TestARateSpreadsRetriesOverTime(t *testing.T) {
 func (env *Env) TestADryRunOnlyCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1, 2, 3).Inspect()
-		before := i.List(inspect.Filter{})
-		some := inspect.Selection{DryRun: true, Limit: 1, Filter: inspect.Filter{Until: before[1].DeadAt}}
+		before := i.List(event.Filter{})
+		some := inspect.Selection{DryRun: true, Limit: 1, Filter: event.Filter{Until: before[1].DeadAt}}
 		for name, call := range map[string]func() (inspect.Counts, error){
 			"retry":   func() (inspect.Counts, error) { return i.Retry(t.Context(), some) },
 			"discard": func() (inspect.Counts, error) { return i.DiscardDeadLetters(t.Context(), some, "old") },
@@ -130,7 +131,7 @@ func (env *Env) TestADryRunOnlyCounts(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, counts, err)
 			}
 		}
-		if after := i.List(inspect.Filter{}); fmt.Sprint(after) != fmt.Sprint(before) {
+		if after := i.List(event.Filter{}); fmt.Sprint(after) != fmt.Sprint(before) {
 			t.Errorf("the letters are %v and were %v", after, before)
 		}
 		if got := i.Actions(); got != nil {
@@ -148,7 +149,7 @@ func (env *Env) TestADeadLetterThatFailsAgainDuringABulkRetryIsNotRetriedTwice(t
 			t.Errorf("retried %+v, %v", counts, err)
 		}
 		f.Settle()
-		for _, l := range i.List(inspect.Filter{}) {
+		for _, l := range i.List(event.Filter{}) {
 			if len(l.Attempts) != 4 {
 				t.Errorf("%s was tried %d times, want twice more", l.Key, len(l.Attempts))
 			}
@@ -160,7 +161,7 @@ func (env *Env) TestAnEventThatIsGoneWhenItsTurnComesIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.MakeManyDead(t, 10)
 		i := f.Inspect()
-		letters := i.List(inspect.Filter{})
+		letters := i.List(event.Filter{})
 		other := f.Inspect()
 		counts, err := i.Retry(t.Context(), inspect.Selection{Rate: 1, Progress: func(c inspect.Counts) {
 			if c.Moved == 2 {
@@ -171,7 +172,7 @@ func (env *Env) TestAnEventThatIsGoneWhenItsTurnComesIsSkipped(t *testing.T) {
 		if counts != (inspect.Counts{Matched: 10, Moved: 7, Skipped: 3}) || err != nil {
 			t.Errorf("retried %+v, %v", counts, err)
 		}
-		counts, err = i.Retry(t.Context(), inspect.Only(letters[0].Key, inspect.Key{EventID: uuid.Max, Subscription: "worker"}))
+		counts, err = i.Retry(t.Context(), inspect.Only(letters[0].Key, event.Key{EventID: uuid.Max, Subscription: "worker"}))
 		if counts != (inspect.Counts{Skipped: 2}) && counts != (inspect.Counts{Matched: 1, Moved: 1, Skipped: 1}) || err != nil {
 			t.Errorf("retried %+v, %v", counts, err)
 		}
@@ -183,13 +184,13 @@ func (env *Env) TestAGroupIsRetriedAlone(t *testing.T) {
 		f := env.threeKinds(t, 60)
 		f.Repair()
 		i := f.Inspect()
-		groups, err := i.FailureGroups(t.Context(), inspect.Filter{})
+		groups, err := i.FailureGroups(t.Context(), event.Filter{})
 		Must(t, err)
-		counts, err := i.Retry(t.Context(), inspect.Selection{Filter: inspect.Filter{Group: groups[1].Fingerprint}, Limit: 5})
+		counts, err := i.Retry(t.Context(), inspect.Selection{Filter: event.Filter{Group: groups[1].Fingerprint}, Limit: 5})
 		if counts.Moved != 5 || err != nil {
 			t.Errorf("retried %+v, %v", counts, err)
 		}
-		after, err := i.FailureGroups(t.Context(), inspect.Filter{})
+		after, err := i.FailureGroups(t.Context(), event.Filter{})
 		Must(t, err)
 		for n := range after {
 			want := groups[n].Count
@@ -206,7 +207,7 @@ func (env *Env) TestAGroupIsRetriedAlone(t *testing.T) {
 func (env *Env) TestAMeaninglessSelectionIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1).Inspect()
-		now := inspect.Filter{Until: time.Now()}
+		now := event.Filter{Until: time.Now()}
 		for name, call := range map[string]func() (inspect.Counts, error){
 			"limit":  func() (inspect.Counts, error) { return i.Retry(t.Context(), inspect.Selection{Limit: -1}) },
 			"rate":   func() (inspect.Counts, error) { return i.Retry(t.Context(), inspect.Selection{Rate: -1}) },
@@ -311,16 +312,16 @@ func (env *Env) TestACanaryThatDiesAgainStopsTheRetry(t *testing.T) {
 			return nil
 		})
 		i := f.Inspect()
-		letters := i.List(inspect.Filter{})
+		letters := i.List(event.Filter{})
 		counts, err := i.Retry(t.Context(), inspect.Selection{Canary: 3})
 		canary, ok := errors.AsType[*inspect.CanaryError](err)
-		if !ok || canary.Retried != 3 || !slices.Equal(canary.Failed, []inspect.Key{letters[4].Key, letters[2].Key}) || counts.Moved != 3 {
+		if !ok || canary.Retried != 3 || !slices.Equal(canary.Failed, []event.Key{letters[4].Key, letters[2].Key}) || counts.Moved != 3 {
 			t.Errorf("retried %+v, %v", counts, err)
 		}
 		if !strings.Contains(err.Error(), letters[2].Key.String()) {
 			t.Errorf("the error does not name the letters: %v", err)
 		}
-		if got := NumbersOf(i.List(inspect.Filter{})); !slices.Equal(got, []int{2, 0, 4, 3}) {
+		if got := NumbersOf(i.List(event.Filter{})); !slices.Equal(got, []int{2, 0, 4, 3}) {
 			t.Errorf("the letters are %v, want what died again and what was left alone", got)
 		}
 	})

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
 // export returns the lines of all letters.
-func (i *Inspector) ExportText(f inspect.Filter) string {
+func (i *Inspector) ExportText(f event.Filter) string {
 	i.t.Helper()
 	var b bytes.Buffer
 	n, err := i.Export(i.t.Context(), &b, f)
@@ -40,14 +41,14 @@ func (env *Env) TestDeadLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T)
 		note := "<b>&\u2028ü"
 		Must(t, Second(runtime.Publish(t.Context(), from.Bus, jobType, job{Number: 2, Note: &note})))
 		from.Idle()
-		lines := from.Inspect().ExportText(inspect.Filter{})
+		lines := from.Inspect().ExportText(event.Filter{})
 
 		to := env.OpenJobs(t)
 		i := to.Inspect()
 		if got := i.Load(lines); got != (inspect.Counts{Matched: 251, Moved: 251}) {
 			t.Errorf("imported %+v", got)
 		}
-		if again := i.ExportText(inspect.Filter{}); again != lines {
+		if again := i.ExportText(event.Filter{}); again != lines {
 			t.Errorf("the other file has\n%.600s\nwant\n%.600s", again, lines)
 		}
 		if got := i.Load(lines); got != (inspect.Counts{Matched: 251, Skipped: 251}) {
@@ -75,7 +76,7 @@ func (env *Env) TestDeadLettersMoveToAnotherFileWithAllThatIsKnown(t *testing.T)
 
 func (env *Env) TestWhatAnAttemptHasLoggedMovesToAnotherFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		line := env.MakeDead(t, 1).Inspect().ExportText(inspect.Filter{})
+		line := env.MakeDead(t, 1).Inspect().ExportText(event.Filter{})
 		line = strings.Replace(line, `"error_type"`, `"log":"level=INFO msg=\"one\"\nlevel=WARN msg=two\n","error_type"`, 1)
 		i := env.OpenJobs(t).Inspect()
 		i.Load(line)
@@ -83,7 +84,7 @@ func (env *Env) TestWhatAnAttemptHasLoggedMovesToAnotherFile(t *testing.T) {
 		if got := attempts[0].Log; got != "level=INFO msg=\"one\"\nlevel=WARN msg=two\n" || attempts[1].Log != "" {
 			t.Errorf("the attempts have logged %q and %q", got, attempts[1].Log)
 		}
-		if text := i.ExportText(inspect.Filter{}); strings.Count(text, `"log":"level=INFO msg=\"one\"\nlevel=WARN msg=two\n"`) != 1 {
+		if text := i.ExportText(event.Filter{}); strings.Count(text, `"log":"level=INFO msg=\"one\"\nlevel=WARN msg=two\n"`) != 1 {
 			t.Errorf("it is exported as %s", text)
 		}
 	})
@@ -92,12 +93,12 @@ func (env *Env) TestWhatAnAttemptHasLoggedMovesToAnotherFile(t *testing.T) {
 func (env *Env) TestAnExportHasTheDeadLettersOfTheFilterOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := env.MakeDead(t, 1, 2, 3).Inspect()
-		letters := i.List(inspect.Filter{})
+		letters := i.List(event.Filter{})
 		var got []int
-		for line := range strings.Lines(i.ExportText(inspect.Filter{Since: letters[1].DeadAt})) {
-			var l inspect.DeadLetter
+		for line := range strings.Lines(i.ExportText(event.Filter{Since: letters[1].DeadAt})) {
+			var l event.DeadLetter
 			Must(t, json.Unmarshal([]byte(line), &l))
-			got = append(got, NumbersOf([]inspect.DeadLetter{l})...)
+			got = append(got, NumbersOf([]event.DeadLetter{l})...)
 		}
 		if !slices.Equal(got, []int{2, 3}) {
 			t.Errorf("exported %v, want 2 and 3", got)
@@ -114,7 +115,7 @@ func (env *Env) TestALineOfAnExportHasTheFieldsOfTheDocumentation(t *testing.T) 
 			`{"kind":"error","started_at":"2000-01-01T00:00:00Z","ended_at":"2000-01-01T00:00:00Z","error":"job 7: out of order","error_type":"%s"},`+
 			`{"kind":"error","started_at":"2000-01-01T00:00:01Z","ended_at":"2000-01-01T00:00:01Z","error":"job 7: out of order","error_type":"%[4]s"}]}`+"\n",
 			l.EventID, l.DeadAt.Format(time.RFC3339Nano), l.Fingerprint, l.Attempts[0].ErrorType)
-		if got := i.ExportText(inspect.Filter{}); got != want {
+		if got := i.ExportText(event.Filter{}); got != want {
 			t.Errorf("the line is\n%swant\n%s", got, want)
 		}
 	})
@@ -122,7 +123,7 @@ func (env *Env) TestALineOfAnExportHasTheFieldsOfTheDocumentation(t *testing.T) 
 
 func (env *Env) TestAnImportNamesABadLineAndKeepsTheLinesBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := slices.Collect(strings.Lines(env.MakeManyDead(t, 3).Inspect().ExportText(inspect.Filter{})))
+		lines := slices.Collect(strings.Lines(env.MakeManyDead(t, 3).Inspect().ExportText(event.Filter{})))
 		replace := func(old, new string) string {
 			if !strings.Contains(lines[1], old) {
 				t.Fatalf("there is no %s in %s", old, lines[1])
@@ -149,7 +150,7 @@ func (env *Env) TestAnImportNamesABadLineAndKeepsTheLinesBeforeIt(t *testing.T) 
 		} {
 			i := env.OpenJobs(t).Inspect()
 			counts, err := i.Import(t.Context(), strings.NewReader("\n"+lines[0]+" \n"+test.line))
-			broken, ok := errors.AsType[*inspect.ImportError](err)
+			broken, ok := errors.AsType[*event.ImportError](err)
 			if !ok || broken.Line != 4 || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: %v, want line 4: %s", name, err, test.want)
 			}
@@ -166,7 +167,7 @@ func (env *Env) TestADeadLetterWithoutAFingerprintGetsOne(t *testing.T) {
 		f := env.MakeDead(t, 1)
 		from := f.Inspect()
 		want := from.Newest().Fingerprint
-		line := strings.Replace(from.ExportText(inspect.Filter{}), want, "", 1)
+		line := strings.Replace(from.ExportText(event.Filter{}), want, "", 1)
 		i := env.OpenJobs(t).Inspect()
 		i.Load(line)
 		if got := i.Newest().Fingerprint; got != want {

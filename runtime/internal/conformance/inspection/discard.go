@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -61,12 +62,12 @@ func (env *Env) TestAHandlerThatSucceedsAfterADiscardHasHandledTheEvent(t *testi
 			t.Errorf("the states are %v, want %v", f.States(receipt), want)
 		}
 		_, err = f.File.DiscardEvent(t.Context(), receipt.ID, "", "again")
-		var settled *inspect.NotOpenError
+		var settled *event.NotOpenError
 		if !errors.As(err, &settled) || !strings.Contains(err.Error(), "has no open delivery: worker done") {
 			t.Errorf("discarding what is done: %v", err)
 		}
 		_, err = f.File.DiscardEvent(t.Context(), receipt.ID, "wroker", "again")
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if !errors.As(err, &missing) || missing.Thing != "subscription" {
 			t.Errorf("discarding for nobody: %v", err)
 		}
@@ -96,22 +97,22 @@ func (env *Env) TestADiscardIsUndone(t *testing.T) {
 		letters, err := env.OpenFile(t.Context(), f.Path, inspect.WithActor("bob"))
 		Must(t, err)
 		defer letters.Close()
-		before, _, err := letters.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		before, _, err := letters.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		Must(t, Second(letters.DiscardDeadLetters(t.Context(), inspect.Selection{}, "a mistake")))
-		event, err := f.File.Event(t.Context(), receipts[0].ID)
+		one, err := f.File.Event(t.Context(), receipts[0].ID)
 		Must(t, err)
-		bulk := event.Audit[0]
+		bulk := one.Audit[0]
 		if bulk.Action != "discard" || bulk.Count != 3 || bulk.Subscription != "dead" || bulk.Actor != "bob" {
-			t.Fatalf("the event does not show the action on many: %+v", event.Audit)
+			t.Fatalf("the event does not show the action on many: %+v", one.Audit)
 		}
 
-		undone, err := f.File.Undiscard(t.Context(), inspect.Undo{Action: bulk.ID})
+		undone, err := f.File.Undiscard(t.Context(), event.Undo{Action: bulk.ID})
 		Must(t, err)
-		if undone != (inspect.Undone{Dead: 3}) {
+		if undone != (event.Undone{Dead: 3}) {
 			t.Errorf("undone: %+v", undone)
 		}
-		after, _, err := letters.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		after, _, err := letters.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		for i := range before {
 			a, b := before[i], after[i]
@@ -120,19 +121,19 @@ func (env *Env) TestADiscardIsUndone(t *testing.T) {
 			}
 		}
 		skip = false
-		undone, err = f.File.Undiscard(t.Context(), inspect.Undo{Event: receipts[1].ID, Subscription: "handler"})
+		undone, err = f.File.Undiscard(t.Context(), event.Undo{Event: receipts[1].ID, Subscription: "handler"})
 		Must(t, err)
 		time.Sleep(time.Second)
-		if undone != (inspect.Undone{Due: 1}) || !slices.Equal(h.All(), []int{2}) {
+		if undone != (event.Undone{Due: 1}) || !slices.Equal(h.All(), []int{2}) {
 			t.Errorf("undone: %+v, handled %v", undone, h.All())
 		}
-		if undone, err = f.File.Undiscard(t.Context(), inspect.Undo{Action: bulk.ID}); err != nil || undone != (inspect.Undone{}) {
+		if undone, err = f.File.Undiscard(t.Context(), event.Undo{Action: bulk.ID}); err != nil || undone != (event.Undone{}) {
 			t.Errorf("undone again: %+v, %v", undone, err)
 		}
-		event, err = f.File.Event(t.Context(), receipts[0].ID)
+		one, err = f.File.Event(t.Context(), receipts[0].ID)
 		Must(t, err)
-		if got := event.Audit[len(event.Audit)-1]; got.Action != "undiscard" || got.Actor != "ada" || got.Count != 3 {
-			t.Errorf("the event does not show that it was undone: %+v", event.Audit)
+		if got := one.Audit[len(one.Audit)-1]; got.Action != "undiscard" || got.Actor != "ada" || got.Count != 3 {
+			t.Errorf("the event does not show that it was undone: %+v", one.Audit)
 		}
 	})
 }
@@ -144,11 +145,11 @@ func (env *Env) TestACancelledDiscardIsUndoneBeforeItHappens(t *testing.T) {
 		f.Subscribe("worker", h.Handle)
 		receipts := f.Publish(1)
 		Must(t, Second(f.File.DiscardEvent(t.Context(), receipts[0].ID, "", "a mistake")))
-		undone, err := f.File.Undiscard(t.Context(), inspect.Undo{Event: receipts[0].ID})
+		undone, err := f.File.Undiscard(t.Context(), event.Undo{Event: receipts[0].ID})
 		Must(t, err)
 		f.MustStart()
 		time.Sleep(time.Second)
-		if undone != (inspect.Undone{Due: 1}) || !slices.Equal(h.All(), []int{1}) {
+		if undone != (event.Undone{Due: 1}) || !slices.Equal(h.All(), []int{1}) {
 			t.Errorf("undone: %+v, handled %v", undone, h.All())
 		}
 	})
@@ -173,10 +174,10 @@ func (env *Env) TestADiscardThatIsUndoneJustBeforeItsHandlerFailsStaysUndone(t *
 		time.Sleep(time.Second)
 		Must(t, Second(f.File.DiscardEvent(t.Context(), receipt.ID, "", "a mistake")))
 		time.Sleep(9*time.Second + 49*time.Millisecond)
-		undone, err := f.File.Undiscard(t.Context(), inspect.Undo{Event: receipt.ID})
+		undone, err := f.File.Undiscard(t.Context(), event.Undo{Event: receipt.ID})
 		Must(t, err)
 		time.Sleep(time.Minute)
-		if undone != (inspect.Undone{Due: 1}) || !slices.Equal(h.All(), []int{1}) {
+		if undone != (event.Undone{Due: 1}) || !slices.Equal(h.All(), []int{1}) {
 			t.Errorf("undone: %+v, handled %v", undone, h.All())
 		}
 	})
@@ -191,10 +192,10 @@ func (env *Env) TestAnEditedDeadLetterIsNotUndiscarded(t *testing.T) {
 		letters, err := env.OpenFile(t.Context(), f.Path, inspect.WithEditing(catalogue.Check))
 		Must(t, err)
 		defer letters.Close()
-		Must(t, Second(letters.Edit(t.Context(), inspect.Key{EventID: receipt.ID, Subscription: "worker"}, []byte(`{"number":7}`))))
-		undone, err := f.File.Undiscard(t.Context(), inspect.Undo{Event: receipt.ID})
+		Must(t, Second(letters.Edit(t.Context(), event.Key{EventID: receipt.ID, Subscription: "worker"}, []byte(`{"number":7}`))))
+		undone, err := f.File.Undiscard(t.Context(), event.Undo{Event: receipt.ID})
 		Must(t, err)
-		if undone != (inspect.Undone{Left: 1}) {
+		if undone != (event.Undone{Left: 1}) {
 			t.Errorf("undone: %+v", undone)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -37,7 +38,7 @@ func (env *Env) erasable(t *testing.T) (f *peopleFixture, about, other *runtime.
 	other = publish(Registered{Number: "c-18", Email: "ann@example.org", Age: 42, Plan: "gold"})
 	publish(Registered{Number: "c-19", Email: "bob@example.org", Age: 43, Note: "a friend of " + Zeb + "!"})
 	time.Sleep(time.Minute)
-	_, err = f.File.DiscardDeadLetters(t.Context(), inspect.Only(inspect.Key{EventID: other.ID, Subscription: "greeter"}), "as "+Zeb+" wished")
+	_, err = f.File.DiscardDeadLetters(t.Context(), inspect.Only(event.Key{EventID: other.ID, Subscription: "greeter"}), "as "+Zeb+" wished")
 	Must(t, err)
 	Must(t, f.File.PauseTypes(t.Context(), "order.*", "asked by "+Zeb))
 	return f, about, other, greeted
@@ -65,7 +66,7 @@ func (env *Env) TestAPersonIsErasedAndOthersAreNot(t *testing.T) {
 			t.Errorf("the dry run has counted %+v, want %+v", counted, erased)
 		}
 		seen := strings.ReplaceAll(seenBy(t, f.File, about), "a friend of "+Zeb, "") // which is counted as a mention
-		entries, _, err := f.File.Audit(t.Context(), inspect.AuditFilter{}, inspect.Page{})
+		entries, _, err := f.File.Audit(t.Context(), event.AuditFilter{}, event.Page{})
 		Must(t, err)
 		for _, e := range entries {
 			seen += e.Detail + "\n"
@@ -207,7 +208,7 @@ func (env *Env) noticesOfThePersonAreHandled(t *testing.T) {
 		Must(t, err)
 		time.Sleep(time.Minute)
 		Must(t, Second(f.File.Erase(t.Context(), inspect.Erasure{Values: []string{Zeb}})))
-		Must(t, Second(f.File.Replay(t.Context(), "morgue", inspect.Selection{Filter: inspect.Filter{Types: []string{"$dead.user.registered"}}})))
+		Must(t, Second(f.File.Replay(t.Context(), "morgue", inspect.Selection{Filter: event.Filter{Types: []string{"$dead.user.registered"}}})))
 		time.Sleep(time.Minute)
 		if got := seen.String(); got != Zeb+" [erased] " {
 			t.Errorf("handled %s", got)
@@ -294,13 +295,13 @@ func (env *Env) TestErasingChoosesByKeyFieldAndType(t *testing.T) {
 			}
 		}
 		for _, wrong := range []inspect.Erasure{{}, {Values: []string{""}}, {Values: []string{"a"}, Types: []string{"a..b"}}} {
-			if _, err := f.File.Erase(t.Context(), wrong); err == nil || errors.As(err, new(*inspect.UnsupportedError)) {
+			if _, err := f.File.Erase(t.Context(), wrong); err == nil || errors.As(err, new(*event.UnsupportedError)) {
 				t.Errorf("%+v: %v", wrong, err)
 			}
 		}
 		_, err = f.File.Erase(t.Context(), inspect.Erasure{Values: []string{"4711"}, Field: "number", Whole: true})
 		Must(t, err)
-		events, _, err := f.File.Events(t.Context(), inspect.Filter{Types: []string{"order.placed"}}, inspect.Page{})
+		events, _, err := f.File.Events(t.Context(), event.Filter{Types: []string{"order.placed"}}, event.Page{})
 		if err != nil || len(events) != 1 || string(events[0].Payload) != "{}" {
 			t.Errorf("the events are %+v (%v)", events, err)
 		}

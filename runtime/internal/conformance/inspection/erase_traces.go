@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -24,14 +25,14 @@ func (env *Env) LeaveTraces(t *testing.T, path string, n int) (bus *runtime.Bus,
 	_, err := runtime.SubscribeDead(f.Bus, registeredType, "morgue", func(context.Context, runtime.Event[runtime.DeadLetter[Registered]]) error { return nil })
 	Must(t, err)
 	f.MustStart()
-	var ids []inspect.Key
+	var ids []event.Key
 	for i := range n {
 		for _, who := range []string{Zeb, "ann@example.org"} {
 			receipt, err := runtime.Publish(t.Context(), f.Bus, registeredType,
 				Registered{Number: "key of " + who, Email: who, Age: 1000 + i, Plan: "gold", Note: "written by " + who},
 				runtime.WithMetadata(map[string]string{"asked-by": who}), runtime.WithDedupeKey(fmt.Sprint(i, " for ", who)), runtime.WithCorrelationID("of "+who))
 			Must(t, err)
-			ids = append(ids, inspect.Key{EventID: receipt.ID, Subscription: "greeter"})
+			ids = append(ids, event.Key{EventID: receipt.ID, Subscription: "greeter"})
 		}
 	}
 	f.settle()
@@ -44,7 +45,7 @@ func (env *Env) LeaveTraces(t *testing.T, path string, n int) (bus *runtime.Bus,
 	f.settle()
 	Must(t, Second(edits.DiscardDeadLetters(t.Context(), inspect.Only(ids[2]), "as "+Zeb+" wished")))
 	Must(t, Second(edits.DiscardDeadLetters(t.Context(), inspect.Only(ids[3]), "as "+Zeb+" wished")))
-	Must(t, Second(edits.Retry(t.Context(), inspect.Selection{Filter: inspect.Filter{Text: Zeb}, Limit: 5})))
+	Must(t, Second(edits.Retry(t.Context(), inspect.Selection{Filter: event.Filter{Text: Zeb}, Limit: 5})))
 	f.settle()
 	Must(t, edits.PauseTypes(t.Context(), "order.*", "asked by "+Zeb))
 	Must(t, edits.ResumeTypes(t.Context(), "order.*"))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -47,7 +48,7 @@ func (env *Env) Mixed(t *testing.T) *Fixture {
 	return f
 }
 
-func payloads(events []inspect.Event) (texts []string) {
+func payloads(events []event.Event) (texts []string) {
 	for _, e := range events {
 		texts = append(texts, string(e.Payload)+" "+e.Status)
 	}
@@ -65,28 +66,28 @@ func (env *Env) TestEventsAreListedNewestFirstByTheQuery(t *testing.T) {
 		)
 		tests := []struct {
 			name   string
-			filter inspect.Filter
+			filter event.Filter
 			want   []string
 		}{
-			{"all", inspect.Filter{}, []string{five, four, bob, ada, three, two, one}},
-			{"a type", inspect.Filter{Types: []string{"user.created"}}, []string{bob, ada}},
-			{"globs", inspect.Filter{Types: []string{"nothing.*", "order.*"}}, []string{five, four, three, two, one}},
-			{"a type that never was", inspect.Filter{Types: []string{"order.eaten"}}, nil},
-			{"handled ones", inspect.Filter{Status: inspect.StatusDone}, []string{ada, two, one}},
-			{"pending ones", inspect.Filter{Status: inspect.StatusPending}, []string{four, bob}},
-			{"those that run", inspect.Filter{Status: inspect.StatusProcessing}, []string{five}},
-			{"dead ones", inspect.Filter{Status: inspect.StatusDLQ}, []string{three}},
-			{"since a time", inspect.Filter{Since: began.Add(2 * time.Minute)}, []string{five, four, bob, ada, three}},
-			{"until a time", inspect.Filter{Until: began.Add(2 * time.Minute)}, []string{two, one}},
-			{"a text of the payload", inspect.Filter{Text: "Ada"}, []string{ada}},
-			{"a text of the metadata", inspect.Filter{Text: "job-"}, []string{ada}},
-			{"a text of an error", inspect.Filter{Text: "order 3: the printer"}, []string{three}},
-			{"a correlation id", inspect.Filter{CorrelationID: "job-7"}, []string{ada}},
-			{"part of a correlation id", inspect.Filter{CorrelationID: "job"}, nil},
-			{"several things", inspect.Filter{Types: []string{"order.*"}, Status: inspect.StatusDone, Text: "1"}, []string{one}},
+			{"all", event.Filter{}, []string{five, four, bob, ada, three, two, one}},
+			{"a type", event.Filter{Types: []string{"user.created"}}, []string{bob, ada}},
+			{"globs", event.Filter{Types: []string{"nothing.*", "order.*"}}, []string{five, four, three, two, one}},
+			{"a type that never was", event.Filter{Types: []string{"order.eaten"}}, nil},
+			{"handled ones", event.Filter{Status: event.StatusDone}, []string{ada, two, one}},
+			{"pending ones", event.Filter{Status: event.StatusPending}, []string{four, bob}},
+			{"those that run", event.Filter{Status: event.StatusProcessing}, []string{five}},
+			{"dead ones", event.Filter{Status: event.StatusDLQ}, []string{three}},
+			{"since a time", event.Filter{Since: began.Add(2 * time.Minute)}, []string{five, four, bob, ada, three}},
+			{"until a time", event.Filter{Until: began.Add(2 * time.Minute)}, []string{two, one}},
+			{"a text of the payload", event.Filter{Text: "Ada"}, []string{ada}},
+			{"a text of the metadata", event.Filter{Text: "job-"}, []string{ada}},
+			{"a text of an error", event.Filter{Text: "order 3: the printer"}, []string{three}},
+			{"a correlation id", event.Filter{CorrelationID: "job-7"}, []string{ada}},
+			{"part of a correlation id", event.Filter{CorrelationID: "job"}, nil},
+			{"several things", event.Filter{Types: []string{"order.*"}, Status: event.StatusDone, Text: "1"}, []string{one}},
 		}
 		for _, test := range tests {
-			events, next, err := f.File.Events(t.Context(), test.filter, inspect.Page{})
+			events, next, err := f.File.Events(t.Context(), test.filter, event.Page{})
 			Must(t, err)
 			if got := payloads(events); !slices.Equal(got, test.want) || next != "" {
 				t.Errorf("%s: got %q (next %q), want %q", test.name, got, next, test.want)
@@ -99,9 +100,9 @@ func (env *Env) TestPagesFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Mixed(t)
 		var all []string
-		page := inspect.Page{Limit: 3}
+		page := event.Page{Limit: 3}
 		for rounds := 1; ; rounds++ {
-			events, next, err := f.File.Events(t.Context(), inspect.Filter{Types: []string{"order.*"}}, page)
+			events, next, err := f.File.Events(t.Context(), event.Filter{Types: []string{"order.*"}}, page)
 			Must(t, err)
 			all = append(all, payloads(events)...)
 			if page.After = next; page.After == "" {
@@ -121,13 +122,13 @@ func (env *Env) TestPagesFollowEachOther(t *testing.T) {
 func (env *Env) TestAQueryThatMakesNoSenseIsRefused(t *testing.T) {
 	f := env.Open(t)
 	for want, query := range map[string]struct {
-		filter inspect.Filter
-		page   inspect.Page
+		filter event.Filter
+		page   event.Page
 	}{
-		"must be a whole segment":                {inspect.Filter{Types: []string{"order.pla*"}}, inspect.Page{}},
-		`there is no status "dead": use one`:     {inspect.Filter{Status: "dead"}, inspect.Page{}},
-		"the limit is -1":                        {inspect.Filter{}, inspect.Page{Limit: -1}},
-		`"page 2" is not the end of a page: use`: {inspect.Filter{}, inspect.Page{After: "page 2"}},
+		"must be a whole segment":                {event.Filter{Types: []string{"order.pla*"}}, event.Page{}},
+		`there is no status "dead": use one`:     {event.Filter{Status: "dead"}, event.Page{}},
+		"the limit is -1":                        {event.Filter{}, event.Page{Limit: -1}},
+		`"page 2" is not the end of a page: use`: {event.Filter{}, event.Page{After: "page 2"}},
 	} {
 		_, _, err := f.File.Events(t.Context(), query.filter, query.page)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -191,7 +192,7 @@ func (env *Env) TestAnEventShowsTheStateOfEachDelivery(t *testing.T) {
 		if dead.Settled.Sub(began).Round(time.Second) != time.Second || waiting.Due.Sub(began) != time.Hour {
 			t.Errorf("dead since %v, waiting until %v", dead.Settled.Sub(began), waiting.Due.Sub(began))
 		}
-		if got.Status != inspect.StatusProcessing || got.Type != "order.placed" || string(got.Payload) != `{"number":1}` || got.Failures != 2 {
+		if got.Status != event.StatusProcessing || got.Type != "order.placed" || string(got.Payload) != `{"number":1}` || got.Failures != 2 {
 			t.Errorf("the event is %+v", got.Event)
 		}
 	})
@@ -208,7 +209,7 @@ func (env *Env) TestAHeldEventIsShownAsHeld(t *testing.T) {
 		receipt := f.Publish(1)[0]
 		got, err := f.File.Event(t.Context(), receipt.ID)
 		Must(t, err)
-		if len(got.Deliveries) != 1 || got.Deliveries[0].State != inspect.StateHeld || got.Status != inspect.StatusPending {
+		if len(got.Deliveries) != 1 || got.Deliveries[0].State != event.StateHeld || got.Status != event.StatusPending {
 			t.Errorf("the deliveries are %+v", got.Deliveries)
 		}
 	})
@@ -228,7 +229,7 @@ func (env *Env) TestAnEventIsFoundByTheBeginningOfItsID(t *testing.T) {
 		if _, err := f.File.FindEvent(t.Context(), one.String()[:5]); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 || ambiguous.More {
 			t.Errorf("the beginning of both: %v", err)
 		}
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if _, err := f.File.FindEvent(t.Context(), "ffff"); !errors.As(err, &missing) || missing.Name != "ffff" {
 			t.Errorf("the beginning of none: %v", err)
 		}
@@ -249,22 +250,22 @@ func (env *Env) TestACursorOfAnotherListOrVersionIsRefused(t *testing.T) {
 		f.Subscribe("worker", Fail)
 		f.MustStart()
 		f.Publish(1, 2)
-		_, ofEvents, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{Limit: 1})
+		_, ofEvents, err := f.File.Events(t.Context(), event.Filter{}, event.Page{Limit: 1})
 		Must(t, err)
-		_, ofDeadLetters, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{Limit: 1})
+		_, ofDeadLetters, err := f.File.DeadLetters(t.Context(), event.Filter{}, event.Page{Limit: 1})
 		Must(t, err)
 		_, number, found := strings.Cut(ofEvents, ".")
 		if !found || number == "" {
 			t.Fatalf("the cursor %q has no version", ofEvents)
 		}
 		for _, after := range []string{ofDeadLetters, number, "3." + number, ofEvents + "AA"} {
-			_, _, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{After: after})
-			var wrong *inspect.PageError
+			_, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{After: after})
+			var wrong *event.PageError
 			if !errors.As(err, &wrong) || wrong.After != after {
 				t.Errorf("after %q: %v, want PageError", after, err)
 			}
 		}
-		if events, _, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{After: ofEvents}); err != nil || len(events) != 1 {
+		if events, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{After: ofEvents}); err != nil || len(events) != 1 {
 			t.Errorf("after its own cursor: %d events, %v", len(events), err)
 		}
 	})

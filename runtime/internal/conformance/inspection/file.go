@@ -5,14 +5,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // The confirmation that an operator sees, and the audit, name the events that a filter
 // means.
 func (env *Env) TestAReplaySaysWhichEvents(t *testing.T) {
 	one, two := uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000001"), uuid.MustParse("018f4f2e-1c3a-7b21-8000-000000000002")
-	for want, filter := range map[string]inspect.Filter{
+	for want, filter := range map[string]event.Filter{
 		"all":          {},
 		"type order.*": {Types: []string{"order.*"}},
 		"event 018f4f2e-1c3a-7b21-8000-000000000001": {Events: []uuid.UUID{one}},

@@ -10,19 +10,19 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // follower reads the log forwards.
 type follower struct {
 	*Fixture
-	filter inspect.Filter
-	part   inspect.Followed
+	filter event.Filter
+	part   event.Followed
 	seen   []int
 	pruned int64
 }
 
-func (f *Fixture) follow(filter inspect.Filter, newest int) *follower {
+func (f *Fixture) follow(filter event.Filter, newest int) *follower {
 	f.t.Helper()
 	g := &follower{Fixture: f, filter: filter}
 	part, err := f.File.Newest(f.t.Context(), filter, newest)
@@ -31,7 +31,7 @@ func (f *Fixture) follow(filter inspect.Filter, newest int) *follower {
 	return g
 }
 
-func (g *follower) take(part inspect.Followed) {
+func (g *follower) take(part event.Followed) {
 	g.t.Helper()
 	if g.part = part; part.Next == "" || part.Restarted {
 		g.t.Fatalf("the part is %+v", part)
@@ -50,7 +50,7 @@ func (g *follower) look(limit int) {
 	for {
 		file, err := g.env.OpenFile(g.t.Context(), g.Path)
 		Must(g.t, err)
-		part, err := file.Follow(g.t.Context(), g.filter, inspect.Page{After: g.part.Next, Limit: limit})
+		part, err := file.Follow(g.t.Context(), g.filter, event.Page{After: g.part.Next, Limit: limit})
 		Must(g.t, errors.Join(err, file.Close()))
 		if g.take(part); !part.More {
 			return
@@ -82,7 +82,7 @@ func (env *Env) TestWhoFollowsTheLogGetsEachEventOnceInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.MustStart()
-		g := f.follow(inspect.Filter{}, 10)
+		g := f.follow(event.Filter{}, 10)
 		g.look(10)
 		if len(g.seen) != 0 {
 			t.Fatalf("of an empty log it has %v", g.seen)
@@ -98,11 +98,11 @@ func (env *Env) TestWhoFollowsTheLogGetsEachEventOnceInItsOrder(t *testing.T) {
 			t.Errorf("it has %d events of 2601, %d pruned ones", len(g.seen), g.pruned)
 		}
 		for newest, want := range map[int][]int{0: nil, 1: {2601}, 3: {2599, 2600, 2601}} {
-			if g := f.follow(inspect.Filter{}, newest); !slices.Equal(g.seen, want) {
+			if g := f.follow(event.Filter{}, newest); !slices.Equal(g.seen, want) {
 				t.Errorf("the newest %d are %v", newest, g.seen)
 			}
 		}
-		g = f.follow(inspect.Filter{}, 5000)
+		g = f.follow(event.Filter{}, 5000)
 		if !slices.Equal(g.seen, upTo(1, 2601)) {
 			t.Errorf("all are %d", len(g.seen))
 		}
@@ -118,7 +118,7 @@ func (env *Env) TestWhoFollowsTheLogMayFilterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		f := env.Mixed(t)
-		all, err := f.File.Newest(t.Context(), inspect.Filter{}, 100)
+		all, err := f.File.Newest(t.Context(), event.Filter{}, 100)
 		Must(t, err)
 		want := []string{`{"number":1} done`, `{"number":2} done`, `{"number":3} dlq`, `{"name":"Ada"} done`, `{"name":"Bob"} pending`,
 			`{"number":4} pending`, `{"number":5} processing`}
@@ -126,18 +126,18 @@ func (env *Env) TestWhoFollowsTheLogMayFilterIt(t *testing.T) {
 			t.Errorf("the log is %q, want %q", got, want)
 		}
 		tests := map[string]struct {
-			filter inspect.Filter
+			filter event.Filter
 			want   []string
 		}{
-			"types":         {inspect.Filter{Types: []string{"user.*"}}, want[3:5]},
-			"a text":        {inspect.Filter{Text: "Ada"}, want[3:4]},
-			"a correlation": {inspect.Filter{CorrelationID: "job-7"}, want[3:4]},
-			"a time":        {inspect.Filter{Since: began.Add(2 * time.Minute)}, want[2:]},
-			"nothing":       {inspect.Filter{Types: []string{"order.eaten"}}, nil},
+			"types":         {event.Filter{Types: []string{"user.*"}}, want[3:5]},
+			"a text":        {event.Filter{Text: "Ada"}, want[3:4]},
+			"a correlation": {event.Filter{CorrelationID: "job-7"}, want[3:4]},
+			"a time":        {event.Filter{Since: began.Add(2 * time.Minute)}, want[2:]},
+			"nothing":       {event.Filter{Types: []string{"order.eaten"}}, nil},
 		}
 		cursors := map[string]string{}
 		for name, test := range tests {
-			part, err := f.File.Follow(t.Context(), test.filter, inspect.Page{})
+			part, err := f.File.Follow(t.Context(), test.filter, event.Page{})
 			Must(t, err)
 			if got := payloads(part.Events); !slices.Equal(got, test.want) {
 				t.Errorf("by %s: %q, want %q", name, got, test.want)
@@ -147,28 +147,28 @@ func (env *Env) TestWhoFollowsTheLogMayFilterIt(t *testing.T) {
 		_, err = runtime.Publish(t.Context(), f.Bus, UserType, User{Name: "Ada"}, runtime.WithCorrelationID("job-7"))
 		Must(t, err)
 		for name, test := range tests {
-			next, err := f.File.Follow(t.Context(), test.filter, inspect.Page{After: cursors[name]})
+			next, err := f.File.Follow(t.Context(), test.filter, event.Page{After: cursors[name]})
 			Must(t, err)
 			if n := len(next.Events); test.want != nil && n != 1 || test.want == nil && n != 0 {
 				t.Errorf("by %s: %d events are new", name, n)
 			}
 		}
-		var wrong *inspect.PageError
-		if _, err := f.File.Follow(t.Context(), inspect.Filter{}, inspect.Page{After: "2.AA"}); !errors.As(err, &wrong) {
+		var wrong *event.PageError
+		if _, err := f.File.Follow(t.Context(), event.Filter{}, event.Page{After: "2.AA"}); !errors.As(err, &wrong) {
 			t.Errorf("of a cursor that is none it says %v", err)
 		}
-		for _, bad := range []func() (inspect.Followed, error){
-			func() (inspect.Followed, error) {
-				return f.File.Follow(t.Context(), inspect.Filter{}, inspect.Page{Offset: 1})
+		for _, bad := range []func() (event.Followed, error){
+			func() (event.Followed, error) {
+				return f.File.Follow(t.Context(), event.Filter{}, event.Page{Offset: 1})
 			},
-			func() (inspect.Followed, error) {
-				return f.File.Follow(t.Context(), inspect.Filter{}, inspect.Page{Limit: -1})
+			func() (event.Followed, error) {
+				return f.File.Follow(t.Context(), event.Filter{}, event.Page{Limit: -1})
 			},
-			func() (inspect.Followed, error) {
-				return f.File.Follow(t.Context(), inspect.Filter{Group: "x"}, inspect.Page{})
+			func() (event.Followed, error) {
+				return f.File.Follow(t.Context(), event.Filter{Group: "x"}, event.Page{})
 			},
-			func() (inspect.Followed, error) { return f.File.Newest(t.Context(), inspect.Filter{}, -1) },
-			func() (inspect.Followed, error) { return f.File.Newest(t.Context(), inspect.Filter{Group: "x"}, 1) },
+			func() (event.Followed, error) { return f.File.Newest(t.Context(), event.Filter{}, -1) },
+			func() (event.Followed, error) { return f.File.Newest(t.Context(), event.Filter{Group: "x"}, 1) },
 		} {
 			if _, err := bad(); err == nil {
 				t.Error("a call that makes no sense is no error")
@@ -184,8 +184,8 @@ func (env *Env) TestWhoFollowsTheLogIsToldHowManyEventsWerePrunedMeanwhile(t *te
 		Must(t, err)
 		f.MustStart()
 		f.publishMany(1, 40)
-		g := f.follow(inspect.Filter{}, 2)
-		late := f.follow(inspect.Filter{Types: []string{"order.*"}}, 0)
+		g := f.follow(event.Filter{}, 2)
+		late := f.follow(event.Filter{Types: []string{"order.*"}}, 0)
 		f.publishMany(41, 60)
 		g.look(100)
 		f.publishMany(61, 360)
@@ -193,7 +193,7 @@ func (env *Env) TestWhoFollowsTheLogIsToldHowManyEventsWerePrunedMeanwhile(t *te
 		Must(t, err)
 		time.Sleep(3 * time.Hour)
 		f.publishMany(361, 370)
-		g.filter = inspect.Filter{Types: []string{"order.*"}}
+		g.filter = event.Filter{Types: []string{"order.*"}}
 		g.look(4)
 		late.look(100)
 		if want := append(upTo(39, 60), upTo(361, 370)...); !slices.Equal(g.seen, want) || g.pruned != 300 {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -32,7 +33,7 @@ func (env *Env) TestAnHourHasTheEventsAndDeadLettersOfEachMinute(t *testing.T) {
 			return nil
 		})
 		f.MustStart()
-		hour := func() inspect.Hour {
+		hour := func() event.Hour {
 			t.Helper()
 			synctest.Wait()
 			hour, err := f.File.Hour(t.Context())

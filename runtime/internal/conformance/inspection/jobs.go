@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -186,17 +187,17 @@ type Inspector struct {
 	t *testing.T
 }
 
-func (i *Inspector) List(f inspect.Filter) []inspect.DeadLetter {
+func (i *Inspector) List(f event.Filter) []event.DeadLetter {
 	i.t.Helper()
-	letters, _, err := i.DeadLetters(i.t.Context(), f, inspect.Page{Limit: 100_000})
+	letters, _, err := i.DeadLetters(i.t.Context(), f, event.Page{Limit: 100_000})
 	Must(i.t, err)
 	return letters
 }
 
 // Newest returns the dead letter that died last.
-func (i *Inspector) Newest() inspect.DeadLetter {
+func (i *Inspector) Newest() event.DeadLetter {
 	i.t.Helper()
-	letters, _, err := i.DeadLetters(i.t.Context(), inspect.Filter{}, inspect.Page{Limit: 1})
+	letters, _, err := i.DeadLetters(i.t.Context(), event.Filter{}, event.Page{Limit: 1})
 	Must(i.t, err)
 	if len(letters) == 0 {
 		i.t.Fatal("there are no dead letters")
@@ -206,7 +207,7 @@ func (i *Inspector) Newest() inspect.DeadLetter {
 
 func (i *Inspector) Count() int {
 	i.t.Helper()
-	n, err := i.CountDeadLetters(i.t.Context(), inspect.Filter{})
+	n, err := i.CountDeadLetters(i.t.Context(), event.Filter{})
 	Must(i.t, err)
 	return n
 }
@@ -214,7 +215,7 @@ func (i *Inspector) Count() int {
 // Actions returns the audit, newest first, without its times.
 func (i *Inspector) Actions() (texts []string) {
 	i.t.Helper()
-	entries, _, err := i.Audit(i.t.Context(), inspect.AuditFilter{}, inspect.Page{Limit: 100_000})
+	entries, _, err := i.Audit(i.t.Context(), event.AuditFilter{}, event.Page{Limit: 100_000})
 	Must(i.t, err)
 	for _, e := range entries {
 		texts = append(texts, fmt.Sprintf("%s %s %d: %s", e.Actor, e.Action, e.Count, e.Detail))
@@ -223,7 +224,7 @@ func (i *Inspector) Actions() (texts []string) {
 }
 
 // NumbersOf returns the numbers of dead jobs, in their order.
-func NumbersOf(letters []inspect.DeadLetter) (numbers []int) {
+func NumbersOf(letters []event.DeadLetter) (numbers []int) {
 	for _, l := range letters {
 		var n int
 		fmt.Sscanf(string(l.Payload), `{"number":%d`, &n)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -57,11 +58,11 @@ func (env *Env) TestReplaysAndUndoneDiscardsTakeAFormerName(t *testing.T) {
 		}
 		Must(t, Second(f.File.DiscardEvent(t.Context(), receipts[1].ID, "new", "not wanted")))
 		Must(t, env.Reopen(t, f.Path).Shutdown(t.Context()))
-		undone, err := f.File.Undiscard(t.Context(), inspect.Undo{Event: receipts[1].ID, Subscription: "old"})
+		undone, err := f.File.Undiscard(t.Context(), event.Undo{Event: receipts[1].ID, Subscription: "old"})
 		if err != nil || undone.Due != 1 {
 			t.Errorf("undone is %+v, %v", undone, err)
 		}
-		entries, _, err := f.File.Audit(t.Context(), inspect.AuditFilter{Subscription: "new"}, inspect.Page{})
+		entries, _, err := f.File.Audit(t.Context(), event.AuditFilter{Subscription: "new"}, event.Page{})
 		if err != nil || len(entries) == 0 || entries[0].Action != "undiscard" || entries[0].Subscription != "new" {
 			t.Errorf("the audit of the new name is %+v, %v", entries, err)
 		}
@@ -71,7 +72,7 @@ func (env *Env) TestReplaysAndUndoneDiscardsTakeAFormerName(t *testing.T) {
 func (env *Env) TestASubscriptionIsRemovedByItsPresentNameOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := env.renamed(t)
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if _, err := f.File.RemoveSubscription(t.Context(), "old"); !errors.As(err, &missing) || !slices.Equal(missing.Known, []string{"new"}) {
 			t.Errorf("removing by the former name: %v, want NotFoundError", err)
 		}
@@ -95,7 +96,7 @@ func (env *Env) TestOnlyOneOfManyConcurrentRemovalsOfASubscriptionSucceeds(t *te
 			all.Wait()
 			removed := 0
 			for _, err := range results {
-				var missing *inspect.NotFoundError
+				var missing *event.NotFoundError
 				switch {
 				case err == nil:
 					removed++

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 )
@@ -96,24 +97,24 @@ func seenBy(t *testing.T, file *inspect.File, id *runtime.Receipt) string {
 		Must(t, err)
 		fmt.Fprintf(&b, "%+v\n", value)
 	}
-	event, err := file.Event(t.Context(), id.ID)
-	see(event, err)
-	fmt.Fprintf(&b, "%s %s\n", event.Payload, event.Metadata)
-	search, err := file.SearchEvents(t.Context(), inspect.Filter{}, inspect.Page{}, 100)
+	it, err := file.Event(t.Context(), id.ID)
+	see(it, err)
+	fmt.Fprintf(&b, "%s %s\n", it.Payload, it.Metadata)
+	search, err := file.SearchEvents(t.Context(), event.Filter{}, event.Page{}, 100)
 	see(search, err)
-	events, _, err := file.Events(t.Context(), inspect.Filter{Types: []string{"*", "$dead.user.registered"}}, inspect.Page{})
+	events, _, err := file.Events(t.Context(), event.Filter{Types: []string{"*", "$dead.user.registered"}}, event.Page{})
 	see(events, err)
 	for _, e := range append(events, search.Events...) {
 		fmt.Fprintf(&b, "%s %s\n", e.Payload, e.Metadata)
 	}
-	letters, _, err := file.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+	letters, _, err := file.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 	see(letters, err)
 	for _, l := range letters {
 		one, err := file.DeadLetter(t.Context(), l.Key)
 		see(one, err)
 		fmt.Fprintf(&b, "%s %s %s\n", l.Payload, one.Payload, l.Metadata)
 	}
-	groups, err := file.FailureGroups(t.Context(), inspect.Filter{})
+	groups, err := file.FailureGroups(t.Context(), event.Filter{})
 	see(groups, err)
 	status, err := file.Status(t.Context())
 	see(status, err)
@@ -152,7 +153,7 @@ func (env *Env) TestSensitiveValuesAreHiddenFromThoseWhoLook(t *testing.T) {
 }
 
 // found is how much each method that searches finds with a filter.
-func found(t *testing.T, file *inspect.File, filter inspect.Filter) map[string]int {
+func found(t *testing.T, file *inspect.File, filter event.Filter) map[string]int {
 	t.Helper()
 	all, ctx := map[string]int{}, t.Context()
 	note := func(method string, n int, err error) {
@@ -160,15 +161,15 @@ func found(t *testing.T, file *inspect.File, filter inspect.Filter) map[string]i
 		all[method] = n
 	}
 	filter.Types = []string{"*", "$dead.user.registered"}
-	events, _, err := file.Events(ctx, filter, inspect.Page{})
+	events, _, err := file.Events(ctx, filter, event.Page{})
 	note("Events", len(events), err)
-	search, err := file.SearchEvents(ctx, filter, inspect.Page{}, 100)
+	search, err := file.SearchEvents(ctx, filter, event.Page{}, 100)
 	note("SearchEvents", len(search.Events), err)
 	newest, err := file.Newest(ctx, filter, 10)
 	note("Newest", len(newest.Events), err)
-	part, err := file.Follow(ctx, filter, inspect.Page{})
+	part, err := file.Follow(ctx, filter, event.Page{})
 	note("Follow", len(part.Events), err)
-	letters, _, err := file.DeadLetters(ctx, filter, inspect.Page{})
+	letters, _, err := file.DeadLetters(ctx, filter, event.Page{})
 	note("DeadLetters", len(letters), err)
 	n, err := file.CountDeadLetters(ctx, filter)
 	note("CountDeadLetters", n, err)
@@ -199,16 +200,16 @@ func (env *Env) TestASearchFindsNothingInWhatIsHidden(t *testing.T) {
 		time.Sleep(time.Minute)
 		hiding := f.File.Hiding()
 		for _, text := range []string{zeb, "zebediah", `"email":"z`, `"email":"zebediah@example.org","age"`, "ebed", "for zeb", `"age":41`, "[hidden]", `"asked-by":"z`} {
-			for method, n := range found(t, hiding, inspect.Filter{Text: text}) {
+			for method, n := range found(t, hiding, event.Filter{Text: text}) {
 				if n != 0 {
 					t.Errorf("%s finds %q in %d", method, text, n)
 				}
 			}
-			if open := found(t, f.File, inspect.Filter{Text: text}); open["Events"] == 0 && text != "[hidden]" {
+			if open := found(t, f.File, event.Filter{Text: text}); open["Events"] == 0 && text != "[hidden]" {
 				t.Errorf("who may see everything does not find %q", text)
 			}
 		}
-		for method, n := range found(t, hiding, inspect.Filter{CorrelationID: zeb}) {
+		for method, n := range found(t, hiding, event.Filter{CorrelationID: zeb}) {
 			if n != 0 {
 				t.Errorf("%s finds the correlation id in %d", method, n)
 			}
@@ -219,7 +220,7 @@ func (env *Env) TestASearchFindsNothingInWhatIsHidden(t *testing.T) {
 			"no mailbox for":             "Events SearchEvents Follow DeadLetters CountDeadLetters Retry DiscardDeadLetters",
 			`"desk":"north"`:             "Events SearchEvents Follow Replay",
 		} {
-			got := found(t, hiding, inspect.Filter{Text: text})
+			got := found(t, hiding, event.Filter{Text: text})
 			for _, method := range strings.Fields(methods) {
 				if got[method] == 0 {
 					t.Errorf("%s does not find %q, which is shown", method, text)
@@ -244,8 +245,8 @@ func (env *Env) TestATextChoosesAmongDeadLettersOfTheBusItself(t *testing.T) {
 		Must(t, err)
 		time.Sleep(time.Minute)
 		for text, want := range map[string]int{"": 2, "the morgue is full": 1, "nobody has said this": 0} {
-			letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{Text: text}, inspect.Page{})
-			n, wrong := f.File.CountDeadLetters(t.Context(), inspect.Filter{Text: text})
+			letters, _, err := f.File.DeadLetters(t.Context(), event.Filter{Text: text}, event.Page{})
+			n, wrong := f.File.CountDeadLetters(t.Context(), event.Filter{Text: text})
 			if err != nil || wrong != nil || len(letters) != want || n != want {
 				t.Errorf("the text %q chooses %d dead letters, and counts %d, want %d (%v, %v)", text, len(letters), n, want, err, wrong)
 			}
@@ -264,7 +265,7 @@ func (env *Env) TestHiddenValuesDoNotDecideTheGroupOfADeadLetter(t *testing.T) {
 			Must(t, err)
 		}
 		time.Sleep(time.Minute)
-		letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		letters, _, err := f.File.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		if len(letters) != 2 || letters[0].Fingerprint != letters[1].Fingerprint {
 			t.Errorf("the dead letters are %+v, want two of one group", letters)
@@ -279,7 +280,7 @@ func (env *Env) TestAPayloadThatCannotBeDecodedIsNotQuoted(t *testing.T) {
 		f.MustStart()
 		Must(t, Second(testhook.Append(t.Context(), f.Bus, "user.registered", 1, []byte(`{"number":"c-17","email":"zeb","age":271828182845904523536,"plan":"gold","note":""}`))))
 		time.Sleep(time.Minute)
-		letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{})
+		letters, _, err := f.File.DeadLetters(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		if len(letters) != 1 || !strings.Contains(letters[0].LastAttempt().Error, "number [hidden] into") || letters[0].Reason != "decode" || strings.Contains(letters[0].LastAttempt().Error, "271828182") {
 			t.Errorf("the dead letters are %+v", letters)

@@ -8,17 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // look returns the rates of the subscriptions since the look before.
-func (f *Fixture) look(last *inspect.Status) (of *inspect.Rates, all map[string]inspect.SubscriptionRates) {
+func (f *Fixture) look(last *event.Status) (of *event.Rates, all map[string]event.SubscriptionRates) {
 	f.t.Helper()
 	synctest.Wait()
 	status, err := f.File.StatusSince(f.t.Context(), *last)
 	Must(f.t, err)
 	*last = status
-	all = map[string]inspect.SubscriptionRates{}
+	all = map[string]event.SubscriptionRates{}
 	for _, s := range status.Subscriptions {
 		if s.Rates != nil {
 			all[s.Name] = *s.Rates
@@ -42,18 +42,18 @@ func (env *Env) TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 		})
 		f.Subscribe("broken", Fail)
 		f.MustStart()
-		var last inspect.Status
+		var last event.Status
 		if of, all := f.look(&last); of != nil || len(all) != 0 {
 			t.Errorf("the first look has rates: %+v, %+v", of, all)
 		}
-		wants := func(minutes int, published float64, want map[string]inspect.SubscriptionRates) {
+		wants := func(minutes int, published float64, want map[string]event.SubscriptionRates) {
 			t.Helper()
 			of, got := f.look(&last)
 			for name, rates := range got { // per minute is easier to read
 				rates.Published, rates.Handled, rates.Dead = rates.Published*60, rates.Handled*60, rates.Dead*60
 				got[name] = rates
 			}
-			if diff := cmp.Diff(inspect.Rates{Seconds: float64(minutes) * 60, Published: published / 60}, *of); diff != "" {
+			if diff := cmp.Diff(event.Rates{Seconds: float64(minutes) * 60, Published: published / 60}, *of); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -61,16 +61,16 @@ func (env *Env) TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		wants(1, 0, map[string]inspect.SubscriptionRates{
+		wants(1, 0, map[string]event.SubscriptionRates{
 			"ledger": {DrainedIn: seconds(0)}, "slow": {DrainedIn: seconds(0)}, "printer": {DrainedIn: seconds(0)}, "broken": {DrainedIn: seconds(0)},
 		})
 		f.Publish(1, 2, 3, 4) // four minutes
-		wants(4, 1, map[string]inspect.SubscriptionRates{
+		wants(4, 1, map[string]event.SubscriptionRates{
 			"ledger": {Published: 1, Handled: 1, DrainedIn: seconds(0)}, "slow": {Published: 1},
 			"printer": {Published: 1, Handled: 1, DrainedIn: seconds(0)}, "broken": {Published: 1, Dead: 1, DrainedIn: seconds(0)},
 		})
 		time.Sleep(16 * time.Minute) // slow has handled two in 20 minutes, by 10 minutes each
-		wants(16, 0, map[string]inspect.SubscriptionRates{
+		wants(16, 0, map[string]event.SubscriptionRates{
 			"ledger": {DrainedIn: seconds(0)}, "slow": {Handled: 2.0 / 16, DrainedIn: seconds(16 * 60)},
 			"printer": {DrainedIn: seconds(0)}, "broken": {DrainedIn: seconds(0)},
 		})
@@ -81,11 +81,11 @@ func (env *Env) TestRatesCountWhatHappenedBetweenTwoLooks(t *testing.T) {
 		_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, Order{Number: 9}, runtime.WithDelay(90*time.Second))
 		Must(t, err)
 		f.Publish(10) // beside it, one minute
-		wants(1, 2, map[string]inspect.SubscriptionRates{
+		wants(1, 2, map[string]event.SubscriptionRates{
 			"ledger": {Published: 2, Handled: 1}, "slow": {Published: 2}, "printer": {Published: 2, Handled: 1}, "broken": {Published: 2, Dead: 1},
 		})
 		time.Sleep(time.Minute)
-		wants(1, 0, map[string]inspect.SubscriptionRates{
+		wants(1, 0, map[string]event.SubscriptionRates{
 			"ledger": {Handled: 1, DrainedIn: seconds(0)}, "slow": {}, "printer": {Handled: 1, DrainedIn: seconds(0)}, "broken": {Dead: 1, DrainedIn: seconds(0)},
 		})
 
@@ -107,7 +107,7 @@ func (env *Env) TestRatesAreNotComputedAcrossFiles(t *testing.T) {
 			f.MustStart()
 			f.Publish(1, 2)
 		}
-		var last inspect.Status
+		var last event.Status
 		f.look(&last)
 		time.Sleep(time.Minute)
 		other.Publish(3)
@@ -129,7 +129,7 @@ func (env *Env) TestALongBacklogIsDrainedAtTheRateOfTheLog(t *testing.T) {
 		_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, orders)
 		Must(t, err)
 		f.MustStart()
-		var last inspect.Status
+		var last event.Status
 		f.look(&last)
 		time.Sleep(100*time.Second + time.Millisecond)
 		_, all := f.look(&last)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -68,7 +69,7 @@ func (r *replayer) replay(s inspect.Selection) (counts inspect.Counts, delivered
 
 // since selects what was published at a time or later.
 func since(at time.Time) inspect.Selection {
-	return inspect.Selection{Filter: inspect.Filter{Since: at}}
+	return inspect.Selection{Filter: event.Filter{Since: at}}
 }
 
 func (env *Env) TestAReplayFromAPlaceDeliversExactlyTheRangeToOneSubscription(t *testing.T) {
@@ -110,8 +111,8 @@ func (env *Env) TestAReplayLeavesOpenDeliveriesAndDeadLettersAsTheyAre(t *testin
 		dead, snoozed := r.delivery(t, 4), r.delivery(t, 7)
 		before := len(r.marks.All())
 		r.replay(inspect.Selection{})
-		if got := []inspect.DeliveryState{r.delivery(t, 4), r.delivery(t, 7)}; got[0].State != inspect.StateDead || !got[0].Settled.Equal(dead.Settled) ||
-			got[1].State != inspect.StateWaiting || !got[1].Due.Equal(snoozed.Due) {
+		if got := []event.DeliveryState{r.delivery(t, 4), r.delivery(t, 7)}; got[0].State != event.StateDead || !got[0].Settled.Equal(dead.Settled) ||
+			got[1].State != event.StateWaiting || !got[1].Due.Equal(snoozed.Due) {
 			t.Errorf("the dead and the open delivery are %+v, and were %+v, %+v", got, dead, snoozed)
 		}
 		if want := []string{"2:2:true", "3:2:true", "5:2:true", "6:2:true", "8:2:true"}; !slices.Equal(r.marks.All()[before:], want) {
@@ -161,12 +162,12 @@ func (env *Env) TestAReplayDeliversAllThatMatchedWhenAnotherIsHandledMeanwhile(t
 }
 
 // delivery returns where an order stands for worker.
-func (r *replayer) delivery(t *testing.T, n int) inspect.DeliveryState {
+func (r *replayer) delivery(t *testing.T, n int) event.DeliveryState {
 	t.Helper()
-	event, err := r.File.Event(t.Context(), r.events[n-1])
+	stored, err := r.File.Event(t.Context(), r.events[n-1])
 	Must(t, err)
-	at := slices.IndexFunc(event.Deliveries, func(d inspect.DeliveryState) bool { return d.Subscription == "worker" })
-	return event.Deliveries[at]
+	at := slices.IndexFunc(stored.Deliveries, func(d event.DeliveryState) bool { return d.Subscription == "worker" })
+	return stored.Deliveries[at]
 }
 
 func (env *Env) TestAReplayFromAnEventIsOneEntryOfTheAudit(t *testing.T) {
@@ -174,7 +175,7 @@ func (env *Env) TestAReplayFromAnEventIsOneEntryOfTheAudit(t *testing.T) {
 		r := newReplayer(t, env)
 		r.replay(inspect.Selection{From: r.events[2], Rate: 1})
 		time.Sleep(time.Minute)
-		entries, _, err := r.File.Audit(t.Context(), inspect.AuditFilter{Actions: []string{"replay"}}, inspect.Page{})
+		entries, _, err := r.File.Audit(t.Context(), event.AuditFilter{Actions: []string{"replay"}}, event.Page{})
 		Must(t, err)
 		if len(entries) != 1 || entries[0].Subscription != "worker" || entries[0].Count != 4 || entries[0].Actor != "ada" || entries[0].Detail != "to "+r.events[2].String() {
 			t.Errorf("the audit has %+v", entries)
@@ -197,8 +198,8 @@ func (env *Env) TestAReplayFromNowhereIsRefused(t *testing.T) {
 			},
 		} {
 			_, err := f()
-			missing, ok := errors.AsType[*inspect.NotFoundError](err)
-			if !ok || missing.Thing != thing || errors.Is(err, runtime.ErrUnknownSubscription) != (thing == "subscription") {
+			missing, ok := errors.AsType[*event.NotFoundError](err)
+			if !ok || missing.Thing != thing || errors.Is(err, event.ErrUnknownSubscription) != (thing == "subscription") {
 				t.Errorf("an unknown %s: %v", thing, err)
 			}
 		}
@@ -237,7 +238,7 @@ func (env *Env) TestAReplayIsMarkedUntilItIsSettled(t *testing.T) {
 		if want := []string{"1:false", "2:true", "3:true", "4:true"}; !slices.Equal(marks.All(), want) {
 			t.Errorf("the handler saw %q, want %q", marks.All(), want)
 		}
-		if letters, _, err := f.File.DeadLetters(t.Context(), inspect.Filter{}, inspect.Page{}); err != nil || len(letters) > 0 {
+		if letters, _, err := f.File.DeadLetters(t.Context(), event.Filter{}, event.Page{}); err != nil || len(letters) > 0 {
 			t.Errorf("dead letters: %v, %v", letters, err)
 		}
 	})

@@ -5,22 +5,22 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 func (env *Env) TestASearchOfEventsGoesOnWhereItHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Mixed(t)
-		for _, filter := range []inspect.Filter{
+		for _, filter := range []event.Filter{
 			{}, {Types: []string{"user.created"}}, {Types: []string{"order.eaten"}}, {Text: "Ada"}, {Text: "nowhere"}, {CorrelationID: "job-7"},
-			{Status: inspect.StatusDone}, {Status: inspect.StatusPending}, {Status: inspect.StatusProcessing}, {Status: inspect.StatusDLQ},
+			{Status: event.StatusDone}, {Status: event.StatusPending}, {Status: event.StatusProcessing}, {Status: event.StatusDLQ},
 		} {
-			want, _, err := f.File.Events(t.Context(), filter, inspect.Page{})
+			want, _, err := f.File.Events(t.Context(), filter, event.Page{})
 			Must(t, err)
 			for most := 1; most < 12; most++ {
 				for _, limit := range []int{1, 3, 50} {
-					var got []inspect.Event
-					page := inspect.Page{Limit: limit}
+					var got []event.Event
+					page := event.Page{Limit: limit}
 					for pages := 1; ; pages++ {
 						part, err := f.File.SearchEvents(t.Context(), filter, page, most)
 						Must(t, err)
@@ -44,10 +44,10 @@ func (env *Env) TestASearchOfEventsGoesOnWhereItHasStopped(t *testing.T) {
 func (env *Env) TestASearchOfEventsLooksThroughNoMoreThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Mixed(t) // Ada is the fourth of seven
-		all, _, err := f.File.Events(t.Context(), inspect.Filter{}, inspect.Page{})
+		all, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{})
 		Must(t, err)
 		for most, want := range map[int]int{1: 0, 3: 0, 4: 1, 100: 1} {
-			part, err := f.File.SearchEvents(t.Context(), inspect.Filter{Text: "Ada"}, inspect.Page{}, most)
+			part, err := f.File.SearchEvents(t.Context(), event.Filter{Text: "Ada"}, event.Page{}, most)
 			Must(t, err)
 			if len(part.Events) != want {
 				t.Errorf("%d events were looked through, and %d found", most, len(part.Events))
@@ -57,7 +57,7 @@ func (env *Env) TestASearchOfEventsLooksThroughNoMoreThanItMay(t *testing.T) {
 			}
 		}
 		for _, most := range []int{0, -1} {
-			if _, err := f.File.SearchEvents(t.Context(), inspect.Filter{}, inspect.Page{}, most); err == nil {
+			if _, err := f.File.SearchEvents(t.Context(), event.Filter{}, event.Page{}, most); err == nil {
 				t.Errorf("a search through %d events is none", most)
 			}
 		}

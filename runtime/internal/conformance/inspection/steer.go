@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Notice is how long a running bus may take to see what was changed, and a
@@ -113,7 +113,7 @@ func (env *Env) TestSteeringAnUnknownNameListsTheKnownOnes(t *testing.T) {
 		"there is no pause of type order.* in this bus: it has type user.*":         f.File.ResumeTypes(t.Context(), "order.*"),
 		"there is no subscription x in this bus: it has printer":                    last(f.File.RemoveSubscription(t.Context(), "x")),
 	} {
-		var missing *inspect.NotFoundError
+		var missing *event.NotFoundError
 		if !errors.As(err, &missing) || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -142,7 +142,7 @@ func (env *Env) TestRemovingASubscriptionDeletesAllItsDataAndNoOther(t *testing.
 		f.MustStart()
 		f.Publish(1, 2, 3)
 
-		var owned *runtime.OwnedError
+		var owned *event.OwnedError
 		if _, err := f.File.RemoveSubscription(t.Context(), "old"); !errors.As(err, &owned) || owned.PID == 0 {
 			t.Fatalf("while a bus dispatches: %v, want OwnedError", err)
 		}
@@ -150,7 +150,7 @@ func (env *Env) TestRemovingASubscriptionDeletesAllItsDataAndNoOther(t *testing.
 		Must(t, f.File.PauseSubscription(t.Context(), "old", ""))
 		removed, err := f.File.RemoveSubscription(t.Context(), "old")
 		Must(t, err)
-		if removed != (inspect.Removed{Open: 1, Dead: 1}) {
+		if removed != (event.Removed{Open: 1, Dead: 1}) {
 			t.Errorf("removed %+v, want one open and one dead", removed)
 		}
 		status, err := f.File.Status(t.Context())

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
@@ -54,8 +54,8 @@ func requireTogether(path string) error {
 	if names := locks.Names(locks.Users(left)); names != "" {
 		who = names
 	}
-	return &engine.StorageError{
-		Fault: engine.Incomplete, Op: "open", Path: path,
+	return &event.StorageError{
+		Fault: event.Incomplete, Op: "open", Path: path,
 		Err:  fmt.Errorf("%s was moved, deleted or replaced while a program used it: %s has it open", missing, who),
 		Hint: "the log of that program says where its events are: do as it says, and end it. Nothing was changed",
 	}
@@ -112,8 +112,8 @@ func requireComplete(path string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return file.OpenError(path, err)
 	}
-	return &engine.StorageError{
-		Fault: engine.Incomplete, Op: "open", Path: path,
+	return &event.StorageError{
+		Fault: event.Incomplete, Op: "open", Path: path,
 		Err: fmt.Errorf("the file %s, and %s", what, strings.Join(left, ", and ")),
 		Hint: fmt.Sprintf("bring the file back to its place if it was moved or emptied; if nobody needs these events, delete %s and %s. "+
 			"Nothing was changed", path+file.WALSuffix, path+file.ClaimsSuffix),

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
@@ -113,8 +113,8 @@ func (c *Conn) Doubt() {
 // again before it is moved.
 func (c *Conn) repair() error {
 	if c.wal.broken {
-		return &engine.StorageError{
-			Fault: engine.IO, Op: "write", Path: c.Path,
+		return &event.StorageError{
+			Fault: event.IO, Op: "write", Path: c.Path,
 			Hint: "the disk has failed to keep what was written, and the events are safe only in the file " + c.Path +
 				"-wal: check the disk, end every program that uses the file, and start again",
 		}

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
@@ -31,7 +31,7 @@ const linksLimit = 64
 // refuses a file that has other names.
 func Resolve(path string) (string, error) {
 	if strings.ContainsRune(path, 0) { // where SQLite would take the name to end
-		return "", &engine.StorageError{Fault: engine.IO, Op: "open", Path: strconv.Quote(path), Hint: "the name of the file holds a NUL byte"}
+		return "", &event.StorageError{Fault: event.IO, Op: "open", Path: strconv.Quote(path), Hint: "the name of the file holds a NUL byte"}
 	}
 	name := path
 	if !filepath.IsAbs(name) {
@@ -69,8 +69,8 @@ func Resolve(path string) (string, error) {
 
 // OpenError returns the error of a name that leads nowhere.
 func OpenError(path string, err error) error {
-	var typed *engine.StorageError
-	if err = fault.Wrap("open", path, err); errors.As(err, &typed) && typed.Fault == engine.IO {
+	var typed *event.StorageError
+	if err = fault.Wrap("open", path, err); errors.As(err, &typed) && typed.Fault == event.IO {
 		typed.Hint = "check that the folder exists and that this user may create files in it"
 	}
 	return err
@@ -78,7 +78,7 @@ func OpenError(path string, err error) error {
 
 // onlyName refuses a file that can be opened by another name as well.
 func onlyName(path string) error {
-	refused := &engine.StorageError{Fault: engine.Linked, Op: "open", Path: path}
+	refused := &event.StorageError{Fault: event.Linked, Op: "open", Path: path}
 	if links := hardLinks(path); links > 1 {
 		refused.Err = fmt.Errorf("the file has %d hard links", links)
 		refused.Hint = fmt.Sprintf("programs that open it by different names lose each other's events: find the others with "+
@@ -107,8 +107,8 @@ func RequireFiles(path string) error {
 		case mode&os.ModeSocket != 0:
 			what = "a socket"
 		}
-		return &engine.StorageError{
-			Fault: engine.Foreign, Op: "open", Path: path, Err: fmt.Errorf("%s is %s, and no file", path+suffix, what),
+		return &event.StorageError{
+			Fault: event.Foreign, Op: "open", Path: path, Err: fmt.Errorf("%s is %s, and no file", path+suffix, what),
 			Hint: "choose another name; it was left as it is",
 		}
 	}

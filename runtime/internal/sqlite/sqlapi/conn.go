@@ -10,7 +10,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -225,11 +225,11 @@ func (c *Conn) undoably(step, check func() error) error {
 }
 
 // Join runs f, which stores events in the transaction that is under way, without the guard. ctx is
-// none of the program: it is asked with the lock. The error is a *[engine.JoinError] if there is none.
+// none of the program: it is asked with the lock. The error is a *[event.JoinError] if there is none.
 func (c *Conn) Join(ctx context.Context, f func(conn *sqlite3.Conn) error) error {
 	return c.Do(func() error {
 		if c.shared.conn.GetAutocommit() {
-			return &engine.JoinError{Problem: "no transaction is under way on the connection: begin one, or publish with the bus itself"}
+			return &event.JoinError{Problem: "no transaction is under way on the connection: begin one, or publish with the bus itself"}
 		}
 		if err := c.mayWrite(ctx, false); err != nil {
 			return err

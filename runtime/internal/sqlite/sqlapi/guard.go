@@ -6,7 +6,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Guard refuses what a program must not do on a connection. It is asked while a statement
@@ -61,7 +61,7 @@ func (g *Guard) authorize(action sqlite3.AuthorizerActionCode, first, second, sc
 		return g.interruptible(action, first)
 	}
 	if g.refused == nil {
-		g.refused = &engine.ProtectedError{Problem: problem}
+		g.refused = &event.ProtectedError{Problem: problem}
 	}
 	return sqlite3.AUTH_DENY
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -75,8 +76,8 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 // unacknowledged says that the disk of the server may be the cause of an error, if that server answers everything but
 // what it is to store: this is what servers do whose disk is full.
 func (l *Log) unacknowledged(ctx context.Context, err error) error {
-	var storage *engine.StorageError
-	if !errors.As(err, &storage) || !storage.InDoubt || storage.Fault != engine.Unreachable {
+	var storage *event.StorageError
+	if !errors.As(err, &storage) || !storage.InDoubt || storage.Fault != event.Unreachable {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
@@ -84,7 +85,7 @@ func (l *Log) unacknowledged(ctx context.Context, err error) error {
 	if _, silent := l.stream.Last(ctx); silent != nil {
 		return err
 	}
-	storage.Fault = engine.IO
+	storage.Fault = event.IO
 	storage.Hint = "the server that leads the stream answers, but not to this: its disk may be full or failing, which its log says; restart it when there is room, or let another one lead: nats stream cluster step-down " + l.stream.Name()
 	return storage
 }
@@ -301,7 +302,7 @@ func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
 				return l.storage("append", err)
 			}
 			if !same {
-				return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
+				return &event.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
 			}
 		}
 		r.ID, r.Seq, r.Duplicate = known.ID, seq, true

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -127,7 +127,7 @@ func (l *Log) apply(m stream.Stored) error {
 	case askToken:
 		return l.applyAsk(rest, m)
 	case auditToken:
-		var e engine.AuditEntry
+		var e event.AuditEntry
 		if err := json.Unmarshal(m.Data, &e); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -70,8 +71,8 @@ func (r *registry) refuseArriving(target string) error {
 	if r.Arriving == nil {
 		return nil
 	}
-	return &engine.StorageError{
-		Fault: engine.Incomplete, Op: "open", Path: target,
+	return &event.StorageError{
+		Fault: event.Incomplete, Op: "open", Path: target,
 		Hint: fmt.Sprintf("the events of %s are on their way to it since %s: run \"busgen move\" again until it says that all have arrived",
 			r.Arriving.From, r.Arriving.Since.Format(time.RFC3339)),
 	}
@@ -142,8 +143,8 @@ func (a *Arrival) vacant(ctx context.Context) (err error) {
 }
 
 func (a *Arrival) inUse(why string) error {
-	return &engine.StorageError{
-		Fault: engine.Foreign, Op: "move to", Path: a.log.target, Err: errors.New(why),
+	return &event.StorageError{
+		Fault: event.Foreign, Op: "move to", Path: a.log.target, Err: errors.New(why),
 		Hint: "events move to a bus that nobody has used before: choose another name",
 	}
 }
@@ -272,7 +273,7 @@ func (a *Arrival) finish(ctx context.Context, actor, from string) error {
 		return err
 	}
 	now := time.Now().UTC()
-	msgs = append(msgs, l.entryMsg(engine.AuditEntry{
+	msgs = append(msgs, l.entryMsg(event.AuditEntry{
 		ID: 1, At: now, Actor: actor, Action: "move", Count: a.state.Moved.Events, Detail: "from " + from,
 	}), &stream.Msg{Subject: l.subject(registryToken), Data: data, Only: true})
 	next := a.state

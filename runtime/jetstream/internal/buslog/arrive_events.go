@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -123,8 +124,8 @@ const overhead = 4 << 10
 // fits returns an error if an event is too large for the servers.
 func (a *Arrival) fits(m *stream.Msg, r *engine.Record) error {
 	if size := len(m.Data) + len(r.Metadata) + overhead; size > a.log.stream.MaxPayload() {
-		return &engine.StorageError{
-			Fault: engine.IO, Op: "move to", Path: a.log.target, Err: fmt.Errorf("event %s (%s) has %d bytes, and the servers allow %d", r.ID, r.Type, size, a.log.stream.MaxPayload()),
+		return &event.StorageError{
+			Fault: event.IO, Op: "move to", Path: a.log.target, Err: fmt.Errorf("event %s (%s) has %d bytes, and the servers allow %d", r.ID, r.Type, size, a.log.stream.MaxPayload()),
 			Hint: "raise max_payload of the servers, and move again: what has moved stays",
 		}
 	}

@@ -10,32 +10,32 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/view"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // auditMsg returns the message of a new entry in the audit. The caller holds mu.
-func (l *Log) auditMsg(e engine.AuditEntry) *stream.Msg {
+func (l *Log) auditMsg(e event.AuditEntry) *stream.Msg {
 	return l.newEntryMsg(l.newEntry(e))
 }
 
 // newEntry returns an entry with its time and the next number. If somebody else uses the
 // number meanwhile, the batch of the entry is refused and made anew. The caller holds mu.
-func (l *Log) newEntry(e engine.AuditEntry) engine.AuditEntry {
+func (l *Log) newEntry(e event.AuditEntry) event.AuditEntry {
 	l.entries++
 	e.ID, e.At = l.lastEntry+l.entries, time.Now().UTC()
 	return e
 }
 
-func (l *Log) newEntryMsg(e engine.AuditEntry) *stream.Msg {
+func (l *Log) newEntryMsg(e event.AuditEntry) *stream.Msg {
 	m := l.entryMsg(e)
 	m.Expect = stream.Expecting(0)
 	return m
 }
 
 // entryMsg returns the message of an entry, in the place of an earlier one.
-func (l *Log) entryMsg(e engine.AuditEntry) *stream.Msg {
+func (l *Log) entryMsg(e event.AuditEntry) *stream.Msg {
 	data, _ := json.Marshal(e)
 	return &stream.Msg{Subject: l.subject(auditToken, strconv.FormatInt(e.ID, 10)), Data: data, Only: true}
 }
@@ -43,8 +43,8 @@ func (l *Log) entryMsg(e engine.AuditEntry) *stream.Msg {
 // growing is the one entry that a change in steps has in the audit.
 type growing struct {
 	in    *Inspection
-	entry engine.AuditEntry // as it is stored; its ID is 0 until it is
-	draft engine.AuditEntry
+	entry event.AuditEntry // as it is stored; its ID is 0 until it is
+	draft event.AuditEntry
 }
 
 // begin begins a step. The caller holds mu.
@@ -79,7 +79,7 @@ func (g *growing) add(changed int) *stream.Msg {
 func (g *growing) stored() { g.entry = g.draft }
 
 // Audit implements [engine.AuditReader].
-func (in *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.Page) ([]engine.AuditEntry, string, error) {
+func (in *Inspection) Audit(ctx context.Context, f event.AuditFilter, p event.Page) ([]event.AuditEntry, string, error) {
 	if err := in.look(ctx); err != nil {
 		return nil, "", err
 	}
@@ -90,17 +90,17 @@ func (in *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.
 			touched[e.ID] = true
 		}
 	}
-	found := slices.DeleteFunc(mapsValues(in.audit), func(e engine.AuditEntry) bool {
+	found := slices.DeleteFunc(mapsValues(in.audit), func(e event.AuditEntry) bool {
 		return f.Actor != "" && e.Actor != f.Actor || len(f.Actions) > 0 && !slices.Contains(f.Actions, e.Action) ||
 			f.Subscription != "" && !in.sameName(f.Subscription, e.Subscription) || f.Event != uuid.Nil && !touched[e.ID] ||
 			!view.Within(e.At, f.Since, f.Until)
 	})
-	return view.Page(p, found, 1, func(e engine.AuditEntry) []int64 { return []int64{e.ID} }, false)
+	return view.Page(p, found, 1, func(e event.AuditEntry) []int64 { return []int64{e.ID} }, false)
 }
 
 // auditOf returns what was done to the deliveries of an event, alone or together with
 // others, oldest first: to one subscription, or to all for nil. The caller holds mu.
-func (l *Log) auditOf(id uuid.UUID, only *sub) (entries []engine.AuditEntry) {
+func (l *Log) auditOf(id uuid.UUID, only *sub) (entries []event.AuditEntry) {
 	for _, e := range l.audit {
 		if e.EventID == id && (only == nil || e.Subscription == "" || l.sameName(e.Subscription, only.Name)) {
 			entries = append(entries, e)
@@ -119,7 +119,7 @@ func (l *Log) auditOf(id uuid.UUID, only *sub) (entries []engine.AuditEntry) {
 			}
 		}
 	}
-	slices.SortFunc(entries, func(a, b engine.AuditEntry) int {
+	slices.SortFunc(entries, func(a, b event.AuditEntry) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Subscription, b.Subscription))
 	})
 	return entries

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -33,21 +34,21 @@ func (l *Log) openTo(ctx context.Context, id uuid.UUID, name string) (open []ope
 	if name != "" && only == nil {
 		return nil, l.registry.unknown(name)
 	}
-	event, err := l.find(ctx, id)
+	one, err := l.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	settled := &engine.NotOpenError{Event: id}
+	settled := &event.NotOpenError{Event: id}
 	for _, s := range l.inOrder() {
 		if only != nil && s.ID != only.ID {
 			continue
 		}
-		r := s.rows[event.Seq]
+		r := s.rows[one.Seq]
 		switch {
-		case r != nil && r.State.Open(), r == nil && s.pending(event):
-			open = append(open, openDelivery{s, event, r})
-		case r != nil || s.matches(event) && s.Start < event.Seq:
-			settled.States = append(settled.States, s.Name+" "+l.stateOf(s, event).State)
+		case r != nil && r.State.Open(), r == nil && s.pending(one):
+			open = append(open, openDelivery{s, one, r})
+		case r != nil || s.matches(one) && s.Start < one.Seq:
+			settled.States = append(settled.States, s.Name+" "+l.stateOf(s, one).State)
 		}
 	}
 	if len(open) == 0 {
@@ -68,12 +69,12 @@ func (l *Log) cancel(ctx context.Context, spec engine.Cancellation, named func(*
 		if spec.Actor == "" || one.row != nil && one.row.Cancelled || one.sub.asks[one.event.Seq] != nil {
 			return nil
 		}
-		return l.auditMsg(engine.AuditEntry{Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: one.sub.Name, Count: 1})
+		return l.auditMsg(event.AuditEntry{Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: one.sub.Name, Count: 1})
 	})
 	if err != nil {
 		return nil, err
 	}
-	begun, settled := &engine.BegunError{ID: spec.Event}, &engine.NotOpenError{Event: spec.Event}
+	begun, settled := &event.BegunError{ID: spec.Event}, &event.NotOpenError{Event: spec.Event}
 	for _, one := range open {
 		what, err := l.answer(ctx, one, began)
 		if err != nil {
@@ -185,7 +186,7 @@ func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (wh
 		return true, nil
 	})
 	if err != nil && !errors.Is(err, engine.ErrClosed) {
-		return "", &engine.UnansweredError{ID: one.event.ID, PID: owner, Waited: time.Since(began), Err: ctx.Err()}
+		return "", &event.UnansweredError{ID: one.event.ID, PID: owner, Waited: time.Since(began), Err: ctx.Err()}
 	}
 	return what, err
 }

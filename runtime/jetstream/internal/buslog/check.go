@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -16,15 +17,15 @@ const samples = 5
 
 // Check implements [engine.Checker]. The servers keep sums of what they store, and look after
 // the integrity of it. The routes of subscriptions follow from the registry, and are no records.
-func (in *Inspection) Check(ctx context.Context) ([]engine.Problem, error) {
+func (in *Inspection) Check(ctx context.Context) ([]event.Problem, error) {
 	if err := in.look(ctx); err != nil {
 		return nil, err
 	}
 	defer in.mu.Unlock()
-	found := map[string]*engine.Problem{}
+	found := map[string]*event.Problem{}
 	report := func(rule, format string, args ...any) {
 		if found[rule] == nil {
-			found[rule] = &engine.Problem{Rule: rule}
+			found[rule] = &event.Problem{Rule: rule}
 		}
 		p := found[rule]
 		if p.Count++; len(p.Samples) < samples {
@@ -61,7 +62,7 @@ func (in *Inspection) Check(ctx context.Context) ([]engine.Problem, error) {
 			report("reference", "the event at %d is missing, which %s has yet to settle or has as a dead letter", seq, name)
 		}
 	}
-	var all []engine.Problem
+	var all []event.Problem
 	for _, rule := range slices.Sorted(maps.Keys(found)) {
 		all = append(all, *found[rule])
 	}

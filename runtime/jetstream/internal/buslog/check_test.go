@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -18,11 +18,11 @@ func TestACheckFindsRecordsThatContradictOneAnother(t *testing.T) {
 		in, ctx := openEmpty(t), context.Background()
 		adding, err := in.ImportDeadLetters()
 		must(t, err)
-		letter := engine.DeadLetter{
-			Key: engine.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1, Payload: []byte(`{"n":1}`),
+		letter := event.DeadLetter{
+			Key: event.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1, Payload: []byte(`{"n":1}`),
 			PublishedAt: time.Now(), DeadAt: time.Now(), Reason: "permanent", Fingerprint: "f", Failures: 1,
 		}
-		_, _, err = adding.Add(ctx, []engine.DeadLetter{letter})
+		_, _, err = adding.Add(ctx, []event.DeadLetter{letter})
 		must(t, err)
 		if found, err := in.Check(ctx); len(found) > 0 || err != nil {
 			t.Errorf("of a log that is sound it says %+v, %v", found, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -17,7 +18,7 @@ import (
 // EditDeadLetter implements [engine.DeadLetterEditor]. The event is stored first, because its
 // row has to name its place. It is no part of the log until the row is stored, in one batch
 // with the end of the dead letter. Its partition key is computed from the new payload.
-func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uuid.UUID, payload []byte) error {
+func (in *Inspection) EditDeadLetter(ctx context.Context, key event.Key, id uuid.UUID, payload []byte) error {
 	if err := in.look(ctx); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uui
 		r, end := newRow(made[0]), old.row.clone()
 		r.Made = true
 		end.Row, r.Row = end.Edit(id.String(), time.Now())
-		note := engine.AuditEntry{Actor: in.actor, Action: "edit", EventID: key.EventID, Subscription: old.sub.Name, Count: 1, Detail: end.Reason}
+		note := event.AuditEntry{Actor: in.actor, Action: "edit", EventID: key.EventID, Subscription: old.sub.Name, Count: 1, Detail: end.Reason}
 		return []*stream.Msg{in.rowMsg(old.sub.ID, r, old.sub.revOf(r.Seq)), in.rowMsg(old.sub.ID, end, old.rev), in.auditMsg(note)}, nil
 	})
 }
@@ -99,16 +100,16 @@ func (l *Log) makeEvents(ctx context.Context, records []*engine.Record) ([]*engi
 
 // editedInto returns what operators have made from an event, for which subscriptions. The
 // caller holds mu.
-func (l *Log) editedInto(r *engine.Record) (all []engine.Key) {
+func (l *Log) editedInto(r *engine.Record) (all []event.Key) {
 	for _, s := range l.inOrder() {
 		if row := s.rows[r.Seq]; row != nil && row.State == ledger.Discarded {
 			text, edited := strings.CutPrefix(row.Reason, ledger.EditedInto)
 			if id, err := uuid.Parse(text); err == nil && edited {
-				all = append(all, engine.Key{EventID: id, Subscription: s.Name})
+				all = append(all, event.Key{EventID: id, Subscription: s.Name})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b engine.Key) int { return strings.Compare(a.EventID.String(), b.EventID.String()) })
+	slices.SortFunc(all, func(a, b event.Key) int { return strings.Compare(a.EventID.String(), b.EventID.String()) })
 	return all
 }
 

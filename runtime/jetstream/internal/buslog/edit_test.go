@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -40,33 +41,33 @@ func must(t testing.TB, err error) {
 func TestAnImportThatDiedHalfwayIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ctx := openEmpty(t), context.Background()
-		letter := engine.DeadLetter{
-			Key: engine.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1, Payload: []byte(`{"n":1}`),
+		letter := event.DeadLetter{
+			Key: event.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1, Payload: []byte(`{"n":1}`),
 			PublishedAt: time.Now(), DeadAt: time.Now(), Reason: "permanent", Fingerprint: "f", Failures: 1,
 		}
 		first, err := in.ImportDeadLetters()
 		must(t, err)
-		_, _, _, err = first.(*importing).check(ctx, []engine.DeadLetter{letter}) // the events are stored
+		_, _, _, err = first.(*importing).check(ctx, []event.DeadLetter{letter}) // the events are stored
 		must(t, err)
 
 		count := func() (letters, events int) {
 			letters, err := in.CountDeadLetters(ctx, engine.Filter{})
 			must(t, err)
-			all, err := in.Events(ctx, engine.Filter{}, engine.Page{}, 0)
+			all, err := in.Events(ctx, engine.Filter{}, event.Page{}, 0)
 			must(t, err)
 			return letters, len(all.Events)
 		}
 		if letters, events := count(); letters != 0 || events != 0 {
 			t.Errorf("half an import shows %d dead letters and %d events", letters, events)
 		}
-		var missing *engine.NotFoundError
+		var missing *event.NotFoundError
 		if _, err := in.Event(ctx, letter.EventID); !errors.As(err, &missing) {
 			t.Errorf("its event: %v", err)
 		}
 		second, err := in.ImportDeadLetters()
 		must(t, err)
 		for want := 1; want >= 0; want-- {
-			added, skipped, err := second.Add(ctx, []engine.DeadLetter{letter})
+			added, skipped, err := second.Add(ctx, []event.DeadLetter{letter})
 			if added != want || skipped != 1-want || err != nil {
 				t.Errorf("imported again: %d, %d skipped, %v", added, skipped, err)
 			}

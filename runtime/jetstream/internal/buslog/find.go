@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -31,7 +32,7 @@ func (l *Log) find(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
 		})
 	}
 	if err == nil && (found[id] == nil || !l.shown(found[id])) {
-		err = &engine.NotFoundError{Thing: "event", Name: id.String()}
+		err = &event.NotFoundError{Thing: "event", Name: id.String()}
 	}
 	return found[id], err
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -120,7 +120,7 @@ func (l *Log) startOver() {
 		space: known.space, created: known.created, applied: known.applied, received: known.received, batch: known.batch,
 		lastEvent: known.lastEvent, loaded: known.loaded, seen: known.seen, ring: known.ring, schemas: known.schemas,
 		registry: known.registry, registryRev: known.registryRev,
-		subs: map[string]*sub{}, audit: map[int64]engine.AuditEntry{},
+		subs: map[string]*sub{}, audit: map[int64]event.AuditEntry{},
 	}
 	for _, entry := range l.registry.Subs {
 		s := known.subs[entry.ID] // units have pointers to it

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -87,8 +87,8 @@ func (l *Log) isHidden(ctx context.Context, msgs []*stream.Msg) error {
 		}
 		switch last, err := l.stream.LastOf(ctx, m.Subject); {
 		case err == nil && last.Seq == seq:
-			return &engine.StorageError{
-				Fault: engine.Foreign, Op: "change", Path: l.target, Hint: "delete it: " + l.removal(seq),
+			return &event.StorageError{
+				Fault: event.Foreign, Op: "change", Path: l.target, Hint: "delete it: " + l.removal(seq),
 				Err: fmt.Errorf("message %d of the subject %s is not one of the bus, and hides the record before it", seq, m.Subject),
 			}
 		case err == nil, errors.Is(err, stream.ErrNotFound):
@@ -110,8 +110,8 @@ func (l *Log) refused(ctx context.Context, msgs []*stream.Msg) error {
 
 // isForeign reports whether an error is that of isHidden.
 func isForeign(err error) bool {
-	var storage *engine.StorageError
-	return errors.As(err, &storage) && storage.Fault == engine.Foreign
+	var storage *event.StorageError
+	return errors.As(err, &storage) && storage.Fault == event.Foreign
 }
 
 // goneOf returns the rows among the records that a batch replaces which are gone, as far as

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -23,19 +24,19 @@ func (in *Inspection) ImportDeadLetters() (engine.Import, error) {
 		return nil, err
 	}
 	in.mu.Unlock()
-	return &importing{growing{in: in, entry: engine.AuditEntry{Actor: in.actor, Action: "import"}}}, nil
+	return &importing{growing{in: in, entry: event.AuditEntry{Actor: in.actor, Action: "import"}}}, nil
 }
 
 // Add implements [engine.Import]. Events that the log does not have are stored first. They
 // are no part of the log until their rows are stored, all in one batch.
-func (i *importing) Add(ctx context.Context, letters []engine.DeadLetter) (added, skipped int, err error) {
+func (i *importing) Add(ctx context.Context, letters []event.DeadLetter) (added, skipped int, err error) {
 	if len(letters) > batchRoom {
 		added, skipped, err = i.Add(ctx, letters[:batchRoom])
 		if err != nil {
 			return added, skipped, err
 		}
 		a, s, err := i.Add(ctx, letters[batchRoom:])
-		if bad, ok := errors.AsType[*engine.ImportError](err); ok {
+		if bad, ok := errors.AsType[*event.ImportError](err); ok {
 			bad.Line += batchRoom
 		}
 		return added + a, skipped + s, err
@@ -47,7 +48,7 @@ func (i *importing) Add(ctx context.Context, letters []engine.DeadLetter) (added
 	err = i.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		added, skipped = 0, 0
 		i.begin()
-		taken := map[engine.Key]bool{}
+		taken := map[event.Key]bool{}
 		for n := range good {
 			l := &good[n]
 			entry, r := i.in.registry.known(l.Subscription), events[l.EventID]
@@ -55,7 +56,7 @@ func (i *importing) Add(ctx context.Context, letters []engine.DeadLetter) (added
 				return nil, i.in.registry.unknown(l.Subscription) // it was removed just now
 			}
 			s := i.in.subs[entry.ID]
-			place := engine.Key{EventID: l.EventID, Subscription: entry.ID}
+			place := event.Key{EventID: l.EventID, Subscription: entry.ID}
 			if s.rows[r.Seq] != nil || s.pending(r) || taken[place] {
 				skipped++
 				continue
@@ -80,7 +81,7 @@ func (i *importing) Add(ctx context.Context, letters []engine.DeadLetter) (added
 
 // check returns the letters up to the first one that cannot be added, with their events,
 // which the log has then.
-func (i *importing) check(ctx context.Context, letters []engine.DeadLetter) (good []engine.DeadLetter, events map[uuid.UUID]*engine.Record, bad error, err error) {
+func (i *importing) check(ctx context.Context, letters []event.DeadLetter) (good []event.DeadLetter, events map[uuid.UUID]*engine.Record, bad error, err error) {
 	l := i.in.Log
 	if err := i.in.look(ctx); err != nil {
 		return nil, nil, nil, err
@@ -111,7 +112,7 @@ func (i *importing) check(ctx context.Context, letters []engine.DeadLetter) (goo
 			events[one.EventID], missing = r, append(missing, r)
 		}
 		if wrong != "" {
-			bad = &engine.ImportError{Line: n, Err: errors.New(wrong)}
+			bad = &event.ImportError{Line: n, Err: errors.New(wrong)}
 			break
 		}
 		good = append(good, *one)
@@ -123,7 +124,7 @@ func (i *importing) check(ctx context.Context, letters []engine.DeadLetter) (goo
 }
 
 // rowOfLetter returns the row of a dead letter.
-func rowOfLetter(event *engine.Record, l *engine.DeadLetter) *row {
+func rowOfLetter(event *engine.Record, l *event.DeadLetter) *row {
 	r := newRow(event)
 	r.Made, r.Attempts = event.Origin != nil, l.Attempts
 	r.Row = ledger.Import(l, r.Made || r.Delayed)

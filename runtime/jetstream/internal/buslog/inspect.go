@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -45,8 +46,8 @@ func (in *Inspection) look(ctx context.Context) error {
 }
 
 // Status implements [engine.StatusReader].
-func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status) (status engine.Status, err error) {
-	status = engine.Status{At: time.Now().UTC(), Path: in.target}
+func (in *Inspection) Status(ctx context.Context, limit int, since event.Status) (status event.Status, err error) {
+	status = event.Status{At: time.Now().UTC(), Path: in.target}
 	if status.Size, err = in.stream.Size(ctx); err != nil {
 		return status, in.storage("read", err)
 	}
@@ -62,7 +63,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 	}
 	defer in.mu.Unlock()
 	if status.Owner == nil && in.dispatched() {
-		status.Owner = &engine.Owner{}
+		status.Owner = &event.Owner{}
 	}
 	status.Schema = in.registry.Format
 	if err := in.countTypes(ctx, &status, limit); err != nil {
@@ -89,9 +90,9 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 			return status, err
 		}
 	}
-	status.Pauses = []engine.PauseState{}
+	status.Pauses = []event.PauseState{}
 	for _, p := range in.registry.Pauses {
-		one := engine.PauseState{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+		one := event.PauseState{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 		if p.Kind == engine.PauseType {
 			one.Subscription, one.Types = "", p.Target
 		}
@@ -99,15 +100,15 @@ func (in *Inspection) Status(ctx context.Context, limit int, since engine.Status
 	}
 	status.Snoozed = in.snoozed()
 	status.CrashLoop = in.crashLoops()
-	status.Breakers, status.Running = append([]engine.Breaker{}, activity.Breakers...), append([]engine.Running{}, activity.Attempts...)
+	status.Breakers, status.Running = append([]event.Breaker{}, activity.Breakers...), append([]event.Running{}, activity.Attempts...)
 	return status, nil
 }
 
 // countTypes counts the newest events, up to a limit. The caller holds mu, which is free
 // while the server is asked.
-func (in *Inspection) countTypes(ctx context.Context, status *engine.Status, limit int) error {
-	types := map[string]*engine.TypeCount{}
-	status.Types = []engine.TypeCount{}
+func (in *Inspection) countTypes(ctx context.Context, status *event.Status, limit int) error {
+	types := map[string]*event.TypeCount{}
+	status.Types = []event.TypeCount{}
 	note := func(r *engine.Record) {
 		if at := r.CreatedAt.UTC(); status.Oldest.IsZero() || at.Before(status.Oldest) {
 			status.Oldest = at
@@ -129,7 +130,7 @@ func (in *Inspection) countTypes(ctx context.Context, status *engine.Status, lim
 		one := types[name]
 		if one == nil {
 			routed := slices.ContainsFunc(in.inOrder(), func(s *sub) bool { return s.routes[r.Type] })
-			one = &engine.TypeCount{Name: name, Unrouted: !routed && name[0] != engine.OwnType, Oldest: at, Newest: at}
+			one = &event.TypeCount{Name: name, Unrouted: !routed && name[0] != engine.OwnType, Oldest: at, Newest: at}
 			types[name] = one
 		}
 		one.Events++
@@ -159,7 +160,7 @@ func (in *Inspection) countTypes(ctx context.Context, status *engine.Status, lim
 }
 
 // Subscriptions implements [engine.StatusReader].
-func (in *Inspection) Subscriptions(ctx context.Context, limit int) (states []engine.SubscriptionState, err error) {
+func (in *Inspection) Subscriptions(ctx context.Context, limit int) (states []event.SubscriptionState, err error) {
 	if err := in.look(ctx); err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (in *Inspection) Subscriptions(ctx context.Context, limit int) (states []en
 
 // states returns where the subscriptions stand. The caller holds mu, which is free while the
 // server is asked.
-func (in *Inspection) states(ctx context.Context, limit int) (states []engine.SubscriptionState, err error) {
+func (in *Inspection) states(ctx context.Context, limit int) (states []event.SubscriptionState, err error) {
 	for _, s := range in.inOrder() {
 		lag, err := in.lagOf(ctx, s, limit)
 		if err != nil {
@@ -201,7 +202,7 @@ func (in *Inspection) Declared(ctx context.Context) (all engine.Declared, err er
 		}
 	}
 	all.Schedules = slices.Clone(in.schedules)
-	slices.SortFunc(all.Schedules, func(a, b engine.Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all.Schedules, func(a, b event.Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
@@ -219,7 +220,7 @@ func (l *Log) dispatched() bool {
 }
 
 // Activity implements [engine.StatusReader]. It puts together what all processes show.
-func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner engine.Owner, err error) {
+func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner event.Owner, err error) {
 	if err := in.look(ctx); err != nil {
 		return all, owner, err
 	}
@@ -234,7 +235,7 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 	for instance, c := range owners {
 		alive := in.lifeNow(ctx, instance) != absent
 		if alive || owner.PID == 0 {
-			owner = engine.Owner{PID: c.PID, Since: c.Since, Alive: alive || owner.Alive}
+			owner = event.Owner{PID: c.PID, Since: c.Since, Alive: alive || owner.Alive}
 		}
 		if !alive {
 			delete(processes, instance)
@@ -247,14 +248,14 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 		all.Unhandled = append(all.Unhandled, p.Activity.Unhandled...)
 		all.Saturated = append(all.Saturated, p.Activity.Saturated...)
 		if owner.PID == 0 {
-			owner = engine.Owner{PID: p.PID, Since: p.Since, Alive: in.lifeNow(ctx, instance) != absent}
+			owner = event.Owner{PID: p.PID, Since: p.Since, Alive: in.lifeNow(ctx, instance) != absent}
 		}
 	}
 	return all, owner, nil
 }
 
 // Schema implements [engine.DeadLetterReader].
-func (in *Inspection) Schema(ctx context.Context, eventType string) (newest engine.Schema, err error) {
+func (in *Inspection) Schema(ctx context.Context, eventType string) (newest event.Schema, err error) {
 	if err := in.look(ctx); err != nil {
 		return newest, err
 	}

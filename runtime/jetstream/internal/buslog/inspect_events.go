@@ -9,21 +9,22 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/view"
 )
 
 // Events implements [engine.EventReader].
-func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page, most int) (search engine.EventSearch, err error) {
+func (in *Inspection) Events(ctx context.Context, f engine.Filter, p event.Page, most int) (search event.EventSearch, err error) {
 	if err := in.look(ctx); err != nil {
 		return search, err
 	}
 	defer in.mu.Unlock()
-	if p, err = p.Complete(); err != nil {
+	if p, err = engine.CompletePage(p); err != nil {
 		return search, err
 	}
-	after, err := p.Place(1)
+	after, err := engine.PlaceOf(p, 1)
 	if err != nil {
 		return search, err
 	}
@@ -31,7 +32,7 @@ func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page
 	if after != nil {
 		from = min(from, after[0]-1)
 	}
-	var found []engine.Event
+	var found []event.Event
 	var last *engine.Record // that it looked through, if another one follows it
 	looked, stopped := 0, false
 	err = in.eachBack(ctx, from, func(r *engine.Record) bool {
@@ -50,7 +51,7 @@ func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page
 	if err != nil {
 		return search, err
 	}
-	search.Events, search.Next, err = view.Page(p, found, 1, func(e engine.Event) []int64 { return []int64{e.Seq} }, false)
+	search.Events, search.Next, err = view.Page(p, found, 1, func(e event.Event) []int64 { return []int64{e.Seq} }, false)
 	if err == nil && stopped && search.Next == "" {
 		search.Next, search.Back = engine.CursorAt(last.Seq), last.CreatedAt
 	}
@@ -61,12 +62,12 @@ func (in *Inspection) Events(ctx context.Context, f engine.Filter, p engine.Page
 const publisherSlack = time.Hour
 
 // chooses reports whether a filter of events chooses an event.
-func (in *Inspection) chooses(f engine.Filter, r *engine.Record, event engine.Event) bool {
+func (in *Inspection) chooses(f engine.Filter, r *engine.Record, event event.Event) bool {
 	return in.shown(r) && view.Matches(f, r, in.registry.namesOf, in.errorsOf(r)) && view.Within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == event.Status)
 }
 
 // Event implements [engine.EventReader].
-func (in *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.EventHistory, err error) {
+func (in *Inspection) Event(ctx context.Context, id uuid.UUID) (history event.EventHistory, err error) {
 	if err := in.look(ctx); err != nil {
 		return history, err
 	}
@@ -81,7 +82,7 @@ func (in *Inspection) Event(ctx context.Context, id uuid.UUID) (history engine.E
 			history.Deliveries = append(history.Deliveries, in.stateOf(s, r))
 		}
 	}
-	slices.SortFunc(history.Deliveries, func(a, b engine.DeliveryState) int { return cmp.Compare(a.Subscription, b.Subscription) })
+	slices.SortFunc(history.Deliveries, func(a, b event.DeliveryState) int { return cmp.Compare(a.Subscription, b.Subscription) })
 	if r.Origin != nil && r.Origin.Parent != uuid.Nil {
 		history.MadeFrom = &r.Origin.Parent
 	}
@@ -109,13 +110,13 @@ func (in *Inspection) EventsWithID(ctx context.Context, digits []byte, limit int
 }
 
 // Unsettled implements [engine.EventReader].
-func (in *Inspection) Unsettled(ctx context.Context, visit func(engine.Unsettled)) error {
+func (in *Inspection) Unsettled(ctx context.Context, visit func(event.Unsettled)) error {
 	if err := in.look(ctx); err != nil {
 		return err
 	}
 	defer in.mu.Unlock()
 	return in.each(ctx, 1, func(r *engine.Record) bool {
-		one := engine.Unsettled{ID: r.ID, Type: in.registry.nameOf(r.Type), Names: in.registry.namesOf(r.Type), Version: r.Version, Payload: r.Payload}
+		one := event.Unsettled{ID: r.ID, Type: in.registry.nameOf(r.Type), Names: in.registry.namesOf(r.Type), Version: r.Version, Payload: r.Payload}
 		for _, s := range in.inOrder() {
 			row := s.rows[r.Seq]
 			switch {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
 // Follow implements [engine.EventReader].
-func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part engine.Followed, err error) {
+func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part event.Followed, err error) {
 	from, err := f.Mark()
 	if err == nil {
 		err = f.Check()
@@ -63,7 +64,7 @@ func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part engi
 
 // newestOf returns the newest events up to a sequence number that a filter chooses, the
 // oldest of them first. The caller holds mu.
-func (in *Inspection) newestOf(ctx context.Context, f engine.Filter, seq int64, limit int) (found []engine.Event, err error) {
+func (in *Inspection) newestOf(ctx context.Context, f engine.Filter, seq int64, limit int) (found []event.Event, err error) {
 	if limit == 0 {
 		return nil, nil
 	}

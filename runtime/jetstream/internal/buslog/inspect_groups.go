@@ -3,12 +3,13 @@ package buslog
 import (
 	"context"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/view"
 )
 
 // FailureGroups implements [engine.DeadLetterReader].
-func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]engine.FailureGroup, error) {
+func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]event.FailureGroup, error) {
 	if err := in.look(ctx); err != nil {
 		return nil, err
 	}
@@ -21,7 +22,7 @@ func (in *Inspection) grouped(f engine.Filter) (all []view.Letter) {
 	for _, one := range in.letters(f) {
 		all = append(all, view.Letter{
 			Fingerprint: one.Fingerprint, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Died: one.Ended, Place: one.place(),
-			Whole: func() engine.DeadLetter { return in.deadLetter(one) },
+			Whole: func() event.DeadLetter { return in.deadLetter(one) },
 		})
 	}
 	return all

@@ -6,16 +6,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
 // Hour implements [engine.StatusReader]. It reads the newest events only; minutes before
 // the oldest of them are not counted.
-func (in *Inspection) Hour(ctx context.Context) (engine.Hour, error) {
-	hour := engine.NewHour(time.Now())
+func (in *Inspection) Hour(ctx context.Context) (event.Hour, error) {
+	hour := engine.CountHour(time.Now())
 	if err := in.look(ctx); err != nil {
-		return hour, err
+		return hour.Hour, err
 	}
 	defer in.mu.Unlock()
 	read, oldest, more := 0, hour.At, false
@@ -43,5 +44,5 @@ func (in *Inspection) Hour(ctx context.Context) (engine.Hour, error) {
 			}
 		}
 	}
-	return hour, err
+	return hour.Hour, err
 }

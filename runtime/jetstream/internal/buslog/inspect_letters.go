@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/view"
@@ -16,7 +17,7 @@ type letter struct {
 	at  int // the place of the subscription among all
 }
 
-func (l letter) key() engine.Key { return engine.Key{EventID: l.ID, Subscription: l.sub.Name} }
+func (l letter) key() event.Key { return event.Key{EventID: l.ID, Subscription: l.sub.Name} }
 
 // place orders letters by the time at which they died.
 func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
@@ -38,7 +39,7 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 		s := l.registry.known(name)
 		return s != nil && s.ID == one.sub.ID
 	}
-	keyed := func(k engine.Key) bool { return k.EventID == one.ID && named(k.Subscription) }
+	keyed := func(k event.Key) bool { return k.EventID == one.ID && named(k.Subscription) }
 	switch {
 	case len(f.Subscriptions) > 0 && !slices.ContainsFunc(f.Subscriptions, named),
 		len(f.Reasons) > 0 && !slices.Contains(f.Reasons, one.Reason),
@@ -55,13 +56,13 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
-func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine.Page, oldestFirst bool) ([]engine.DeadLetter, string, error) {
+func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p event.Page, oldestFirst bool) ([]event.DeadLetter, string, error) {
 	if err := in.look(ctx); err != nil {
 		return nil, "", err
 	}
 	defer in.mu.Unlock()
 	found, cursor, err := view.Page(p, in.letters(f), 3, letter.place, oldestFirst)
-	var all []engine.DeadLetter
+	var all []event.DeadLetter
 	for _, l := range found {
 		all = append(all, in.deadLetter(l))
 	}
@@ -69,8 +70,8 @@ func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine
 }
 
 // deadLetter returns a letter as an operator sees it.
-func (l *Log) deadLetter(one letter) engine.DeadLetter {
-	return engine.DeadLetter{
+func (l *Log) deadLetter(one letter) event.DeadLetter {
+	return event.DeadLetter{
 		Key: one.key(), Type: l.registry.nameOf(one.Type), Version: one.Version, Payload: one.Payload, Metadata: one.Metadata,
 		PublishedAt: one.CreatedAt.UTC(), DeadAt: one.Ended.UTC(), Reason: one.Reason, Fingerprint: one.Fingerprint,
 		Failures: one.Failures, Redriven: one.Redriven, Progress: one.Progress, Attempts: slices.Clone(one.Attempts),
@@ -87,7 +88,7 @@ func (in *Inspection) CountDeadLetters(ctx context.Context, f engine.Filter) (in
 }
 
 // DeadLetter implements [engine.DeadLetterReader].
-func (in *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history engine.DeadLetterHistory, err error) {
+func (in *Inspection) DeadLetter(ctx context.Context, key event.Key) (history event.DeadLetterHistory, err error) {
 	if err := in.look(ctx); err != nil {
 		return history, err
 	}
@@ -103,7 +104,7 @@ func (in *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history e
 }
 
 // letter returns a dead letter, or a *NotFoundError. The caller holds mu.
-func (l *Log) letter(ctx context.Context, key engine.Key) (letter, error) {
+func (l *Log) letter(ctx context.Context, key event.Key) (letter, error) {
 	if entry := l.registry.known(key.Subscription); entry != nil {
 		for at, s := range l.inOrder() {
 			for _, r := range s.rows {
@@ -117,11 +118,11 @@ func (l *Log) letter(ctx context.Context, key engine.Key) (letter, error) {
 	if err != nil {
 		return letter{}, err
 	}
-	return letter{}, &engine.NotFoundError{Thing: "dead letter", Name: key.String(), Key: key, State: state}
+	return letter{}, &event.NotFoundError{Thing: "dead letter", Name: key.String(), Key: key, State: state}
 }
 
 // Redelivered implements [engine.DeadLetterReader].
-func (in *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all []engine.Redelivery, err error) {
+func (in *Inspection) Redelivered(ctx context.Context, keys []event.Key) (all []engine.Redelivery, err error) {
 	if err := in.look(ctx); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Deliveries are shown as put off too often from so many snoozes on, or from one on when
@@ -17,7 +17,7 @@ const (
 )
 
 // snoozed returns what was put off too often, the most often first. The caller holds mu.
-func (l *Log) snoozed() []engine.Snoozed {
+func (l *Log) snoozed() []event.Snoozed {
 	type candidate struct {
 		*row
 		sub *sub
@@ -31,9 +31,9 @@ func (l *Log) snoozed() []engine.Snoozed {
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.Snoozes, a.Snoozes), cmp.Compare(a.Seq, b.Seq)) })
-	var found []engine.Snoozed
+	var found []event.Snoozed
 	for _, one := range all[:min(snoozedShown, len(all))] {
-		found = append(found, engine.Snoozed{
+		found = append(found, event.Snoozed{
 			Event: one.ID, Type: l.registry.nameOf(one.Type), Subscription: one.sub.Name, Snoozes: one.Snoozes, Since: one.Since.UTC(),
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -20,7 +21,7 @@ func (in *Inspection) Cancel(ctx context.Context, spec engine.Cancellation) ([]s
 // discard is Cancel that asks nobody. While a process dispatches it settles the delivery.
 func (in *Inspection) discard(ctx context.Context, spec engine.Cancellation) (names []string, err error) {
 	open, err := in.discardOpen(ctx, spec.Event, spec.Subscription, spec.Reason, func(one openDelivery) *stream.Msg {
-		return in.auditMsg(engine.AuditEntry{Actor: spec.Actor, Action: "discard", EventID: spec.Event, Subscription: one.sub.Name, Count: 1, Detail: spec.Reason})
+		return in.auditMsg(event.AuditEntry{Actor: spec.Actor, Action: "discard", EventID: spec.Event, Subscription: one.sub.Name, Count: 1, Detail: spec.Reason})
 	})
 	for _, one := range open {
 		names = append(names, one.sub.Name)
@@ -42,7 +43,7 @@ func (in *Inspection) Resume(ctx context.Context, p engine.Pause) error {
 // noted returns a function that returns the entry of a pause in the audit.
 func (in *Inspection) noted(action string) func(engine.Pause) *stream.Msg {
 	return func(p engine.Pause) *stream.Msg {
-		entry := engine.AuditEntry{Actor: in.actor, Action: action, Subscription: p.Target, Detail: p.Reason}
+		entry := event.AuditEntry{Actor: in.actor, Action: action, Subscription: p.Target, Detail: p.Reason}
 		if p.Kind == engine.PauseType {
 			entry.Subscription, entry.Detail = "", "events of type "+p.Target
 			if p.Reason != "" {
@@ -58,7 +59,7 @@ func (in *Inspection) RequestBreaker(ctx context.Context, subscription string) (
 	err = in.edit(ctx, func() ([]*stream.Msg, error) {
 		r = engine.BreakerRequest{Subscription: subscription, Actor: in.actor, At: time.Now().UTC()}
 		all := slices.DeleteFunc(slices.Clone(in.requests), func(other engine.BreakerRequest) bool { return other.Subscription == subscription })
-		note := in.auditMsg(engine.AuditEntry{Actor: in.actor, Action: "close breaker", Subscription: subscription, Count: 1})
+		note := in.auditMsg(event.AuditEntry{Actor: in.actor, Action: "close breaker", Subscription: subscription, Count: 1})
 		return []*stream.Msg{note, in.requestsMsg(append(all, r))}, nil
 	})
 	return r, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/view"
@@ -42,7 +43,7 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (steps e
 	}
 	matched := in.letters(spec.Filter)
 	slices.SortFunc(matched, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
-	entry := engine.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Detail: cmp.Or(spec.Detail, spec.Filter.String())}
+	entry := event.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Detail: cmp.Or(spec.Detail, spec.Filter.String())}
 	if len(matched) == 1 {
 		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.Name
 	}
@@ -54,7 +55,7 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (steps e
 }
 
 // Step implements [engine.Sweep].
-func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed []engine.Key, err error) {
+func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed []event.Key, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed
 				r.Row, r.Attempts, r.gone = r.Purge(now), nil, !r.Made
 			}
 			msgs = append(msgs, s.in.rowMsg(at.sub.ID, r, before.rev))
-			changed = append(changed, engine.Key{EventID: r.ID, Subscription: at.sub.Name})
+			changed = append(changed, event.Key{EventID: r.ID, Subscription: at.sub.Name})
 		}
 		return append(msgs, s.add(len(changed))), nil
 	})
@@ -119,7 +120,7 @@ func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (sweep 
 		}
 		from = r.Seq
 	}
-	note := engine.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Subscription: s.Name, Detail: cmp.Or(spec.Detail, spec.Filter.String())}
+	note := event.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Subscription: s.Name, Detail: cmp.Or(spec.Detail, spec.Filter.String())}
 	if len(spec.Filter.Events) == 1 {
 		note.EventID = spec.Filter.Events[0]
 	}
@@ -142,7 +143,7 @@ func (s *sub) handled(r *engine.Record) bool {
 }
 
 // Step implements [engine.Sweep]. Events that were handled did not crash.
-func (p *replay) Step(ctx context.Context, limit int, _ bool) (replayed []engine.Key, err error) {
+func (p *replay) Step(ctx context.Context, limit int, _ bool) (replayed []event.Key, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (p *replay) Step(ctx context.Context, limit int, _ bool) (replayed []engine
 			r.Row = r.Replay(now)
 			p.touch(r)
 			msgs = append(msgs, p.in.rowMsg(p.sub.ID, r, rev))
-			replayed = append(replayed, engine.Key{EventID: e.ID, Subscription: p.sub.Name})
+			replayed = append(replayed, event.Key{EventID: e.ID, Subscription: p.sub.Name})
 		}
 		return append(msgs, p.add(len(replayed))), nil
 	})

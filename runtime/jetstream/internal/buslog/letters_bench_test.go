@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -30,14 +31,14 @@ func BenchmarkTheFirstPageOf10000DeadLetters(b *testing.B) {
 	must(b, in.Declare(ctx, nil, []engine.ConsumerSpec{{Name: "worker", Pattern: "job.*"}}))
 	adding, err := in.ImportDeadLetters()
 	must(b, err)
-	var letters []engine.DeadLetter
+	var letters []event.DeadLetter
 	for n := range 10_000 {
 		at := time.Now().Add(time.Duration(n) * time.Microsecond)
-		letters = append(letters, engine.DeadLetter{
-			Key: engine.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1,
+		letters = append(letters, event.DeadLetter{
+			Key: event.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1,
 			Payload:     fmt.Appendf(nil, `{"number":%d,"text":"%200d"}`, n, n),
 			PublishedAt: at, DeadAt: at, Reason: "max_attempts", Fingerprint: fmt.Sprint("f", n%3), Failures: 3,
-			Attempts: []engine.FailedAttempt{{Kind: "error", Error: "out of order"}, {Kind: "error", Error: "out of order"}, {Kind: "error", Error: "out of order"}},
+			Attempts: []event.FailedAttempt{{Kind: "error", Error: "out of order"}, {Kind: "error", Error: "out of order"}, {Kind: "error", Error: "out of order"}},
 		})
 	}
 	added, _, err := adding.Add(ctx, letters)
@@ -47,7 +48,7 @@ func BenchmarkTheFirstPageOf10000DeadLetters(b *testing.B) {
 	must(b, in.Close())
 	for name, look := range map[string]func(in *Inspection) error{
 		"page": func(in *Inspection) error {
-			page, _, err := in.DeadLetters(ctx, engine.Filter{}, engine.Page{Limit: 100}, false)
+			page, _, err := in.DeadLetters(ctx, engine.Filter{}, event.Page{Limit: 100}, false)
 			if len(page) != 100 {
 				b.Errorf("the page has %d", len(page))
 			}
@@ -55,7 +56,7 @@ func BenchmarkTheFirstPageOf10000DeadLetters(b *testing.B) {
 		},
 		"groups": func(in *Inspection) error { _, err := in.FailureGroups(ctx, engine.Filter{}); return err },
 		"status": func(in *Inspection) error {
-			_, err := in.Status(ctx, engine.MaxBacklog, engine.Status{})
+			_, err := in.Status(ctx, event.MaxBacklog, event.Status{})
 			return err
 		},
 	} {

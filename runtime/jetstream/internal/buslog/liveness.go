@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -132,8 +133,8 @@ func (l *Log) hears(ctx context.Context) error {
 			if _, wrong := l.stream.Last(ctx); wrong != nil {
 				return l.storage("start", wrong)
 			}
-			return &engine.StorageError{
-				Fault: engine.IO, Op: "start", Path: l.target, Err: cmp.Or(err, errors.New("nobody is there")),
+			return &event.StorageError{
+				Fault: event.IO, Op: "start", Path: l.target, Err: cmp.Or(err, errors.New("nobody is there")),
 				Hint: "other processes cannot ask this one whether it is alive: allow its user of NATS to publish and subscribe to _busgen." + l.stream.Name() + ".>, and to _INBOX.>",
 			}
 		}

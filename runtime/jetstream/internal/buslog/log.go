@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -26,7 +27,7 @@ type Log struct {
 	instance  string // the name of this process, as an owner
 	host      string
 	stopped   chan struct{} // closed by Close, or when the log is broken
-	broken    atomic.Pointer[engine.StorageError]
+	broken    atomic.Pointer[event.StorageError]
 	writing   engine.WriteFault
 	missing   chan struct{} // there may be subscriptions to take over
 	beginning chan struct{} // holds a token while the log begins to follow events
@@ -119,7 +120,7 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 	s.OnRenewal(l.renewed)
 	l.logView.subs = map[string]*sub{}
 	l.logView.seen = map[string]int64{}
-	l.logView.audit = map[int64]engine.AuditEntry{}
+	l.logView.audit = map[int64]event.AuditEntry{}
 	l.logView.schemas = map[string]schema{}
 	for began := time.Now(); ; {
 		err := l.load(ctx, false)
@@ -221,7 +222,7 @@ func (l *Log) CloseWithin(ctx context.Context) error {
 // storage makes an error of the server one of the engine. Errors of the engine, and of
 // contexts, stay as they are.
 func (l *Log) storage(op string, err error) error {
-	var stored *engine.StorageError
+	var stored *event.StorageError
 	var foreign *stream.ForeignError
 	switch fault, hint, known := Refusal(err, l.stream.Name()); {
 	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, stream.ErrInDoubt):
@@ -229,11 +230,11 @@ func (l *Log) storage(op string, err error) error {
 	case l.isClosed():
 		return l.ended()
 	case errors.As(err, &foreign):
-		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: l.target, Err: err}
+		return &event.StorageError{Fault: event.Foreign, Op: op, Path: l.target, Err: err}
 	case known:
-		return &engine.StorageError{Fault: fault, Op: op, Path: l.target, Err: err, Hint: hint, InDoubt: errors.Is(err, stream.ErrInDoubt)}
+		return &event.StorageError{Fault: fault, Op: op, Path: l.target, Err: err, Hint: hint, InDoubt: errors.Is(err, stream.ErrInDoubt)}
 	}
-	return &engine.StorageError{Fault: engine.Unreachable, Op: op, Path: l.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
+	return &event.StorageError{Fault: event.Unreachable, Op: op, Path: l.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
 }
 
 func (l *Log) isClosed() bool {
@@ -255,7 +256,7 @@ func (l *Log) wakeAll() {
 
 // unknown is the error for a name that no subscription has.
 func (r *registry) unknown(name string) error {
-	missing := &engine.NotFoundError{Thing: "subscription", Name: name}
+	missing := &event.NotFoundError{Thing: "subscription", Name: name}
 	for _, s := range r.Subs {
 		missing.Known = append(missing.Known, s.Name)
 	}

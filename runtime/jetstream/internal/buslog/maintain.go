@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -52,7 +53,7 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 			redriven++
 		}
 		if redriven > 0 {
-			msgs = append(msgs, l.auditMsg(engine.AuditEntry{
+			msgs = append(msgs, l.auditMsg(event.AuditEntry{
 				Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: redriven,
 				Detail: "automatically, by the catalogue's redrive of " + spec.Type,
 			}))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -140,7 +141,7 @@ func (l *Log) inOrder() (all []*sub) {
 const runningDelay = 5 * time.Millisecond
 
 // Subscriptions implements [engine.Meter].
-func (l *Log) Subscriptions(ctx context.Context, limit int) (lags []engine.SubscriptionState, err error) {
+func (l *Log) Subscriptions(ctx context.Context, limit int) (lags []event.SubscriptionState, err error) {
 	if err := l.sync(ctx); err != nil {
 		return nil, err
 	}
@@ -162,16 +163,16 @@ func (l *Log) Subscriptions(ctx context.Context, limit int) (lags []engine.Subsc
 // lagOf counts for one subscription, and looks at a few times as many events as the limit at
 // most. Where that does not suffice, the server counts what is left of the log. The caller
 // holds mu, which is free while the server is asked.
-func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.SubscriptionState, error) {
+func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (event.SubscriptionState, error) {
 	bound := 0
 	if limit < math.MaxInt/4 {
 		bound = 4*limit + 1
 	}
 	open, delayed, oldest, all, err := l.count(ctx, s, max(limit, 1), bound)
 	if err != nil {
-		return engine.SubscriptionState{}, err
+		return event.SubscriptionState{}, err
 	}
-	lag := engine.SubscriptionState{
+	lag := event.SubscriptionState{
 		Waiting: delayed, Name: s.Name, Pattern: s.Pattern, Backlog: min(open, limit), BacklogAtMost: open, Oldest: oldest,
 		Paused: l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0,
 	}
@@ -212,7 +213,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Subscription
 		case runs[r.Seq]:
 		case r.forVersion():
 			lag.Held++
-			lag.Newer = engine.WithNewer(lag.Newer, engine.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.HeldSince.UTC()})
+			lag.Newer = engine.WithNewer(lag.Newer, event.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.HeldSince.UTC()})
 		case r.State == ledger.Held && l.typePaused(r.Type):
 			lag.Held++
 		case r.State.Open():

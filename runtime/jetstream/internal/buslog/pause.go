@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/view"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -41,7 +42,7 @@ func (l *Log) Resume(ctx context.Context, p engine.Pause) error {
 
 func (l *Log) resume(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
 	name := p.Target
-	var missing *engine.NotFoundError
+	var missing *event.NotFoundError
 	err := l.told(l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		missing = nil
 		if s := r.known(p.Target); p.Kind == engine.PauseSubscription && s != nil {
@@ -49,7 +50,7 @@ func (l *Log) resume(ctx context.Context, p engine.Pause, note func(engine.Pause
 		}
 		at := r.pauseAt(p)
 		if at < 0 {
-			missing = &engine.NotFoundError{Thing: "pause of " + string(p.Kind), Name: name}
+			missing = &event.NotFoundError{Thing: "pause of " + string(p.Kind), Name: name}
 			for _, other := range r.Pauses {
 				missing.Known = append(missing.Known, string(other.Kind)+" "+other.Target)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -23,7 +24,7 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 				continue
 			}
 			err := u.log.recognise(context.Background(), &r)
-			if conflict := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+			if conflict := (*event.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
 				return nil, err
 			}
 			k := known{err: err}

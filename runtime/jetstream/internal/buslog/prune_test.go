@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -16,13 +17,13 @@ import (
 func TestPruneKeepsEventsThatAreNeededAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ctx := openEmpty(t), context.Background()
-		letter := engine.DeadLetter{
-			Key: engine.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1, Payload: []byte(`{"n":1}`),
+		letter := event.DeadLetter{
+			Key: event.Key{EventID: uuid.New(), Subscription: "worker"}, Type: "job.queued", Version: 1, Payload: []byte(`{"n":1}`),
 			PublishedAt: time.Now(), DeadAt: time.Now(), Reason: "permanent", Fingerprint: "f", Failures: 1,
 		}
 		add, err := in.ImportDeadLetters()
 		must(t, err)
-		added, _, err := add.Add(ctx, []engine.DeadLetter{letter})
+		added, _, err := add.Add(ctx, []event.DeadLetter{letter})
 		if must(t, err); added != 1 {
 			t.Fatalf("%d dead letters are imported, want 1", added)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -25,13 +26,13 @@ type stand struct {
 	// left is how many of these events were not settled, or dead, without others that were
 	// settled.
 	left int
-	lag  engine.SubscriptionState
+	lag  event.SubscriptionState
 }
 
 // markOf returns where the log stands. The caller holds mu.
-func (in *Inspection) markOf(states []engine.SubscriptionState) mark {
+func (in *Inspection) markOf(states []event.SubscriptionState) mark {
 	now := mark{at: time.Now(), log: in.registry.Log, head: in.applied, subscriptions: map[string]stand{}}
-	lags := map[string]engine.SubscriptionState{}
+	lags := map[string]event.SubscriptionState{}
 	for _, one := range states {
 		lags[one.Name] = one
 	}
@@ -60,7 +61,7 @@ func (in *Inspection) markOf(states []engine.SubscriptionState) mark {
 // rates adds to a status how fast the bus has worked since an earlier mark, unless that was of
 // another log, or of a later state of this one. The caller holds mu, which is free while the
 // server is asked.
-func (in *Inspection) rates(ctx context.Context, now, before mark, status *engine.Status) error {
+func (in *Inspection) rates(ctx context.Context, now, before mark, status *event.Status) error {
 	seconds := now.at.Sub(before.at).Seconds()
 	if seconds <= 0 || before.log != now.log || now.head < before.head {
 		return nil
@@ -100,7 +101,7 @@ func (in *Inspection) rates(ctx context.Context, now, before mark, status *engin
 	if err != nil {
 		return err
 	}
-	status.Rates = &engine.Rates{Seconds: seconds, Published: float64(events) / seconds}
+	status.Rates = &event.Rates{Seconds: seconds, Published: float64(events) / seconds}
 	for i := range status.Subscriptions {
 		one := &status.Subscriptions[i]
 		entry := in.registry.known(one.Name)
@@ -119,8 +120,8 @@ func (in *Inspection) rates(ctx context.Context, now, before mark, status *engin
 }
 
 // ratesOf returns the rates of what was counted between two states of a subscription.
-func ratesOf(seconds float64, published, handled, died int, before, now engine.SubscriptionState) *engine.SubscriptionRates {
-	rates := &engine.SubscriptionRates{
+func ratesOf(seconds float64, published, handled, died int, before, now event.SubscriptionState) *event.SubscriptionRates {
+	rates := &event.SubscriptionRates{
 		Published: float64(published) / seconds, Handled: float64(handled) / seconds, Dead: float64(died) / seconds,
 	}
 	shrunk := 0

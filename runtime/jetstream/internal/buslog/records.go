@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/typenames"
@@ -204,12 +205,12 @@ type rowEvent struct {
 
 // rowNotes is what a row says besides.
 type rowNotes struct {
-	Attempts []engine.FailedAttempt `json:"attempts,omitempty"`
-	Crashes  []engine.SharedCrash   `json:"crashes,omitempty"`
-	Answer   answer                 `json:"answer,omitempty"` // of a cancelled one: what the owner says
-	Made     bool                   `json:"made,omitempty"`   // the event is for those who have a row: it stays
-	Audits   []int64                `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
-	Bare     bool                   `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
+	Attempts []event.FailedAttempt `json:"attempts,omitempty"`
+	Crashes  []event.SharedCrash   `json:"crashes,omitempty"`
+	Answer   answer                `json:"answer,omitempty"` // of a cancelled one: what the owner says
+	Made     bool                  `json:"made,omitempty"`   // the event is for those who have a row: it stays
+	Audits   []int64               `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
+	Bare     bool                  `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
 }
 
 // answer is what the owner of a subscription says about a delivery that was cancelled.
@@ -247,8 +248,8 @@ func (r *row) clone() *row {
 		panic("only whole rows are changed")
 	}
 	c := *r
-	c.Attempts = append([]engine.FailedAttempt(nil), r.Attempts...)
-	c.Crashes = append([]engine.SharedCrash(nil), r.Crashes...)
+	c.Attempts = append([]event.FailedAttempt(nil), r.Attempts...)
+	c.Crashes = append([]event.SharedCrash(nil), r.Crashes...)
 	c.Audits = append([]int64(nil), r.Audits...)
 	return &c
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -50,13 +51,13 @@ func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*strea
 			continue
 		}
 		if at := effects.Counted; !at.IsZero() {
-			r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindCrash, Ended: at, Error: togetherText})
-			r.Crashes = slices.DeleteFunc(r.Crashes, func(c engine.SharedCrash) bool { return c.At.Equal(at) })
+			r.Attempts = append(r.Attempts, event.FailedAttempt{Kind: event.KindCrash, Ended: at, Error: togetherText})
+			r.Crashes = slices.DeleteFunc(r.Crashes, func(c event.SharedCrash) bool { return c.At.Equal(at) })
 		}
 		if effects.Attempt != nil {
 			r.Attempts = append(r.Attempts, *effects.Attempt)
 		} else if effects.Crash {
-			shared := engine.SharedCrash{At: now}
+			shared := event.SharedCrash{At: now}
 			for _, key := range beside {
 				if len(shared.Beside) < mostBeside && (key.EventID != r.ID || key.Subscription != name) {
 					shared.Beside = append(shared.Beside, key)
@@ -146,7 +147,7 @@ func (s *sub) ranOf(owner string) (ran []claim) {
 
 // ranBeside returns what ran beside the claims of a subscription when an owner died, and all that ran, in all
 // subscriptions. It is sure if the owner has ended and no others can have run.
-func (l *Log) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others, sure bool, all []engine.Key) {
+func (l *Log) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others, sure bool, all []event.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sure = !l.unsure[c.Owner]
@@ -172,7 +173,7 @@ func (l *Log) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others
 					if s != own {
 						others.Counting++
 					}
-					all = append(all, engine.Key{EventID: one.ID, Subscription: s.Name})
+					all = append(all, event.Key{EventID: one.ID, Subscription: s.Name})
 				}
 			}
 		}
@@ -180,9 +181,9 @@ func (l *Log) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others
 	return others, sure, all
 }
 
-func keysOf(s *sub, ids []uuid.UUID) (keys []engine.Key) {
+func keysOf(s *sub, ids []uuid.UUID) (keys []event.Key) {
 	for _, id := range ids {
-		keys = append(keys, engine.Key{EventID: id, Subscription: s.Name})
+		keys = append(keys, event.Key{EventID: id, Subscription: s.Name})
 	}
 	return keys
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -222,7 +223,7 @@ func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 		if same {
 			continue
 		}
-		fresh := schema{spec.Name, engine.Schema{Version: version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: l.options.Program}}
+		fresh := schema{spec.Name, event.Schema{Version: version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: l.options.Program}}
 		data, err := json.Marshal(fresh)
 		if err != nil {
 			return err

@@ -6,12 +6,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // RemoveConsumer implements [engine.Registry].
-func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed engine.Removed, err error) {
+func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed event.Removed, err error) {
 	if err := ctx.Err(); err != nil {
 		return removed, err
 	}
@@ -30,20 +31,20 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 			l.mu.Unlock()
 			return removed, err
 		}
-		removed = engine.Removed{Open: lag.Backlog, Dead: lag.Dead}
+		removed = event.Removed{Open: lag.Backlog, Dead: lag.Dead}
 	}
-	var others []engine.OwnedError
+	var others []event.OwnedError
 	var instances []string
 	for owner, c := range owners {
 		if owner != l.instance {
-			others = append(others, engine.OwnedError{Path: l.target, PID: c.PID, Since: c.Since})
+			others = append(others, event.OwnedError{Path: l.target, PID: c.PID, Since: c.Since})
 			instances = append(instances, owner)
 		}
 	}
 	l.mu.Unlock()
 	for i, owner := range instances {
 		if l.lifeOf(ctx, owner) == alive {
-			return engine.Removed{}, &others[i]
+			return event.Removed{}, &others[i]
 		}
 	}
 	err = l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
@@ -55,13 +56,13 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 		if at := r.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: name}); at >= 0 {
 			r.Pauses = slices.Delete(r.Pauses, at, at+1)
 		}
-		return []*stream.Msg{l.auditMsg(engine.AuditEntry{
+		return []*stream.Msg{l.auditMsg(event.AuditEntry{
 			Actor: actor, Action: "remove", Subscription: name, Count: removed.Open + removed.Dead,
 			Detail: fmt.Sprintf("%d events to settle and %d dead letters", removed.Open, removed.Dead),
 		})}, nil
 	})
 	if err != nil {
-		return engine.Removed{}, err
+		return event.Removed{}, err
 	}
 	// Nobody reads the records of a subscription that is not in the registry.
 	for _, kind := range []string{l.subject(rowToken, id, ">"), l.subject(cursorToken, id), l.subject(cursorToken, id, ">")} {

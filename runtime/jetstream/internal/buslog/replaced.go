@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -45,7 +46,7 @@ func (l *Log) ended() error {
 }
 
 // fail makes the log broken. The caller holds mu.
-func (l *Log) fail(why *engine.StorageError) {
+func (l *Log) fail(why *event.StorageError) {
 	if l.closed {
 		return
 	}
@@ -63,8 +64,8 @@ func (l *Log) fail(why *engine.StorageError) {
 }
 
 // replaced returns the error of a log that is not the one which was opened.
-func replaced(what, hint string) *engine.StorageError {
-	return &engine.StorageError{Fault: engine.Replaced, Err: errors.New(what), Hint: hint}
+func replaced(what, hint string) *event.StorageError {
+	return &event.StorageError{Fault: event.Replaced, Err: errors.New(what), Hint: hint}
 }
 
 // known returns the newest number that this process knows.
@@ -172,7 +173,7 @@ func (l *Log) verify() {
 
 // wrong returns why the stream seems to be another one. An error says that nobody knows, or, if it
 // matches [stream.ErrBehind] or [stream.ErrNoStream], what one server has said.
-func (l *Log) wrong() (*engine.StorageError, error) {
+func (l *Log) wrong() (*event.StorageError, error) {
 	ctx := context.Background()
 	l.mu.Lock()
 	id := l.registry.Log
@@ -198,10 +199,10 @@ func (l *Log) wrong() (*engine.StorageError, error) {
 }
 
 // refuses returns why a registry is not of this log, or is of a newer program, or nil.
-func (l *Log) refuses(r *registry, id uuid.UUID) *engine.StorageError {
+func (l *Log) refuses(r *registry, id uuid.UUID) *event.StorageError {
 	switch {
 	case r.Format > format:
-		return &engine.StorageError{Fault: engine.TooNew, Err: errors.New("a newer program has changed its records"), Hint: "use the version of busgen that has written it"}
+		return &event.StorageError{Fault: event.TooNew, Err: errors.New("a newer program has changed its records"), Hint: "use the version of busgen that has written it"}
 	case id != uuid.Nil && r.Log != uuid.Nil && r.Log != id:
 		return replaced("the records of another bus were put in their place while the bus ran", "start the program again to go on with that one")
 	}

@@ -6,19 +6,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // DeclareSchedules implements [engine.Timetable].
-func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) (all []engine.Schedule, err error) {
+func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) (all []event.Schedule, err error) {
 	if err := l.mayDispatch(ctx); err != nil {
 		return nil, err
 	}
 	err = l.edit(ctx, func() ([]*stream.Msg, error) {
 		all = nil
 		for _, spec := range specs {
-			one := engine.Schedule{Since: now, Passed: now}
+			one := event.Schedule{Since: now, Passed: now}
 			if known := scheduleIn(l.schedules, spec.Name); known != nil {
 				one = *known
 			}
@@ -59,7 +60,7 @@ func (l *Log) Pass(ctx context.Context, p engine.Passage) (passed bool, err erro
 	return passed && err == nil, err
 }
 
-func (l *Log) schedulesMsg(all []engine.Schedule) *stream.Msg {
+func (l *Log) schedulesMsg(all []event.Schedule) *stream.Msg {
 	data, _ := json.Marshal(all)
 	return &stream.Msg{Subject: l.subject(timeToken), Data: data, Only: true, Expect: stream.Expecting(l.timesRev)}
 }
@@ -80,7 +81,7 @@ func (l *Log) mayDispatch(ctx context.Context) error {
 }
 
 // scheduleIn returns the schedule of a name, or nil.
-func scheduleIn(all []engine.Schedule, name string) *engine.Schedule {
+func scheduleIn(all []event.Schedule, name string) *event.Schedule {
 	for i := range all {
 		if all[i].Name == name {
 			return &all[i]

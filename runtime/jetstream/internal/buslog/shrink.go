@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
 )
@@ -50,11 +51,11 @@ func (u *unit) oversized(f *flight, how engine.Disposition, refusal error) engin
 		"subscription_id", u.log.nameOfUnit(u), "event_id", f.record.ID, "events", len(how.Staged), "error", refusal)
 	failure := how.Attempt
 	if failure == nil {
-		failure = &engine.FailedAttempt{Kind: engine.KindError, Started: f.began().UTC(), Ended: time.Now().UTC(), Error: "publish: " + refusal.Error()}
+		failure = &event.FailedAttempt{Kind: event.KindError, Started: f.began().UTC(), Ended: time.Now().UTC(), Error: "publish: " + refusal.Error()}
 	}
 	return engine.Disposition{
-		Kind: engine.Dead, Attempt: failure, Reason: engine.ReasonPermanent, Progress: how.Progress,
+		Kind: engine.Dead, Attempt: failure, Reason: event.ReasonPermanent, Progress: how.Progress,
 		// That of a dead letter was made from what everybody may see of its error.
-		Fingerprint: cmp.Or(how.Fingerprint, fingerprint.Of(engine.ReasonPermanent, failure.ErrorType, failure.Error, failure.Stack)),
+		Fingerprint: cmp.Or(how.Fingerprint, fingerprint.Of(event.ReasonPermanent, failure.ErrorType, failure.Error, failure.Stack)),
 	}
 }

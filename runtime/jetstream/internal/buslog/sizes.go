@@ -3,7 +3,7 @@ package buslog
 import (
 	"strings"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // A message has a greatest size. A row has a copy of its event, in JSON, which makes three
@@ -32,11 +32,11 @@ func (l *Log) rowData(r *row) []byte {
 		return data
 	}
 	r = r.clone()
-	for _, shorten := range []func(*engine.FailedAttempt){
-		func(a *engine.FailedAttempt) { a.Log = "" },
-		func(a *engine.FailedAttempt) { a.Stack = "" },
-		func(a *engine.FailedAttempt) { a.Error = cutText(a.Error, 1000) },
-		func(a *engine.FailedAttempt) { a.Error, a.ErrorType = cutText(a.Error, 50), "" },
+	for _, shorten := range []func(*event.FailedAttempt){
+		func(a *event.FailedAttempt) { a.Log = "" },
+		func(a *event.FailedAttempt) { a.Stack = "" },
+		func(a *event.FailedAttempt) { a.Error = cutText(a.Error, 1000) },
+		func(a *event.FailedAttempt) { a.Error, a.ErrorType = cutText(a.Error, 50), "" },
 	} {
 		for i := range r.Attempts { // the oldest first
 			shorten(&r.Attempts[i])

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -58,8 +58,8 @@ func (l *Log) hasRoom(ctx context.Context, msgs []*stream.Msg) error {
 		case s.limit <= 0 || s.used+s.arrived+size <= s.limit-reserve(s.limit):
 			return nil
 		case asked || time.Since(s.asked) < spaceAgain && s.arrived == 0:
-			return &engine.StorageError{
-				Fault: engine.DiskFull, Op: "append", Path: l.target, Err: errors.New("the stream is nearly full; the rest is for settling what is in it"),
+			return &event.StorageError{
+				Fault: event.DiskFull, Op: "append", Path: l.target, Err: errors.New("the stream is nearly full; the rest is for settling what is in it"),
 				Hint: "keep settled events for a shorter time (runtime.WithRetention), or raise the limit (nats stream edit " + l.stream.Name() + " --max-bytes)",
 			}
 		}

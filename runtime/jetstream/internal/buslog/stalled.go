@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -31,9 +32,9 @@ type standing struct {
 }
 
 // noteStalled notes what stands still. The caller holds mu, which is free while the server is asked.
-func (in *Inspection) noteStalled(ctx context.Context, status *engine.Status) error {
+func (in *Inspection) noteStalled(ctx context.Context, status *event.Status) error {
 	for _, s := range in.inOrder() {
-		at := slices.IndexFunc(status.Subscriptions, func(one engine.SubscriptionState) bool { return one.Name == s.Name })
+		at := slices.IndexFunc(status.Subscriptions, func(one event.SubscriptionState) bool { return one.Name == s.Name })
 		if at < 0 {
 			continue
 		}
@@ -43,7 +44,7 @@ func (in *Inspection) noteStalled(ctx context.Context, status *engine.Status) er
 		}
 		one := &status.Subscriptions[at]
 		if one.Unhandled { // that nobody has it is no wonder
-			found = slices.DeleteFunc(found, func(s engine.Stalled) bool { return s.PID == 0 })
+			found = slices.DeleteFunc(found, func(s event.Stalled) bool { return s.PID == 0 })
 		}
 		one.Stalled = found
 	}
@@ -51,12 +52,12 @@ func (in *Inspection) noteStalled(ctx context.Context, status *engine.Status) er
 }
 
 // still returns what stands still of the durable consumers that this process polls, by their names.
-func (l *Log) still(ctx context.Context) (map[string][]engine.Stalled, error) {
+func (l *Log) still(ctx context.Context) (map[string][]event.Stalled, error) {
 	if err := l.enter(); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	all := map[string][]engine.Stalled{}
+	all := map[string][]event.Stalled{}
 	for _, s := range l.inOrder() {
 		u := l.units[s.ID]
 		if u == nil || u.consumer == nil {
@@ -77,7 +78,7 @@ func (l *Log) still(ctx context.Context) (map[string][]engine.Stalled, error) {
 }
 
 // stalled returns what stands still of a subscription. The caller holds mu, which is free while the server is asked.
-func (l *Log) stalled(ctx context.Context, s *sub) ([]engine.Stalled, error) {
+func (l *Log) stalled(ctx context.Context, s *sub) ([]event.Stalled, error) {
 	if l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0 {
 		return nil, nil
 	}
@@ -104,7 +105,7 @@ func (l *Log) stalled(ctx context.Context, s *sub) ([]engine.Stalled, error) {
 	all, err = l.restOf(ctx, all, before)
 	lives := l.livesOf(ctx, all)
 	l.mu.Lock()
-	var found []engine.Stalled
+	var found []event.Stalled
 	of := map[string]int{} // by owner
 	for _, one := range all {
 		now, owned := lives[one.owner.Owner]
@@ -115,7 +116,7 @@ func (l *Log) stalled(ctx context.Context, s *sub) ([]engine.Stalled, error) {
 		if !known {
 			at = len(found)
 			of[one.owner.Owner] = at
-			found = append(found, engine.Stalled{Since: one.since.UTC(), PID: one.owner.PID, Host: one.owner.Host, Idle: owned && now == idle})
+			found = append(found, event.Stalled{Since: one.since.UTC(), PID: one.owner.PID, Host: one.owner.Host, Idle: owned && now == idle})
 		}
 		if found[at].Since.After(one.since) {
 			found[at].Since = one.since.UTC()

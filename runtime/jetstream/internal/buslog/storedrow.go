@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
@@ -76,7 +76,7 @@ func decodeRow(data []byte) (*row, error) {
 		State: ledger.State(state), Tries: len(r.Attempts), History: s.History, Redriven: s.Redriven,
 		Cancelled: s.Cancelled, Reason: s.Reason, Fingerprint: s.Fingerprint,
 	}
-	if s.Suspect || r.State == ledger.Dead && (s.Crashed || s.Reason == engine.ReasonCrash) { // which older programs have not said
+	if s.Suspect || r.State == ledger.Dead && (s.Crashed || s.Reason == event.ReasonCrash) { // which older programs have not said
 		r.Together = max(s.Together, 1)
 	}
 	if len(s.Open) > 0 {

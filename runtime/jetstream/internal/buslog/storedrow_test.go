@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -27,7 +28,7 @@ func drawRow(random *rand.Rand, now time.Time) *row {
 	r := newRow(e)
 	r.Failures, r.Uncounted, r.MaxAttempts, r.Snoozes, r.Redriven = random.IntN(3), random.IntN(3), random.IntN(3), random.IntN(3), random.IntN(3)
 	for range random.IntN(3) {
-		r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindError, Error: "boom", Started: now, Ended: now})
+		r.Attempts = append(r.Attempts, event.FailedAttempt{Kind: event.KindError, Error: "boom", Started: now, Ended: now})
 	}
 	r.Tries, r.History = len(r.Attempts), random.IntN(len(r.Attempts)+1)
 	r.PutOff, r.Retried, r.Replayed = yes(), yes(), yes()
@@ -37,7 +38,7 @@ func drawRow(random *rand.Rand, now time.Time) *row {
 	if r.Together = random.IntN(4); r.Suspect() {
 		if r.Crashed = yes(); yes() {
 			r.OpenCrash = now.Add(-time.Minute)
-			r.Crashes = []engine.SharedCrash{{At: r.OpenCrash}}
+			r.Crashes = []event.SharedCrash{{At: r.OpenCrash}}
 		}
 	}
 	if yes() {
@@ -58,8 +59,8 @@ func drawRow(random *rand.Rand, now time.Time) *row {
 	case r.State == ledger.Waiting && yes():
 		r.Row, r.Answer = r.Cancel("why"), refused
 	case r.State == ledger.Dead:
-		if end(r.State, engine.ReasonMaxAttempts); r.Suspect() {
-			r.Reason = engine.ReasonCrash
+		if end(r.State, event.ReasonMaxAttempts); r.Suspect() {
+			r.Reason = event.ReasonCrash
 		}
 		if r.Fingerprint = "f"; yes() {
 			r.Row = r.Discard("why", now)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -25,11 +26,11 @@ func (l *Log) declareConsumers(r *registry, specs []engine.ConsumerSpec) (notes 
 		}
 		for _, u := range l.units {
 			if s != nil && u.consumer != nil && u.sub.ID == s.ID && u.consumer.name != spec.Name {
-				return nil, &engine.AliasError{Name: spec.Name, Alias: u.consumer.name, Shared: true}
+				return nil, &event.AliasError{Name: spec.Name, Alias: u.consumer.name, Shared: true}
 			}
 		}
 		if renamed := r.declare(s, spec); renamed != "" {
-			notes = append(notes, l.auditMsg(engine.AuditEntry{
+			notes = append(notes, l.auditMsg(event.AuditEntry{
 				Actor: "busgen", Action: "rename", Subscription: spec.Name, Count: 1, Detail: "it was " + renamed + " before",
 			}))
 		}
@@ -46,7 +47,7 @@ func (r *registry) find(spec engine.ConsumerSpec) (*subscription, error) {
 			continue
 		}
 		if found != nil {
-			return nil, &engine.AliasError{Name: spec.Name, Alias: alias}
+			return nil, &event.AliasError{Name: spec.Name, Alias: alias}
 		}
 		found = other
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -25,13 +25,13 @@ type discardedDelivery struct {
 
 // Undiscard implements [engine.EventDiscarder]. Many are undone in several batches, which
 // have one entry in the audit.
-func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engine.Undone, err error) {
-	l := &growing{in: in, entry: engine.AuditEntry{Actor: in.actor, Action: "undiscard", EventID: u.Event}}
+func (in *Inspection) Undiscard(ctx context.Context, u event.Undo) (undone event.Undone, err error) {
+	l := &growing{in: in, entry: event.AuditEntry{Actor: in.actor, Action: "undiscard", EventID: u.Event}}
 	if u.Action != 0 {
 		l.entry.Detail = "action " + strconv.FormatInt(u.Action, 10)
 	}
 	for more := true; more; {
-		var part engine.Undone
+		var part event.Undone
 		err := in.edit(ctx, func() (msgs []*stream.Msg, err error) {
 			only := in.registry.known(u.Subscription)
 			switch {
@@ -58,7 +58,7 @@ func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engi
 }
 
 // undo returns the messages that undo discards, as far as they fit into a batch.
-func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.Msg, undone engine.Undone, more bool) {
+func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.Msg, undone event.Undone, more bool) {
 	for _, one := range found {
 		switch {
 		case one.row != nil && !one.row.Restorable():
@@ -89,16 +89,16 @@ func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.M
 
 // discards returns the discards that were chosen, in the order of the log. The caller holds
 // mu, which is free while the server is asked.
-func (l *Log) discards(ctx context.Context, u engine.Undo, only *subscription) (found []discardedDelivery, err error) {
+func (l *Log) discards(ctx context.Context, u event.Undo, only *subscription) (found []discardedDelivery, err error) {
 	asked := int64(0) // the event, for those that have no row
 	if u.Event != uuid.Nil && u.Action == 0 && slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return len(s.asks) > 0 }) {
-		event, err := l.find(ctx, u.Event)
-		var missing *engine.NotFoundError
+		one, err := l.find(ctx, u.Event)
+		var missing *event.NotFoundError
 		if err != nil && !errors.As(err, &missing) {
 			return nil, err
 		}
 		if err == nil {
-			asked = event.Seq
+			asked = one.Seq
 		}
 	}
 	for _, s := range l.inOrder() {

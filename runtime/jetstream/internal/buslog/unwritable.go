@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -32,9 +33,9 @@ func (l *Log) Health(ctx context.Context) (h engine.LogHealth, err error) {
 
 // cannotWrite returns the error of the last write, and since when such writes fail. Servers that could not be reached are
 // asked again; whether a full stream has space again, the next events tell.
-func (l *Log) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
+func (l *Log) cannotWrite(ctx context.Context) (*event.StorageError, time.Time) {
 	err, since, _ := l.writing.Now()
-	if err == nil || err.Fault != engine.Unreachable {
+	if err == nil || err.Fault != event.Unreachable {
 		return err, since
 	}
 	if _, wrong := l.stream.Last(ctx); wrong != nil {

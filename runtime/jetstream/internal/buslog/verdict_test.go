@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -48,7 +49,7 @@ func newEnded(t *testing.T, v engine.Disposition) (*unit, *flight) {
 }
 
 func TestWhatIsCancelledAfterItsTurnHasEndedIsDueAtOnce(t *testing.T) {
-	u, f := newEnded(t, engine.Disposition{Kind: engine.Retry, Attempt: &engine.FailedAttempt{Kind: engine.KindError}, Due: time.Now().Add(time.Hour)})
+	u, f := newEnded(t, engine.Disposition{Kind: engine.Retry, Attempt: &event.FailedAttempt{Kind: event.KindError}, Due: time.Now().Add(time.Hour)})
 	p := u.makePlan([]*flight{f}, nil, nil)
 	if r := recordsOf(t, p.msgs)[3]; r == nil || r["state"] != "waiting" || r["due"] != nil {
 		t.Errorf("the row is %v, want one that waits and is due at once", r)
@@ -58,7 +59,7 @@ func TestWhatIsCancelledAfterItsTurnHasEndedIsDueAtOnce(t *testing.T) {
 func TestWhatIsCancelledAfterItsLastAttemptIsDiscardedAndNoDeadLetter(t *testing.T) {
 	notice := engine.Record{ID: uuid.New(), Type: "bus.dead", CreatedAt: time.Now(), IfWanted: true}
 	u, f := newEnded(t, engine.Disposition{
-		Kind: engine.Dead, Reason: engine.ReasonPermanent, Attempt: &engine.FailedAttempt{Kind: engine.KindError}, Staged: []engine.Record{notice},
+		Kind: engine.Dead, Reason: event.ReasonPermanent, Attempt: &event.FailedAttempt{Kind: event.KindError}, Staged: []engine.Record{notice},
 	})
 	u.sub.routes = map[string]bool{"bus.dead": true}
 	u.log.registry.Subs, u.log.registry.Types = []subscription{u.sub.subscription}, []typenames.Row{{Name: "bus.dead", Written: "bus.dead"}}

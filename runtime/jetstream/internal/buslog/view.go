@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/typenames"
@@ -26,10 +27,10 @@ type logView struct {
 	registryRev int64
 	subs        map[string]*sub // by id
 	ring        ring
-	audit       map[int64]engine.AuditEntry // by id
-	lastEntry   int64                       // the newest one
-	schemas     map[string]schema           // by subject
-	schedules   []engine.Schedule
+	audit       map[int64]event.AuditEntry // by id
+	lastEntry   int64                      // the newest one
+	schemas     map[string]schema          // by subject
+	schedules   []event.Schedule
 	timesRev    int64
 	members     memberRecord
 	membersRev  int64
@@ -59,8 +60,8 @@ type sub struct {
 
 // schema is the record of the schema of a type's payload.
 type schema struct {
-	Type string        `json:"type"`
-	Of   engine.Schema `json:"of"`
+	Type string       `json:"type"`
+	Of   event.Schema `json:"of"`
 }
 
 // matches reports whether the subscription gets an event.
@@ -107,10 +108,10 @@ func (l *Log) checkFormat(ctx context.Context) error {
 		before = m.Seq + 1
 	}
 	if r.Format < oldestFormat {
-		return &engine.StorageError{Fault: engine.TooOld, Op: "open", Path: l.target, Hint: "a busgen that was never released has made it"}
+		return &event.StorageError{Fault: event.TooOld, Op: "open", Path: l.target, Hint: "a busgen that was never released has made it"}
 	}
 	if r.Format > format {
-		return &engine.StorageError{Fault: engine.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
+		return &event.StorageError{Fault: event.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
 	}
 	return nil
 }

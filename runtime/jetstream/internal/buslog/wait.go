@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -21,7 +22,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 	if err := l.enter(); err != nil {
 		return nil, err
 	}
-	event, err := l.event(ctx, seq)
+	e, err := l.event(ctx, seq)
 	l.mu.Unlock()
 	if err != nil && !errors.Is(err, stream.ErrNotFound) {
 		return nil, l.storage("read", err)
@@ -32,10 +33,10 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 		for _, entry := range l.registry.Subs {
 			s := l.subs[entry.ID]
 			r := s.rows[seq]
-			if r == nil && (event == nil || seq <= s.Start || !s.matches(event)) {
+			if r == nil && (e == nil || seq <= s.Start || !s.matches(e)) {
 				continue
 			}
-			one := engine.Settlement{Subscription: l.nameHere(s.ID, s.Name), State: engine.StateDone}
+			one := engine.Settlement{Subscription: l.nameHere(s.ID, s.Name), State: event.StateDone}
 			if r != nil && !r.State.Open() && (r.Tries > 0 || r.State == ledger.Discarded) {
 				if r, err = l.wholeRow(s, seq); err != nil {
 					return false, err
@@ -44,20 +45,20 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			if r != nil && len(r.Attempts) > 0 {
 				one.Failures, one.Error = len(r.Attempts), r.Attempts[len(r.Attempts)-1].Error
 			}
-			if l.neverBegins(s, event, r) { // it is settled as soon as a pause ends
-				one.State, one.Reason = engine.StateDiscarded, engine.ReasonCancelled
+			if l.neverBegins(s, e, r) { // it is settled as soon as a pause ends
+				one.State, one.Reason = event.StateDiscarded, engine.ReasonCancelled
 				outcome = append(outcome, one)
 				continue
 			}
 			switch {
 			case r == nil:
-				settled = settled && !s.pending(event)
+				settled = settled && !s.pending(e)
 			case r.State.Open():
 				settled = false
 			case r.State == ledger.Dead:
-				one.State, one.Reason = engine.StateDead, r.Reason
+				one.State, one.Reason = event.StateDead, r.Reason
 			case r.State == ledger.Discarded:
-				one.State, one.Reason = engine.StateDiscarded, r.Reason
+				one.State, one.Reason = event.StateDiscarded, r.Reason
 			}
 			// What this process has not stored yet, is not settled.
 			if u := l.units[s.ID]; u != nil && u.flights.of(seq) != nil {

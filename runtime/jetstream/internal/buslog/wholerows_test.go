@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -33,10 +34,10 @@ func TestRowsDoNotHoldTheirPayloadsAndAttemptsInMemory(t *testing.T) {
 			Seq: seq + 1, ID: uuid.New(), Type: "order.placed", Payload: bytes.Repeat([]byte("x"), 4096), Metadata: bytes.Repeat([]byte("m"), 512), CreatedAt: time.Now(), Key: fmt.Sprint(seq),
 		})
 		for range 3 {
-			r.Attempts = append(r.Attempts, engine.FailedAttempt{Kind: engine.KindPanic, Error: "boom", Stack: strings.Repeat("s", 2048)})
+			r.Attempts = append(r.Attempts, event.FailedAttempt{Kind: event.KindPanic, Error: "boom", Stack: strings.Repeat("s", 2048)})
 		}
 		if r.Due = time.Now().Add(time.Hour); seq%2 == 0 {
-			r.State, r.Reason, r.Progress = ledger.Dead, engine.ReasonMaxAttempts, strings.Repeat("p", 1024)
+			r.State, r.Reason, r.Progress = ledger.Dead, event.ReasonMaxAttempts, strings.Repeat("p", 1024)
 		}
 		data := r.encode()
 		if err := l.apply(stream.Stored{Subject: fmt.Sprint("bus.d.sub.", seq+1), Seq: seq + 1, Data: data}); err != nil {

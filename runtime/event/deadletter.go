@@ -1,4 +1,4 @@
-package engine
+package event
 
 import (
 	"bytes"
@@ -9,8 +9,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// DeadLetter is a delivery that was given up, with everything that is known about
-// it. Its JSON is a line of an export: an object with the fields of the tags.
+// Why a delivery is dead.
+const (
+	ReasonMaxAttempts = "max_attempts" // its policy allows no further attempt
+	ReasonPermanent   = "permanent"    // the handler says that another attempt is in vain
+	ReasonDecode      = "decode"       // the payload could not be decoded
+	ReasonCrash       = "crash"        // the process died in its last attempt
+	ReasonExpired     = "expired"      // it was not handled in time
+	ReasonMaxSnoozes  = "max_snoozes"  // its handler has put it off too often
+)
+
+// DeadLetter is a delivery that a subscription has given up: its event with payload
+// and metadata, when and why it died, and every attempt. As JSON it is a line of
+// inspect.File.Export.
 type DeadLetter struct {
 	Key
 	Type    string          `json:"type"`              // of the event: order.placed
@@ -80,7 +91,8 @@ func ParseDeadLetter(line []byte) (DeadLetter, error) {
 	return DeadLetter(encoded.plainDeadLetter), nil
 }
 
-// DeadLetterHistory is a dead letter with its origin and with what was done to it.
+// DeadLetterHistory is a dead letter with the events from which inspect.File.Edit made it, the
+// events made from it, and the operators' actions on it.
 type DeadLetterHistory struct {
 	DeadLetter
 	MadeFrom   []uuid.UUID  // the events that operators have edited into this one, the nearest first
@@ -109,8 +121,9 @@ func marshalUnescaped(value any) ([]byte, error) {
 }
 
 // FailureGroup is dead letters that failed in the same way: for the same reason, with
-// an error of the same type, the same message but for ids, numbers, times, addresses
-// and quoted texts, and a panic in the same function. Their events do not matter.
+// an error of the same type, the same message once ids, numbers, times, addresses and
+// quoted texts are taken out of it, and a panic in the same function. Codes behind words such
+// as status, code, exit, errno and SQLSTATE stay, and quoted names of tables and files.
 type FailureGroup struct {
 	Fingerprint   string    `json:"fingerprint"` // for [Filter].Group
 	Reason        string    `json:"reason"`

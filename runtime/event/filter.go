@@ -1,4 +1,4 @@
-package engine
+package event
 
 import (
 	"fmt"
@@ -10,8 +10,9 @@ import (
 )
 
 // Filter chooses events or dead letters: those to which everything that is set
-// applies. The zero value chooses all dead letters, and all events but those of the
-// bus itself, whose types begin with $ and are chosen by name only.
+// applies. The zero value chooses all. The fields Types, Events, CorrelationID, Text,
+// Since and Until are for both; Status and ChildOf are for events only; Subscriptions, Reasons,
+// Keys and Group are for dead letters only.
 type Filter struct {
 	Types         []string    // names or globs over event types, one of which matches: order.*
 	Events        []uuid.UUID // one of which it is
@@ -36,8 +37,6 @@ type Filter struct {
 	Reasons       []string // max_attempts, permanent, decode, crash, expired, max_snoozes
 	Keys          []Key    // one of which it is
 	Group         string   // the fingerprint of a [FailureGroup]
-
-	sight Sight // see SeenThrough
 }
 
 // String describes the filter in words, as in the audit.

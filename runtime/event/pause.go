@@ -1,0 +1,16 @@
+package event
+
+import (
+	"time"
+)
+
+// Pause says what is not delivered at the moment: a subscription (or a group) by
+// its name, or the event types that match a pattern. Exactly one of the two is
+// set.
+type Pause struct {
+	Subscription string
+	Types        string
+	Since        time.Time // UTC
+	Actor        string    // who made it: user@host, or a process that did it by itself
+	Reason       string    // in words; empty if none was given
+}
