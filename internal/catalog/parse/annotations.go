@@ -9,30 +9,6 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// sentence reads an optional text for people.
-func (r *reader) sentence(o object, key string) catalog.Value[string] {
-	e, ok := o.entries[key]
-	if !ok {
-		return catalog.Value[string]{}
-	}
-	v, ok := r.text(e.value, key+" of "+o.what)
-	if v.V = strings.TrimSpace(v.V); ok && v.V == "" {
-		r.report(r.place(e.value), rules.WrongKind, "%s of %s is empty", key, o.what).
-			Hint = "write something, or remove the key"
-	}
-	return v
-}
-
-// deprecated reads the reason why something is deprecated.
-func (r *reader) deprecated(o object) catalog.Value[string] {
-	e, ok := o.entries["deprecated"]
-	if ok && e.value.ShortTag() == "!!bool" {
-		r.wrongKind(e.value, "deprecated of "+o.what, "a string that says what to use instead")
-		return catalog.Value[string]{}
-	}
-	return r.sentence(o, "deprecated")
-}
-
 // owner reads who is responsible for an event.
 func (r *reader) owner(o object) catalog.Value[string] {
 	v := r.sentence(o, "owner")

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/format"
@@ -190,16 +188,6 @@ func (r *reader) pattern(e entry, what string) catalog.Value[catalog.Pattern] {
 		return catalog.Value[catalog.Pattern]{}
 	}
 	return catalog.Value[catalog.Pattern]{V: pattern, Pos: v.Pos}
-}
-
-// truth reads true or false.
-func (r *reader) truth(e entry, what string) catalog.Value[bool] {
-	var b bool
-	if e.value.Kind != yaml.ScalarNode || e.value.ShortTag() != "!!bool" || e.value.Decode(&b) != nil {
-		r.wrongKind(e.value, e.name+" of "+what, "true or false")
-		return catalog.Value[bool]{}
-	}
-	return catalog.Value[bool]{V: b, Pos: r.position(e.value)}
 }
 
 // checkBounds reports bounds that no value can keep.

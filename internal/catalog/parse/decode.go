@@ -143,22 +143,23 @@ func (r *reader) text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 }
 
 // wrongKind reports that n is not what it should be.
-func (r *reader) wrongKind(n *yaml.Node, what, want string) {
+func (r *reader) wrongKind(n *yaml.Node, what, want string) *diag.Finding {
 	switch {
 	case n.Kind == yaml.AliasNode || n.ShortTag() == "!!merge":
-		r.report(r.place(n), rules.Alias, "catalogues have no YAML aliases and merge keys").
-			Hint = "share settings through defaults and policies, and fields through types"
+		f := r.report(r.place(n), rules.Alias, "catalogues have no YAML aliases and merge keys")
+		f.Hint = "share settings through defaults and policies, and fields through types"
+		return f
 	case isNull(n) && n.Value == "":
-		r.report(r.place(n), rules.WrongKind, "%s must be %s, but nothing is written", what, want)
-	default:
-		f := r.report(r.place(n), rules.WrongKind, "%s must be %s, not %s", what, want, kindOf(n))
-		switch {
-		case want == "a string" && n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle == 0:
-			f.Hint = "to make it a string, put it in quotes: " + strconv.Quote(n.Value)
-		case want != "a string" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-			f.Hint = "what is in quotes is a string"
-		}
+		return r.report(r.place(n), rules.WrongKind, "%s must be %s, but nothing is written", what, want)
 	}
+	f := r.report(r.place(n), rules.WrongKind, "%s must be %s, not %s", what, want, kindOf(n))
+	switch {
+	case want == "a string" && n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle == 0:
+		f.Hint = "to make it a string, put it in quotes: " + strconv.Quote(n.Value)
+	case want != "a string" && isQuoted(n):
+		f.Hint = "what is in quotes is a string"
+	}
+	return f
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

@@ -16,10 +16,10 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// document parses the text of a file and returns the root of its only YAML document, or
-// nil after reporting why there is none. YAML aliases stay what they are, so
-// a document cannot grow beyond what is written in it.
-func (r *reader) document(file string, text []byte) *yaml.Node {
+// document parses the text of a file, which is what for messages. It returns the root of its only YAML document, or
+// nil after reporting why there is none. YAML aliases stay what they are, so a document cannot grow beyond what is
+// written in it.
+func (r *reader) document(file, what string, text []byte) *yaml.Node {
 	src := r.sources.add(file, text)
 	src.hidden = !beginsAsCatalogue.Match(text)
 	if !r.checkEncoding(src) {
@@ -39,7 +39,7 @@ func (r *reader) document(file string, text []byte) *yaml.Node {
 	}
 	if src.hidden = !hasVersion(doc.Content[0]); src.hidden {
 		src.number(doc.Content[0])
-		r.notCatalogue(file, doc.Content[0])
+		r.notCatalogue(what, doc.Content[0])
 		return nil
 	}
 	switch err := decoder.Decode(&next); {
@@ -75,11 +75,7 @@ func hasVersion(root *yaml.Node) bool {
 
 // notCatalogue reports a file without a version, and shows nothing of it: an include can name any file of the
 // computer, whose content must not show in the log of a CI.
-func (r *reader) notCatalogue(file string, root *yaml.Node) {
-	what := "the catalogue"
-	if file != r.root {
-		what = "the included file " + label(file)
-	}
+func (r *reader) notCatalogue(what string, root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
 		untagged := *root
 		untagged.Tag = "" // the tag is a part of the file, too

@@ -10,25 +10,24 @@ import (
 
 // eventSection reads `events:` of all files. Each event's Settings are only its own;
 // policies.go lets it inherit the rest.
-func (r *reader) eventSection(parts []*part) []*catalog.Event {
-	entries := r.sections(parts, "events", "event")
-	r.checkSomeEvents(parts)
-	r.noEvents = len(entries) == 0
-	r.eventsIncomplete = r.noEvents || r.incomplete
-	var events []*catalog.Event
+func (r *reader) eventSection() []*catalog.Event {
+	entries := r.sections("events", "event")
+	r.checkSomeEvents()
+	r.declared.none = len(entries) == 0
+	r.declared.incomplete = r.declared.none || r.incomplete
 	for _, e := range entries {
 		if ev := r.event(e); ev != nil {
-			events = append(events, ev)
+			r.declared.events = append(r.declared.events, ev)
 		}
 	}
-	return events
+	return r.declared.events
 }
 
 // checkSomeEvents reports a catalogue without events, at the first place where some should be.
 // One with types may be there for other catalogues.
-func (r *reader) checkSomeEvents(parts []*part) {
+func (r *reader) checkSomeEvents() {
 	var empty *yaml.Node
-	for _, p := range parts {
+	for _, p := range r.parts {
 		if len(p.entries["types"].contents()) > 0 {
 			return
 		}
@@ -46,7 +45,7 @@ func (r *reader) checkSomeEvents(parts []*part) {
 		r.report(r.place(empty), rules.NoEvents, "the catalogue has no events").
 			Hint = "declare one here, such as order.placed: {}, or types for other catalogues"
 	case !r.incomplete:
-		r.report(r.place(parts[0].node), rules.NoEvents, "the catalogue has no events").
+		r.report(r.place(r.parts[0].node), rules.NoEvents, "the catalogue has no events").
 			Hint = "declare one under the key events"
 	}
 }
@@ -75,16 +74,16 @@ func (r *reader) event(e entry) *catalog.Event {
 	ev.Result = r.result(o)
 	ev.History = r.history(o, ev, names)
 	r.resolve()
-	r.brokenPayloads[ev] = !payloadOK
+	r.declared.brokenPayloads[ev] = !payloadOK || !r.typesOK
 	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.typesOK)
 	ev.PartitionBy = partitionKey.of(r, o, ev.Fields, payloadOK)
 	_, keyed := o.entries["partition_by"]
-	r.brokenKeys[ev] = keyed && ev.PartitionBy == nil
+	r.declared.brokenKeys[ev] = keyed && ev.PartitionBy == nil
 	ev.DedupeBy = dedupeKey.of(r, o, ev.Fields, payloadOK)
 	ev.Settings = r.settings(o)
 	ev.Subscriptions = r.subscriptions(o, ev.GoName)
 	if nameErr != nil {
-		r.eventsIncomplete = true
+		r.declared.incomplete = true
 		return nil
 	}
 	return ev
@@ -94,10 +93,7 @@ func (r *reader) event(e entry) *catalog.Event {
 func (r *reader) payloadOf(ev *catalog.Event, o object, names catalog.JSONNames) {
 	what := "payload of " + o.what
 	payload := &catalog.Type{Name: ev.Local, Reserved: ev.Reserved}
-	if e, ok := o.entries["payload"]; ok {
-		payload.Fields = r.fields(e.value, owner{what: what, goName: ev.GoName, json: names}, ev.Reserved)
-	}
-	r.mixins(o, payload, what)
+	r.structOf(o, "payload", payload, owner{what: what, goName: ev.GoName, json: names})
 	r.resolve()
 	ev.Fields, ev.Mixins, ev.Reserved = payload.Fields, payload.Mixins, payload.Reserved
 }

@@ -37,9 +37,9 @@ func (r *reader) memberOf(o object) *catalog.Group {
 }
 
 // groupSection reads `groups:` of all files, when the subscriptions are known, and returns all groups.
-func (r *reader) groupSection(parts []*part, events []*catalog.Event, patterns []*catalog.PatternSubscription) []*catalog.Group {
+func (r *reader) groupSection(patterns []*catalog.PatternSubscription) []*catalog.Group {
 	listed := map[*catalog.Group]bool{}
-	for _, e := range r.sections(parts, "groups", "group") {
+	for _, e := range r.sections("groups", "group") {
 		what := "group " + label(e.name)
 		o, _ := r.object(e.value, what, "doc", "aliases")
 		if !r.checkName(e, what, groupExample) {
@@ -54,7 +54,7 @@ func (r *reader) groupSection(parts []*part, events []*catalog.Event, patterns [
 		listed[g] = true
 		g.Name.Pos = r.position(e.key)
 		g.Doc = r.doc(e.key, o)
-		r.groupAliases(o, g, events, patterns)
+		r.groupAliases(o, g, patterns)
 	}
 	for _, g := range r.groups {
 		r.checkGroup(g, listed[g])
@@ -64,7 +64,7 @@ func (r *reader) groupSection(parts []*part, events []*catalog.Event, patterns [
 
 // withoutMembers reports an entry of `groups:` that no subscription names.
 func (r *reader) withoutMembers(e entry, what string) {
-	if r.eventsIncomplete || r.incomplete {
+	if r.declared.incomplete {
 		return
 	}
 	var names []string
@@ -79,14 +79,14 @@ func (r *reader) withoutMembers(e entry, what string) {
 
 // groupAliases reads the former names of a group. One of them may be the name of a member, whose place in the log
 // the group then takes.
-func (r *reader) groupAliases(o object, g *catalog.Group, events []*catalog.Event, patterns []*catalog.PatternSubscription) {
+func (r *reader) groupAliases(o object, g *catalog.Group, patterns []*catalog.PatternSubscription) {
 	g.Aliases = r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
 		e := entry{name: name.V, key: item}
 		if !r.checkName(e, what, groupExample) {
 			return false
 		}
 		member := func(s *catalog.Subscription) bool { return s.Group == g && s.Name.V == name.V }
-		for _, event := range events {
+		for _, event := range r.declared.events {
 			if slices.ContainsFunc(event.Subscriptions, member) {
 				return true
 			}

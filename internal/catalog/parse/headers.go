@@ -31,9 +31,9 @@ type declaredHeader struct {
 }
 
 // headerSection reads `headers:` of all files.
-func (r *reader) headerSection(parts []*part) []*catalog.Header {
+func (r *reader) headerSection() []*catalog.Header {
 	var all []*catalog.Header
-	for _, e := range r.sections(parts, "headers", "header") {
+	for _, e := range r.sections("headers", "header") {
 		if h := r.header(e, ""); h != nil {
 			all = append(all, h)
 		}

@@ -109,11 +109,10 @@ func (r *reader) oldShape(o object, ev *catalog.Event, names catalog.JSONNames, 
 	if shape.Doc != "" {
 		t.Doc += "\n\n" + shape.Doc
 	}
-	r.inlines = append(r.inlines, t)
-	if payload, ok := old.entries["payload"]; ok {
-		t.Fields = r.fields(payload.value, owner{what: "payload of " + what, goName: goName, json: r.jsonNames(old, names)}, nil)
+	if _, ok := old.entries["payload"]; ok {
+		names = r.jsonNames(old, names)
 	}
-	r.mixins(old, t, "payload of "+what)
+	r.structOf(old, "payload", t, owner{what: "payload of " + what, goName: goName, json: names})
 	return shape
 }
 

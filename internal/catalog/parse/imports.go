@@ -99,7 +99,7 @@ func (r *reader) importedCatalogue(file string, n *yaml.Node, e entry) *catalog.
 	}
 	other := newReader(r.files, r.sources, file)
 	other.importer = r
-	c := other.catalogue(root)
+	c := other.catalogue(root, nil)
 	if len(other.findings) > 0 {
 		r.findings = append(r.findings, other.findings...)
 		r.report(r.place(n), rules.Import, "the imported catalogue %s has findings", label(file)).

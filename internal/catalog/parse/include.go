@@ -41,16 +41,17 @@ var (
 // IncludedKeys lists the top-level keys of included files.
 func IncludedKeys() []string { return slices.Clone(partKeys) }
 
-// parts returns the root and everything that it includes, each file before those that it
-// includes itself. It is nil if the root is no mapping.
-func (r *reader) parts(root *yaml.Node) []*part {
+// readParts reads the root and everything that it includes, each file before those that it includes itself. It returns the
+// root, or false if that is no mapping.
+func (r *reader) readParts(root *yaml.Node) (object, bool) {
 	o, ok := r.object(root, "the catalogue", rootKeys...)
 	if !ok {
-		return nil
+		return o, false
 	}
 	p := &part{object: o, file: r.root}
 	r.included = map[string]*part{identity(r.root): p}
-	return append([]*part{p}, r.includes(p)...)
+	r.parts = append([]*part{p}, r.includes(p)...)
+	return o, true
 }
 
 // includes reads what a file includes, and what that includes.
@@ -200,7 +201,6 @@ func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
 	}
 	at := r.place(n)
 	text, err := r.files.ReadFile(name)
-	r.bytes += len(text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		var names []string
@@ -216,21 +216,20 @@ func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
 		}
 		r.report(at, rules.Include, "%s cannot be read: %v", label(name), err)
 		return nil
-	case len(r.sources.all) > maxFiles || r.bytes > maxIncluded:
-		r.full = true
+	case !r.admit(len(text), maxFiles, maxIncluded):
 		r.report(at, rules.Include, "the catalogue is made of more than %d files, or more than %d MiB", maxFiles, maxIncluded>>20).
 			Hint = "include fewer, or make catalogues of their own"
 		return nil
 	}
-	return r.document(name, text)
+	return r.document(name, "the included file "+label(name), text)
 }
 
 // sections returns the entries of a section of all files. Of those with one name it
 // returns the first; what tells what they are.
-func (r *reader) sections(parts []*part, section, what string) []entry {
+func (r *reader) sections(section, what string) []entry {
 	var all []entry
 	first := map[string]entry{}
-	for _, p := range parts {
+	for _, p := range r.parts {
 		e, ok := p.entries[section]
 		if !ok {
 			continue

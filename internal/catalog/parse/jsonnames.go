@@ -8,16 +8,10 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// readJSONNames reads `json_names:` of all files. A file without it has that of the file that includes it.
-func (r *reader) readJSONNames(parts []*part) {
-	r.styles = map[string]catalog.JSONNames{}
-	for _, p := range parts {
-		around := catalog.Snake
-		if p.in != nil {
-			around = r.styles[p.in.file]
-		}
-		r.styles[p.file] = r.jsonNames(p.object, around)
-	}
+// readJSONNames reads `json_names:` of a file. A file without it has that of the file that includes it; the root is
+// included by "".
+func (r *reader) readJSONNames(o object, file, in string) {
+	r.styles[file] = r.jsonNames(o, r.styles[in])
 }
 
 // namesIn returns the JSON names of the file that a node is in.
@@ -66,30 +60,4 @@ func (r *reader) checkJSONName(n *yaml.Node, name, subject string) bool {
 	r.report(r.place(n), rules.BadName, subject+", which is not a valid name in JSON: %s", label(name), reason).
 		Hint = catalog.JSONNameHint
 	return false
-}
-
-// checkJSONCollisions reports fields that have the same name in JSON, if that matters.
-func (r *reader) checkJSONCollisions(what string, fields []*catalog.Field, matters func(a, b *catalog.Mixin) bool) {
-	first := map[string]*catalog.Field{}
-	for _, f := range fields {
-		other := first[f.Name.V]
-		if other == nil {
-			first[f.Name.V] = f
-			continue
-		}
-		if !matters(other.Mixin, f.Mixin) {
-			continue
-		}
-		r.report(r.jsonNameAt(f), rules.DuplicateName, "field %s of %s has the JSON name %s, and so does field %s", f.Label(), what, label(f.Name.V), other.Label()).
-			See(r.jsonNameAt(other), "field %s is here", other.Label()).
-			Hint = "give one of them another name with json"
-	}
-}
-
-// jsonNameAt returns the place that says which JSON name a field has.
-func (r *reader) jsonNameAt(f *catalog.Field) diag.Place {
-	if f.OwnJSON.Written() {
-		return r.nameAt(f.OwnJSON)
-	}
-	return r.nameAt(f.Local)
 }

@@ -11,22 +11,22 @@ import (
 
 // limitKeys finds the fields by which limits count, when the settings are inherited: limits of the defaults and of
 // policies must fit the payload of each event that has them. A use that does not is reported once.
-func (r *reader) limitKeys(events []*catalog.Event) {
+func (r *policies) limitKeys() {
 	faults := map[*catalog.LimitUse]*keyFault{}
 	var order []*catalog.LimitUse
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		known := map[string]bool{}
 		note := func(s catalog.Settings) {
 			for _, use := range s.Limits.V {
 				if !use.By.Written() || known[use.By.V] {
 					continue
 				}
-				fields, fault := r.fieldAt(e, use.By.V)
+				fields, fault := fieldAt(e, use.By.V)
 				switch before := faults[use]; {
 				case fault == nil:
 					known[use.By.V] = true
 					e.LimitKeys = append(e.LimitKeys, &catalog.LimitKey{Path: use.By.V, Fields: fields})
-				case r.brokenPayloads[e] || !r.typesOK: // which may be why
+				case r.declared.brokenPayloads[e]: // which may be why
 				case before == nil:
 					faults[use] = fault
 					order = append(order, use)
@@ -63,7 +63,7 @@ type keyFault struct {
 }
 
 // fieldAt follows a path through required structs to a field that can be a key.
-func (r *reader) fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyFault) {
+func fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyFault) {
 	var along []*catalog.Field
 	fields, in := e.Fields, "the payload of event "+e.Label()
 	segments := strings.Split(path, ".")

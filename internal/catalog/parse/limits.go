@@ -31,9 +31,9 @@ var (
 )
 
 // limitSection reads `limits:` of all files.
-func (r *reader) limitSection(parts []*part) []*catalog.Limit {
+func (r *reader) limitSection() []*catalog.Limit {
 	var all []*catalog.Limit
-	for _, e := range r.sections(parts, "limits", "limit") {
+	for _, e := range r.sections("limits", "limit") {
 		l := r.limit(e)
 		r.limits[e.name] = l // also a broken one: a use of it is no second fault
 		if r.checkName(e, "limit "+label(e.name), "bank-api") {
@@ -174,9 +174,9 @@ func (r *reader) limitUses(settings object) catalog.Value[[]*catalog.LimitUse] {
 	case isOff(e):
 		return catalog.Value[[]*catalog.LimitUse]{Pos: r.position(e.value)}
 	case e.value.Kind != yaml.SequenceNode:
-		r.neitherOffNor(e, settings.what, "a list of limits")
+		f := r.neitherOffNor(e, settings.what, "a list of limits")
 		if known := r.limits[e.value.Value]; known != nil && e.value.Kind == yaml.ScalarNode {
-			r.findings[len(r.findings)-1].Hint = "write limits: [" + e.value.Value + "]"
+			f.Hint = "write limits: [" + e.value.Value + "]"
 		}
 		return catalog.Value[[]*catalog.LimitUse]{Pos: r.position(e.value)}
 	}
@@ -233,7 +233,7 @@ func (r *reader) unknownLimit(at *yaml.Node, name, what string) {
 		return
 	}
 	f := r.report(r.place(at), rules.Limit, "%s has %s, which is not declared", what, label(name))
-	if r.misspelt++; r.misspelt <= maxMisspelt {
+	if r.mayGuess() {
 		var names []string
 		for known := range r.limits {
 			names = append(names, known)

@@ -50,9 +50,8 @@ func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 func TextWith(files Files, file string, text []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
 	r := newReader(files, &sources{}, file)
 	var c *catalog.Catalogue
-	if root := r.document(file, text); root != nil {
-		r.readOverlays(overlays)
-		c = r.catalogue(root)
+	if root := r.document(file, "the catalogue", text); root != nil {
+		c = r.catalogue(root, r.readOverlays(overlays))
 	}
 	if len(r.findings) > 0 {
 		return nil, r.tidied()
@@ -61,8 +60,11 @@ func TextWith(files Files, file string, text []byte, overlays ...Overlay) (*cata
 }
 
 func newReader(files Files, known *sources, root string) *reader {
-	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, limits: map[string]*catalog.Limit{}, headers: map[string]declaredHeader{}, subscribed: map[string]subscribed{},
-		brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}, members: map[*catalog.Group]int{}}
+	r := &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, limits: map[string]*catalog.Limit{}, headers: map[string]declaredHeader{}, subscribed: map[string]subscribed{},
+		styles:   map[string]catalog.JSONNames{},
+		declared: declared{brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}}, members: map[*catalog.Group]int{}}
+	r.mixing = &mixing{reader: r, of: map[*catalog.Type]*mixer{}}
+	return r
 }
 
 // A reader decodes one catalogue and collects what is wrong with it. Its
@@ -72,8 +74,8 @@ type reader struct {
 	*sources // what was read so far
 
 	files    Files
-	root     string                      // the name of the file that was asked for
-	overlays []object                    // the overlays so far
+	root     string // the name of the file that was asked for
+	parts    []*part
 	included map[string]*part            // the parts of the catalogue so far, by identity
 	imported map[string]*imported        // the imported catalogues so far, by what they are called
 	homes    map[string]*catalog.Package // the packages of files; nil is that of the root
@@ -83,43 +85,49 @@ type reader struct {
 
 	types map[string]*catalog.Type // by name, and those with a broken body, too
 	// typesOK is set if there was nothing wrong with the types.
-	typesOK bool
-	// eventsIncomplete is set if the name of an event was refused: it may be
-	// the one that a policy is for.
-	eventsIncomplete bool
-	noEvents         bool                    // no file has one
-	brokenPayloads   map[*catalog.Event]bool // events with findings about their payloads
-	brokenKeys       map[*catalog.Event]bool // events with findings about their partition_by
-	inlines          []*catalog.Type         // the structs in place so far
-	initialisms      []string                // those of the catalogue
-	goTypes          map[catalog.Kind]*catalog.GoType
-	styles           map[string]catalog.JSONNames // the JSON names of files
-	limits           map[string]*catalog.Limit    // by name, and those with a broken body, too
-	headers          map[string]declaredHeader    // by name, without broken ones
-	misspelt         int                          // unknown types and unused policies so far
-	later            []func()                     // what has to wait until all types are known
-	mixing           mixing                       // the mixins so far
-	subscribed       map[string]subscribed        // the subscriptions so far, by name
-	groups           []*catalog.Group             // of subscriptions, so far
-	members          map[*catalog.Group]int       // how many subscriptions name them
-	classes          []*catalog.ErrorClass        // the error classes so far
-	findings         diag.Findings
+	typesOK     bool
+	declared    declared
+	inlines     []*catalog.Type // the structs in place so far
+	initialisms []string        // those of the catalogue
+	goTypes     map[catalog.Kind]*catalog.GoType
+	styles      map[string]catalog.JSONNames // the JSON names of files
+	limits      map[string]*catalog.Limit    // by name, and those with a broken body, too
+	headers     map[string]declaredHeader    // by name, without broken ones
+	misspelt    int                          // unknown types and unused policies so far
+	later       []func()                     // what has to wait until all types are known
+	mixing      *mixing
+	subscribed  map[string]subscribed  // the subscriptions so far, by name
+	groups      []*catalog.Group       // of subscriptions, so far
+	members     map[*catalog.Group]int // how many subscriptions name them
+	classes     []*catalog.ErrorClass  // the error classes so far
+	findings    diag.Findings
 }
 
-func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
-	parts := r.parts(node)
-	if parts == nil {
+// readOverlays reads the overlays' files. One that is no overlay is left out, after a finding.
+func (r *reader) readOverlays(overlays []Overlay) (all []object) {
+	for _, overlay := range overlays {
+		if root := r.document(overlay.File, "the included file "+label(overlay.File), overlay.Text); root != nil {
+			if o, ok := r.readOverlay(root, overlay.File); ok {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+func (r *reader) catalogue(node *yaml.Node, overlays []object) *catalog.Catalogue {
+	root, ok := r.readParts(node)
+	if !ok {
 		return nil
 	}
-	root := parts[0].object
 	c := &catalog.Catalogue{File: r.root}
-	for _, p := range parts {
+	for _, p := range r.parts {
 		c.Files = append(c.Files, p.file)
 	}
 	c.Version = r.version(root)
 	c.Package = r.packageName(root)
 	c.ImportPath = r.ownImportPath(root)
-	c.TestKit = r.testKit(root)
+	c.TestKit = r.flag(root, "test_kit").V
 	c.CloudEvents = r.cloudEvents(root)
 	c.Lint = r.lint(root)
 	c.Accepted = r.accepted(root)
@@ -127,17 +135,19 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.readGoTypes(root, c)
 	c.Imports = r.imports(root)
 	r.checkImportPaths(c)
-	c.Packages = r.packages(parts, c.Package)
-	r.readJSONNames(parts)
+	c.Packages = r.packages(c.Package)
+	r.readStyles()
 	before := len(r.findings)
-	c.Types = r.typeSection(parts)
+	c.Types = r.typeSection()
 	r.typesOK = len(r.findings) == before && !r.incomplete
-	c.Limits = r.limitSection(parts)
-	r.overlayLimits(c.Limits)
-	c.Events = r.eventSection(parts)
-	c.Subscriptions = r.patternSubscriptions(parts, c.Events)
-	c.Groups = r.groupSection(parts, c.Events, c.Subscriptions)
-	c.Schedules = r.scheduleSection(parts, c.Events)
+	c.Limits = r.limitSection()
+	r.declared.incomplete = r.incomplete
+	over := &overlaying{reader: r, overlays: overlays}
+	over.overlayLimits(c.Limits)
+	c.Events = r.eventSection()
+	c.Subscriptions = r.patternSubscriptions()
+	c.Groups = r.groupSection(c.Subscriptions)
+	c.Schedules = r.scheduleSection()
 	c.Types = append(c.Types, r.inlines...)
 	for _, e := range c.Events {
 		e.CloudEvents = c.CloudEvents
@@ -147,19 +157,19 @@ func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
 	r.setHomes(c)
 	r.checkPackages(c)
 	catalog.Mark(c.Types)
-	c.Headers = r.headerSection(parts)
-	r.overlaySettings(c.Events, c.Subscriptions)
-	c.Defaults = r.overlayDefaults(r.defaults(root))
-	policies := r.overlayPolicies(r.policies(parts, c.Events), c.Events)
-	for _, p := range policies {
-		c.Policies = append(c.Policies, &catalog.Policy{Pattern: p.pattern, Settings: p.settings, Headers: p.headers})
-	}
+	c.Headers = r.headerSection()
+	over.overlaySettings(c.Subscriptions)
+	c.Defaults = over.overlayDefaults(r.defaults(root))
+	policies := newPolicies(r)
+	policies.read()
+	over.overlayPolicies(policies)
+	c.Policies = policies.list()
 	for _, e := range c.Events {
 		e.Headers = c.Headers
 	}
-	r.inherit(c.Events, c.Defaults, policies)
+	policies.inherit(c.Defaults)
 	r.checkScheduledHeaders(c.Schedules)
-	r.limitKeys(c.Events)
+	policies.limitKeys()
 	c.Namespaces = r.namespaces(c.Events)
 	c.ErrorClasses = r.errorClasses()
 	for _, p := range append([]*catalog.Package{nil}, c.Packages...) {
@@ -185,6 +195,16 @@ func (r *reader) version(o object) catalog.Value[int] {
 			Hint = "this busgen reads version 1; a newer one may read yours"
 	}
 	return v
+}
+
+// maxMisspelt limits for how many unknown names the reader looks for a similar one. Looking takes longer the more names
+// there are.
+const maxMisspelt = 200
+
+// mayGuess tells whether to look for a name that is similar to an unknown one.
+func (r *reader) mayGuess() bool {
+	r.misspelt++
+	return r.misspelt <= maxMisspelt
 }
 
 // report adds a finding and returns it, for a hint or related places.

@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,8 +15,9 @@ import (
 // maxMixedIn limits how many fields all mixins of a catalogue bring. A short file could have billions.
 const maxMixedIn = 100_000
 
-// mixing is what the reader knows of mixins.
+// mixing gives payloads and structs the fields of their mixins.
 type mixing struct {
+	*reader
 	pending []*mixer                 // payloads and structs that lack the fields of their mixins
 	of      map[*catalog.Type]*mixer // all so far
 	path    []*mixer                 // of those that are being completed, each a mixin of the one before
@@ -33,7 +33,7 @@ type mixer struct {
 	deep int // how many mixins are in one another
 }
 
-// mixins reads `mixins:` of a payload or a struct. [reader.mixIn] adds the fields that they bring.
+// mixins reads `mixins:` of a payload or a struct. [mixing.mixIn] adds the fields that they bring.
 func (r *reader) mixins(o object, t *catalog.Type, what string) {
 	e, ok := o.entries["mixins"]
 	if !ok {
@@ -60,12 +60,7 @@ func (r *reader) mixins(o object, t *catalog.Type, what string) {
 			t.Mixins = append(t.Mixins, &catalog.Mixin{Name: name, Type: of})
 		}
 	}
-	m := &mixer{t: t, what: what}
-	if r.mixing.of == nil {
-		r.mixing.of = map[*catalog.Type]*mixer{}
-	}
-	r.mixing.of[t] = m
-	r.mixing.pending = append(r.mixing.pending, m)
+	r.mixing.add(&mixer{t: t, what: what})
 }
 
 // mixinNamed returns the type of a name, or nil after a finding. Whether it is a struct is not known yet.
@@ -92,40 +87,45 @@ func (r *reader) mixinNamed(n *yaml.Node, name, what string) *catalog.Type {
 
 const structsOnly = "a mixin is a type with fields: name one that is declared under types"
 
+func (r *mixing) add(m *mixer) {
+	r.of[m.t] = m
+	r.pending = append(r.pending, m)
+}
+
 // mixIn gives payloads and structs the fields of their mixins. All types must be known.
-func (r *reader) mixIn() {
-	for _, m := range r.mixing.pending {
+func (r *mixing) mixIn() {
+	for _, m := range r.pending {
 		r.complete(m)
 	}
-	r.mixing.pending = nil
+	r.pending = nil
 }
 
 // complete gives one payload or struct the fields of its mixins, which are completed first.
-func (r *reader) complete(m *mixer) {
-	if m.done || r.mixing.full {
+func (r *mixing) complete(m *mixer) {
+	if m.done || r.full {
 		return
 	}
-	r.mixing.path = append(r.mixing.path, m)
+	r.path = append(r.path, m)
 	m.t.Mixins = slices.DeleteFunc(m.t.Mixins, func(use *catalog.Mixin) bool { return !r.mayMixIn(m, use) })
-	r.mixing.path = r.mixing.path[:len(r.mixing.path)-1]
+	r.path = r.path[:len(r.path)-1]
 	m.done = true
 	r.bring(m)
 }
 
 // mayMixIn completes a mixin, or reports why something cannot have it.
-func (r *reader) mayMixIn(m *mixer, use *catalog.Mixin) bool {
+func (r *mixing) mayMixIn(m *mixer, use *catalog.Mixin) bool {
 	at := r.nameAt(use.Name)
 	if !use.Type.IsStruct() {
 		r.report(at, rules.Mixin, "%s has the mixin %s, which is not a struct", m.what, label(use.Name.V)).Hint = structsOnly
 		return false
 	}
-	next := r.mixing.of[use.Type]
+	next := r.of[use.Type]
 	if next == nil {
 		return true // it has none itself, or is of another catalogue
 	}
-	if i := slices.Index(r.mixing.path, next); i >= 0 {
+	if i := slices.Index(r.path, next); i >= 0 {
 		var chain strings.Builder
-		for _, one := range r.mixing.path[i:] {
+		for _, one := range r.path[i:] {
 			chain.WriteString(one.t.Name.V + " → ")
 		}
 		r.report(at, rules.Mixin, "type %s is a mixin of itself: %s%s", use.Name.V, chain.String(), use.Name.V).
@@ -143,13 +143,13 @@ func (r *reader) mayMixIn(m *mixer, use *catalog.Mixin) bool {
 }
 
 // bring adds the fields that mixins bring, and what they reserve. What comes on two ways is there once.
-func (r *reader) bring(m *mixer) {
+func (r *mixing) bring(m *mixer) {
 	var fields []*catalog.Field
 	var reserved []reservedName
 	byPlace, byName := map[diag.Position]bool{}, map[string]*catalog.Field{}
 	for _, use := range m.t.Mixins {
-		if r.mixing.fields += len(use.Type.Fields); r.mixing.fields > maxMixedIn {
-			r.mixing.full = true
+		if r.fields += len(use.Type.Fields); r.fields > maxMixedIn {
+			r.full = true
 			r.report(r.nameAt(use.Name), rules.OutOfRange, "the mixins of the catalogue bring more than %d fields to payloads and structs", maxMixedIn).
 				Hint = "give these fields to a struct, and the payloads a field of that type"
 			return
@@ -189,23 +189,10 @@ func (r *reader) bring(m *mixer) {
 	for _, name := range m.t.Reserved {
 		reserved = append(reserved, reservedName{name, nil})
 	}
-	r.checkNamesBetween(m.what, fields, reserved)
+	between := fieldNames{reader: r.reader, what: m.what, between: true}
+	between.check(fields, reserved)
 	m.t.Fields, m.t.Reserved = fields, nil
 	for _, name := range reserved {
 		m.t.Reserved = append(m.t.Reserved, name.Value)
 	}
-}
-
-// A reservedName is a name that no field may have, and the mixin that says so; nil for what has the mixins.
-type reservedName struct {
-	catalog.Value[string]
-	mixin *catalog.Mixin
-}
-
-// within says what reserves the name.
-func (n reservedName) within() string {
-	if n.mixin == nil {
-		return "there"
-	}
-	return fmt.Sprintf("by its mixin %s", n.mixin.Name.V)
 }

@@ -99,6 +99,13 @@ var predeclared = set(
 	"nil", "panic", "print", "println", "real", "recover", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
 )
 
+// isWord reports whether text could be the name of a type.
+func isWord(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
+	})
+}
+
 // packageName reads `package:`.
 func (r *reader) packageName(o object) catalog.Value[string] {
 	e, ok := r.required(o, "package", "add the name of the Go package to generate, such as \"package: events\"")
@@ -156,12 +163,6 @@ func (r *reader) ownImportPath(o object) catalog.Value[string] {
 		}
 	}
 	return v
-}
-
-// testKit reads `test_kit:`.
-func (r *reader) testKit(o object) bool {
-	e, ok := o.entries["test_kit"]
-	return ok && r.truth(e, o.what).V
 }
 
 // syntaxOf reports a key that is no event name or pattern, at the character

@@ -12,16 +12,16 @@ import (
 func isOff(e entry) bool { return e.value.ShortTag() == "!!str" && e.value.Value == catalog.Off }
 
 // neitherOffNor reports a value that could be off or something else.
-func (r *reader) neitherOffNor(e entry, what, want string) {
+func (r *reader) neitherOffNor(e entry, what, want string) *diag.Finding {
 	n := e.value
 	if n.ShortTag() != "!!str" {
-		r.wrongKind(n, e.name+" of "+what, catalog.Off+" or "+want)
-		return
+		return r.wrongKind(n, e.name+" of "+what, catalog.Off+" or "+want)
 	}
 	f := r.report(r.place(n), rules.UnknownValue, "%s of %s is %q, which is not allowed", e.name, what, n.Value)
 	if f.Hint = diag.DidYouMean(n.Value, []string{catalog.Off}); f.Hint == "" {
 		f.Hint = "write " + catalog.Off + " or " + want
 	}
+	return f
 }
 
 // switchable reads a mapping, or the word off. The value reports whether it was off; the object is empty

@@ -25,27 +25,30 @@ var (
 	overlayLimitKeys = []string{"at_once", "rate", "burst", "wait", "lax"}
 )
 
-// readOverlays reads the overlays' files. One that is no overlay is left out, after a finding.
-func (r *reader) readOverlays(overlays []Overlay) {
-	for _, overlay := range overlays {
-		if root := r.document(overlay.File, overlay.Text); root != nil {
-			if o, ok := r.object(root, "the overlay "+label(overlay.File), overlayKeys...); ok {
-				r.version(o)
-				r.overlays = append(r.overlays, o)
-			}
-		}
+// An overlaying replaces settings of a catalogue by those of its overlays.
+type overlaying struct {
+	*reader
+	overlays []object // the later ones count
+}
+
+// readOverlay reads the top-level keys of an overlay, or returns false after a finding.
+func (r *reader) readOverlay(root *yaml.Node, file string) (object, bool) {
+	o, ok := r.object(root, "the overlay "+label(file), overlayKeys...)
+	if ok {
+		r.version(o)
 	}
+	return o, ok
 }
 
 // overlaid visits the entries of a section of all overlays.
-func (r *reader) overlaid(section string, visit func(e entry)) {
+func (r *overlaying) overlaid(section string, visit func(e entry)) {
 	for _, o := range r.overlays {
 		r.below(o, section, visit)
 	}
 }
 
 // below visits the entries of a mapping of names.
-func (r *reader) below(o object, section string, visit func(e entry)) {
+func (r *overlaying) below(o object, section string, visit func(e entry)) {
 	e, ok := o.entries[section]
 	if !ok {
 		return
@@ -57,8 +60,8 @@ func (r *reader) below(o object, section string, visit func(e entry)) {
 }
 
 // notThere reports a name in an overlay that the catalogue does not have.
-func (r *reader) notThere(e entry, what string, names []string) {
-	if r.eventsIncomplete || r.incomplete {
+func (r *overlaying) notThere(e entry, what string, names []string) {
+	if r.declared.incomplete {
 		return
 	}
 	f := r.report(r.place(e.key), rules.Overlay, "the catalogue has no %s %s", what, label(e.name))
@@ -68,7 +71,7 @@ func (r *reader) notThere(e entry, what string, names []string) {
 }
 
 // tunable reads a mapping of settings in an overlay, which cannot have a priority.
-func (r *reader) tunable(e entry, what string, keys ...string) object {
+func (r *overlaying) tunable(e entry, what string, keys ...string) object {
 	n := e.value
 	if n.Kind == yaml.MappingNode {
 		kept := *n
@@ -88,7 +91,7 @@ func (r *reader) tunable(e entry, what string, keys ...string) object {
 }
 
 // overlayLimits replaces numbers of limits.
-func (r *reader) overlayLimits(limits []*catalog.Limit) {
+func (r *overlaying) overlayLimits(limits []*catalog.Limit) {
 	r.overlaid("limits", func(e entry) {
 		l := r.limits[e.name]
 		if l == nil {
@@ -127,18 +130,18 @@ func (r *reader) overlayLimits(limits []*catalog.Limit) {
 }
 
 // overlaySettings replaces settings of events and of subscriptions that are written in their own places.
-func (r *reader) overlaySettings(events []*catalog.Event, patterns []*catalog.PatternSubscription) {
+func (r *overlaying) overlaySettings(patterns []*catalog.PatternSubscription) {
 	r.overlaid("events", func(e entry) {
-		i := slices.IndexFunc(events, func(event *catalog.Event) bool { return event.Label() == e.name })
+		i := slices.IndexFunc(r.declared.events, func(event *catalog.Event) bool { return event.Label() == e.name })
 		if i < 0 {
 			var names []string
-			for _, event := range events {
+			for _, event := range r.declared.events {
 				names = append(names, event.Label())
 			}
 			r.notThere(e, "event", names)
 			return
 		}
-		event, what := events[i], "event "+label(e.name)+" of the overlay"
+		event, what := r.declared.events[i], "event "+label(e.name)+" of the overlay"
 		o := r.tunable(e, what, append(slices.Clone(subscriptionKeys), "subscriptions")...)
 		event.Settings = event.Settings.With(r.settings(o))
 		r.below(o, "subscriptions", func(e entry) {
@@ -169,7 +172,7 @@ func (r *reader) overlaySettings(events []*catalog.Event, patterns []*catalog.Pa
 	})
 }
 
-func (r *reader) overlaySubscription(e entry, s *catalog.Subscription, what string, keys []string) {
+func (r *overlaying) overlaySubscription(e entry, s *catalog.Subscription, what string, keys []string) {
 	o := r.tunable(e, what, keys...)
 	s.Settings = s.Settings.With(r.settings(o))
 	if batch, ok := o.entries["batch"]; ok && s.Group != nil {
@@ -178,7 +181,7 @@ func (r *reader) overlaySubscription(e entry, s *catalog.Subscription, what stri
 }
 
 // overlayDefaults returns the defaults with those of the overlays.
-func (r *reader) overlayDefaults(defaults catalog.Settings) catalog.Settings {
+func (r *overlaying) overlayDefaults(defaults catalog.Settings) catalog.Settings {
 	for _, o := range r.overlays {
 		if e, ok := o.entries["defaults"]; ok {
 			defaults = defaults.With(r.settings(r.tunable(e, "defaults of the overlay", subscriptionKeys...)))
@@ -187,10 +190,8 @@ func (r *reader) overlayDefaults(defaults catalog.Settings) catalog.Settings {
 	return defaults
 }
 
-// overlayPolicies returns the policies with those of the overlays. A pattern that the catalogue does not have makes
-// another policy.
-func (r *reader) overlayPolicies(policies []policy, events []*catalog.Event) []policy {
-	byFirst := byFirstSegment(events)
+// overlayPolicies replaces settings of policies. A pattern that the catalogue does not have makes another policy.
+func (r *overlaying) overlayPolicies(policies *policies) {
 	r.overlaid("policies", func(e entry) {
 		settings := r.settings(r.tunable(e, "policy "+label(e.name)+" of the overlay", subscriptionKeys...))
 		pattern, err := glob.Parse(e.name)
@@ -198,14 +199,11 @@ func (r *reader) overlayPolicies(policies []policy, events []*catalog.Event) []p
 			r.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
 			return
 		}
-		i := slices.IndexFunc(policies, func(p policy) bool { return p.pattern == pattern })
-		if i >= 0 {
-			policies[i].settings = policies[i].settings.With(settings)
+		i := slices.IndexFunc(policies.all, func(p policy) bool { return p.pattern == pattern })
+		if i < 0 {
+			policies.add(policy{pattern: pattern, key: e.key, settings: settings})
 			return
 		}
-		added := policy{pattern: pattern, key: e.key, settings: settings}
-		r.checkUsed(added, events, byFirst)
-		policies = append(policies, added)
+		policies.all[i].settings = policies.all[i].settings.With(settings)
 	})
-	return policies
 }

@@ -2,11 +2,9 @@ package parse
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -18,11 +16,11 @@ var packageName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 var goFolders = set("internal", "vendor", "testdata")
 
 // packages finds the package of each file: the one that it names, or else that of the file that includes it.
-func (r *reader) packages(parts []*part, root catalog.Value[string]) []*catalog.Package {
+func (r *reader) packages(root catalog.Value[string]) []*catalog.Package {
 	r.homes = map[string]*catalog.Package{}
 	byName := map[string]*catalog.Package{root.V: nil}
 	var all []*catalog.Package
-	for _, p := range parts[1:] {
+	for _, p := range r.parts[1:] {
 		p.home = p.in.home
 		if e, ok := p.entries["package"]; ok {
 			name, ok := r.goPackage(e)
@@ -38,6 +36,17 @@ func (r *reader) packages(parts []*part, root catalog.Value[string]) []*catalog.
 		r.homes[p.file] = p.home
 	}
 	return all
+}
+
+// readJSONNames reads the JSON names of all files.
+func (r *reader) readStyles() {
+	for _, p := range r.parts {
+		in := ""
+		if p.in != nil {
+			in = p.in.file
+		}
+		r.readJSONNames(p.object, p.file, in)
+	}
 }
 
 // checkSubPackage tells whether a package below that of the root can have a name.
@@ -68,92 +77,4 @@ func (r *reader) setHomes(c *catalog.Catalogue) {
 	for _, e := range c.Events {
 		e.Home = r.homes[e.Name.Pos.File]
 	}
-}
-
-// A need is a use of a type of another package.
-type need struct {
-	from, to *catalog.Package
-	t        *catalog.Type
-	at       diag.Place
-}
-
-// checkPackages reports uses between packages that Go does not allow.
-func (r *reader) checkPackages(c *catalog.Catalogue) {
-	var needs []need
-	note := func(home *catalog.Package, fields []*catalog.Field) {
-		for _, f := range fields {
-			if t := f.Type.Uses(); t != nil && t.Package == nil && t.Home != home && !t.IsCustom() {
-				needs = append(needs, need{home, t.Home, t, r.typeAt(f.Type)})
-			}
-		}
-	}
-	for _, e := range c.Events {
-		note(e.Home, e.Values())
-	}
-	for _, t := range c.Types {
-		note(t.Home, t.Fields)
-		for _, v := range t.Variants {
-			if v.Type.Home != t.Home {
-				r.report(r.nameAt(v.Name), rules.Union, "variant %s of type %s is %s, which is in %s", v.Name.V, t.Name.V, v.Type.Name.V, called(v.Type.Home)).
-					Hint = "a union and its variants must be in the same Go package: declare both in files of one package"
-			}
-		}
-	}
-	for _, n := range needs {
-		if n.from != nil && n.to == nil {
-			r.report(n.at, rules.Packages, "package %s needs type %s of the root's package, which imports it for its Catalogue", n.from.Name.V, n.t.Name.V).
-				Hint = "move type " + n.t.Name.V + " into a file of package " + n.from.Name.V + ", or of one that both can import"
-		}
-	}
-	r.checkCircles(c.Packages, needs)
-}
-
-// checkCircles reports packages that import one another.
-func (r *reader) checkCircles(packages []*catalog.Package, needs []need) {
-	done := map[*catalog.Package]bool{}
-	var path []need
-	var visit func(p *catalog.Package)
-	visit = func(p *catalog.Package) {
-		done[p] = true
-		seen := map[*catalog.Package]bool{}
-		for _, n := range needs {
-			if n.from != p || n.to == nil || seen[n.to] {
-				continue
-			}
-			seen[n.to] = true
-			path = append(path, n)
-			if i := slices.IndexFunc(path, func(before need) bool { return before.from == n.to }); i >= 0 {
-				r.circle(path[i:])
-			} else if !done[n.to] {
-				visit(n.to)
-			}
-			path = path[:len(path)-1]
-		}
-	}
-	for _, p := range packages {
-		if !done[p] {
-			visit(p)
-		}
-	}
-}
-
-func (r *reader) circle(needs []need) {
-	last := needs[len(needs)-1]
-	chain := last.to.Name.V
-	for _, n := range needs {
-		chain += " → " + n.to.Name.V
-	}
-	f := r.report(last.at, rules.Packages, "package %s needs type %s of package %s, so they would import each other: %s", last.from.Name.V, last.t.Name.V, last.to.Name.V, chain)
-	for _, n := range needs[:len(needs)-1] {
-		f.See(n.at, "package %s needs type %s of package %s", n.from.Name.V, n.t.Name.V, n.to.Name.V)
-	}
-	f.Hint = "move type " + last.t.Name.V + " into a file of package " + last.from.Name.V + ", or of one that both can import"
-}
-
-// called names a package in a message.
-func called(p *catalog.Package) string {
-	if p == nil {
-		return "the root's package"
-	}
-	return "package " + p.Name.V
 }

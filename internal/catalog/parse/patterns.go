@@ -18,9 +18,9 @@ var patternKeys = append([]string{"doc", "go_name", "aliases", "pattern", "group
 
 // patternSubscriptions reads `subscriptions:` at the top level of all files, when the events are known. Each one's
 // Settings are only its own.
-func (r *reader) patternSubscriptions(parts []*part, events []*catalog.Event) []*catalog.PatternSubscription {
+func (r *reader) patternSubscriptions() []*catalog.PatternSubscription {
 	var all []*catalog.PatternSubscription
-	for _, e := range r.sections(parts, "subscriptions", "subscription") {
+	for _, e := range r.sections("subscriptions", "subscription") {
 		what := "subscription " + label(e.name)
 		o, isObject := r.object(e.value, what, patternKeys...)
 		s := &catalog.PatternSubscription{}
@@ -30,12 +30,12 @@ func (r *reader) patternSubscriptions(parts []*part, events []*catalog.Event) []
 		s.Group = r.memberOf(o)
 		s.Settings = r.settings(o)
 		if isObject {
-			s.Patterns = r.patternsOf(o, events)
+			s.Patterns = r.patternsOf(o)
 		}
 		nameOK := r.checkSubscriptionName(e, what)
 		s.Aliases = r.subscriptionAliases(o)
 		if nameOK {
-			s.FindEvents(events)
+			s.FindEvents(r.declared.events)
 			all = append(all, s)
 		}
 	}
@@ -43,7 +43,7 @@ func (r *reader) patternSubscriptions(parts []*part, events []*catalog.Event) []
 }
 
 // patternsOf reads `pattern:`, a pattern or a list of them.
-func (r *reader) patternsOf(o object, events []*catalog.Event) []catalog.Value[glob.Pattern] {
+func (r *reader) patternsOf(o object) []catalog.Value[glob.Pattern] {
 	e, ok := r.required(o, "pattern", "say for which events it is, as in pattern: order.*, or declare it under the event that it is for")
 	if !ok {
 		return nil
@@ -71,7 +71,7 @@ func (r *reader) patternsOf(o object, events []*catalog.Event) []catalog.Value[g
 				See(r.place(first[text.V]), "it is here").Hint = "remove one of them"
 		default:
 			first[text.V] = item
-			r.checkSubscribed(pattern, item, o.what, events)
+			r.checkSubscribed(pattern, item, o.what)
 			all = append(all, catalog.Value[glob.Pattern]{V: pattern, Pos: text.Pos})
 		}
 	}
@@ -79,21 +79,21 @@ func (r *reader) patternsOf(o object, events []*catalog.Event) []catalog.Value[g
 }
 
 // checkSubscribed reports a pattern that matches no event: after a typo the subscription would wait in vain.
-func (r *reader) checkSubscribed(p glob.Pattern, at *yaml.Node, what string, events []*catalog.Event) {
+func (r *reader) checkSubscribed(p glob.Pattern, at *yaml.Node, what string) {
 	one := catalog.PatternSubscription{Patterns: []catalog.Value[glob.Pattern]{{V: p}}}
-	if r.eventsIncomplete && (!r.noEvents || r.incomplete) || slices.ContainsFunc(events, one.Covers) {
+	if r.declared.incomplete && (!r.declared.none || r.incomplete) || slices.ContainsFunc(r.declared.events, one.Covers) {
 		return
 	}
 	f := r.report(r.place(at), rules.PatternUnused, "pattern %s of %s matches no event", p, what)
 	f.Hint = correctPattern
-	if r.misspelt++; r.misspelt > maxMisspelt {
+	if !r.mayGuess() {
 		return
 	}
 	var known []string
-	for _, n := range r.namespaces(events) {
+	for _, n := range r.namespaces(r.declared.events) {
 		known = append(known, n.Name+".*")
 	}
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		if p.Match(e.Label()) {
 			f.Hint = "patterns of subscriptions match names on the wire: " + e.Label() + " is " + e.Name.V + " there"
 			return

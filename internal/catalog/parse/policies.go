@@ -34,11 +34,27 @@ func (r *reader) defaults(root object) catalog.Settings {
 	return r.settings(o)
 }
 
-// policies reads the policies of all files, in file order, and checks that each matches an event.
-func (r *reader) policies(parts []*part, events []*catalog.Event) []policy {
-	var all []policy
-	byFirst := byFirstSegment(events)
-	for _, e := range r.sections(parts, "policies", "policy") {
+// policies are those of a catalogue, and how events inherit from them.
+type policies struct {
+	*reader
+	byFirst map[string][]*catalog.Event // the events whose names begin with a segment
+	all     []policy                    // in file order
+	ties    map[[2]*yaml.Node]bool      // those that were reported
+	orders  map[[2]diag.Position]bool   // the delays that were reported
+}
+
+func newPolicies(r *reader) *policies {
+	p := &policies{reader: r, byFirst: map[string][]*catalog.Event{}, ties: map[[2]*yaml.Node]bool{}, orders: map[[2]diag.Position]bool{}}
+	for _, e := range r.declared.events {
+		first := firstSegment(e.Label())
+		p.byFirst[first] = append(p.byFirst[first], e)
+	}
+	return p
+}
+
+// read reads `policies:` of all files, and checks that each matches an event.
+func (r *policies) read() {
+	for _, e := range r.sections("policies", "policy") {
 		o, _ := r.object(e.value, "policy "+label(e.name), policyKeys...)
 		p := policy{key: e.key, settings: r.settings(o), headers: r.policyHeaders(o)}
 		var err error
@@ -46,53 +62,47 @@ func (r *reader) policies(parts []*part, events []*catalog.Event) []policy {
 			r.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
 			continue
 		}
-		r.checkUsed(p, events, byFirst)
-		all = append(all, p)
+		r.add(p)
 	}
-	return all
 }
 
-// byFirstSegment finds the events whose names begin with a segment.
-func byFirstSegment(events []*catalog.Event) map[string][]*catalog.Event {
-	all := map[string][]*catalog.Event{}
-	for _, e := range events {
-		first := firstSegment(e.Label())
-		all[first] = append(all[first], e)
-	}
-	return all
-}
-
-// checkUsed reports a policy that matches no event: after a typo its settings would have no effect.
-func (r *reader) checkUsed(p policy, events []*catalog.Event, byFirst map[string][]*catalog.Event) {
-	matches := func(e *catalog.Event) bool { return p.pattern.Match(e.Label()) }
-	candidates := events
+// add adds a policy, and reports one that matches no event: after a typo its settings would have no effect.
+func (r *policies) add(p policy) {
+	r.all = append(r.all, p)
+	candidates := r.declared.events
 	if first := firstSegment(p.pattern.String()); first != "*" {
-		candidates = byFirst[first]
+		candidates = r.byFirst[first]
 	}
-	if r.eventsIncomplete || slices.ContainsFunc(candidates, matches) {
+	if r.declared.incomplete || slices.ContainsFunc(candidates, func(e *catalog.Event) bool { return p.pattern.Match(e.Label()) }) {
 		return
 	}
-	if r.misspelt++; r.misspelt > maxMisspelt {
-		r.report(r.place(p.key), rules.PolicyUnused, "policy %s matches no event", p.pattern).Hint = correctPattern
+	f := r.report(r.place(p.key), rules.PolicyUnused, "policy %s matches no event", p.pattern)
+	f.Hint = correctPattern
+	if !r.mayGuess() {
 		return
 	}
 	var patterns []string
-	for _, n := range r.namespaces(events) {
+	for _, n := range r.namespaces(r.declared.events) {
 		patterns = append(patterns, n.Name+".*")
 	}
-	for _, e := range events {
-		patterns = append(patterns, e.Label())
-	}
-	f := r.report(r.place(p.key), rules.PolicyUnused, "policy %s matches no event", p.pattern)
-	if f.Hint = diag.DidYouMean(p.pattern.String(), patterns); f.Hint == "" {
-		f.Hint = correctPattern
-	}
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		if p.pattern.Match(e.Name.V) {
 			f.Hint = "policies match what the catalogue calls an event: " + e.Name.V + " is " + e.Label() + " here"
-			break
+			return
 		}
+		patterns = append(patterns, e.Label())
 	}
+	if hint := diag.DidYouMean(p.pattern.String(), patterns); hint != "" {
+		f.Hint = hint
+	}
+}
+
+// list returns the policies of the finished catalogue.
+func (r *policies) list() (all []*catalog.Policy) {
+	for _, p := range r.all {
+		all = append(all, &catalog.Policy{Pattern: p.pattern, Settings: p.settings, Headers: p.headers})
+	}
+	return all
 }
 
 const correctPattern = "correct the pattern or remove the policy"
@@ -106,16 +116,15 @@ func firstSegment(name string) string {
 // inherit replaces each event's own settings by those in force, field by field. Policies override defaults,
 // which override what is built in; a more specific policy overrides a less specific one, the event overrides
 // its policies, and a subscription overrides its event.
-func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, policies []policy) {
-	ascending := slices.Clone(policies)
+func (r *policies) inherit(defaults catalog.Settings) {
+	ascending := slices.Clone(r.all)
 	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.pattern, b.pattern) })
-	ties, orders := map[[2]*yaml.Node]bool{}, map[[2]diag.Position]bool{}
 	byFirst := map[string][]int{} // an event meets only policies that begin as it does, or with a *
 	for i, p := range ascending {
 		first := firstSegment(p.pattern.String())
 		byFirst[first] = append(byFirst[first], i)
 	}
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		layers := []catalog.Settings{defaults}
 		var matching []policy
 		candidates := slices.Concat(byFirst["*"], byFirst[firstSegment(e.Label())])
@@ -127,8 +136,8 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 			}
 			for _, q := range matching {
 				pair := [2]*yaml.Node{q.key, p.key}
-				if glob.Compare(q.pattern, p.pattern) == 0 && !ties[pair] {
-					ties[pair] = true
+				if glob.Compare(q.pattern, p.pattern) == 0 && !r.ties[pair] {
+					r.ties[pair] = true
 					r.policyTie(e, q, p)
 				}
 			}
@@ -138,23 +147,23 @@ func (r *reader) inherit(events []*catalog.Event, defaults catalog.Settings, pol
 		}
 		layers = append(layers, e.Settings)
 		e.Own = e.Settings
-		e.Settings = r.effective("event "+e.Label(), layers, orders)
+		e.Settings = r.effective("event "+e.Label(), layers)
 		for _, s := range e.Subscriptions {
 			own := s.Settings
 			s.Own = own
-			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Label(), append(layers, own), orders)
+			s.Settings = r.effective("subscription "+s.Name.V+" of event "+e.Label(), append(layers, own))
 			r.checkStrictBatches(e, s, own)
 		}
 		for _, s := range e.Patterns {
-			r.effective("subscription "+s.Name.V+" for event "+e.Label(), append(layers, s.Settings), orders) // for its findings
+			r.effective("subscription "+s.Name.V+" for event "+e.Label(), append(layers, s.Settings)) // for its findings
 		}
 	}
 }
 
 // checkStrictBatches reports a subscription with batches whose strict order would make batches of one event. Settings
 // of batches that are inherited do not say that it has batches.
-func (r *reader) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, own catalog.Settings) {
-	if !s.Settings.StrictOrder.V || !own.Batch.Written() || e.PartitionBy != nil || r.brokenKeys[e] {
+func (r *policies) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, own catalog.Settings) {
+	if !s.Settings.StrictOrder.V || !own.Batch.Written() || e.PartitionBy != nil || r.declared.brokenKeys[e] {
 		return
 	}
 	at := own.Batch.Size.Pos
@@ -167,7 +176,7 @@ func (r *reader) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, o
 }
 
 // policyTie reports two policies of which neither can be said to go first.
-func (r *reader) policyTie(e *catalog.Event, first, second policy) {
+func (r *policies) policyTie(e *catalog.Event, first, second policy) {
 	r.report(r.place(second.key), rules.PolicyTie, "policies %s and %s are equally specific and both match event %s",
 		first.pattern, second.pattern, e.Label()).
 		See(r.place(first.key), "the other one is here").
@@ -175,23 +184,23 @@ func (r *reader) policyTie(e *catalog.Event, first, second policy) {
 }
 
 // effective lays the layers over what is built in.
-func (r *reader) effective(what string, layers []catalog.Settings, reported map[[2]diag.Position]bool) catalog.Settings {
+func (r *policies) effective(what string, layers []catalog.Settings) catalog.Settings {
 	s := builtin()
 	var retries []catalog.Retry
 	for _, layer := range layers {
 		s = s.With(layer)
 		retries = append(retries, layer.Retry)
 	}
-	r.checkDelays(what, retries, reported)
+	r.checkDelays(what, retries)
 	for _, rule := range s.Errors {
-		r.checkDelays("error class "+rule.Class.V+" of "+what, append(slices.Clone(retries), rule.Retry), reported)
+		r.checkDelays("error class "+rule.Class.V+" of "+what, append(slices.Clone(retries), rule.Retry))
 	}
 	return s
 }
 
 // checkDelays reports a base delay above the cap that results from the layers,
 // at the later of the two and once for each pair.
-func (r *reader) checkDelays(what string, layers []catalog.Retry, reported map[[2]diag.Position]bool) {
+func (r *policies) checkDelays(what string, layers []catalog.Retry) {
 	s := builtinRetry()
 	baseLayer, capLayer := -1, -1
 	for i, layer := range layers {
@@ -205,10 +214,10 @@ func (r *reader) checkDelays(what string, layers []catalog.Retry, reported map[[
 	}
 	pair := [2]diag.Position{s.BaseDelay.Pos, s.MaxDelay.Pos}
 	fine := s.BaseDelay.V <= s.MaxDelay.V || s.MaxDelay.V == unreadable || s.Backoff.V == retry.None
-	if fine || reported[pair] {
+	if fine || r.orders[pair] {
 		return
 	}
-	reported[pair] = true
+	r.orders[pair] = true
 	if baseLayer >= capLayer {
 		r.delayOrder(what, "base_delay", s.BaseDelay, "max_delay", s.MaxDelay, "set max_delay too, or lower base_delay")
 	} else {
@@ -216,7 +225,7 @@ func (r *reader) checkDelays(what string, layers []catalog.Retry, reported map[[
 	}
 }
 
-func (r *reader) delayOrder(what, key string, at catalog.Value[time.Duration], otherKey string, other catalog.Value[time.Duration], hint string) {
+func (r *policies) delayOrder(what, key string, at catalog.Value[time.Duration], otherKey string, other catalog.Value[time.Duration], hint string) {
 	relation := "longer"
 	if key == "max_delay" {
 		relation = "shorter"

@@ -17,39 +17,43 @@ type edge struct {
 	hint string
 }
 
-// checkRecursion reports types that contain themselves so that no value could ever be
-// complete.
+// A recursion finds types that contain themselves so that no value could ever be complete.
+type recursion struct {
+	*reader
+	done map[*catalog.Type]bool
+	path []*catalog.Type // from the one that was asked for
+}
+
 func (r *reader) checkRecursion(types []*catalog.Type) {
-	ranks, done := catalog.Ranks(types), map[*catalog.Type]bool{}
-	for t := range ranks {
-		done[t] = true
-	}
-	var path []*catalog.Type
-	var visit func(t *catalog.Type)
-	visit = func(t *catalog.Type) {
-		path = append(path, t)
-		for _, e := range r.needed(t) {
-			if done[e.to] || e.to.Package != nil {
-				continue
-			}
-			if i := slices.Index(path, e.to); i >= 0 {
-				r.recursive(e, path[i:])
-				continue
-			}
-			visit(e.to)
-		}
-		path = path[:len(path)-1]
-		done[t] = true
+	all := recursion{reader: r, done: map[*catalog.Type]bool{}}
+	for t := range catalog.Ranks(types) {
+		all.done[t] = true
 	}
 	for _, t := range types {
-		if !done[t] {
-			visit(t)
+		if !all.done[t] {
+			all.visit(t)
 		}
 	}
 }
 
+func (r *recursion) visit(t *catalog.Type) {
+	r.path = append(r.path, t)
+	for _, e := range r.needed(t) {
+		if r.done[e.to] || e.to.Package != nil {
+			continue
+		}
+		if i := slices.Index(r.path, e.to); i >= 0 {
+			r.recursive(e, r.path[i:])
+			continue
+		}
+		r.visit(e.to)
+	}
+	r.path = r.path[:len(r.path)-1]
+	r.done[t] = true
+}
+
 // needed lists what a value of t must have.
-func (r *reader) needed(t *catalog.Type) []edge {
+func (r *recursion) needed(t *catalog.Type) []edge {
 	var edges []edge
 	for _, f := range t.Fields {
 		if next := f.Needs(); next != nil {
@@ -66,7 +70,7 @@ func (r *reader) needed(t *catalog.Type) []edge {
 	return edges
 }
 
-func (r *reader) recursive(e edge, cycle []*catalog.Type) {
+func (r *recursion) recursive(e edge, cycle []*catalog.Type) {
 	var chain strings.Builder
 	for _, t := range cycle {
 		chain.WriteString(t.Name.V + " → ")

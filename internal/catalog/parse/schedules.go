@@ -19,13 +19,13 @@ var scheduleKeys = []string{"doc", "event", "cron", "every", "time_zone", "misse
 var everyLimits = span{least: schedule.MinEvery, most: 365 * 24 * time.Hour}
 
 // scheduleSection reads `schedules:` of all files, when the events are known.
-func (r *reader) scheduleSection(parts []*part, events []*catalog.Event) []*catalog.Schedule {
+func (r *reader) scheduleSection() []*catalog.Schedule {
 	named := map[string]*catalog.Event{}
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		named[e.Label()] = e
 	}
 	var all []*catalog.Schedule
-	for _, e := range r.sections(parts, "schedules", "schedule") {
+	for _, e := range r.sections("schedules", "schedule") {
 		if s := r.schedule(e, named); s != nil {
 			s.Event.Schedules = append(s.Event.Schedules, s)
 			all = append(all, s)
@@ -74,7 +74,7 @@ func (r *reader) scheduledEvent(o object, events map[string]*catalog.Event) *cat
 		return nil
 	}
 	event := events[text.V]
-	if event == nil && !r.eventsIncomplete {
+	if event == nil && !r.declared.incomplete {
 		var names []string
 		for name := range events {
 			names = append(names, name)
@@ -178,7 +178,7 @@ func (r *reader) scheduledPayload(o object, event *catalog.Event) json.RawMessag
 		filled.Content = append(filled.Content, key, scalar)
 	}
 	payload, _ := r.payload(filled, "payload of "+o.what, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: event.Fields}},
-		r.typesOK && !r.brokenPayloads[event], rules.Schedule)
+		!r.declared.brokenPayloads[event], rules.Schedule)
 	return payload
 }
 

@@ -50,6 +50,14 @@ func (s *sources) add(file string, text []byte) *source {
 	return src
 }
 
+// admit counts a file besides the root, or reports that a catalogue may not have so many files or bytes. Then it may have
+// none after it either.
+func (s *sources) admit(bytes, mostFiles, mostBytes int) bool {
+	s.bytes += bytes
+	s.full = s.full || len(s.all) > mostFiles || s.bytes > mostBytes
+	return !s.full
+}
+
 // number moves the lines of n, and of what is inside, behind those of the files
 // before.
 func (s *source) number(n *yaml.Node) {
@@ -191,4 +199,9 @@ func (s *sources) nameAt(name catalog.Value[string]) diag.Place {
 		return s.quotedAt(name.Pos)
 	}
 	return p
+}
+
+// typeAt returns the place of a type that was read before.
+func (s *sources) typeAt(t *catalog.TypeRef) diag.Place {
+	return s.placeAt(t.Pos, utf8.RuneCountInString(t.Text))
 }

@@ -34,7 +34,12 @@ func (r *reader) fields(n *yaml.Node, of owner, reserved []catalog.Value[string]
 			fields = append(fields, f)
 		}
 	}
-	r.checkFieldNames(of.what, named, reserved)
+	var names []reservedName
+	for _, name := range reserved {
+		names = append(names, reservedName{name, nil})
+	}
+	all := fieldNames{reader: r, what: of.what}
+	all.check(named, names)
 	return fields
 }
 
@@ -90,15 +95,6 @@ func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
 	})
 }
 
-// flag reads a key that is true or false. It is not written without one.
-func (r *reader) flag(o object, key string) catalog.Value[bool] {
-	e, ok := o.entries[key]
-	if !ok {
-		return catalog.Value[bool]{}
-	}
-	return r.truth(e, o.what)
-}
-
 // inline reads the struct that a field has of its own, or returns nil.
 func (r *reader) inline(o object, f *catalog.Field, of owner) *catalog.Type {
 	e, ok := o.entries["fields"]
@@ -127,12 +123,21 @@ func (r *reader) inlineStruct(o object, fields entry, goName catalog.Value[strin
 			Hint = "declare a type for a part of it"
 		return t
 	}
-	r.inlines = append(r.inlines, t)
 	of.goName = t.GoName
 	t.Reserved = r.reserved(o)
-	t.Fields = r.fields(fields.value, of, t.Reserved)
-	r.mixins(o, t, of.what)
+	r.structOf(o, fields.name, t, of)
 	return t
+}
+
+// structOf reads the fields of t, which are under a key of o, and its mixins.
+func (r *reader) structOf(o object, key string, t *catalog.Type, of owner) {
+	if t.Inline {
+		r.inlines = append(r.inlines, t)
+	}
+	if e, ok := o.entries[key]; ok {
+		t.Fields = r.fields(e.value, of, t.Reserved)
+	}
+	r.mixins(o, t, of.what)
 }
 
 // defaultOf reads the default of a field.

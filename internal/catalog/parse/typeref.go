@@ -3,7 +3,6 @@ package parse
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -122,18 +121,6 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 	return nil
 }
 
-// typeAt returns the place of a type that was read before.
-func (r *reader) typeAt(t *catalog.TypeRef) diag.Place {
-	return r.placeAt(t.Pos, utf8.RuneCountInString(t.Text))
-}
-
-// isWord reports whether text could be the name of a type.
-func isWord(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
-	})
-}
-
 func notationHint(text string) string {
 	switch elem, isArray := strings.CutSuffix(text, "[]"); {
 	case text == catalog.InPlace:
@@ -161,7 +148,7 @@ func (r *reader) typeHint(text string) string {
 	if slices.Sort(known); known != nil {
 		return known[0]
 	}
-	if r.misspelt++; r.misspelt > maxMisspelt {
+	if !r.mayGuess() {
 		return declareType
 	}
 	for name := range catalog.Scalars {
@@ -178,7 +165,3 @@ func (r *reader) typeHint(text string) string {
 }
 
 const declareType = "declare it under types, or use a built-in type"
-
-// maxMisspelt limits for how many unknown types and unused policies the reader looks for a similar name.
-// Looking takes longer the more names there are.
-const maxMisspelt = 200

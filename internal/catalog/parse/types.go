@@ -12,8 +12,8 @@ import (
 
 // typeSection reads `types:` of all files. All names are known before the first body is
 // read, so that types may refer to one another in any order.
-func (r *reader) typeSection(parts []*part) []*catalog.Type {
-	entries := r.sections(parts, "types", "type")
+func (r *reader) typeSection() []*catalog.Type {
+	entries := r.sections("types", "type")
 	var types []*catalog.Type
 	for _, e := range entries {
 		t := &catalog.Type{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: e.name}
@@ -62,8 +62,7 @@ func (r *reader) typeBody(e entry, t *catalog.Type) {
 		r.scalar(o.entries[form].value, o, t)
 	case "fields":
 		t.Reserved = r.reserved(o)
-		t.Fields = r.fields(o.entries[form].value, owner{what: o.what, goName: t.GoName, json: names}, t.Reserved)
-		r.mixins(o, t, o.what)
+		r.structOf(o, form, t, owner{what: o.what, goName: t.GoName, json: names})
 	case "enum":
 		t.Values = r.enumValues(o.entries[form].value, t)
 	case "one_of":
@@ -114,5 +113,5 @@ func (r *reader) resolve() {
 		do()
 	}
 	r.later = nil
-	r.mixIn()
+	r.mixing.mixIn()
 }
