@@ -11,7 +11,7 @@ import (
 
 // accepted reads `accepted:`. Whether there is a finding of a key shows when two states of the
 // catalogue are compared.
-func (r *reader) accepted(root object) []*catalog.Accepted {
+func (r *Settings) accepted(root object) []*catalog.Accepted {
 	section, ok := root.entries["accepted"]
 	if !ok {
 		return nil
@@ -22,13 +22,13 @@ func (r *reader) accepted(root object) []*catalog.Accepted {
 		rule, about, _ := strings.Cut(e.name, " ")
 		switch {
 		case !slices.Contains(rules.Changes(), rule):
-			f := r.report(r.place(e.key), rules.Accepted, "accepted has the key %s, but there is no rule %s", label(e.name), label(rule))
+			f := r.report(r.place(e.key), rules.Accepted, "accepted has the key %s, but there is no rule %s", diag.Label(e.name), diag.Label(rule))
 			if f.Hint = diag.DidYouMean(rule, rules.Changes()); f.Hint == "" {
 				f.Hint = keyHint
 			}
 			continue
 		case strings.TrimSpace(about) == "":
-			r.report(r.place(e.key), rules.Accepted, "accepted has the key %s, which names a rule but no finding", label(e.name)).Hint = keyHint
+			r.report(r.place(e.key), rules.Accepted, "accepted has the key %s, which names a rule but no finding", diag.Label(e.name)).Hint = keyHint
 			continue
 		}
 		a := &catalog.Accepted{Key: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}

@@ -10,7 +10,7 @@ import (
 )
 
 // formerNames reads `aliases:`. valid checks each name and reports what is wrong with it.
-func (r *reader) formerNames(o object, valid func(name catalog.Value[string], item *yaml.Node, what string) bool) []catalog.Value[string] {
+func (r *Names) formerNames(o object, valid func(name catalog.Value[string], item *yaml.Node, what string) bool) []catalog.Value[string] {
 	e, ok := o.entries["aliases"]
 	if !ok {
 		return nil
@@ -22,7 +22,7 @@ func (r *reader) formerNames(o object, valid func(name catalog.Value[string], it
 	var all []catalog.Value[string]
 	for _, item := range e.value.Content {
 		name, ok := r.text(item, "one of aliases of "+o.what)
-		if ok && valid(name, item, "alias "+label(name.V)+" of "+o.what) {
+		if ok && valid(name, item, "alias "+diag.Label(name.V)+" of "+o.what) {
 			all = append(all, name)
 		}
 	}
@@ -30,14 +30,14 @@ func (r *reader) formerNames(o object, valid func(name catalog.Value[string], it
 }
 
 // eventAliases reads the names under which events of this type were published.
-func (r *reader) eventAliases(o object) []catalog.Value[string] {
-	return r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
+func (r *Events) eventAliases(o object) []catalog.Value[string] {
+	return r.names.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
 		return r.checkWire(name.V, item, "an alias of "+o.what+": %s is not a valid name on the wire: %s")
 	})
 }
 
 // ownWire reads `wire:` of an event. It is not written without one, and after a finding.
-func (r *reader) ownWire(o object) catalog.Value[string] {
+func (r *Events) ownWire(o object) catalog.Value[string] {
 	e, ok := o.entries["wire"]
 	if !ok {
 		return catalog.Value[string]{}
@@ -50,30 +50,30 @@ func (r *reader) ownWire(o object) catalog.Value[string] {
 }
 
 // checkWire reports what is wrong with a name on the wire. The format has places for the name and the reason.
-func (r *reader) checkWire(name string, n *yaml.Node, format string) bool {
+func (r *Events) checkWire(name string, n *yaml.Node, format string) bool {
 	if err := glob.ValidWire(name); err != nil {
-		r.syntaxOf(entry{name: name, key: n}, err, rules.BadName, format)
+		r.names.syntaxOf(entry{name: name, key: n}, err, rules.BadName, format)
 		return false
 	}
 	return true
 }
 
 // subscriptionAliases reads the durable names that a subscription had.
-func (r *reader) subscriptionAliases(o object) []catalog.Value[string] {
-	return r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
+func (r *Subscriptions) subscriptionAliases(o object) []catalog.Value[string] {
+	return r.names.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
 		return r.checkSubscriptionName(entry{name: name.V, key: item}, what)
 	})
 }
 
-// checkEventNames reports names on the wire that two events have, in all files, and aliases that are such names,
+// checkNames reports names on the wire that two events have, in all files, and aliases that are such names,
 // or aliases of two events.
-func (r *reader) checkEventNames(events []*catalog.Event) {
+func (r *Events) checkNames() {
 	type holder struct {
 		what string
 		at   diag.Place
 	}
 	names := map[string]holder{}
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		what, at := "event "+e.Label(), r.nameAt(e.Local)
 		if e.OwnWire.Written() {
 			at = r.nameAt(e.OwnWire)
@@ -86,7 +86,7 @@ func (r *reader) checkEventNames(events []*catalog.Event) {
 		}
 		names[e.Name.V] = holder{what, at}
 	}
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		for _, alias := range e.Aliases {
 			what, at := "alias "+alias.V+" of event "+e.Label(), r.nameAt(alias)
 			if first, taken := names[alias.V]; taken {

@@ -6,11 +6,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // owner reads who is responsible for an event.
-func (r *reader) owner(o object) catalog.Value[string] {
+func (r *Events) owner(o object) catalog.Value[string] {
 	v := r.sentence(o, "owner")
 	if strings.ContainsAny(v.V, "\n\r") {
 		r.report(r.place(o.entries["owner"].value), rules.WrongKind, "owner of %s has several lines", o.what).
@@ -20,7 +21,7 @@ func (r *reader) owner(o object) catalog.Value[string] {
 }
 
 // tags reads the tags of an event.
-func (r *reader) tags(o object) []catalog.Value[string] {
+func (r *Events) tags(o object) []catalog.Value[string] {
 	e, ok := o.entries["tags"]
 	if !ok {
 		return nil
@@ -36,7 +37,7 @@ func (r *reader) tags(o object) []catalog.Value[string] {
 		switch {
 		case !ok:
 		case !catalog.TagName.MatchString(tag.V):
-			r.report(r.place(item), rules.BadName, "tag %s of %s does not have a valid form", label(tag.V), o.what).
+			r.report(r.place(item), rules.BadName, "tag %s of %s does not have a valid form", diag.Label(tag.V), o.what).
 				Hint = "use lower-case letters and digits, with single -, _ or . between them"
 		case first[tag.V] != nil:
 			r.report(r.place(item), rules.DuplicateName, "tag %s is already among the tags of %s", tag.V, o.what).

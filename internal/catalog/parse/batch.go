@@ -20,7 +20,7 @@ func builtinBatch() catalog.Batch {
 }
 
 // batch reads the size of batches and their wait.
-func (r *reader) batch(settings object) (b catalog.Batch) {
+func (r *Settings) batch(settings object) (b catalog.Batch) {
 	e, ok := settings.entries["batch"]
 	if !ok {
 		return b

@@ -30,7 +30,7 @@ func builtinBreaker() catalog.Breaker {
 
 // breaker reads the thresholds, or the word that switches it off. Thresholds
 // switch it on, should it be off where they are inherited.
-func (r *reader) breaker(settings object) catalog.Breaker {
+func (r *Settings) breaker(settings object) catalog.Breaker {
 	o, off := r.switchable(settings, "breaker", breakerKeys...)
 	b := catalog.Breaker{Off: off}
 	b.Threshold = r.fraction(o, "threshold", thresholdSpan)

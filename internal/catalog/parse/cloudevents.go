@@ -3,11 +3,12 @@ package parse
 import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cloudevent"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // cloudEvents reads `cloudevents:`. It is nil without it, and after a finding about its kind.
-func (r *reader) cloudEvents(root object) *catalog.CloudEvents {
+func (r *Settings) cloudEvents(root object) *catalog.CloudEvents {
 	e, ok := root.entries["cloudevents"]
 	if !ok {
 		return nil
@@ -26,7 +27,7 @@ func (r *reader) cloudEvents(root object) *catalog.CloudEvents {
 }
 
 // outsideName reads a key of `cloudevents:`.
-func (r *reader) outsideName(o object, key string, check func(string) string, hint string) catalog.Value[string] {
+func (r *Settings) outsideName(o object, key string, check func(string) string, hint string) catalog.Value[string] {
 	e, ok := o.entries[key]
 	if !ok {
 		return catalog.Value[string]{}
@@ -40,7 +41,7 @@ func (r *reader) outsideName(o object, key string, check func(string) string, hi
 		problem = "it is empty"
 	}
 	if problem != "" {
-		r.report(r.place(e.value), rules.CloudEvents, "%s of cloudevents cannot be %s: %s", key, label(text.V), problem).Hint = hint
+		r.report(r.place(e.value), rules.CloudEvents, "%s of cloudevents cannot be %s: %s", key, diag.Label(text.V), problem).Hint = hint
 		return catalog.Value[string]{}
 	}
 	return text

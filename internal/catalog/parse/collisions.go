@@ -23,7 +23,7 @@ var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
 var methodNames = set("Validate", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON", "UpgradeJSON")
 
 // claims lists what a catalogue declares, in file order.
-func (r *reader) claims(c *catalog.Catalogue) []claim {
+func (r *Names) claims(c *catalog.Catalogue) []claim {
 	var all []claim
 	add := func(what string, written catalog.Value[string], names ...string) {
 		all = append(all, claim{what, r.nameAt(written), names})
@@ -42,7 +42,7 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 			add("type "+t.Name.V, t.Name, names...)
 		}
 		for _, v := range t.Values {
-			add("value "+label(v.Name.V)+" of type "+t.Name.V, v.Name, v.GoName)
+			add("value "+diag.Label(v.Name.V)+" of type "+t.Name.V, v.Name, v.GoName)
 		}
 	}
 	for _, t := range c.ForeignUnions() { // they need functions of their own here
@@ -86,7 +86,7 @@ func (r *reader) claims(c *catalog.Catalogue) []claim {
 
 // checkCollisions reports Go names that two things in a catalogue claim, or
 // that generated code needs itself: once for each pair of things.
-func (r *reader) checkCollisions(c *catalog.Catalogue) {
+func (r *Names) checkCollisions(c *catalog.Catalogue) {
 	owner := map[string]claim{}
 	type pair struct{ first, second string }
 	reported := map[pair]bool{}
@@ -119,7 +119,7 @@ func (r *reader) checkCollisions(c *catalog.Catalogue) {
 	}
 }
 
-func (r *reader) checkFieldCollisions(what string, fields []*catalog.Field) {
+func (r *Names) checkFieldCollisions(what string, fields []*catalog.Field) {
 	owner := map[string]*catalog.Field{}
 	for _, f := range fields {
 		names := []string{f.GoName}

@@ -9,7 +9,7 @@ import (
 
 // doc returns the doc of something: its key `doc`, or else the comment directly above its key, without the
 // space around it.
-func (r *reader) doc(key *yaml.Node, o object) string {
+func (r *Reader) doc(key *yaml.Node, o object) string {
 	e, ok := o.entries["doc"]
 	if !ok {
 		return r.commentAbove(key)
@@ -21,7 +21,7 @@ func (r *reader) doc(key *yaml.Node, o object) string {
 // commentAbove returns the text of the comment that ends in the line before a key, or before an item of a
 // list, and has the same indentation. It ends at a # without a space behind it: such comments are for readers
 // of the file only.
-func (r *reader) commentAbove(n *yaml.Node) string {
+func (r *Reader) commentAbove(n *yaml.Node) string {
 	pos := r.position(n)
 	src := r.sources.byName[pos.File]
 	lines, line := src.lines, src.runes[pos.Line-1]

@@ -64,9 +64,16 @@ const (
 	limitItems  = 1 << 20
 )
 
+// A constraintReader reads what an object says about values of one type.
+type constraintReader struct {
+	*Reader
+	o object
+	t *catalog.TypeRef
+}
+
 // constraints reads what o says about the values of a field of type t.
-func (r *reader) constraints(o object, t *catalog.TypeRef) catalog.Constraints {
-	var c catalog.Constraints
+func constraints(of *Reader, o object, t *catalog.TypeRef) (c catalog.Constraints) {
+	r := constraintReader{of, o, t}
 	for _, key := range constraintKeys {
 		e, ok := o.entries[key]
 		if !ok {
@@ -84,9 +91,9 @@ func (r *reader) constraints(o object, t *catalog.TypeRef) catalog.Constraints {
 				Hint = "it is for " + fit.nouns + otherConstraint(key, t)
 			continue
 		}
-		r.constraint(&c, e, o.what, t)
+		r.constraint(&c, e)
 	}
-	r.checkBounds(o, t, c)
+	r.checkBounds(c)
 	return c
 }
 
@@ -112,66 +119,66 @@ func otherConstraint(key string, t *catalog.TypeRef) string {
 	return ""
 }
 
-func (r *reader) constraint(c *catalog.Constraints, e entry, what string, t *catalog.TypeRef) {
+func (r *constraintReader) constraint(c *catalog.Constraints, e entry) {
 	switch e.name {
 	case "min":
-		c.Min = r.bound(e, what, t)
+		c.Min = r.bound(e)
 	case "max":
-		c.Max = r.bound(e, what, t)
+		c.Max = r.bound(e)
 	case "min_length":
-		c.MinLength = r.count(e, what, 0, limitLength, "it counts characters")
+		c.MinLength = r.count(e, r.o.what, 0, limitLength, "it counts characters")
 	case "max_length":
-		c.MaxLength = r.count(e, what, 0, limitLength, "it counts characters")
+		c.MaxLength = r.count(e, r.o.what, 0, limitLength, "it counts characters")
 	case "min_items":
-		c.MinItems = r.count(e, what, 0, limitItems, "it counts items")
+		c.MinItems = r.count(e, r.o.what, 0, limitItems, "it counts items")
 	case "max_items":
-		c.MaxItems = r.count(e, what, 0, limitItems, "it counts items")
+		c.MaxItems = r.count(e, r.o.what, 0, limitItems, "it counts items")
 	case "pattern":
-		c.Pattern = r.pattern(e, what)
+		c.Pattern = r.pattern(e)
 	case "format":
-		c.Format = oneOf(r, object{what: what, entries: map[string]entry{"format": e}}, "format", format.Names(), func(word string) (string, bool) {
+		c.Format = oneOf(r.Reader, object{what: r.o.what, entries: map[string]entry{"format": e}}, "format", format.Names(), func(word string) (string, bool) {
 			return word, slices.Contains(format.Names(), word)
 		})
 	case "unique":
-		c.Unique = r.truth(e, what)
+		c.Unique = r.truth(e, r.o.what)
 	case "items", "values":
-		c.Each = r.each(e, what, t.Elem)
+		c.Each = r.each(e)
 	}
 }
 
 // each reads the constraints of what is in a list or a map. It returns nil for none.
-func (r *reader) each(e entry, what string, t *catalog.TypeRef) *catalog.Constraints {
-	inner, ok := r.object(e.value, e.name+" of "+what, constraintKeys...)
+func (r *constraintReader) each(e entry) *catalog.Constraints {
+	inner, ok := r.object(e.value, e.name+" of "+r.o.what, constraintKeys...)
 	if ok && len(e.value.Content) == 0 {
 		r.report(r.place(e.value), rules.Constraint, "%s is empty", inner.what).
 			Hint = "write the constraints of each, as in " + e.name + ": { max_length: 100 }, or remove the key"
 	}
-	if c := r.constraints(inner, t); c != (catalog.Constraints{}) {
+	if c := constraints(r.Reader, inner, r.t.Elem); c != (catalog.Constraints{}) {
 		return &c
 	}
 	return nil
 }
 
 // bound reads a limit, which is a value of the type that it bounds.
-func (r *reader) bound(e entry, what string, t *catalog.TypeRef) catalog.Value[catalog.Bound] {
-	text, ok := r.payload(e.value, e.name+" of "+what, t.Bare(), true, rules.Constraint)
+func (r *constraintReader) bound(e entry) catalog.Value[catalog.Bound] {
+	text, ok := JSON(r.Reader, e.value, e.name+" of "+r.o.what, r.t.Bare(), true, rules.Constraint)
 	if !ok {
 		return catalog.Value[catalog.Bound]{}
 	}
-	return catalog.Value[catalog.Bound]{V: catalog.NewBound(t.Kind, strings.Trim(string(text), `"`)), Pos: r.position(e.value)}
+	return catalog.Value[catalog.Bound]{V: catalog.NewBound(r.t.Kind, strings.Trim(string(text), `"`)), Pos: r.position(e.value)}
 }
 
 // maxPattern limits the bytes of a pattern.
 const maxPattern = 1000
 
-func (r *reader) pattern(e entry, what string) catalog.Value[catalog.Pattern] {
-	v, ok := r.text(e.value, "pattern of "+what)
+func (r *constraintReader) pattern(e entry) catalog.Value[catalog.Pattern] {
+	v, ok := r.text(e.value, "pattern of "+r.o.what)
 	if !ok {
 		return catalog.Value[catalog.Pattern]{}
 	}
 	at := r.place(e.value)
 	if len(v.V) > maxPattern {
-		r.report(at, rules.Constraint, "pattern of %s is longer than %d bytes", what, maxPattern)
+		r.report(at, rules.Constraint, "pattern of %s is longer than %d bytes", r.o.what, maxPattern)
 		return catalog.Value[catalog.Pattern]{}
 	}
 	pattern, err := catalog.NewPattern(v.V)
@@ -183,7 +190,7 @@ func (r *reader) pattern(e entry, what string) catalog.Value[catalog.Pattern] {
 				at = r.placeIn(e.value, i, len(wrong.Expr))
 			}
 		}
-		r.report(at, rules.Constraint, "pattern of %s is not a regular expression: %s", what, reason).
+		r.report(at, rules.Constraint, "pattern of %s is not a regular expression: %s", r.o.what, reason).
 			Hint = "the syntax is that of RE2, which Go uses"
 		return catalog.Value[catalog.Pattern]{}
 	}
@@ -191,11 +198,11 @@ func (r *reader) pattern(e entry, what string) catalog.Value[catalog.Pattern] {
 }
 
 // checkBounds reports bounds that no value can keep.
-func (r *reader) checkBounds(o object, t *catalog.TypeRef, c catalog.Constraints) {
+func (r *constraintReader) checkBounds(c catalog.Constraints) {
 	crossed := func(least, most string, wrong bool) {
 		if wrong {
-			r.report(r.place(o.entries[most].value), rules.Constraint, "%s of %s is below its %s", most, o.what, least).
-				See(r.place(o.entries[least].value), "%s is here", least).
+			r.report(r.place(r.o.entries[most].value), rules.Constraint, "%s of %s is below its %s", most, r.o.what, least).
+				See(r.place(r.o.entries[least].value), "%s is here", least).
 				Hint = "no value satisfies both: correct one of them"
 		}
 	}

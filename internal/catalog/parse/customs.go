@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -39,7 +40,7 @@ func exportedProblem(name string) string {
 
 // custom reads `go:`, a type that somebody else has written, and `type:`, the
 // form in which it travels.
-func (r *reader) custom(o object, t *catalog.Type) {
+func (r *Types) custom(o object, t *catalog.Type) {
 	t.Custom = &catalog.Custom{}
 	inner, ok := r.object(o.entries["go"].value, "go of "+o.what, "import", "type")
 	if ok {
@@ -62,7 +63,7 @@ func (r *reader) custom(o object, t *catalog.Type) {
 }
 
 // goPart reads a text of Go's own.
-func (r *reader) goPart(o object, key, hint string, problem func(string) string) catalog.Value[string] {
+func (r *Types) goPart(o object, key, hint string, problem func(string) string) catalog.Value[string] {
 	e, ok := r.required(o, key, "add "+hint)
 	if !ok {
 		return catalog.Value[string]{}
@@ -70,7 +71,7 @@ func (r *reader) goPart(o object, key, hint string, problem func(string) string)
 	v, ok := r.text(e.value, key+" of "+o.what)
 	if ok {
 		if reason := problem(v.V); reason != "" {
-			r.report(r.place(e.value), rules.BadName, "%s of %s cannot be %s: %s", key, o.what, label(v.V), reason).
+			r.report(r.place(e.value), rules.BadName, "%s of %s cannot be %s: %s", key, o.what, diag.Label(v.V), reason).
 				Hint = "write " + hint
 		}
 	}

@@ -11,3 +11,7 @@ type declared struct {
 	brokenPayloads map[*catalog.Event]bool // events with findings about their payloads, or about types
 	brokenKeys     map[*catalog.Event]bool // events with findings about their partition_by
 }
+
+func newDeclared(incomplete bool) *declared {
+	return &declared{incomplete: incomplete, brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}}
+}

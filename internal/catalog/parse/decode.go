@@ -75,7 +75,7 @@ const ofTheWhole = "it is said once, of the whole catalogue: at the top of the f
 
 // object reads a mapping that may only have the known keys. It is empty, and
 // the result false, if n is no mapping.
-func (r *reader) object(n *yaml.Node, what string, known ...string) (object, bool) {
+func (r *Reader) object(n *yaml.Node, what string, known ...string) (object, bool) {
 	o := object{node: n, what: what, entries: map[string]entry{}}
 	entries, ok := r.mapping(n, what)
 	for _, e := range entries {
@@ -99,7 +99,7 @@ func (r *reader) object(n *yaml.Node, what string, known ...string) (object, boo
 
 // mapping reads a mapping with any keys, in file order. The keys that it
 // returns are text and differ from one another.
-func (r *reader) mapping(n *yaml.Node, what string) ([]entry, bool) {
+func (r *Reader) mapping(n *yaml.Node, what string) ([]entry, bool) {
 	if n.Kind != yaml.MappingNode {
 		r.wrongKind(n, what, "a mapping")
 		return nil, false
@@ -124,7 +124,7 @@ func (r *reader) mapping(n *yaml.Node, what string) ([]entry, bool) {
 }
 
 // required returns the entry of a key, or reports that it is missing.
-func (r *reader) required(o object, key, hint string) (entry, bool) {
+func (r *Reader) required(o object, key, hint string) (entry, bool) {
 	e, ok := o.entries[key]
 	if !ok {
 		r.report(r.place(o.node), rules.MissingKey, "%s has no %q", o.what, key).Hint = hint
@@ -134,7 +134,7 @@ func (r *reader) required(o object, key, hint string) (entry, bool) {
 
 // text reads a scalar that YAML takes for text. It refuses what YAML takes for
 // something else, such as true or 1: nobody can see which of the two was meant.
-func (r *reader) text(n *yaml.Node, what string) (catalog.Value[string], bool) {
+func (r *Reader) text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
 		r.wrongKind(n, what, "a string")
 		return catalog.Value[string]{}, false
@@ -143,7 +143,7 @@ func (r *reader) text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 }
 
 // wrongKind reports that n is not what it should be.
-func (r *reader) wrongKind(n *yaml.Node, what, want string) *diag.Finding {
+func (r *Reader) wrongKind(n *yaml.Node, what, want string) *diag.Finding {
 	switch {
 	case n.Kind == yaml.AliasNode || n.ShortTag() == "!!merge":
 		f := r.report(r.place(n), rules.Alias, "catalogues have no YAML aliases and merge keys")
@@ -186,8 +186,5 @@ func kindOf(n *yaml.Node) string {
 	case "!!timestamp":
 		return "a date"
 	}
-	return "a value tagged " + label(n.ShortTag())
+	return "a value tagged " + diag.Label(n.ShortTag())
 }
-
-// label shows a name in a message.
-func label(name string) string { return diag.Label(name) }

@@ -19,7 +19,7 @@ import (
 // document parses the text of a file, which is what for messages. It returns the root of its only YAML document, or
 // nil after reporting why there is none. YAML aliases stay what they are, so a document cannot grow beyond what is
 // written in it.
-func (r *reader) document(file, what string, text []byte) *yaml.Node {
+func (r *Reader) document(file, what string, text []byte) *yaml.Node {
 	src := r.sources.add(file, text)
 	src.hidden = !beginsAsCatalogue.Match(text)
 	if !r.checkEncoding(src) {
@@ -75,7 +75,7 @@ func hasVersion(root *yaml.Node) bool {
 
 // notCatalogue reports a file without a version, and shows nothing of it: an include can name any file of the
 // computer, whose content must not show in the log of a CI.
-func (r *reader) notCatalogue(what string, root *yaml.Node) {
+func (r *Reader) notCatalogue(what string, root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
 		untagged := *root
 		untagged.Tag = "" // the tag is a part of the file, too
@@ -86,7 +86,7 @@ func (r *reader) notCatalogue(what string, root *yaml.Node) {
 }
 
 // checkEncoding finds bytes that YAML refuses without saying where.
-func (r *reader) checkEncoding(src *source) bool {
+func (r *Reader) checkEncoding(src *source) bool {
 	ok := true
 	for i, line := range src.lines {
 		column := 0
@@ -116,7 +116,7 @@ func (r *reader) checkEncoding(src *source) bool {
 // syntaxError reports what the YAML parser refused. The parser's own line is
 // that of the construct around the error, and sometimes off by one, so the
 // line is found by asking: which is the first that makes it fail like this?
-func (r *reader) syntaxError(src *source, text []byte, err error) {
+func (r *Reader) syntaxError(src *source, text []byte, err error) {
 	message := syntaxMessage(err)
 	if src.hidden {
 		message = "and it does not begin as a catalogue does, with version: 1"

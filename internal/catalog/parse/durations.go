@@ -32,7 +32,7 @@ func (s span) alternative() string {
 	return ""
 }
 
-func (r *reader) duration(o object, key string, within span) catalog.Value[time.Duration] {
+func (r *Reader) duration(o object, key string, within span) catalog.Value[time.Duration] {
 	e, ok := o.entries[key]
 	if !ok {
 		return catalog.Value[time.Duration]{}

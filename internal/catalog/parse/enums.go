@@ -8,12 +8,14 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // enumReader reads the values of one enum.
 type enumReader struct {
-	*reader
+	*Reader
+	names   *Names
 	t       *catalog.Type
 	what    string // for messages: enum of type Currency
 	values  []*catalog.EnumValue
@@ -23,8 +25,8 @@ type enumReader struct {
 
 // enumValues reads a list of texts, or a mapping from texts to what is said of
 // them.
-func (r *reader) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue {
-	e := &enumReader{reader: r, t: t, what: "enum of type " + label(t.Name.V), named: map[string]*yaml.Node{}, numbers: map[int]*catalog.EnumValue{}}
+func (r *Types) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue {
+	e := &enumReader{Reader: r.Reader, names: r.names, t: t, what: "enum of type " + diag.Label(t.Name.V), named: map[string]*yaml.Node{}, numbers: map[int]*catalog.EnumValue{}}
 	switch {
 	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
 		r.wrongKind(n, e.what, "a list or a mapping")
@@ -33,7 +35,7 @@ func (r *reader) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue 
 	case n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
 			if text, ok := r.text(item, "a value of "+e.what); ok {
-				e.value(text, item, e.goName(text.V))
+				e.value(text, item, e.names.goName(text.V))
 			}
 		}
 	default:
@@ -78,7 +80,7 @@ func (e *enumReader) detailed(n *yaml.Node) {
 		return
 	}
 	for _, v := range others {
-		e.report(e.place(e.named[v.Name.V]), rules.Enum, "value %s of %s has no number, and value %s has one", label(v.Name.V), e.what, label(numbered[0].Name.V)).
+		e.report(e.place(e.named[v.Name.V]), rules.Enum, "value %s of %s has no number, and value %s has one", diag.Label(v.Name.V), e.what, diag.Label(numbered[0].Name.V)).
 			See(e.place(e.named[numbered[0].Name.V]), "it is here").
 			Hint = "give a number to all values or to none"
 	}
@@ -86,9 +88,9 @@ func (e *enumReader) detailed(n *yaml.Node) {
 
 // details reads a value and what is said of it.
 func (e *enumReader) details(entry entry) (v *catalog.EnumValue, hasNumber bool) {
-	text, what := catalog.Value[string]{V: entry.name, Pos: e.position(entry.key)}, "value "+label(entry.name)+" of "+e.what
+	text, what := catalog.Value[string]{V: entry.name, Pos: e.position(entry.key)}, "value "+diag.Label(entry.name)+" of "+e.what
 	if entry.value.Kind == yaml.ScalarNode {
-		if v = e.value(text, entry.key, e.goName(entry.name)); v != nil && isNumber(entry.value) {
+		if v = e.value(text, entry.key, e.names.goName(entry.name)); v != nil && isNumber(entry.value) {
 			e.number(v, what, entry)
 		} else if !isNumber(entry.value) {
 			e.wrongKind(entry.value, what, "a whole number or a mapping")
@@ -96,7 +98,7 @@ func (e *enumReader) details(entry entry) (v *catalog.EnumValue, hasNumber bool)
 		return v, isNumber(entry.value)
 	}
 	o, _ := e.object(entry.value, what, "number", "doc", "deprecated", "go_name")
-	if v = e.value(text, entry.key, e.ownGoName(o, e.goName(entry.name))); v == nil {
+	if v = e.value(text, entry.key, e.names.ownGoName(o, e.names.goName(entry.name))); v == nil {
 		return nil, false
 	}
 	v.Doc, v.Deprecated = e.doc(entry.key, o), e.deprecated(o)
@@ -120,7 +122,7 @@ func (e *enumReader) number(v *catalog.EnumValue, what string, entry entry) {
 		return
 	}
 	if first := e.numbers[n.V]; first != nil {
-		e.report(e.place(entry.value), rules.Enum, "value %s of %s has the number of value %s", label(v.Name.V), e.what, label(first.Name.V)).
+		e.report(e.place(entry.value), rules.Enum, "value %s of %s has the number of value %s", diag.Label(v.Name.V), e.what, diag.Label(first.Name.V)).
 			See(e.place(e.named[first.Name.V]), "that is here")
 		return
 	}

@@ -15,7 +15,7 @@ import (
 var className = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
 // errorRules reads `errors:`, in file order.
-func (r *reader) errorRules(settings object) []*catalog.ErrorRule {
+func (r *Settings) errorRules(settings object) []*catalog.ErrorRule {
 	e, ok := settings.entries["errors"]
 	if !ok {
 		return nil
@@ -23,7 +23,7 @@ func (r *reader) errorRules(settings object) []*catalog.ErrorRule {
 	entries, _ := r.mapping(e.value, "errors of "+settings.what)
 	var all []*catalog.ErrorRule
 	for _, e := range entries {
-		what := "error class " + label(e.name) + " of " + settings.what
+		what := "error class " + diag.Label(e.name) + " of " + settings.what
 		rule := r.errorRule(e, what)
 		if !className.MatchString(e.name) {
 			r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
@@ -36,8 +36,8 @@ func (r *reader) errorRules(settings object) []*catalog.ErrorRule {
 	return all
 }
 
-func (r *reader) errorRule(e entry, what string) *catalog.ErrorRule {
-	rule := &catalog.ErrorRule{Class: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: "Error" + r.goName(e.name)}
+func (r *Settings) errorRule(e entry, what string) *catalog.ErrorRule {
+	rule := &catalog.ErrorRule{Class: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: "Error" + r.names.goName(e.name)}
 	rule.Permanent = catalog.Value[bool]{Pos: r.position(e.value)}
 	n := e.value
 	switch {
@@ -60,7 +60,7 @@ func (r *reader) errorRule(e entry, what string) *catalog.ErrorRule {
 }
 
 // declareClass records a class with the first place that names it.
-func (r *reader) declareClass(rule *catalog.ErrorRule) {
+func (r *Settings) declareClass(rule *catalog.ErrorRule) {
 	i := slices.IndexFunc(r.classes, func(c *catalog.ErrorClass) bool { return c.Name.V == rule.Class.V })
 	switch {
 	case i < 0:
@@ -71,7 +71,7 @@ func (r *reader) declareClass(rule *catalog.ErrorRule) {
 }
 
 // errorClasses returns all classes in the order in which they are named.
-func (r *reader) errorClasses() []*catalog.ErrorClass {
+func (r *Settings) errorClasses() []*catalog.ErrorClass {
 	slices.SortFunc(r.classes, func(a, b *catalog.ErrorClass) int { return r.compare(a.Name.Pos, b.Name.Pos) })
 	return r.classes
 }

@@ -18,7 +18,7 @@ import (
 
 // examples reads `examples:` of an event, and holds each against the payload
 // if that could be read.
-func (r *reader) examples(o object, fields []*catalog.Field, payloadOK bool) []*catalog.Example {
+func (r *Events) examples(o object, fields []*catalog.Field, payloadOK bool) []*catalog.Example {
 	e, ok := o.entries["examples"]
 	if !ok {
 		return nil
@@ -34,18 +34,18 @@ func (r *reader) examples(o object, fields []*catalog.Field, payloadOK bool) []*
 	var examples []*catalog.Example
 	for i, item := range e.value.Content {
 		what := fmt.Sprintf("example %d of %s", i+1, o.what)
-		if text, ok := r.payload(item, what, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: fields}}, payloadOK, rules.Example); ok {
+		if text, ok := JSON(r.Reader, item, what, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: fields}}, payloadOK, rules.Example); ok {
 			examples = append(examples, &catalog.Example{JSON: text, Pos: r.position(item)})
 		}
 	}
 	return examples
 }
 
-// payload turns a piece of YAML into the JSON of a value of type t, and reports what
+// JSON turns a piece of YAML into the JSON of a value of type t, and reports what
 // is wrong with it, by rule. Unless the types could be read, it only looks at the YAML.
-func (r *reader) payload(n *yaml.Node, what string, t *catalog.TypeRef, typesOK bool, rule *diag.Rule) (json.RawMessage, bool) {
+func JSON(r *Reader, n *yaml.Node, what string, t *catalog.TypeRef, typesOK bool, rule *diag.Rule) (json.RawMessage, bool) {
 	before := len(r.findings)
-	c := converter{reader: r, rule: rule, what: what, places: map[string]diag.Place{}, refused: map[string]bool{}}
+	c := converter{Reader: r, rule: rule, what: what, places: map[string]diag.Place{}, refused: map[string]bool{}}
 	text := c.value("", n, t, 0)
 	if !typesOK {
 		return nil, false
@@ -64,7 +64,7 @@ const maxExampleDepth = 100
 // A converter makes JSON of YAML. Where YAML leaves open what is meant, as in
 // 2024-02-29, the type of the field decides.
 type converter struct {
-	*reader
+	*Reader
 	rule    *diag.Rule
 	what    string                // for messages: example 1 of event order.placed
 	places  map[string]diag.Place // of the values, by path

@@ -12,7 +12,7 @@ import (
 // fieldNames finds names of one payload or struct in stored JSON that two fields would have, or that no field may have. The
 // case of names does not count, as for decoders, except that a field can have had its own name in another case.
 type fieldNames struct {
-	*reader
+	*Reader
 	what string // for messages: payload of event order.placed
 	// between is set for fields of mixins, each of which was checked by itself: what matters is only between two of them,
 	// or between one and what has it.
@@ -68,7 +68,7 @@ func (r *fieldNames) checkPresent(fields []*catalog.Field) {
 		case other == nil:
 			first[f.Name.V] = f
 		case r.matters(other.Mixin, f.Mixin):
-			r.report(r.jsonNameAt(f), rules.DuplicateName, "field %s of %s has the JSON name %s, and so does field %s", f.Label(), r.what, label(f.Name.V), other.Label()).
+			r.report(r.jsonNameAt(f), rules.DuplicateName, "field %s of %s has the JSON name %s, and so does field %s", f.Label(), r.what, diag.Label(f.Name.V), other.Label()).
 				See(r.jsonNameAt(other), "field %s is here", other.Label()).
 				Hint = "give one of them another name with json"
 		}

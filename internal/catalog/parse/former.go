@@ -13,7 +13,7 @@ import (
 const maxFormerNames = 100
 
 // former reads `was:` of a field: the names that it had before, one or a list.
-func (r *reader) former(o object) []catalog.Value[string] {
+func (r *Names) former(o object) []catalog.Value[string] {
 	e, ok := o.entries["was"]
 	if !ok {
 		return nil
@@ -33,7 +33,7 @@ func (r *reader) former(o object) []catalog.Value[string] {
 }
 
 // reserved reads `reserved:` beside fields: the names that none of them may have.
-func (r *reader) reserved(o object) []catalog.Value[string] {
+func (r *Names) reserved(o object) []catalog.Value[string] {
 	e, ok := o.entries["reserved"]
 	if !ok {
 		return nil
@@ -46,7 +46,7 @@ func (r *reader) reserved(o object) []catalog.Value[string] {
 }
 
 // nameList returns the items of a list that has some.
-func (r *reader) nameList(e entry, what, want string) ([]*yaml.Node, bool) {
+func (r *Names) nameList(e entry, what, want string) ([]*yaml.Node, bool) {
 	switch {
 	case e.value.Kind != yaml.SequenceNode:
 		r.wrongKind(e.value, what, want)
@@ -60,7 +60,7 @@ func (r *reader) nameList(e entry, what, want string) ([]*yaml.Node, bool) {
 }
 
 // fieldNames reads names of fields, none of them twice.
-func (r *reader) fieldNames(items []*yaml.Node, what string) []catalog.Value[string] {
+func (r *Names) fieldNames(items []*yaml.Node, what string) []catalog.Value[string] {
 	var names []catalog.Value[string]
 	first := map[string]*yaml.Node{}
 	for _, item := range items {

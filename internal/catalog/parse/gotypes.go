@@ -11,7 +11,7 @@ import (
 )
 
 // readGoTypes reads `go_types:`, before any type of a field is read.
-func (r *reader) readGoTypes(o object, c *catalog.Catalogue) {
+func (r *Types) readGoTypes(o object, c *catalog.Catalogue) {
 	e, ok := o.entries["go_types"]
 	if !ok {
 		return
@@ -30,7 +30,7 @@ func (r *reader) readGoTypes(o object, c *catalog.Catalogue) {
 }
 
 // mayBeRetyped reports an entry for something that has no other Go type.
-func (r *reader) mayBeRetyped(e entry) bool {
+func (r *Types) mayBeRetyped(e entry) bool {
 	kind, known := catalog.Scalars[e.name]
 	switch {
 	case catalog.MayBeRetyped(kind):
@@ -38,11 +38,11 @@ func (r *reader) mayBeRetyped(e entry) bool {
 	case known:
 		r.report(r.place(e.key), rules.BadType, "go_types cannot have %s, whose Go type is always the same", e.name).
 			Hint = "declare a named scalar or a custom Go type under types, and use its name"
-	case r.declares(e.name):
-		r.report(r.place(e.key), rules.BadType, "go_types cannot have %s, which is not a built-in type", label(e.name)).
+	case declares(e.name):
+		r.report(r.place(e.key), rules.BadType, "go_types cannot have %s, which is not a built-in type", diag.Label(e.name)).
 			Hint = "a declared type has its own Go type; a named scalar has that of its built-in type"
 	default:
-		f := r.report(r.place(e.key), rules.UnknownType, "go_types has %s, which is not a built-in type", label(e.name))
+		f := r.report(r.place(e.key), rules.UnknownType, "go_types has %s, which is not a built-in type", diag.Label(e.name))
 		if f.Hint = diag.DidYouMean(e.name, retyped()); f.Hint == "" {
 			f.Hint = "its keys are " + strings.Join(retyped(), ", ")
 		}
@@ -51,7 +51,7 @@ func (r *reader) mayBeRetyped(e entry) bool {
 }
 
 // declares reports whether a name is that of a declared type and of nothing built in. Types are not read yet.
-func (r *reader) declares(name string) bool { return catalog.TypeName.MatchString(name) }
+func declares(name string) bool { return catalog.TypeName.MatchString(name) }
 
 // retyped lists the names of the built-in types that can have another Go type.
 func retyped() []string {
@@ -63,14 +63,14 @@ func retyped() []string {
 const goTypeHint = "write the path of its package and its name, such as github.com/shopspring/decimal.Decimal"
 
 // goType reads a Go type that is written as one text, path.Name. It returns nil after a finding.
-func (r *reader) goType(e entry, c *catalog.Catalogue) *catalog.GoType {
+func (r *Types) goType(e entry, c *catalog.Catalogue) *catalog.GoType {
 	text, ok := r.text(e.value, "the Go type of "+e.name)
 	if !ok {
 		return nil
 	}
 	i := strings.LastIndexByte(text.V, '.')
 	if i < 0 || i < strings.LastIndexByte(text.V, '/') {
-		r.report(r.place(e.value), rules.BadName, "the Go type of %s is %s, which does not end in a point and a name", e.name, label(text.V)).
+		r.report(r.place(e.value), rules.BadName, "the Go type of %s is %s, which does not end in a point and a name", e.name, diag.Label(text.V)).
 			Hint = goTypeHint
 		return nil
 	}
@@ -87,7 +87,7 @@ func (r *reader) goType(e entry, c *catalog.Catalogue) *catalog.GoType {
 			Hint = "move the type into another package"
 		return nil
 	case reason != "":
-		r.report(at, rules.BadName, "the Go type of %s cannot be %s: %s", e.name, label(text.V), reason).Hint = goTypeHint
+		r.report(at, rules.BadName, "the Go type of %s cannot be %s: %s", e.name, diag.Label(text.V), reason).Hint = goTypeHint
 		return nil
 	}
 	return &catalog.GoType{

@@ -13,13 +13,13 @@ import (
 const groupExample = "payment-chain"
 
 // memberOf reads `group:` of a subscription. It returns nil without one, and after a finding.
-func (r *reader) memberOf(o object) *catalog.Group {
+func (r *Subscriptions) memberOf(o object) *catalog.Group {
 	e, ok := o.entries["group"]
 	if !ok {
 		return nil
 	}
 	text, ok := r.text(e.value, "group of "+o.what)
-	if !ok || !r.checkName(entry{name: text.V, key: e.value}, "group "+label(text.V)+" of "+o.what, groupExample) {
+	if !ok || !r.names.checkName(entry{name: text.V, key: e.value}, "group "+diag.Label(text.V)+" of "+o.what, groupExample) {
 		return nil
 	}
 	if batch, both := o.entries["batch"]; both {
@@ -37,12 +37,12 @@ func (r *reader) memberOf(o object) *catalog.Group {
 }
 
 // groupSection reads `groups:` of all files, when the subscriptions are known, and returns all groups.
-func (r *reader) groupSection(patterns []*catalog.PatternSubscription) []*catalog.Group {
+func (r *Subscriptions) groupSection(patterns []*catalog.PatternSubscription) []*catalog.Group {
 	listed := map[*catalog.Group]bool{}
-	for _, e := range r.sections("groups", "group") {
-		what := "group " + label(e.name)
+	for _, e := range r.parts.sections("groups", "group") {
+		what := "group " + diag.Label(e.name)
 		o, _ := r.object(e.value, what, "doc", "aliases")
-		if !r.checkName(e, what, groupExample) {
+		if !r.names.checkName(e, what, groupExample) {
 			continue
 		}
 		i := slices.IndexFunc(r.groups, func(g *catalog.Group) bool { return g.Name.V == e.name })
@@ -63,7 +63,7 @@ func (r *reader) groupSection(patterns []*catalog.PatternSubscription) []*catalo
 }
 
 // withoutMembers reports an entry of `groups:` that no subscription names.
-func (r *reader) withoutMembers(e entry, what string) {
+func (r *Subscriptions) withoutMembers(e entry, what string) {
 	if r.declared.incomplete {
 		return
 	}
@@ -79,10 +79,10 @@ func (r *reader) withoutMembers(e entry, what string) {
 
 // groupAliases reads the former names of a group. One of them may be the name of a member, whose place in the log
 // the group then takes.
-func (r *reader) groupAliases(o object, g *catalog.Group, patterns []*catalog.PatternSubscription) {
-	g.Aliases = r.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
+func (r *Subscriptions) groupAliases(o object, g *catalog.Group, patterns []*catalog.PatternSubscription) {
+	g.Aliases = r.names.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
 		e := entry{name: name.V, key: item}
-		if !r.checkName(e, what, groupExample) {
+		if !r.names.checkName(e, what, groupExample) {
 			return false
 		}
 		member := func(s *catalog.Subscription) bool { return s.Group == g && s.Name.V == name.V }
@@ -99,15 +99,15 @@ func (r *reader) groupAliases(o object, g *catalog.Group, patterns []*catalog.Pa
 }
 
 // checkGroup reports a group whose name is taken, and one that is likely to be a typo.
-func (r *reader) checkGroup(g *catalog.Group, listed bool) {
+func (r *Subscriptions) checkGroup(g *catalog.Group, listed bool) {
 	at := r.nameAt(g.Name)
-	if first, taken := r.subscribed[g.Name.V]; taken {
+	if first, taken := r.byName[g.Name.V]; taken {
 		r.report(at, rules.DuplicateName, "group %s has the same name as %s", g.Name.V, first.what).
 			See(r.place(first.key), "it is here").
 			Hint = "rename one of them: the file records by this name which events are handled"
 		return
 	}
-	if r.members[g] > 1 || listed || r.incomplete {
+	if r.members[g] > 1 || listed || r.parts.incomplete {
 		return
 	}
 	var names []string

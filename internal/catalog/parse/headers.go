@@ -30,10 +30,23 @@ type declaredHeader struct {
 	general bool // it is no entry of a policy
 }
 
-// headerSection reads `headers:` of all files.
-func (r *reader) headerSection() []*catalog.Header {
+// Headers are the headers of one catalogue.
+type Headers struct {
+	*Reader
+	names  *Names
+	parts  *Parts
+	types  *Types
+	byName map[string]declaredHeader // without broken ones
+}
+
+func newHeaders(names *Names, parts *Parts, types *Types) *Headers {
+	return &Headers{Reader: names.Reader, names: names, parts: parts, types: types, byName: map[string]declaredHeader{}}
+}
+
+// section reads `headers:` of all files.
+func (r *Headers) section() []*catalog.Header {
 	var all []*catalog.Header
-	for _, e := range r.sections("headers", "header") {
+	for _, e := range r.parts.sections("headers", "header") {
 		if h := r.header(e, ""); h != nil {
 			all = append(all, h)
 		}
@@ -41,8 +54,8 @@ func (r *reader) headerSection() []*catalog.Header {
 	return all
 }
 
-// policyHeaders reads `headers:` of a policy.
-func (r *reader) policyHeaders(o object) []*catalog.Header {
+// ofPolicy reads `headers:` of a policy.
+func (r *Headers) ofPolicy(o object) []*catalog.Header {
 	section, ok := o.entries["headers"]
 	if !ok {
 		return nil
@@ -59,12 +72,12 @@ func (r *reader) policyHeaders(o object) []*catalog.Header {
 
 // header reads an entry of `headers:`, which is that of a policy or, without one, of all events. It is nil after a
 // finding about its name or its type.
-func (r *reader) header(e entry, policy string) *catalog.Header {
-	what := "header " + label(e.name)
+func (r *Headers) header(e entry, policy string) *catalog.Header {
+	what := "header " + diag.Label(e.name)
 	if policy != "" {
 		what += " of " + policy
 	}
-	first, known := r.headers[e.name]
+	first, known := r.byName[e.name]
 	h := &catalog.Header{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}
 	o := object{node: e.value, what: what}
 	short := e.value.Kind == yaml.ScalarNode && !isNull(e.value)
@@ -87,7 +100,7 @@ func (r *reader) header(e entry, policy string) *catalog.Header {
 		return nil
 	}
 	if !known {
-		r.headers[e.name] = declaredHeader{h, what, policy == ""}
+		r.byName[e.name] = declaredHeader{h, what, policy == ""}
 		return h
 	}
 	switch {
@@ -104,15 +117,15 @@ func (r *reader) header(e entry, policy string) *catalog.Header {
 }
 
 // headerGoName returns the Go name of a header, which is that of its first entry unless one is written.
-func (r *reader) headerGoName(o object, name string, first declaredHeader) string {
+func (r *Headers) headerGoName(o object, name string, first declaredHeader) string {
 	if first.Header != nil {
-		return r.ownGoName(o, first.GoName)
+		return r.names.ownGoName(o, first.GoName)
 	}
-	return r.ownGoName(o, r.goName(name))
+	return r.names.ownGoName(o, r.names.goName(name))
 }
 
 // typeOfHeader reads the type of a header. A policy that only says whether a header is required need not repeat it.
-func (r *reader) typeOfHeader(o object, first declaredHeader, mayInherit bool) *catalog.TypeRef {
+func (r *Headers) typeOfHeader(o object, first declaredHeader, mayInherit bool) *catalog.TypeRef {
 	e, ok := o.entries["type"]
 	if ok {
 		return r.headerType(e.value, o.what)
@@ -132,7 +145,7 @@ func (r *reader) typeOfHeader(o object, first declaredHeader, mayInherit bool) *
 }
 
 // headerType reads the type of a header, or returns nil after a finding.
-func (r *reader) headerType(n *yaml.Node, what string) *catalog.TypeRef {
+func (r *Headers) headerType(n *yaml.Node, what string) *catalog.TypeRef {
 	text, ok := r.text(n, "the type of "+what)
 	if !ok {
 		return nil
@@ -140,12 +153,12 @@ func (r *reader) headerType(n *yaml.Node, what string) *catalog.TypeRef {
 	if slices.Contains(catalog.HeaderTypes, text.V) {
 		return &catalog.TypeRef{Kind: catalog.Scalars[text.V], Text: text.V, Pos: text.Pos}
 	}
-	f := r.report(r.place(n), rules.Header, "%s has the type %s, which is not one of headers", what, label(text.V))
+	f := r.report(r.place(n), rules.Header, "%s has the type %s, which is not one of headers", what, diag.Label(text.V))
 	bare, mark := catalog.CutMark(text.V)
 	switch {
 	case mark != "" && slices.Contains(catalog.HeaderTypes, bare):
 		f.Hint = "write " + bare + ": a header that is not required may be missing"
-	case r.types[text.V] != nil || isImportedName(text.V):
+	case r.types.byName[text.V] != nil || isImportedName(text.V):
 		f.Hint = "its value is one text of the metadata: use a built-in type, or a field of the payload"
 	default:
 		if f.Hint = diag.DidYouMean(text.V, catalog.HeaderTypes); f.Hint == "" {
@@ -156,7 +169,7 @@ func (r *reader) headerType(n *yaml.Node, what string) *catalog.TypeRef {
 }
 
 // checkHeaderName reports a name that no header can have.
-func (r *reader) checkHeaderName(e entry, what string) bool {
+func (r *Headers) checkHeaderName(e entry, what string) bool {
 	switch reserved := format.ReservedHeader(e.name); {
 	case reserved != "":
 		r.report(r.place(e.key), rules.Header, "%s is not for a catalogue to declare", what).Hint = reserved
@@ -171,8 +184,8 @@ func (r *reader) checkHeaderName(e entry, what string) bool {
 	return false
 }
 
-// checkScheduledHeaders reports schedules whose events need a header: the bus has no value for it.
-func (r *reader) checkScheduledHeaders(schedules []*catalog.Schedule) {
+// checkSchedules reports schedules whose events need a header: the bus has no value for it.
+func (r *Headers) checkSchedules(schedules []*catalog.Schedule) {
 	for _, s := range schedules {
 		for _, h := range s.Event.Headers {
 			if h.Required.V {

@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -18,7 +19,7 @@ const maxVersion = 1000
 const dropped = "dropped"
 
 // eventVersion reads `version:` of an event; the default is 1.
-func (r *reader) eventVersion(o object) catalog.Value[int] {
+func (r *Events) eventVersion(o object) catalog.Value[int] {
 	e, ok := o.entries["version"]
 	if !ok {
 		return catalog.Value[int]{V: 1}
@@ -35,7 +36,7 @@ func (r *reader) eventVersion(o object) catalog.Value[int] {
 }
 
 // history reads `history:`, which has an entry for each version before the present one.
-func (r *reader) history(o object, ev *catalog.Event, names catalog.JSONNames) []*catalog.OldShape {
+func (r *Events) history(o object, ev *catalog.Event, names catalog.JSONNames) []*catalog.OldShape {
 	e, written := o.entries["history"]
 	if !written {
 		if ev.Version.V > 1 {
@@ -82,7 +83,7 @@ func (r *reader) history(o object, ev *catalog.Event, names catalog.JSONNames) [
 }
 
 // versionNumber reads a key of a history. In JSON, which is YAML too, keys are in quotes.
-func (r *reader) versionNumber(key *yaml.Node, what string) (catalog.Value[int], bool) {
+func (r *Events) versionNumber(key *yaml.Node, what string) (catalog.Value[int], bool) {
 	number := *key
 	if _, err := strconv.Atoi(key.Value); err == nil && isQuoted(key) {
 		number.Tag, number.Style = "!!int", 0
@@ -92,11 +93,11 @@ func (r *reader) versionNumber(key *yaml.Node, what string) (catalog.Value[int],
 
 // oldShape reads the payload that an event had. It returns nil for one that was
 // dropped.
-func (r *reader) oldShape(o object, ev *catalog.Event, names catalog.JSONNames, version catalog.Value[int], key, n *yaml.Node) *catalog.OldShape {
+func (r *Events) oldShape(o object, ev *catalog.Event, names catalog.JSONNames, version catalog.Value[int], key, n *yaml.Node) *catalog.OldShape {
 	what := fmt.Sprintf("version %d of %s", version.V, o.what)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		if n.Value != dropped {
-			r.report(r.place(n), rules.History, "%s is %s, which is not a payload", what, label(n.Value)).
+			r.report(r.place(n), rules.History, "%s is %s, which is not a payload", what, diag.Label(n.Value)).
 				Hint = "write the payload of that version, or " + dropped + " if no file has events of it"
 		}
 		return nil
@@ -110,15 +111,15 @@ func (r *reader) oldShape(o object, ev *catalog.Event, names catalog.JSONNames, 
 		t.Doc += "\n\n" + shape.Doc
 	}
 	if _, ok := old.entries["payload"]; ok {
-		names = r.jsonNames(old, names)
+		names = r.names.jsonNames(old, names)
 	}
-	r.structOf(old, "payload", t, owner{what: "payload of " + what, goName: goName, json: names})
+	r.types.structOf(old, "payload", t, owner{what: "payload of " + what, goName: goName, json: names})
 	return shape
 }
 
 // checkHistory reports versions that are missing, and ones that were dropped
 // although the chain needs them.
-func (r *reader) checkHistory(o object, ev *catalog.Event, section entry, entries map[int]*yaml.Node, shapes map[int]*catalog.OldShape) {
+func (r *Events) checkHistory(o object, ev *catalog.Event, section entry, entries map[int]*yaml.Node, shapes map[int]*catalog.OldShape) {
 	kept := 0 // the first version that is kept
 	for n := 1; n < ev.Version.V; n++ {
 		switch {

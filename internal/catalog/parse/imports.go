@@ -19,41 +19,56 @@ type imported struct {
 	types map[string]*catalog.Type // nil if the catalogue has findings
 }
 
-// imports reads `imports:`, and the catalogues that it names.
-func (r *reader) imports(root object) []*catalog.Package {
-	r.imported = map[string]*imported{}
+// Imports are the catalogues that one catalogue imports.
+type Imports struct {
+	*Reader
+	names    *Names
+	parts    *Parts
+	by       *Imports // of the catalogue that imports this one; nil if none does
+	load     loader
+	imported map[string]*imported // so far, by what they are called
+}
+
+// A loader reads the catalogue in a file, for the one whose imports by are.
+type loader func(file string, root *yaml.Node, by *Imports) (*catalog.Catalogue, diag.Findings)
+
+func newImports(names *Names, parts *Parts, by *Imports, load loader) *Imports {
+	return &Imports{Reader: parts.Reader, names: names, parts: parts, by: by, load: load, imported: map[string]*imported{}}
+}
+
+// read reads `imports:`, and the catalogues that it names.
+func (r *Imports) read(root object, c *catalog.Catalogue) {
 	e, ok := root.entries["imports"]
 	if !ok {
-		return nil
+		return
 	}
 	entries, _ := r.mapping(e.value, "imports")
-	var all []*catalog.Package
 	for _, e := range entries {
 		if !packageName.MatchString(e.name) {
-			r.report(r.place(e.key), rules.BadName, "imported catalogue %s does not have a valid name", label(e.name)).
+			r.report(r.place(e.key), rules.BadName, "imported catalogue %s does not have a valid name", diag.Label(e.name)).
 				Hint = "use lower-case letters and digits, and begin with a letter, as in shared"
 			continue
 		}
 		r.imported[e.name] = &imported{key: e.key}
-		all = append(all, r.importOf(e, "import "+e.name)...)
+		c.Imports = append(c.Imports, r.importOf(e, "import "+e.name)...)
 	}
-	return all
+	r.checkPaths(c)
 }
 
 // importOf reads one import: the path of a catalogue, or a mapping with it and the path by which Go
 // imports what is generated from it. It returns the packages of that.
-func (r *reader) importOf(e entry, what string) []*catalog.Package {
+func (r *Imports) importOf(e entry, what string) []*catalog.Package {
 	p := &catalog.Package{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}}
 	file := e
 	if e.value.Kind == yaml.MappingNode {
 		o, _ := r.object(e.value, what, "catalogue", "import_path")
-		p.Path = r.ownImportPath(o).V
+		p.Path = r.names.ownImportPath(o).V
 		if file, _ = r.required(o, "catalogue", "add the path of its file, such as ../shared/events.yaml"); file.value == nil {
 			return nil
 		}
 	}
 	text, ok := r.text(file.value, "the catalogue of "+what)
-	if !ok || !r.checkPath(file.value, text.V) {
+	if !ok || !r.parts.checkPath(file.value, text.V) {
 		return nil
 	}
 	p.File = r.beside(text.V)
@@ -67,42 +82,40 @@ func (r *reader) importOf(e entry, what string) []*catalog.Package {
 	return r.adopt(c, p)
 }
 
-// checkImportPaths reports two packages of one path.
-func (r *reader) checkImportPaths(c *catalog.Catalogue) {
+// checkPaths reports two packages of one path.
+func (r *Imports) checkPaths(c *catalog.Catalogue) {
 	first := map[string]catalog.Value[string]{c.ImportPath.V: c.Package}
 	for _, p := range c.Imports {
 		if p.Above != nil {
 			continue
 		}
 		if other, taken := first[p.Path]; taken && p.Path != "" {
-			r.report(r.nameAt(p.Name), rules.Import, "imports %s and %s have the same import path, %s", p.Name.V, label(other.V), p.Path).
-				See(r.nameAt(other), "%s is here", label(other.V))
+			r.report(r.nameAt(p.Name), rules.Import, "imports %s and %s have the same import path, %s", p.Name.V, diag.Label(other.V), p.Path).
+				See(r.nameAt(other), "%s is here", diag.Label(other.V))
 		}
 		first[p.Path] = p.Name
 	}
 }
 
 // beside returns the name of a file whose path the root gives.
-func (r *reader) beside(text string) string {
-	return filepath.Join(filepath.Dir(r.root), filepath.FromSlash(text))
+func (r *Imports) beside(text string) string {
+	return filepath.Join(filepath.Dir(r.parts.all[0].file), filepath.FromSlash(text))
 }
 
 // importedCatalogue reads a catalogue that n names. Its findings are findings here, too.
-func (r *reader) importedCatalogue(file string, n *yaml.Node, e entry) *catalog.Catalogue {
+func (r *Imports) importedCatalogue(file string, n *yaml.Node, e entry) *catalog.Catalogue {
 	if !r.mayImport(file, n) {
 		return nil
 	}
 	r.imported[e.name].file = file
-	root := r.fileAt(file, n)
+	root := r.parts.fileAt(file, n)
 	if root == nil {
 		return nil
 	}
-	other := newReader(r.files, r.sources, file)
-	other.importer = r
-	c := other.catalogue(root, nil)
-	if len(other.findings) > 0 {
-		r.findings = append(r.findings, other.findings...)
-		r.report(r.place(n), rules.Import, "the imported catalogue %s has findings", label(file)).
+	c, findings := r.load(file, root, r)
+	if len(findings) > 0 {
+		r.findings = append(r.findings, findings...)
+		r.report(r.place(n), rules.Import, "the imported catalogue %s has findings", diag.Label(file)).
 			Hint = "correct them first: \"busgen lint\" shows them"
 		return nil
 	}
@@ -110,19 +123,20 @@ func (r *reader) importedCatalogue(file string, n *yaml.Node, e entry) *catalog.
 }
 
 // mayImport refuses catalogues that import one another, and a second import of one.
-func (r *reader) mayImport(file string, n *yaml.Node) bool {
-	chain := label(file)
-	for by := r; by != nil; by = by.importer {
-		chain = label(by.root) + " → " + chain
-		if identity(by.root) == identity(file) {
-			r.report(r.place(n), rules.Import, "%s imports itself: %s", label(file), chain).
+func (r *Imports) mayImport(file string, n *yaml.Node) bool {
+	chain := diag.Label(file)
+	for by := r; by != nil; by = by.by {
+		root := by.parts.all[0].file
+		chain = diag.Label(root) + " → " + chain
+		if identity(root) == identity(file) {
+			r.report(r.place(n), rules.Import, "%s imports itself: %s", diag.Label(file), chain).
 				Hint = "Go packages cannot import one another in a circle: move what both need into a third catalogue"
 			return false
 		}
 	}
 	for name, other := range r.imported {
 		if other.file != "" && identity(other.file) == identity(file) {
-			r.report(r.place(n), rules.Import, "%s is imported already, as %s", label(file), name).
+			r.report(r.place(n), rules.Import, "%s is imported already, as %s", diag.Label(file), name).
 				See(r.place(other.key), "it is here").
 				Hint = "remove one of them"
 			return false
@@ -133,7 +147,7 @@ func (r *reader) mayImport(file string, n *yaml.Node) bool {
 
 // adopt makes the types of another catalogue ready for use in this one, where each has the name of the import
 // in front of its own. It returns their packages.
-func (r *reader) adopt(c *catalog.Catalogue, p *catalog.Package) []*catalog.Package {
+func (r *Imports) adopt(c *catalog.Catalogue, p *catalog.Package) []*catalog.Package {
 	packages, all := map[*catalog.Package]*catalog.Package{nil: p}, []*catalog.Package{p}
 	for _, below := range c.Packages {
 		name := catalog.Value[string]{V: p.Name.V + below.Name.V, Pos: p.Name.Pos}
@@ -169,7 +183,7 @@ func qualify(t *catalog.TypeRef, prefix string) {
 }
 
 // importedType returns a type of another catalogue, or nil after a finding.
-func (r *reader) importedType(at diag.Place, text, what string) *catalog.Type {
+func (r *Imports) importedType(at diag.Place, text, what string) *catalog.Type {
 	from, name, _ := strings.Cut(text, ".")
 	other := r.imported[from]
 	switch {
@@ -192,10 +206,21 @@ func (r *reader) importedType(at diag.Place, text, what string) *catalog.Type {
 			names = append(names, from+"."+known)
 		}
 		slices.Sort(names)
-		r.report(at, rules.UnknownType, "unknown type %q in %s: %s does not declare it", text, what, label(other.file)).Hint = diag.DidYouMean(text, names)
+		r.report(at, rules.UnknownType, "unknown type %q in %s: %s does not declare it", text, what, diag.Label(other.file)).Hint = diag.DidYouMean(text, names)
 		return nil
 	}
 	return other.types[name]
+}
+
+// declaring lists the imported catalogues that declare a type, sorted.
+func (r *Imports) declaring(name string) (known []string) {
+	for from, other := range r.imported {
+		if other.types[name] != nil {
+			known = append(known, from)
+		}
+	}
+	slices.Sort(known)
+	return known
 }
 
 // isImportedName tells whether text could be a type of another catalogue: shared.Money.

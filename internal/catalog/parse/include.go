@@ -41,21 +41,43 @@ var (
 // IncludedKeys lists the top-level keys of included files.
 func IncludedKeys() []string { return slices.Clone(partKeys) }
 
-// readParts reads the root and everything that it includes, each file before those that it includes itself. It returns the
-// root, or false if that is no mapping.
-func (r *reader) readParts(root *yaml.Node) (object, bool) {
+// Parts are the files of one catalogue.
+type Parts struct {
+	*Reader
+	names    *Names
+	files    Files
+	all      []*part                     // the root, and each file before those that it includes itself
+	included map[string]*part            // those so far, by identity
+	homes    map[string]*catalog.Package // the packages of files; nil is that of the root
+	// incomplete is set if a file could not be read: what it declares is missed elsewhere.
+	incomplete bool
+}
+
+// readParts reads the root and everything that it includes. It returns nil if the root is no mapping.
+func readParts(r *Reader, names *Names, files Files, file string, root *yaml.Node) *Parts {
 	o, ok := r.object(root, "the catalogue", rootKeys...)
 	if !ok {
-		return o, false
+		return nil
 	}
-	p := &part{object: o, file: r.root}
-	r.included = map[string]*part{identity(r.root): p}
-	r.parts = append([]*part{p}, r.includes(p)...)
-	return o, true
+	p := &part{object: o, file: file}
+	all := &Parts{Reader: r, names: names, files: files, included: map[string]*part{identity(file): p}}
+	all.all = append([]*part{p}, all.includes(p)...)
+	return all
+}
+
+// root returns the top-level keys of the root.
+func (r *Parts) root() object { return r.all[0].object }
+
+// fileNames returns the names of all files.
+func (r *Parts) fileNames() (names []string) {
+	for _, p := range r.all {
+		names = append(names, p.file)
+	}
+	return names
 }
 
 // includes reads what a file includes, and what that includes.
-func (r *reader) includes(p *part) []*part {
+func (r *Parts) includes(p *part) []*part {
 	e, ok := p.entries["include"]
 	if !ok {
 		return nil
@@ -71,7 +93,7 @@ func (r *reader) includes(p *part) []*part {
 			r.incomplete = true
 			continue
 		}
-		for _, name := range r.fileNames(item, text.V, p) {
+		for _, name := range r.filesOf(item, text.V, p) {
 			if next := r.includedFile(name, item, p); next != nil {
 				all = append(append(all, next), r.includes(next)...)
 			}
@@ -80,9 +102,9 @@ func (r *reader) includes(p *part) []*part {
 	return all
 }
 
-// fileNames returns the files that one text of an include names. The reader is incomplete after
+// filesOf returns the files that one text of an include names. The reader is incomplete after
 // a finding: what is not read is missed elsewhere.
-func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
+func (r *Parts) filesOf(item *yaml.Node, text string, p *part) []string {
 	refuse := func(hint, format string, args ...any) []string {
 		r.incomplete = true
 		r.report(r.place(item), rules.Include, format, args...).Hint = hint
@@ -94,9 +116,9 @@ func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 		r.incomplete = true
 		return nil
 	case badPattern != nil:
-		return refuse("* stands for any characters, ? for one, [a-z] for one of some", "%s is not a pattern of files", label(text))
+		return refuse("* stands for any characters, ? for one, [a-z] for one of some", "%s is not a pattern of files", diag.Label(text))
 	case strings.Contains(text, "**"):
-		return refuse("write one * for each folder, as in teams/*/events.yaml", "%s has a ** in it, which no pattern of files has", label(text))
+		return refuse("write one * for each folder, as in teams/*/events.yaml", "%s has a ** in it, which no pattern of files has", diag.Label(text))
 	}
 	text = path.Clean(text)
 	if !isPattern(text) {
@@ -104,7 +126,7 @@ func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 	}
 	folder, pattern := splitPattern(text)
 	if wild := slices.DeleteFunc(strings.Split(pattern, "/"), func(s string) bool { return !isPattern(s) }); len(wild) > maxWildcards {
-		return refuse("name folders, or include a file that includes others", "%s has wildcards in more than %d places of its path", label(text), maxWildcards)
+		return refuse("name folders, or include a file that includes others", "%s has wildcards in more than %d places of its path", diag.Label(text), maxWildcards)
 	}
 	var names []string
 	for _, name := range r.files.Glob(filepath.Join(filepath.Dir(p.file), filepath.FromSlash(folder)), pattern) {
@@ -114,13 +136,13 @@ func (r *reader) fileNames(item *yaml.Node, text string, p *part) []string {
 		}
 	}
 	if names == nil {
-		return refuse("correct the pattern or remove it", "no file matches %s", label(text))
+		return refuse("correct the pattern or remove it", "no file matches %s", diag.Label(text))
 	}
 	return names
 }
 
 // checkPath reports what cannot be a path of a file.
-func (r *reader) checkPath(n *yaml.Node, text string) bool {
+func (r *Parts) checkPath(n *yaml.Node, text string) bool {
 	refuse := func(hint, format string, args ...any) bool {
 		r.report(r.place(n), rules.Include, format, args...).Hint = hint
 		return false
@@ -129,9 +151,9 @@ func (r *reader) checkPath(n *yaml.Node, text string) bool {
 	case text == "":
 		return refuse("name a file, as in payments.yaml", "a path is empty")
 	case path.IsAbs(text) || filepath.IsAbs(text) || strings.HasPrefix(text, "~"):
-		return refuse("a path begins at the folder of the file that names it, so that the catalogue can be moved", "%s is an absolute path", label(text))
+		return refuse("a path begins at the folder of the file that names it, so that the catalogue can be moved", "%s is an absolute path", diag.Label(text))
 	case strings.Contains(text, `\`):
-		return refuse("write /, on every operating system", `%s has a \ in it`, label(text))
+		return refuse("write /, on every operating system", `%s has a \ in it`, diag.Label(text))
 	}
 	return true
 }
@@ -154,7 +176,7 @@ func splitPattern(text string) (folder, pattern string) {
 }
 
 // includedFile reads one file that p includes. It returns nil if the file cannot be a part.
-func (r *reader) includedFile(name string, item *yaml.Node, p *part) *part {
+func (r *Parts) includedFile(name string, item *yaml.Node, p *part) *part {
 	at := r.place(item)
 	if !r.mayInclude(name, at, p) {
 		r.incomplete = true
@@ -168,34 +190,34 @@ func (r *reader) includedFile(name string, item *yaml.Node, p *part) *part {
 		return nil
 	}
 	var ok bool
-	if next.object, ok = r.object(root, "the included file "+label(name), partKeys...); ok {
+	if next.object, ok = r.object(root, "the included file "+diag.Label(name), partKeys...); ok {
 		r.version(next.object)
 	}
 	return next
 }
 
 // mayInclude refuses a file that is a part already.
-func (r *reader) mayInclude(name string, at diag.Place, p *part) bool {
+func (r *Parts) mayInclude(name string, at diag.Place, p *part) bool {
 	first, known := r.included[identity(name)]
 	if !known {
 		return true
 	}
-	chain := label(name)
+	chain := diag.Label(name)
 	for by := p; by != nil; by = by.in {
-		chain = label(by.file) + " → " + chain
+		chain = diag.Label(by.file) + " → " + chain
 		if by == first {
-			r.report(at, rules.Include, "%s includes itself: %s", label(name), chain).Hint = "remove this one"
+			r.report(at, rules.Include, "%s includes itself: %s", diag.Label(name), chain).Hint = "remove this one"
 			return false
 		}
 	}
-	r.report(at, rules.Include, "%s is included already", label(name)).
+	r.report(at, rules.Include, "%s is included already", diag.Label(name)).
 		See(first.at, "it is included here").
 		Hint = "include each file once: remove one of them"
 	return false
 }
 
 // fileAt reads a file that n names, and returns its root, or nil after a finding.
-func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
+func (r *Parts) fileAt(name string, n *yaml.Node) *yaml.Node {
 	if r.full {
 		return nil
 	}
@@ -207,29 +229,29 @@ func (r *reader) fileAt(name string, n *yaml.Node) *yaml.Node {
 		for _, other := range r.files.Glob(filepath.Dir(name), "*") {
 			names = append(names, path.Join(path.Dir(n.Value), filepath.Base(other)))
 		}
-		r.report(at, rules.Include, "there is no file %s", label(name)).Hint = diag.DidYouMean(n.Value, names)
+		r.report(at, rules.Include, "there is no file %s", diag.Label(name)).Hint = diag.DidYouMean(n.Value, names)
 		return nil
 	case err != nil:
 		var inner *fs.PathError
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
-		r.report(at, rules.Include, "%s cannot be read: %v", label(name), err)
+		r.report(at, rules.Include, "%s cannot be read: %v", diag.Label(name), err)
 		return nil
 	case !r.admit(len(text), maxFiles, maxIncluded):
 		r.report(at, rules.Include, "the catalogue is made of more than %d files, or more than %d MiB", maxFiles, maxIncluded>>20).
 			Hint = "include fewer, or make catalogues of their own"
 		return nil
 	}
-	return r.document(name, "the included file "+label(name), text)
+	return r.document(name, "the included file "+diag.Label(name), text)
 }
 
 // sections returns the entries of a section of all files. Of those with one name it
 // returns the first; what tells what they are.
-func (r *reader) sections(section, what string) []entry {
+func (r *Parts) sections(section, what string) []entry {
 	var all []entry
 	first := map[string]entry{}
-	for _, p := range r.parts {
+	for _, p := range r.all {
 		e, ok := p.entries[section]
 		if !ok {
 			continue
@@ -241,7 +263,7 @@ func (r *reader) sections(section, what string) []entry {
 		entries, _ := r.mapping(e.value, in)
 		for _, e := range entries {
 			if before, taken := first[e.name]; taken {
-				r.report(r.place(e.key), rules.DuplicateName, "%s %s is declared in two files", what, label(e.name)).
+				r.report(r.place(e.key), rules.DuplicateName, "%s %s is declared in two files", what, diag.Label(e.name)).
 					See(r.place(before.key), "the first one is here").
 					Hint = "the files of a catalogue share their names: rename one of them, or remove it"
 				continue

@@ -10,15 +10,15 @@ import (
 
 // readJSONNames reads `json_names:` of a file. A file without it has that of the file that includes it; the root is
 // included by "".
-func (r *reader) readJSONNames(o object, file, in string) {
+func (r *Names) readJSONNames(o object, file, in string) {
 	r.styles[file] = r.jsonNames(o, r.styles[in])
 }
 
 // namesIn returns the JSON names of the file that a node is in.
-func (r *reader) namesIn(n *yaml.Node) catalog.JSONNames { return r.styles[r.position(n).File] }
+func (r *Names) namesIn(n *yaml.Node) catalog.JSONNames { return r.styles[r.position(n).File] }
 
 // jsonNames reads `json_names:`, or returns those of what is around o.
-func (r *reader) jsonNames(o object, around catalog.JSONNames) catalog.JSONNames {
+func (r *Names) jsonNames(o object, around catalog.JSONNames) catalog.JSONNames {
 	e, ok := o.entries["json_names"]
 	if !ok {
 		return around
@@ -29,7 +29,7 @@ func (r *reader) jsonNames(o object, around catalog.JSONNames) catalog.JSONNames
 	}
 	names, known := catalog.JSONNamesBy[style.V]
 	if !known {
-		f := r.report(r.place(e.value), rules.UnknownValue, "json_names of %s is %s", o.what, label(style.V))
+		f := r.report(r.place(e.value), rules.UnknownValue, "json_names of %s is %s", o.what, diag.Label(style.V))
 		if f.Hint = diag.DidYouMean(style.V, []string{"camel", "pascal", "snake"}); f.Hint == "" {
 			f.Hint = "choose camel, pascal or snake"
 		}
@@ -39,7 +39,7 @@ func (r *reader) jsonNames(o object, around catalog.JSONNames) catalog.JSONNames
 }
 
 // ownJSONName reads `json:` of a field. It is not written without one, and after a finding.
-func (r *reader) ownJSONName(o object) catalog.Value[string] {
+func (r *Names) ownJSONName(o object) catalog.Value[string] {
 	e, ok := o.entries["json"]
 	if !ok {
 		return catalog.Value[string]{}
@@ -52,12 +52,12 @@ func (r *reader) ownJSONName(o object) catalog.Value[string] {
 }
 
 // checkJSONName reports a name that no field can have in JSON. The subject has a place for the name.
-func (r *reader) checkJSONName(n *yaml.Node, name, subject string) bool {
+func (r *Names) checkJSONName(n *yaml.Node, name, subject string) bool {
 	reason := catalog.CheckJSONName(name)
 	if reason == "" {
 		return true
 	}
-	r.report(r.place(n), rules.BadName, subject+", which is not a valid name in JSON: %s", label(name), reason).
+	r.report(r.place(n), rules.BadName, subject+", which is not a valid name in JSON: %s", diag.Label(name), reason).
 		Hint = catalog.JSONNameHint
 	return false
 }

@@ -20,7 +20,7 @@ var (
 
 // of finds the field that the key names. A payload with findings of its own may be
 // missing that field for another reason.
-func (k keyField) of(r *reader, o object, fields []*catalog.Field, payloadOK bool) *catalog.Field {
+func (k keyField) of(r *Reader, o object, fields []*catalog.Field, payloadOK bool) *catalog.Field {
 	e, ok := o.entries[k.name]
 	if !ok {
 		return nil
@@ -44,7 +44,7 @@ func (k keyField) of(r *reader, o object, fields []*catalog.Field, payloadOK boo
 	return nil
 }
 
-func (k keyField) checkType(r *reader, e entry, what string, f *catalog.Field) {
+func (k keyField) checkType(r *Reader, e entry, what string, f *catalog.Field) {
 	at := r.place(e.value)
 	switch {
 	case f.Type.MayBeNil():

@@ -11,7 +11,7 @@ import (
 
 // limitKeys finds the fields by which limits count, when the settings are inherited: limits of the defaults and of
 // policies must fit the payload of each event that has them. A use that does not is reported once.
-func (r *policies) limitKeys() {
+func (r *Policies) limitKeys() {
 	faults := map[*catalog.LimitUse]*keyFault{}
 	var order []*catalog.LimitUse
 	for _, e := range r.declared.events {
@@ -47,7 +47,7 @@ func (r *policies) limitKeys() {
 		if fault.others > 0 {
 			also = fmt.Sprintf(" (and so for %d more)", fault.others)
 		}
-		f := r.report(r.nameAt(use.By), rules.Limit, "limit %s is by %s, %s%s", use.Limit.Name.V, label(use.By.V), fault.what, also)
+		f := r.report(r.nameAt(use.By), rules.Limit, "limit %s is by %s, %s%s", use.Limit.Name.V, diag.Label(use.By.V), fault.what, also)
 		if f.Hint = fault.hint; fault.at != nil {
 			f.See(r.typeAt(fault.at), "the field is here")
 		}
@@ -70,7 +70,7 @@ func fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyFault) {
 	for i, segment := range segments {
 		f, names := fieldNamed(fields, segment)
 		if f == nil {
-			fault := &keyFault{event: e, what: "but " + in + " has no field " + label(segment), hint: diag.DidYouMean(segment, names)}
+			fault := &keyFault{event: e, what: "but " + in + " has no field " + diag.Label(segment), hint: diag.DidYouMean(segment, names)}
 			if fault.hint == "" {
 				fault.hint = "correct the field, or give the event limits of its own: limits: off for none"
 			}

@@ -31,25 +31,25 @@ var (
 )
 
 // limitSection reads `limits:` of all files.
-func (r *reader) limitSection() []*catalog.Limit {
+func (r *Settings) limitSection() []*catalog.Limit {
 	var all []*catalog.Limit
-	for _, e := range r.sections("limits", "limit") {
+	for _, e := range r.parts.sections("limits", "limit") {
 		l := r.limit(e)
 		r.limits[e.name] = l // also a broken one: a use of it is no second fault
-		if r.checkName(e, "limit "+label(e.name), "bank-api") {
+		if r.names.checkName(e, "limit "+diag.Label(e.name), "bank-api") {
 			all = append(all, l)
 		}
 	}
 	return all
 }
 
-func (r *reader) limit(e entry) *catalog.Limit {
-	what := "limit " + label(e.name)
+func (r *Settings) limit(e entry) *catalog.Limit {
+	what := "limit " + diag.Label(e.name)
 	before := len(r.findings)
 	o, ok := r.object(e.value, what, limitKeys...)
 	keysOK := len(r.findings) == before
 	l := &catalog.Limit{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, Doc: r.doc(e.key, o)}
-	l.GoName = "Limit" + r.ownGoName(o, r.goName(e.name))
+	l.GoName = "Limit" + r.names.ownGoName(o, r.names.goName(e.name))
 	if !ok {
 		return l
 	}
@@ -57,7 +57,7 @@ func (r *reader) limit(e entry) *catalog.Limit {
 		l.AtOnce = r.count(e, o.what, 1, limitAtOnce, "it is how many may be at work at once")
 	}
 	l.Rate = r.rate(o)
-	l.Hold = oneOf(r, o, "hold", catalog.HoldWords, func(word string) (string, bool) {
+	l.Hold = oneOf(r.Reader, o, "hold", catalog.HoldWords, func(word string) (string, bool) {
 		return word, word == catalog.HoldAttempt || word == catalog.HoldEvent
 	})
 	if l.Hold.V == "" {
@@ -74,7 +74,7 @@ func (r *reader) limit(e entry) *catalog.Limit {
 }
 
 // checkLimit reports keys that mean nothing without another one.
-func (r *reader) checkLimit(o object, l *catalog.Limit, keysOK bool) {
+func (r *Settings) checkLimit(o object, l *catalog.Limit, keysOK bool) {
 	_, hasAtOnce := o.entries["at_once"]
 	_, hasRate := o.entries["rate"]
 	_, hasWait := o.entries["wait"]
@@ -106,7 +106,7 @@ var (
 )
 
 // rate reads a rate with its burst.
-func (r *reader) rate(o object) (rate catalog.Rate) {
+func (r *Settings) rate(o object) (rate catalog.Rate) {
 	if e, ok := o.entries["burst"]; ok {
 		rate.Burst = r.count(e, o.what, 1, limitRate, "it is how many may begin at the same moment")
 	}
@@ -166,7 +166,7 @@ func rateHint(text string) string {
 }
 
 // limitUses reads `limits` of settings: a list of names, each alone or with the field by which it counts.
-func (r *reader) limitUses(settings object) catalog.Value[[]*catalog.LimitUse] {
+func (r *Settings) limitUses(settings object) catalog.Value[[]*catalog.LimitUse] {
 	e, ok := settings.entries["limits"]
 	switch {
 	case !ok:
@@ -188,7 +188,7 @@ func (r *reader) limitUses(settings object) catalog.Value[[]*catalog.LimitUse] {
 		switch {
 		case use == nil:
 		case first[use.Limit] != nil:
-			r.report(r.place(name), rules.Limit, "%s has limit %s twice", what, label(name.Value)).
+			r.report(r.place(name), rules.Limit, "%s has limit %s twice", what, diag.Label(name.Value)).
 				See(r.place(first[use.Limit]), "it is here").
 				Hint = "remove one of them, or declare a second limit"
 		default:
@@ -201,7 +201,7 @@ func (r *reader) limitUses(settings object) catalog.Value[[]*catalog.LimitUse] {
 
 // limitUse reads bank, or { limit: mail, by: customer.email }. It returns the use and where the limit is named, or
 // nil after a finding.
-func (r *reader) limitUse(item *yaml.Node, what string) (*catalog.LimitUse, *yaml.Node) {
+func (r *Settings) limitUse(item *yaml.Node, what string) (*catalog.LimitUse, *yaml.Node) {
 	use := &catalog.LimitUse{Pos: r.position(item)}
 	name := item
 	if item.Kind == yaml.MappingNode {
@@ -228,11 +228,11 @@ func (r *reader) limitUse(item *yaml.Node, what string) (*catalog.LimitUse, *yam
 	return use, name
 }
 
-func (r *reader) unknownLimit(at *yaml.Node, name, what string) {
-	if r.incomplete {
+func (r *Settings) unknownLimit(at *yaml.Node, name, what string) {
+	if r.parts.incomplete {
 		return
 	}
-	f := r.report(r.place(at), rules.Limit, "%s has %s, which is not declared", what, label(name))
+	f := r.report(r.place(at), rules.Limit, "%s has %s, which is not declared", what, diag.Label(name))
 	if r.mayGuess() {
 		var names []string
 		for known := range r.limits {
@@ -242,6 +242,6 @@ func (r *reader) unknownLimit(at *yaml.Node, name, what string) {
 		f.Hint = diag.DidYouMean(name, names)
 	}
 	if f.Hint == "" {
-		f.Hint = "declare it under limits at the top of a file, as in limits: { " + label(name) + ": { at_once: 3 } }"
+		f.Hint = "declare it under limits at the top of a file, as in limits: { " + diag.Label(name) + ": { at_once: 3 } }"
 	}
 }

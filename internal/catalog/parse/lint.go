@@ -9,8 +9,15 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 )
 
+// readWhole reads what the root says of the whole catalogue, for tools and for other systems.
+func (r *Settings) readWhole(root object, c *catalog.Catalogue) {
+	c.CloudEvents = r.cloudEvents(root)
+	c.Lint = r.lint(root)
+	c.Accepted = r.accepted(root)
+}
+
 // lint reads `lint:`. A rule has a severity, or a mapping.
-func (r *reader) lint(root object) []*catalog.LintSetting {
+func (r *Settings) lint(root object) []*catalog.LintSetting {
 	section, ok := root.entries["lint"]
 	if !ok {
 		return nil
@@ -36,15 +43,15 @@ func (r *reader) lint(root object) []*catalog.LintSetting {
 	return all
 }
 
-func (r *reader) severity(o object, key string) catalog.Value[diag.Severity] {
-	return oneOf(r, o, key, diag.SeverityWords(), func(word string) (diag.Severity, bool) {
+func (r *Settings) severity(o object, key string) catalog.Value[diag.Severity] {
+	return oneOf(r.Reader, o, key, diag.SeverityWords(), func(word string) (diag.Severity, bool) {
 		severity, err := diag.ParseSeverity(word)
 		return severity, err == nil
 	})
 }
 
 // exceptions reads the patterns of names that a rule leaves alone.
-func (r *reader) exceptions(o object) []glob.Pattern {
+func (r *Settings) exceptions(o object) []glob.Pattern {
 	e, ok := o.entries["except"]
 	if !ok {
 		return nil
@@ -62,7 +69,7 @@ func (r *reader) exceptions(o object) []glob.Pattern {
 		}
 		pattern, err := glob.Parse(text.V)
 		if err != nil {
-			r.syntaxOf(entry{text.V, item, item}, err, rules.BadGlob, "%s in "+what+" is not a pattern: %s")
+			r.names.syntaxOf(entry{text.V, item, item}, err, rules.BadGlob, "%s in "+what+" is not a pattern: %s")
 			continue
 		}
 		all = append(all, pattern)

@@ -17,7 +17,7 @@ const maxMixedIn = 100_000
 
 // mixing gives payloads and structs the fields of their mixins.
 type mixing struct {
-	*reader
+	*Reader
 	pending []*mixer                 // payloads and structs that lack the fields of their mixins
 	of      map[*catalog.Type]*mixer // all so far
 	path    []*mixer                 // of those that are being completed, each a mixin of the one before
@@ -34,7 +34,7 @@ type mixer struct {
 }
 
 // mixins reads `mixins:` of a payload or a struct. [mixing.mixIn] adds the fields that they bring.
-func (r *reader) mixins(o object, t *catalog.Type, what string) {
+func (r *Types) mixins(o object, t *catalog.Type, what string) {
 	e, ok := o.entries["mixins"]
 	if !ok {
 		return
@@ -50,7 +50,7 @@ func (r *reader) mixins(o object, t *catalog.Type, what string) {
 			continue
 		}
 		if before, taken := first[name.V]; taken {
-			r.report(r.place(item), rules.Mixin, "%s is already in mixins of %s", label(name.V), o.what).
+			r.report(r.place(item), rules.Mixin, "%s is already in mixins of %s", diag.Label(name.V), o.what).
 				See(r.nameAt(before), "it is here").
 				Hint = "a payload or struct has the fields of a mixin once: remove one of them"
 			continue
@@ -64,22 +64,22 @@ func (r *reader) mixins(o object, t *catalog.Type, what string) {
 }
 
 // mixinNamed returns the type of a name, or nil after a finding. Whether it is a struct is not known yet.
-func (r *reader) mixinNamed(n *yaml.Node, name, what string) *catalog.Type {
-	switch t := r.types[name]; {
+func (r *Types) mixinNamed(n *yaml.Node, name, what string) *catalog.Type {
+	switch t := r.byName[name]; {
 	case t != nil:
 		return t
 	case isImportedName(name):
-		return r.importedType(r.place(n), name, what)
-	case r.incomplete:
+		return r.imports.importedType(r.place(n), name, what)
+	case r.parts.incomplete:
 		return nil // it may be declared in a file that could not be read
 	}
 	if _, built := catalog.Scalars[name]; built || !isWord(name) {
-		r.report(r.place(n), rules.Mixin, "%s has %s, which is not the name of a struct", what, label(name)).
+		r.report(r.place(n), rules.Mixin, "%s has %s, which is not the name of a struct", what, diag.Label(name)).
 			Hint = structsOnly
 		return nil
 	}
 	f := r.report(r.place(n), rules.UnknownType, "unknown type %q in %s", name, what)
-	if f.Hint = diag.DidYouMean(name, slices.Sorted(maps.Keys(r.types))); f.Hint == "" {
+	if f.Hint = diag.DidYouMean(name, slices.Sorted(maps.Keys(r.byName))); f.Hint == "" {
 		f.Hint = "declare it under types, with fields"
 	}
 	return nil
@@ -116,7 +116,7 @@ func (r *mixing) complete(m *mixer) {
 func (r *mixing) mayMixIn(m *mixer, use *catalog.Mixin) bool {
 	at := r.nameAt(use.Name)
 	if !use.Type.IsStruct() {
-		r.report(at, rules.Mixin, "%s has the mixin %s, which is not a struct", m.what, label(use.Name.V)).Hint = structsOnly
+		r.report(at, rules.Mixin, "%s has the mixin %s, which is not a struct", m.what, diag.Label(use.Name.V)).Hint = structsOnly
 		return false
 	}
 	next := r.of[use.Type]
@@ -189,7 +189,7 @@ func (r *mixing) bring(m *mixer) {
 	for _, name := range m.t.Reserved {
 		reserved = append(reserved, reservedName{name, nil})
 	}
-	between := fieldNames{reader: r.reader, what: m.what, between: true}
+	between := fieldNames{Reader: r.Reader, what: m.what, between: true}
 	between.check(fields, reserved)
 	m.t.Fields, m.t.Reserved = fields, nil
 	for _, name := range reserved {

@@ -17,14 +17,30 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 )
 
+// Names reads the names of one catalogue.
+type Names struct {
+	*Reader
+	initialisms []string                     // those of the catalogue
+	styles      map[string]catalog.JSONNames // the JSON names of files
+}
+
+func newNames(r *Reader) *Names { return &Names{Reader: r, styles: map[string]catalog.JSONNames{}} }
+
+// read reads what the root says of the Go package.
+func (r *Names) read(root object, c *catalog.Catalogue) {
+	c.Package = r.packageName(root)
+	c.ImportPath = r.ownImportPath(root)
+	c.TestKit = r.flag(root, "test_kit").V
+}
+
 // goName is [catalog.GoName] with the initialisms of the catalogue.
-func (r *reader) goName(name string) string { return catalog.GoName(name, r.initialisms...) }
+func (r *Names) goName(name string) string { return catalog.GoName(name, r.initialisms...) }
 
 // initialism matches an entry of `initialisms:`.
 var initialism = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
 
 // readInitialisms reads `initialisms:`.
-func (r *reader) readInitialisms(o object) {
+func (r *Names) readInitialisms(o object) {
 	e, ok := o.entries["initialisms"]
 	if !ok {
 		return
@@ -38,7 +54,7 @@ func (r *reader) readInitialisms(o object) {
 		switch {
 		case !ok:
 		case !initialism.MatchString(word.V):
-			r.report(r.place(item), rules.BadName, "%s is not a valid initialism", label(word.V)).
+			r.report(r.place(item), rules.BadName, "%s is not a valid initialism", diag.Label(word.V)).
 				Hint = "use capitals and digits, and begin with a letter, as in GTIN"
 		default:
 			r.initialisms = append(r.initialisms, word.V)
@@ -47,7 +63,7 @@ func (r *reader) readInitialisms(o object) {
 }
 
 // ownGoName returns the Go name that o asks for, or else usual.
-func (r *reader) ownGoName(o object, usual string) string {
+func (r *Names) ownGoName(o object, usual string) string {
 	e, ok := o.entries["go_name"]
 	if !ok {
 		return usual
@@ -56,7 +72,7 @@ func (r *reader) ownGoName(o object, usual string) string {
 	switch {
 	case !ok:
 	case !catalog.TypeName.MatchString(name.V):
-		r.report(r.place(e.value), rules.BadName, "go_name of %s is %s, which is not an exported Go name", o.what, label(name.V)).
+		r.report(r.place(e.value), rules.BadName, "go_name of %s is %s, which is not an exported Go name", o.what, diag.Label(name.V)).
 			Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 	default:
 		return name.V
@@ -65,14 +81,14 @@ func (r *reader) ownGoName(o object, usual string) string {
 }
 
 // schemaName reads `schema:` of a type or an event. It is not written without one, and after a finding.
-func (r *reader) schemaName(o object) catalog.Value[string] {
+func (r *Names) schemaName(o object) catalog.Value[string] {
 	e, ok := o.entries["schema"]
 	if !ok {
 		return catalog.Value[string]{}
 	}
 	name, ok := r.text(e.value, "schema of "+o.what)
 	if ok && !catalog.SchemaName.MatchString(name.V) {
-		r.report(r.place(e.value), rules.BadName, "schema of %s is %s, which cannot be the name of a schema", o.what, label(name.V)).
+		r.report(r.place(e.value), rules.BadName, "schema of %s is %s, which cannot be the name of a schema", o.what, diag.Label(name.V)).
 			Hint = "use up to 200 letters, digits, dots, hyphens and underscores, as in order-placed"
 		return catalog.Value[string]{}
 	}
@@ -107,7 +123,7 @@ func isWord(text string) bool {
 }
 
 // packageName reads `package:`.
-func (r *reader) packageName(o object) catalog.Value[string] {
+func (r *Names) packageName(o object) catalog.Value[string] {
 	e, ok := r.required(o, "package", "add the name of the Go package to generate, such as \"package: events\"")
 	if !ok {
 		return catalog.Value[string]{}
@@ -136,21 +152,21 @@ func PackageProblem(name string) string {
 }
 
 // goPackage reads the name of a package of generated code.
-func (r *reader) goPackage(e entry) (catalog.Value[string], bool) {
+func (r *Names) goPackage(e entry) (catalog.Value[string], bool) {
 	name, ok := r.text(e.value, "package")
 	if !ok {
 		return name, false
 	}
 	problem := PackageProblem(name.V)
 	if problem != "" {
-		r.report(r.place(e.value), rules.Package, "package cannot be named %s: %s", label(name.V), problem).
+		r.report(r.place(e.value), rules.Package, "package cannot be named %s: %s", diag.Label(name.V), problem).
 			Hint = "use a short lower-case name, such as events"
 	}
 	return name, problem == ""
 }
 
 // ownImportPath reads `import_path:`, which stands in for go.mod.
-func (r *reader) ownImportPath(o object) catalog.Value[string] {
+func (r *Names) ownImportPath(o object) catalog.Value[string] {
 	e, ok := o.entries["import_path"]
 	if !ok {
 		return catalog.Value[string]{}
@@ -158,7 +174,7 @@ func (r *reader) ownImportPath(o object) catalog.Value[string] {
 	v, ok := r.text(e.value, "import_path")
 	if ok {
 		if reason := importPathProblem(v.V); reason != "" {
-			r.report(r.place(e.value), rules.BadName, "import_path cannot be %s: %s", label(v.V), reason).
+			r.report(r.place(e.value), rules.BadName, "import_path cannot be %s: %s", diag.Label(v.V), reason).
 				Hint = "write the path by which Go code imports the generated package, such as example.org/shop/events"
 		}
 	}
@@ -167,7 +183,7 @@ func (r *reader) ownImportPath(o object) catalog.Value[string] {
 
 // syntaxOf reports a key that is no event name or pattern, at the character
 // where err says that it goes wrong. The format takes the key and the reason.
-func (r *reader) syntaxOf(e entry, err error, rule *diag.Rule, format string) {
+func (r *Names) syntaxOf(e entry, err error, rule *diag.Rule, format string) {
 	at, reason := r.place(e.key), err.Error()
 	var syntax *glob.SyntaxError
 	if errors.As(err, &syntax) {
@@ -177,12 +193,12 @@ func (r *reader) syntaxOf(e entry, err error, rule *diag.Rule, format string) {
 			at = r.placeIn(e.key, syntax.Offset, width)
 		}
 	}
-	r.report(at, rule, format, label(e.name), reason)
+	r.report(at, rule, format, diag.Label(e.name), reason)
 }
 
 // checkName reports whether something can have the name of a subscription, as groups, schedules and limits can, too.
 // example is such a name.
-func (r *reader) checkName(e entry, what, example string) bool {
+func (r *Names) checkName(e entry, what, example string) bool {
 	switch {
 	case !catalog.SubscriptionName.MatchString(e.name):
 		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).

@@ -10,7 +10,7 @@ import (
 
 // namespaces collects the proper prefixes of names on the wire, sorted by name, with
 // their events in file order. A prefix that could not be the name of an event in the catalogue has none.
-func (r *reader) namespaces(events []*catalog.Event) []*catalog.Namespace {
+func (r *Names) namespaces(events []*catalog.Event) []*catalog.Namespace {
 	byName := map[string]*catalog.Namespace{}
 	var all []*catalog.Namespace
 	for _, e := range events {

@@ -17,15 +17,15 @@ type need struct {
 
 // needs are the uses between the packages of a catalogue.
 type needs struct {
-	*reader
+	*Reader
 	all  []need
 	done map[*catalog.Package]bool // those whose circles were reported
 	path []need                    // from the one that was asked for
 }
 
 // checkPackages reports uses between packages that Go does not allow.
-func (r *reader) checkPackages(c *catalog.Catalogue) {
-	uses := needs{reader: r, done: map[*catalog.Package]bool{}}
+func checkPackages(r *Reader, c *catalog.Catalogue) {
+	uses := needs{Reader: r, done: map[*catalog.Package]bool{}}
 	note := func(home *catalog.Package, fields []*catalog.Field) {
 		for _, f := range fields {
 			if t := f.Type.Uses(); t != nil && t.Package == nil && t.Home != home && !t.IsCustom() {

@@ -49,7 +49,7 @@ func isNumber(n *yaml.Node) bool {
 }
 
 // wholeNumber reads the value of e, a key of what.
-func (r *reader) wholeNumber(e entry, what string) (catalog.Value[int], bool) {
+func (r *Reader) wholeNumber(e entry, what string) (catalog.Value[int], bool) {
 	n := e.value
 	what = e.name + " of " + what
 	if f, ok := valueOf(n); !isNumber(n) || ok && f != math.Trunc(f) || infinite.MatchString(n.Value) {
@@ -69,7 +69,7 @@ func (r *reader) wholeNumber(e entry, what string) (catalog.Value[int], bool) {
 }
 
 // number reads the value of e, a key of what. It may be whole.
-func (r *reader) number(e entry, what string) (catalog.Value[float64], bool) {
+func (r *Reader) number(e entry, what string) (catalog.Value[float64], bool) {
 	n := e.value
 	what = e.name + " of " + what
 	switch f, err := strconv.ParseFloat(n.Value, 64); {
@@ -86,7 +86,7 @@ func (r *reader) number(e entry, what string) (catalog.Value[float64], bool) {
 }
 
 // notPlain reports a number that JSON writes in another form.
-func (r *reader) notPlain(n *yaml.Node, what string) {
+func (r *Reader) notPlain(n *yaml.Node, what string) {
 	f := r.report(r.place(n), rules.Number, "%s is %s, which is not a plain decimal number", what, n.Value)
 	value, ok := valueOf(n)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 func isOff(e entry) bool { return e.value.ShortTag() == "!!str" && e.value.Value == catalog.Off }
 
 // neitherOffNor reports a value that could be off or something else.
-func (r *reader) neitherOffNor(e entry, what, want string) *diag.Finding {
+func (r *Reader) neitherOffNor(e entry, what, want string) *diag.Finding {
 	n := e.value
 	if n.ShortTag() != "!!str" {
 		return r.wrongKind(n, e.name+" of "+what, catalog.Off+" or "+want)
@@ -26,7 +26,7 @@ func (r *reader) neitherOffNor(e entry, what, want string) *diag.Finding {
 
 // switchable reads a mapping, or the word off. The value reports whether it was off; the object is empty
 // unless it was a mapping.
-func (r *reader) switchable(o object, key string, known ...string) (object, catalog.Value[bool]) {
+func (r *Reader) switchable(o object, key string, known ...string) (object, catalog.Value[bool]) {
 	e, ok := o.entries[key]
 	switch {
 	case !ok:

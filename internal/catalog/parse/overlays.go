@@ -25,15 +25,21 @@ var (
 	overlayLimitKeys = []string{"at_once", "rate", "burst", "wait", "lax"}
 )
 
-// An overlaying replaces settings of a catalogue by those of its overlays.
-type overlaying struct {
-	*reader
-	overlays []object // the later ones count
+// Overlays replace settings of one catalogue.
+type Overlays struct {
+	*Reader
+	from     *Settings
+	declared *declared
+	all      []object // the later ones count
+}
+
+func newOverlays(settings *Settings, declared *declared, all []object) *Overlays {
+	return &Overlays{settings.Reader, settings, declared, all}
 }
 
 // readOverlay reads the top-level keys of an overlay, or returns false after a finding.
-func (r *reader) readOverlay(root *yaml.Node, file string) (object, bool) {
-	o, ok := r.object(root, "the overlay "+label(file), overlayKeys...)
+func readOverlay(r *Reader, root *yaml.Node, file string) (object, bool) {
+	o, ok := r.object(root, "the overlay "+diag.Label(file), overlayKeys...)
 	if ok {
 		r.version(o)
 	}
@@ -41,14 +47,14 @@ func (r *reader) readOverlay(root *yaml.Node, file string) (object, bool) {
 }
 
 // overlaid visits the entries of a section of all overlays.
-func (r *overlaying) overlaid(section string, visit func(e entry)) {
-	for _, o := range r.overlays {
+func (r *Overlays) overlaid(section string, visit func(e entry)) {
+	for _, o := range r.all {
 		r.below(o, section, visit)
 	}
 }
 
 // below visits the entries of a mapping of names.
-func (r *overlaying) below(o object, section string, visit func(e entry)) {
+func (r *Overlays) below(o object, section string, visit func(e entry)) {
 	e, ok := o.entries[section]
 	if !ok {
 		return
@@ -60,18 +66,18 @@ func (r *overlaying) below(o object, section string, visit func(e entry)) {
 }
 
 // notThere reports a name in an overlay that the catalogue does not have.
-func (r *overlaying) notThere(e entry, what string, names []string) {
+func (r *Overlays) notThere(e entry, what string, names []string) {
 	if r.declared.incomplete {
 		return
 	}
-	f := r.report(r.place(e.key), rules.Overlay, "the catalogue has no %s %s", what, label(e.name))
+	f := r.report(r.place(e.key), rules.Overlay, "the catalogue has no %s %s", what, diag.Label(e.name))
 	if f.Hint = diag.DidYouMean(e.name, names); f.Hint == "" {
 		f.Hint = "an overlay changes what the catalogue has: correct the name, or declare it there"
 	}
 }
 
 // tunable reads a mapping of settings in an overlay, which cannot have a priority.
-func (r *overlaying) tunable(e entry, what string, keys ...string) object {
+func (r *Overlays) tunable(e entry, what string, keys ...string) object {
 	n := e.value
 	if n.Kind == yaml.MappingNode {
 		kept := *n
@@ -90,10 +96,10 @@ func (r *overlaying) tunable(e entry, what string, keys ...string) object {
 	return o
 }
 
-// overlayLimits replaces numbers of limits.
-func (r *overlaying) overlayLimits(limits []*catalog.Limit) {
+// limits replaces numbers of limits.
+func (r *Overlays) limits(limits []*catalog.Limit) {
 	r.overlaid("limits", func(e entry) {
-		l := r.limits[e.name]
+		l := r.from.limits[e.name]
 		if l == nil {
 			var names []string
 			for _, one := range limits {
@@ -102,11 +108,11 @@ func (r *overlaying) overlayLimits(limits []*catalog.Limit) {
 			r.notThere(e, "limit", names)
 			return
 		}
-		o, _ := r.object(e.value, "limit "+label(e.name)+" of the overlay", overlayLimitKeys...)
+		o, _ := r.object(e.value, "limit "+diag.Label(e.name)+" of the overlay", overlayLimitKeys...)
 		if e, ok := o.entries["at_once"]; ok {
 			l.AtOnce = r.count(e, o.what, 1, limitAtOnce, "it is how many may be at work at once")
 		}
-		rate := r.rate(o)
+		rate := r.from.rate(o)
 		if rate.Count.Written() {
 			l.Rate.Count, l.Rate.Per = rate.Count, rate.Per
 		}
@@ -129,8 +135,8 @@ func (r *overlaying) overlayLimits(limits []*catalog.Limit) {
 	})
 }
 
-// overlaySettings replaces settings of events and of subscriptions that are written in their own places.
-func (r *overlaying) overlaySettings(patterns []*catalog.PatternSubscription) {
+// settings replaces settings of events and of subscriptions that are written in their own places.
+func (r *Overlays) settings(patterns []*catalog.PatternSubscription) {
 	r.overlaid("events", func(e entry) {
 		i := slices.IndexFunc(r.declared.events, func(event *catalog.Event) bool { return event.Label() == e.name })
 		if i < 0 {
@@ -141,9 +147,9 @@ func (r *overlaying) overlaySettings(patterns []*catalog.PatternSubscription) {
 			r.notThere(e, "event", names)
 			return
 		}
-		event, what := r.declared.events[i], "event "+label(e.name)+" of the overlay"
+		event, what := r.declared.events[i], "event "+diag.Label(e.name)+" of the overlay"
 		o := r.tunable(e, what, append(slices.Clone(subscriptionKeys), "subscriptions")...)
-		event.Settings = event.Settings.With(r.settings(o))
+		event.Settings = event.Settings.With(r.from.settings(o))
 		r.below(o, "subscriptions", func(e entry) {
 			j := slices.IndexFunc(event.Subscriptions, func(s *catalog.Subscription) bool { return s.Name.V == e.name })
 			if j < 0 {
@@ -154,7 +160,7 @@ func (r *overlaying) overlaySettings(patterns []*catalog.PatternSubscription) {
 				r.notThere(e, "subscription of event "+event.Label()+" that is called", names)
 				return
 			}
-			r.overlaySubscription(e, event.Subscriptions[j], "subscription "+label(e.name)+" of "+what, subscriptionKeys)
+			r.subscription(e, event.Subscriptions[j], "subscription "+diag.Label(e.name)+" of "+what, subscriptionKeys)
 		})
 	})
 	r.overlaid("subscriptions", func(e entry) {
@@ -168,35 +174,35 @@ func (r *overlaying) overlaySettings(patterns []*catalog.PatternSubscription) {
 			return
 		}
 		keys := slices.DeleteFunc(slices.Clone(subscriptionKeys), func(key string) bool { return key == "batch" })
-		r.overlaySubscription(e, &patterns[i].Subscription, "subscription "+label(e.name)+" of the overlay", keys)
+		r.subscription(e, &patterns[i].Subscription, "subscription "+diag.Label(e.name)+" of the overlay", keys)
 	})
 }
 
-func (r *overlaying) overlaySubscription(e entry, s *catalog.Subscription, what string, keys []string) {
+func (r *Overlays) subscription(e entry, s *catalog.Subscription, what string, keys []string) {
 	o := r.tunable(e, what, keys...)
-	s.Settings = s.Settings.With(r.settings(o))
+	s.Settings = s.Settings.With(r.from.settings(o))
 	if batch, ok := o.entries["batch"]; ok && s.Group != nil {
 		r.report(r.place(batch.key), rules.Group, "%s has batches, and members of a group handle events one by one", what).Hint = "remove it"
 	}
 }
 
-// overlayDefaults returns the defaults with those of the overlays.
-func (r *overlaying) overlayDefaults(defaults catalog.Settings) catalog.Settings {
-	for _, o := range r.overlays {
+// defaults returns the defaults with those of the overlays.
+func (r *Overlays) defaults(defaults catalog.Settings) catalog.Settings {
+	for _, o := range r.all {
 		if e, ok := o.entries["defaults"]; ok {
-			defaults = defaults.With(r.settings(r.tunable(e, "defaults of the overlay", subscriptionKeys...)))
+			defaults = defaults.With(r.from.settings(r.tunable(e, "defaults of the overlay", subscriptionKeys...)))
 		}
 	}
 	return defaults
 }
 
-// overlayPolicies replaces settings of policies. A pattern that the catalogue does not have makes another policy.
-func (r *overlaying) overlayPolicies(policies *policies) {
+// policies replaces settings of policies. A pattern that the catalogue does not have makes another policy.
+func (r *Overlays) policies(policies *Policies) {
 	r.overlaid("policies", func(e entry) {
-		settings := r.settings(r.tunable(e, "policy "+label(e.name)+" of the overlay", subscriptionKeys...))
+		settings := r.from.settings(r.tunable(e, "policy "+diag.Label(e.name)+" of the overlay", subscriptionKeys...))
 		pattern, err := glob.Parse(e.name)
 		if err != nil {
-			r.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
+			r.from.names.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
 			return
 		}
 		i := slices.IndexFunc(policies.all, func(p policy) bool { return p.pattern == pattern })

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -16,16 +17,16 @@ var packageName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 var goFolders = set("internal", "vendor", "testdata")
 
 // packages finds the package of each file: the one that it names, or else that of the file that includes it.
-func (r *reader) packages(root catalog.Value[string]) []*catalog.Package {
+func (r *Parts) packages(root catalog.Value[string], imports *Imports) []*catalog.Package {
 	r.homes = map[string]*catalog.Package{}
 	byName := map[string]*catalog.Package{root.V: nil}
 	var all []*catalog.Package
-	for _, p := range r.parts[1:] {
+	for _, p := range r.all[1:] {
 		p.home = p.in.home
 		if e, ok := p.entries["package"]; ok {
-			name, ok := r.goPackage(e)
+			name, ok := r.names.goPackage(e)
 			if ok {
-				ok = r.checkSubPackage(name, e)
+				ok = r.checkSubPackage(name, e, imports)
 			}
 			if _, known := byName[name.V]; ok && !known {
 				byName[name.V] = &catalog.Package{Name: name}
@@ -38,19 +39,19 @@ func (r *reader) packages(root catalog.Value[string]) []*catalog.Package {
 	return all
 }
 
-// readJSONNames reads the JSON names of all files.
-func (r *reader) readStyles() {
-	for _, p := range r.parts {
+// readStyles reads the JSON names of all files.
+func (r *Parts) readStyles() {
+	for _, p := range r.all {
 		in := ""
 		if p.in != nil {
 			in = p.in.file
 		}
-		r.readJSONNames(p.object, p.file, in)
+		r.names.readJSONNames(p.object, p.file, in)
 	}
 }
 
 // checkSubPackage tells whether a package below that of the root can have a name.
-func (r *reader) checkSubPackage(name catalog.Value[string], e entry) bool {
+func (r *Parts) checkSubPackage(name catalog.Value[string], e entry, imports *Imports) bool {
 	reason := ""
 	switch {
 	case !packageName.MatchString(name.V):
@@ -59,18 +60,18 @@ func (r *reader) checkSubPackage(name catalog.Value[string], e entry) bool {
 		reason = "Go treats a folder of that name specially"
 	case strings.HasSuffix(name.V, "test"):
 		reason = "names that end in test are kept for test kits"
-	case r.imported[name.V] != nil:
+	case imports.imported[name.V] != nil:
 		reason = "an imported catalogue has that name"
 	default:
 		return true
 	}
-	r.report(r.place(e.value), rules.Package, "the package of an included file cannot be named %s: %s", label(name.V), reason).
+	r.report(r.place(e.value), rules.Package, "the package of an included file cannot be named %s: %s", diag.Label(name.V), reason).
 		Hint = "use a short lower-case name, such as payments"
 	return false
 }
 
 // setHomes sets the package of all types and events.
-func (r *reader) setHomes(c *catalog.Catalogue) {
+func (r *Parts) setHomes(c *catalog.Catalogue) {
 	for _, t := range c.Types {
 		t.Home = r.homes[t.Name.Pos.File]
 	}

@@ -16,19 +16,19 @@ import (
 var patternKeys = append([]string{"doc", "go_name", "aliases", "pattern", "group"},
 	slices.DeleteFunc(slices.Clone(subscriptionKeys), func(key string) bool { return key == "batch" })...)
 
-// patternSubscriptions reads `subscriptions:` at the top level of all files, when the events are known. Each one's
+// patterns reads `subscriptions:` at the top level of all files, when the events are known. Each one's
 // Settings are only its own.
-func (r *reader) patternSubscriptions() []*catalog.PatternSubscription {
+func (r *Subscriptions) patterns() []*catalog.PatternSubscription {
 	var all []*catalog.PatternSubscription
-	for _, e := range r.sections("subscriptions", "subscription") {
-		what := "subscription " + label(e.name)
+	for _, e := range r.parts.sections("subscriptions", "subscription") {
+		what := "subscription " + diag.Label(e.name)
 		o, isObject := r.object(e.value, what, patternKeys...)
 		s := &catalog.PatternSubscription{}
 		s.Name = catalog.Value[string]{V: e.name, Pos: r.position(e.key)}
-		s.GoName = "On" + r.ownGoName(o, r.goName(e.name))
+		s.GoName = "On" + r.names.ownGoName(o, r.names.goName(e.name))
 		s.Doc = r.doc(e.key, o)
 		s.Group = r.memberOf(o)
-		s.Settings = r.settings(o)
+		s.Settings = r.settings.settings(o)
 		if isObject {
 			s.Patterns = r.patternsOf(o)
 		}
@@ -43,7 +43,7 @@ func (r *reader) patternSubscriptions() []*catalog.PatternSubscription {
 }
 
 // patternsOf reads `pattern:`, a pattern or a list of them.
-func (r *reader) patternsOf(o object) []catalog.Value[glob.Pattern] {
+func (r *Subscriptions) patternsOf(o object) []catalog.Value[glob.Pattern] {
 	e, ok := r.required(o, "pattern", "say for which events it is, as in pattern: order.*, or declare it under the event that it is for")
 	if !ok {
 		return nil
@@ -65,7 +65,7 @@ func (r *reader) patternsOf(o object) []catalog.Value[glob.Pattern] {
 		pattern, err := glob.Parse(text.V)
 		switch {
 		case err != nil:
-			r.syntaxOf(entry{name: text.V, key: item}, err, rules.BadGlob, strings.ReplaceAll(what, "%", "%%")+" is %s, which is not a pattern: %s")
+			r.names.syntaxOf(entry{name: text.V, key: item}, err, rules.BadGlob, strings.ReplaceAll(what, "%", "%%")+" is %s, which is not a pattern: %s")
 		case first[text.V] != nil:
 			r.report(r.place(item), rules.DuplicateName, "%s has pattern %s twice", o.what, text.V).
 				See(r.place(first[text.V]), "it is here").Hint = "remove one of them"
@@ -79,9 +79,9 @@ func (r *reader) patternsOf(o object) []catalog.Value[glob.Pattern] {
 }
 
 // checkSubscribed reports a pattern that matches no event: after a typo the subscription would wait in vain.
-func (r *reader) checkSubscribed(p glob.Pattern, at *yaml.Node, what string) {
+func (r *Subscriptions) checkSubscribed(p glob.Pattern, at *yaml.Node, what string) {
 	one := catalog.PatternSubscription{Patterns: []catalog.Value[glob.Pattern]{{V: p}}}
-	if r.declared.incomplete && (!r.declared.none || r.incomplete) || slices.ContainsFunc(r.declared.events, one.Covers) {
+	if r.declared.incomplete && (!r.declared.none || r.parts.incomplete) || slices.ContainsFunc(r.declared.events, one.Covers) {
 		return
 	}
 	f := r.report(r.place(at), rules.PatternUnused, "pattern %s of %s matches no event", p, what)
@@ -90,7 +90,7 @@ func (r *reader) checkSubscribed(p glob.Pattern, at *yaml.Node, what string) {
 		return
 	}
 	var known []string
-	for _, n := range r.namespaces(r.declared.events) {
+	for _, n := range r.names.namespaces(r.declared.events) {
 		known = append(known, n.Name+".*")
 	}
 	for _, e := range r.declared.events {

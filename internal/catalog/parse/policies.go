@@ -25,7 +25,7 @@ type policy struct {
 // policyKeys are the keys of a policy.
 var policyKeys = append([]string{"headers"}, settingKeys...)
 
-func (r *reader) defaults(root object) catalog.Settings {
+func (r *Settings) defaults(root object) catalog.Settings {
 	e, ok := root.entries["defaults"]
 	if !ok {
 		return catalog.Settings{}
@@ -34,40 +34,49 @@ func (r *reader) defaults(root object) catalog.Settings {
 	return r.settings(o)
 }
 
-// policies are those of a catalogue, and how events inherit from them.
-type policies struct {
-	*reader
-	byFirst map[string][]*catalog.Event // the events whose names begin with a segment
-	all     []policy                    // in file order
-	ties    map[[2]*yaml.Node]bool      // those that were reported
-	orders  map[[2]diag.Position]bool   // the delays that were reported
+// Policies are those of one catalogue, and how events inherit from them.
+type Policies struct {
+	*Reader
+	settings *Settings
+	headers  *Headers
+	declared *declared
+	byFirst  map[string][]*catalog.Event // the events whose names begin with a segment
+	all      []policy                    // in file order
+	ties     map[[2]*yaml.Node]bool      // those that were reported
+	orders   map[[2]diag.Position]bool   // the delays that were reported
 }
 
-func newPolicies(r *reader) *policies {
-	p := &policies{reader: r, byFirst: map[string][]*catalog.Event{}, ties: map[[2]*yaml.Node]bool{}, orders: map[[2]diag.Position]bool{}}
-	for _, e := range r.declared.events {
+func newPolicies(settings *Settings, headers *Headers, declared *declared) *Policies {
+	p := &Policies{Reader: settings.Reader, settings: settings, headers: headers, declared: declared,
+		byFirst: map[string][]*catalog.Event{}, ties: map[[2]*yaml.Node]bool{}, orders: map[[2]diag.Position]bool{}}
+	for _, e := range declared.events {
 		first := firstSegment(e.Label())
 		p.byFirst[first] = append(p.byFirst[first], e)
 	}
 	return p
 }
 
-// read reads `policies:` of all files, and checks that each matches an event.
-func (r *policies) read() {
-	for _, e := range r.sections("policies", "policy") {
-		o, _ := r.object(e.value, "policy "+label(e.name), policyKeys...)
-		p := policy{key: e.key, settings: r.settings(o), headers: r.policyHeaders(o)}
+// read reads `policies:` of all files, and what overlays say of them. It checks that each matches an event.
+func (r *Policies) read(over *Overlays) (all []*catalog.Policy) {
+	for _, e := range r.settings.parts.sections("policies", "policy") {
+		o, _ := r.object(e.value, "policy "+diag.Label(e.name), policyKeys...)
+		p := policy{key: e.key, settings: r.settings.settings(o), headers: r.headers.ofPolicy(o)}
 		var err error
 		if p.pattern, err = glob.Parse(e.name); err != nil {
-			r.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
+			r.settings.names.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
 			continue
 		}
 		r.add(p)
 	}
+	over.policies(r)
+	for _, p := range r.all {
+		all = append(all, &catalog.Policy{Pattern: p.pattern, Settings: p.settings, Headers: p.headers})
+	}
+	return all
 }
 
 // add adds a policy, and reports one that matches no event: after a typo its settings would have no effect.
-func (r *policies) add(p policy) {
+func (r *Policies) add(p policy) {
 	r.all = append(r.all, p)
 	candidates := r.declared.events
 	if first := firstSegment(p.pattern.String()); first != "*" {
@@ -82,7 +91,7 @@ func (r *policies) add(p policy) {
 		return
 	}
 	var patterns []string
-	for _, n := range r.namespaces(r.declared.events) {
+	for _, n := range r.settings.names.namespaces(r.declared.events) {
 		patterns = append(patterns, n.Name+".*")
 	}
 	for _, e := range r.declared.events {
@@ -97,14 +106,6 @@ func (r *policies) add(p policy) {
 	}
 }
 
-// list returns the policies of the finished catalogue.
-func (r *policies) list() (all []*catalog.Policy) {
-	for _, p := range r.all {
-		all = append(all, &catalog.Policy{Pattern: p.pattern, Settings: p.settings, Headers: p.headers})
-	}
-	return all
-}
-
 const correctPattern = "correct the pattern or remove the policy"
 
 // firstSegment returns order for order.placed and for order.*.
@@ -116,7 +117,7 @@ func firstSegment(name string) string {
 // inherit replaces each event's own settings by those in force, field by field. Policies override defaults,
 // which override what is built in; a more specific policy overrides a less specific one, the event overrides
 // its policies, and a subscription overrides its event.
-func (r *policies) inherit(defaults catalog.Settings) {
+func (r *Policies) inherit(defaults catalog.Settings) {
 	ascending := slices.Clone(r.all)
 	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.pattern, b.pattern) })
 	byFirst := map[string][]int{} // an event meets only policies that begin as it does, or with a *
@@ -162,7 +163,7 @@ func (r *policies) inherit(defaults catalog.Settings) {
 
 // checkStrictBatches reports a subscription with batches whose strict order would make batches of one event. Settings
 // of batches that are inherited do not say that it has batches.
-func (r *policies) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, own catalog.Settings) {
+func (r *Policies) checkStrictBatches(e *catalog.Event, s *catalog.Subscription, own catalog.Settings) {
 	if !s.Settings.StrictOrder.V || !own.Batch.Written() || e.PartitionBy != nil || r.declared.brokenKeys[e] {
 		return
 	}
@@ -176,7 +177,7 @@ func (r *policies) checkStrictBatches(e *catalog.Event, s *catalog.Subscription,
 }
 
 // policyTie reports two policies of which neither can be said to go first.
-func (r *policies) policyTie(e *catalog.Event, first, second policy) {
+func (r *Policies) policyTie(e *catalog.Event, first, second policy) {
 	r.report(r.place(second.key), rules.PolicyTie, "policies %s and %s are equally specific and both match event %s",
 		first.pattern, second.pattern, e.Label()).
 		See(r.place(first.key), "the other one is here").
@@ -184,7 +185,7 @@ func (r *policies) policyTie(e *catalog.Event, first, second policy) {
 }
 
 // effective lays the layers over what is built in.
-func (r *policies) effective(what string, layers []catalog.Settings) catalog.Settings {
+func (r *Policies) effective(what string, layers []catalog.Settings) catalog.Settings {
 	s := builtin()
 	var retries []catalog.Retry
 	for _, layer := range layers {
@@ -200,7 +201,7 @@ func (r *policies) effective(what string, layers []catalog.Settings) catalog.Set
 
 // checkDelays reports a base delay above the cap that results from the layers,
 // at the later of the two and once for each pair.
-func (r *policies) checkDelays(what string, layers []catalog.Retry) {
+func (r *Policies) checkDelays(what string, layers []catalog.Retry) {
 	s := builtinRetry()
 	baseLayer, capLayer := -1, -1
 	for i, layer := range layers {
@@ -225,7 +226,7 @@ func (r *policies) checkDelays(what string, layers []catalog.Retry) {
 	}
 }
 
-func (r *policies) delayOrder(what, key string, at catalog.Value[time.Duration], otherKey string, other catalog.Value[time.Duration], hint string) {
+func (r *Policies) delayOrder(what, key string, at catalog.Value[time.Duration], otherKey string, other catalog.Value[time.Duration], hint string) {
 	relation := "longer"
 	if key == "max_delay" {
 		relation = "shorter"

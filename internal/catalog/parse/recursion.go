@@ -19,13 +19,13 @@ type edge struct {
 
 // A recursion finds types that contain themselves so that no value could ever be complete.
 type recursion struct {
-	*reader
+	*Reader
 	done map[*catalog.Type]bool
 	path []*catalog.Type // from the one that was asked for
 }
 
-func (r *reader) checkRecursion(types []*catalog.Type) {
-	all := recursion{reader: r, done: map[*catalog.Type]bool{}}
+func checkRecursion(r *Reader, types []*catalog.Type) {
+	all := recursion{Reader: r, done: map[*catalog.Type]bool{}}
 	for t := range catalog.Ranks(types) {
 		all.done[t] = true
 	}

@@ -31,7 +31,7 @@ func RedriveReasons() []string {
 }
 
 // redrive reads a mapping, which switches it on, or the word that switches it off.
-func (r *reader) redrive(settings object) catalog.Redrive {
+func (r *Settings) redrive(settings object) catalog.Redrive {
 	o, off := r.switchable(settings, "redrive", redriveKeys...)
 	d := catalog.Redrive{Off: off}
 	d.Reasons = r.reasons(o)
@@ -42,7 +42,7 @@ func (r *reader) redrive(settings object) catalog.Redrive {
 	return d
 }
 
-func (r *reader) reasons(o object) catalog.Value[[]string] {
+func (r *Settings) reasons(o object) catalog.Value[[]string] {
 	e, ok := o.entries["reasons"]
 	if !ok {
 		return catalog.Value[[]string]{}
@@ -62,7 +62,7 @@ func (r *reader) reasons(o object) catalog.Value[[]string] {
 		switch {
 		case !ok:
 		case first[text.V] != nil:
-			r.report(r.place(item), rules.Reasons, "%s names %s twice", what, label(text.V)).
+			r.report(r.place(item), rules.Reasons, "%s names %s twice", what, diag.Label(text.V)).
 				See(r.place(first[text.V]), "it is here")
 		case !slices.Contains(RedriveReasons(), text.V):
 			f := r.report(r.place(item), rules.UnknownValue, "%s has %q, which is not a reason", what, text.V)

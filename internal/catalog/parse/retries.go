@@ -28,11 +28,11 @@ func builtinRetry() catalog.Retry {
 }
 
 // retry reads what is written under a key `retry`.
-func (r *reader) retry(e entry, what string) catalog.Retry {
+func (r *Settings) retry(e entry, what string) catalog.Retry {
 	o, _ := r.object(e.value, what, retryKeys...)
 	return catalog.Retry{
 		MaxAttempts: r.attempts(o),
-		Backoff: oneOf(r, o, "backoff", retry.BackoffNames(), func(name string) (retry.Backoff, bool) {
+		Backoff: oneOf(r.Reader, o, "backoff", retry.BackoffNames(), func(name string) (retry.Backoff, bool) {
 			b, err := retry.ParseBackoff(name)
 			return b, err == nil
 		}),
@@ -45,7 +45,7 @@ func (r *reader) retry(e entry, what string) catalog.Retry {
 
 // attempts reads max_attempts, or max_retries, which does not count the first
 // execution.
-func (r *reader) attempts(o object) catalog.Value[int] {
+func (r *Settings) attempts(o object) catalog.Value[int] {
 	attempts, hasAttempts := o.entries["max_attempts"]
 	retries, hasRetries := o.entries["max_retries"]
 	switch {

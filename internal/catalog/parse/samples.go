@@ -1,15 +1,14 @@
 package parse
 
 import (
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/payload"
 )
 
 // checkSamples makes up the payloads of events without an example, and reports those of which no payload can be made up.
-func (r *reader) checkSamples(events []*catalog.Event) {
+func (r *Events) checkSamples() {
 	bytes := 0
-	for _, e := range events {
+	for _, e := range r.declared.events {
 		if len(e.Examples) > 0 {
 			continue
 		}

@@ -7,11 +7,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // scalar reads the type of a named scalar, and its constraints if it is written as a mapping.
-func (r *reader) scalar(n *yaml.Node, o object, t *catalog.Type) {
+func (r *Types) scalar(n *yaml.Node, o object, t *catalog.Type) {
 	t.Scalar = &catalog.TypeRef{Kind: catalog.String, Text: "string"} // even if there is a finding
 	ref := r.typeRef(n, o.what, nil)
 	switch {
@@ -23,17 +24,17 @@ func (r *reader) scalar(n *yaml.Node, o object, t *catalog.Type) {
 		return
 	}
 	t.Scalar = ref
-	t.Constraints = r.constraints(o, ref)
+	t.Constraints = constraints(r.Reader, o, ref)
 }
 
 // shortScalar reads a named scalar that is the text of a type: OrderID: uuid.
-func (r *reader) shortScalar(e entry, t *catalog.Type) {
+func (r *Types) shortScalar(e entry, t *catalog.Type) {
 	t.Doc = r.commentAbove(e.key)
-	r.scalar(e.value, object{node: e.value, what: "type " + label(e.name), entries: map[string]entry{}}, t)
+	r.scalar(e.value, object{node: e.value, what: "type " + diag.Label(e.name), entries: map[string]entry{}}, t)
 }
 
 // checkScalarKeys reports constraints beside a type that is not a named scalar.
-func (r *reader) checkScalarKeys(o object, form string) {
+func (r *Types) checkScalarKeys(o object, form string) {
 	for _, key := range slices.Sorted(maps.Keys(o.entries)) {
 		if slices.Contains(constraintKeys, key) {
 			r.report(r.place(o.entries[key].key), rules.Conflict, "%s has %s and %s", o.what, form, key).

@@ -18,14 +18,26 @@ var scheduleKeys = []string{"doc", "event", "cron", "every", "time_zone", "misse
 
 var everyLimits = span{least: schedule.MinEvery, most: 365 * 24 * time.Hour}
 
-// scheduleSection reads `schedules:` of all files, when the events are known.
-func (r *reader) scheduleSection() []*catalog.Schedule {
+// Schedules are the schedules of one catalogue.
+type Schedules struct {
+	*Reader
+	names    *Names
+	parts    *Parts
+	declared *declared
+}
+
+func newSchedules(names *Names, parts *Parts, declared *declared) *Schedules {
+	return &Schedules{names.Reader, names, parts, declared}
+}
+
+// section reads `schedules:` of all files, when the events are known.
+func (r *Schedules) section() []*catalog.Schedule {
 	named := map[string]*catalog.Event{}
 	for _, e := range r.declared.events {
 		named[e.Label()] = e
 	}
 	var all []*catalog.Schedule
-	for _, e := range r.sections("schedules", "schedule") {
+	for _, e := range r.parts.sections("schedules", "schedule") {
 		if s := r.schedule(e, named); s != nil {
 			s.Event.Schedules = append(s.Event.Schedules, s)
 			all = append(all, s)
@@ -35,9 +47,9 @@ func (r *reader) scheduleSection() []*catalog.Schedule {
 }
 
 // schedule returns nil unless the name and the event of the schedule are right.
-func (r *reader) schedule(e entry, events map[string]*catalog.Event) *catalog.Schedule {
-	what := "schedule " + label(e.name)
-	nameOK := r.checkName(e, what, "nightly-report")
+func (r *Schedules) schedule(e entry, events map[string]*catalog.Event) *catalog.Schedule {
+	what := "schedule " + diag.Label(e.name)
+	nameOK := r.names.checkName(e, what, "nightly-report")
 	o, ok := r.object(e.value, what, scheduleKeys...)
 	if !ok {
 		return nil
@@ -45,7 +57,7 @@ func (r *reader) schedule(e entry, events map[string]*catalog.Event) *catalog.Sc
 	s := &catalog.Schedule{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, Doc: r.doc(e.key, o)}
 	s.Event = r.scheduledEvent(o, events)
 	r.times(o, s)
-	s.Missed = oneOf(r, o, "missed", schedule.Missed(), func(word string) (string, bool) {
+	s.Missed = oneOf(r.Reader, o, "missed", schedule.Missed(), func(word string) (string, bool) {
 		for _, known := range schedule.Missed() {
 			if word == known {
 				return word, true
@@ -64,7 +76,7 @@ func (r *reader) schedule(e entry, events map[string]*catalog.Event) *catalog.Sc
 }
 
 // scheduledEvent returns the event that a schedule names, or nil.
-func (r *reader) scheduledEvent(o object, events map[string]*catalog.Event) *catalog.Event {
+func (r *Schedules) scheduledEvent(o object, events map[string]*catalog.Event) *catalog.Event {
 	e, ok := r.required(o, "event", "name an event of the catalogue: event: report.requested")
 	if !ok {
 		return nil
@@ -79,14 +91,14 @@ func (r *reader) scheduledEvent(o object, events map[string]*catalog.Event) *cat
 		for name := range events {
 			names = append(names, name)
 		}
-		r.report(r.place(e.value), rules.Schedule, "%s is for event %s, which the catalogue does not have", o.what, label(text.V)).
+		r.report(r.place(e.value), rules.Schedule, "%s is for event %s, which the catalogue does not have", o.what, diag.Label(text.V)).
 			Hint = diag.DidYouMean(text.V, names)
 	}
 	return event
 }
 
 // times reads when a schedule is due.
-func (r *reader) times(o object, s *catalog.Schedule) {
+func (r *Schedules) times(o object, s *catalog.Schedule) {
 	cron, hasCron := o.entries["cron"]
 	every, hasEvery := o.entries["every"]
 	zone, hasZone := o.entries["time_zone"]
@@ -115,12 +127,12 @@ func (r *reader) times(o object, s *catalog.Schedule) {
 	}
 	s.Zone = name
 	if _, err := schedule.LoadZone(name.V); err != nil || name.V == "" {
-		r.report(r.place(zone.value), rules.Schedule, "time_zone of %s is %s, which is no time zone that busgen knows", o.what, label(name.V)).
+		r.report(r.place(zone.value), rules.Schedule, "time_zone of %s is %s, which is no time zone that busgen knows", o.what, diag.Label(name.V)).
 			Hint = "use a name of the IANA database, such as Europe/Berlin or America/New_York, or leave it out for UTC"
 	}
 }
 
-func (r *reader) cron(e entry, what string) catalog.Value[string] {
+func (r *Schedules) cron(e entry, what string) catalog.Value[string] {
 	text, ok := r.text(e.value, "cron of "+what)
 	if !ok {
 		return text
@@ -150,7 +162,7 @@ func wordLength(text string) int {
 
 // scheduledPayload reads the payload of a schedule's events. Required fields that it does
 // not have get their default.
-func (r *reader) scheduledPayload(o object, event *catalog.Event) json.RawMessage {
+func (r *Schedules) scheduledPayload(o object, event *catalog.Event) json.RawMessage {
 	n := o.node
 	if e, ok := o.entries["payload"]; ok {
 		n = e.value
@@ -177,7 +189,7 @@ func (r *reader) scheduledPayload(o object, event *catalog.Event) json.RawMessag
 		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Name.V, Line: n.Line, Column: n.Column}
 		filled.Content = append(filled.Content, key, scalar)
 	}
-	payload, _ := r.payload(filled, "payload of "+o.what, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: event.Fields}},
+	payload, _ := JSON(r.Reader, filled, "payload of "+o.what, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: event.Fields}},
 		!r.declared.brokenPayloads[event], rules.Schedule)
 	return payload
 }

@@ -37,8 +37,21 @@ func builtin() catalog.Settings {
 	}
 }
 
+// Settings reads how events are delivered, as it is written in one place, and declares what that names.
+type Settings struct {
+	*Reader
+	names   *Names
+	parts   *Parts
+	limits  map[string]*catalog.Limit // by name, and those with a broken body, too
+	classes []*catalog.ErrorClass     // the error classes so far
+}
+
+func newSettings(names *Names, parts *Parts) *Settings {
+	return &Settings{Reader: names.Reader, names: names, parts: parts, limits: map[string]*catalog.Limit{}}
+}
+
 // settings reads the settings that are written in o. The others stay zero, without a position.
-func (r *reader) settings(o object) catalog.Settings {
+func (r *Settings) settings(o object) catalog.Settings {
 	var s catalog.Settings
 	if e, ok := o.entries["retry"]; ok {
 		s.Retry = r.retry(e, "retry of "+o.what)
@@ -61,7 +74,7 @@ func (r *reader) settings(o object) catalog.Settings {
 	s.Limits = r.limitUses(o)
 	s.Errors = r.errorRules(o)
 	s.Redrive = r.redrive(o)
-	s.Priority = oneOf(r, o, "priority", catalog.PriorityWords, func(word string) (catalog.Priority, bool) {
+	s.Priority = oneOf(r.Reader, o, "priority", catalog.PriorityWords, func(word string) (catalog.Priority, bool) {
 		i := slices.Index(catalog.PriorityWords, word)
 		return catalog.Priority(i), i >= 0
 	})

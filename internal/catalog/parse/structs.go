@@ -6,6 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/payload"
 )
@@ -24,7 +25,7 @@ type owner struct {
 }
 
 // fields reads a payload or the fields of a struct, in which some names are reserved.
-func (r *reader) fields(n *yaml.Node, of owner, reserved []catalog.Value[string]) []*catalog.Field {
+func (r *Types) fields(n *yaml.Node, of owner, reserved []catalog.Value[string]) []*catalog.Field {
 	entries, _ := r.mapping(n, of.what)
 	var fields, named []*catalog.Field
 	for _, e := range entries {
@@ -38,17 +39,17 @@ func (r *reader) fields(n *yaml.Node, of owner, reserved []catalog.Value[string]
 	for _, name := range reserved {
 		names = append(names, reservedName{name, nil})
 	}
-	all := fieldNames{reader: r, what: of.what}
+	all := fieldNames{Reader: r.Reader, what: of.what}
 	all.check(named, names)
 	return fields
 }
 
 // field reads one field: the text of its type, or a mapping with the type and more. It has no Type
 // after a finding about that.
-func (r *reader) field(e entry, of owner) *catalog.Field {
+func (r *Types) field(e entry, of owner) *catalog.Field {
 	local := catalog.Value[string]{V: e.name, Pos: r.position(e.key)}
-	f := &catalog.Field{Name: local, Local: local, JSONNames: of.json, GoName: r.goName(e.name)}
-	here := "field " + label(e.name) + " of " + of.what
+	f := &catalog.Field{Name: local, Local: local, JSONNames: of.json, GoName: r.names.goName(e.name)}
+	here := "field " + diag.Label(e.name) + " of " + of.what
 	if !catalog.FieldName.MatchString(e.name) {
 		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", here).
 			Hint = fieldNameHint
@@ -69,13 +70,13 @@ func (r *reader) field(e entry, of owner) *catalog.Field {
 }
 
 // longField reads a field that is written as a mapping.
-func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
+func (r *Types) longField(e entry, f *catalog.Field, here string, of owner) {
 	o, _ := r.object(e.value, here, fieldKeys...)
-	f.Doc, f.Deprecated, f.GoName = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, f.GoName)
-	if f.OwnJSON = r.ownJSONName(o); f.OwnJSON.Written() {
+	f.Doc, f.Deprecated, f.GoName = r.doc(e.key, o), r.deprecated(o), r.names.ownGoName(o, f.GoName)
+	if f.OwnJSON = r.names.ownJSONName(o); f.OwnJSON.Written() {
 		f.Name.V = f.OwnJSON.V
 	}
-	f.Was = r.former(o)
+	f.Was = r.names.former(o)
 	f.Sensitive, f.Personal = r.flag(o, "sensitive"), r.flag(o, "personal")
 	inline := r.inline(o, f, of)
 	typeEntry, ok := o.entries["type"]
@@ -89,14 +90,14 @@ func (r *reader) longField(e entry, f *catalog.Field, here string, of owner) {
 	}
 	r.later = append(r.later, func() {
 		if f.Type != nil {
-			f.Constraints = r.constraints(o, f.Type).WithScalars(f.Type)
+			f.Constraints = constraints(r.Reader, o, f.Type).WithScalars(f.Type)
 			f.Default = r.defaultOf(o, f)
 		}
 	})
 }
 
 // inline reads the struct that a field has of its own, or returns nil.
-func (r *reader) inline(o object, f *catalog.Field, of owner) *catalog.Type {
+func (r *Types) inline(o object, f *catalog.Field, of owner) *catalog.Type {
 	e, ok := o.entries["fields"]
 	if !ok {
 		for key, hint := range besideFields {
@@ -116,7 +117,7 @@ var besideFields = map[string]string{
 }
 
 // inlineStruct reads a struct that is written in place: the fields, and what o says of them beside.
-func (r *reader) inlineStruct(o object, fields entry, goName catalog.Value[string], of owner) *catalog.Type {
+func (r *Types) inlineStruct(o object, fields entry, goName catalog.Value[string], of owner) *catalog.Type {
 	t := &catalog.Type{Name: goName, GoName: goName.V, Inline: true}
 	if of.depth > maxNesting {
 		r.report(r.place(fields.key), rules.BadType, "%s is nested in %d other structs", of.what, maxNesting).
@@ -124,13 +125,13 @@ func (r *reader) inlineStruct(o object, fields entry, goName catalog.Value[strin
 		return t
 	}
 	of.goName = t.GoName
-	t.Reserved = r.reserved(o)
+	t.Reserved = r.names.reserved(o)
 	r.structOf(o, fields.name, t, of)
 	return t
 }
 
 // structOf reads the fields of t, which are under a key of o, and its mixins.
-func (r *reader) structOf(o object, key string, t *catalog.Type, of owner) {
+func (r *Types) structOf(o object, key string, t *catalog.Type, of owner) {
 	if t.Inline {
 		r.inlines = append(r.inlines, t)
 	}
@@ -141,7 +142,7 @@ func (r *reader) structOf(o object, key string, t *catalog.Type, of owner) {
 }
 
 // defaultOf reads the default of a field.
-func (r *reader) defaultOf(o object, f *catalog.Field) catalog.Value[json.RawMessage] {
+func (r *Types) defaultOf(o object, f *catalog.Field) catalog.Value[json.RawMessage] {
 	e, ok := o.entries["default"]
 	if !ok {
 		return catalog.Value[json.RawMessage]{}
@@ -153,7 +154,7 @@ func (r *reader) defaultOf(o object, f *catalog.Field) catalog.Value[json.RawMes
 			Hint = "only scalars have defaults: strings, numbers, booleans, dates, durations, UUIDs and enums"
 		return catalog.Value[json.RawMessage]{}
 	}
-	text, ok := r.payload(e.value, "default of "+o.what, bare, true, rules.Default)
+	text, ok := JSON(r.Reader, e.value, "default of "+o.what, bare, true, rules.Default)
 	if !ok {
 		return catalog.Value[json.RawMessage]{}
 	}

@@ -23,7 +23,7 @@ var otherWords = map[string]string{
 
 // typeRef reads the text of a type: a name, []T or map[string]T, and `?` or `|null` at the end. If there is a struct
 // in place, the text must name it. It returns nil after a finding.
-func (r *reader) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catalog.TypeRef {
+func (r *Types) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catalog.TypeRef {
 	text, ok := r.text(n, "the type of "+what)
 	if !ok {
 		return nil
@@ -56,7 +56,7 @@ func (r *reader) typeRef(n *yaml.Node, what string, inline *catalog.Type) *catal
 }
 
 // misplacedMark reports a ? or | in the text of a type. from is what follows there, without the mark at the end.
-func (r *reader) misplacedMark(n *yaml.Node, from, mark, what string) {
+func (r *Types) misplacedMark(n *yaml.Node, from, mark, what string) {
 	at := r.placeIn(n, len(n.Value)-len(mark)-len(from), 1)
 	squeezed, _ := catalog.CutMark(strings.ReplaceAll(n.Value, " ", ""))
 	switch {
@@ -79,7 +79,7 @@ func (r *reader) misplacedMark(n *yaml.Node, from, mark, what string) {
 }
 
 // typeExpr reads text, which begins at offset in n.
-func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, inline *catalog.Type) *catalog.TypeRef {
+func (r *Types) typeExpr(n *yaml.Node, text string, offset int, what string, inline *catalog.Type) *catalog.TypeRef {
 	t := &catalog.TypeRef{Text: text, Pos: r.placeIn(n, offset, len(text)).Pos}
 	if kind, elem, ok := catalog.CutElem(text); ok {
 		t.Kind = kind
@@ -97,14 +97,14 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 		t.Kind, t.Named = catalog.Named, inline
 		return t
 	}
-	if t.Named = r.types[text]; t.Named != nil {
+	if t.Named = r.byName[text]; t.Named != nil {
 		t.Kind = catalog.Named
 		r.later = append(r.later, t.Settle)
 		return t
 	}
 	at := r.placeIn(n, offset, len(text))
 	if isImportedName(text) {
-		if t.Kind, t.Named = catalog.Named, r.importedType(at, text, what); t.Named != nil {
+		if t.Kind, t.Named = catalog.Named, r.imports.importedType(at, text, what); t.Named != nil {
 			r.later = append(r.later, t.Settle)
 			return t
 		}
@@ -114,7 +114,7 @@ func (r *reader) typeExpr(n *yaml.Node, text string, offset int, what string, in
 		r.report(at, rules.BadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
 		return nil
 	}
-	if r.incomplete {
+	if r.parts.incomplete {
 		return nil // it may be declared in a file that could not be read
 	}
 	r.report(at, rules.UnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
@@ -135,18 +135,13 @@ func notationHint(text string) string {
 	return "write a name, []T or map[string]T"
 }
 
-func (r *reader) typeHint(text string) string {
+func (r *Types) typeHint(text string) string {
 	if word := otherWords[strings.ToLower(text)]; word != "" {
 		return "did you mean \"" + word + "\"?"
 	}
 	var known []string
-	for from, other := range r.imported {
-		if other.types[text] != nil {
-			known = append(known, "did you mean \""+from+"."+text+"\"?")
-		}
-	}
-	if slices.Sort(known); known != nil {
-		return known[0]
+	if known := r.imports.declaring(text); known != nil {
+		return "did you mean \"" + known[0] + "." + text + "\"?"
 	}
 	if !r.mayGuess() {
 		return declareType
@@ -154,7 +149,7 @@ func (r *reader) typeHint(text string) string {
 	for name := range catalog.Scalars {
 		known = append(known, name)
 	}
-	for name := range r.types {
+	for name := range r.byName {
 		known = append(known, name)
 	}
 	slices.Sort(known) // so that ties are resolved the same way every time

@@ -7,20 +7,42 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// typeSection reads `types:` of all files. All names are known before the first body is
+// Types are the types of one catalogue.
+type Types struct {
+	*Reader
+	names   *Names
+	parts   *Parts
+	imports *Imports
+
+	byName  map[string]*catalog.Type // and those with a broken body, too
+	ok      bool                     // there was nothing wrong with the types
+	inlines []*catalog.Type          // the structs in place so far
+	goTypes map[catalog.Kind]*catalog.GoType
+	later   []func() // what has to wait until all types are known
+	mixing  *mixing
+}
+
+func newTypes(names *Names, parts *Parts, imports *Imports) *Types {
+	mixing := &mixing{Reader: names.Reader, of: map[*catalog.Type]*mixer{}}
+	return &Types{Reader: names.Reader, names: names, parts: parts, imports: imports, byName: map[string]*catalog.Type{}, mixing: mixing}
+}
+
+// section reads `types:` of all files. All names are known before the first body is
 // read, so that types may refer to one another in any order.
-func (r *reader) typeSection() []*catalog.Type {
-	entries := r.sections("types", "type")
+func (r *Types) section() []*catalog.Type {
+	before := len(r.findings)
+	entries := r.parts.sections("types", "type")
 	var types []*catalog.Type
 	for _, e := range entries {
 		t := &catalog.Type{Name: catalog.Value[string]{V: e.name, Pos: r.position(e.key)}, GoName: e.name}
 		types = append(types, t)
-		r.types[e.name] = t
+		r.byName[e.name] = t
 		if !catalog.TypeName.MatchString(e.name) {
-			r.report(r.place(e.key), rules.BadName, "type %s does not have a valid name", label(e.name)).
+			r.report(r.place(e.key), rules.BadName, "type %s does not have a valid name", diag.Label(e.name)).
 				Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 		}
 	}
@@ -30,10 +52,11 @@ func (r *reader) typeSection() []*catalog.Type {
 	r.resolve()
 	for _, t := range types {
 		if t.IsUnion() {
-			r.checkVariants(t, "type "+label(t.Name.V))
+			r.checkVariants(t, "type "+diag.Label(t.Name.V))
 		}
 	}
-	r.checkRecursion(slices.Concat(types, r.inlines))
+	checkRecursion(r.Reader, slices.Concat(types, r.inlines))
+	r.ok = len(r.findings) == before && !r.parts.incomplete
 	return types
 }
 
@@ -42,17 +65,17 @@ var typeForms = []string{"fields", "enum", "one_of", "go"}
 
 const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of), a custom Go type (go) or a named scalar (type)"
 
-func (r *reader) typeBody(e entry, t *catalog.Type) {
+func (r *Types) typeBody(e entry, t *catalog.Type) {
 	if e.value.Kind == yaml.ScalarNode && !isNull(e.value) {
 		r.shortScalar(e, t)
 		return
 	}
-	o, ok := r.object(e.value, "type "+label(e.name), slices.Concat([]string{"doc", "deprecated", "go_name", "schema", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms, constraintKeys)...)
+	o, ok := r.object(e.value, "type "+diag.Label(e.name), slices.Concat([]string{"doc", "deprecated", "go_name", "schema", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms, constraintKeys)...)
 	if !ok {
 		return
 	}
-	t.Doc, t.Deprecated, t.GoName, t.Schema = r.doc(e.key, o), r.deprecated(o), r.ownGoName(o, t.GoName), r.schemaName(o)
-	names := r.jsonNames(o, r.namesIn(e.key))
+	t.Doc, t.Deprecated, t.GoName, t.Schema = r.doc(e.key, o), r.deprecated(o), r.names.ownGoName(o, t.GoName), r.names.schemaName(o)
+	names := r.names.jsonNames(o, r.names.namesIn(e.key))
 	form := r.typeForm(e, o)
 	if form != "" && form != "type" {
 		r.checkScalarKeys(o, form)
@@ -61,7 +84,7 @@ func (r *reader) typeBody(e entry, t *catalog.Type) {
 	case "type":
 		r.scalar(o.entries[form].value, o, t)
 	case "fields":
-		t.Reserved = r.reserved(o)
+		t.Reserved = r.names.reserved(o)
 		r.structOf(o, form, t, owner{what: o.what, goName: t.GoName, json: names})
 	case "enum":
 		t.Values = r.enumValues(o.entries[form].value, t)
@@ -73,7 +96,7 @@ func (r *reader) typeBody(e entry, t *catalog.Type) {
 }
 
 // typeForm returns the one key that says what a type is, or "" after a finding.
-func (r *reader) typeForm(e entry, o object) string {
+func (r *Types) typeForm(e entry, o object) string {
 	form := ""
 	for _, key := range typeForms {
 		second, written := o.entries[key]
@@ -107,8 +130,11 @@ func (r *reader) typeForm(e entry, o object) string {
 	return form
 }
 
+// hasMixins tells whether the mixins of payloads have brought all their fields.
+func (r *Types) hasMixins() bool { return r.ok && !r.mixing.full }
+
 // resolve runs what had to wait until all types are known.
-func (r *reader) resolve() {
+func (r *Types) resolve() {
 	for _, do := range r.later {
 		do()
 	}

@@ -4,6 +4,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -11,12 +12,12 @@ import (
 const defaultDiscriminator = "type"
 
 // union reads `one_of:` and `discriminator:`.
-func (r *reader) union(o object, t *catalog.Type, names catalog.JSONNames) {
+func (r *Types) union(o object, t *catalog.Type, names catalog.JSONNames) {
 	t.Discriminator = catalog.Value[string]{V: defaultDiscriminator}
 	if e, ok := o.entries["discriminator"]; ok {
 		name, ok := r.text(e.value, "discriminator of "+o.what)
 		if ok {
-			r.checkJSONName(e.value, name.V, "discriminator %s of "+o.what)
+			r.names.checkJSONName(e.value, name.V, "discriminator %s of "+o.what)
 		}
 		t.Discriminator = name
 	}
@@ -28,7 +29,7 @@ func (r *reader) union(o object, t *catalog.Type, names catalog.JSONNames) {
 	t.Variants = []*catalog.Variant{} // a union, even if all of them are refused
 	for _, e := range entries {
 		if !catalog.VariantName.MatchString(e.name) {
-			r.report(r.place(e.key), rules.BadName, "variant %s of %s does not have a valid name", label(e.name), o.what).
+			r.report(r.place(e.key), rules.BadName, "variant %s of %s does not have a valid name", diag.Label(e.name), o.what).
 				Hint = "use letters and digits, with single -, _ or . between them"
 			continue
 		}
@@ -40,10 +41,10 @@ func (r *reader) union(o object, t *catalog.Type, names catalog.JSONNames) {
 }
 
 // variantType reads the name of a struct, or a struct in place.
-func (r *reader) variantType(e entry, union *catalog.Type, names catalog.JSONNames, what string) *catalog.Type {
+func (r *Types) variantType(e entry, union *catalog.Type, names catalog.JSONNames, what string) *catalog.Type {
 	if e.value.Kind == yaml.MappingNode {
 		o, _ := r.object(e.value, what, "mixins", "fields", "reserved", "doc", "deprecated", "go_name")
-		name := r.ownGoName(o, r.goName(e.name))
+		name := r.names.ownGoName(o, r.names.goName(e.name))
 		fields, ok := r.required(o, "fields", "write them, or {} if it has none")
 		if !ok {
 			return nil
@@ -69,7 +70,7 @@ func (r *reader) variantType(e entry, union *catalog.Type, names catalog.JSONNam
 }
 
 // checkVariants checks variants after all types have been read.
-func (r *reader) checkVariants(t *catalog.Type, what string) {
+func (r *Types) checkVariants(t *catalog.Type, what string) {
 	first := map[*catalog.Type]*catalog.Variant{}
 	for _, v := range t.Variants {
 		at := r.nameAt(v.Name)

@@ -13,7 +13,7 @@ import (
 )
 
 // sentence reads an optional text for people.
-func (r *reader) sentence(o object, key string) catalog.Value[string] {
+func (r *Reader) sentence(o object, key string) catalog.Value[string] {
 	e, ok := o.entries[key]
 	if !ok {
 		return catalog.Value[string]{}
@@ -27,7 +27,7 @@ func (r *reader) sentence(o object, key string) catalog.Value[string] {
 }
 
 // deprecated reads the reason why something is deprecated.
-func (r *reader) deprecated(o object) catalog.Value[string] {
+func (r *Reader) deprecated(o object) catalog.Value[string] {
 	e, ok := o.entries["deprecated"]
 	if ok && e.value.ShortTag() == "!!bool" {
 		r.wrongKind(e.value, "deprecated of "+o.what, "a string that says what to use instead")
@@ -37,7 +37,7 @@ func (r *reader) deprecated(o object) catalog.Value[string] {
 }
 
 // flag reads a key that is true or false. It is not written without one.
-func (r *reader) flag(o object, key string) catalog.Value[bool] {
+func (r *Reader) flag(o object, key string) catalog.Value[bool] {
 	e, ok := o.entries[key]
 	if !ok {
 		return catalog.Value[bool]{}
@@ -46,7 +46,7 @@ func (r *reader) flag(o object, key string) catalog.Value[bool] {
 }
 
 // truth reads true or false.
-func (r *reader) truth(e entry, what string) catalog.Value[bool] {
+func (r *Reader) truth(e entry, what string) catalog.Value[bool] {
 	var b bool
 	if e.value.Kind != yaml.ScalarNode || e.value.ShortTag() != "!!bool" || e.value.Decode(&b) != nil {
 		r.wrongKind(e.value, e.name+" of "+what, "true or false")
@@ -56,7 +56,7 @@ func (r *reader) truth(e entry, what string) catalog.Value[bool] {
 }
 
 // count reads a whole number between lo and hi.
-func (r *reader) count(e entry, what string, lo, hi int, meaning string) catalog.Value[int] {
+func (r *Reader) count(e entry, what string, lo, hi int, meaning string) catalog.Value[int] {
 	v, ok := r.wholeNumber(e, what)
 	if ok && (v.V < lo || v.V > hi) {
 		r.report(r.place(e.value), rules.OutOfRange, "%s of %s is %d", e.name, what, v.V).
@@ -67,7 +67,7 @@ func (r *reader) count(e entry, what string, lo, hi int, meaning string) catalog
 }
 
 // countOrOff reads a whole number from 1 on, or the word that stands for 0.
-func (r *reader) countOrOff(settings object, key string, most int, meaning string) catalog.Value[int] {
+func (r *Reader) countOrOff(settings object, key string, most int, meaning string) catalog.Value[int] {
 	e, ok := settings.entries[key]
 	switch {
 	case !ok:
@@ -99,7 +99,7 @@ func (l limits) allow(f float64) bool {
 	return f >= l.least && (f < l.most || f == l.most && !l.below)
 }
 
-func (r *reader) fraction(o object, key string, within limits) catalog.Value[float64] {
+func (r *Reader) fraction(o object, key string, within limits) catalog.Value[float64] {
 	e, ok := o.entries[key]
 	if !ok {
 		return catalog.Value[float64]{}
@@ -113,7 +113,7 @@ func (r *reader) fraction(o object, key string, within limits) catalog.Value[flo
 }
 
 // oneOf reads a setting that is one of a few words.
-func oneOf[T any](r *reader, o object, key string, words []string, parse func(string) (T, bool)) catalog.Value[T] {
+func oneOf[T any](r *Reader, o object, key string, words []string, parse func(string) (T, bool)) catalog.Value[T] {
 	e, ok := o.entries[key]
 	if !ok {
 		return catalog.Value[T]{}
