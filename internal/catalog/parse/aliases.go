@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"strings"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -8,26 +10,6 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 )
-
-// formerNames reads `aliases:`. valid checks each name and reports what is wrong with it.
-func (r *Names) formerNames(o object, valid func(name catalog.Value[string], item *yaml.Node, what string) bool) []catalog.Value[string] {
-	e, ok := o.entries["aliases"]
-	if !ok {
-		return nil
-	}
-	if e.value.Kind != yaml.SequenceNode {
-		r.wrongKind(e.value, "aliases of "+o.what, "a list of former names")
-		return nil
-	}
-	var all []catalog.Value[string]
-	for _, item := range e.value.Content {
-		name, ok := r.text(item, "one of aliases of "+o.what)
-		if ok && valid(name, item, "alias "+diag.Label(name.V)+" of "+o.what) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
 
 // eventAliases reads the names under which events of this type were published.
 func (r *Events) eventAliases(o object) []catalog.Value[string] {
@@ -52,17 +34,10 @@ func (r *Events) ownWire(o object) catalog.Value[string] {
 // checkWire reports what is wrong with a name on the wire. The format has places for the name and the reason.
 func (r *Events) checkWire(name string, n *yaml.Node, format string) bool {
 	if err := glob.ValidWire(name); err != nil {
-		r.names.syntaxOf(entry{name: name, key: n}, err, rules.BadName, format)
+		r.names.syntaxOf(name, n, err, rules.BadName, format)
 		return false
 	}
 	return true
-}
-
-// subscriptionAliases reads the durable names that a subscription had.
-func (r *Subscriptions) subscriptionAliases(o object) []catalog.Value[string] {
-	return r.names.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
-		return r.checkSubscriptionName(entry{name: name.V, key: item}, what)
-	})
 }
 
 // checkNames reports names on the wire that two events have, in all files, and aliases that are such names,
@@ -98,4 +73,44 @@ func (r *Events) checkNames() {
 			names[alias.V] = holder{what, at}
 		}
 	}
+}
+
+// owner reads who is responsible for an event.
+func (r *Events) owner(o object) catalog.Value[string] {
+	v := r.sentence(o, "owner")
+	if strings.ContainsAny(v.V, "\n\r") {
+		r.report(r.place(o.entries["owner"].value), rules.WrongKind, "owner of %s has several lines", o.what).
+			Hint = "write a name or an address on one line"
+	}
+	return v
+}
+
+// tags reads the tags of an event.
+func (r *Events) tags(o object) []catalog.Value[string] {
+	e, ok := o.entries["tags"]
+	if !ok {
+		return nil
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, "tags of "+o.what, "a list")
+		return nil
+	}
+	var tags []catalog.Value[string]
+	first := map[string]*yaml.Node{}
+	for _, item := range e.value.Content {
+		tag, ok := r.text(item, "one of tags of "+o.what)
+		switch {
+		case !ok:
+		case !catalog.TagName.MatchString(tag.V):
+			r.report(r.place(item), rules.BadName, "tag %s of %s does not have a valid form", diag.Label(tag.V), o.what).
+				Hint = "use lower-case letters and digits, with single -, _ or . between them"
+		case first[tag.V] != nil:
+			r.report(r.place(item), rules.DuplicateName, "tag %s is already among the tags of %s", tag.V, o.what).
+				See(r.place(first[tag.V]), "it is here")
+		default:
+			first[tag.V] = item
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }

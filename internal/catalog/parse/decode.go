@@ -18,14 +18,6 @@ type entry struct {
 	key, value *yaml.Node
 }
 
-// contents returns the keys and values of a mapping, or the items of a list.
-func (e entry) contents() []*yaml.Node {
-	if e.value == nil {
-		return nil
-	}
-	return e.value.Content
-}
-
 // An object is a mapping whose keys the language knows.
 type object struct {
 	node    *yaml.Node
@@ -187,4 +179,11 @@ func kindOf(n *yaml.Node) string {
 		return "a date"
 	}
 	return "a value tagged " + diag.Label(n.ShortTag())
+}
+
+// isWord reports whether text could be the name of a type.
+func isWord(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
+	})
 }

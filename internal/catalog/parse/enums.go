@@ -87,21 +87,21 @@ func (e *enumReader) detailed(n *yaml.Node) {
 }
 
 // details reads a value and what is said of it.
-func (e *enumReader) details(entry entry) (v *catalog.EnumValue, hasNumber bool) {
-	text, what := catalog.Value[string]{V: entry.name, Pos: e.position(entry.key)}, "value "+diag.Label(entry.name)+" of "+e.what
-	if entry.value.Kind == yaml.ScalarNode {
-		if v = e.value(text, entry.key, e.names.goName(entry.name)); v != nil && isNumber(entry.value) {
-			e.number(v, what, entry)
-		} else if !isNumber(entry.value) {
-			e.wrongKind(entry.value, what, "a whole number or a mapping")
+func (e *enumReader) details(from entry) (v *catalog.EnumValue, hasNumber bool) {
+	name, what := catalog.Value[string]{V: from.name, Pos: e.position(from.key)}, "value "+diag.Label(from.name)+" of "+e.what
+	if from.value.Kind == yaml.ScalarNode {
+		if v = e.value(name, from.key, e.names.goName(from.name)); v != nil && isNumber(from.value) {
+			e.number(v, what, from)
+		} else if !isNumber(from.value) {
+			e.wrongKind(from.value, what, "a whole number or a mapping")
 		}
-		return v, isNumber(entry.value)
+		return v, isNumber(from.value)
 	}
-	o, _ := e.object(entry.value, what, "number", "doc", "deprecated", "go_name")
-	if v = e.value(text, entry.key, e.names.ownGoName(o, e.names.goName(entry.name))); v == nil {
+	o, _ := e.object(from.value, what, "number", "doc", "deprecated", "go_name")
+	if v = e.value(name, from.key, e.names.ownGoName(o, e.names.goName(from.name))); v == nil {
 		return nil, false
 	}
-	v.Doc, v.Deprecated = e.doc(entry.key, o), e.deprecated(o)
+	v.Doc, v.Deprecated = e.doc(from.key, o), e.deprecated(o)
 	number, hasNumber := o.entries["number"]
 	if hasNumber {
 		e.number(v, what, number)

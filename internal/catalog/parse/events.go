@@ -42,14 +42,14 @@ func (r *Events) section() []*catalog.Event {
 // checkSomeEvents reports a catalogue without events, at the first place where some should be.
 // One with types may be there for other catalogues.
 func (r *Events) checkSomeEvents() {
-	var empty *yaml.Node
-	for _, p := range r.parts.all {
-		if len(p.entries["types"].contents()) > 0 {
+	for _, e := range r.parts.written("types") {
+		if len(e.value.Content) > 0 {
 			return
 		}
-		e, written := p.entries["events"]
+	}
+	var empty *yaml.Node
+	for _, e := range r.parts.written("events") {
 		switch {
-		case !written:
 		case e.value.Kind != yaml.MappingNode || len(e.value.Content) > 0:
 			return // some, or a finding
 		case empty == nil:
@@ -61,7 +61,7 @@ func (r *Events) checkSomeEvents() {
 		r.report(r.place(empty), rules.NoEvents, "the catalogue has no events").
 			Hint = "declare one here, such as order.placed: {}, or types for other catalogues"
 	case !r.parts.incomplete:
-		r.report(r.place(r.parts.all[0].node), rules.NoEvents, "the catalogue has no events").
+		r.report(r.place(r.parts.root().node), rules.NoEvents, "the catalogue has no events").
 			Hint = "declare one under the key events"
 	}
 }
@@ -70,7 +70,7 @@ func (r *Events) checkSomeEvents() {
 func (r *Events) event(e entry) *catalog.Event {
 	nameErr := glob.ValidName(e.name)
 	if nameErr != nil {
-		r.names.syntaxOf(e, nameErr, rules.BadName, "event %s does not have a valid name: %s")
+		r.names.syntaxOf(e.name, e.key, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
 	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settingKeys...)
 	o, _ := r.object(e.value, "event "+diag.Label(e.name), keys...)
@@ -138,17 +138,4 @@ func (r *Events) result(o object) *catalog.Result {
 		return nil
 	}
 	return result
-}
-
-const keyTypes = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
-
-// canBeKey tells whether equal values of a type have equal texts.
-func canBeKey(t *catalog.TypeRef) bool {
-	switch t.Kind {
-	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.UUID:
-		return true
-	case catalog.Named:
-		return t.Named.IsEnum()
-	}
-	return false
 }

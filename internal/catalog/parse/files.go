@@ -11,16 +11,6 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// Files reads the files that a catalogue includes or imports. Names are those of the operating system,
-// relative to the same folder as the name of the catalogue.
-type Files interface {
-	// ReadFile returns the content of a file. The error is an fs.ErrNotExist if there is none.
-	ReadFile(name string) ([]byte, error)
-	// Glob returns the names of the files in folder, and below, that a pattern of
-	// [path.Match] matches, sorted. Nothing is wrong with a pattern that matches none.
-	Glob(folder, pattern string) []string
-}
-
 // Disk reads files of the computer.
 type Disk struct{}
 

@@ -6,6 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
@@ -77,4 +78,24 @@ func (r *Names) fieldNames(items []*yaml.Node, what string) []catalog.Value[stri
 		}
 	}
 	return names
+}
+
+// formerNames reads `aliases:`. valid checks each name and reports what is wrong with it.
+func (r *Names) formerNames(o object, valid func(name catalog.Value[string], item *yaml.Node, what string) bool) []catalog.Value[string] {
+	e, ok := o.entries["aliases"]
+	if !ok {
+		return nil
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		r.wrongKind(e.value, "aliases of "+o.what, "a list of former names")
+		return nil
+	}
+	var all []catalog.Value[string]
+	for _, item := range e.value.Content {
+		name, ok := r.text(item, "one of aliases of "+o.what)
+		if ok && valid(name, item, "alias "+diag.Label(name.V)+" of "+o.what) {
+			all = append(all, name)
+		}
+	}
+	return all
 }

@@ -19,7 +19,7 @@ func (r *Subscriptions) memberOf(o object) *catalog.Group {
 		return nil
 	}
 	text, ok := r.text(e.value, "group of "+o.what)
-	if !ok || !r.names.checkName(entry{name: text.V, key: e.value}, "group "+diag.Label(text.V)+" of "+o.what, groupExample) {
+	if !ok || !r.names.checkName(text.V, e.value, "group "+diag.Label(text.V)+" of "+o.what, groupExample) {
 		return nil
 	}
 	if batch, both := o.entries["batch"]; both {
@@ -42,7 +42,7 @@ func (r *Subscriptions) groupSection(patterns []*catalog.PatternSubscription) []
 	for _, e := range r.parts.sections("groups", "group") {
 		what := "group " + diag.Label(e.name)
 		o, _ := r.object(e.value, what, "doc", "aliases")
-		if !r.names.checkName(e, what, groupExample) {
+		if !r.names.checkName(e.name, e.key, what, groupExample) {
 			continue
 		}
 		i := slices.IndexFunc(r.groups, func(g *catalog.Group) bool { return g.Name.V == e.name })
@@ -81,8 +81,7 @@ func (r *Subscriptions) withoutMembers(e entry, what string) {
 // the group then takes.
 func (r *Subscriptions) groupAliases(o object, g *catalog.Group, patterns []*catalog.PatternSubscription) {
 	g.Aliases = r.names.formerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
-		e := entry{name: name.V, key: item}
-		if !r.names.checkName(e, what, groupExample) {
+		if !r.names.checkName(name.V, item, what, groupExample) {
 			return false
 		}
 		member := func(s *catalog.Subscription) bool { return s.Group == g && s.Name.V == name.V }
@@ -94,7 +93,7 @@ func (r *Subscriptions) groupAliases(o object, g *catalog.Group, patterns []*cat
 		if slices.ContainsFunc(patterns, func(s *catalog.PatternSubscription) bool { return member(&s.Subscription) }) {
 			return true
 		}
-		return r.checkSubscriptionName(e, what)
+		return r.checkSubscriptionName(name.V, item, what)
 	})
 }
 

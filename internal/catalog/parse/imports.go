@@ -223,9 +223,9 @@ func (r *Imports) declaring(name string) (known []string) {
 	return known
 }
 
-// isImportedName tells whether text could be a type of another catalogue: shared.Money.
-func isImportedName(text string) bool {
-	from, name, found := strings.Cut(text, ".")
+// isImportedName tells whether expr could be a type of another catalogue: shared.Money.
+func isImportedName(expr string) bool {
+	from, name, found := strings.Cut(expr, ".")
 	return found && isWord(from) && isWord(name)
 }
 

@@ -1,11 +1,15 @@
 package parse
 
 import (
+	"slices"
+	"strings"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/glob"
 )
 
 // readJSONNames reads `json_names:` of a file. A file without it has that of the file that includes it; the root is
@@ -60,4 +64,29 @@ func (r *Names) checkJSONName(n *yaml.Node, name, subject string) bool {
 	r.report(r.place(n), rules.BadName, subject+", which is not a valid name in JSON: %s", diag.Label(name), reason).
 		Hint = catalog.JSONNameHint
 	return false
+}
+
+// namespaces collects the proper prefixes of names on the wire, sorted by name, with
+// their events in file order. A prefix that could not be the name of an event in the catalogue has none.
+func (r *Names) namespaces(events []*catalog.Event) []*catalog.Namespace {
+	byName := map[string]*catalog.Namespace{}
+	var all []*catalog.Namespace
+	for _, e := range events {
+		for i, c := range e.Name.V {
+			if c != '.' {
+				continue
+			}
+			name := e.Name.V[:i]
+			if glob.ValidName(name) != nil {
+				break
+			}
+			if byName[name] == nil {
+				byName[name] = &catalog.Namespace{Name: name, GoName: r.goName(name)}
+				all = append(all, byName[name])
+			}
+			byName[name].Events = append(byName[name].Events, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *catalog.Namespace) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }

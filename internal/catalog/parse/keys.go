@@ -57,11 +57,3 @@ func (k keyField) checkType(r *Reader, e entry, what string, f *catalog.Field) {
 			Hint = keyTypes
 	}
 }
-
-// lack says why a field may have no value.
-func lack(t *catalog.TypeRef) string {
-	if t.Nullable {
-		return "can be null"
-	}
-	return "is optional"
-}

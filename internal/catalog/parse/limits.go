@@ -36,7 +36,7 @@ func (r *Settings) limitSection() []*catalog.Limit {
 	for _, e := range r.parts.sections("limits", "limit") {
 		l := r.limit(e)
 		r.limits[e.name] = l // also a broken one: a use of it is no second fault
-		if r.names.checkName(e, "limit "+diag.Label(e.name), "bank-api") {
+		if r.names.checkName(e.name, e.key, "limit "+diag.Label(e.name), "bank-api") {
 			all = append(all, l)
 		}
 	}
@@ -120,29 +120,29 @@ func (r *Settings) rate(o object) (rate catalog.Rate) {
 			Hint = "write " + n.Value + " per 1s for each second, or " + n.Value + " per 1m for each minute"
 		return rate
 	}
-	text, ok := r.text(n, what)
+	written, ok := r.text(n, what)
 	if !ok {
 		return rate
 	}
-	m := rateSyntax.FindStringSubmatch(text.V)
+	m := rateSyntax.FindStringSubmatch(written.V)
 	var per time.Duration
 	if ok = m != nil; ok {
 		per, ok = parseDuration(m[2])
 	}
 	if !ok {
-		r.report(r.place(n), rules.BadDuration, "%s is %q, which is not a rate", what, text.V).Hint = rateHint(text.V)
+		r.report(r.place(n), rules.BadDuration, "%s is %q, which is not a rate", what, written.V).Hint = rateHint(written.V)
 		return rate
 	}
 	count, err := strconv.Atoi(m[1])
 	switch {
 	case err != nil || count < 1 || count > limitRate:
-		r.report(r.place(n), rules.OutOfRange, "%s is %s", what, text.V).
+		r.report(r.place(n), rules.OutOfRange, "%s is %s", what, written.V).
 			Hint = "it must be between 1 and " + strconv.Itoa(limitRate)
 	case per < perSpan.least || per > perSpan.most:
 		r.report(r.place(n), rules.OutOfRange, "%s is per %s", what, m[2]).Hint = "the time must be " + perSpan.String()
 	default:
-		rate.Count = catalog.Value[int]{V: count, Pos: text.Pos}
-		rate.Per = catalog.Value[time.Duration]{V: per, Pos: text.Pos}
+		rate.Count = catalog.Value[int]{V: count, Pos: written.Pos}
+		rate.Per = catalog.Value[time.Duration]{V: per, Pos: written.Pos}
 		if float64(rate.Burst.V)*float64(per)/float64(count) > float64(limitRefill) {
 			r.report(r.place(o.entries["burst"].value), rules.Limit, "burst of %s is %d: with a rate of %s it takes more than ten years until it is there again",
 				o.what, rate.Burst.V, rate).

@@ -46,16 +46,24 @@ func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 
 // TextWith is [Text] for a catalogue that includes or imports some of files. Their names begin in the
 // folder of file. Of two overlays that set the same, the later one counts.
-func TextWith(files Files, file string, text []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
+func TextWith(files Files, file string, content []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
 	r := newReader()
 	var c *catalog.Catalogue
-	if root := r.document(file, "the catalogue", text); root != nil {
+	if root := r.document(file, "the catalogue", content); root != nil {
 		c = catalogue(r, files, file, root, readOverlays(r, overlays), nil)
 	}
 	if len(r.findings) > 0 {
 		return nil, r.tidied()
 	}
 	return c, nil
+}
+
+// An Overlay is a file with settings for one environment. It replaces settings of a catalogue, each in the place
+// where it stands: those of its defaults replace those of the catalogue's defaults, and so on. What is inherited is
+// computed afterwards.
+type Overlay struct {
+	File string
+	Text []byte
 }
 
 // readOverlays reads the overlays' files. One that is no overlay is left out, after a finding.
@@ -70,51 +78,51 @@ func readOverlays(r *Reader, overlays []Overlay) (all []object) {
 	return all
 }
 
-// catalogue reads a catalogue in the order in which its parts need each other. by is of the one that imports it.
+// catalogue reads a catalogue in the order in which its parts need each other. by is of the one that imported it.
 func catalogue(r *Reader, from Files, file string, node *yaml.Node, overlays []object, by *Imports) *catalog.Catalogue {
-	names := newNames(r)
-	parts := readParts(r, names, from, file, node)
+	named := newNames(r)
+	parts := readParts(r, named, from, file, node)
 	if parts == nil {
 		return nil
 	}
-	imports := newImports(names, parts, by, func(file string, root *yaml.Node, by *Imports) (*catalog.Catalogue, diag.Findings) {
+	imported := newImports(named, parts, by, func(file string, root *yaml.Node, by *Imports) (*catalog.Catalogue, diag.Findings) {
 		other := r.beside()
 		return catalogue(other, from, file, root, nil, by), other.findings
 	})
-	types := newTypes(names, parts, imports)
-	settings := newSettings(names, parts)
+	typed := newTypes(named, parts, imported)
+	written := newSettings(named, parts)
 	declared := newDeclared(parts.incomplete)
-	over := newOverlays(settings, declared, overlays)
-	subscriptions := newSubscriptions(names, parts, settings, declared)
-	events := newEvents(names, parts, types, settings, subscriptions, declared)
+	over := newOverlays(written, declared, overlays)
+	subscribed := newSubscriptions(named, parts, written, declared)
+	published := newEvents(named, parts, typed, written, subscribed, declared)
 
 	root := parts.root()
 	c := &catalog.Catalogue{File: file, Files: parts.fileNames(), Version: r.version(root)}
-	names.read(root, c)
-	settings.readWhole(root, c)
-	names.readInitialisms(root)
-	types.readGoTypes(root, c)
-	imports.read(root, c)
-	c.Packages = parts.packages(c.Package, imports)
+	named.read(root, c)
+	written.readWhole(root, c)
+	named.readInitialisms(root)
+	typed.readGoTypes(root, c)
+	imported.read(root, c)
+	c.Packages = parts.packages(c.Package, imported)
 	parts.readStyles()
-	c.Types = types.section()
-	c.Limits = settings.limitSection()
+	c.Types = typed.section()
+	c.Limits = written.limitSection()
 	over.limits(c.Limits)
-	c.Events = events.section()
-	c.Subscriptions = subscriptions.patterns()
-	c.Groups = subscriptions.groupSection(c.Subscriptions)
-	c.Schedules = newSchedules(names, parts, declared).section()
-	c.Types = append(c.Types, types.inlines...)
-	events.checkNames()
+	c.Events = published.section()
+	c.Subscriptions = subscribed.patterns()
+	c.Groups = subscribed.groupSection(c.Subscriptions)
+	c.Schedules = newSchedules(named, parts, declared).section()
+	c.Types = append(c.Types, typed.inlines...)
+	published.checkNames()
 	c.Imported = foreign(c)
 	parts.setHomes(c)
 	checkPackages(r, c)
 	catalog.Mark(c.Types)
-	headers := newHeaders(names, parts, types)
+	headers := newHeaders(named, parts, typed)
 	c.Headers = headers.section()
 	over.settings(c.Subscriptions)
-	c.Defaults = over.defaults(settings.defaults(root))
-	policies := newPolicies(settings, headers, declared)
+	c.Defaults = over.defaults(written.defaults(root))
+	policies := newPolicies(written, headers, declared)
 	c.Policies = policies.read(over)
 	for _, e := range c.Events {
 		e.CloudEvents, e.Headers = c.CloudEvents, c.Headers
@@ -122,13 +130,13 @@ func catalogue(r *Reader, from Files, file string, node *yaml.Node, overlays []o
 	policies.inherit(c.Defaults)
 	headers.checkSchedules(c.Schedules)
 	policies.limitKeys()
-	c.Namespaces = names.namespaces(c.Events)
-	c.ErrorClasses = settings.errorClasses()
+	c.Namespaces = named.namespaces(c.Events)
+	c.ErrorClasses = written.errorClasses()
 	for _, p := range append([]*catalog.Package{nil}, c.Packages...) {
-		names.checkCollisions(c.In(p, ""))
+		named.checkCollisions(c.In(p, ""))
 	}
 	if len(r.findings) == 0 {
-		events.checkSamples()
+		published.checkSamples()
 	}
 	return c
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/mod/module"
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -115,13 +117,6 @@ var predeclared = set(
 	"nil", "panic", "print", "println", "real", "recover", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
 )
 
-// isWord reports whether text could be the name of a type.
-func isWord(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
-	})
-}
-
 // packageName reads `package:`.
 func (r *Names) packageName(o object) catalog.Value[string] {
 	e, ok := r.required(o, "package", "add the name of the Go package to generate, such as \"package: events\"")
@@ -181,33 +176,58 @@ func (r *Names) ownImportPath(o object) catalog.Value[string] {
 	return v
 }
 
-// syntaxOf reports a key that is no event name or pattern, at the character
-// where err says that it goes wrong. The format takes the key and the reason.
-func (r *Names) syntaxOf(e entry, err error, rule *diag.Rule, format string) {
-	at, reason := r.place(e.key), err.Error()
+// syntaxOf reports a name that is no event name or pattern, at the character
+// where err says that it goes wrong. The format takes the name and the reason.
+func (r *Names) syntaxOf(name string, n *yaml.Node, err error, rule *diag.Rule, format string) {
+	at, reason := r.place(n), err.Error()
 	var syntax *glob.SyntaxError
 	if errors.As(err, &syntax) {
 		reason = syntax.Reason
-		if rest := e.name[syntax.Offset:]; rest != "" {
+		if rest := name[syntax.Offset:]; rest != "" {
 			_, width := utf8.DecodeRuneInString(rest)
-			at = r.placeIn(e.key, syntax.Offset, width)
+			at = r.placeIn(n, syntax.Offset, width)
 		}
 	}
-	r.report(at, rule, format, diag.Label(e.name), reason)
+	r.report(at, rule, format, diag.Label(name), reason)
+}
+
+// pattern reads a pattern of event names. The format takes the pattern and the reason why it is none.
+func (r *Names) pattern(text string, n *yaml.Node, format string) (glob.Pattern, bool) {
+	pattern, err := glob.Parse(text)
+	if err != nil {
+		r.syntaxOf(text, n, err, rules.BadGlob, format)
+	}
+	return pattern, err == nil
 }
 
 // checkName reports whether something can have the name of a subscription, as groups, schedules and limits can, too.
 // example is such a name.
-func (r *Names) checkName(e entry, what, example string) bool {
+func (r *Names) checkName(name string, n *yaml.Node, what, example string) bool {
 	switch {
-	case !catalog.SubscriptionName.MatchString(e.name):
-		r.report(r.place(e.key), rules.BadName, "%s does not have a valid name", what).
+	case !catalog.SubscriptionName.MatchString(name):
+		r.report(r.place(n), rules.BadName, "%s does not have a valid name", what).
 			Hint = "begin with a lower-case letter and go on with lower-case letters, digits and single -, _ or . between them, as in " + example
-	case len(e.name) > format.MaxSubscriptionName:
-		r.report(r.place(e.key), rules.BadName, "%s has a name of %d characters", what, len(e.name)).
+	case len(name) > format.MaxSubscriptionName:
+		r.report(r.place(n), rules.BadName, "%s has a name of %d characters", what, len(name)).
 			Hint = "use at most " + strconv.Itoa(format.MaxSubscriptionName)
 	default:
 		return true
 	}
 	return false
+}
+
+// importPathProblem says why Go can import nothing by a path. It is empty for a good one.
+func importPathProblem(path string) string {
+	var invalid *module.InvalidPathError
+	switch err := module.CheckImportPath(path); {
+	case errors.As(err, &invalid):
+		return invalid.Err.Error()
+	case err != nil:
+		return err.Error()
+	case path == "C" || path == "unsafe":
+		return path + " is not a package with files of its own"
+	case slices.Contains(strings.Split(path, "/"), "vendor"):
+		return "Go imports a copy in a folder vendor by the path behind it"
+	}
+	return ""
 }

@@ -32,6 +32,17 @@ func tagNumbers(n *yaml.Node) {
 	}
 }
 
+// jsonNumber returns a number as JSON has it, or false if it is written in another form.
+func jsonNumber(n *yaml.Node) (string, bool) {
+	if plainNumber.MatchString(n.Value) && n.Value[0] == '-' && isZero(n.Value) {
+		return "0", true
+	}
+	return n.Value, plainNumber.MatchString(n.Value)
+}
+
+// isInfinite tells whether n is no finite number.
+func isInfinite(n *yaml.Node) bool { return infinite.MatchString(n.Value) }
+
 // isZero tells whether a plain number is 0 or -0. Go has no constant -0, so a catalogue has none either.
 func isZero(number string) bool { return !strings.ContainsAny(digits(number), "123456789") }
 

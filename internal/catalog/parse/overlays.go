@@ -9,16 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/internal/glob"
 )
-
-// An Overlay is a file with settings for one environment. It replaces settings of a catalogue, each in the place
-// where it stands: those of its defaults replace those of the catalogue's defaults, and so on. What is inherited is
-// computed afterwards.
-type Overlay struct {
-	File string
-	Text []byte
-}
 
 var (
 	overlayKeys      = []string{"version", "limits", "defaults", "policies", "events", "subscriptions"}
@@ -173,8 +164,7 @@ func (r *Overlays) settings(patterns []*catalog.PatternSubscription) {
 			r.notThere(e, "subscription for patterns that is called", names)
 			return
 		}
-		keys := slices.DeleteFunc(slices.Clone(subscriptionKeys), func(key string) bool { return key == "batch" })
-		r.subscription(e, &patterns[i].Subscription, "subscription "+diag.Label(e.name)+" of the overlay", keys)
+		r.subscription(e, &patterns[i].Subscription, "subscription "+diag.Label(e.name)+" of the overlay", patternKeys)
 	})
 }
 
@@ -200,9 +190,8 @@ func (r *Overlays) defaults(defaults catalog.Settings) catalog.Settings {
 func (r *Overlays) policies(policies *Policies) {
 	r.overlaid("policies", func(e entry) {
 		settings := r.from.settings(r.tunable(e, "policy "+diag.Label(e.name)+" of the overlay", subscriptionKeys...))
-		pattern, err := glob.Parse(e.name)
-		if err != nil {
-			r.from.names.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
+		pattern, ok := r.from.names.pattern(e.name, e.key, policyPattern)
+		if !ok {
 			return
 		}
 		i := slices.IndexFunc(policies.all, func(p policy) bool { return p.pattern == pattern })

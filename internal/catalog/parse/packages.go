@@ -2,6 +2,7 @@ package parse
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -14,7 +15,7 @@ import (
 var packageName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
 // goFolders lists the names of folders that Go treats specially.
-var goFolders = set("internal", "vendor", "testdata")
+var goFolders = []string{"internal", "vendor", "testdata"}
 
 // packages finds the package of each file: the one that it names, or else that of the file that includes it.
 func (r *Parts) packages(root catalog.Value[string], imports *Imports) []*catalog.Package {
@@ -56,7 +57,7 @@ func (r *Parts) checkSubPackage(name catalog.Value[string], e entry, imports *Im
 	switch {
 	case !packageName.MatchString(name.V):
 		reason = "it also names a folder, so it must begin with a lower-case letter and have only such letters and digits"
-	case goFolders[name.V]:
+	case slices.Contains(goFolders, name.V):
 		reason = "Go treats a folder of that name specially"
 	case strings.HasSuffix(name.V, "test"):
 		reason = "names that end in test are kept for test kits"
@@ -78,4 +79,95 @@ func (r *Parts) setHomes(c *catalog.Catalogue) {
 	for _, e := range c.Events {
 		e.Home = r.homes[e.Name.Pos.File]
 	}
+}
+
+// A need is a use of a type of another package.
+type need struct {
+	from, to *catalog.Package
+	t        *catalog.Type
+	at       diag.Place
+}
+
+// needs are the uses between the packages of a catalogue.
+type needs struct {
+	*Reader
+	all  []need
+	done map[*catalog.Package]bool // those whose circles were reported
+	path []need                    // from the one that was asked for
+}
+
+// checkPackages reports uses between packages that Go does not allow.
+func checkPackages(r *Reader, c *catalog.Catalogue) {
+	uses := needs{Reader: r, done: map[*catalog.Package]bool{}}
+	note := func(home *catalog.Package, fields []*catalog.Field) {
+		for _, f := range fields {
+			if t := f.Type.Uses(); t != nil && t.Package == nil && t.Home != home && !t.IsCustom() {
+				uses.all = append(uses.all, need{home, t.Home, t, r.typeAt(f.Type)})
+			}
+		}
+	}
+	for _, e := range c.Events {
+		note(e.Home, e.Values())
+	}
+	for _, t := range c.Types {
+		note(t.Home, t.Fields)
+		for _, v := range t.Variants {
+			if v.Type.Home != t.Home {
+				r.report(r.nameAt(v.Name), rules.Union, "variant %s of type %s is %s, which is in %s", v.Name.V, t.Name.V, v.Type.Name.V, called(v.Type.Home)).
+					Hint = "a union and its variants must be in the same Go package: declare both in files of one package"
+			}
+		}
+	}
+	for _, n := range uses.all {
+		if n.from != nil && n.to == nil {
+			r.report(n.at, rules.Packages, "package %s needs type %s of the root's package, which imports it for its Catalogue", n.from.Name.V, n.t.Name.V).
+				Hint = "move type " + n.t.Name.V + " into a file of package " + n.from.Name.V + ", or of one that both can import"
+		}
+	}
+	for _, p := range c.Packages {
+		if !uses.done[p] {
+			uses.visit(p)
+		}
+	}
+}
+
+// visit reports packages that p needs, and that need p.
+func (r *needs) visit(p *catalog.Package) {
+	r.done[p] = true
+	seen := map[*catalog.Package]bool{}
+	for _, n := range r.all {
+		if n.from != p || n.to == nil || seen[n.to] {
+			continue
+		}
+		seen[n.to] = true
+		r.path = append(r.path, n)
+		if i := slices.IndexFunc(r.path, func(before need) bool { return before.from == n.to }); i >= 0 {
+			r.circle(r.path[i:])
+		} else if !r.done[n.to] {
+			r.visit(n.to)
+		}
+		r.path = r.path[:len(r.path)-1]
+	}
+}
+
+// circle reports packages that import one another, the last of them the first.
+func (r *needs) circle(chained []need) {
+	last := chained[len(chained)-1]
+	chain := last.to.Name.V
+	for _, n := range chained {
+		chain += " → " + n.to.Name.V
+	}
+	f := r.report(last.at, rules.Packages, "package %s needs type %s of package %s, so they would import each other: %s", last.from.Name.V, last.t.Name.V, last.to.Name.V, chain)
+	for _, n := range chained[:len(chained)-1] {
+		f.See(n.at, "package %s needs type %s of package %s", n.from.Name.V, n.t.Name.V, n.to.Name.V)
+	}
+	f.Hint = "move type " + last.t.Name.V + " into a file of package " + last.from.Name.V + ", or of one that both can import"
+}
+
+// called names a package in a message.
+func called(p *catalog.Package) string {
+	if p == nil {
+		return "the root's package"
+	}
+	return "package " + p.Name.V
 }

@@ -61,12 +61,10 @@ func (r *Policies) read(over *Overlays) (all []*catalog.Policy) {
 	for _, e := range r.settings.parts.sections("policies", "policy") {
 		o, _ := r.object(e.value, "policy "+diag.Label(e.name), policyKeys...)
 		p := policy{key: e.key, settings: r.settings.settings(o), headers: r.headers.ofPolicy(o)}
-		var err error
-		if p.pattern, err = glob.Parse(e.name); err != nil {
-			r.settings.names.syntaxOf(e, err, rules.BadGlob, "policy %s is not a pattern: %s")
-			continue
+		var ok bool
+		if p.pattern, ok = r.settings.names.pattern(e.name, e.key, policyPattern); ok {
+			r.add(p)
 		}
-		r.add(p)
 	}
 	over.policies(r)
 	for _, p := range r.all {
@@ -105,6 +103,8 @@ func (r *Policies) add(p policy) {
 		f.Hint = hint
 	}
 }
+
+const policyPattern = "policy %s is not a pattern: %s"
 
 const correctPattern = "correct the pattern or remove the policy"
 
@@ -239,4 +239,18 @@ func (r *Policies) delayOrder(what, key string, at catalog.Value[time.Duration],
 		f.Message += ", which is built in"
 	}
 	f.Hint = hint
+}
+
+// declared are the events of a catalogue, and what could not be read of them: its absence is no second fault.
+type declared struct {
+	events []*catalog.Event // in file order
+	none   bool             // no file has one
+	// incomplete is set if there are none, and if a name or a file could not be read: what is missed may be declared there.
+	incomplete     bool
+	brokenPayloads map[*catalog.Event]bool // events with findings about their payloads, or about types
+	brokenKeys     map[*catalog.Event]bool // events with findings about their partition_by
+}
+
+func newDeclared(incomplete bool) *declared {
+	return &declared{incomplete: incomplete, brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}}
 }

@@ -49,7 +49,7 @@ func (r *Schedules) section() []*catalog.Schedule {
 // schedule returns nil unless the name and the event of the schedule are right.
 func (r *Schedules) schedule(e entry, events map[string]*catalog.Event) *catalog.Schedule {
 	what := "schedule " + diag.Label(e.name)
-	nameOK := r.names.checkName(e, what, "nightly-report")
+	nameOK := r.names.checkName(e.name, e.key, what, "nightly-report")
 	o, ok := r.object(e.value, what, scheduleKeys...)
 	if !ok {
 		return nil

@@ -16,9 +16,10 @@ var (
 	subscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
 )
 
-var (
-	patience = span{least: time.Millisecond, most: retry.LimitDelay, orOff: true}
-)
+// patternKeys are those of a subscription for patterns. It has no batches, because a batch has events of one type.
+var patternKeys = slices.DeleteFunc(slices.Clone(subscriptionKeys), func(key string) bool { return key == "batch" })
+
+var patience = span{least: time.Millisecond, most: retry.LimitDelay, orOff: true}
 
 // builtin returns the settings of an event for which nothing is written.
 func builtin() catalog.Settings {

@@ -78,58 +78,58 @@ func (r *Types) misplacedMark(n *yaml.Node, from, mark, what string) {
 	}
 }
 
-// typeExpr reads text, which begins at offset in n.
-func (r *Types) typeExpr(n *yaml.Node, text string, offset int, what string, inline *catalog.Type) *catalog.TypeRef {
-	t := &catalog.TypeRef{Text: text, Pos: r.placeIn(n, offset, len(text)).Pos}
-	if kind, elem, ok := catalog.CutElem(text); ok {
+// typeExpr reads expr, which begins at offset in n.
+func (r *Types) typeExpr(n *yaml.Node, expr string, offset int, what string, inline *catalog.Type) *catalog.TypeRef {
+	t := &catalog.TypeRef{Text: expr, Pos: r.placeIn(n, offset, len(expr)).Pos}
+	if kind, elem, ok := catalog.CutElem(expr); ok {
 		t.Kind = kind
-		t.Elem = r.typeExpr(n, elem, offset+len(text)-len(elem), what, inline)
+		t.Elem = r.typeExpr(n, elem, offset+len(expr)-len(elem), what, inline)
 		if t.Elem == nil {
 			return nil
 		}
 		return t
 	}
-	if t.Kind = catalog.Scalars[text]; t.Kind != 0 {
+	if t.Kind = catalog.Scalars[expr]; t.Kind != 0 {
 		t.Go = r.goTypes[t.Kind]
 		return t
 	}
-	if text == catalog.InPlace && inline != nil {
+	if expr == catalog.InPlace && inline != nil {
 		t.Kind, t.Named = catalog.Named, inline
 		return t
 	}
-	if t.Named = r.byName[text]; t.Named != nil {
+	if t.Named = r.byName[expr]; t.Named != nil {
 		t.Kind = catalog.Named
 		r.later = append(r.later, t.Settle)
 		return t
 	}
-	at := r.placeIn(n, offset, len(text))
-	if isImportedName(text) {
-		if t.Kind, t.Named = catalog.Named, r.imports.importedType(at, text, what); t.Named != nil {
+	at := r.placeIn(n, offset, len(expr))
+	if isImportedName(expr) {
+		if t.Kind, t.Named = catalog.Named, r.imports.importedType(at, expr, what); t.Named != nil {
 			r.later = append(r.later, t.Settle)
 			return t
 		}
 		return nil
 	}
-	if !isWord(text) {
-		r.report(at, rules.BadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(text)
+	if !isWord(expr) {
+		r.report(at, rules.BadType, "the type of %s is %q, which is not a type", what, n.Value).Hint = notationHint(expr)
 		return nil
 	}
 	if r.parts.incomplete {
 		return nil // it may be declared in a file that could not be read
 	}
-	r.report(at, rules.UnknownType, "unknown type %q in %s", text, what).Hint = r.typeHint(text)
+	r.report(at, rules.UnknownType, "unknown type %q in %s", expr, what).Hint = r.typeHint(expr)
 	return nil
 }
 
-func notationHint(text string) string {
-	switch elem, isArray := strings.CutSuffix(text, "[]"); {
-	case text == catalog.InPlace:
+func notationHint(expr string) string {
+	switch elem, isArray := strings.CutSuffix(expr, "[]"); {
+	case expr == catalog.InPlace:
 		return "{} stands for a struct whose fields are written beside the type"
 	case isArray && isWord(elem):
 		return "a list is written in front: \"[]" + elem + "\""
-	case strings.HasPrefix(text, "*") && isWord(text[1:]):
-		return "an optional field is written \"" + text[1:] + "?\""
-	case strings.HasPrefix(text, "map["):
+	case strings.HasPrefix(expr, "*") && isWord(expr[1:]):
+		return "an optional field is written \"" + expr[1:] + "?\""
+	case strings.HasPrefix(expr, "map["):
 		return "the keys of a map are always strings: map[string]T"
 	}
 	return "write a name, []T or map[string]T"

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,4 +132,79 @@ func oneOf[T any](r *Reader, o object, key string, words []string, parse func(st
 		return catalog.Value[T]{}
 	}
 	return catalog.Value[T]{V: v, Pos: text.Pos}
+}
+
+// isOff reports whether the value of e is the word off.
+func isOff(e entry) bool { return e.value.ShortTag() == "!!str" && e.value.Value == catalog.Off }
+
+// neitherOffNor reports a value that could be off or something else.
+func (r *Reader) neitherOffNor(e entry, what, want string) *diag.Finding {
+	n := e.value
+	if n.ShortTag() != "!!str" {
+		return r.wrongKind(n, e.name+" of "+what, catalog.Off+" or "+want)
+	}
+	f := r.report(r.place(n), rules.UnknownValue, "%s of %s is %q, which is not allowed", e.name, what, n.Value)
+	if f.Hint = diag.DidYouMean(n.Value, []string{catalog.Off}); f.Hint == "" {
+		f.Hint = "write " + catalog.Off + " or " + want
+	}
+	return f
+}
+
+// switchable reads a mapping, or the word off. The value reports whether it was off; the object is empty
+// unless it was a mapping.
+func (r *Reader) switchable(o object, key string, known ...string) (object, catalog.Value[bool]) {
+	e, ok := o.entries[key]
+	switch {
+	case !ok:
+	case isOff(e):
+		return object{}, catalog.Value[bool]{V: true, Pos: r.position(e.value)}
+	case e.value.Kind != yaml.MappingNode:
+		r.neitherOffNor(e, o.what, "a mapping")
+	default:
+		inner, _ := r.object(e.value, key+" of "+o.what, known...)
+		return inner, catalog.Value[bool]{V: false, Pos: r.position(e.value)}
+	}
+	return object{}, catalog.Value[bool]{}
+}
+
+// doc returns the doc of something: its key `doc`, or else the comment directly above its key, without the
+// space around it.
+func (r *Reader) doc(key *yaml.Node, o object) string {
+	e, ok := o.entries["doc"]
+	if !ok {
+		return r.commentAbove(key)
+	}
+	v, _ := r.text(e.value, "doc of "+o.what)
+	return strings.TrimSpace(v.V)
+}
+
+// commentAbove returns the text of the comment that ends in the line before a key, or before an item of a
+// list, and has the same indentation. It ends at a # without a space behind it: such comments are for readers
+// of the file only.
+func (r *Reader) commentAbove(n *yaml.Node) string {
+	pos := r.position(n)
+	src := r.sources.byName[pos.File]
+	lines, line := src.lines, src.runes[pos.Line-1]
+	indent := 0
+	dash := false
+	for i, c := range line[:min(pos.Column-1, len(line))] {
+		switch {
+		case c == ' ' && indent == i:
+			indent++
+		case c == '-' && !dash:
+			dash = true
+		case c != ' ':
+			return "" // it shares its line with others
+		}
+	}
+	var comment []string
+	for i := pos.Line - 2; i >= 0; i-- {
+		text, isComment := strings.CutPrefix(lines[i], strings.Repeat(" ", indent)+"#")
+		if !isComment || text != "" && text[0] != ' ' {
+			break
+		}
+		comment = append(comment, strings.TrimSpace(text))
+	}
+	slices.Reverse(comment)
+	return strings.TrimSpace(strings.Join(comment, "\n"))
 }

@@ -15,6 +15,16 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
+// Files reads the files that a catalogue includes or imports. Names are those of the operating system,
+// relative to the same folder as the name of the catalogue.
+type Files interface {
+	// ReadFile returns the content of a file. The error is an fs.ErrNotExist if there is none.
+	ReadFile(name string) ([]byte, error)
+	// Glob returns the names of the files in folder, and below, that a pattern of
+	// [path.Match] matches, sorted. Nothing is wrong with a pattern that matches none.
+	Glob(folder, pattern string) []string
+}
+
 // A part is one file of a catalogue: the root, or one that another part includes.
 type part struct {
 	object                  // its top-level keys
@@ -67,6 +77,16 @@ func readParts(r *Reader, names *Names, files Files, file string, root *yaml.Nod
 
 // root returns the top-level keys of the root.
 func (r *Parts) root() object { return r.all[0].object }
+
+// written returns the entries of one top-level key in all files.
+func (r *Parts) written(key string) (all []entry) {
+	for _, p := range r.all {
+		if e, ok := p.entries[key]; ok {
+			all = append(all, e)
+		}
+	}
+	return all
+}
 
 // fileNames returns the names of all files.
 func (r *Parts) fileNames() (names []string) {
