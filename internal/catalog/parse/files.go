@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/catalog/parse/files"
 	"github.com/busgen/busgen/internal/input"
 )
 
@@ -36,7 +37,7 @@ func (Disk) Glob(folder, pattern string) []string {
 // while a catalogue is read.
 type Memory struct {
 	Text  map[string][]byte // by clean name
-	Below Files
+	Below files.Files
 }
 
 // ReadFile implements [Files].
@@ -72,7 +73,7 @@ func (t Memory) Glob(folder, pattern string) []string {
 // A Trace records which files and patterns were read from Files, to find out later whether they changed. It
 // is not safe for concurrent use.
 type Trace struct {
-	Files
+	files.Files
 	Names []string // of the files, in order, also of those that could not be read
 	globs []globbed
 }
@@ -98,3 +99,5 @@ func (t *Trace) Moved() bool {
 		return strings.Join(t.Files.Glob(g.folder, g.pattern), "\n") != g.matches
 	})
 }
+
+type Files = files.Files

@@ -8,6 +8,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse/events"
+	"github.com/busgen/busgen/internal/catalog/parse/files"
+	"github.com/busgen/busgen/internal/catalog/parse/names"
+	"github.com/busgen/busgen/internal/catalog/parse/settings"
+	"github.com/busgen/busgen/internal/catalog/parse/text"
+	"github.com/busgen/busgen/internal/catalog/parse/types"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/input"
 )
@@ -46,14 +52,14 @@ func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 
 // TextWith is [Text] for a catalogue that includes or imports some of files. Their names begin in the
 // folder of file. Of two overlays that set the same, the later one counts.
-func TextWith(files Files, file string, content []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
-	r := newReader()
+func TextWith(files files.Files, file string, content []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
+	r := text.New()
 	var c *catalog.Catalogue
-	if root := r.document(file, "the catalogue", content); root != nil {
+	if root := r.Document(file, "the catalogue", content); root != nil {
 		c = catalogue(r, files, file, root, readOverlays(r, overlays), nil)
 	}
-	if len(r.findings) > 0 {
-		return nil, r.tidied()
+	if len(r.Findings) > 0 {
+		return nil, r.Tidied()
 	}
 	return c, nil
 }
@@ -67,10 +73,10 @@ type Overlay struct {
 }
 
 // readOverlays reads the overlays' files. One that is no overlay is left out, after a finding.
-func readOverlays(r *Reader, overlays []Overlay) (all []object) {
+func readOverlays(r *text.Reader, overlays []Overlay) (all []text.Object) {
 	for _, overlay := range overlays {
-		if root := r.document(overlay.File, "the included file "+diag.Label(overlay.File), overlay.Text); root != nil {
-			if o, ok := readOverlay(r, root, overlay.File); ok {
+		if root := r.Document(overlay.File, "the included file "+diag.Label(overlay.File), overlay.Text); root != nil {
+			if o, ok := settings.ReadOverlay(r, root, overlay.File); ok {
 				all = append(all, o)
 			}
 		}
@@ -79,64 +85,64 @@ func readOverlays(r *Reader, overlays []Overlay) (all []object) {
 }
 
 // catalogue reads a catalogue in the order in which its parts need each other. by is of the one that imported it.
-func catalogue(r *Reader, from Files, file string, node *yaml.Node, overlays []object, by *Imports) *catalog.Catalogue {
-	named := newNames(r)
-	parts := readParts(r, named, from, file, node)
+func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node, overlays []text.Object, by *files.Imports) *catalog.Catalogue {
+	named := names.New(r)
+	parts := files.Read(r, named, from, file, node)
 	if parts == nil {
 		return nil
 	}
-	imported := newImports(named, parts, by, func(file string, root *yaml.Node, by *Imports) (*catalog.Catalogue, diag.Findings) {
-		other := r.beside()
-		return catalogue(other, from, file, root, nil, by), other.findings
+	imported := files.NewImports(named, parts, by, func(file string, root *yaml.Node, by *files.Imports) (*catalog.Catalogue, diag.Findings) {
+		other := r.Beside()
+		return catalogue(other, from, file, root, nil, by), other.Findings
 	})
-	typed := newTypes(named, parts, imported)
-	written := newSettings(named, parts)
-	declared := newDeclared(parts.incomplete)
-	over := newOverlays(written, declared, overlays)
-	subscribed := newSubscriptions(named, parts, written, declared)
-	published := newEvents(named, parts, typed, written, subscribed, declared)
+	typed := types.New(named, parts, imported)
+	written := settings.New(named, parts)
+	declared := settings.NewDeclared(parts.Incomplete)
+	over := settings.NewOverlays(written, declared, overlays)
+	subscribed := events.NewSubscriptions(named, parts, written, declared)
+	published := events.New(named, parts, typed, written, subscribed, declared)
 
-	root := parts.root()
-	c := &catalog.Catalogue{File: file, Files: parts.fileNames(), Version: r.version(root)}
-	named.read(root, c)
-	written.readWhole(root, c)
-	named.readInitialisms(root)
-	typed.readGoTypes(root, c)
-	imported.read(root, c)
-	c.Packages = parts.packages(c.Package, imported)
-	parts.readStyles()
-	c.Types = typed.section()
-	c.Limits = written.limitSection()
-	over.limits(c.Limits)
-	c.Events = published.section()
-	c.Subscriptions = subscribed.patterns()
-	c.Groups = subscribed.groupSection(c.Subscriptions)
-	c.Schedules = newSchedules(named, parts, declared).section()
-	c.Types = append(c.Types, typed.inlines...)
-	published.checkNames()
-	c.Imported = foreign(c)
-	parts.setHomes(c)
-	checkPackages(r, c)
+	root := parts.Root()
+	c := &catalog.Catalogue{File: file, Files: parts.FileNames(), Version: r.Version(root)}
+	named.Read(root, c)
+	written.ReadWhole(root, c)
+	named.ReadInitialisms(root)
+	typed.ReadGoTypes(root, c)
+	imported.Read(root, c)
+	c.Packages = parts.Packages(c.Package, imported)
+	parts.ReadJSONNames()
+	c.Types = typed.Section()
+	c.Limits = written.LimitSection()
+	over.Limits(c.Limits)
+	c.Events = published.Section()
+	c.Subscriptions = subscribed.Patterns()
+	c.Groups = subscribed.GroupSection(c.Subscriptions)
+	c.Schedules = events.NewSchedules(named, parts, declared).Section()
+	c.Types = append(c.Types, typed.Inlines...)
+	published.CheckNames()
+	c.Imported = files.Foreign(c)
+	parts.SetHomes(c)
+	files.CheckPackages(r, c)
 	catalog.Mark(c.Types)
-	headers := newHeaders(named, parts, typed)
-	c.Headers = headers.section()
-	over.settings(c.Subscriptions)
-	c.Defaults = over.defaults(written.defaults(root))
-	policies := newPolicies(written, headers, declared)
-	c.Policies = policies.read(over)
+	headers := settings.NewHeaders(named, parts, typed)
+	c.Headers = headers.Section()
+	over.Settings(c.Subscriptions)
+	c.Defaults = over.Defaults(written.Defaults(root))
+	policies := settings.NewPolicies(written, headers, declared)
+	c.Policies = policies.Read(over)
 	for _, e := range c.Events {
 		e.CloudEvents, e.Headers = c.CloudEvents, c.Headers
 	}
-	policies.inherit(c.Defaults)
-	headers.checkSchedules(c.Schedules)
-	policies.limitKeys()
-	c.Namespaces = named.namespaces(c.Events)
-	c.ErrorClasses = written.errorClasses()
+	policies.Inherit(c.Defaults)
+	headers.CheckSchedules(c.Schedules)
+	policies.LimitKeys()
+	c.Namespaces = named.Namespaces(c.Events)
+	c.ErrorClasses = written.ErrorClasses()
 	for _, p := range append([]*catalog.Package{nil}, c.Packages...) {
-		named.checkCollisions(c.In(p, ""))
+		named.CheckCollisions(c.In(p, ""))
 	}
-	if len(r.findings) == 0 {
-		published.checkSamples()
+	if len(r.Findings) == 0 {
+		published.CheckSamples()
 	}
 	return c
 }

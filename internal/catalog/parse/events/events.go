@@ -1,0 +1,146 @@
+package events
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse/files"
+	"github.com/busgen/busgen/internal/catalog/parse/names"
+	"github.com/busgen/busgen/internal/catalog/parse/settings"
+	"github.com/busgen/busgen/internal/catalog/parse/text"
+	"github.com/busgen/busgen/internal/catalog/parse/types"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/glob"
+)
+
+// Events are the events of one catalogue.
+type Events struct {
+	*text.Reader
+	names         *names.Names
+	parts         *files.Parts
+	types         *types.Types
+	settings      *settings.Settings
+	subscriptions *Subscriptions
+	declared      *settings.Declared
+}
+
+func New(names *names.Names, parts *files.Parts, types *types.Types, settings *settings.Settings, subscriptions *Subscriptions, declared *settings.Declared) *Events {
+	return &Events{names.Reader, names, parts, types, settings, subscriptions, declared}
+}
+
+// section reads `events:` of all files. Each event's Settings are only its own;
+// policies.go lets it inherit the rest.
+func (r *Events) Section() []*catalog.Event {
+	entries := r.parts.Sections("events", "event")
+	r.checkSomeEvents()
+	r.declared.None = len(entries) == 0
+	r.declared.Incomplete = r.declared.None || r.parts.Incomplete
+	for _, e := range entries {
+		if ev := r.event(e); ev != nil {
+			r.declared.Events = append(r.declared.Events, ev)
+		}
+	}
+	return r.declared.Events
+}
+
+// checkSomeEvents reports a catalogue without events, at the first place where some should be.
+// One with types may be there for other catalogues.
+func (r *Events) checkSomeEvents() {
+	for _, e := range r.parts.Written("types") {
+		if len(e.Value.Content) > 0 {
+			return
+		}
+	}
+	var empty *yaml.Node
+	for _, e := range r.parts.Written("events") {
+		switch {
+		case e.Value.Kind != yaml.MappingNode || len(e.Value.Content) > 0:
+			return // some, or a finding
+		case empty == nil:
+			empty = e.Value
+		}
+	}
+	switch {
+	case empty != nil:
+		r.Report(r.Place(empty), rules.NoEvents, "the catalogue has no events").
+			Hint = "declare one here, such as order.placed: {}, or types for other catalogues"
+	case !r.parts.Incomplete:
+		r.Report(r.Place(r.parts.Root().Node), rules.NoEvents, "the catalogue has no events").
+			Hint = "declare one under the key events"
+	}
+}
+
+// event returns nil if the name is refused; what is inside is checked anyway.
+func (r *Events) event(e text.Entry) *catalog.Event {
+	nameErr := glob.ValidName(e.Name)
+	if nameErr != nil {
+		r.names.SyntaxOf(e.Name, e.Key, nameErr, rules.BadName, "event %s does not have a valid name: %s")
+	}
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settings.SettingKeys...)
+	o, _ := r.Object(e.Value, "event "+diag.Label(e.Name), keys...)
+	local := catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}
+	ev := &catalog.Event{Name: local, Local: local, GoName: r.names.GoName(e.Name)}
+	if ev.OwnWire = r.ownWire(o); ev.OwnWire.Written() {
+		ev.Name.V = ev.OwnWire.V
+	}
+	ev.Doc, ev.Deprecated, ev.Owner, ev.Tags = r.Doc(e.Key, o), r.Deprecated(o), r.owner(o), r.tags(o)
+	ev.GoName, ev.Schema = r.names.OwnGoName(o, ev.GoName), r.names.SchemaName(o)
+	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
+	ev.Reserved = r.names.Reserved(o)
+	names := r.names.JsonNames(o, r.names.NamesIn(e.Key))
+	before := len(r.Findings)
+	r.payloadOf(ev, o, names)
+	payloadOK := len(r.Findings) == before && (ev.Mixins == nil || r.types.HasMixins())
+	ev.Result = r.result(o)
+	ev.History = r.history(o, ev, names)
+	r.types.Resolve()
+	r.declared.BrokenPayloads[ev] = !payloadOK || !r.types.Ok
+	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.types.Ok)
+	ev.PartitionBy = partitionKey.of(r.Reader, o, ev.Fields, payloadOK)
+	_, keyed := o.Entries["partition_by"]
+	r.declared.BrokenKeys[ev] = keyed && ev.PartitionBy == nil
+	ev.DedupeBy = dedupeKey.of(r.Reader, o, ev.Fields, payloadOK)
+	ev.Settings = r.settings.Of(o)
+	ev.Subscriptions = r.subscriptions.ofEvent(o, ev.GoName)
+	if nameErr != nil {
+		r.declared.Incomplete = true
+		return nil
+	}
+	return ev
+}
+
+// payloadOf reads the payload of an event: its own fields, and its mixins.
+func (r *Events) payloadOf(ev *catalog.Event, o text.Object, names catalog.JSONNames) {
+	what := "payload of " + o.What
+	payload := &catalog.Type{Name: ev.Local, Reserved: ev.Reserved}
+	r.types.StructOf(o, "payload", payload, types.Owner{What: what, GoName: ev.GoName, JSONNames: names})
+	r.types.Resolve()
+	ev.Fields, ev.Mixins, ev.Reserved = payload.Fields, payload.Mixins, payload.Reserved
+}
+
+// result reads the type of the answers to an event: its text, or a mapping with a doc beside it. It is nil
+// without one, and after a finding about it.
+func (r *Events) result(o text.Object) *catalog.Result {
+	e, ok := o.Entries["result"]
+	if !ok {
+		return nil
+	}
+	what := "result of " + o.What
+	result := &catalog.Result{Pos: r.Position(e.Key)}
+	if e.Value.Kind != yaml.MappingNode {
+		result.Type, result.Doc = r.types.TypeRef(e.Value, what, nil), r.CommentAbove(e.Key)
+	} else {
+		long, _ := r.Object(e.Value, what, "type", "doc")
+		result.Doc = r.Doc(e.Key, long)
+		if e, ok := long.Entries["type"]; ok {
+			result.Type = r.types.TypeRef(e.Value, what, nil)
+		} else {
+			r.Required(long, "type", "add one, such as type: string")
+		}
+	}
+	if result.Type == nil {
+		return nil
+	}
+	return result
+}

@@ -1,0 +1,207 @@
+package settings
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse/text"
+	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/retry"
+)
+
+var (
+	retryKeys      = []string{"max_attempts", "max_retries", "backoff", "base_delay", "max_delay", "multiplier", "jitter"}
+	delaySpan      = text.Span{Least: 0, Most: retry.LimitDelay}
+	multiplierSpan = text.Bounds{Least: 1, Most: retry.LimitMultiplier}
+	jitterSpan     = text.Bounds{Least: 0, Most: retry.LimitJitter}
+)
+
+func builtinRetry() catalog.Retry {
+	p := retry.Default()
+	return catalog.Retry{
+		MaxAttempts: catalog.Value[int]{V: p.MaxAttempts},
+		Backoff:     catalog.Value[retry.Backoff]{V: p.Backoff},
+		BaseDelay:   catalog.Value[time.Duration]{V: p.BaseDelay},
+		MaxDelay:    catalog.Value[time.Duration]{V: p.MaxDelay},
+		Multiplier:  catalog.Value[float64]{V: p.Multiplier},
+		Jitter:      catalog.Value[float64]{V: p.Jitter},
+	}
+}
+
+// retry reads what is written under a key `retry`.
+func (r *Settings) retry(e text.Entry, what string) catalog.Retry {
+	o, _ := r.Object(e.Value, what, retryKeys...)
+	return catalog.Retry{
+		MaxAttempts: r.attempts(o),
+		Backoff: text.OneOf(r.Reader, o, "backoff", retry.BackoffNames(), func(name string) (retry.Backoff, bool) {
+			b, err := retry.ParseBackoff(name)
+			return b, err == nil
+		}),
+		BaseDelay:  r.Duration(o, "base_delay", delaySpan),
+		MaxDelay:   r.Duration(o, "max_delay", delaySpan),
+		Multiplier: r.Fraction(o, "multiplier", multiplierSpan),
+		Jitter:     r.Fraction(o, "jitter", jitterSpan),
+	}
+}
+
+// attempts reads max_attempts, or max_retries, which does not count the first
+// execution.
+func (r *Settings) attempts(o text.Object) catalog.Value[int] {
+	attempts, hasAttempts := o.Entries["max_attempts"]
+	retries, hasRetries := o.Entries["max_retries"]
+	switch {
+	case hasAttempts && hasRetries:
+		first, second := attempts, retries
+		if r.Compare(r.Position(retries.Key), r.Position(attempts.Key)) < 0 {
+			first, second = retries, attempts
+		}
+		r.Report(r.Place(second.Key), rules.Conflict, "%s has max_attempts and max_retries", o.What).
+			See(r.Place(first.Key), "%s is here", first.Name).
+			Hint = "keep one: max_attempts counts the first execution, max_retries does not"
+		return catalog.Value[int]{}
+	case hasRetries:
+		v := r.Count(retries, o.What, 0, retry.LimitAttempts-1, "it does not count the first execution")
+		if v.Written() {
+			v.V++
+		}
+		return v
+	case hasAttempts:
+		return r.Count(attempts, o.What, 1, retry.LimitAttempts, "it counts executions including the first")
+	}
+	return catalog.Value[int]{}
+}
+
+var (
+	breakerKeys   = []string{"threshold", "min_samples", "window", "open_for"}
+	windowSpan    = text.Span{Least: breaker.LeastWindow, Most: breaker.LimitWindow}
+	openForSpan   = text.Span{Least: breaker.LeastOpenFor, Most: breaker.LimitOpenFor}
+	thresholdSpan = text.Bounds{Least: 0, Most: 1, Below: true}
+)
+
+// limitThrottle limits `failure_throttle`. A larger value would have no effect.
+const limitThrottle = breaker.LimitSamples
+
+func builtinBreaker() catalog.Breaker {
+	p := breaker.Default()
+	return catalog.Breaker{
+		Off:        catalog.Value[bool]{V: p.Off},
+		Threshold:  catalog.Value[float64]{V: p.Threshold},
+		MinSamples: catalog.Value[int]{V: p.MinSamples},
+		Window:     catalog.Value[time.Duration]{V: p.Window},
+		OpenFor:    catalog.Value[time.Duration]{V: p.OpenFor},
+	}
+}
+
+// breaker reads the thresholds, or the word that switches it off. Thresholds
+// switch it on, should it be off where they are inherited.
+func (r *Settings) breaker(settings text.Object) catalog.Breaker {
+	o, off := r.Switchable(settings, "breaker", breakerKeys...)
+	b := catalog.Breaker{Off: off}
+	b.Threshold = r.Fraction(o, "threshold", thresholdSpan)
+	if e, ok := o.Entries["min_samples"]; ok {
+		b.MinSamples = r.Count(e, o.What, 1, breaker.LimitSamples, "it counts events")
+	}
+	b.Window = r.Duration(o, "window", windowSpan)
+	b.OpenFor = r.Duration(o, "open_for", openForSpan)
+	return b
+}
+
+// limitBatch limits the events of a batch, as [runtime.WithBatch] does.
+const limitBatch = 1000
+
+var (
+	batchKeys = []string{"size", "wait"}
+	batchSpan = text.Span{Least: time.Millisecond, Most: time.Hour, OrOff: true}
+)
+
+// builtinBatch is what package runtime does if nothing is written.
+func builtinBatch() catalog.Batch {
+	return catalog.Batch{Size: catalog.Value[int]{V: 100}, Wait: catalog.Value[time.Duration]{V: 100 * time.Millisecond}}
+}
+
+// batch reads the size of batches and their wait.
+func (r *Settings) batch(settings text.Object) (b catalog.Batch) {
+	e, ok := settings.Entries["batch"]
+	if !ok {
+		return b
+	}
+	o, ok := r.Object(e.Value, "batch of "+settings.What, batchKeys...)
+	if !ok {
+		return b
+	}
+	if e, ok := o.Entries["size"]; ok {
+		b.Size = r.Count(e, o.What, 1, limitBatch, "it is how many events a batch has at most")
+	}
+	b.Wait = r.Duration(o, "wait", batchSpan)
+	return b
+}
+
+var (
+	redriveKeys  = []string{"reasons", "every", "max"}
+	intervalSpan = text.Span{Least: time.Second, Most: retry.LimitDelay}
+)
+
+// limitRedrives limits `max` of a redrive.
+const limitRedrives = 1000
+
+// RedriveReasons lists the words that `reasons` takes: why a delivery became a dead letter, and how its last
+// attempt failed. They are those of runtime.Redrive.
+func RedriveReasons() []string {
+	return []string{
+		"max_attempts", "permanent", "decode", "crash", "expired", "max_snoozes",
+		"error", "panic", "goexit", "timeout", "interrupted",
+	}
+}
+
+// redrive reads a mapping, which switches it on, or the word that switches it off.
+func (r *Settings) redrive(settings text.Object) catalog.Redrive {
+	o, off := r.Switchable(settings, "redrive", redriveKeys...)
+	d := catalog.Redrive{Off: off}
+	d.Reasons = r.reasons(o)
+	d.Every = r.Duration(o, "every", intervalSpan)
+	if e, ok := o.Entries["max"]; ok {
+		d.Max = r.Count(e, o.What, 1, limitRedrives, "it counts how often one dead letter is tried again by itself")
+	}
+	return d
+}
+
+func (r *Settings) reasons(o text.Object) catalog.Value[[]string] {
+	e, ok := o.Entries["reasons"]
+	if !ok {
+		return catalog.Value[[]string]{}
+	}
+	what := "reasons of " + o.What
+	if e.Value.Kind != yaml.SequenceNode {
+		r.WrongKind(e.Value, what, "a list")
+		return catalog.Value[[]string]{}
+	}
+	if len(e.Value.Content) == 0 {
+		r.Report(r.Place(e.Value), rules.Reasons, "%s is an empty list", what).Hint = "list at least one reason, or remove the key: then all reasons count"
+	}
+	reasons := catalog.Value[[]string]{Pos: r.Position(e.Value)}
+	first := map[string]*yaml.Node{}
+	for _, item := range e.Value.Content {
+		text, ok := r.Text(item, "one of "+what)
+		switch {
+		case !ok:
+		case first[text.V] != nil:
+			r.Report(r.Place(item), rules.Reasons, "%s names %s twice", what, diag.Label(text.V)).
+				See(r.Place(first[text.V]), "it is here")
+		case !slices.Contains(RedriveReasons(), text.V):
+			f := r.Report(r.Place(item), rules.UnknownValue, "%s has %q, which is not a reason", what, text.V)
+			if f.Hint = diag.DidYouMean(text.V, RedriveReasons()); f.Hint == "" {
+				f.Hint = "use one of " + strings.Join(RedriveReasons(), ", ")
+			}
+		default:
+			first[text.V] = item
+			reasons.V = append(reasons.V, text.V)
+		}
+	}
+	return reasons
+}

@@ -1,0 +1,24 @@
+package types
+
+import "github.com/busgen/busgen/internal/catalog"
+
+const KeyTypes = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
+
+// canBeKey tells whether equal values of a type have equal texts.
+func CanBeKey(t *catalog.TypeRef) bool {
+	switch t.Kind {
+	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.UUID:
+		return true
+	case catalog.Named:
+		return t.Named.IsEnum()
+	}
+	return false
+}
+
+// lack says why a field may have no value.
+func Lack(t *catalog.TypeRef) string {
+	if t.Nullable {
+		return "can be null"
+	}
+	return "is optional"
+}
