@@ -21,12 +21,8 @@ func (r *Events) eventAliases(o text.Object) []catalog.Value[string] {
 
 // ownWire reads `wire:` of an event. It is not written without one, and after a finding.
 func (r *Events) ownWire(o text.Object) catalog.Value[string] {
-	e, ok := o.Entries["wire"]
-	if !ok {
-		return catalog.Value[string]{}
-	}
-	name, ok := r.Text(e.Value, "wire of "+o.What)
-	if !ok || !r.checkWire(name.V, e.Value, "wire of "+o.What+": %s is not a valid name on the wire: %s") {
+	name, n := r.TextOf(o, "wire")
+	if n == nil || !r.checkWire(name.V, n, "wire of "+o.What+": %s is not a valid name on the wire: %s") {
 		return catalog.Value[string]{}
 	}
 	return name
@@ -41,7 +37,7 @@ func (r *Events) checkWire(name string, n *yaml.Node, format string) bool {
 	return true
 }
 
-// checkNames reports names on the wire that two events have, in all files, and aliases that are such names,
+// CheckNames reports names on the wire that two events have, in all files, and aliases that are such names,
 // or aliases of two events.
 func (r *Events) CheckNames() {
 	type holder struct {
@@ -88,20 +84,10 @@ func (r *Events) owner(o text.Object) catalog.Value[string] {
 
 // tags reads the tags of an event.
 func (r *Events) tags(o text.Object) []catalog.Value[string] {
-	e, ok := o.Entries["tags"]
-	if !ok {
-		return nil
-	}
-	if e.Value.Kind != yaml.SequenceNode {
-		r.WrongKind(e.Value, "tags of "+o.What, "a list")
-		return nil
-	}
 	var tags []catalog.Value[string]
 	first := map[string]*yaml.Node{}
-	for _, item := range e.Value.Content {
-		tag, ok := r.Text(item, "one of tags of "+o.What)
+	for item, tag := range r.Texts(o.Entries["tags"], "tags of "+o.What, "a list") {
 		switch {
-		case !ok:
 		case !catalog.TagName.MatchString(tag.V):
 			r.Report(r.Place(item), rules.BadName, "tag %s of %s does not have a valid form", diag.Label(tag.V), o.What).
 				Hint = "use lower-case letters and digits, with single -, _ or . between them"

@@ -25,13 +25,14 @@ type Events struct {
 	declared      *settings.Declared
 }
 
+// New returns a reader of the events of one catalogue, which declares what it reads in declared.
 func New(names *names.Names, parts *files.Parts, types *types.Types, settings *settings.Settings, subscriptions *Subscriptions, declared *settings.Declared) *Events {
 	return &Events{names.Reader, names, parts, types, settings, subscriptions, declared}
 }
 
-// section reads `events:` of all files. Each event's Settings are only its own;
+// Read reads `events:` of all files. Each event's Settings are only its own;
 // policies.go lets it inherit the rest.
-func (r *Events) Section() []*catalog.Event {
+func (r *Events) Read() []*catalog.Event {
 	entries := r.parts.Sections("events", "event")
 	r.checkSomeEvents()
 	r.declared.None = len(entries) == 0
@@ -77,7 +78,7 @@ func (r *Events) event(e text.Entry) *catalog.Event {
 	if nameErr != nil {
 		r.names.SyntaxOf(e.Name, e.Key, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settings.SettingKeys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settings.Keys...)
 	o, _ := r.Object(e.Value, "event "+diag.Label(e.Name), keys...)
 	local := catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}
 	ev := &catalog.Event{Name: local, Local: local, GoName: r.names.GoName(e.Name)}
@@ -88,15 +89,15 @@ func (r *Events) event(e text.Entry) *catalog.Event {
 	ev.GoName, ev.Schema = r.names.OwnGoName(o, ev.GoName), r.names.SchemaName(o)
 	ev.Aliases, ev.Version = r.eventAliases(o), r.eventVersion(o)
 	ev.Reserved = r.names.Reserved(o)
-	names := r.names.JsonNames(o, r.names.NamesIn(e.Key))
+	names := r.names.JSONNames(o, r.names.NamesIn(e.Key))
 	before := len(r.Findings)
 	r.payloadOf(ev, o, names)
 	payloadOK := len(r.Findings) == before && (ev.Mixins == nil || r.types.HasMixins())
 	ev.Result = r.result(o)
 	ev.History = r.history(o, ev, names)
 	r.types.Resolve()
-	r.declared.BrokenPayloads[ev] = !payloadOK || !r.types.Ok
-	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.types.Ok)
+	r.declared.BrokenPayloads[ev] = !payloadOK || !r.types.OK
+	ev.Examples = r.examples(o, ev.Fields, payloadOK && r.types.OK)
 	ev.PartitionBy = partitionKey.of(r.Reader, o, ev.Fields, payloadOK)
 	_, keyed := o.Entries["partition_by"]
 	r.declared.BrokenKeys[ev] = keyed && ev.PartitionBy == nil

@@ -12,7 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/payload"
 )
 
-// checkSamples makes up the payloads of events without an example, and reports those of which no payload can be made up.
+// CheckSamples makes up the payloads of events without an example, and reports those of which no payload can be made up.
 func (r *Events) CheckSamples() {
 	bytes := 0
 	for _, e := range r.declared.Events {

@@ -15,17 +15,13 @@ const groupExample = "payment-chain"
 
 // memberOf reads `group:` of a subscription. It returns nil without one, and after a finding.
 func (r *Subscriptions) memberOf(o text.Object) *catalog.Group {
-	e, ok := o.Entries["group"]
-	if !ok {
-		return nil
-	}
-	text, ok := r.Text(e.Value, "group of "+o.What)
-	if !ok || !r.names.CheckName(text.V, e.Value, "group "+diag.Label(text.V)+" of "+o.What, groupExample) {
+	text, n := r.TextOf(o, "group")
+	if n == nil || !r.names.CheckName(text.V, n, "group "+diag.Label(text.V)+" of "+o.What, groupExample) {
 		return nil
 	}
 	if batch, both := o.Entries["batch"]; both {
 		r.Report(r.Place(batch.Key), rules.Group, "%s has batches, and members of a group handle events one by one", o.What).
-			See(r.Place(e.Key), "group is here").
+			See(r.Place(o.Entries["group"].Key), "group is here").
 			Hint = "remove one of the two"
 	}
 	i := slices.IndexFunc(r.groups, func(g *catalog.Group) bool { return g.Name.V == text.V })
@@ -37,8 +33,8 @@ func (r *Subscriptions) memberOf(o text.Object) *catalog.Group {
 	return r.groups[i]
 }
 
-// groupSection reads `groups:` of all files, when the subscriptions are known, and returns all groups.
-func (r *Subscriptions) GroupSection(patterns []*catalog.PatternSubscription) []*catalog.Group {
+// ReadGroups reads `groups:` of all files, when the subscriptions are known, and returns all groups.
+func (r *Subscriptions) ReadGroups(patterns []*catalog.PatternSubscription) []*catalog.Group {
 	listed := map[*catalog.Group]bool{}
 	for _, e := range r.parts.Sections("groups", "group") {
 		what := "group " + diag.Label(e.Name)

@@ -113,7 +113,7 @@ func (r *Events) oldShape(o text.Object, ev *catalog.Event, names catalog.JSONNa
 		t.Doc += "\n\n" + shape.Doc
 	}
 	if _, ok := old.Entries["payload"]; ok {
-		names = r.names.JsonNames(old, names)
+		names = r.names.JSONNames(old, names)
 	}
 	r.types.StructOf(old, "payload", t, types.Owner{What: "payload of " + what, GoName: goName, JSONNames: names})
 	return shape

@@ -23,31 +23,26 @@ var (
 // of finds the field that the key names. A payload with findings of its own may be
 // missing that field for another reason.
 func (k keyField) of(r *text.Reader, o text.Object, fields []*catalog.Field, payloadOK bool) *catalog.Field {
-	e, ok := o.Entries[k.name]
-	if !ok {
-		return nil
-	}
-	name, ok := r.Text(e.Value, k.name+" of "+o.What)
-	if !ok {
+	name, n := r.TextOf(o, k.name)
+	if n == nil {
 		return nil
 	}
 	var names []string
 	for _, f := range fields {
 		if f.Label() == name.V {
-			k.checkType(r, e, o.What, f)
+			k.checkType(r, r.Place(n), o.What, f)
 			return f
 		}
 		names = append(names, f.Label())
 	}
 	if payloadOK {
-		f := r.Report(r.Place(e.Value), k.rule, "%s of %s names %q, which is not a field of its payload", k.name, o.What, name.V)
+		f := r.Report(r.Place(n), k.rule, "%s of %s names %q, which is not a field of its payload", k.name, o.What, name.V)
 		f.Hint = diag.DidYouMean(name.V, names)
 	}
 	return nil
 }
 
-func (k keyField) checkType(r *text.Reader, e text.Entry, what string, f *catalog.Field) {
-	at := r.Place(e.Value)
+func (k keyField) checkType(r *text.Reader, at diag.Place, what string, f *catalog.Field) {
 	switch {
 	case f.Type.MayBeNil():
 		r.Report(at, k.rule, "%s of %s names %s, which %s", k.name, what, f.Label(), types.Lack(f.Type)).

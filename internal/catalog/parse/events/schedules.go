@@ -31,12 +31,13 @@ type Schedules struct {
 	declared *settings.Declared
 }
 
+// NewSchedules returns a reader of schedules of declared events.
 func NewSchedules(names *names.Names, parts *files.Parts, declared *settings.Declared) *Schedules {
 	return &Schedules{names.Reader, names, parts, declared}
 }
 
-// section reads `schedules:` of all files, when the events are known.
-func (r *Schedules) Section() []*catalog.Schedule {
+// Read reads `schedules:` of all files, when the events are known.
+func (r *Schedules) Read() []*catalog.Schedule {
 	named := map[string]*catalog.Event{}
 	for _, e := range r.declared.Events {
 		named[e.Label()] = e
@@ -62,14 +63,7 @@ func (r *Schedules) schedule(e text.Entry, events map[string]*catalog.Event) *ca
 	s := &catalog.Schedule{Name: catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}, Doc: r.Doc(e.Key, o)}
 	s.Event = r.scheduledEvent(o, events)
 	r.times(o, s)
-	s.Missed = text.OneOf(r.Reader, o, "missed", schedule.Missed(), func(word string) (string, bool) {
-		for _, known := range schedule.Missed() {
-			if word == known {
-				return word, true
-			}
-		}
-		return "", false
-	})
+	s.Missed = r.Word(o, "missed", schedule.Missed())
 	if s.Missed.V == "" {
 		s.Missed.V = schedule.Once
 	}

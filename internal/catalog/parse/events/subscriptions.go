@@ -35,6 +35,7 @@ type Subscriptions struct {
 	members map[*catalog.Group]int // how many subscriptions name them
 }
 
+// NewSubscriptions returns a reader of subscriptions.
 func NewSubscriptions(names *names.Names, parts *files.Parts, settings *settings.Settings, declared *settings.Declared) *Subscriptions {
 	return &Subscriptions{Reader: names.Reader, names: names, parts: parts, settings: settings, declared: declared,
 		byName: map[string]subscribed{}, members: map[*catalog.Group]int{}}
@@ -87,9 +88,9 @@ func (r *Subscriptions) subscriptionAliases(o text.Object) []catalog.Value[strin
 	})
 }
 
-// patterns reads `subscriptions:` at the top level of all files, when the events are known. Each one's
+// ReadPatterns reads `subscriptions:` at the top level of all files, when the events are known. Each one's
 // Settings are only its own.
-func (r *Subscriptions) Patterns() []*catalog.PatternSubscription {
+func (r *Subscriptions) ReadPatterns() []*catalog.PatternSubscription {
 	var all []*catalog.PatternSubscription
 	for _, e := range r.parts.Sections("subscriptions", "subscription") {
 		what := "subscription " + diag.Label(e.Name)

@@ -34,11 +34,12 @@ type Imports struct {
 // A loader reads the catalogue in a file, for the one whose imports by are.
 type loader func(file string, root *yaml.Node, by *Imports) (*catalog.Catalogue, diag.Findings)
 
+// NewImports returns a reader of imports, which load reads. by are those of the catalogue that is imported itself.
 func NewImports(names *names.Names, parts *Parts, by *Imports, load loader) *Imports {
 	return &Imports{Reader: parts.Reader, names: names, parts: parts, by: by, load: load, imported: map[string]*imported{}}
 }
 
-// read reads `imports:`, and the catalogues that it names.
+// Read reads `imports:`, and the catalogues that it names.
 func (r *Imports) Read(root text.Object, c *catalog.Catalogue) {
 	e, ok := root.Entries["imports"]
 	if !ok {
@@ -184,7 +185,7 @@ func qualify(t *catalog.TypeRef, prefix string) {
 	}
 }
 
-// importedType returns a type of another catalogue, or nil after a finding.
+// ImportedType returns a type of another catalogue, or nil after a finding.
 func (r *Imports) ImportedType(at diag.Place, text, what string) *catalog.Type {
 	from, name, _ := strings.Cut(text, ".")
 	other := r.imported[from]
@@ -214,7 +215,7 @@ func (r *Imports) ImportedType(at diag.Place, text, what string) *catalog.Type {
 	return other.types[name]
 }
 
-// declaring lists the imported catalogues that declare a type, sorted.
+// Declaring lists the imported catalogues that declare a type, sorted.
 func (r *Imports) Declaring(name string) (known []string) {
 	for from, other := range r.imported {
 		if other.types[name] != nil {
@@ -225,13 +226,13 @@ func (r *Imports) Declaring(name string) (known []string) {
 	return known
 }
 
-// isImportedName tells whether expr could be a type of another catalogue: shared.Money.
+// IsImportedName tells whether expr could be a type of another catalogue: shared.Money.
 func IsImportedName(expr string) bool {
 	from, name, found := strings.Cut(expr, ".")
 	return found && text.IsWord(from) && text.IsWord(name)
 }
 
-// foreign lists the types of other catalogues that those of this one consist of.
+// Foreign lists the types of other catalogues that those of this one consist of.
 func Foreign(c *catalog.Catalogue) []*catalog.Type {
 	all := &catalog.Type{}
 	for _, e := range c.Events {

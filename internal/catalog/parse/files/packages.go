@@ -18,7 +18,7 @@ var packageName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 // goFolders lists the names of folders that Go treats specially.
 var goFolders = []string{"internal", "vendor", "testdata"}
 
-// packages finds the package of each file: the one that it names, or else that of the file that includes it.
+// Packages finds the package of each file: the one that it names, or else that of the file that includes it.
 func (r *Parts) Packages(root catalog.Value[string], imports *Imports) []*catalog.Package {
 	r.homes = map[string]*catalog.Package{}
 	byName := map[string]*catalog.Package{root.V: nil}
@@ -41,7 +41,7 @@ func (r *Parts) Packages(root catalog.Value[string], imports *Imports) []*catalo
 	return all
 }
 
-// readStyles reads the JSON names of all files.
+// ReadJSONNames reads the JSON names of all files.
 func (r *Parts) ReadJSONNames() {
 	for _, p := range r.all {
 		in := ""
@@ -72,7 +72,7 @@ func (r *Parts) checkSubPackage(name catalog.Value[string], e text.Entry, import
 	return false
 }
 
-// setHomes sets the package of all types and events.
+// SetHomes sets the package of all types and events.
 func (r *Parts) SetHomes(c *catalog.Catalogue) {
 	for _, t := range c.Types {
 		t.Home = r.homes[t.Name.Pos.File]
@@ -97,7 +97,7 @@ type needs struct {
 	path []need                    // from the one that was asked for
 }
 
-// checkPackages reports uses between packages that Go does not allow.
+// CheckPackages reports uses between packages that Go does not allow.
 func CheckPackages(r *text.Reader, c *catalog.Catalogue) {
 	uses := needs{Reader: r, done: map[*catalog.Package]bool{}}
 	note := func(home *catalog.Package, fields []*catalog.Field) {

@@ -65,7 +65,7 @@ type Parts struct {
 	Incomplete bool
 }
 
-// readParts reads the root and everything that it includes. It returns nil if the root is no mapping.
+// Read reads the root and everything that it includes. It returns nil if the root is no mapping.
 func Read(r *text.Reader, names *names.Names, files Files, file string, root *yaml.Node) *Parts {
 	o, ok := r.Object(root, "the catalogue", rootKeys...)
 	if !ok {
@@ -77,10 +77,10 @@ func Read(r *text.Reader, names *names.Names, files Files, file string, root *ya
 	return all
 }
 
-// root returns the top-level keys of the root.
+// Root returns the top-level keys of the root.
 func (r *Parts) Root() text.Object { return r.all[0].Object }
 
-// written returns the entries of one top-level key in all files.
+// Written returns the entries of one top-level key in all files.
 func (r *Parts) Written(key string) (all []text.Entry) {
 	for _, p := range r.all {
 		if e, ok := p.Entries[key]; ok {
@@ -90,7 +90,7 @@ func (r *Parts) Written(key string) (all []text.Entry) {
 	return all
 }
 
-// fileNames returns the names of all files.
+// FileNames returns the names of all files.
 func (r *Parts) FileNames() (names []string) {
 	for _, p := range r.all {
 		names = append(names, p.file)
@@ -268,7 +268,7 @@ func (r *Parts) fileAt(name string, n *yaml.Node) *yaml.Node {
 	return r.Document(name, "the included file "+diag.Label(name), text)
 }
 
-// sections returns the entries of a section of all files. Of those with one name it
+// Sections returns the entries of a section of all files. Of those with one name it
 // returns the first; what tells what they are.
 func (r *Parts) Sections(section, what string) []text.Entry {
 	var all []text.Entry

@@ -84,7 +84,7 @@ func (r *Names) claims(c *catalog.Catalogue) []claim {
 	return all
 }
 
-// checkCollisions reports Go names that two things in a catalogue claim, or
+// CheckCollisions reports Go names that two things in a catalogue claim, or
 // that generated code needs itself: once for each pair of things.
 func (r *Names) CheckCollisions(c *catalog.Catalogue) {
 	owner := map[string]claim{}

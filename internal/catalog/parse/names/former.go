@@ -14,7 +14,7 @@ import (
 // maxFormerNames limits the former names of a field: generated code looks for each of them.
 const maxFormerNames = 100
 
-// former reads `was:` of a field: the names that it had before, one or a list.
+// Former reads `was:` of a field: the names that it had before, one or a list.
 func (r *Names) Former(o text.Object) []catalog.Value[string] {
 	e, ok := o.Entries["was"]
 	if !ok {
@@ -34,7 +34,7 @@ func (r *Names) Former(o text.Object) []catalog.Value[string] {
 	return r.fieldNames(items, "was of "+o.What)
 }
 
-// reserved reads `reserved:` beside fields: the names that none of them may have.
+// Reserved reads `reserved:` beside fields: the names that none of them may have.
 func (r *Names) Reserved(o text.Object) []catalog.Value[string] {
 	e, ok := o.Entries["reserved"]
 	if !ok {
@@ -81,20 +81,11 @@ func (r *Names) fieldNames(items []*yaml.Node, what string) []catalog.Value[stri
 	return names
 }
 
-// formerNames reads `aliases:`. valid checks each name and reports what is wrong with it.
+// FormerNames reads `aliases:`. valid checks each name and reports what is wrong with it.
 func (r *Names) FormerNames(o text.Object, valid func(name catalog.Value[string], item *yaml.Node, what string) bool) []catalog.Value[string] {
-	e, ok := o.Entries["aliases"]
-	if !ok {
-		return nil
-	}
-	if e.Value.Kind != yaml.SequenceNode {
-		r.WrongKind(e.Value, "aliases of "+o.What, "a list of former names")
-		return nil
-	}
 	var all []catalog.Value[string]
-	for _, item := range e.Value.Content {
-		name, ok := r.Text(item, "one of aliases of "+o.What)
-		if ok && valid(name, item, "alias "+diag.Label(name.V)+" of "+o.What) {
+	for item, name := range r.Texts(o.Entries["aliases"], "aliases of "+o.What, "a list of former names") {
+		if valid(name, item, "alias "+diag.Label(name.V)+" of "+o.What) {
 			all = append(all, name)
 		}
 	}

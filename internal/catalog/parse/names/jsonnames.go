@@ -13,28 +13,24 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 )
 
-// readJSONNames reads `json_names:` of a file. A file without it has that of the file that includes it; the root is
+// AddJSONNames reads `json_names:` of a file. A file without it has that of the file that includes it; the root is
 // included by "".
 func (r *Names) AddJSONNames(o text.Object, file, in string) {
-	r.styles[file] = r.JsonNames(o, r.styles[in])
+	r.styles[file] = r.JSONNames(o, r.styles[in])
 }
 
-// namesIn returns the JSON names of the file that a node is in.
+// NamesIn returns the JSON names of the file that a node is in.
 func (r *Names) NamesIn(n *yaml.Node) catalog.JSONNames { return r.styles[r.Position(n).File] }
 
-// jsonNames reads `json_names:`, or returns those of what is around o.
-func (r *Names) JsonNames(o text.Object, around catalog.JSONNames) catalog.JSONNames {
-	e, ok := o.Entries["json_names"]
-	if !ok {
-		return around
-	}
-	style, ok := r.Text(e.Value, "json_names of "+o.What)
-	if !ok {
+// JSONNames reads `json_names:`, or returns those of what is around o.
+func (r *Names) JSONNames(o text.Object, around catalog.JSONNames) catalog.JSONNames {
+	style, n := r.TextOf(o, "json_names")
+	if n == nil {
 		return around
 	}
 	names, known := catalog.JSONNamesBy[style.V]
 	if !known {
-		f := r.Report(r.Place(e.Value), rules.UnknownValue, "json_names of %s is %s", o.What, diag.Label(style.V))
+		f := r.Report(r.Place(n), rules.UnknownValue, "json_names of %s is %s", o.What, diag.Label(style.V))
 		if f.Hint = diag.DidYouMean(style.V, []string{"camel", "pascal", "snake"}); f.Hint == "" {
 			f.Hint = "choose camel, pascal or snake"
 		}
@@ -43,20 +39,16 @@ func (r *Names) JsonNames(o text.Object, around catalog.JSONNames) catalog.JSONN
 	return names
 }
 
-// ownJSONName reads `json:` of a field. It is not written without one, and after a finding.
+// OwnJSONName reads `json:` of a field. It is not written without one, and after a finding.
 func (r *Names) OwnJSONName(o text.Object) catalog.Value[string] {
-	e, ok := o.Entries["json"]
-	if !ok {
-		return catalog.Value[string]{}
-	}
-	name, ok := r.Text(e.Value, "json of "+o.What)
-	if !ok || !r.CheckJSONName(e.Value, name.V, "json of "+o.What+" is %s") {
+	name, n := r.TextOf(o, "json")
+	if n == nil || !r.CheckJSONName(n, name.V, "json of "+o.What+" is %s") {
 		return catalog.Value[string]{}
 	}
 	return name
 }
 
-// checkJSONName reports a name that no field can have in JSON. The subject has a place for the name.
+// CheckJSONName reports a name that no field can have in JSON. The subject has a place for the name.
 func (r *Names) CheckJSONName(n *yaml.Node, name, subject string) bool {
 	reason := catalog.CheckJSONName(name)
 	if reason == "" {
@@ -67,7 +59,7 @@ func (r *Names) CheckJSONName(n *yaml.Node, name, subject string) bool {
 	return false
 }
 
-// namespaces collects the proper prefixes of names on the wire, sorted by name, with
+// Namespaces collects the proper prefixes of names on the wire, sorted by name, with
 // their events in file order. A prefix that could not be the name of an event in the catalogue has none.
 func (r *Names) Namespaces(events []*catalog.Event) []*catalog.Namespace {
 	byName := map[string]*catalog.Namespace{}

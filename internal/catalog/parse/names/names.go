@@ -27,55 +27,41 @@ type Names struct {
 	styles      map[string]catalog.JSONNames // the JSON names of files
 }
 
+// New returns a reader of names without initialisms.
 func New(r *text.Reader) *Names { return &Names{Reader: r, styles: map[string]catalog.JSONNames{}} }
 
-// read reads what the root says of the Go package.
+// Read reads what the root says of the Go package.
 func (r *Names) Read(root text.Object, c *catalog.Catalogue) {
 	c.Package = r.packageName(root)
 	c.ImportPath = r.OwnImportPath(root)
 	c.TestKit = r.Flag(root, "test_kit").V
 }
 
-// goName is [catalog.GoName] with the initialisms of the catalogue.
+// GoName is [catalog.GoName] with the initialisms of the catalogue.
 func (r *Names) GoName(name string) string { return catalog.GoName(name, r.initialisms...) }
 
 // initialism matches an entry of `initialisms:`.
 var initialism = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
 
-// readInitialisms reads `initialisms:`.
+// ReadInitialisms reads `initialisms:`.
 func (r *Names) ReadInitialisms(o text.Object) {
-	e, ok := o.Entries["initialisms"]
-	if !ok {
-		return
-	}
-	if e.Value.Kind != yaml.SequenceNode {
-		r.WrongKind(e.Value, "initialisms", "a list")
-		return
-	}
-	for _, item := range e.Value.Content {
-		word, ok := r.Text(item, "one of initialisms")
-		switch {
-		case !ok:
-		case !initialism.MatchString(word.V):
+	for item, word := range r.Texts(o.Entries["initialisms"], "initialisms", "a list") {
+		if !initialism.MatchString(word.V) {
 			r.Report(r.Place(item), rules.BadName, "%s is not a valid initialism", diag.Label(word.V)).
 				Hint = "use capitals and digits, and begin with a letter, as in GTIN"
-		default:
-			r.initialisms = append(r.initialisms, word.V)
+			continue
 		}
+		r.initialisms = append(r.initialisms, word.V)
 	}
 }
 
-// ownGoName returns the Go name that o asks for, or else usual.
+// OwnGoName returns the Go name that o asks for, or else usual.
 func (r *Names) OwnGoName(o text.Object, usual string) string {
-	e, ok := o.Entries["go_name"]
-	if !ok {
-		return usual
-	}
-	name, ok := r.Text(e.Value, "go_name of "+o.What)
+	name, n := r.TextOf(o, "go_name")
 	switch {
-	case !ok:
+	case n == nil:
 	case !catalog.TypeName.MatchString(name.V):
-		r.Report(r.Place(e.Value), rules.BadName, "go_name of %s is %s, which is not an exported Go name", o.What, diag.Label(name.V)).
+		r.Report(r.Place(n), rules.BadName, "go_name of %s is %s, which is not an exported Go name", o.What, diag.Label(name.V)).
 			Hint = "begin with a capital and go on with letters and digits, as in OrderLine"
 	default:
 		return name.V
@@ -83,15 +69,11 @@ func (r *Names) OwnGoName(o text.Object, usual string) string {
 	return usual
 }
 
-// schemaName reads `schema:` of a type or an event. It is not written without one, and after a finding.
+// SchemaName reads `schema:` of a type or an event. It is not written without one, and after a finding.
 func (r *Names) SchemaName(o text.Object) catalog.Value[string] {
-	e, ok := o.Entries["schema"]
-	if !ok {
-		return catalog.Value[string]{}
-	}
-	name, ok := r.Text(e.Value, "schema of "+o.What)
-	if ok && !catalog.SchemaName.MatchString(name.V) {
-		r.Report(r.Place(e.Value), rules.BadName, "schema of %s is %s, which cannot be the name of a schema", o.What, diag.Label(name.V)).
+	name, n := r.TextOf(o, "schema")
+	if n != nil && !catalog.SchemaName.MatchString(name.V) {
+		r.Report(r.Place(n), rules.BadName, "schema of %s is %s, which cannot be the name of a schema", o.What, diag.Label(name.V)).
 			Hint = "use up to 200 letters, digits, dots, hyphens and underscores, as in order-placed"
 		return catalog.Value[string]{}
 	}
@@ -147,7 +129,7 @@ func PackageProblem(name string) string {
 	return ""
 }
 
-// goPackage reads the name of a package of generated code.
+// GoPackage reads the name of a package of generated code.
 func (r *Names) GoPackage(e text.Entry) (catalog.Value[string], bool) {
 	name, ok := r.Text(e.Value, "package")
 	if !ok {
@@ -161,7 +143,7 @@ func (r *Names) GoPackage(e text.Entry) (catalog.Value[string], bool) {
 	return name, problem == ""
 }
 
-// ownImportPath reads `import_path:`, which stands in for go.mod.
+// OwnImportPath reads `import_path:`, which stands in for go.mod.
 func (r *Names) OwnImportPath(o text.Object) catalog.Value[string] {
 	e, ok := o.Entries["import_path"]
 	if !ok {
@@ -177,7 +159,7 @@ func (r *Names) OwnImportPath(o text.Object) catalog.Value[string] {
 	return v
 }
 
-// syntaxOf reports a name that is no event name or pattern, at the character
+// SyntaxOf reports a name that is no event name or pattern, at the character
 // where err says that it goes wrong. The format takes the name and the reason.
 func (r *Names) SyntaxOf(name string, n *yaml.Node, err error, rule *diag.Rule, format string) {
 	at, reason := r.Place(n), err.Error()
@@ -192,7 +174,7 @@ func (r *Names) SyntaxOf(name string, n *yaml.Node, err error, rule *diag.Rule, 
 	r.Report(at, rule, format, diag.Label(name), reason)
 }
 
-// pattern reads a pattern of event names. The format takes the pattern and the reason why it is none.
+// Pattern reads a pattern of event names. The format takes the pattern and the reason why it is none.
 func (r *Names) Pattern(text string, n *yaml.Node, format string) (glob.Pattern, bool) {
 	pattern, err := glob.Parse(text)
 	if err != nil {
@@ -201,7 +183,7 @@ func (r *Names) Pattern(text string, n *yaml.Node, format string) (glob.Pattern,
 	return pattern, err == nil
 }
 
-// checkName reports whether something can have the name of a subscription, as groups, schedules and limits can, too.
+// CheckName reports whether something can have the name of a subscription, as groups, schedules and limits can, too.
 // example is such a name.
 func (r *Names) CheckName(name string, n *yaml.Node, what, example string) bool {
 	switch {
@@ -217,7 +199,7 @@ func (r *Names) CheckName(name string, n *yaml.Node, what, example string) bool 
 	return false
 }
 
-// importPathProblem says why Go can import nothing by a path. It is empty for a good one.
+// ImportPathProblem says why Go can import nothing by a path. It is empty for a good one.
 func ImportPathProblem(path string) string {
 	var invalid *module.InvalidPathError
 	switch err := module.CheckImportPath(path); {

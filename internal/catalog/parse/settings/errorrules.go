@@ -71,7 +71,7 @@ func (r *Settings) declareClass(rule *catalog.ErrorRule) {
 	}
 }
 
-// errorClasses returns all classes in the order in which they are named.
+// ErrorClasses returns all classes in the order in which they are named.
 func (r *Settings) ErrorClasses() []*catalog.ErrorClass {
 	slices.SortFunc(r.classes, func(a, b *catalog.ErrorClass) int { return r.Compare(a.Name.Pos, b.Name.Pos) })
 	return r.classes

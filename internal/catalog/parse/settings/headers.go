@@ -43,12 +43,13 @@ type Headers struct {
 	byName map[string]declaredHeader // without broken ones
 }
 
+// NewHeaders returns a reader of headers.
 func NewHeaders(names *names.Names, parts *files.Parts, types *types.Types) *Headers {
 	return &Headers{Reader: names.Reader, names: names, parts: parts, types: types, byName: map[string]declaredHeader{}}
 }
 
-// section reads `headers:` of all files.
-func (r *Headers) Section() []*catalog.Header {
+// Read reads `headers:` of all files.
+func (r *Headers) Read() []*catalog.Header {
 	var all []*catalog.Header
 	for _, e := range r.parts.Sections("headers", "header") {
 		if h := r.header(e, ""); h != nil {
@@ -95,9 +96,7 @@ func (r *Headers) header(e text.Entry, policy string) *catalog.Header {
 		}
 		h.Doc = r.Doc(e.Key, o)
 		h.Type = r.typeOfHeader(o, first, known && first.general && policy != "")
-		if e, ok := o.Entries["required"]; ok {
-			h.Required = r.Truth(e, o.What)
-		}
+		h.Required = r.Flag(o, "required")
 	}
 	h.GoName = r.headerGoName(o, e.Name, first)
 	if !r.checkHeaderName(e, what) || h.Type == nil {
@@ -188,7 +187,7 @@ func (r *Headers) checkHeaderName(e text.Entry, what string) bool {
 	return false
 }
 
-// checkSchedules reports schedules whose events need a header: the bus has no value for it.
+// CheckSchedules reports schedules whose events need a header: the bus has no value for it.
 func (r *Headers) CheckSchedules(schedules []*catalog.Schedule) {
 	for _, s := range schedules {
 		for _, h := range s.Event.Headers {

@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// limitKeys finds the fields by which limits count, when the settings are inherited: limits of the defaults and of
+// LimitKeys finds the fields by which limits count, when the settings are inherited: limits of the defaults and of
 // policies must fit the payload of each event that has them. A use that does not is reported once.
 func (r *Policies) LimitKeys() {
 	faults := map[*catalog.LimitUse]*keyFault{}

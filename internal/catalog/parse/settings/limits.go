@@ -31,8 +31,8 @@ var (
 	waitSpan = text.Span{Least: time.Millisecond, Most: retry.LimitDelay}
 )
 
-// limitSection reads `limits:` of all files.
-func (r *Settings) LimitSection() []*catalog.Limit {
+// ReadLimits reads `limits:` of all files.
+func (r *Settings) ReadLimits() []*catalog.Limit {
 	var all []*catalog.Limit
 	for _, e := range r.parts.Sections("limits", "limit") {
 		l := r.limit(e)
@@ -54,22 +54,16 @@ func (r *Settings) limit(e text.Entry) *catalog.Limit {
 	if !ok {
 		return l
 	}
-	if e, ok := o.Entries["at_once"]; ok {
-		l.AtOnce = r.Count(e, o.What, 1, limitAtOnce, "it is how many may be at work at once")
-	}
+	l.AtOnce = r.Count(o, "at_once", 1, limitAtOnce, "it is how many may be at work at once")
 	l.Rate = r.rate(o)
-	l.Hold = text.OneOf(r.Reader, o, "hold", catalog.HoldWords, func(word string) (string, bool) {
-		return word, word == catalog.HoldAttempt || word == catalog.HoldEvent
-	})
+	l.Hold = r.Word(o, "hold", catalog.HoldWords)
 	if l.Hold.V == "" {
 		l.Hold.V = catalog.HoldAttempt
 	}
 	if l.Wait = r.Duration(o, "wait", waitSpan); l.Wait.V == text.Unreadable {
 		l.Wait = catalog.Value[time.Duration]{}
 	}
-	if e, ok := o.Entries["lax"]; ok {
-		l.Lax = r.Truth(e, o.What)
-	}
+	l.Lax = r.Flag(o, "lax")
 	r.checkLimit(o, l, keysOK)
 	return l
 }
@@ -108,9 +102,7 @@ var (
 
 // rate reads a rate with its burst.
 func (r *Settings) rate(o text.Object) (rate catalog.Rate) {
-	if e, ok := o.Entries["burst"]; ok {
-		rate.Burst = r.Count(e, o.What, 1, limitRate, "it is how many may begin at the same moment")
-	}
+	rate.Burst = r.Count(o, "burst", 1, limitRate, "it is how many may begin at the same moment")
 	e, ok := o.Entries["rate"]
 	if !ok {
 		return rate

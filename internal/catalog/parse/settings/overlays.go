@@ -25,11 +25,12 @@ type Overlays struct {
 	all      []text.Object // the later ones count
 }
 
+// NewOverlays returns overlays that [ReadOverlay] has read.
 func NewOverlays(settings *Settings, declared *Declared, all []text.Object) *Overlays {
 	return &Overlays{settings.Reader, settings, declared, all}
 }
 
-// readOverlay reads the top-level keys of an overlay, or returns false after a finding.
+// ReadOverlay reads the top-level keys of an overlay, or returns false after a finding.
 func ReadOverlay(r *text.Reader, root *yaml.Node, file string) (text.Object, bool) {
 	o, ok := r.Object(root, "the overlay "+diag.Label(file), overlayKeys...)
 	if ok {
@@ -88,7 +89,7 @@ func (r *Overlays) tunable(e text.Entry, what string, keys ...string) text.Objec
 	return o
 }
 
-// limits replaces numbers of limits.
+// Limits replaces numbers of limits.
 func (r *Overlays) Limits(limits []*catalog.Limit) {
 	r.overlaid("limits", func(e text.Entry) {
 		l := r.from.limits[e.Name]
@@ -101,8 +102,8 @@ func (r *Overlays) Limits(limits []*catalog.Limit) {
 			return
 		}
 		o, _ := r.Object(e.Value, "limit "+diag.Label(e.Name)+" of the overlay", overlayLimitKeys...)
-		if e, ok := o.Entries["at_once"]; ok {
-			l.AtOnce = r.Count(e, o.What, 1, limitAtOnce, "it is how many may be at work at once")
+		if _, ok := o.Entries["at_once"]; ok {
+			l.AtOnce = r.Count(o, "at_once", 1, limitAtOnce, "it is how many may be at work at once")
 		}
 		rate := r.from.rate(o)
 		if rate.Count.Written() {
@@ -114,8 +115,8 @@ func (r *Overlays) Limits(limits []*catalog.Limit) {
 		if wait := r.Duration(o, "wait", waitSpan); wait.Written() && wait.V != text.Unreadable {
 			l.Wait = wait
 		}
-		if e, ok := o.Entries["lax"]; ok {
-			l.Lax = r.Truth(e, o.What)
+		if _, ok := o.Entries["lax"]; ok {
+			l.Lax = r.Flag(o, "lax")
 		}
 		if e, ok := o.Entries["burst"]; ok && !l.Rate.Count.Written() {
 			r.Report(r.Place(e.Key), rules.Limit, "%s has a burst but no rate", o.What).Hint = "add a rate in the catalogue, or remove the burst"
@@ -127,7 +128,7 @@ func (r *Overlays) Limits(limits []*catalog.Limit) {
 	})
 }
 
-// settings replaces settings of events and of subscriptions that are written in their own places.
+// Settings replaces settings of events and of subscriptions that are written in their own places.
 func (r *Overlays) Settings(patterns []*catalog.PatternSubscription) {
 	r.overlaid("events", func(e text.Entry) {
 		i := slices.IndexFunc(r.declared.Events, func(event *catalog.Event) bool { return event.Label() == e.Name })
@@ -177,7 +178,7 @@ func (r *Overlays) subscription(e text.Entry, s *catalog.Subscription, what stri
 	}
 }
 
-// defaults returns the defaults with those of the overlays.
+// Defaults returns the defaults with those of the overlays.
 func (r *Overlays) Defaults(defaults catalog.Settings) catalog.Settings {
 	for _, o := range r.all {
 		if e, ok := o.Entries["defaults"]; ok {

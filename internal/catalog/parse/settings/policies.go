@@ -24,14 +24,15 @@ type policy struct {
 }
 
 // policyKeys are the keys of a policy.
-var policyKeys = append([]string{"headers"}, SettingKeys...)
+var policyKeys = append([]string{"headers"}, Keys...)
 
-func (r *Settings) Defaults(root text.Object) catalog.Settings {
+// ReadDefaults reads `defaults:`.
+func (r *Settings) ReadDefaults(root text.Object) catalog.Settings {
 	e, ok := root.Entries["defaults"]
 	if !ok {
 		return catalog.Settings{}
 	}
-	o, _ := r.Object(e.Value, "defaults", SettingKeys...)
+	o, _ := r.Object(e.Value, "defaults", Keys...)
 	return r.Of(o)
 }
 
@@ -47,6 +48,7 @@ type Policies struct {
 	orders   map[[2]diag.Position]bool   // the delays that were reported
 }
 
+// NewPolicies returns a reader of policies for declared events.
 func NewPolicies(settings *Settings, headers *Headers, declared *Declared) *Policies {
 	p := &Policies{Reader: settings.Reader, settings: settings, headers: headers, declared: declared,
 		byFirst: map[string][]*catalog.Event{}, ties: map[[2]*yaml.Node]bool{}, orders: map[[2]diag.Position]bool{}}
@@ -57,7 +59,7 @@ func NewPolicies(settings *Settings, headers *Headers, declared *Declared) *Poli
 	return p
 }
 
-// read reads `policies:` of all files, and what overlays say of them. It checks that each matches an event.
+// Read reads `policies:` of all files, and what overlays say of them. It checks that each matches an event.
 func (r *Policies) Read(over *Overlays) (all []*catalog.Policy) {
 	for _, e := range r.settings.parts.Sections("policies", "policy") {
 		o, _ := r.Object(e.Value, "policy "+diag.Label(e.Name), policyKeys...)
@@ -107,6 +109,7 @@ func (r *Policies) add(p policy) {
 
 const policyPattern = "policy %s is not a pattern: %s"
 
+// CorrectPattern is the hint for a pattern that matches no event.
 const CorrectPattern = "correct the pattern or remove the policy"
 
 // firstSegment returns order for order.placed and for order.*.
@@ -115,7 +118,7 @@ func firstSegment(name string) string {
 	return first
 }
 
-// inherit replaces each event's own settings by those in force, field by field. Policies override defaults,
+// Inherit replaces each event's own settings by those in force, field by field. Policies override defaults,
 // which override what is built in; a more specific policy overrides a less specific one, the event overrides
 // its policies, and a subscription overrides its event.
 func (r *Policies) Inherit(defaults catalog.Settings) {
@@ -242,7 +245,7 @@ func (r *Policies) delayOrder(what, key string, at catalog.Value[time.Duration],
 	f.Hint = hint
 }
 
-// declared are the events of a catalogue, and what could not be read of them: its absence is no second fault.
+// Declared are the events of a catalogue, and what could not be read of them: its absence is no second fault.
 type Declared struct {
 	Events []*catalog.Event // in file order
 	None   bool             // no file has one
@@ -252,6 +255,7 @@ type Declared struct {
 	BrokenKeys     map[*catalog.Event]bool // events with findings about their partition_by
 }
 
+// NewDeclared returns no events yet. incomplete is set if a file could not be read.
 func NewDeclared(incomplete bool) *Declared {
 	return &Declared{Incomplete: incomplete, BrokenPayloads: map[*catalog.Event]bool{}, BrokenKeys: map[*catalog.Event]bool{}}
 }

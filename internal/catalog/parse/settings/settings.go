@@ -15,11 +15,11 @@ import (
 // in a policy and in an event; a subscription has all but the last, which is
 // about events among each other.
 var (
-	SettingKeys      = append(slices.Clone(SubscriptionKeys), "priority")
+	Keys             = append(slices.Clone(SubscriptionKeys), "priority")
 	SubscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
 )
 
-// patternKeys are those of a subscription for patterns. It has no batches, because a batch has events of one type.
+// PatternKeys are those of a subscription for patterns. It has no batches, because a batch has events of one type.
 var PatternKeys = slices.DeleteFunc(slices.Clone(SubscriptionKeys), func(key string) bool { return key == "batch" })
 
 var patience = text.Span{Least: time.Millisecond, Most: retry.LimitDelay, OrOff: true}
@@ -50,11 +50,12 @@ type Settings struct {
 	classes []*catalog.ErrorClass     // the error classes so far
 }
 
+// New returns a reader of settings.
 func New(names *names.Names, parts *files.Parts) *Settings {
 	return &Settings{Reader: names.Reader, names: names, parts: parts, limits: map[string]*catalog.Limit{}}
 }
 
-// settings reads the settings that are written in o. The others stay zero, without a position.
+// Of reads the settings that are written in o. The others stay zero, without a position.
 func (r *Settings) Of(o text.Object) catalog.Settings {
 	var s catalog.Settings
 	if e, ok := o.Entries["retry"]; ok {
@@ -68,12 +69,8 @@ func (r *Settings) Of(o text.Object) catalog.Settings {
 	s.Breaker = r.breaker(o)
 	s.MaxSnoozes = r.CountOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
 	s.FailureThrottle = r.CountOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")
-	if e, ok := o.Entries["concurrency"]; ok {
-		s.Concurrency = r.Count(e, o.What, 1, limitConcurrency, "it is how many handlers of one subscription run at once")
-	}
-	if e, ok := o.Entries["strict_order"]; ok {
-		s.StrictOrder = r.Truth(e, o.What)
-	}
+	s.Concurrency = r.Count(o, "concurrency", 1, limitConcurrency, "it is how many handlers of one subscription run at once")
+	s.StrictOrder = r.Flag(o, "strict_order")
 	s.Batch = r.batch(o)
 	s.Limits = r.limitUses(o)
 	s.Errors = r.errorRules(o)

@@ -66,15 +66,14 @@ func (r *Settings) attempts(o text.Object) catalog.Value[int] {
 			Hint = "keep one: max_attempts counts the first execution, max_retries does not"
 		return catalog.Value[int]{}
 	case hasRetries:
-		v := r.Count(retries, o.What, 0, retry.LimitAttempts-1, "it does not count the first execution")
+		v := r.Count(o, "max_retries", 0, retry.LimitAttempts-1, "it does not count the first execution")
 		if v.Written() {
 			v.V++
 		}
 		return v
-	case hasAttempts:
-		return r.Count(attempts, o.What, 1, retry.LimitAttempts, "it counts executions including the first")
+	default:
+		return r.Count(o, "max_attempts", 1, retry.LimitAttempts, "it counts executions including the first")
 	}
-	return catalog.Value[int]{}
 }
 
 var (
@@ -104,9 +103,7 @@ func (r *Settings) breaker(settings text.Object) catalog.Breaker {
 	o, off := r.Switchable(settings, "breaker", breakerKeys...)
 	b := catalog.Breaker{Off: off}
 	b.Threshold = r.Fraction(o, "threshold", thresholdSpan)
-	if e, ok := o.Entries["min_samples"]; ok {
-		b.MinSamples = r.Count(e, o.What, 1, breaker.LimitSamples, "it counts events")
-	}
+	b.MinSamples = r.Count(o, "min_samples", 1, breaker.LimitSamples, "it counts events")
 	b.Window = r.Duration(o, "window", windowSpan)
 	b.OpenFor = r.Duration(o, "open_for", openForSpan)
 	return b
@@ -135,9 +132,7 @@ func (r *Settings) batch(settings text.Object) (b catalog.Batch) {
 	if !ok {
 		return b
 	}
-	if e, ok := o.Entries["size"]; ok {
-		b.Size = r.Count(e, o.What, 1, limitBatch, "it is how many events a batch has at most")
-	}
+	b.Size = r.Count(o, "size", 1, limitBatch, "it is how many events a batch has at most")
 	b.Wait = r.Duration(o, "wait", batchSpan)
 	return b
 }
@@ -165,9 +160,7 @@ func (r *Settings) redrive(settings text.Object) catalog.Redrive {
 	d := catalog.Redrive{Off: off}
 	d.Reasons = r.reasons(o)
 	d.Every = r.Duration(o, "every", intervalSpan)
-	if e, ok := o.Entries["max"]; ok {
-		d.Max = r.Count(e, o.What, 1, limitRedrives, "it counts how often one dead letter is tried again by itself")
-	}
+	d.Max = r.Count(o, "max", 1, limitRedrives, "it counts how often one dead letter is tried again by itself")
 	return d
 }
 

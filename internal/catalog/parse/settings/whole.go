@@ -35,12 +35,8 @@ func (r *Settings) cloudEvents(root text.Object) *catalog.CloudEvents {
 
 // outsideName reads a key of `cloudevents:`.
 func (r *Settings) outsideName(o text.Object, key string, check func(string) string, hint string) catalog.Value[string] {
-	e, ok := o.Entries[key]
-	if !ok {
-		return catalog.Value[string]{}
-	}
-	text, ok := r.Text(e.Value, key+" of "+o.What)
-	if !ok {
+	text, n := r.TextOf(o, key)
+	if n == nil {
 		return catalog.Value[string]{}
 	}
 	problem := check(text.V)
@@ -48,13 +44,13 @@ func (r *Settings) outsideName(o text.Object, key string, check func(string) str
 		problem = "it is empty"
 	}
 	if problem != "" {
-		r.Report(r.Place(e.Value), rules.CloudEvents, "%s of cloudevents cannot be %s: %s", key, diag.Label(text.V), problem).Hint = hint
+		r.Report(r.Place(n), rules.CloudEvents, "%s of cloudevents cannot be %s: %s", key, diag.Label(text.V), problem).Hint = hint
 		return catalog.Value[string]{}
 	}
 	return text
 }
 
-// readWhole reads what the root says of the whole catalogue, for tools and for other systems.
+// ReadWhole reads what the root says of the whole catalogue, for tools and for other systems.
 func (r *Settings) ReadWhole(root text.Object, c *catalog.Catalogue) {
 	c.CloudEvents = r.cloudEvents(root)
 	c.Lint = r.lint(root)
@@ -97,21 +93,9 @@ func (r *Settings) severity(o text.Object, key string) catalog.Value[diag.Severi
 
 // exceptions reads the patterns of names that a rule leaves alone.
 func (r *Settings) exceptions(o text.Object) []glob.Pattern {
-	e, ok := o.Entries["except"]
-	if !ok {
-		return nil
-	}
 	what := "except of " + o.What
-	if e.Value.Kind != yaml.SequenceNode {
-		r.WrongKind(e.Value, what, "a list")
-		return nil
-	}
 	var all []glob.Pattern
-	for _, item := range e.Value.Content {
-		text, ok := r.Text(item, "one of "+what)
-		if !ok {
-			continue
-		}
+	for item, text := range r.Texts(o.Entries["except"], what, "a list") {
 		if pattern, ok := r.names.Pattern(text.V, item, "%s in "+what+" is not a pattern: %s"); ok {
 			all = append(all, pattern)
 		}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +13,13 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// An entry is a key of a mapping with its value.
+// An Entry is a key of a mapping with its value.
 type Entry struct {
 	Name       string // the key's text
 	Key, Value *yaml.Node
 }
 
-// An object is a mapping whose keys the language knows.
+// An Object is a mapping whose keys the language knows.
 type Object struct {
 	Node    *yaml.Node
 	What    string // for messages: event order.placed
@@ -65,7 +66,7 @@ const ofALimit = "it belongs to a limit, which is declared under limits at the t
 
 const ofTheWhole = "it is said once, of the whole catalogue: at the top of the file that includes the others"
 
-// object reads a mapping that may only have the known keys. It is empty, and
+// Object reads a mapping that may only have the known keys. It is empty, and
 // the result false, if n is no mapping.
 func (r *Reader) Object(n *yaml.Node, what string, known ...string) (Object, bool) {
 	o := Object{Node: n, What: what, Entries: map[string]Entry{}}
@@ -89,7 +90,7 @@ func (r *Reader) Object(n *yaml.Node, what string, known ...string) (Object, boo
 	return o, ok
 }
 
-// mapping reads a mapping with any keys, in file order. The keys that it
+// Mapping reads a mapping with any keys, in file order. The keys that it
 // returns are text and differ from one another.
 func (r *Reader) Mapping(n *yaml.Node, what string) ([]Entry, bool) {
 	if n.Kind != yaml.MappingNode {
@@ -115,7 +116,7 @@ func (r *Reader) Mapping(n *yaml.Node, what string) ([]Entry, bool) {
 	return entries, true
 }
 
-// required returns the entry of a key, or reports that it is missing.
+// Required returns the entry of a key, or reports that it is missing.
 func (r *Reader) Required(o Object, key, hint string) (Entry, bool) {
 	e, ok := o.Entries[key]
 	if !ok {
@@ -124,7 +125,7 @@ func (r *Reader) Required(o Object, key, hint string) (Entry, bool) {
 	return e, ok
 }
 
-// text reads a scalar that YAML takes for text. It refuses what YAML takes for
+// Text reads a scalar that YAML takes for text. It refuses what YAML takes for
 // something else, such as true or 1: nobody can see which of the two was meant.
 func (r *Reader) Text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
@@ -134,7 +135,38 @@ func (r *Reader) Text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 	return catalog.Value[string]{V: n.Value, Pos: r.Position(n)}, true
 }
 
-// wrongKind reports that n is not what it should be.
+// TextOf reads the text under a key. The node is nil without one, and after a finding.
+func (r *Reader) TextOf(o Object, key string) (catalog.Value[string], *yaml.Node) {
+	e, ok := o.Entries[key]
+	if !ok {
+		return catalog.Value[string]{}, nil
+	}
+	v, ok := r.Text(e.Value, key+" of "+o.What)
+	if !ok {
+		return v, nil
+	}
+	return v, e.Value
+}
+
+// Texts reads the texts of a list, if e is one. What is no text is left out.
+func (r *Reader) Texts(e Entry, what, want string) iter.Seq2[*yaml.Node, catalog.Value[string]] {
+	return func(yield func(*yaml.Node, catalog.Value[string]) bool) {
+		switch {
+		case e.Value == nil:
+			return
+		case e.Value.Kind != yaml.SequenceNode:
+			r.WrongKind(e.Value, what, want)
+			return
+		}
+		for _, item := range e.Value.Content {
+			if v, ok := r.Text(item, "one of "+what); ok && !yield(item, v) {
+				return
+			}
+		}
+	}
+}
+
+// WrongKind reports that n is not what it should be.
 func (r *Reader) WrongKind(n *yaml.Node, what, want string) *diag.Finding {
 	switch {
 	case n.Kind == yaml.AliasNode || n.ShortTag() == "!!merge":
@@ -154,6 +186,7 @@ func (r *Reader) WrongKind(n *yaml.Node, what, want string) *diag.Finding {
 	return f
 }
 
+// IsNull reports whether n is null, or nothing.
 func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 // kindOf names what YAML takes n for.
@@ -181,7 +214,7 @@ func kindOf(n *yaml.Node) string {
 	return "a value tagged " + diag.Label(n.ShortTag())
 }
 
-// isWord reports whether text could be the name of a type.
+// IsWord reports whether text could be the name of a type.
 func IsWord(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')

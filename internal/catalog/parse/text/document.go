@@ -17,7 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// document parses the text of a file, which is what for messages. It returns the root of its only YAML document, or
+// Document parses the text of a file, which is what for messages. It returns the root of its only YAML document, or
 // nil after reporting why there is none. YAML aliases stay what they are, so a document cannot grow beyond what is
 // written in it.
 func (r *Reader) Document(file, what string, text []byte) *yaml.Node {

@@ -10,17 +10,18 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// unreadable stands for a duration that is written but wrong. It is never in
+// Unreadable stands for a duration that is written but wrong. It is never in
 // a finished Catalogue; it only keeps one mistake from causing findings about
 // values that would have been inherited without it.
 const Unreadable = time.Duration(math.MinInt64)
 
-// span has the limits of a duration.
+// Span has the limits of a duration.
 type Span struct {
 	Least, Most time.Duration
 	OrOff       bool // the word off is allowed too, and means 0
 }
 
+// String says what is allowed.
 func (s Span) String() string {
 	return "between " + catalog.Short(s.Least) + " and " + catalog.Short(s.Most) + s.alternative()
 }
@@ -32,6 +33,7 @@ func (s Span) alternative() string {
 	return ""
 }
 
+// Duration reads a duration. It is not written without one, and [Unreadable] after a finding.
 func (r *Reader) Duration(o Object, key string, within Span) catalog.Value[time.Duration] {
 	e, ok := o.Entries[key]
 	if !ok {
@@ -68,7 +70,7 @@ func (r *Reader) Duration(o Object, key string, within Span) catalog.Value[time.
 // durationSyntax matches Go's notation for durations, with days in front of it.
 var durationSyntax = regexp.MustCompile(`^([-+]?)(?:(\d+)d)?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))*)$`)
 
-// parseDuration reads 1h30m, 7d or 1d12h. A day has 24 hours. A duration that
+// ParseDuration reads 1h30m, 7d or 1d12h. A day has 24 hours. A duration that
 // is too long for Go becomes one above every limit, because it is well written.
 func ParseDuration(s string) (d time.Duration, ok bool) {
 	const day, tooLong = 24 * time.Hour, 10_000 * 24 * time.Hour
@@ -89,7 +91,7 @@ func ParseDuration(s string) (d time.Duration, ok bool) {
 	return d, true
 }
 
-// durationText writes a duration of a payload as Go does, which has no days. It
+// DurationText writes a duration of a payload as Go does, which has no days. It
 // returns what is no duration as it is.
 func DurationText(s string) string {
 	m := durationSyntax.FindStringSubmatch(s)

@@ -32,15 +32,15 @@ func tagNumbers(n *yaml.Node) {
 	}
 }
 
-// jsonNumber returns a number as JSON has it, or false if it is written in another form.
-func JsonNumber(n *yaml.Node) (string, bool) {
+// JSONNumber returns a number as JSON has it, or false if it is written in another form.
+func JSONNumber(n *yaml.Node) (string, bool) {
 	if plainNumber.MatchString(n.Value) && n.Value[0] == '-' && isZero(n.Value) {
 		return "0", true
 	}
 	return n.Value, plainNumber.MatchString(n.Value)
 }
 
-// isInfinite tells whether n is no finite number.
+// IsInfinite tells whether n is no finite number.
 func IsInfinite(n *yaml.Node) bool { return infinite.MatchString(n.Value) }
 
 // isZero tells whether a plain number is 0 or -0. Go has no constant -0, so a catalogue has none either.
@@ -54,12 +54,13 @@ func digits(number string) string {
 	return number
 }
 
+// IsNumber reports whether YAML takes n for a number.
 func IsNumber(n *yaml.Node) bool {
 	tag := n.ShortTag()
 	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
 }
 
-// wholeNumber reads the value of e, a key of what.
+// WholeNumber reads the value of e, a key of what.
 func (r *Reader) WholeNumber(e Entry, what string) (catalog.Value[int], bool) {
 	n := e.Value
 	what = e.Name + " of " + what
@@ -96,7 +97,7 @@ func (r *Reader) number(e Entry, what string) (catalog.Value[float64], bool) {
 	return catalog.Value[float64]{}, false
 }
 
-// notPlain reports a number that JSON writes in another form.
+// NotPlain reports a number that JSON writes in another form.
 func (r *Reader) NotPlain(n *yaml.Node, what string) {
 	f := r.Report(r.Place(n), rules.Number, "%s is %s, which is not a plain decimal number", what, n.Value)
 	value, ok := valueOf(n)

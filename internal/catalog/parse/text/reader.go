@@ -14,15 +14,16 @@ type Reader struct {
 	misspelt int           // unknown names so far
 }
 
+// New returns a reader that has read nothing yet.
 func New() *Reader { return &Reader{sources: &sources{}} }
 
-// beside returns a reader of another catalogue, which has findings of its own.
+// Beside returns a reader of another catalogue, which has findings of its own.
 func (r *Reader) Beside() *Reader { return &Reader{sources: r.sources} }
 
 // languageVersion is the version of the catalogue language that this package reads.
 const languageVersion = 1
 
-// version reads `version:` of a file.
+// Version reads `version:` of a file.
 func (r *Reader) Version(o Object) catalog.Value[int] {
 	e, ok := r.Required(o, "version", "this busgen reads version 1: add \"version: 1\"")
 	if !ok {
@@ -40,20 +41,20 @@ func (r *Reader) Version(o Object) catalog.Value[int] {
 // there are.
 const maxMisspelt = 200
 
-// mayGuess tells whether to look for a name that is similar to an unknown one.
+// MayGuess tells whether to look for a name that is similar to an unknown one.
 func (r *Reader) MayGuess() bool {
 	r.misspelt++
 	return r.misspelt <= maxMisspelt
 }
 
-// report adds a finding and returns it, for a hint or related places.
+// Report adds a finding and returns it, for a hint or related places.
 func (r *Reader) Report(at diag.Place, rule *diag.Rule, format string, args ...any) *diag.Finding {
 	f := rule.At(at, format, args...)
 	r.Findings = append(r.Findings, f)
 	return f
 }
 
-// tidied returns the findings in the order of the files.
+// Tidied returns the findings in the order of the files.
 func (r *Reader) Tidied() diag.Findings {
 	var files []string
 	for _, src := range r.all {

@@ -50,7 +50,7 @@ func (s *sources) add(file string, text []byte) *source {
 	return src
 }
 
-// admit counts a file besides the root, or reports that a catalogue may not have so many files or bytes. Then it may have
+// Admit counts a file besides the root, or reports that a catalogue may not have so many files or bytes. Then it may have
 // none after it either.
 func (s *sources) Admit(bytes, mostFiles, mostBytes int) bool {
 	s.bytes += bytes
@@ -70,14 +70,14 @@ func (s *source) number(n *yaml.Node) {
 	}
 }
 
-// position returns where a node begins.
+// Position returns where a node begins.
 func (s *sources) Position(n *yaml.Node) diag.Position {
 	i := sort.Search(len(s.all), func(i int) bool { return s.all[i].before >= n.Line }) - 1
 	src := s.all[max(i, 0)]
 	return diag.Position{File: src.file, Line: n.Line - src.before, Column: n.Column}
 }
 
-// compare sorts positions by file, in the order in which they were read, and then by place.
+// Compare sorts positions by file, in the order in which they were read, and then by place.
 func (s *sources) Compare(a, b diag.Position) int {
 	if a.File != b.File {
 		return cmp.Compare(s.byName[a.File].rank, s.byName[b.File].rank)
@@ -116,7 +116,7 @@ func (s *sources) lineContent(file string, line int) diag.Place {
 	return s.placeAt(p.Pos, utf8.RuneCountInString(content))
 }
 
-// place returns the place of a node: all of a scalar that fits its line, and the beginning of everything
+// Place returns the place of a node: all of a scalar that fits its line, and the beginning of everything
 // else.
 func (s *sources) Place(n *yaml.Node) diag.Place {
 	length := 1
@@ -138,6 +138,7 @@ func (s *sources) Place(n *yaml.Node) diag.Place {
 	return s.placeAt(s.Position(n), length)
 }
 
+// IsQuoted reports whether n is written in quotes.
 func IsQuoted(n *yaml.Node) bool {
 	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
 }
@@ -162,7 +163,7 @@ func (s *sources) quotedAt(pos diag.Position) diag.Place {
 	return p
 }
 
-// placeIn returns the place of length bytes from offset on in a scalar's text. Where escapes or folding make
+// PlaceIn returns the place of length bytes from offset on in a scalar's text. Where escapes or folding make
 // text and source differ, it returns that of the whole scalar.
 func (s *sources) PlaceIn(n *yaml.Node, offset, length int) diag.Place {
 	p := s.Place(n)
@@ -180,7 +181,7 @@ func (s *sources) PlaceIn(n *yaml.Node, offset, length int) diag.Place {
 	return s.placeAt(p.Pos, within)
 }
 
-// wordAt returns the place of a value without spaces that was read before.
+// WordAt returns the place of a value without spaces that was read before.
 func (s *sources) WordAt(pos diag.Position) diag.Place {
 	p := s.placeAt(pos, 1)
 	for _, c := range s.from(p)[1:] {
@@ -192,7 +193,7 @@ func (s *sources) WordAt(pos diag.Position) diag.Place {
 	return p
 }
 
-// nameAt returns the place of a name that was read before.
+// NameAt returns the place of a name that was read before.
 func (s *sources) NameAt(name catalog.Value[string]) diag.Place {
 	p := s.placeAt(name.Pos, utf8.RuneCountInString(name.V))
 	if text := s.from(p); len(text) > 0 && (text[0] == '"' || text[0] == '\'') {
@@ -201,7 +202,7 @@ func (s *sources) NameAt(name catalog.Value[string]) diag.Place {
 	return p
 }
 
-// typeAt returns the place of a type that was read before.
+// TypeAt returns the place of a type that was read before.
 func (s *sources) TypeAt(t *catalog.TypeRef) diag.Place {
 	return s.placeAt(t.Pos, utf8.RuneCountInString(t.Text))
 }

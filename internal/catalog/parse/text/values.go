@@ -13,21 +13,17 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// sentence reads an optional text for people.
+// Sentence reads an optional text for people.
 func (r *Reader) Sentence(o Object, key string) catalog.Value[string] {
-	e, ok := o.Entries[key]
-	if !ok {
-		return catalog.Value[string]{}
-	}
-	v, ok := r.Text(e.Value, key+" of "+o.What)
-	if v.V = strings.TrimSpace(v.V); ok && v.V == "" {
-		r.Report(r.Place(e.Value), rules.WrongKind, "%s of %s is empty", key, o.What).
+	v, n := r.TextOf(o, key)
+	if v.V = strings.TrimSpace(v.V); n != nil && v.V == "" {
+		r.Report(r.Place(n), rules.WrongKind, "%s of %s is empty", key, o.What).
 			Hint = "write something, or remove the key"
 	}
 	return v
 }
 
-// deprecated reads the reason why something is deprecated.
+// Deprecated reads the reason why something is deprecated.
 func (r *Reader) Deprecated(o Object) catalog.Value[string] {
 	e, ok := o.Entries["deprecated"]
 	if ok && e.Value.ShortTag() == "!!bool" {
@@ -37,57 +33,55 @@ func (r *Reader) Deprecated(o Object) catalog.Value[string] {
 	return r.Sentence(o, "deprecated")
 }
 
-// flag reads a key that is true or false. It is not written without one.
+// Flag reads a key that is true or false. It is not written without one.
 func (r *Reader) Flag(o Object, key string) catalog.Value[bool] {
 	e, ok := o.Entries[key]
 	if !ok {
 		return catalog.Value[bool]{}
 	}
-	return r.Truth(e, o.What)
-}
-
-// truth reads true or false.
-func (r *Reader) Truth(e Entry, what string) catalog.Value[bool] {
 	var b bool
 	if e.Value.Kind != yaml.ScalarNode || e.Value.ShortTag() != "!!bool" || e.Value.Decode(&b) != nil {
-		r.WrongKind(e.Value, e.Name+" of "+what, "true or false")
+		r.WrongKind(e.Value, key+" of "+o.What, "true or false")
 		return catalog.Value[bool]{}
 	}
 	return catalog.Value[bool]{V: b, Pos: r.Position(e.Value)}
 }
 
-// count reads a whole number between lo and hi.
-func (r *Reader) Count(e Entry, what string, lo, hi int, meaning string) catalog.Value[int] {
-	v, ok := r.WholeNumber(e, what)
+// Count reads a whole number between lo and hi. It is not written without one, and after a finding.
+func (r *Reader) Count(o Object, key string, lo, hi int, meaning string) catalog.Value[int] {
+	e, ok := o.Entries[key]
+	if !ok {
+		return catalog.Value[int]{}
+	}
+	v, ok := r.WholeNumber(e, o.What)
 	if ok && (v.V < lo || v.V > hi) {
-		r.Report(r.Place(e.Value), rules.OutOfRange, "%s of %s is %d", e.Name, what, v.V).
+		r.Report(r.Place(e.Value), rules.OutOfRange, "%s of %s is %d", key, o.What, v.V).
 			Hint = meaning + " and must be between " + strconv.Itoa(lo) + " and " + strconv.Itoa(hi)
 		return catalog.Value[int]{}
 	}
 	return v
 }
 
-// countOrOff reads a whole number from 1 on, or the word that stands for 0.
+// CountOrOff reads a whole number from 1 on, or the word that stands for 0.
 func (r *Reader) CountOrOff(settings Object, key string, most int, meaning string) catalog.Value[int] {
 	e, ok := settings.Entries[key]
 	switch {
-	case !ok:
-		return catalog.Value[int]{}
-	case IsOff(e):
+	case ok && IsOff(e):
 		return catalog.Value[int]{V: 0, Pos: r.Position(e.Value)}
-	case !IsNumber(e.Value):
+	case ok && !IsNumber(e.Value):
 		r.NeitherOffNor(e, settings.What, "a whole number")
 		return catalog.Value[int]{}
 	}
-	return r.Count(e, settings.What, 1, most, meaning)
+	return r.Count(settings, key, 1, most, meaning)
 }
 
-// limits has the limits of a number.
+// Bounds has the limits of a number.
 type Bounds struct {
 	Least, Most float64
 	Below       bool // most itself is too much
 }
 
+// String says what is allowed.
 func (l Bounds) String() string {
 	text := "between %v and %v"
 	if l.Below {
@@ -100,6 +94,7 @@ func (l Bounds) allow(f float64) bool {
 	return f >= l.Least && (f < l.Most || f == l.Most && !l.Below)
 }
 
+// Fraction reads a number that may be decimal. It is not written without one, and after a finding.
 func (r *Reader) Fraction(o Object, key string, within Bounds) catalog.Value[float64] {
 	e, ok := o.Entries[key]
 	if !ok {
@@ -113,19 +108,15 @@ func (r *Reader) Fraction(o Object, key string, within Bounds) catalog.Value[flo
 	return v
 }
 
-// oneOf reads a setting that is one of a few words.
+// OneOf reads a setting that is one of a few words.
 func OneOf[T any](r *Reader, o Object, key string, words []string, parse func(string) (T, bool)) catalog.Value[T] {
-	e, ok := o.Entries[key]
-	if !ok {
-		return catalog.Value[T]{}
-	}
-	text, ok := r.Text(e.Value, key+" of "+o.What)
-	if !ok {
+	text, n := r.TextOf(o, key)
+	if n == nil {
 		return catalog.Value[T]{}
 	}
 	v, ok := parse(text.V)
 	if !ok {
-		f := r.Report(r.Place(e.Value), rules.UnknownValue, "%s of %s is %q, which is not allowed", key, o.What, text.V)
+		f := r.Report(r.Place(n), rules.UnknownValue, "%s of %s is %q, which is not allowed", key, o.What, text.V)
 		if f.Hint = diag.DidYouMean(text.V, words); f.Hint == "" {
 			f.Hint = "use one of " + strings.Join(words, ", ")
 		}
@@ -134,10 +125,15 @@ func OneOf[T any](r *Reader, o Object, key string, words []string, parse func(st
 	return catalog.Value[T]{V: v, Pos: text.Pos}
 }
 
-// isOff reports whether the value of e is the word off.
+// Word reads a setting that is one of a few words, and stands for itself.
+func (r *Reader) Word(o Object, key string, words []string) catalog.Value[string] {
+	return OneOf(r, o, key, words, func(word string) (string, bool) { return word, slices.Contains(words, word) })
+}
+
+// IsOff reports whether the value of e is the word off.
 func IsOff(e Entry) bool { return e.Value.ShortTag() == "!!str" && e.Value.Value == catalog.Off }
 
-// neitherOffNor reports a value that could be off or something else.
+// NeitherOffNor reports a value that could be off or something else.
 func (r *Reader) NeitherOffNor(e Entry, what, want string) *diag.Finding {
 	n := e.Value
 	if n.ShortTag() != "!!str" {
@@ -150,7 +146,7 @@ func (r *Reader) NeitherOffNor(e Entry, what, want string) *diag.Finding {
 	return f
 }
 
-// switchable reads a mapping, or the word off. The value reports whether it was off; the object is empty
+// Switchable reads a mapping, or the word off. The value reports whether it was off; the object is empty
 // unless it was a mapping.
 func (r *Reader) Switchable(o Object, key string, known ...string) (Object, catalog.Value[bool]) {
 	e, ok := o.Entries[key]
@@ -167,18 +163,17 @@ func (r *Reader) Switchable(o Object, key string, known ...string) (Object, cata
 	return Object{}, catalog.Value[bool]{}
 }
 
-// doc returns the doc of something: its key `doc`, or else the comment directly above its key, without the
+// Doc returns the doc of something: its key `doc`, or else the comment directly above its key, without the
 // space around it.
 func (r *Reader) Doc(key *yaml.Node, o Object) string {
-	e, ok := o.Entries["doc"]
-	if !ok {
+	if _, ok := o.Entries["doc"]; !ok {
 		return r.CommentAbove(key)
 	}
-	v, _ := r.Text(e.Value, "doc of "+o.What)
+	v, _ := r.TextOf(o, "doc")
 	return strings.TrimSpace(v.V)
 }
 
-// commentAbove returns the text of the comment that ends in the line before a key, or before an item of a
+// CommentAbove returns the text of the comment that ends in the line before a key, or before an item of a
 // list, and has the same indentation. It ends at a # without a space behind it: such comments are for readers
 // of the file only.
 func (r *Reader) CommentAbove(n *yaml.Node) string {

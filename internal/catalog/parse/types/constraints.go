@@ -3,7 +3,6 @@ package types
 import (
 	"errors"
 	"regexp/syntax"
-	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -127,21 +126,19 @@ func (r *constraintReader) constraint(c *catalog.Constraints, e text.Entry) {
 	case "max":
 		c.Max = r.bound(e)
 	case "min_length":
-		c.MinLength = r.Count(e, r.o.What, 0, limitLength, "it counts characters")
+		c.MinLength = r.Count(r.o, e.Name, 0, limitLength, "it counts characters")
 	case "max_length":
-		c.MaxLength = r.Count(e, r.o.What, 0, limitLength, "it counts characters")
+		c.MaxLength = r.Count(r.o, e.Name, 0, limitLength, "it counts characters")
 	case "min_items":
-		c.MinItems = r.Count(e, r.o.What, 0, limitItems, "it counts items")
+		c.MinItems = r.Count(r.o, e.Name, 0, limitItems, "it counts items")
 	case "max_items":
-		c.MaxItems = r.Count(e, r.o.What, 0, limitItems, "it counts items")
+		c.MaxItems = r.Count(r.o, e.Name, 0, limitItems, "it counts items")
 	case "pattern":
 		c.Pattern = r.pattern(e)
 	case "format":
-		c.Format = text.OneOf(r.Reader, text.Object{What: r.o.What, Entries: map[string]text.Entry{"format": e}}, "format", format.Names(), func(word string) (string, bool) {
-			return word, slices.Contains(format.Names(), word)
-		})
+		c.Format = r.Word(r.o, e.Name, format.Names())
 	case "unique":
-		c.Unique = r.Truth(e, r.o.What)
+		c.Unique = r.Flag(r.o, e.Name)
 	case "items", "values":
 		c.Each = r.each(e)
 	}

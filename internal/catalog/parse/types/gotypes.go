@@ -13,7 +13,7 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// readGoTypes reads `go_types:`, before any type of a field is read.
+// ReadGoTypes reads `go_types:`, before any type of a field is read.
 func (r *Types) ReadGoTypes(o text.Object, c *catalog.Catalogue) {
 	e, ok := o.Entries["go_types"]
 	if !ok {

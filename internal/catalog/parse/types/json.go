@@ -208,7 +208,7 @@ func (c *converter) scalarValue(path string, n *yaml.Node, t *catalog.TypeRef) j
 	case "!!str", "!!timestamp":
 		return plainjson.Quote(n.Value)
 	case "!!int", "!!float":
-		switch number, ok := text.JsonNumber(n); {
+		switch number, ok := text.JSONNumber(n); {
 		case ok:
 			return json.RawMessage(number)
 		case text.IsInfinite(n):

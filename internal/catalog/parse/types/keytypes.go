@@ -2,9 +2,10 @@ package types
 
 import "github.com/busgen/busgen/internal/catalog"
 
+// KeyTypes is the hint for a key of another type.
 const KeyTypes = "choose a field of type string, bool, int, int32, int64, uint64, uuid or an enum"
 
-// canBeKey tells whether equal values of a type have equal texts.
+// CanBeKey tells whether equal values of a type have equal texts.
 func CanBeKey(t *catalog.TypeRef) bool {
 	switch t.Kind {
 	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.UUID:
@@ -15,7 +16,7 @@ func CanBeKey(t *catalog.TypeRef) bool {
 	return false
 }
 
-// lack says why a field may have no value.
+// Lack says why a field may have no value.
 func Lack(t *catalog.TypeRef) string {
 	if t.Nullable {
 		return "can be null"

@@ -41,16 +41,8 @@ func (r *Types) mixins(o text.Object, t *catalog.Type, what string) {
 	if !ok {
 		return
 	}
-	if e.Value.Kind != yaml.SequenceNode {
-		r.WrongKind(e.Value, "mixins of "+o.What, "a list of structs")
-		return
-	}
 	first := map[string]catalog.Value[string]{}
-	for _, item := range e.Value.Content {
-		name, ok := r.Text(item, "one of mixins of "+o.What)
-		if !ok {
-			continue
-		}
+	for item, name := range r.Texts(e, "mixins of "+o.What, "a list of structs") {
 		if before, taken := first[name.V]; taken {
 			r.Report(r.Place(item), rules.Mixin, "%s is already in mixins of %s", diag.Label(name.V), o.What).
 				See(r.NameAt(before), "it is here").

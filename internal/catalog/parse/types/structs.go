@@ -17,7 +17,7 @@ const fieldNameHint = "use lower-case letters, digits and _, and begin with a le
 // fieldKeys are the keys of a field that is written as a mapping.
 var fieldKeys = append([]string{"type", "mixins", "fields", "reserved", "doc", "deprecated", "go_name", "json", "was", "sensitive", "personal", "default"}, constraintKeys...)
 
-// owner says to what fields belong.
+// Owner says to what fields belong.
 type Owner struct {
 	What      string // for messages: payload of event order.placed
 	GoName    string // of the struct
@@ -131,7 +131,7 @@ func (r *Types) inlineStruct(o text.Object, fields text.Entry, goName catalog.Va
 	return t
 }
 
-// structOf reads the fields of t, which are under a key of o, and its mixins.
+// StructOf reads the fields of t, which are under a key of o, and its mixins.
 func (r *Types) StructOf(o text.Object, key string, t *catalog.Type, of Owner) {
 	if t.Inline {
 		r.Inlines = append(r.Inlines, t)

@@ -23,7 +23,7 @@ var otherWords = map[string]string{
 	"datetime": "time", "timestamp": "time", "guid": "uuid", "any": "json", "object": "json",
 }
 
-// typeRef reads the text of a type: a name, []T or map[string]T, and `?` or `|null` at the end. If there is a struct
+// TypeRef reads the text of a type: a name, []T or map[string]T, and `?` or `|null` at the end. If there is a struct
 // in place, the text must name it. It returns nil after a finding.
 func (r *Types) TypeRef(n *yaml.Node, what string, inline *catalog.Type) *catalog.TypeRef {
 	text, ok := r.Text(n, "the type of "+what)

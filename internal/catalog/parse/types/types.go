@@ -23,21 +23,22 @@ type Types struct {
 	imports *files.Imports
 
 	ByName  map[string]*catalog.Type // and those with a broken body, too
-	Ok      bool                     // there was nothing wrong with the types
+	OK      bool                     // there was nothing wrong with the types
 	Inlines []*catalog.Type          // the structs in place so far
 	goTypes map[catalog.Kind]*catalog.GoType
 	later   []func() // what has to wait until all types are known
 	mixing  *mixing
 }
 
+// New returns a reader of the types of one catalogue.
 func New(names *names.Names, parts *files.Parts, imports *files.Imports) *Types {
 	mixing := &mixing{Reader: names.Reader, of: map[*catalog.Type]*mixer{}}
 	return &Types{Reader: names.Reader, names: names, parts: parts, imports: imports, ByName: map[string]*catalog.Type{}, mixing: mixing}
 }
 
-// section reads `types:` of all files. All names are known before the first body is
+// Read reads `types:` of all files. All names are known before the first body is
 // read, so that types may refer to one another in any order.
-func (r *Types) Section() []*catalog.Type {
+func (r *Types) Read() []*catalog.Type {
 	before := len(r.Findings)
 	entries := r.parts.Sections("types", "type")
 	var types []*catalog.Type
@@ -60,7 +61,7 @@ func (r *Types) Section() []*catalog.Type {
 		}
 	}
 	checkRecursion(r.Reader, slices.Concat(types, r.Inlines))
-	r.Ok = len(r.Findings) == before && !r.parts.Incomplete
+	r.OK = len(r.Findings) == before && !r.parts.Incomplete
 	return types
 }
 
@@ -79,7 +80,7 @@ func (r *Types) typeBody(e text.Entry, t *catalog.Type) {
 		return
 	}
 	t.Doc, t.Deprecated, t.GoName, t.Schema = r.Doc(e.Key, o), r.Deprecated(o), r.names.OwnGoName(o, t.GoName), r.names.SchemaName(o)
-	names := r.names.JsonNames(o, r.names.NamesIn(e.Key))
+	names := r.names.JSONNames(o, r.names.NamesIn(e.Key))
 	form := r.typeForm(e, o)
 	if form != "" && form != "type" {
 		r.checkScalarKeys(o, form)
@@ -134,10 +135,10 @@ func (r *Types) typeForm(e text.Entry, o text.Object) string {
 	return form
 }
 
-// hasMixins tells whether the mixins of payloads have brought all their fields.
-func (r *Types) HasMixins() bool { return r.Ok && !r.mixing.full }
+// HasMixins tells whether the mixins of payloads have brought all their fields.
+func (r *Types) HasMixins() bool { return r.OK && !r.mixing.full }
 
-// resolve runs what had to wait until all types are known.
+// Resolve runs what had to wait until all types are known.
 func (r *Types) Resolve() {
 	for _, do := range r.later {
 		do()
