@@ -117,7 +117,7 @@ func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node, o
 	c.Events = published.Read()
 	c.Subscriptions = subscribed.ReadPatterns()
 	c.Groups = subscribed.ReadGroups(c.Subscriptions)
-	c.Schedules = events.NewSchedules(named, parts, declared).Read()
+	c.Schedules = events.ReadSchedules(named, parts, declared)
 	c.Types = append(c.Types, typed.Inlines...)
 	published.CheckNames()
 	c.Imported = files.Foreign(c)

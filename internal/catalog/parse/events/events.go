@@ -1,6 +1,8 @@
 package events
 
 import (
+	"fmt"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -12,6 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/payload"
 )
 
 // Events are the events of one catalogue.
@@ -30,8 +33,7 @@ func New(names *names.Names, parts *files.Parts, types *types.Types, settings *s
 	return &Events{names.Reader, names, parts, types, settings, subscriptions, declared}
 }
 
-// Read reads `events:` of all files. Each event's Settings are only its own;
-// policies.go lets it inherit the rest.
+// Read reads `events:` of all files. Each event's Settings are only its own; policies.go lets it inherit the rest.
 func (r *Events) Read() []*catalog.Event {
 	entries := r.parts.Sections("events", "event")
 	r.checkSomeEvents()
@@ -144,4 +146,100 @@ func (r *Events) result(o text.Object) *catalog.Result {
 		return nil
 	}
 	return result
+}
+
+// CheckSamples makes up the payloads of events without an example, and reports those of which no payload can be made
+// up.
+func (r *Events) CheckSamples() {
+	bytes := 0
+	for _, e := range r.declared.Events {
+		if len(e.Examples) > 0 {
+			continue
+		}
+		text, problem := payload.Sample(e)
+		if e.MadeUp = text; problem != nil {
+			r.Report(r.NameAt(e.Name), rules.Example, "busgen cannot generate an example of event %s: %s", e.Label(), problem).
+				Hint = "add one under its key examples"
+		}
+		if bytes += len(text); bytes > maxSamples {
+			r.Report(r.NameAt(e.Name), rules.Example, "the generated examples would be larger than %d MiB in total", maxSamples>>20).
+				Hint = "add short ones under the key examples of events with large payloads, or make several catalogues"
+			return
+		}
+	}
+}
+
+// maxSamples limits the bytes of all payloads that are made up. One line of a catalogue can declare an event
+// whose payload is a thousand times as large.
+var maxSamples = 64 << 20 // a variable for tests
+
+// examples reads `examples:` of an event, and holds each against the payload if that could be read.
+func (r *Events) examples(o text.Object, fields []*catalog.Field, payloadOK bool) []*catalog.Example {
+	e, ok := o.Entries["examples"]
+	if !ok {
+		return nil
+	}
+	if e.Value.Kind != yaml.SequenceNode {
+		r.WrongKind(e.Value, "examples of "+o.What, "a list of payloads")
+		return nil
+	}
+	if len(e.Value.Content) == 0 {
+		r.Report(r.Place(e.Value), rules.Example, "examples of %s is empty", o.What).
+			Hint = "add a payload, or remove the key"
+	}
+	var examples []*catalog.Example
+	for i, item := range e.Value.Content {
+		what := fmt.Sprintf("example %d of %s", i+1, o.What)
+		if text, ok := types.JSON(r.Reader, item, what, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: fields}}, payloadOK, rules.Example); ok {
+			examples = append(examples, &catalog.Example{JSON: text, Pos: r.Position(item)})
+		}
+	}
+	return examples
+}
+
+// keyField is a key of an event that names a field of its payload.
+type keyField struct {
+	name string
+	rule *diag.Rule
+	need string // why every event needs a value
+}
+
+var (
+	partitionKey = keyField{"partition_by", rules.Partition, "events without a value would have no order"}
+	dedupeKey    = keyField{"dedupe_by", rules.Dedupe, "events without a value would be stored twice"}
+)
+
+// of finds the field that the key names. A payload with findings of its own may be
+// missing that field for another reason.
+func (k keyField) of(r *text.Reader, o text.Object, fields []*catalog.Field, payloadOK bool) *catalog.Field {
+	name, n := r.TextOf(o, k.name)
+	if n == nil {
+		return nil
+	}
+	var names []string
+	for _, f := range fields {
+		if f.Label() == name.V {
+			k.checkType(r, r.Place(n), o.What, f)
+			return f
+		}
+		names = append(names, f.Label())
+	}
+	if payloadOK {
+		f := r.Report(r.Place(n), k.rule, "%s of %s names %q, which is not a field of its payload", k.name, o.What, name.V)
+		f.Hint = diag.DidYouMean(name.V, names)
+	}
+	return nil
+}
+
+func (k keyField) checkType(r *text.Reader, at diag.Place, what string, f *catalog.Field) {
+	switch {
+	case f.Type.MayBeNil():
+		r.Report(at, k.rule, "%s of %s names %s, which %s", k.name, what, f.Label(), types.Lack(f.Type)).
+			See(r.TypeAt(f.Type), "the field is here").
+			Hint = "choose a required field: " + k.need
+	case !types.CanBeKey(f.Type):
+		r.Report(at, k.rule, "%s of %s names %s, which has type %s", k.name, what, f.Label(), f.Type.Text).
+			See(r.TypeAt(f.Type), "the field is here").
+			Hint = types.KeyTypes
+	}
 }

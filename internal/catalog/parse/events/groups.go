@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"slices"
 
 	"gopkg.in/yaml.v3"
@@ -68,10 +69,8 @@ func (r *Subscriptions) withoutMembers(e text.Entry, what string) {
 	for _, g := range r.groups {
 		names = append(names, g.Name.V)
 	}
-	f := r.Report(r.Place(e.Key), rules.Group, "%s has no members", what)
-	if f.Hint = diag.DidYouMean(e.Name, names); f.Hint == "" {
-		f.Hint = "name it in subscriptions, as in audit: { group: " + e.Name + " }, or remove it"
-	}
+	r.Report(r.Place(e.Key), rules.Group, "%s has no members", what).
+		Hint = cmp.Or(diag.DidYouMean(e.Name, names), "name it in subscriptions, as in audit: { group: "+e.Name+" }, or remove it")
 }
 
 // groupAliases reads the former names of a group. One of them may be the name of a member, whose place in the log
@@ -112,8 +111,6 @@ func (r *Subscriptions) checkGroup(g *catalog.Group, listed bool) {
 			names = append(names, other.Name.V)
 		}
 	}
-	f := r.Report(at, rules.Group, "group %s has only one member", g.Name.V)
-	if f.Hint = diag.DidYouMean(g.Name.V, names); f.Hint == "" {
-		f.Hint = "add another; or if one is meant, say so at the top level: groups: { " + g.Name.V + ": {} }"
-	}
+	r.Report(at, rules.Group, "group %s has only one member", g.Name.V).
+		Hint = cmp.Or(diag.DidYouMean(g.Name.V, names), "add another; or if one is meant, say so at the top level: groups: { "+g.Name.V+": {} }")
 }

@@ -93,8 +93,7 @@ func (r *Events) versionNumber(key *yaml.Node, what string) (catalog.Value[int],
 	return r.WholeNumber(text.Entry{Name: "a key", Key: key, Value: &number}, what)
 }
 
-// oldShape reads the payload that an event had. It returns nil for one that was
-// dropped.
+// oldShape reads the payload that an event had. It returns nil for one that was dropped.
 func (r *Events) oldShape(o text.Object, ev *catalog.Event, names catalog.JSONNames, version catalog.Value[int], key, n *yaml.Node) *catalog.OldShape {
 	what := fmt.Sprintf("version %d of %s", version.V, o.What)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
@@ -119,8 +118,7 @@ func (r *Events) oldShape(o text.Object, ev *catalog.Event, names catalog.JSONNa
 	return shape
 }
 
-// checkHistory reports versions that are missing, and ones that were dropped
-// although the chain needs them.
+// checkHistory reports versions that are missing, and ones that were dropped although the chain needs them.
 func (r *Events) checkHistory(o text.Object, ev *catalog.Event, section text.Entry, entries map[int]*yaml.Node, shapes map[int]*catalog.OldShape) {
 	kept := 0 // the first version that is kept
 	for n := 1; n < ev.Version.V; n++ {

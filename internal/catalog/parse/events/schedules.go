@@ -23,28 +23,22 @@ var scheduleKeys = []string{"doc", "event", "cron", "every", "time_zone", "misse
 
 var everyLimits = text.Span{Least: schedule.MinEvery, Most: 365 * 24 * time.Hour}
 
-// Schedules are the schedules of one catalogue.
-type Schedules struct {
+// schedules reads the schedules of one catalogue.
+type schedules struct {
 	*text.Reader
 	names    *names.Names
-	parts    *files.Parts
 	declared *settings.Declared
+	events   map[string]*catalog.Event // by what the catalogue calls them
 }
 
-// NewSchedules returns a reader of schedules of declared events.
-func NewSchedules(names *names.Names, parts *files.Parts, declared *settings.Declared) *Schedules {
-	return &Schedules{names.Reader, names, parts, declared}
-}
-
-// Read reads `schedules:` of all files, when the events are known.
-func (r *Schedules) Read() []*catalog.Schedule {
-	named := map[string]*catalog.Event{}
-	for _, e := range r.declared.Events {
-		named[e.Label()] = e
+// ReadSchedules reads `schedules:` of all files, when the events are known.
+func ReadSchedules(names *names.Names, parts *files.Parts, declared *settings.Declared) (all []*catalog.Schedule) {
+	r := &schedules{names.Reader, names, declared, map[string]*catalog.Event{}}
+	for _, e := range declared.Events {
+		r.events[e.Label()] = e
 	}
-	var all []*catalog.Schedule
-	for _, e := range r.parts.Sections("schedules", "schedule") {
-		if s := r.schedule(e, named); s != nil {
+	for _, e := range parts.Sections("schedules", "schedule") {
+		if s := r.schedule(e); s != nil {
 			s.Event.Schedules = append(s.Event.Schedules, s)
 			all = append(all, s)
 		}
@@ -53,7 +47,7 @@ func (r *Schedules) Read() []*catalog.Schedule {
 }
 
 // schedule returns nil unless the name and the event of the schedule are right.
-func (r *Schedules) schedule(e text.Entry, events map[string]*catalog.Event) *catalog.Schedule {
+func (r *schedules) schedule(e text.Entry) *catalog.Schedule {
 	what := "schedule " + diag.Label(e.Name)
 	nameOK := r.names.CheckName(e.Name, e.Key, what, "nightly-report")
 	o, ok := r.Object(e.Value, what, scheduleKeys...)
@@ -61,7 +55,7 @@ func (r *Schedules) schedule(e text.Entry, events map[string]*catalog.Event) *ca
 		return nil
 	}
 	s := &catalog.Schedule{Name: catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}, Doc: r.Doc(e.Key, o)}
-	s.Event = r.scheduledEvent(o, events)
+	s.Event = r.scheduledEvent(o)
 	r.times(o, s)
 	s.Missed = r.Word(o, "missed", schedule.Missed())
 	if s.Missed.V == "" {
@@ -75,7 +69,7 @@ func (r *Schedules) schedule(e text.Entry, events map[string]*catalog.Event) *ca
 }
 
 // scheduledEvent returns the event that a schedule names, or nil.
-func (r *Schedules) scheduledEvent(o text.Object, events map[string]*catalog.Event) *catalog.Event {
+func (r *schedules) scheduledEvent(o text.Object) *catalog.Event {
 	e, ok := r.Required(o, "event", "name an event of the catalogue: event: report.requested")
 	if !ok {
 		return nil
@@ -84,10 +78,10 @@ func (r *Schedules) scheduledEvent(o text.Object, events map[string]*catalog.Eve
 	if !ok {
 		return nil
 	}
-	event := events[text.V]
+	event := r.events[text.V]
 	if event == nil && !r.declared.Incomplete {
 		var names []string
-		for name := range events {
+		for name := range r.events {
 			names = append(names, name)
 		}
 		r.Report(r.Place(e.Value), rules.Schedule, "%s is for event %s, which the catalogue does not have", o.What, diag.Label(text.V)).
@@ -97,7 +91,7 @@ func (r *Schedules) scheduledEvent(o text.Object, events map[string]*catalog.Eve
 }
 
 // times reads when a schedule is due.
-func (r *Schedules) times(o text.Object, s *catalog.Schedule) {
+func (r *schedules) times(o text.Object, s *catalog.Schedule) {
 	cron, hasCron := o.Entries["cron"]
 	every, hasEvery := o.Entries["every"]
 	zone, hasZone := o.Entries["time_zone"]
@@ -131,7 +125,7 @@ func (r *Schedules) times(o text.Object, s *catalog.Schedule) {
 	}
 }
 
-func (r *Schedules) cron(e text.Entry, what string) catalog.Value[string] {
+func (r *schedules) cron(e text.Entry, what string) catalog.Value[string] {
 	text, ok := r.Text(e.Value, "cron of "+what)
 	if !ok {
 		return text
@@ -159,9 +153,8 @@ func wordLength(text string) int {
 	return len(text)
 }
 
-// scheduledPayload reads the payload of a schedule's events. Required fields that it does
-// not have get their default.
-func (r *Schedules) scheduledPayload(o text.Object, event *catalog.Event) json.RawMessage {
+// scheduledPayload reads the payload of a schedule's events. Required fields that it does not have get their default.
+func (r *schedules) scheduledPayload(o text.Object, event *catalog.Event) json.RawMessage {
 	n := o.Node
 	if e, ok := o.Entries["payload"]; ok {
 		n = e.Value

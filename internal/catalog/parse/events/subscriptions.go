@@ -41,28 +41,34 @@ func NewSubscriptions(names *names.Names, parts *files.Parts, settings *settings
 		byName: map[string]subscribed{}, members: map[*catalog.Group]int{}}
 }
 
-// ofEvent reads `subscriptions:` of an event. Each one's Settings are only its own; policies let it inherit the event's.
+// ofEvent reads `subscriptions:` of an event. Each one's Settings are only its own; policies let it inherit the
+// event's.
 func (r *Subscriptions) ofEvent(event text.Object, eventGoName string) []*catalog.Subscription {
-	section, ok := event.Entries["subscriptions"]
-	if !ok {
-		return nil
-	}
-	entries, _ := r.Mapping(section.Value, "subscriptions of "+event.What)
 	var all []*catalog.Subscription
-	for _, e := range entries {
+	for _, e := range r.MappingOf(event, "subscriptions") {
 		what := "subscription " + diag.Label(e.Name) + " of " + event.What
-		o, _ := r.Object(e.Value, what, append([]string{"doc", "go_name", "aliases", "group"}, settings.SubscriptionKeys...)...)
-		s := &catalog.Subscription{Name: catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}}
-		s.GoName = "On" + eventGoName + r.names.OwnGoName(o, r.names.GoName(e.Name))
-		s.Doc = r.Doc(e.Key, o)
-		s.Group = r.memberOf(o)
-		s.Settings = r.settings.Of(o)
+		o, _ := r.Object(e.Value, what, append(ownKeys, settings.SubscriptionKeys...)...)
+		s := r.subscription(e, o, "On"+eventGoName)
 		if r.checkSubscriptionName(e.Name, e.Key, what) {
-			all = append(all, s)
+			all = append(all, &s)
 		}
 		s.Aliases = r.subscriptionAliases(o)
 	}
 	return all
+}
+
+// ownKeys are the keys of every subscription besides its settings.
+var ownKeys = slices.Clip([]string{"doc", "go_name", "aliases", "group"})
+
+// subscription reads what all subscriptions have, but for the aliases: the name is to be checked before.
+func (r *Subscriptions) subscription(e text.Entry, o text.Object, goPrefix string) catalog.Subscription {
+	return catalog.Subscription{
+		Name:     catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)},
+		GoName:   goPrefix + r.names.OwnGoName(o, r.names.GoName(e.Name)),
+		Doc:      r.Doc(e.Key, o),
+		Group:    r.memberOf(o),
+		Settings: r.settings.Of(o),
+	}
 }
 
 // checkSubscriptionName reports whether the name can be used. A name stands for one position in the log, so
@@ -94,13 +100,8 @@ func (r *Subscriptions) ReadPatterns() []*catalog.PatternSubscription {
 	var all []*catalog.PatternSubscription
 	for _, e := range r.parts.Sections("subscriptions", "subscription") {
 		what := "subscription " + diag.Label(e.Name)
-		o, isObject := r.Object(e.Value, what, append([]string{"doc", "go_name", "aliases", "pattern", "group"}, settings.PatternKeys...)...)
-		s := &catalog.PatternSubscription{}
-		s.Name = catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}
-		s.GoName = "On" + r.names.OwnGoName(o, r.names.GoName(e.Name))
-		s.Doc = r.Doc(e.Key, o)
-		s.Group = r.memberOf(o)
-		s.Settings = r.settings.Of(o)
+		o, isObject := r.Object(e.Value, what, slices.Concat(ownKeys[:3], []string{"pattern"}, ownKeys[3:], settings.PatternKeys)...)
+		s := &catalog.PatternSubscription{Subscription: r.subscription(e, o, "On")}
 		if isObject {
 			s.Patterns = r.patternsOf(o)
 		}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -196,10 +197,8 @@ func (r *Imports) ImportedType(at diag.Place, text, what string) *catalog.Type {
 			names = append(names, known+"."+name)
 		}
 		slices.Sort(names)
-		f := r.Report(at, rules.UnknownType, "unknown type %q in %s: no catalogue is imported as %s", text, what, from)
-		if f.Hint = diag.DidYouMean(text, names); f.Hint == "" {
-			f.Hint = "name the catalogue that has it under the key imports, at the top"
-		}
+		r.Report(at, rules.UnknownType, "unknown type %q in %s: no catalogue is imported as %s", text, what, from).
+			Hint = cmp.Or(diag.DidYouMean(text, names), "name the catalogue that has it under the key imports, at the top")
 		return nil
 	case other.types == nil:
 		return nil // there is a finding

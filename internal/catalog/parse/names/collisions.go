@@ -17,10 +17,10 @@ type claim struct {
 }
 
 // packageNames lists the names that generated code always declares.
-var packageNames = set("Open", "Catalogue", "SubscribeAll", "AnyEvent")
+var packageNames = []string{"Open", "Catalogue", "SubscribeAll", "AnyEvent"}
 
 // methodNames lists the methods of generated structs. In Go, a field and a method cannot share a name.
-var methodNames = set("Validate", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON", "UpgradeJSON")
+var methodNames = []string{"Validate", "String", "WriteJSON", "ReadJSON", "MarshalJSON", "UnmarshalJSON", "UpgradeJSON"}
 
 // claims lists what a catalogue declares, in file order.
 func (r *Names) claims(c *catalog.Catalogue) []claim {
@@ -94,7 +94,7 @@ func (r *Names) CheckCollisions(c *catalog.Catalogue) {
 		for _, name := range cl.names {
 			first, taken := owner[name]
 			switch {
-			case packageNames[name]:
+			case slices.Contains(packageNames, name):
 				if taken && first.at.Pos == cl.at.Pos {
 					continue // an event and its namespace, which is the same word
 				}
@@ -131,8 +131,8 @@ func (r *Names) checkFieldCollisions(what string, fields []*catalog.Field) {
 			first := owner[name]
 			switch {
 			case first != nil && first.Mixin != nil && first.Mixin == f.Mixin: // a finding of the mixin
-			case methodNames[name] && f.Mixin != nil: // a finding of the mixin
-			case methodNames[name]:
+			case slices.Contains(methodNames, name) && f.Mixin != nil: // a finding of the mixin
+			case slices.Contains(methodNames, name):
 				r.Report(at, rules.Reserved, "field %s of %s makes the Go name %s, which generated structs use for a method", f.Label(), what, name).
 					Hint = "rename it, or give it another go_name"
 			case first == nil:

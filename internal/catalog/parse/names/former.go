@@ -22,9 +22,7 @@ func (r *Names) Former(o text.Object) []catalog.Value[string] {
 	}
 	items := []*yaml.Node{e.Value}
 	if e.Value.Kind != yaml.ScalarNode {
-		if items, ok = r.nameList(e, "was of "+o.What, "the former name of the field, or a list of them"); !ok {
-			return nil
-		}
+		items = r.nameList(e, "was of "+o.What, "the former name of the field, or a list of them")
 	}
 	if len(items) > maxFormerNames {
 		r.Report(r.Place(e.Key), rules.OutOfRange, "%s has %d former names", o.What, len(items)).
@@ -36,29 +34,23 @@ func (r *Names) Former(o text.Object) []catalog.Value[string] {
 
 // Reserved reads `reserved:` beside fields: the names that none of them may have.
 func (r *Names) Reserved(o text.Object) []catalog.Value[string] {
-	e, ok := o.Entries["reserved"]
-	if !ok {
-		return nil
-	}
-	items, ok := r.nameList(e, "reserved of "+o.What, "a list of names of fields")
-	if !ok {
-		return nil
-	}
-	return r.fieldNames(items, "reserved of "+o.What)
+	what := "reserved of " + o.What
+	return r.fieldNames(r.nameList(o.Entries["reserved"], what, "a list of names of fields"), what)
 }
 
-// nameList returns the items of a list that has some.
-func (r *Names) nameList(e text.Entry, what, want string) ([]*yaml.Node, bool) {
+// nameList returns the items of a list, if e is one. It should have some.
+func (r *Names) nameList(e text.Entry, what, want string) []*yaml.Node {
 	switch {
+	case e.Value == nil:
+		return nil
 	case e.Value.Kind != yaml.SequenceNode:
 		r.WrongKind(e.Value, what, want)
-		return nil, false
+		return nil
 	case len(e.Value.Content) == 0:
 		r.Report(r.Place(e.Value), rules.WrongKind, "%s is empty", what).
 			Hint = "name a field, or remove the key"
-		return nil, false
 	}
-	return e.Value.Content, true
+	return e.Value.Content
 }
 
 // fieldNames reads names of fields, none of them twice.

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,10 +31,8 @@ func (r *Names) JSONNames(o text.Object, around catalog.JSONNames) catalog.JSONN
 	}
 	names, known := catalog.JSONNamesBy[style.V]
 	if !known {
-		f := r.Report(r.Place(n), rules.UnknownValue, "json_names of %s is %s", o.What, diag.Label(style.V))
-		if f.Hint = diag.DidYouMean(style.V, []string{"camel", "pascal", "snake"}); f.Hint == "" {
-			f.Hint = "choose camel, pascal or snake"
-		}
+		r.Report(r.Place(n), rules.UnknownValue, "json_names of %s is %s", o.What, diag.Label(style.V)).
+			Hint = cmp.Or(diag.DidYouMean(style.V, []string{"camel", "pascal", "snake"}), "choose camel, pascal or snake")
 		return around
 	}
 	return names

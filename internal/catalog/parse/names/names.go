@@ -80,25 +80,17 @@ func (r *Names) SchemaName(o text.Object) catalog.Value[string] {
 	return name
 }
 
-func set(words ...string) map[string]bool {
-	s := make(map[string]bool, len(words))
-	for _, w := range words {
-		s[w] = true
-	}
-	return s
-}
-
 // importedNames lists the packages that generated files import. A generated package with such a name could
 // not be used beside them.
-var importedNames = set("breaker", "context", "json", "retry", "runtime", "strconv", "time", "uuid", "wire")
+var importedNames = []string{"breaker", "context", "json", "retry", "runtime", "strconv", "time", "uuid", "wire"}
 
 // predeclared lists the names that every Go file knows. Package go/types has them too, and would be a
 // part of every program that imports runtime/tuning.
-var predeclared = set(
+var predeclared = []string{
 	"any", "append", "bool", "byte", "cap", "clear", "close", "comparable", "complex", "complex128", "complex64", "copy", "delete",
 	"error", "false", "float32", "float64", "imag", "int", "int16", "int32", "int64", "int8", "iota", "len", "make", "max", "min", "new",
 	"nil", "panic", "print", "println", "real", "recover", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
-)
+}
 
 // packageName reads `package:`.
 func (r *Names) packageName(o text.Object) catalog.Value[string] {
@@ -121,9 +113,9 @@ func PackageProblem(name string) string {
 		return "it cannot be imported"
 	case strings.HasSuffix(name, "_test"):
 		return "names in _test are for tests"
-	case predeclared[name]:
+	case slices.Contains(predeclared, name):
 		return "it is a predeclared name of Go"
-	case importedNames[name]:
+	case slices.Contains(importedNames, name):
 		return "generated code imports a package of that name"
 	}
 	return ""

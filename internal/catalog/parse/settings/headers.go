@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,26 +50,12 @@ func NewHeaders(names *names.Names, parts *files.Parts, types *types.Types) *Hea
 }
 
 // Read reads `headers:` of all files.
-func (r *Headers) Read() []*catalog.Header {
-	var all []*catalog.Header
-	for _, e := range r.parts.Sections("headers", "header") {
-		if h := r.header(e, ""); h != nil {
-			all = append(all, h)
-		}
-	}
-	return all
-}
+func (r *Headers) Read() []*catalog.Header { return r.list(r.parts.Sections("headers", "header"), "") }
 
-// ofPolicy reads `headers:` of a policy.
-func (r *Headers) ofPolicy(o text.Object) []*catalog.Header {
-	section, ok := o.Entries["headers"]
-	if !ok {
-		return nil
-	}
-	entries, _ := r.Mapping(section.Value, "headers of "+o.What)
-	var all []*catalog.Header
+// list reads entries of `headers:`, which are those of a policy or, without one, of all events.
+func (r *Headers) list(entries []text.Entry, policy string) (all []*catalog.Header) {
 	for _, e := range entries {
-		if h := r.header(e, o.What); h != nil {
+		if h := r.header(e, policy); h != nil {
 			all = append(all, h)
 		}
 	}
@@ -164,9 +151,7 @@ func (r *Headers) headerType(n *yaml.Node, what string) *catalog.TypeRef {
 	case r.types.ByName[text.V] != nil || files.IsImportedName(text.V):
 		f.Hint = "its value is one text of the metadata: use a built-in type, or a field of the payload"
 	default:
-		if f.Hint = diag.DidYouMean(text.V, catalog.HeaderTypes); f.Hint == "" {
-			f.Hint = "use one of " + strings.Join(catalog.HeaderTypes, ", ")
-		}
+		f.Hint = cmp.Or(diag.DidYouMean(text.V, catalog.HeaderTypes), "use one of "+strings.Join(catalog.HeaderTypes, ", "))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -42,31 +43,27 @@ func ReadOverlay(r *text.Reader, root *yaml.Node, file string) (text.Object, boo
 // overlaid visits the entries of a section of all overlays.
 func (r *Overlays) overlaid(section string, visit func(e text.Entry)) {
 	for _, o := range r.all {
-		r.below(o, section, visit)
+		for _, e := range r.MappingOf(o, section) {
+			visit(e)
+		}
 	}
 }
 
-// below visits the entries of a mapping of names.
-func (r *Overlays) below(o text.Object, section string, visit func(e text.Entry)) {
-	e, ok := o.Entries[section]
-	if !ok {
-		return
+// find returns what an overlay names, or reports that the catalogue does not have it.
+func find[T any](r *Overlays, e text.Entry, what string, all []T, nameOf func(T) string) (found T, ok bool) {
+	var names []string
+	for _, one := range all {
+		if nameOf(one) == e.Name {
+			return one, true
+		}
+		names = append(names, nameOf(one))
 	}
-	entries, _ := r.Mapping(e.Value, section+" of "+o.What)
-	for _, one := range entries {
-		visit(one)
-	}
-}
-
-// notThere reports a name in an overlay that the catalogue does not have.
-func (r *Overlays) notThere(e text.Entry, what string, names []string) {
 	if r.declared.Incomplete {
-		return
+		return found, false
 	}
-	f := r.Report(r.Place(e.Key), rules.Overlay, "the catalogue has no %s %s", what, diag.Label(e.Name))
-	if f.Hint = diag.DidYouMean(e.Name, names); f.Hint == "" {
-		f.Hint = "an overlay changes what the catalogue has: correct the name, or declare it there"
-	}
+	r.Report(r.Place(e.Key), rules.Overlay, "the catalogue has no %s %s", what, diag.Label(e.Name)).
+		Hint = cmp.Or(diag.DidYouMean(e.Name, names), "an overlay changes what the catalogue has: correct the name, or declare it there")
+	return found, false
 }
 
 // tunable reads a mapping of settings in an overlay, which cannot have a priority.
@@ -92,13 +89,9 @@ func (r *Overlays) tunable(e text.Entry, what string, keys ...string) text.Objec
 // Limits replaces numbers of limits.
 func (r *Overlays) Limits(limits []*catalog.Limit) {
 	r.overlaid("limits", func(e text.Entry) {
-		l := r.from.limits[e.Name]
-		if l == nil {
-			var names []string
-			for _, one := range limits {
-				names = append(names, one.Name.V)
-			}
-			r.notThere(e, "limit", names)
+		l, ok := r.from.limits[e.Name]
+		if !ok {
+			find(r, e, "limit", limits, func(l *catalog.Limit) string { return l.Name.V })
 			return
 		}
 		o, _ := r.Object(e.Value, "limit "+diag.Label(e.Name)+" of the overlay", overlayLimitKeys...)
@@ -131,42 +124,27 @@ func (r *Overlays) Limits(limits []*catalog.Limit) {
 // Settings replaces settings of events and of subscriptions that are written in their own places.
 func (r *Overlays) Settings(patterns []*catalog.PatternSubscription) {
 	r.overlaid("events", func(e text.Entry) {
-		i := slices.IndexFunc(r.declared.Events, func(event *catalog.Event) bool { return event.Label() == e.Name })
-		if i < 0 {
-			var names []string
-			for _, event := range r.declared.Events {
-				names = append(names, event.Label())
-			}
-			r.notThere(e, "event", names)
+		event, ok := find(r, e, "event", r.declared.Events, (*catalog.Event).Label)
+		if !ok {
 			return
 		}
-		event, what := r.declared.Events[i], "event "+diag.Label(e.Name)+" of the overlay"
+		what := "event " + diag.Label(e.Name) + " of the overlay"
 		o := r.tunable(e, what, append(slices.Clone(SubscriptionKeys), "subscriptions")...)
 		event.Settings = event.Settings.With(r.from.Of(o))
-		r.below(o, "subscriptions", func(e text.Entry) {
-			j := slices.IndexFunc(event.Subscriptions, func(s *catalog.Subscription) bool { return s.Name.V == e.Name })
-			if j < 0 {
-				var names []string
-				for _, s := range event.Subscriptions {
-					names = append(names, s.Name.V)
-				}
-				r.notThere(e, "subscription of event "+event.Label()+" that is called", names)
-				return
+		for _, e := range r.MappingOf(o, "subscriptions") {
+			s, ok := find(r, e, "subscription of event "+event.Label()+" that is called", event.Subscriptions,
+				func(s *catalog.Subscription) string { return s.Name.V })
+			if ok {
+				r.subscription(e, s, "subscription "+diag.Label(e.Name)+" of "+what, SubscriptionKeys)
 			}
-			r.subscription(e, event.Subscriptions[j], "subscription "+diag.Label(e.Name)+" of "+what, SubscriptionKeys)
-		})
+		}
 	})
 	r.overlaid("subscriptions", func(e text.Entry) {
-		i := slices.IndexFunc(patterns, func(s *catalog.PatternSubscription) bool { return s.Name.V == e.Name })
-		if i < 0 {
-			var names []string
-			for _, s := range patterns {
-				names = append(names, s.Name.V)
-			}
-			r.notThere(e, "subscription for patterns that is called", names)
-			return
+		s, ok := find(r, e, "subscription for patterns that is called", patterns,
+			func(s *catalog.PatternSubscription) string { return s.Name.V })
+		if ok {
+			r.subscription(e, &s.Subscription, "subscription "+diag.Label(e.Name)+" of the overlay", PatternKeys)
 		}
-		r.subscription(e, &patterns[i].Subscription, "subscription "+diag.Label(e.Name)+" of the overlay", PatternKeys)
 	})
 }
 
@@ -196,11 +174,11 @@ func (r *Overlays) policies(policies *Policies) {
 		if !ok {
 			return
 		}
-		i := slices.IndexFunc(policies.all, func(p policy) bool { return p.pattern == pattern })
+		i := slices.IndexFunc(policies.all, func(p policy) bool { return p.Pattern == pattern })
 		if i < 0 {
-			policies.add(policy{pattern: pattern, key: e.Key, settings: settings})
+			policies.add(policy{&catalog.Policy{Pattern: pattern, Settings: settings}, e.Key})
 			return
 		}
-		policies.all[i].settings = policies.all[i].settings.With(settings)
+		policies.all[i].Settings = policies.all[i].Settings.With(settings)
 	})
 }

@@ -17,10 +17,8 @@ import (
 
 // A policy is an entry of `policies:`.
 type policy struct {
-	pattern  glob.Pattern
-	key      *yaml.Node
-	settings catalog.Settings // as written here, not inherited
-	headers  []*catalog.Header
+	*catalog.Policy // its settings as they are written there, not inherited
+	key             *yaml.Node
 }
 
 // policyKeys are the keys of a policy.
@@ -63,15 +61,15 @@ func NewPolicies(settings *Settings, headers *Headers, declared *Declared) *Poli
 func (r *Policies) Read(over *Overlays) (all []*catalog.Policy) {
 	for _, e := range r.settings.parts.Sections("policies", "policy") {
 		o, _ := r.Object(e.Value, "policy "+diag.Label(e.Name), policyKeys...)
-		p := policy{key: e.Key, settings: r.settings.Of(o), headers: r.headers.ofPolicy(o)}
+		p := &catalog.Policy{Settings: r.settings.Of(o), Headers: r.headers.list(r.MappingOf(o, "headers"), o.What)}
 		var ok bool
-		if p.pattern, ok = r.settings.names.Pattern(e.Name, e.Key, policyPattern); ok {
-			r.add(p)
+		if p.Pattern, ok = r.settings.names.Pattern(e.Name, e.Key, policyPattern); ok {
+			r.add(policy{p, e.Key})
 		}
 	}
 	over.policies(r)
 	for _, p := range r.all {
-		all = append(all, &catalog.Policy{Pattern: p.pattern, Settings: p.settings, Headers: p.headers})
+		all = append(all, p.Policy)
 	}
 	return all
 }
@@ -80,13 +78,13 @@ func (r *Policies) Read(over *Overlays) (all []*catalog.Policy) {
 func (r *Policies) add(p policy) {
 	r.all = append(r.all, p)
 	candidates := r.declared.Events
-	if first := firstSegment(p.pattern.String()); first != "*" {
+	if first := firstSegment(p.Pattern.String()); first != "*" {
 		candidates = r.byFirst[first]
 	}
-	if r.declared.Incomplete || slices.ContainsFunc(candidates, func(e *catalog.Event) bool { return p.pattern.Match(e.Label()) }) {
+	if r.declared.Incomplete || slices.ContainsFunc(candidates, func(e *catalog.Event) bool { return p.Pattern.Match(e.Label()) }) {
 		return
 	}
-	f := r.Report(r.Place(p.key), rules.PolicyUnused, "policy %s matches no event", p.pattern)
+	f := r.Report(r.Place(p.key), rules.PolicyUnused, "policy %s matches no event", p.Pattern)
 	f.Hint = CorrectPattern
 	if !r.MayGuess() {
 		return
@@ -96,13 +94,13 @@ func (r *Policies) add(p policy) {
 		patterns = append(patterns, n.Name+".*")
 	}
 	for _, e := range r.declared.Events {
-		if p.pattern.Match(e.Name.V) {
+		if p.Pattern.Match(e.Name.V) {
 			f.Hint = "policies match what the catalogue calls an event: " + e.Name.V + " is " + e.Label() + " here"
 			return
 		}
 		patterns = append(patterns, e.Label())
 	}
-	if hint := diag.DidYouMean(p.pattern.String(), patterns); hint != "" {
+	if hint := diag.DidYouMean(p.Pattern.String(), patterns); hint != "" {
 		f.Hint = hint
 	}
 }
@@ -123,10 +121,10 @@ func firstSegment(name string) string {
 // its policies, and a subscription overrides its event.
 func (r *Policies) Inherit(defaults catalog.Settings) {
 	ascending := slices.Clone(r.all)
-	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.pattern, b.pattern) })
+	slices.SortStableFunc(ascending, func(a, b policy) int { return glob.Compare(a.Pattern, b.Pattern) })
 	byFirst := map[string][]int{} // an event meets only policies that begin as it does, or with a *
 	for i, p := range ascending {
-		first := firstSegment(p.pattern.String())
+		first := firstSegment(p.Pattern.String())
 		byFirst[first] = append(byFirst[first], i)
 	}
 	for _, e := range r.declared.Events {
@@ -136,19 +134,19 @@ func (r *Policies) Inherit(defaults catalog.Settings) {
 		slices.Sort(candidates)
 		for _, i := range candidates {
 			p := ascending[i]
-			if !p.pattern.Match(e.Label()) {
+			if !p.Pattern.Match(e.Label()) {
 				continue
 			}
 			for _, q := range matching {
 				pair := [2]*yaml.Node{q.key, p.key}
-				if glob.Compare(q.pattern, p.pattern) == 0 && !r.ties[pair] {
+				if glob.Compare(q.Pattern, p.Pattern) == 0 && !r.ties[pair] {
 					r.ties[pair] = true
 					r.policyTie(e, q, p)
 				}
 			}
 			matching = append(matching, p)
-			layers = append(layers, p.settings)
-			e.Headers = catalog.OverlayHeaders(e.Headers, p.headers)
+			layers = append(layers, p.Settings)
+			e.Headers = catalog.OverlayHeaders(e.Headers, p.Headers)
 		}
 		layers = append(layers, e.Settings)
 		e.Own = e.Settings
@@ -183,7 +181,7 @@ func (r *Policies) checkStrictBatches(e *catalog.Event, s *catalog.Subscription,
 // policyTie reports two policies of which neither can be said to go first.
 func (r *Policies) policyTie(e *catalog.Event, first, second policy) {
 	r.Report(r.Place(second.key), rules.PolicyTie, "policies %s and %s are equally specific and both match event %s",
-		first.pattern, second.pattern, e.Label()).
+		first.Pattern, second.Pattern, e.Label()).
 		See(r.Place(first.key), "the other one is here").
 		Hint = "make one of them more specific, or give the event its settings itself"
 }
@@ -249,7 +247,8 @@ func (r *Policies) delayOrder(what, key string, at catalog.Value[time.Duration],
 type Declared struct {
 	Events []*catalog.Event // in file order
 	None   bool             // no file has one
-	// incomplete is set if there are none, and if a name or a file could not be read: what is missed may be declared there.
+	// incomplete is set if there are none, and if a name or a file could not be read: what is missed may be declared
+	// there.
 	Incomplete     bool
 	BrokenPayloads map[*catalog.Event]bool // events with findings about their payloads, or about types
 	BrokenKeys     map[*catalog.Event]bool // events with findings about their partition_by

@@ -11,9 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// The keys that say how events are delivered. They are the same in `defaults`,
-// in a policy and in an event; a subscription has all but the last, which is
-// about events among each other.
+// The keys that say how events are delivered. They are the same in `defaults`, in a policy and in an event; a
+// subscription has all but the last, which is about events among each other.
 var (
 	Keys             = append(slices.Clone(SubscriptionKeys), "priority")
 	SubscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -103,8 +104,7 @@ func (r *Settings) exceptions(o text.Object) []glob.Pattern {
 	return all
 }
 
-// accepted reads `accepted:`. Whether there is a finding of a key shows when two states of the
-// catalogue are compared.
+// accepted reads `accepted:`. Whether there is a finding of a key shows when two states of the catalogue are compared.
 func (r *Settings) accepted(root text.Object) []*catalog.Accepted {
 	section, ok := root.Entries["accepted"]
 	if !ok {
@@ -117,9 +117,7 @@ func (r *Settings) accepted(root text.Object) []*catalog.Accepted {
 		switch {
 		case !slices.Contains(rules.Changes(), rule):
 			f := r.Report(r.Place(e.Key), rules.Accepted, "accepted has the key %s, but there is no rule %s", diag.Label(e.Name), diag.Label(rule))
-			if f.Hint = diag.DidYouMean(rule, rules.Changes()); f.Hint == "" {
-				f.Hint = keyHint
-			}
+			f.Hint = cmp.Or(diag.DidYouMean(rule, rules.Changes()), keyHint)
 			continue
 		case strings.TrimSpace(about) == "":
 			r.Report(r.Place(e.Key), rules.Accepted, "accepted has the key %s, which names a rule but no finding", diag.Label(e.Name)).Hint = keyHint

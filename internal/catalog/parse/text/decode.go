@@ -66,8 +66,7 @@ const ofALimit = "it belongs to a limit, which is declared under limits at the t
 
 const ofTheWhole = "it is said once, of the whole catalogue: at the top of the file that includes the others"
 
-// Object reads a mapping that may only have the known keys. It is empty, and
-// the result false, if n is no mapping.
+// Object reads a mapping that may only have the known keys. It is empty, and the result false, if n is no mapping.
 func (r *Reader) Object(n *yaml.Node, what string, known ...string) (Object, bool) {
 	o := Object{Node: n, What: what, Entries: map[string]Entry{}}
 	entries, ok := r.Mapping(n, what)
@@ -90,8 +89,7 @@ func (r *Reader) Object(n *yaml.Node, what string, known ...string) (Object, boo
 	return o, ok
 }
 
-// Mapping reads a mapping with any keys, in file order. The keys that it
-// returns are text and differ from one another.
+// Mapping reads a mapping with any keys, in file order. The keys that it returns are text and differ from one another.
 func (r *Reader) Mapping(n *yaml.Node, what string) ([]Entry, bool) {
 	if n.Kind != yaml.MappingNode {
 		r.WrongKind(n, what, "a mapping")
@@ -114,6 +112,16 @@ func (r *Reader) Mapping(n *yaml.Node, what string) ([]Entry, bool) {
 		entries = append(entries, Entry{name.V, key, value})
 	}
 	return entries, true
+}
+
+// MappingOf reads a mapping with any keys under a key of o, if there is one.
+func (r *Reader) MappingOf(o Object, key string) []Entry {
+	e, ok := o.Entries[key]
+	if !ok {
+		return nil
+	}
+	entries, _ := r.Mapping(e.Value, key+" of "+o.What)
+	return entries
 }
 
 // Required returns the entry of a key, or reports that it is missing.

@@ -114,9 +114,8 @@ func (r *Reader) checkEncoding(src *source) bool {
 	return ok
 }
 
-// syntaxError reports what the YAML parser refused. The parser's own line is
-// that of the construct around the error, and sometimes off by one, so the
-// line is found by asking: which is the first that makes it fail like this?
+// syntaxError reports what the YAML parser refused. The parser's own line is that of the construct around the error,
+// and sometimes off by one, so the line is found by asking: which is the first that makes it fail like this?
 func (r *Reader) syntaxError(src *source, text []byte, err error) {
 	message := syntaxMessage(err)
 	if src.hidden {
@@ -148,8 +147,7 @@ var syntaxPrefix = regexp.MustCompile(`^yaml: (line \d+: )?`)
 
 func syntaxMessage(err error) string { return syntaxPrefix.ReplaceAllString(err.Error(), "") }
 
-// The mistakes that the catalogue language invites, because its notation
-// means something else to YAML.
+// The mistakes that the catalogue language invites, because its notation means something else to YAML.
 var (
 	tabIndent = regexp.MustCompile(`^ *\t`)
 	bareStar  = regexp.MustCompile(`(^|[\s{,])\*`)

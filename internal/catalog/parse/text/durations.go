@@ -10,9 +10,8 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// Unreadable stands for a duration that is written but wrong. It is never in
-// a finished Catalogue; it only keeps one mistake from causing findings about
-// values that would have been inherited without it.
+// Unreadable stands for a duration that is written but wrong. It is never in a finished Catalogue; it only keeps one
+// mistake from causing findings about values that would have been inherited without it.
 const Unreadable = time.Duration(math.MinInt64)
 
 // Span has the limits of a duration.
@@ -91,8 +90,7 @@ func ParseDuration(s string) (d time.Duration, ok bool) {
 	return d, true
 }
 
-// DurationText writes a duration of a payload as Go does, which has no days. It
-// returns what is no duration as it is.
+// DurationText writes a duration of a payload as Go does, which has no days. It returns what is no duration as it is.
 func DurationText(s string) string {
 	m := durationSyntax.FindStringSubmatch(s)
 	if m == nil || m[2] == "" {

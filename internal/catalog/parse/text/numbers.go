@@ -22,7 +22,8 @@ var (
 
 const plainWhole = `-?(0|[1-9][0-9]*)`
 
-// tagNumbers makes numbers of the texts that the reader of YAML takes for strings because no float64 is as large, as 1e400.
+// tagNumbers makes numbers of the texts that the reader of YAML takes for strings because no float64 is as large, as
+// 1e400.
 func tagNumbers(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!str" && plainNumber.MatchString(n.Value) {
 		n.Tag = "!!float"

@@ -12,15 +12,13 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// A source is the text of one file, in lines as YAML counts them. YAML knows more line ends than most
-// editors.
+// A source is the text of one file, in lines as YAML counts them. YAML knows more line ends than most editors.
 type source struct {
 	file  string
 	lines []string // without line ends
 	runes [][]rune // the same lines, for counting columns
-	// rank is the place of the file among all, and before the number of lines in
-	// those before it: YAML nodes know their line, and not their file, so the lines
-	// of all files are numbered through.
+	// rank is the place of the file among all, and before the number of lines in those before it: YAML nodes know their
+	// line, and not their file, so the lines of all files are numbered through.
 	rank, before int
 	// hidden is set unless the file is a catalogue: nothing of it is shown.
 	hidden bool
@@ -58,8 +56,7 @@ func (s *sources) Admit(bytes, mostFiles, mostBytes int) bool {
 	return !s.Full
 }
 
-// number moves the lines of n, and of what is inside, behind those of the files
-// before.
+// number moves the lines of n, and of what is inside, behind those of the files before.
 func (s *source) number(n *yaml.Node) {
 	if s.before == 0 {
 		return
@@ -116,8 +113,7 @@ func (s *sources) lineContent(file string, line int) diag.Place {
 	return s.placeAt(p.Pos, utf8.RuneCountInString(content))
 }
 
-// Place returns the place of a node: all of a scalar that fits its line, and the beginning of everything
-// else.
+// Place returns the place of a node: all of a scalar that fits its line, and the beginning of everything else.
 func (s *sources) Place(n *yaml.Node) diag.Place {
 	length := 1
 	switch n.Kind {

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -116,10 +117,8 @@ func OneOf[T any](r *Reader, o Object, key string, words []string, parse func(st
 	}
 	v, ok := parse(text.V)
 	if !ok {
-		f := r.Report(r.Place(n), rules.UnknownValue, "%s of %s is %q, which is not allowed", key, o.What, text.V)
-		if f.Hint = diag.DidYouMean(text.V, words); f.Hint == "" {
-			f.Hint = "use one of " + strings.Join(words, ", ")
-		}
+		r.Report(r.Place(n), rules.UnknownValue, "%s of %s is %q, which is not allowed", key, o.What, text.V).
+			Hint = cmp.Or(diag.DidYouMean(text.V, words), "use one of "+strings.Join(words, ", "))
 		return catalog.Value[T]{}
 	}
 	return catalog.Value[T]{V: v, Pos: text.Pos}
@@ -140,9 +139,7 @@ func (r *Reader) NeitherOffNor(e Entry, what, want string) *diag.Finding {
 		return r.WrongKind(n, e.Name+" of "+what, catalog.Off+" or "+want)
 	}
 	f := r.Report(r.Place(n), rules.UnknownValue, "%s of %s is %q, which is not allowed", e.Name, what, n.Value)
-	if f.Hint = diag.DidYouMean(n.Value, []string{catalog.Off}); f.Hint == "" {
-		f.Hint = "write " + catalog.Off + " or " + want
-	}
+	f.Hint = cmp.Or(diag.DidYouMean(n.Value, []string{catalog.Off}), "write "+catalog.Off+" or "+want)
 	return f
 }
 
@@ -173,9 +170,8 @@ func (r *Reader) Doc(key *yaml.Node, o Object) string {
 	return strings.TrimSpace(v.V)
 }
 
-// CommentAbove returns the text of the comment that ends in the line before a key, or before an item of a
-// list, and has the same indentation. It ends at a # without a space behind it: such comments are for readers
-// of the file only.
+// CommentAbove returns the text of the comment that ends in the line before a key, or before an item of a list, and has
+// the same indentation. It ends at a # without a space behind it: such comments are for readers of the file only.
 func (r *Reader) CommentAbove(n *yaml.Node) string {
 	pos := r.Position(n)
 	src := r.sources.byName[pos.File]

@@ -25,8 +25,7 @@ type enumReader struct {
 	numbers map[int]*catalog.EnumValue
 }
 
-// enumValues reads a list of texts, or a mapping from texts to what is said of
-// them.
+// enumValues reads a list of texts, or a mapping from texts to what is said of them.
 func (r *Types) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue {
 	e := &enumReader{Reader: r.Reader, names: r.names, t: t, what: "enum of type " + diag.Label(t.Name.V), named: map[string]*yaml.Node{}, numbers: map[int]*catalog.EnumValue{}}
 	switch {
@@ -46,8 +45,7 @@ func (r *Types) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue {
 	return e.values
 }
 
-// value adds a value whose text is at n, unless it is refused. The Go name is
-// without that of the type.
+// value adds a value whose text is at n, unless it is refused. The Go name is without that of the type.
 func (e *enumReader) value(text catalog.Value[string], n *yaml.Node, goName string) *catalog.EnumValue {
 	switch {
 	case e.named[text.V] != nil:

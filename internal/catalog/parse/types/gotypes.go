@@ -1,6 +1,7 @@
 package types
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -45,10 +46,8 @@ func (r *Types) mayBeRetyped(e text.Entry) bool {
 		r.Report(r.Place(e.Key), rules.BadType, "go_types cannot have %s, which is not a built-in type", diag.Label(e.Name)).
 			Hint = "a declared type has its own Go type; a named scalar has that of its built-in type"
 	default:
-		f := r.Report(r.Place(e.Key), rules.UnknownType, "go_types has %s, which is not a built-in type", diag.Label(e.Name))
-		if f.Hint = diag.DidYouMean(e.Name, retyped()); f.Hint == "" {
-			f.Hint = "its keys are " + strings.Join(retyped(), ", ")
-		}
+		r.Report(r.Place(e.Key), rules.UnknownType, "go_types has %s, which is not a built-in type", diag.Label(e.Name)).
+			Hint = cmp.Or(diag.DidYouMean(e.Name, retyped()), "its keys are "+strings.Join(retyped(), ", "))
 	}
 	return false
 }
@@ -109,8 +108,7 @@ func exportedProblem(name string) string {
 	return "an exported name of Go is a capital and then letters, digits and _"
 }
 
-// custom reads `go:`, a type that somebody else has written, and `type:`, the
-// form in which it travels.
+// custom reads `go:`, a type that somebody else has written, and `type:`, the form in which it travels.
 func (r *Types) custom(o text.Object, t *catalog.Type) {
 	t.Custom = &catalog.Custom{}
 	inner, ok := r.Object(o.Entries["go"].Value, "go of "+o.What, "import", "type")

@@ -52,8 +52,7 @@ func (c *converter) refuse(path string) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// isRefused tells whether there is a finding about the value at path, or about
-// one around it.
+// isRefused tells whether there is a finding about the value at path, or about one around it.
 func (c *converter) isRefused(path string) bool {
 	for refused := range c.refused {
 		if rest, inside := strings.CutPrefix(path, refused); inside && (refused == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -175,8 +174,7 @@ func (c *converter) fieldsIn(entries []text.Entry, t *catalog.TypeRef) (fields [
 	return nil, false
 }
 
-// variantFields returns the discriminator, and the fields of the variant that it
-// names.
+// variantFields returns the discriminator, and the fields of the variant that it names.
 func variantFields(entries []text.Entry, union *catalog.Type) []*catalog.Field {
 	fields := []*catalog.Field{{Name: union.Discriminator, Type: &catalog.TypeRef{Kind: catalog.String, Text: "string"}}}
 	for _, e := range entries {

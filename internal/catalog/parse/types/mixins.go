@@ -1,6 +1,7 @@
 package types
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -72,10 +73,8 @@ func (r *Types) mixinNamed(n *yaml.Node, name, what string) *catalog.Type {
 			Hint = structsOnly
 		return nil
 	}
-	f := r.Report(r.Place(n), rules.UnknownType, "unknown type %q in %s", name, what)
-	if f.Hint = diag.DidYouMean(name, slices.Sorted(maps.Keys(r.ByName))); f.Hint == "" {
-		f.Hint = "declare it under types, with fields"
-	}
+	r.Report(r.Place(n), rules.UnknownType, "unknown type %q in %s", name, what).
+		Hint = cmp.Or(diag.DidYouMean(name, slices.Sorted(maps.Keys(r.ByName))), "declare it under types, with fields")
 	return nil
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// An edge leads from a type to one of which its values must have or may have
-// a value.
+// An edge leads from a type to one of which its values must have or may have a value.
 type edge struct {
 	to   *catalog.Type
 	at   diag.Place
