@@ -216,19 +216,15 @@ func (k keyField) of(r *text.Reader, o text.Object, fields []*catalog.Field, pay
 	if n == nil {
 		return nil
 	}
-	var names []string
-	for _, f := range fields {
-		if f.Label() == name.V {
-			k.checkType(r, r.Place(n), o.What, f)
-			return f
-		}
-		names = append(names, f.Label())
+	f, names := types.FieldNamed(fields, name.V)
+	switch {
+	case f != nil:
+		k.checkType(r, r.Place(n), o.What, f)
+	case payloadOK:
+		r.Report(r.Place(n), k.rule, "%s of %s names %q, which is not a field of its payload", k.name, o.What, name.V).
+			Hint = diag.DidYouMean(name.V, names)
 	}
-	if payloadOK {
-		f := r.Report(r.Place(n), k.rule, "%s of %s names %q, which is not a field of its payload", k.name, o.What, name.V)
-		f.Hint = diag.DidYouMean(name.V, names)
-	}
-	return nil
+	return f
 }
 
 func (k keyField) checkType(r *text.Reader, at diag.Place, what string, f *catalog.Field) {

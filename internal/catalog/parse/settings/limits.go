@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -300,13 +301,10 @@ func fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyFault) {
 	fields, in := e.Fields, "the payload of event "+e.Label()
 	segments := strings.Split(path, ".")
 	for i, segment := range segments {
-		f, names := fieldNamed(fields, segment)
+		f, names := types.FieldNamed(fields, segment)
 		if f == nil {
-			fault := &keyFault{event: e, what: "but " + in + " has no field " + diag.Label(segment), hint: diag.DidYouMean(segment, names)}
-			if fault.hint == "" {
-				fault.hint = "correct the field, or give the event limits of its own: limits: off for none"
-			}
-			return nil, fault
+			hint := cmp.Or(diag.DidYouMean(segment, names), "correct the field, or give the event limits of its own: limits: off for none")
+			return nil, &keyFault{event: e, what: "but " + in + " has no field " + diag.Label(segment), hint: hint}
 		}
 		along = append(along, f)
 		in = strings.Join(segments[:i+1], ".") + " of event " + e.Label()
@@ -324,15 +322,4 @@ func fieldAt(e *catalog.Event, path string) ([]*catalog.Field, *keyFault) {
 		fields = f.Type.Named.Fields
 	}
 	return along, nil
-}
-
-func fieldNamed(fields []*catalog.Field, name string) (*catalog.Field, []string) {
-	var names []string
-	for _, f := range fields {
-		if f.Label() == name {
-			return f, nil
-		}
-		names = append(names, f.Label())
-	}
-	return nil, names
 }

@@ -200,3 +200,15 @@ func Lack(t *catalog.TypeRef) string {
 	}
 	return "is optional"
 }
+
+// FieldNamed returns the field that a catalogue calls name, or nil and what it calls the fields that there are.
+func FieldNamed(fields []*catalog.Field, name string) (*catalog.Field, []string) {
+	var names []string
+	for _, f := range fields {
+		if f.Label() == name {
+			return f, nil
+		}
+		names = append(names, f.Label())
+	}
+	return nil, names
+}
