@@ -18,9 +18,9 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// Load reads the catalogue at path, with the files that it includes and the overlays at
-// other paths. The error is about one of these files itself, such as one that does not exist. Everything wrong inside it is in
-// the findings, and then the catalogue is nil.
+// Load reads the catalogue at path, with the files that it includes and the overlays at other paths. The error is about
+// one of these files itself, such as one that does not exist. Everything wrong inside it is in the findings, and then the
+// catalogue is nil.
 func Load(path string, overlays ...string) (*catalog.Catalogue, diag.Findings, error) {
 	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,16 +85,18 @@ func readOverlays(r *text.Reader, overlays []Overlay) (all []text.Object) {
 }
 
 // catalogue reads a catalogue in the order in which its parts need each other. by is of the one that imported it.
-func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node, overlays []text.Object, by *files.Imports) *catalog.Catalogue {
+func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node,
+	overlays []text.Object, by *files.Imports) *catalog.Catalogue {
 	named := names.New(r)
 	parts := files.Read(r, named, from, file, node)
 	if parts == nil {
 		return nil
 	}
-	imported := files.NewImports(named, parts, by, func(file string, root *yaml.Node, by *files.Imports) (*catalog.Catalogue, diag.Findings) {
+	load := func(file string, root *yaml.Node, by *files.Imports) (*catalog.Catalogue, diag.Findings) {
 		other := r.Beside()
 		return catalogue(other, from, file, root, nil, by), other.Findings
-	})
+	}
+	imported := files.NewImports(named, parts, by, load)
 	typed := types.New(named, parts, imported)
 	written := settings.New(named, parts)
 	declared := settings.NewDeclared(parts.Incomplete)
@@ -127,7 +129,7 @@ func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node, o
 	headers := settings.NewHeaders(named, parts, typed)
 	c.Headers = headers.Read()
 	over.Settings(c.Subscriptions)
-	c.Defaults = over.Defaults(written.ReadDefaults(root))
+	c.Defaults = over.Defaults(root)
 	policies := settings.NewPolicies(written, headers, declared)
 	c.Policies = policies.Read(over)
 	for _, e := range c.Events {

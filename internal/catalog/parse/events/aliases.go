@@ -14,8 +14,8 @@ import (
 
 // eventAliases reads the names under which events of this type were published.
 func (r *Events) eventAliases(o text.Object) []catalog.Value[string] {
-	return r.names.FormerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
-		return r.checkWire(name.V, item, "an alias of "+o.What+": %s is not a valid name on the wire: %s")
+	return r.names.FormerNames(o, func(name string, n *yaml.Node, _ string) bool {
+		return r.checkWire(name, n, "an alias of "+o.What+": %s is not a valid name on the wire: %s")
 	})
 }
 

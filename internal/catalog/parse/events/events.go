@@ -29,11 +29,12 @@ type Events struct {
 }
 
 // New returns a reader of the events of one catalogue, which declares what it reads in declared.
-func New(names *names.Names, parts *files.Parts, types *types.Types, settings *settings.Settings, subscriptions *Subscriptions, declared *settings.Declared) *Events {
+func New(names *names.Names, parts *files.Parts, types *types.Types, settings *settings.Settings,
+	subscriptions *Subscriptions, declared *settings.Declared) *Events {
 	return &Events{names.Reader, names, parts, types, settings, subscriptions, declared}
 }
 
-// Read reads `events:` of all files. Each event's Settings are only its own; policies.go lets it inherit the rest.
+// Read reads `events:` of all files. Each event's Settings are only its own; policies let it inherit the rest.
 func (r *Events) Read() []*catalog.Event {
 	entries := r.parts.Sections("events", "event")
 	r.checkSomeEvents()
@@ -188,9 +189,10 @@ func (r *Events) examples(o text.Object, fields []*catalog.Field, payloadOK bool
 			Hint = "add a payload, or remove the key"
 	}
 	var examples []*catalog.Example
+	t := &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: fields}}
 	for i, item := range e.Value.Content {
 		what := fmt.Sprintf("example %d of %s", i+1, o.What)
-		if text, ok := types.JSON(r.Reader, item, what, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: fields}}, payloadOK, rules.Example); ok {
+		if text, ok := types.JSON(r.Reader, item, what, t, payloadOK, rules.Example); ok {
 			examples = append(examples, &catalog.Example{JSON: text, Pos: r.Position(item)})
 		}
 	}

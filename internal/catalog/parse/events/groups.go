@@ -76,11 +76,11 @@ func (r *Subscriptions) withoutMembers(e text.Entry, what string) {
 // groupAliases reads the former names of a group. One of them may be the name of a member, whose place in the log
 // the group then takes.
 func (r *Subscriptions) groupAliases(o text.Object, g *catalog.Group, patterns []*catalog.PatternSubscription) {
-	g.Aliases = r.names.FormerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
-		if !r.names.CheckName(name.V, item, what, groupExample) {
+	g.Aliases = r.names.FormerNames(o, func(name string, n *yaml.Node, what string) bool {
+		if !r.names.CheckName(name, n, what, groupExample) {
 			return false
 		}
-		member := func(s *catalog.Subscription) bool { return s.Group == g && s.Name.V == name.V }
+		member := func(s *catalog.Subscription) bool { return s.Group == g && s.Name.V == name }
 		for _, event := range r.declared.Events {
 			if slices.ContainsFunc(event.Subscriptions, member) {
 				return true
@@ -89,7 +89,7 @@ func (r *Subscriptions) groupAliases(o text.Object, g *catalog.Group, patterns [
 		if slices.ContainsFunc(patterns, func(s *catalog.PatternSubscription) bool { return member(&s.Subscription) }) {
 			return true
 		}
-		return r.checkSubscriptionName(name.V, item, what)
+		return r.checkName(name, n, what)
 	})
 }
 

@@ -94,7 +94,8 @@ func (r *Events) versionNumber(key *yaml.Node, what string) (catalog.Value[int],
 }
 
 // oldShape reads the payload that an event had. It returns nil for one that was dropped.
-func (r *Events) oldShape(o text.Object, ev *catalog.Event, names catalog.JSONNames, version catalog.Value[int], key, n *yaml.Node) *catalog.OldShape {
+func (r *Events) oldShape(o text.Object, ev *catalog.Event, names catalog.JSONNames, version catalog.Value[int],
+	key, n *yaml.Node) *catalog.OldShape {
 	what := fmt.Sprintf("version %d of %s", version.V, o.What)
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		if n.Value != dropped {
@@ -119,7 +120,8 @@ func (r *Events) oldShape(o text.Object, ev *catalog.Event, names catalog.JSONNa
 }
 
 // checkHistory reports versions that are missing, and ones that were dropped although the chain needs them.
-func (r *Events) checkHistory(o text.Object, ev *catalog.Event, section text.Entry, entries map[int]*yaml.Node, shapes map[int]*catalog.OldShape) {
+func (r *Events) checkHistory(o text.Object, ev *catalog.Event, section text.Entry,
+	entries map[int]*yaml.Node, shapes map[int]*catalog.OldShape) {
 	kept := 0 // the first version that is kept
 	for n := 1; n < ev.Version.V; n++ {
 		switch {

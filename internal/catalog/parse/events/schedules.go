@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -155,21 +156,19 @@ func wordLength(text string) int {
 
 // scheduledPayload reads the payload of a schedule's events. Required fields that it does not have get their default.
 func (r *schedules) scheduledPayload(o text.Object, event *catalog.Event) json.RawMessage {
-	n := o.Node
-	if e, ok := o.Entries["payload"]; ok {
-		n = e.Value
-	}
+	what, n := "payload of "+o.What, o.Node
 	filled := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column}
-	if _, ok := o.Entries["payload"]; ok {
-		if n.Kind != yaml.MappingNode {
-			r.WrongKind(n, "payload of "+o.What, "a mapping")
+	if e, ok := o.Entries["payload"]; ok {
+		if n = e.Value; n.Kind != yaml.MappingNode {
+			r.WrongKind(n, what, "a mapping")
 			return nil
 		}
 		*filled = *n
-		filled.Content = append([]*yaml.Node(nil), n.Content...)
 	}
+	written := slices.Clip(filled.Content)
+	filled.Content = written
 	for _, f := range event.Fields {
-		if !f.Default.Written() || f.Type.MayBeNil() || hasKey(n, o, f.Name.V) {
+		if !f.Default.Written() || f.Type.MayBeNil() || hasKey(written, f.Name.V) {
 			continue
 		}
 		var value yaml.Node
@@ -181,18 +180,15 @@ func (r *schedules) scheduledPayload(o text.Object, event *catalog.Event) json.R
 		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Name.V, Line: n.Line, Column: n.Column}
 		filled.Content = append(filled.Content, key, scalar)
 	}
-	payload, _ := types.JSON(r.Reader, filled, "payload of "+o.What, &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: event.Fields}},
-		!r.declared.BrokenPayloads[event], rules.Schedule)
+	t := &catalog.TypeRef{Kind: catalog.Named, Named: &catalog.Type{Fields: event.Fields}}
+	payload, _ := types.JSON(r.Reader, filled, what, t, !r.declared.BrokenPayloads[event], rules.Schedule)
 	return payload
 }
 
-// hasKey tells whether a written payload has a key.
-func hasKey(n *yaml.Node, o text.Object, key string) bool {
-	if n == o.Node {
-		return false
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
+// hasKey tells whether one of the keys of a mapping is key.
+func hasKey(content []*yaml.Node, key string) bool {
+	for i := 0; i+1 < len(content); i += 2 {
+		if content[i].Value == key {
 			return true
 		}
 	}

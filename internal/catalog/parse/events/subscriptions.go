@@ -36,7 +36,8 @@ type Subscriptions struct {
 }
 
 // NewSubscriptions returns a reader of subscriptions.
-func NewSubscriptions(names *names.Names, parts *files.Parts, settings *settings.Settings, declared *settings.Declared) *Subscriptions {
+func NewSubscriptions(names *names.Names, parts *files.Parts, settings *settings.Settings,
+	declared *settings.Declared) *Subscriptions {
 	return &Subscriptions{Reader: names.Reader, names: names, parts: parts, settings: settings, declared: declared,
 		byName: map[string]subscribed{}, members: map[*catalog.Group]int{}}
 }
@@ -49,10 +50,10 @@ func (r *Subscriptions) ofEvent(event text.Object, eventGoName string) []*catalo
 		what := "subscription " + diag.Label(e.Name) + " of " + event.What
 		o, _ := r.Object(e.Value, what, append(ownKeys, settings.SubscriptionKeys...)...)
 		s := r.subscription(e, o, "On"+eventGoName)
-		if r.checkSubscriptionName(e.Name, e.Key, what) {
+		if r.checkName(e.Name, e.Key, what) {
 			all = append(all, &s)
 		}
-		s.Aliases = r.subscriptionAliases(o)
+		s.Aliases = r.names.FormerNames(o, r.checkName)
 	}
 	return all
 }
@@ -71,9 +72,9 @@ func (r *Subscriptions) subscription(e text.Entry, o text.Object, goPrefix strin
 	}
 }
 
-// checkSubscriptionName reports whether the name can be used. A name stands for one position in the log, so
+// checkName reports whether the name can be used. A name stands for one position in the log, so
 // two events cannot share it.
-func (r *Subscriptions) checkSubscriptionName(name string, n *yaml.Node, what string) bool {
+func (r *Subscriptions) checkName(name string, n *yaml.Node, what string) bool {
 	if !r.names.CheckName(name, n, what, "send-receipt") {
 		return false
 	}
@@ -87,26 +88,20 @@ func (r *Subscriptions) checkSubscriptionName(name string, n *yaml.Node, what st
 	return true
 }
 
-// subscriptionAliases reads the durable names that a subscription had.
-func (r *Subscriptions) subscriptionAliases(o text.Object) []catalog.Value[string] {
-	return r.names.FormerNames(o, func(name catalog.Value[string], item *yaml.Node, what string) bool {
-		return r.checkSubscriptionName(name.V, item, what)
-	})
-}
-
-// ReadPatterns reads `subscriptions:` at the top level of all files, when the events are known. Each one's
-// Settings are only its own.
+// ReadPatterns reads `subscriptions:` at the top level of all files, when the events are known. Each one's Settings are
+// only its own.
 func (r *Subscriptions) ReadPatterns() []*catalog.PatternSubscription {
 	var all []*catalog.PatternSubscription
 	for _, e := range r.parts.Sections("subscriptions", "subscription") {
 		what := "subscription " + diag.Label(e.Name)
-		o, isObject := r.Object(e.Value, what, slices.Concat(ownKeys[:3], []string{"pattern"}, ownKeys[3:], settings.PatternKeys)...)
+		keys := slices.Concat(ownKeys[:3], []string{"pattern"}, ownKeys[3:], settings.PatternKeys)
+		o, isObject := r.Object(e.Value, what, keys...)
 		s := &catalog.PatternSubscription{Subscription: r.subscription(e, o, "On")}
 		if isObject {
 			s.Patterns = r.patternsOf(o)
 		}
-		nameOK := r.checkSubscriptionName(e.Name, e.Key, what)
-		s.Aliases = r.subscriptionAliases(o)
+		nameOK := r.checkName(e.Name, e.Key, what)
+		s.Aliases = r.names.FormerNames(o, r.checkName)
 		if nameOK {
 			s.FindEvents(r.declared.Events)
 			all = append(all, s)
@@ -153,7 +148,8 @@ func (r *Subscriptions) patternsOf(o text.Object) []catalog.Value[glob.Pattern] 
 // checkSubscribed reports a pattern that matches no event: after a typo the subscription would wait in vain.
 func (r *Subscriptions) checkSubscribed(p glob.Pattern, at *yaml.Node, what string) {
 	one := catalog.PatternSubscription{Patterns: []catalog.Value[glob.Pattern]{{V: p}}}
-	if r.declared.Incomplete && (!r.declared.None || r.parts.Incomplete) || slices.ContainsFunc(r.declared.Events, one.Covers) {
+	mayBe := r.declared.Incomplete && (!r.declared.None || r.parts.Incomplete)
+	if mayBe || slices.ContainsFunc(r.declared.Events, one.Covers) {
 		return
 	}
 	f := r.Report(r.Place(at), rules.PatternUnused, "pattern %s of %s matches no event", p, what)

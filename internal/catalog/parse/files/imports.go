@@ -37,7 +37,7 @@ type loader func(file string, root *yaml.Node, by *Imports) (*catalog.Catalogue,
 
 // NewImports returns a reader of imports, which load reads. by are those of the catalogue that is imported itself.
 func NewImports(names *names.Names, parts *Parts, by *Imports, load loader) *Imports {
-	return &Imports{Reader: parts.Reader, names: names, parts: parts, by: by, load: load, imported: map[string]*imported{}}
+	return &Imports{parts.Reader, names, parts, by, load, map[string]*imported{}}
 }
 
 // Read reads `imports:`, and the catalogues that it names.
@@ -75,7 +75,7 @@ func (r *Imports) importOf(e text.Entry, what string) []*catalog.Package {
 	if !ok || !r.parts.checkPath(file.Value, text.V) {
 		return nil
 	}
-	p.File = r.beside(text.V)
+	p.File = filepath.Join(filepath.Dir(r.parts.all[0].file), filepath.FromSlash(text.V))
 	c := r.importedCatalogue(p.File, file.Value, e)
 	if c == nil {
 		return nil
@@ -99,11 +99,6 @@ func (r *Imports) checkPaths(c *catalog.Catalogue) {
 		}
 		first[p.Path] = p.Name
 	}
-}
-
-// beside returns the name of a file whose path the root gives.
-func (r *Imports) beside(text string) string {
-	return filepath.Join(filepath.Dir(r.parts.all[0].file), filepath.FromSlash(text))
 }
 
 // importedCatalogue reads a catalogue that n names. Its findings are findings here, too.

@@ -36,8 +36,7 @@ type part struct {
 	home        *catalog.Package // where its code goes; nil for the root's package
 }
 
-// What is included has these limits. They are for those who have included
-// something by accident, such as a tree of folders.
+// Limits of what is included: an include may name something by accident, such as a tree of folders.
 const (
 	maxFiles     = 1000
 	maxIncluded  = 64 << 20 // bytes of all files but the root
@@ -147,7 +146,8 @@ func (r *Parts) filesOf(item *yaml.Node, text string, p *part) []string {
 		return []string{filepath.Join(filepath.Dir(p.file), filepath.FromSlash(text))}
 	}
 	folder, pattern := splitPattern(text)
-	if wild := slices.DeleteFunc(strings.Split(pattern, "/"), func(s string) bool { return !isPattern(s) }); len(wild) > maxWildcards {
+	wild := slices.DeleteFunc(strings.Split(pattern, "/"), func(s string) bool { return !isPattern(s) })
+	if len(wild) > maxWildcards {
 		return refuse("name folders, or include a file that includes others", "%s has wildcards in more than %d places of its path", diag.Label(text), maxWildcards)
 	}
 	var names []string

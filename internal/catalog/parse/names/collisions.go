@@ -55,7 +55,8 @@ func (r *Names) claims(c *catalog.Catalogue) []claim {
 			add("result of event "+e.Label(), catalog.Value[string]{V: "result", Pos: e.Result.Pos}, "Answer"+n, "Request"+n, "Collect"+n)
 		}
 		for _, old := range e.History {
-			all = append(all, claim{"version " + strconv.Itoa(old.Version.V) + " of event " + e.Label(), r.WordAt(old.Version.Pos), []string{old.UpcastName()}})
+			what := "version " + strconv.Itoa(old.Version.V) + " of event " + e.Label()
+			all = append(all, claim{what, r.WordAt(old.Version.Pos), []string{old.UpcastName()}})
 		}
 	}
 	for _, e := range c.Events {

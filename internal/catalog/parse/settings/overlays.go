@@ -156,8 +156,12 @@ func (r *Overlays) subscription(e text.Entry, s *catalog.Subscription, what stri
 	}
 }
 
-// Defaults returns the defaults with those of the overlays.
-func (r *Overlays) Defaults(defaults catalog.Settings) catalog.Settings {
+// Defaults reads `defaults:` of the root and of the overlays.
+func (r *Overlays) Defaults(root text.Object) (defaults catalog.Settings) {
+	if e, ok := root.Entries["defaults"]; ok {
+		o, _ := r.Object(e.Value, "defaults", Keys...)
+		defaults = r.from.Of(o)
+	}
 	for _, o := range r.all {
 		if e, ok := o.Entries["defaults"]; ok {
 			defaults = defaults.With(r.from.Of(r.tunable(e, "defaults of the overlay", SubscriptionKeys...)))

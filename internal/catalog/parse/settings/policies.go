@@ -24,16 +24,6 @@ type policy struct {
 // policyKeys are the keys of a policy.
 var policyKeys = append([]string{"headers"}, Keys...)
 
-// ReadDefaults reads `defaults:`.
-func (r *Settings) ReadDefaults(root text.Object) catalog.Settings {
-	e, ok := root.Entries["defaults"]
-	if !ok {
-		return catalog.Settings{}
-	}
-	o, _ := r.Object(e.Value, "defaults", Keys...)
-	return r.Of(o)
-}
-
 // Policies are those of one catalogue, and how events inherit from them.
 type Policies struct {
 	*text.Reader
@@ -81,7 +71,8 @@ func (r *Policies) add(p policy) {
 	if first := firstSegment(p.Pattern.String()); first != "*" {
 		candidates = r.byFirst[first]
 	}
-	if r.declared.Incomplete || slices.ContainsFunc(candidates, func(e *catalog.Event) bool { return p.Pattern.Match(e.Label()) }) {
+	matches := func(e *catalog.Event) bool { return p.Pattern.Match(e.Label()) }
+	if r.declared.Incomplete || slices.ContainsFunc(candidates, matches) {
 		return
 	}
 	f := r.Report(r.Place(p.key), rules.PolicyUnused, "policy %s matches no event", p.Pattern)
@@ -228,7 +219,8 @@ func (r *Policies) checkDelays(what string, layers []catalog.Retry) {
 	}
 }
 
-func (r *Policies) delayOrder(what, key string, at catalog.Value[time.Duration], otherKey string, other catalog.Value[time.Duration], hint string) {
+func (r *Policies) delayOrder(what, key string, at catalog.Value[time.Duration],
+	otherKey string, other catalog.Value[time.Duration], hint string) {
 	relation := "longer"
 	if key == "max_delay" {
 		relation = "shorter"
@@ -256,5 +248,5 @@ type Declared struct {
 
 // NewDeclared returns no events yet. incomplete is set if a file could not be read.
 func NewDeclared(incomplete bool) *Declared {
-	return &Declared{Incomplete: incomplete, BrokenPayloads: map[*catalog.Event]bool{}, BrokenKeys: map[*catalog.Event]bool{}}
+	return &Declared{nil, false, incomplete, map[*catalog.Event]bool{}, map[*catalog.Event]bool{}}
 }

@@ -219,7 +219,8 @@ func (r *Settings) errorRules(settings text.Object) []*catalog.ErrorRule {
 }
 
 func (r *Settings) errorRule(e text.Entry, what string) *catalog.ErrorRule {
-	rule := &catalog.ErrorRule{Class: catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}, GoName: "Error" + r.names.GoName(e.Name)}
+	class := catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}
+	rule := &catalog.ErrorRule{Class: class, GoName: "Error" + r.names.GoName(e.Name)}
 	rule.Permanent = catalog.Value[bool]{Pos: r.Position(e.Value)}
 	n := e.Value
 	switch {

@@ -133,8 +133,8 @@ func (r *Reader) Required(o Object, key, hint string) (Entry, bool) {
 	return e, ok
 }
 
-// Text reads a scalar that YAML takes for text. It refuses what YAML takes for
-// something else, such as true or 1: nobody can see which of the two was meant.
+// Text reads a scalar that YAML takes for text. It refuses what YAML takes for something else, such as true or 1: either of
+// the two may be meant.
 func (r *Reader) Text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
 		r.WrongKind(n, what, "a string")
@@ -145,15 +145,12 @@ func (r *Reader) Text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 
 // TextOf reads the text under a key. The node is nil without one, and after a finding.
 func (r *Reader) TextOf(o Object, key string) (catalog.Value[string], *yaml.Node) {
-	e, ok := o.Entries[key]
-	if !ok {
-		return catalog.Value[string]{}, nil
+	if e, ok := o.Entries[key]; ok {
+		if v, ok := r.Text(e.Value, key+" of "+o.What); ok {
+			return v, e.Value
+		}
 	}
-	v, ok := r.Text(e.Value, key+" of "+o.What)
-	if !ok {
-		return v, nil
-	}
-	return v, e.Value
+	return catalog.Value[string]{}, nil
 }
 
 // Texts reads the texts of a list, if e is one. What is no text is left out.

@@ -6,8 +6,8 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// A Reader reads values out of one catalogue, and collects what is wrong with it. Its methods report and go on, so that one
-// run finds everything; what could not be read is left out of their results.
+// A Reader reads values out of one catalogue, and collects what is wrong with it. Its methods report and go on, so that
+// one call finds everything; what could not be read is left out of their results.
 type Reader struct {
 	*sources               // what was read so far
 	Findings diag.Findings // so far

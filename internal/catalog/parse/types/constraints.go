@@ -50,7 +50,8 @@ func isComparableList(t *catalog.TypeRef) bool {
 		return false
 	}
 	switch t.Elem.Kind {
-	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.Float64, catalog.Date, catalog.Duration, catalog.UUID, catalog.Decimal:
+	case catalog.String, catalog.Bool, catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.Float64,
+		catalog.Date, catalog.Duration, catalog.UUID, catalog.Decimal:
 		return true
 	case catalog.Named:
 		return t.Elem.Named.IsEnum()
@@ -163,7 +164,8 @@ func (r *constraintReader) bound(e text.Entry) catalog.Value[catalog.Bound] {
 	if !ok {
 		return catalog.Value[catalog.Bound]{}
 	}
-	return catalog.Value[catalog.Bound]{V: catalog.NewBound(r.t.Kind, strings.Trim(string(text), `"`)), Pos: r.Position(e.Value)}
+	bound := catalog.NewBound(r.t.Kind, strings.Trim(string(text), `"`))
+	return catalog.Value[catalog.Bound]{V: bound, Pos: r.Position(e.Value)}
 }
 
 // maxPattern limits the bytes of a pattern.

@@ -27,7 +27,8 @@ type enumReader struct {
 
 // enumValues reads a list of texts, or a mapping from texts to what is said of them.
 func (r *Types) enumValues(n *yaml.Node, t *catalog.Type) []*catalog.EnumValue {
-	e := &enumReader{Reader: r.Reader, names: r.names, t: t, what: "enum of type " + diag.Label(t.Name.V), named: map[string]*yaml.Node{}, numbers: map[int]*catalog.EnumValue{}}
+	e := &enumReader{Reader: r.Reader, names: r.names, t: t, what: "enum of type " + diag.Label(t.Name.V),
+		named: map[string]*yaml.Node{}, numbers: map[int]*catalog.EnumValue{}}
 	switch {
 	case n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode:
 		r.WrongKind(n, e.what, "a list or a mapping")
@@ -80,7 +81,8 @@ func (e *enumReader) detailed(n *yaml.Node) {
 		return
 	}
 	for _, v := range others {
-		e.Report(e.Place(e.named[v.Name.V]), rules.Enum, "value %s of %s has no number, and value %s has one", diag.Label(v.Name.V), e.what, diag.Label(numbered[0].Name.V)).
+		e.Report(e.Place(e.named[v.Name.V]), rules.Enum, "value %s of %s has no number, and value %s has one",
+			diag.Label(v.Name.V), e.what, diag.Label(numbered[0].Name.V)).
 			See(e.Place(e.named[numbered[0].Name.V]), "it is here").
 			Hint = "give a number to all values or to none"
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
-// fieldNames finds names of one payload or struct in stored JSON that two fields would have, or that no field may have. The
-// case of names does not count, as for decoders, except that a field can have had its own name in another case.
+// fieldNames finds names of one payload or struct in stored JSON that two fields would have, or that no field may have.
+// The case of names does not count, as for decoders, except that a field can have had its own name in another case.
 type fieldNames struct {
 	*text.Reader
 	what string // for messages: payload of event order.placed
-	// between is set for fields of mixins, each of which was checked by itself: what matters is only between two of them,
-	// or between one and what has it.
+	// between is set for fields of mixins, each of which was checked by itself: what matters is only between two of
+	// them, or between one and what has it.
 	between bool
-	held    map[string][]holder // by the name, whatever its case: encoding/json takes a key in another case for a field, too
+	held    map[string][]holder // by the folded name: encoding/json takes a key in another case for a field, too
 }
 
 // A holder is what has a name.

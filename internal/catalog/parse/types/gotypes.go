@@ -108,7 +108,7 @@ func exportedProblem(name string) string {
 	return "an exported name of Go is a capital and then letters, digits and _"
 }
 
-// custom reads `go:`, a type that somebody else has written, and `type:`, the form in which it travels.
+// custom reads `go:`, a type of another Go package, and `type:`, the form in which it travels.
 func (r *Types) custom(o text.Object, t *catalog.Type) {
 	t.Custom = &catalog.Custom{}
 	inner, ok := r.Object(o.Entries["go"].Value, "go of "+o.What, "import", "type")

@@ -18,7 +18,8 @@ import (
 
 // JSON turns a piece of YAML into the JSON of a value of type t, and reports what
 // is wrong with it, by rule. Unless the types could be read, it only looks at the YAML.
-func JSON(r *text.Reader, n *yaml.Node, what string, t *catalog.TypeRef, typesOK bool, rule *diag.Rule) (json.RawMessage, bool) {
+func JSON(r *text.Reader, n *yaml.Node, what string, t *catalog.TypeRef, typesOK bool,
+	rule *diag.Rule) (json.RawMessage, bool) {
 	before := len(r.Findings)
 	c := converter{Reader: r, rule: rule, what: what, places: map[string]diag.Place{}, refused: map[string]bool{}}
 	text := c.value("", n, t, 0)
@@ -55,7 +56,8 @@ func (c *converter) refuse(path string) json.RawMessage {
 // isRefused tells whether there is a finding about the value at path, or about one around it.
 func (c *converter) isRefused(path string) bool {
 	for refused := range c.refused {
-		if rest, inside := strings.CutPrefix(path, refused); inside && (refused == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
+		rest, inside := strings.CutPrefix(path, refused)
+		if inside && (refused == "" || rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return true
 		}
 	}

@@ -108,7 +108,8 @@ func (r *Types) inline(o text.Object, f *catalog.Field, of Owner) *catalog.Type 
 		}
 		return nil
 	}
-	return r.inlineStruct(o, e, catalog.Value[string]{V: of.GoName + f.GoName, Pos: f.Name.Pos}, Owner{What: o.What, depth: of.depth + 1, JSONNames: of.JSONNames})
+	goName := catalog.Value[string]{V: of.GoName + f.GoName, Pos: f.Name.Pos}
+	return r.inlineStruct(o, e, goName, Owner{What: o.What, depth: of.depth + 1, JSONNames: of.JSONNames})
 }
 
 // besideFields has keys that stand beside fields, and what to say of one that does not.

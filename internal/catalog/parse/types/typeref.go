@@ -62,7 +62,8 @@ func (r *Types) misplacedMark(n *yaml.Node, from, mark, what string) {
 	at := r.PlaceIn(n, len(n.Value)-len(mark)-len(from), 1)
 	squeezed, _ := catalog.CutMark(strings.ReplaceAll(n.Value, " ", ""))
 	switch {
-	case from == catalog.OptionalMark && mark == catalog.NullMark, from == catalog.NullMark && mark == catalog.OptionalMark:
+	case from == catalog.OptionalMark && mark == catalog.NullMark,
+		from == catalog.NullMark && mark == catalog.OptionalMark:
 		r.Report(at, rules.BadType, "the type of %s has both ? and |null", what).
 			Hint = "write ? if the field is absent when it has no value, and |null if it is null then; a ? field also takes null, and writes it as absent"
 	case from[0] == '?':

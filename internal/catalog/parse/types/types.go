@@ -33,7 +33,8 @@ type Types struct {
 // New returns a reader of the types of one catalogue.
 func New(names *names.Names, parts *files.Parts, imports *files.Imports) *Types {
 	mixing := &mixing{Reader: names.Reader, of: map[*catalog.Type]*mixer{}}
-	return &Types{Reader: names.Reader, names: names, parts: parts, imports: imports, ByName: map[string]*catalog.Type{}, mixing: mixing}
+	return &Types{Reader: names.Reader, names: names, parts: parts, imports: imports,
+		ByName: map[string]*catalog.Type{}, mixing: mixing}
 }
 
 // Read reads `types:` of all files. All names are known before the first body is
@@ -68,6 +69,9 @@ func (r *Types) Read() []*catalog.Type {
 // typeForms lists the keys that say what a type is. A type has exactly one of them.
 var typeForms = []string{"fields", "enum", "one_of", "go"}
 
+// typeKeys lists the keys that stand beside them.
+var typeKeys = []string{"doc", "deprecated", "go_name", "schema", "json_names", "discriminator", "type", "reserved", "mixins"}
+
 const typeFormsHint = "a type is a struct (fields), an enum (enum), a union (one_of), a custom Go type (go) or a named scalar (type)"
 
 func (r *Types) typeBody(e text.Entry, t *catalog.Type) {
@@ -75,11 +79,12 @@ func (r *Types) typeBody(e text.Entry, t *catalog.Type) {
 		r.shortScalar(e, t)
 		return
 	}
-	o, ok := r.Object(e.Value, "type "+diag.Label(e.Name), slices.Concat([]string{"doc", "deprecated", "go_name", "schema", "json_names", "discriminator", "type", "reserved", "mixins"}, typeForms, constraintKeys)...)
+	o, ok := r.Object(e.Value, "type "+diag.Label(e.Name), slices.Concat(typeKeys, typeForms, constraintKeys)...)
 	if !ok {
 		return
 	}
-	t.Doc, t.Deprecated, t.GoName, t.Schema = r.Doc(e.Key, o), r.Deprecated(o), r.names.OwnGoName(o, t.GoName), r.names.SchemaName(o)
+	t.Doc, t.Deprecated = r.Doc(e.Key, o), r.Deprecated(o)
+	t.GoName, t.Schema = r.names.OwnGoName(o, t.GoName), r.names.SchemaName(o)
 	names := r.names.JSONNames(o, r.names.NamesIn(e.Key))
 	form := r.typeForm(e, o)
 	if form != "" && form != "type" {

@@ -50,7 +50,8 @@ func (r *Types) variantType(e text.Entry, union *catalog.Type, names catalog.JSO
 		if !ok {
 			return nil
 		}
-		t := r.inlineStruct(o, fields, catalog.Value[string]{V: union.GoName + name, Pos: r.Position(e.Key)}, Owner{What: what, depth: 1, JSONNames: names})
+		goName := catalog.Value[string]{V: union.GoName + name, Pos: r.Position(e.Key)}
+		t := r.inlineStruct(o, fields, goName, Owner{What: what, depth: 1, JSONNames: names})
 		t.Doc, t.Deprecated = r.Doc(e.Key, o), r.Deprecated(o)
 		return t
 	}
