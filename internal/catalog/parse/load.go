@@ -19,8 +19,8 @@ import (
 )
 
 // Load reads the catalogue at path, with the files that it includes and the overlays at other paths. The error is about
-// one of these files itself, such as one that does not exist. Everything wrong inside it is in the findings, and then the
-// catalogue is nil.
+// one of these files itself, such as one that does not exist. Everything wrong inside it is in the findings, and then
+// the catalogue is nil.
 func Load(path string, overlays ...string) (*catalog.Catalogue, diag.Findings, error) {
 	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

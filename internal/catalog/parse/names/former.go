@@ -74,7 +74,8 @@ func (r *Names) fieldNames(items []*yaml.Node, what string) []catalog.Value[stri
 }
 
 // FormerNames reads `aliases:`. valid checks each name and reports what is wrong with it.
-func (r *Names) FormerNames(o text.Object, valid func(name string, n *yaml.Node, what string) bool) (all []catalog.Value[string]) {
+func (r *Names) FormerNames(o text.Object,
+	valid func(name string, n *yaml.Node, what string) bool) (all []catalog.Value[string]) {
 	for item, name := range r.Texts(o.Entries["aliases"], "aliases of "+o.What, "a list of former names") {
 		if valid(name.V, item, "alias "+diag.Label(name.V)+" of "+o.What) {
 			all = append(all, name)

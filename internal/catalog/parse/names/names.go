@@ -32,7 +32,9 @@ func New(r *text.Reader) *Names { return &Names{Reader: r, styles: map[string]ca
 
 // Read reads what the root says of the Go package.
 func (r *Names) Read(root text.Object, c *catalog.Catalogue) {
-	c.Package = r.packageName(root)
+	if e, ok := r.Required(root, "package", "add the name of the Go package to generate, such as \"package: events\""); ok {
+		c.Package, _ = r.GoPackage(e)
+	}
 	c.ImportPath = r.OwnImportPath(root)
 	c.TestKit = r.Flag(root, "test_kit").V
 }
@@ -90,16 +92,6 @@ var predeclared = []string{
 	"any", "append", "bool", "byte", "cap", "clear", "close", "comparable", "complex", "complex128", "complex64", "copy", "delete",
 	"error", "false", "float32", "float64", "imag", "int", "int16", "int32", "int64", "int8", "iota", "len", "make", "max", "min", "new",
 	"nil", "panic", "print", "println", "real", "recover", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
-}
-
-// packageName reads `package:`.
-func (r *Names) packageName(o text.Object) catalog.Value[string] {
-	e, ok := r.Required(o, "package", "add the name of the Go package to generate, such as \"package: events\"")
-	if !ok {
-		return catalog.Value[string]{}
-	}
-	name, _ := r.GoPackage(e)
-	return name
 }
 
 // PackageProblem says why a package of generated code cannot have a name, and "" if it can.

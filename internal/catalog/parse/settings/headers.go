@@ -85,7 +85,11 @@ func (r *Headers) header(e text.Entry, policy string) *catalog.Header {
 		h.Type = r.typeOfHeader(o, first, known && first.general && policy != "")
 		h.Required = r.Flag(o, "required")
 	}
-	h.GoName = r.headerGoName(o, e.Name, first)
+	usual := r.names.GoName(e.Name)
+	if known {
+		usual = first.GoName
+	}
+	h.GoName = r.names.OwnGoName(o, usual)
 	if !r.checkHeaderName(e, what) || h.Type == nil {
 		return nil
 	}
@@ -104,14 +108,6 @@ func (r *Headers) header(e text.Entry, policy string) *catalog.Header {
 			Hint = "a header has one go_name in a catalogue: write it in the first place only"
 	}
 	return h
-}
-
-// headerGoName returns the Go name of a header, which is that of its first entry unless one is written.
-func (r *Headers) headerGoName(o text.Object, name string, first declaredHeader) string {
-	if first.Header != nil {
-		return r.names.OwnGoName(o, first.GoName)
-	}
-	return r.names.OwnGoName(o, r.names.GoName(name))
 }
 
 // typeOfHeader reads the type of a header. A policy that only says whether a header is required need not repeat it.

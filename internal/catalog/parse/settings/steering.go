@@ -120,7 +120,10 @@ var (
 
 // builtinBatch is what package runtime does if nothing is written.
 func builtinBatch() catalog.Batch {
-	return catalog.Batch{Size: catalog.Value[int]{V: 100}, Wait: catalog.Value[time.Duration]{V: 100 * time.Millisecond}}
+	return catalog.Batch{
+		Size: catalog.Value[int]{V: 100},
+		Wait: catalog.Value[time.Duration]{V: 100 * time.Millisecond},
+	}
 }
 
 // batch reads the size of batches and their wait.

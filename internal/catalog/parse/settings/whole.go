@@ -35,7 +35,8 @@ func (r *Settings) cloudEvents(root text.Object) *catalog.CloudEvents {
 }
 
 // outsideName reads a key of `cloudevents:`.
-func (r *Settings) outsideName(o text.Object, key string, check func(string) string, hint string) catalog.Value[string] {
+func (r *Settings) outsideName(o text.Object, key string, check func(string) string,
+	hint string) catalog.Value[string] {
 	text, n := r.TextOf(o, key)
 	if n == nil {
 		return catalog.Value[string]{}

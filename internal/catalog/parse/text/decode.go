@@ -133,8 +133,8 @@ func (r *Reader) Required(o Object, key, hint string) (Entry, bool) {
 	return e, ok
 }
 
-// Text reads a scalar that YAML takes for text. It refuses what YAML takes for something else, such as true or 1: either of
-// the two may be meant.
+// Text reads a scalar that YAML takes for text. It refuses what YAML takes for something else, such as true or 1: either
+// may be meant.
 func (r *Reader) Text(n *yaml.Node, what string) (catalog.Value[string], bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
 		r.WrongKind(n, what, "a string")

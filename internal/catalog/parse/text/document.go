@@ -48,7 +48,8 @@ func (r *Reader) Document(file, what string, text []byte) *yaml.Node {
 	case err != nil:
 		r.syntaxError(src, text, err)
 	default:
-		r.Report(r.placeAt(diag.Position{File: file, Line: next.Line, Column: next.Column}, 1), rules.OneDocument, "a second YAML document begins here").
+		at := r.placeAt(diag.Position{File: file, Line: next.Line, Column: next.Column}, 1)
+		r.Report(at, rules.OneDocument, "a second YAML document begins here").
 			Hint = "a catalogue is one document: move this into a file of its own"
 	}
 	src.number(doc.Content[0])
@@ -167,7 +168,8 @@ func syntaxHint(line, message string) string {
 		return "YAML is indented with spaces, not with tabs"
 	case strings.Contains(message, "cannot start any token"):
 		return "a string that begins with @, % or a backquote needs quotes"
-	case bareStar.MatchString(withoutQuoted(line)) && (strings.Contains(message, "alphabetic or numeric") || strings.Contains(message, "anchor")):
+	case bareStar.MatchString(withoutQuoted(line)) &&
+		(strings.Contains(message, "alphabetic or numeric") || strings.Contains(message, "anchor")):
 		return "a pattern that begins with * needs quotes: \"*.failed\""
 	case inFlow || strings.Contains(message, "expected key"):
 		return bareValueHint(line, inFlow)

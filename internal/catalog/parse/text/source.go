@@ -48,8 +48,8 @@ func (s *sources) add(file string, text []byte) *source {
 	return src
 }
 
-// Admit counts a file besides the root. It returns false if a catalogue may not have so many files or bytes, and for all
-// files after it.
+// Admit counts a file besides the root. It returns false if a catalogue may not have so many files or bytes, and for
+// all files after it.
 func (s *sources) Admit(bytes, mostFiles, mostBytes int) bool {
 	s.bytes += bytes
 	s.Full = s.Full || len(s.all) > mostFiles || s.bytes > mostBytes

@@ -12,8 +12,6 @@ import (
 	"github.com/busgen/busgen/internal/payload"
 )
 
-const fieldNameHint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
-
 // fieldKeys are the keys of a field that is written as a mapping.
 var fieldKeys = append([]string{"type", "mixins", "fields", "reserved", "doc", "deprecated", "go_name", "json", "was", "sensitive", "personal", "default"}, constraintKeys...)
 
@@ -53,7 +51,7 @@ func (r *Types) field(e text.Entry, of Owner) *catalog.Field {
 	here := "field " + diag.Label(e.Name) + " of " + of.What
 	if !catalog.FieldName.MatchString(e.Name) {
 		r.Report(r.Place(e.Key), rules.BadName, "%s does not have a valid name", here).
-			Hint = fieldNameHint
+			Hint = "use lower-case letters, digits and _, and begin with a letter, as in order_id"
 	} else {
 		f.Name.V = of.JSONNames.Of(e.Name)
 	}
@@ -85,7 +83,8 @@ func (r *Types) longField(e text.Entry, f *catalog.Field, here string, of Owner)
 	case ok:
 		f.Type = r.TypeRef(typeEntry.Value, here, inline)
 	case inline != nil:
-		f.Type = &catalog.TypeRef{Kind: catalog.Named, Named: inline, Text: catalog.InPlace, Pos: r.Position(o.Entries["fields"].Key)}
+		at := r.Position(o.Entries["fields"].Key)
+		f.Type = &catalog.TypeRef{Kind: catalog.Named, Named: inline, Text: catalog.InPlace, Pos: at}
 	default:
 		r.Required(o, "type", "add one, such as type: string")
 	}

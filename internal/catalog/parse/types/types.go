@@ -171,7 +171,7 @@ func (r *Types) scalar(n *yaml.Node, o text.Object, t *catalog.Type) {
 // shortScalar reads a named scalar that is the text of a type: OrderID: uuid.
 func (r *Types) shortScalar(e text.Entry, t *catalog.Type) {
 	t.Doc = r.CommentAbove(e.Key)
-	r.scalar(e.Value, text.Object{Node: e.Value, What: "type " + diag.Label(e.Name), Entries: map[string]text.Entry{}}, t)
+	r.scalar(e.Value, text.Object{Node: e.Value, What: "type " + diag.Label(e.Name)}, t)
 }
 
 // checkScalarKeys reports constraints beside a type that is not a named scalar.
