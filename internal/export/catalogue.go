@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/catalog/parse/files"
 )
 
 //go:embed catalogue.schema.json
@@ -34,7 +34,7 @@ func IncludedSchema() ([]byte, error) {
 	}
 	schema["required"] = []string{"version"}
 	properties, _ := schema["properties"].(map[string]any)
-	maps.DeleteFunc(properties, func(key string, _ any) bool { return !slices.Contains(parse.IncludedKeys(), key) })
+	maps.DeleteFunc(properties, func(key string, _ any) bool { return !slices.Contains(files.IncludedKeys(), key) })
 	text, err := json.MarshalIndent(schema, "", "  ")
 	return append(text, '\n'), err
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/catalog/parse/settings"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
@@ -390,7 +391,7 @@ func TestTheSchemaOfCataloguesKnowsTheWordsOfTheLanguage(t *testing.T) {
 		"#/definitions/lint/propertyNames/enum":                       rules.IDs(rules.Of(diag.Lint)),
 		"#/definitions/severity/enum":                                 diag.SeverityWords(),
 		"#/definitions/field/properties/format/enum":                  format.Names(),
-		"#/definitions/redrive/anyOf/1/properties/reasons/items/enum": parse.RedriveReasons(),
+		"#/definitions/redrive/anyOf/1/properties/reasons/items/enum": settings.RedriveReasons(),
 	} {
 		var got []string
 		values, _ := inside(schema, pointer).([]any)

@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/busgen/busgen/internal/catalog/parse"
+	parsenames "github.com/busgen/busgen/internal/catalog/parse/names"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
@@ -43,7 +43,7 @@ type Result struct {
 
 // Check returns an error for names that cannot be.
 func (o Options) Check() error {
-	if o.Package != "" && parse.PackageProblem(o.Package) != "" {
+	if o.Package != "" && parsenames.PackageProblem(o.Package) != "" {
 		return fmt.Errorf("--package %s is not a valid name of a package", o.Package)
 	}
 	if o.Event != "" && glob.ValidName(o.Event) != nil {
@@ -227,7 +227,7 @@ func (im *importer) maxSchemas() int { return 1000 + 20*len(im.counted) }
 // packageName is the name of the generated package.
 func (im *importer) packageName(title string) string {
 	for _, name := range []string{im.Package, packageWord(title)} {
-		if parse.PackageProblem(name) == "" {
+		if parsenames.PackageProblem(name) == "" {
 			return name
 		}
 	}

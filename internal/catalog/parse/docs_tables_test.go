@@ -19,6 +19,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/catalog/parse/settings"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/templates"
@@ -245,7 +246,7 @@ func TestTheReferenceNamesEveryReason(t *testing.T) {
 	section, _, _ = strings.Cut(section, "Without")
 	got := code(section)
 	slices.Sort(got)
-	want := parse.RedriveReasons()
+	want := settings.RedriveReasons()
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-code +reference):\n%s", diff)

@@ -105,9 +105,9 @@ func TestTheReferenceListsTheWordsThatNamesKnow(t *testing.T) {
 	text := strings.Join(referenceLines(t), " ")
 	for _, list := range []struct{ variable, file, sentence string }{
 		{"commonInitialisms", "../names.go", `The initialisms are ([A-Z0-9\s]+)\.`},
-		{"importedNames", "names.go", `that generated code imports: ([^.]+)\.`},
-		{"packageNames", "collisions.go", `generated code needs itself:\s+([^.]+) in the package`},
-		{"methodNames", "collisions.go", `in the package, ([^.]+) in a struct`},
+		{"importedNames", "names/names.go", `that generated code imports: ([^.]+)\.`},
+		{"packageNames", "names/collisions.go", `generated code needs itself:\s+([^.]+) in the package`},
+		{"methodNames", "names/collisions.go", `in the package, ([^.]+) in a struct`},
 	} {
 		source, err := os.ReadFile(list.file)
 		if err != nil {

@@ -8,18 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busgen/busgen/internal/catalog/parse/files"
 	"github.com/busgen/busgen/internal/input"
 )
-
-// Files reads the files that a catalogue includes or imports. Names are those of the operating system,
-// relative to the same folder as the name of the catalogue.
-type Files interface {
-	// ReadFile returns the content of a file. The error is an fs.ErrNotExist if there is none.
-	ReadFile(name string) ([]byte, error)
-	// Glob returns the names of the files in folder, and below, that a pattern of
-	// [path.Match] matches, sorted. Nothing is wrong with a pattern that matches none.
-	Glob(folder, pattern string) []string
-}
 
 // Disk reads files of the computer.
 type Disk struct{}
@@ -46,7 +37,7 @@ func (Disk) Glob(folder, pattern string) []string {
 // while a catalogue is read.
 type Memory struct {
 	Text  map[string][]byte // by clean name
-	Below Files
+	Below files.Files
 }
 
 // ReadFile implements [Files].
@@ -82,7 +73,7 @@ func (t Memory) Glob(folder, pattern string) []string {
 // A Trace records which files and patterns were read from Files, to find out later whether they changed. It
 // is not safe for concurrent use.
 type Trace struct {
-	Files
+	files.Files
 	Names []string // of the files, in order, also of those that could not be read
 	globs []globbed
 }
@@ -108,3 +99,5 @@ func (t *Trace) Moved() bool {
 		return strings.Join(t.Files.Glob(g.folder, g.pattern), "\n") != g.matches
 	})
 }
+
+type Files = files.Files

@@ -8,14 +8,19 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/catalog/parse/events"
+	"github.com/busgen/busgen/internal/catalog/parse/files"
+	"github.com/busgen/busgen/internal/catalog/parse/names"
+	"github.com/busgen/busgen/internal/catalog/parse/settings"
+	"github.com/busgen/busgen/internal/catalog/parse/text"
+	"github.com/busgen/busgen/internal/catalog/parse/types"
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/input"
 )
 
-// Load reads the catalogue at path, with the files that it includes and the overlays at
-// other paths. The error is about one of these files itself, such as one that does not exist. Everything wrong inside it is in
-// the findings, and then the catalogue is nil.
+// Load reads the catalogue at path, with the files that it includes and the overlays at other paths. The error is about
+// one of these files itself, such as one that does not exist. Everything wrong inside it is in the findings, and then
+// the catalogue is nil.
 func Load(path string, overlays ...string) (*catalog.Catalogue, diag.Findings, error) {
 	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,161 +52,99 @@ func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 
 // TextWith is [Text] for a catalogue that includes or imports some of files. Their names begin in the
 // folder of file. Of two overlays that set the same, the later one counts.
-func TextWith(files Files, file string, text []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
-	r := newReader(files, &sources{}, file)
+func TextWith(files files.Files, file string, content []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
+	r := text.New()
 	var c *catalog.Catalogue
-	if root := r.document(file, text); root != nil {
-		r.readOverlays(overlays)
-		c = r.catalogue(root)
+	if root := r.Document(file, "the catalogue", content); root != nil {
+		c = catalogue(r, files, file, root, readOverlays(r, overlays), nil)
 	}
-	if len(r.findings) > 0 {
-		return nil, r.tidied()
+	if len(r.Findings) > 0 {
+		return nil, r.Tidied()
 	}
 	return c, nil
 }
 
-func newReader(files Files, known *sources, root string) *reader {
-	return &reader{files: files, sources: known, root: root, types: map[string]*catalog.Type{}, limits: map[string]*catalog.Limit{}, headers: map[string]declaredHeader{}, subscribed: map[string]subscribed{},
-		brokenPayloads: map[*catalog.Event]bool{}, brokenKeys: map[*catalog.Event]bool{}, members: map[*catalog.Group]int{}}
+// An Overlay is a file with settings for one environment. It replaces settings of a catalogue, each in the place
+// where it stands: those of its defaults replace those of the catalogue's defaults, and so on. What is inherited is
+// computed afterwards.
+type Overlay struct {
+	File string
+	Text []byte
 }
 
-// A reader decodes one catalogue and collects what is wrong with it. Its
-// methods report and go on, so that one run finds everything; what could not
-// be read is left out of their results.
-type reader struct {
-	*sources // what was read so far
-
-	files    Files
-	root     string                      // the name of the file that was asked for
-	overlays []object                    // the overlays so far
-	included map[string]*part            // the parts of the catalogue so far, by identity
-	imported map[string]*imported        // the imported catalogues so far, by what they are called
-	homes    map[string]*catalog.Package // the packages of files; nil is that of the root
-	importer *reader                     // of the catalogue that imports this one; nil if none does
-	// incomplete is set if a file could not be read: what it declares is missed elsewhere.
-	incomplete bool
-
-	types map[string]*catalog.Type // by name, and those with a broken body, too
-	// typesOK is set if there was nothing wrong with the types.
-	typesOK bool
-	// eventsIncomplete is set if the name of an event was refused: it may be
-	// the one that a policy is for.
-	eventsIncomplete bool
-	noEvents         bool                    // no file has one
-	brokenPayloads   map[*catalog.Event]bool // events with findings about their payloads
-	brokenKeys       map[*catalog.Event]bool // events with findings about their partition_by
-	inlines          []*catalog.Type         // the structs in place so far
-	initialisms      []string                // those of the catalogue
-	goTypes          map[catalog.Kind]*catalog.GoType
-	styles           map[string]catalog.JSONNames // the JSON names of files
-	limits           map[string]*catalog.Limit    // by name, and those with a broken body, too
-	headers          map[string]declaredHeader    // by name, without broken ones
-	misspelt         int                          // unknown types and unused policies so far
-	later            []func()                     // what has to wait until all types are known
-	mixing           mixing                       // the mixins so far
-	subscribed       map[string]subscribed        // the subscriptions so far, by name
-	groups           []*catalog.Group             // of subscriptions, so far
-	members          map[*catalog.Group]int       // how many subscriptions name them
-	classes          []*catalog.ErrorClass        // the error classes so far
-	findings         diag.Findings
+// readOverlays reads the overlays' files. One that is no overlay is left out, after a finding.
+func readOverlays(r *text.Reader, overlays []Overlay) (all []text.Object) {
+	for _, overlay := range overlays {
+		if root := r.Document(overlay.File, "the included file "+diag.Label(overlay.File), overlay.Text); root != nil {
+			if o, ok := settings.ReadOverlay(r, root, overlay.File); ok {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
 }
 
-func (r *reader) catalogue(node *yaml.Node) *catalog.Catalogue {
-	parts := r.parts(node)
+// catalogue reads a catalogue in the order in which its parts need each other. by is of the one that imported it.
+func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node,
+	overlays []text.Object, by *files.Imports) *catalog.Catalogue {
+	named := names.New(r)
+	parts := files.Read(r, named, from, file, node)
 	if parts == nil {
 		return nil
 	}
-	root := parts[0].object
-	c := &catalog.Catalogue{File: r.root}
-	for _, p := range parts {
-		c.Files = append(c.Files, p.file)
+	load := func(file string, root *yaml.Node, by *files.Imports) (*catalog.Catalogue, diag.Findings) {
+		other := r.Beside()
+		return catalogue(other, from, file, root, nil, by), other.Findings
 	}
-	c.Version = r.version(root)
-	c.Package = r.packageName(root)
-	c.ImportPath = r.ownImportPath(root)
-	c.TestKit = r.testKit(root)
-	c.CloudEvents = r.cloudEvents(root)
-	c.Lint = r.lint(root)
-	c.Accepted = r.accepted(root)
-	r.readInitialisms(root)
-	r.readGoTypes(root, c)
-	c.Imports = r.imports(root)
-	r.checkImportPaths(c)
-	c.Packages = r.packages(parts, c.Package)
-	r.readJSONNames(parts)
-	before := len(r.findings)
-	c.Types = r.typeSection(parts)
-	r.typesOK = len(r.findings) == before && !r.incomplete
-	c.Limits = r.limitSection(parts)
-	r.overlayLimits(c.Limits)
-	c.Events = r.eventSection(parts)
-	c.Subscriptions = r.patternSubscriptions(parts, c.Events)
-	c.Groups = r.groupSection(parts, c.Events, c.Subscriptions)
-	c.Schedules = r.scheduleSection(parts, c.Events)
-	c.Types = append(c.Types, r.inlines...)
-	for _, e := range c.Events {
-		e.CloudEvents = c.CloudEvents
-	}
-	r.checkEventNames(c.Events)
-	c.Imported = foreign(c)
-	r.setHomes(c)
-	r.checkPackages(c)
+	imported := files.NewImports(named, parts, by, load)
+	typed := types.New(named, parts, imported)
+	written := settings.New(named, parts)
+	declared := settings.NewDeclared(parts.Incomplete)
+	over := settings.NewOverlays(written, declared, overlays)
+	subscribed := events.NewSubscriptions(named, parts, written, declared)
+	published := events.New(named, parts, typed, written, subscribed, declared)
+
+	root := parts.Root()
+	c := &catalog.Catalogue{File: file, Files: parts.FileNames(), Version: r.Version(root)}
+	named.Read(root, c)
+	written.ReadWhole(root, c)
+	named.ReadInitialisms(root)
+	typed.ReadGoTypes(root, c)
+	imported.Read(root, c)
+	c.Packages = parts.Packages(c.Package, imported)
+	parts.ReadJSONNames()
+	c.Types = typed.Read()
+	c.Limits = written.ReadLimits()
+	over.Limits(c.Limits)
+	c.Events = published.Read()
+	c.Subscriptions = subscribed.ReadPatterns()
+	c.Groups = subscribed.ReadGroups(c.Subscriptions)
+	c.Schedules = events.ReadSchedules(named, parts, declared)
+	c.Types = append(c.Types, typed.Inlines...)
+	published.CheckNames()
+	c.Imported = files.Foreign(c)
+	parts.SetHomes(c)
+	files.CheckPackages(r, c)
 	catalog.Mark(c.Types)
-	c.Headers = r.headerSection(parts)
-	r.overlaySettings(c.Events, c.Subscriptions)
-	c.Defaults = r.overlayDefaults(r.defaults(root))
-	policies := r.overlayPolicies(r.policies(parts, c.Events), c.Events)
-	for _, p := range policies {
-		c.Policies = append(c.Policies, &catalog.Policy{Pattern: p.pattern, Settings: p.settings, Headers: p.headers})
-	}
+	headers := settings.NewHeaders(named, parts, typed)
+	c.Headers = headers.Read()
+	over.Settings(c.Subscriptions)
+	c.Defaults = over.Defaults(root)
+	policies := settings.NewPolicies(written, headers, declared)
+	c.Policies = policies.Read(over)
 	for _, e := range c.Events {
-		e.Headers = c.Headers
+		e.CloudEvents, e.Headers = c.CloudEvents, c.Headers
 	}
-	r.inherit(c.Events, c.Defaults, policies)
-	r.checkScheduledHeaders(c.Schedules)
-	r.limitKeys(c.Events)
-	c.Namespaces = r.namespaces(c.Events)
-	c.ErrorClasses = r.errorClasses()
+	policies.Inherit(c.Defaults)
+	headers.CheckSchedules(c.Schedules)
+	policies.LimitKeys()
+	c.Namespaces = named.Namespaces(c.Events)
+	c.ErrorClasses = written.ErrorClasses()
 	for _, p := range append([]*catalog.Package{nil}, c.Packages...) {
-		r.checkCollisions(c.In(p, ""))
+		named.CheckCollisions(c.In(p, ""))
 	}
-	if len(r.findings) == 0 {
-		r.checkSamples(c.Events)
+	if len(r.Findings) == 0 {
+		published.CheckSamples()
 	}
 	return c
-}
-
-// languageVersion is the version of the catalogue language that this package reads.
-const languageVersion = 1
-
-func (r *reader) version(o object) catalog.Value[int] {
-	e, ok := r.required(o, "version", "this busgen reads version 1: add \"version: 1\"")
-	if !ok {
-		return catalog.Value[int]{}
-	}
-	v, ok := r.wholeNumber(e, o.what)
-	if ok && v.V != languageVersion {
-		r.report(r.place(e.value), rules.Version, "version %d of the catalogue language is not known", v.V).
-			Hint = "this busgen reads version 1; a newer one may read yours"
-	}
-	return v
-}
-
-// report adds a finding and returns it, for a hint or related places.
-func (r *reader) report(at diag.Place, rule *diag.Rule, format string, args ...any) *diag.Finding {
-	f := rule.At(at, format, args...)
-	r.findings = append(r.findings, f)
-	return f
-}
-
-// tidied returns the findings in the order of the files.
-func (r *reader) tidied() diag.Findings {
-	var files []string
-	for _, src := range r.all {
-		files = append(files, src.file)
-	}
-	for _, f := range r.findings {
-		f.Hint = diag.Visible(f.Hint)
-	}
-	return r.findings.Tidy(files)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/catalog/parse/settings"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
@@ -223,7 +223,7 @@ func TestAnErrorClassIsAConstantWhereverItIsNamedFirst(t *testing.T) {
 
 func TestReasonsAreThoseThatTheRuntimeKnows(t *testing.T) {
 	s := runtime.DefaultSettings()
-	s.Redrive = runtime.Redrive{Reasons: parse.RedriveReasons(), Every: time.Hour, Max: 1}
+	s.Redrive = runtime.Redrive{Reasons: settings.RedriveReasons(), Every: time.Hour, Max: 1}
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}

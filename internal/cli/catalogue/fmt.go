@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	parsetext "github.com/busgen/busgen/internal/catalog/parse/text"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/edit"
@@ -59,7 +60,7 @@ func formatted(args []string, flags fmtFlags) (report string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot format %s: %w", path, err)
 	}
-	if !parse.HasVersion(before) {
+	if !parsetext.HasVersion(before) {
 		return "", fmt.Errorf("cannot format %s: it is not a catalogue, which has a version, such as \"version: 1\"", path)
 	}
 	same := string(before) == string(after)

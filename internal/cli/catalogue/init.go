@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/catalog/parse/names"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/gomod"
 	"github.com/busgen/busgen/internal/input"
@@ -89,7 +89,7 @@ func packageName(dir string) string {
 		return "events"
 	}
 	name := filepath.Base(abs)
-	if parse.PackageProblem(name) != "" || name != strings.ToLower(name) || strings.Contains(name, "_") {
+	if names.PackageProblem(name) != "" || name != strings.ToLower(name) || strings.Contains(name, "_") {
 		return "events"
 	}
 	return name

@@ -1,0 +1,4 @@
+package events
+
+// MaxSamples is for tests.
+var MaxSamples = &maxSamples
