@@ -17,11 +17,11 @@ import (
 // defaultCatalogue is read if the command line names none.
 const defaultCatalogue = "events.yaml"
 
-// LoadCatalogue reads the catalogue that the arguments name, or ./events.yaml, with overlays.
+// LoadCatalogue reads the catalogue that the arguments name, or ./events.yaml.
 // If it has findings the error is a [FindingsError].
-func LoadCatalogue(args []string, overlays ...string) (*catalog.Catalogue, error) {
+func LoadCatalogue(args []string) (*catalog.Catalogue, error) {
 	path := CataloguePath(args)
-	c, findings, err := parse.Load(path, overlays...)
+	c, findings, err := parse.Load(path)
 	if err != nil {
 		return nil, Unread(args, err)
 	}

@@ -22,13 +22,6 @@
 // A concurrency and a strict_order apply to subscriptions that begin to deliver afterwards: in
 // a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.
 //
-// With [Overlay], a file for an environment sets only what differs from the catalogue:
-//
-//	version: 1
-//	defaults: { timeout: 1m }
-//	events:
-//	  order.placed: { subscriptions: { charge-card: { concurrency: 8 } } }
-//
 // What is compiled in cannot be tuned: names, payloads, partition keys, priorities,
 // schedules, new and removed events. Nor can a limit that is new, gone or renamed, counts by a
 // field that no limit of the event type counted by, has another hold, or has got or lost its

@@ -25,15 +25,14 @@ type Report struct {
 	NeedsRestart []string
 }
 
-// Apply reads the catalogue at path, with the files that it includes, and tunes bus by it, once. Overlays are the
-// paths of files that set only what differs, as with [Overlay]. The error is a
-// *[FindingsError] if the catalogue or an overlay has findings. Any other error means that a
+// Apply reads the catalogue at path, with the files that it includes, and tunes bus by it, once. The error is a
+// *[FindingsError] if the catalogue has findings. Any other error means that the
 // file cannot be read or that the bus refuses the settings. On an error nothing
 // changes.
 //
 // It is safe for concurrent use, and the last call wins.
-func Apply(bus *runtime.Bus, path string, overlays ...string) (Report, error) {
-	file, err := watch.Read(path, overlays...)
+func Apply(bus *runtime.Bus, path string) (Report, error) {
+	file, err := watch.Read(path)
 	if err != nil {
 		return Report{}, fmt.Errorf("tuning: cannot read the catalogue: %w", err)
 	}

@@ -39,7 +39,6 @@ type config struct {
 	every  time.Duration
 	logger *slog.Logger
 	notify func(Report, error)
-	over   []string
 }
 
 // Every sets how often the watcher looks at the file; the default is once a second.
@@ -67,23 +66,6 @@ func Logger(l *slog.Logger) Option {
 	}
 }
 
-// Overlay lays files over the catalogue, such as one for each environment: each says only what differs there. All of
-// them are watched, too. In each place (the defaults, a policy, an event, a subscription, a limit) the last file that
-// sets something counts; the catalogue comes first, and the overlays in the order of this option and its paths. What
-// is inherited is computed afterwards. A name that the catalogue does not have is a finding, and a file that is not
-// there is an error: then the settings in force stay.
-func Overlay(paths ...string) Option {
-	return func(c *config) error {
-		for _, path := range paths {
-			if path == "" {
-				return errors.New("tuning.Overlay: a path is empty")
-			}
-		}
-		c.over = append(c.over, paths...)
-		return nil
-	}
-}
-
 // Notify has f called after each new content of the file, the first one
 // included, with what [Apply] would return. It is also called when the file can
 // no longer be read. Calls never overlap. The first call comes from Watch, later
@@ -99,7 +81,7 @@ func Notify(f func(Report, error)) Option {
 }
 
 // Watch tunes bus by the catalogue at path: once before it returns, and then whenever that
-// file, one that it includes or an [Overlay] changes, until ctx ends or the watcher is closed. The settings
+// file, or one that it includes, changes, until ctx ends or the watcher is closed. The settings
 // stay in force afterwards. Close the watcher before you shut the bus down.
 //
 // A mistake in the file is logged, at the start too, and Watch returns no error for
@@ -119,11 +101,8 @@ func Watch(ctx context.Context, bus *runtime.Bus, path string, opts ...Option) (
 			return nil, err
 		}
 	}
-	w.file = watch.New(path, w.config.over...)
+	w.file = watch.New(path)
 	w.config.logger = guard.Logger(w.config.logger).With("file", path)
-	if w.config.over != nil {
-		w.config.logger = w.config.logger.With("overlays", strings.Join(w.config.over, " "))
-	}
 	w.start()
 	ctx, w.stop = context.WithCancel(ctx)
 	go w.watch(ctx)

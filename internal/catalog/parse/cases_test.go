@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
@@ -27,7 +26,7 @@ func TestCasesGiveTheFindingsBesideThem(t *testing.T) {
 			const golden = "findings.golden"
 			want, err := os.ReadFile(golden)
 			isBroken := err == nil
-			c, findings, err := load("events.yaml")
+			c, findings, err := parse.Load("events.yaml")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,19 +50,10 @@ func TestCasesGiveTheFindingsBesideThem(t *testing.T) {
 	}
 }
 
-// load reads a catalogue with the overlay.yaml beside it, if there is one.
-func load(path string) (*catalog.Catalogue, diag.Findings, error) {
-	overlay := filepath.Join(filepath.Dir(path), "overlay.yaml")
-	if _, err := os.Stat(overlay); err != nil {
-		return parse.Load(path)
-	}
-	return parse.Load(path, overlay)
-}
-
 func TestEveryRuleIsShownByACase(t *testing.T) {
 	seen := map[string]bool{}
 	for _, path := range cases(t) {
-		_, findings, err := load(path)
+		_, findings, err := parse.Load(path)
 		if err != nil {
 			t.Fatal(err)
 		}

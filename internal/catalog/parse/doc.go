@@ -10,7 +10,7 @@
 //	names     names of Go, on the wire and in JSON, and former ones
 //	files     included files and their packages, and imported catalogues
 //	types     types, fields and constraints; values of a type
-//	settings  settings, limits, headers, policies and overlays
+//	settings  settings, limits, headers and policies
 //	events    events, subscriptions, groups and schedules
 //
 // load.go here has the order in which they read: types may refer to one another in any order, and events inherit from

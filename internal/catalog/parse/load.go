@@ -18,10 +18,9 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// Load reads the catalogue at path, with the files that it includes and the overlays at other paths. The error is about
-// one of these files itself, such as one that does not exist. Everything wrong inside it is in the findings, and then
-// the catalogue is nil.
-func Load(path string, overlays ...string) (*catalog.Catalogue, diag.Findings, error) {
+// Load reads the catalogue at path, with the files that it includes. The error is about the file itself, such as one that
+// does not exist. Everything wrong inside it is in the findings, and then the catalogue is nil.
+func Load(path string) (*catalog.Catalogue, diag.Findings, error) {
 	text, err := Disk{}.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("there is no catalogue at %s: name another file, or write a first one with \"busgen init\": %w", path, err)
@@ -32,15 +31,7 @@ func Load(path string, overlays ...string) (*catalog.Catalogue, diag.Findings, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read the catalogue: %w", err)
 	}
-	var over []Overlay
-	for _, file := range overlays {
-		text, err := Disk{}.ReadFile(file)
-		if err != nil {
-			return nil, nil, fmt.Errorf("cannot read the overlay: %v", err) // which is not about the catalogue
-		}
-		over = append(over, Overlay{file, text})
-	}
-	c, findings := TextWith(Disk{}, path, text, over...)
+	c, findings := TextWith(Disk{}, path, text)
 	return c, findings, nil
 }
 
@@ -51,12 +42,12 @@ func Text(file string, text []byte) (*catalog.Catalogue, diag.Findings) {
 }
 
 // TextWith is [Text] for a catalogue that includes or imports some of files. Their names begin in the
-// folder of file. Of two overlays that set the same, the later one counts.
-func TextWith(files files.Files, file string, content []byte, overlays ...Overlay) (*catalog.Catalogue, diag.Findings) {
+// folder of file.
+func TextWith(files files.Files, file string, content []byte) (*catalog.Catalogue, diag.Findings) {
 	r := text.New()
 	var c *catalog.Catalogue
 	if root := r.Document(file, "the catalogue", content); root != nil {
-		c = catalogue(r, files, file, root, readOverlays(r, overlays), nil)
+		c = catalogue(r, files, file, root, nil)
 	}
 	if len(r.Findings) > 0 {
 		return nil, r.Tidied()
@@ -64,29 +55,8 @@ func TextWith(files files.Files, file string, content []byte, overlays ...Overla
 	return c, nil
 }
 
-// An Overlay is a file with settings for one environment. It replaces settings of a catalogue, each in the place
-// where it stands: those of its defaults replace those of the catalogue's defaults, and so on. What is inherited is
-// computed afterwards.
-type Overlay struct {
-	File string
-	Text []byte
-}
-
-// readOverlays reads the overlays' files. One that is no overlay is left out, after a finding.
-func readOverlays(r *text.Reader, overlays []Overlay) (all []text.Object) {
-	for _, overlay := range overlays {
-		if root := r.Document(overlay.File, "the included file "+diag.Label(overlay.File), overlay.Text); root != nil {
-			if o, ok := settings.ReadOverlay(r, root, overlay.File); ok {
-				all = append(all, o)
-			}
-		}
-	}
-	return all
-}
-
 // catalogue reads a catalogue in the order in which its parts need each other. by is of the one that imported it.
-func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node,
-	overlays []text.Object, by *files.Imports) *catalog.Catalogue {
+func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node, by *files.Imports) *catalog.Catalogue {
 	named := names.New(r)
 	parts := files.Read(r, named, from, file, node)
 	if parts == nil {
@@ -94,13 +64,12 @@ func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node,
 	}
 	load := func(file string, root *yaml.Node, by *files.Imports) (*catalog.Catalogue, diag.Findings) {
 		other := r.Beside()
-		return catalogue(other, from, file, root, nil, by), other.Findings
+		return catalogue(other, from, file, root, by), other.Findings
 	}
 	imported := files.NewImports(named, parts, by, load)
 	typed := types.New(named, parts, imported)
 	written := settings.New(named, parts)
 	declared := settings.NewDeclared(parts.Incomplete)
-	over := settings.NewOverlays(written, declared, overlays)
 	subscribed := events.NewSubscriptions(named, parts, written, declared)
 	published := events.New(named, parts, typed, written, subscribed, declared)
 
@@ -115,7 +84,6 @@ func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node,
 	parts.ReadJSONNames()
 	c.Types = typed.Read()
 	c.Limits = written.ReadLimits()
-	over.Limits(c.Limits)
 	c.Events = published.Read()
 	c.Subscriptions = subscribed.ReadPatterns()
 	c.Groups = subscribed.ReadGroups(c.Subscriptions)
@@ -128,10 +96,9 @@ func catalogue(r *text.Reader, from files.Files, file string, node *yaml.Node,
 	catalog.Mark(c.Types)
 	headers := settings.NewHeaders(named, parts, typed)
 	c.Headers = headers.Read()
-	over.Settings(c.Subscriptions)
-	c.Defaults = over.Defaults(root)
+	c.Defaults = written.ReadDefaults(root)
 	policies := settings.NewPolicies(written, headers, declared)
-	c.Policies = policies.Read(over)
+	c.Policies = policies.Read()
 	for _, e := range c.Events {
 		e.CloudEvents, e.Headers = c.CloudEvents, c.Headers
 	}

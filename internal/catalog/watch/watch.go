@@ -1,5 +1,5 @@
 // Package watch notices changes of a catalogue: of its file, of the files that
-// it includes, and of overlays. It is for "busgen generate --watch" and for package tuning.
+// it includes. It is for "busgen generate --watch" and for package tuning.
 //
 // [File.Look] looks at what the file system says of the files, and reads them only
 // if that has changed or cannot be relied on. A change is one of content unless
@@ -27,7 +27,6 @@ type File struct {
 	Touches bool
 
 	path    string
-	over    []string  // the paths of overlays
 	last    *Snapshot // of the last look that read it; nil if it could not be read
 	applied [sha256.Size]byte
 	seen    [sha256.Size]byte // the content at the last look
@@ -36,18 +35,18 @@ type File struct {
 // A file system keeps modification times no coarser than this.
 const coarsestTime = 2 * time.Second
 
-// New returns the file at path with overlays, at which nobody has looked yet.
-func New(path string, overlays ...string) *File { return &File{path: path, over: overlays} }
+// New returns the file at path, which was not looked at yet.
+func New(path string) *File { return &File{path: path} }
 
 // Look returns the catalogue if its files have changed. A patient look returns
 // only a content that the look before has seen too, because a file may be half
 // written. settled is false while there is reason to look again soon. The error
-// says that the file at path, or an overlay, cannot be read.
+// says that the file at path cannot be read.
 func (f *File) Look(patient bool) (changed *Snapshot, settled bool, err error) {
 	if f.last != nil && f.last.same() {
 		return nil, true, nil
 	}
-	now, err := Read(f.path, f.over...)
+	now, err := Read(f.path)
 	if err != nil {
 		f.last = nil
 		return nil, false, err
@@ -93,9 +92,8 @@ func signOf(name string) sign {
 	return sign{name, info, time.Since(info.ModTime()) < coarsestTime}
 }
 
-// Read reads the catalogue at path, with the files that it includes and with overlays. The error is
-// about the file at path or an overlay.
-func Read(path string, overlays ...string) (*Snapshot, error) {
+// Read reads the catalogue at path, with the files that it includes. The error is about the file at path.
+func Read(path string) (*Snapshot, error) {
 	s := &Snapshot{Path: path, sum: sha256.New(), signs: []sign{signOf(path)}}
 	s.trace.Files = s
 	text, err := parse.Disk{}.ReadFile(path)
@@ -103,15 +101,7 @@ func Read(path string, overlays ...string) (*Snapshot, error) {
 		return nil, err
 	}
 	s.sum.Write(text)
-	var over []parse.Overlay
-	for _, file := range overlays {
-		text, err := s.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		over = append(over, parse.Overlay{File: file, Text: text})
-	}
-	s.Catalogue, s.Findings = parse.TextWith(&s.trace, path, text, over...)
+	s.Catalogue, s.Findings = parse.TextWith(&s.trace, path, text)
 	return s, nil
 }
 

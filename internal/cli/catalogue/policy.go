@@ -15,7 +15,6 @@ import (
 
 func newPolicy() *cobra.Command {
 	var asJSON bool
-	var overlays []string
 	cmd := operands{most: 1, what: "one type, pattern or subscription", candidates: eventsAndSubscriptions}.of(&cobra.Command{
 		Use:   "policy [events.yaml] [type | pattern | subscription]",
 		Short: "Show the settings in force, where they come from, and when retries happen",
@@ -43,9 +42,6 @@ schedule share. It is for an event that fails alone. ✕ is the dead letter, ↻
 automatic redrive. Each class of errors that is retried differently has a line
 of its own.
 
-With --overlay the settings are those of an environment whose programs tune
-their bus with that file; a mistake in it is a finding.
-
 The settings are those of the catalogue. Options of the call that subscribes
 override them. WithSlowEventAfter of the bus replaces a slow_event_after that is
 built in. Bus.Stats has the settings in force of a bus that is tuned while it
@@ -64,21 +60,19 @@ line or with files, 3 nothing matches.`,
   busgen policy events/events.yaml
   busgen policy events/events.yaml 'payment.*'
   busgen policy charge-card
-  busgen policy --overlay production.yaml order.placed
   busgen policy order.placed --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			screen := terminal.ScreenOf(cmd.OutOrStdout())
-			return cli.Report(func(args []string) (string, error) { return policy(args, overlays, asJSON, screen) })(cmd, args)
+			return cli.Report(func(args []string) (string, error) { return policy(args, asJSON, screen) })(cmd, args)
 		},
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringArrayVar(&overlays, "overlay", nil, "a `file` that sets what differs in an environment; may be given several times")
 	return cmd
 }
 
-func policy(args, overlays []string, asJSON bool, screen terminal.Screen) (report string, err error) {
+func policy(args []string, asJSON bool, screen terminal.Screen) (report string, err error) {
 	catalogue, args := splitCatalogue(args)
-	c, err := cli.LoadCatalogue(catalogue, overlays...)
+	c, err := cli.LoadCatalogue(catalogue)
 	if err != nil {
 		return "", cli.Refused(err)
 	}

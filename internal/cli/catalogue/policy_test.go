@@ -239,20 +239,3 @@ events:
 		}
 	}
 }
-
-func TestPolicyShowsTheSettingsUnderAnOverlay(t *testing.T) {
-	inFolder(t, map[string]string{
-		"events.yaml":     "version: 1\npackage: shop\ndefaults: { timeout: 10s }\nevents: { order.placed: {} }\n",
-		"production.yaml": "version: 1\ndefaults: { timeout: 1m }\n",
-		"typo.yaml":       "version: 1\nevents: { order.plcaed: {} }\n",
-	})
-	if out := busgen(t, "policy --overlay production.yaml").Stdout; !strings.Contains(out, "1m") || !strings.Contains(out, "production.yaml:2") {
-		t.Error(out)
-	}
-	if got := busgen(t, "policy --overlay production.yaml --overlay typo.yaml"); got.Status != 1 || !strings.Contains(got.Stderr, `typo.yaml:2:11: the catalogue has no event order.plcaed; did you mean "order.placed"? [overlay]`) {
-		t.Errorf("%+v", got)
-	}
-	if got := busgen(t, "policy --overlay none.yaml"); got.Status != 2 || !strings.Contains(got.Stderr, "cannot read the overlay: stat none.yaml") {
-		t.Errorf("%+v", got)
-	}
-}

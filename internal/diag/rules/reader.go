@@ -38,7 +38,6 @@ var (
 	BadGlob       = reader("bad-glob", "Patterns are written in the notation of the language.")
 	PolicyTie     = reader("policy-tie", "No event matches two policies that are equally specific.")
 	PolicyUnused  = reader("policy-unused", "Every policy matches an event; one that does not often has a typo.")
-	Overlay       = reader("overlay", "An overlay changes settings of events, subscriptions and limits that the catalogue has.")
 	PatternUnused = reader("pattern-unused", "Every pattern of a subscription matches an event; one that does not often has a typo.")
 	Group         = reader("group", "A group has several members or an entry in groups, and no member has batches.")
 	Schedule      = reader("schedule", "A schedule names an event, says when with a cron expression or an interval, and has a payload that fits.")

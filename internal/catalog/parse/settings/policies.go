@@ -47,8 +47,8 @@ func NewPolicies(settings *Settings, headers *Headers, declared *Declared) *Poli
 	return p
 }
 
-// Read reads `policies:` of all files, and what overlays say of them. It checks that each matches an event.
-func (r *Policies) Read(over *Overlays) (all []*catalog.Policy) {
+// Read reads `policies:` of all files. It checks that each matches an event.
+func (r *Policies) Read() (all []*catalog.Policy) {
 	for _, e := range r.settings.parts.Sections("policies", "policy") {
 		o, _ := r.Object(e.Value, "policy "+diag.Label(e.Name), policyKeys...)
 		p := &catalog.Policy{Settings: r.settings.Of(o), Headers: r.headers.list(r.MappingOf(o, "headers"), o.What)}
@@ -57,7 +57,6 @@ func (r *Policies) Read(over *Overlays) (all []*catalog.Policy) {
 			r.add(policy{p, e.Key})
 		}
 	}
-	over.policies(r)
 	for _, p := range r.all {
 		all = append(all, p.Policy)
 	}

@@ -86,3 +86,12 @@ const limitConcurrency = 1024
 
 // limitSnoozes limits `max_snoozes`. A larger value would have no effect.
 const limitSnoozes = 1_000_000
+
+// ReadDefaults reads `defaults:` of the root.
+func (r *Settings) ReadDefaults(root text.Object) (defaults catalog.Settings) {
+	if e, ok := root.Entries["defaults"]; ok {
+		o, _ := r.Object(e.Value, "defaults", Keys...)
+		defaults = r.Of(o)
+	}
+	return defaults
+}
