@@ -3,8 +3,8 @@
 //
 // [File.Look] looks at what the file system says of the files, and reads them only
 // if that has changed or cannot be relied on. A change is one of content unless
-// [File.Touches] is set, and a patient look waits until whoever writes a file is
-// through with it.
+// [File.Touches] is set, and a patient look waits until a file is no longer
+// being written.
 package watch
 
 import (
@@ -36,7 +36,7 @@ type File struct {
 // A file system keeps modification times no coarser than this.
 const coarsestTime = 2 * time.Second
 
-// New returns the file at path with overlays, at which nobody has looked yet.
+// New returns the file at path with overlays, before the first look at them.
 func New(path string, overlays ...string) *File { return &File{path: path, over: overlays} }
 
 // Look returns the catalogue if its files have changed. A patient look returns
@@ -142,7 +142,8 @@ func (s *Snapshot) same() bool {
 		case before.info == nil && now.info == nil:
 		case before.info == nil || now.info == nil:
 			return false
-		case !os.SameFile(before.info, now.info) || before.info.Size() != now.info.Size() || !before.info.ModTime().Equal(now.info.ModTime()):
+		case !os.SameFile(before.info, now.info), before.info.Size() != now.info.Size(),
+			!before.info.ModTime().Equal(now.info.ModTime()):
 			return false
 		}
 	}
