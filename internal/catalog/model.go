@@ -12,14 +12,13 @@ import (
 	"github.com/busgen/busgen/internal/schedule"
 )
 
-// A Value is a decoded value that remembers where it was written. A value
-// that nobody wrote (a built-in default) has a zero Pos.
+// A Value is a decoded value that remembers where it was written. A built-in default, which no file has, has a zero Pos.
 type Value[T any] struct {
 	V   T
 	Pos diag.Position
 }
 
-// Written reports whether somebody wrote the value.
+// Written reports whether a file has the value.
 func (v Value[T]) Written() bool { return v.Pos.IsKnown() }
 
 // Catalogue is a checked events.yaml: every name is resolved, every policy is
@@ -253,7 +252,7 @@ type TypeRef struct {
 	Elem     *TypeRef // of a List or Map
 	Named    *Type    // of a Named
 	Scalar   *Type    // the named scalar, whose built-in type Kind is; nil for that type itself
-	Go       *GoType  // the Go type of the built-in type, or that which the named scalar is made of; nil for the usual one
+	Go       *GoType  // the Go type of the built-in type, or of the one below a named scalar; nil for the usual one
 	Optional bool     // the field may be absent
 	Nullable bool     // the field is always there, and may be null; never with Optional
 	Text     string   // as written
@@ -277,7 +276,7 @@ type Event struct {
 	Mixins   []*Mixin        // of the payload, in file order
 	Reserved []Value[string] // names that no field of the payload may have; also those of its mixins
 
-	// Result is what handlers answer to those who ask with the event; nil if nobody is asked. Nothing of it is
+	// Result is what handlers answer to a request with the event; nil if the event is no request. Nothing of it is
 	// stored, so it is part of no record.
 	Result *Result
 
@@ -285,8 +284,7 @@ type Event struct {
 	Package *Package // see Catalogue.In
 	// CloudEvents is that of the catalogue: what the event is called outside; nil if nothing says it.
 	CloudEvents *CloudEvents
-	// Version numbers what the payload means to its readers; 1 if nobody has
-	// written one.
+	// Version numbers what the payload means to its readers; 1 unless one is written.
 	Version Value[int]
 	History []*OldShape     // the versions before that can still be read, without gaps up to the present one
 	Aliases []Value[string] // the names it had before
@@ -329,7 +327,8 @@ func (e *Event) Values() []*Field {
 	if e.Result == nil {
 		return e.Fields
 	}
-	return append(slices.Clip(e.Fields), &Field{Name: Value[string]{V: "result", Pos: e.Result.Pos}, Type: e.Result.Type})
+	name := Value[string]{V: "result", Pos: e.Result.Pos}
+	return append(slices.Clip(e.Fields), &Field{Name: name, Type: e.Result.Type})
 }
 
 // OldShape is a payload of an old version of an event.

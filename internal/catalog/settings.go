@@ -15,7 +15,7 @@ type Settings struct {
 	SlowAfter       Value[time.Duration] // an attempt that takes longer is logged; 0 for never
 	SlowEventAfter  Value[time.Duration] // an event that fails for longer is logged; 0 for never
 	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
-	HoldUnknown     Value[time.Duration] // an event of a version newer than the program waits for one that knows it; 0 for not at all
+	HoldUnknown     Value[time.Duration] // an event of a newer version waits for a program that knows it; 0 for not at all
 	MaxSnoozes      Value[int]           // of one event; 0 for no limit
 	Breaker         Breaker
 	FailureThrottle Value[int] // failures in a row; 0 for never
@@ -111,7 +111,7 @@ type Batch struct {
 	Wait Value[time.Duration] // for more events after the first; 0 for not at all
 }
 
-// Written tells whether somebody has said something about batches.
+// Written tells whether a file says something about batches.
 func (b Batch) Written() bool { return b.Size.Written() || b.Wait.Written() }
 
 // Redrive says which dead letters are tried again by themselves. While Off is

@@ -34,7 +34,8 @@ func (e *Event) Shape() string {
 func fieldLines(prefix string, fields []*Field, done map[*Type]bool) []string {
 	var lines []string
 	for _, f := range fields {
-		lines = append(lines, prefix+f.Name.V+" "+f.Type.Text+f.Constraints.digest()+string(f.Default.V)+formerDigest(f))
+		line := prefix + f.Name.V + " " + f.Type.Text + f.Constraints.digest() + string(f.Default.V) + formerDigest(f)
+		lines = append(lines, line)
 		if t := f.Type.Declared(); t != nil && !done[t] {
 			done[t] = true
 			lines = append(lines, typeLines(t, done)...)

@@ -126,7 +126,8 @@ type viewer struct {
 }
 
 func newViewer(c *Catalogue, of *Package, importPath string) *viewer {
-	v := &viewer{of: of, types: map[*Type]*Type{}, packages: map[*Package]*Package{nil: {Name: c.Package, Path: importPath}}}
+	root := &Package{Name: c.Package, Path: importPath}
+	v := &viewer{of: of, types: map[*Type]*Type{}, packages: map[*Package]*Package{nil: root}}
 	for _, p := range c.Packages {
 		v.packages[p] = &Package{Name: p.Name, Path: importPath + "/" + p.Name.V}
 	}

@@ -206,6 +206,16 @@ func TestAChangeOfAnImportedTypeChangesTheShape(t *testing.T) {
 	}
 }
 
+// The finding that two packages have one path shows both, and one of them is not there. This crashed.
+func TestACatalogueWithoutAPackageHasNoPathInCommonWithAnImport(t *testing.T) {
+	files := parse.Memory{Text: map[string][]byte{"shared.yaml": []byte(sharedTypes)}}
+	root := "version: 1\nimport_path: example.org/shared\nimports: { shared: shared.yaml }\nevents: { a.done: {} }\n"
+	_, findings := parse.TextWith(files, "events.yaml", []byte(root))
+	if len(findings) != 1 || findings[0].Rule != rules.MissingKey {
+		t.Errorf("got %v", findings)
+	}
+}
+
 func TestAnyPathIsReadOrRefused(t *testing.T) {
 	files := parse.Memory{Text: map[string][]byte{"a.yaml": []byte("version: 1\n"), "b/a.yaml": []byte("version: 1\n"), "../a": []byte("x")}}
 	rapid.Check(t, func(t *rapid.T) {

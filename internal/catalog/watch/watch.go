@@ -35,7 +35,7 @@ type File struct {
 // A file system keeps modification times no coarser than this.
 const coarsestTime = 2 * time.Second
 
-// New returns the file at path, which was not looked at yet.
+// New returns the file at path, before the first look at it.
 func New(path string) *File { return &File{path: path} }
 
 // Look returns the catalogue if its files have changed. A patient look returns

@@ -86,14 +86,14 @@ func (r *Imports) importOf(e text.Entry, what string) []*catalog.Package {
 	return r.adopt(c, p)
 }
 
-// checkPaths reports two packages of one path.
+// checkPaths reports two packages of one path. A catalogue without a package has a finding about that already.
 func (r *Imports) checkPaths(c *catalog.Catalogue) {
 	first := map[string]catalog.Value[string]{c.ImportPath.V: c.Package}
 	for _, p := range c.Imports {
 		if p.Above != nil {
 			continue
 		}
-		if other, taken := first[p.Path]; taken && p.Path != "" {
+		if other, taken := first[p.Path]; taken && p.Path != "" && other.Written() {
 			r.Report(r.NameAt(p.Name), rules.Import, "imports %s and %s have the same import path, %s", p.Name.V, diag.Label(other.V), p.Path).
 				See(r.NameAt(other), "%s is here", diag.Label(other.V))
 		}
