@@ -77,9 +77,9 @@ func TestTheCardIsChargedMorePatientlyThanTheReceiptIsSent(t *testing.T) {
 		attempts[s.Name] = s.Settings.Retry.MaxAttempts
 	}
 	want := map[string]int{
-		events.OnOrderPlacedChargeCard:    5,
-		events.OnOrderPlacedSendReceipt:   3,
-		events.OnOrderPlacedPrintGiftCard: 3,
+		events.OnOrderPlacedChargeCard.String():    5,
+		events.OnOrderPlacedSendReceipt.String():   3,
+		events.OnOrderPlacedPrintGiftCard.String(): 3,
 	}
 	if !maps.Equal(attempts, want) {
 		t.Errorf("attempts of the subscriptions of order.placed: %v, want %v", attempts, want)

@@ -38,7 +38,7 @@ func Example_rowsInAnotherDatabase() {
 		return
 	}
 	defer bus.Shutdown(ctx)
-	_, err = events.SubscribePaymentCaptured(bus, "ledger", func(ctx context.Context, e runtime.Event[events.PaymentCaptured]) error {
+	_, err = events.SubscribePaymentCaptured(bus, events.UndeclaredPaymentCaptured("ledger"), func(ctx context.Context, e runtime.Event[events.PaymentCaptured]) error {
 		_, err := ledger.ExecContext(ctx, "INSERT INTO ledger (event, amount) VALUES (?, ?) ON CONFLICT (event) DO NOTHING",
 			e.ID.String(), e.Payload.Amount.Amount)
 		if err == nil && e.Attempt == 1 {

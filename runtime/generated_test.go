@@ -130,7 +130,7 @@ func TestGeneratedCodeThatMixesUpTypesPanics(t *testing.T) {
 
 func TestSubscribeFunctionsOfGeneratedCodeRefuseANilHandler(t *testing.T) {
 	bus := openCatalogue(t, events.Catalogue)
-	_, one := events.SubscribeOrderPlaced(bus, "one", nil)
+	_, one := events.SubscribeOrderPlaced(bus, events.UndeclaredOrderPlaced("one"), nil)
 	_, many := events.SubscribeOrder(bus, "many", nil)
 	_, answering := events.AnswerParcelPickup(bus, "answering", nil)
 	for _, err := range []error{one, many, answering} {

@@ -28,7 +28,7 @@ func TestAHandlerWithMiddlewareAllocatesOneCopyOfItsPayloadMore(t *testing.T) {
 		conformance.Must(t, err)
 		defer func() { conformance.Must(t, bus.Shutdown(context.Background())) }()
 		done := make(chan struct{})
-		_, err = events.SubscribeOrderPlaced(bus, "reader", func(context.Context, runtime.Event[events.OrderPlaced]) error {
+		_, err = events.SubscribeOrderPlaced(bus, events.UndeclaredOrderPlaced("reader"), func(context.Context, runtime.Event[events.OrderPlaced]) error {
 			done <- struct{}{}
 			return nil
 		}, opts...)

@@ -41,7 +41,7 @@ func TestAPayloadIsOfOneHandlerAlone(t *testing.T) {
 				var kept []events.OrderPlaced
 				var all sync.WaitGroup
 				for _, subscription := range []string{"one", "two"} {
-					_, err := events.SubscribeOrderPlaced(bus, subscription, func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
+					_, err := events.SubscribeOrderPlaced(bus, events.UndeclaredOrderPlaced(subscription), func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
 						mu.Lock()
 						kept = append(kept, e.Payload)
 						mu.Unlock()

@@ -17,7 +17,7 @@ func TestWithoutABusThereIsAPanicWithWords(t *testing.T) {
 			"Health":   func() { bus.Health() },
 			"Shutdown": func() { bus.Shutdown(context.Background()) },
 			"Subscribe": func() {
-				events.SubscribeOrderPlaced(bus, "a", func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil })
+				events.SubscribeOrderPlaced(bus, events.UndeclaredOrderPlaced("a"), func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil })
 			},
 			"Transact": func() { runtime.Transact(context.Background(), bus, func(runtime.Tx) error { return nil }) },
 		} {

@@ -27,18 +27,21 @@ func answers(c *catalog.Catalogue) []jen.Code {
 //			return handler.(runtime.AnswerHandler[<Event>, <Result>])(ctx, *e.(*runtime.Event[<Event>]))
 //		}, opts)
 //	}
+//
+// with <Event>Subscription as the type of the name of an event with declared subscriptions.
 func answerEvent(e *catalog.Event) *jen.Statement {
 	function := "Answer" + e.GoName
 	handler := func() *jen.Statement {
 		return inRuntime("AnswerHandler").Types(jen.Id(e.GoName), goType(e.Result.Type))
 	}
-	params := subscribeParams(e.GoName)
+	of, name := subscriptionParam(e)
+	params := subscribeParams(of, e.GoName)
 	params[2] = jen.Id("handler").Add(handler())
 	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name, and hands its results to the callers of "+
 		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("AnswerFunc").Call(
-			jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id("name"), jen.Id("handler"),
+			jen.Id("bus"), jen.Id(descriptorName(e)), name, jen.Id("handler"),
 			callingOf(jen.Params(jen.Any(), jen.Error()), handler(), e.GoName), jen.Id("opts"),
 		)))
 }

@@ -72,7 +72,7 @@ func fieldPath(path ...*catalog.Field) string {
 //
 //	[]runtime.Declaration{
 //		{
-//			Name:     On<Event><Subscription>,
+//			Name:     On<Event><Subscription>.name,
 //			Own:      <override>,
 //			Aliases:  []string{"<name>"},
 //			Group:    "<name>",
@@ -84,7 +84,7 @@ func fieldPath(path ...*catalog.Field) string {
 func declared(e *catalog.Event) *jen.Statement {
 	var items []jen.Code
 	for _, s := range e.Subscriptions {
-		fields := []jen.Code{pair("Name", jen.Id(s.GoName))}
+		fields := []jen.Code{pair("Name", jen.Id(s.GoName).Dot("name"))}
 		if len(overrideFields(s.Own)) > 0 {
 			fields = append(fields, pair("Own", override(s.Own)))
 		}

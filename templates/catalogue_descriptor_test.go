@@ -55,9 +55,9 @@ events:
 `)
 	emits(t, `
 []runtime.Declaration{
-	{Name: OnOrderPlacedSendReceipt},
+	{Name: OnOrderPlacedSendReceipt.name},
 	{
-		Name: OnOrderPlacedChargeCard,
+		Name: OnOrderPlacedChargeCard.name,
 		Own: runtime.Override{
 			Retry:   []retry.Option{retry.MaxAttempts(8), retry.WithBackoff(retry.None)},
 			Timeout: new(time.Minute),

@@ -15,7 +15,7 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 		"they assert types. A wrong handler is an error of the compiler all the same: it does not fit the parameter.")}
 	for _, e := range c.Events {
 		if len(e.Subscriptions) > 0 {
-			constructs = append(constructs, subscriptionNames(e))
+			constructs = append(constructs, subscriptionNames(e)...)
 		}
 		constructs = append(constructs, subscribeEvent(e))
 	}
@@ -31,18 +31,58 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 	return append(constructs, patternSubscriptions(c)...)
 }
 
-// subscriptionNames emits
+// subscriptionType is the name of the type of the names of an event's subscriptions.
+func subscriptionType(e *catalog.Event) string { return e.GoName + "Subscription" }
+
+// subscriptionNames lists the names of the subscriptions that the catalogue declares for an event. They are of a type of
+// their own, and no named string, which a literal would become by itself: so a misspelt name, and that of another event,
+// do not compile.
+func subscriptionNames(e *catalog.Event) []jen.Code {
+	return []jen.Code{subscriptionNameType(e), subscriptionNameText(e), undeclaredSubscription(e), declaredSubscriptions(e)}
+}
+
+// subscriptionNameType emits
+//
+//	// <Event>Subscription names a subscription of <event.name>: …
+//	type <Event>Subscription struct{ name string }
+func subscriptionNameType(e *catalog.Event) *jen.Statement {
+	return comment(subscriptionType(e) + " names a subscription of " + e.Name.V + ": one that the catalogue declares, or one of [" +
+		"Undeclared" + e.GoName + "].").
+		Type().Id(subscriptionType(e)).Struct(jen.Id("name").String())
+}
+
+// subscriptionNameText emits
+//
+//	// String returns the name.
+//	func (s <Event>Subscription) String() string { return s.name }
+func subscriptionNameText(e *catalog.Event) *jen.Statement {
+	return comment("String returns the name.").Func().Params(jen.Id("s").Id(subscriptionType(e))).Id("String").Params().String().
+		Custom(oneLineBody, jen.Return(jen.Id("s").Dot("name")))
+}
+
+// undeclaredSubscription emits
+//
+//	// Undeclared<Event> names a subscription of <event.name> that the catalogue does not declare. …
+//	func Undeclared<Event>(name string) <Event>Subscription { return <Event>Subscription{name} }
+func undeclaredSubscription(e *catalog.Event) *jen.Statement {
+	return comment("Undeclared" + e.GoName + " names a subscription of " + e.Name.V + " that the catalogue does not declare. It gets the events " +
+		"that are published from its first Subscribe" + e.GoName + " on.").
+		Func().Id("Undeclared"+e.GoName).Params(jen.Id("name").String()).Id(subscriptionType(e)).
+		Custom(oneLineBody, jen.Return(jen.Id(subscriptionType(e)).Values(jen.Id("name"))))
+}
+
+// declaredSubscriptions emits
 //
 //	// The subscriptions of <event.name> that the catalogue declares. …
-//	const (
+//	var (
 //		// On<Event><Subscription> is the subscription <subscription> of <event.name>.
 //		//
 //		// <doc>
-//		On<Event><Subscription> string = "<subscription>"
+//		On<Event><Subscription> = <Event>Subscription{"<subscription>"}
 //	)
 //
 // and says of which group it is a member.
-func subscriptionNames(e *catalog.Event) *jen.Statement {
+func declaredSubscriptions(e *catalog.Event) *jen.Statement {
 	var names []jen.Code
 	for i, s := range e.Subscriptions {
 		if i > 0 {
@@ -53,11 +93,11 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 			words = "It is a member of group " + s.Group.Name.V + ", which has one delivery of each event for all of its members."
 		}
 		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" of "+e.Name.V+".", s.Doc, words).
-			Id(s.GoName).String().Op("=").Lit(s.Name.V))
+			Id(s.GoName).Op("=").Id(subscriptionType(e)).Values(jen.Lit(s.Name.V)))
 	}
 	return comment("The subscriptions of " + e.Name.V + " that the catalogue declares. They exist from Open on: " +
 		"each keeps its events until Subscribe" + e.GoName + " is called with its name.").
-		Const().Defs(names...)
+		Var().Defs(names...)
 }
 
 // subscribeEvent emits
@@ -65,21 +105,31 @@ func subscriptionNames(e *catalog.Event) *jen.Statement {
 //	// Subscribe<Event> calls handler for every <event.name>. …
 //	//
 //	// <doc>
-//	func Subscribe<Event>(bus *runtime.Bus, name string, handler runtime.Handler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeFunc(bus, <Event>Type, name, handler, func(ctx context.Context, handler, e any) error {
+//	func Subscribe<Event>(bus *runtime.Bus, name <Event>Subscription, handler runtime.Handler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//		return runtime.SubscribeFunc(bus, <Event>Type, name.name, handler, func(ctx context.Context, handler, e any) error {
 //			return handler.(runtime.Handler[<Event>])(ctx, *e.(*runtime.Event[<Event>]))
 //		}, opts)
 //	}
 //
-// The compiler takes half as long for it as for a call of the generic runtime.Subscribe.
+// with a string as the name for an event without declared subscriptions. The compiler takes half as long for it as for a
+// call of the generic runtime.Subscribe.
 func subscribeEvent(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName
+	of, name := subscriptionParam(e)
 	return comment(function+" calls handler for every "+e.Name.V+", with the settings of ["+descriptorName(e)+"]. "+
 		"See [runtime.Subscribe].", e.Doc, deprecated(e.Deprecated)).
-		Func().Id(function).Params(subscribeParams(e.GoName)...).Params(subscribeResults()...).
+		Func().Id(function).Params(subscribeParams(of, e.GoName)...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("SubscribeFunc").Call(
-			jen.Id("bus"), jen.Id(descriptorName(e)), jen.Id("name"), jen.Id("handler"), calling(e.GoName), jen.Id("opts"),
+			jen.Id("bus"), jen.Id(descriptorName(e)), name, jen.Id("handler"), calling(e.GoName), jen.Id("opts"),
 		)))
+}
+
+// subscriptionParam emits the type of the parameter name of a function that subscribes to an event, and its text.
+func subscriptionParam(e *catalog.Event) (of, text jen.Code) {
+	if len(e.Subscriptions) == 0 {
+		return jen.String(), jen.Id("name")
+	}
+	return jen.Id(subscriptionType(e)), jen.Id("name").Dot("name")
 }
 
 // settingsPlace says where the settings of an event are. They are not repeated in comments, so that each is in one place.
@@ -114,7 +164,7 @@ func subscribeAll() *jen.Statement {
 
 func subscribePattern(function, pattern, payload, events string) *jen.Statement {
 	return comment(function + " calls handler for " + events + ", each with the settings of its own type. See [runtime.SubscribeNamespace].").
-		Func().Id(function).Params(subscribeParams(payload)...).Params(subscribeResults()...).
+		Func().Id(function).Params(subscribeParams(jen.String(), payload)...).Params(subscribeResults()...).
 		Block(namespaceCall(pattern, jen.Id("name"), payload))
 }
 
@@ -142,10 +192,10 @@ func callingOf(results, handler jen.Code, payload string) jen.Code {
 // nilPointer emits a nil pointer to a type, which stands for the type.
 func nilPointer(of string) jen.Code { return jen.Parens(jen.Op("*").Id(of)).Parens(jen.Nil()) }
 
-func subscribeParams(payload string) []jen.Code {
+func subscribeParams(name jen.Code, payload string) []jen.Code {
 	return []jen.Code{
 		jen.Id("bus").Op("*").Add(inRuntime("Bus")),
-		jen.Id("name").String(),
+		jen.Id("name").Add(name),
 		jen.Id("handler").Add(inRuntime("Handler")).Types(jen.Id(payload)),
 		jen.Id("opts").Op("...").Add(inRuntime("SubscribeOption")),
 	}

@@ -68,7 +68,7 @@ func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRun
 `, code...)
 }
 
-func TestDeclaredSubscriptionsAreConstantsAboveTheFunctionThatTakesThem(t *testing.T) {
+func TestDeclaredSubscriptionsHaveNamesOfTheirOwnTypeAboveTheFunctionThatTakesThem(t *testing.T) {
 	c := parsed(t, `
 events:
   order.placed:
@@ -85,31 +85,45 @@ events:
 // A wrong handler is an error of the compiler all the same: it does not fit the
 // parameter.
 
+// OrderPlacedSubscription names a subscription of order.placed: one that the
+// catalogue declares, or one of [UndeclaredOrderPlaced].
+type OrderPlacedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s OrderPlacedSubscription) String() string { return s.name }
+
+// UndeclaredOrderPlaced names a subscription of order.placed that the catalogue
+// does not declare. It gets the events that are published from its first
+// SubscribeOrderPlaced on.
+func UndeclaredOrderPlaced(name string) OrderPlacedSubscription { return OrderPlacedSubscription{name} }
+
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeOrderPlaced is called with
 // its name.
-const (
+var (
 	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
-	OnOrderPlacedSendReceipt string = "send-receipt"
+	OnOrderPlacedSendReceipt = OrderPlacedSubscription{"send-receipt"}
 
 	// OnOrderPlacedChargeCard is the subscription charge-card of order.placed.
 	//
 	// Takes the money.
-	OnOrderPlacedChargeCard string = "charge-card"
+	OnOrderPlacedChargeCard = OrderPlacedSubscription{"charge-card"}
 
 	// OnOrderPlacedCountSKUs is the subscription count.skus of order.placed.
-	OnOrderPlacedCountSKUs string = "count.skus"
+	OnOrderPlacedCountSKUs = OrderPlacedSubscription{"count.skus"}
 
 	// OnOrderPlacedPrint is the subscription print of order.placed.
-	OnOrderPlacedPrint string = "print"
+	OnOrderPlacedPrint = OrderPlacedSubscription{"print"}
 )
 
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
-func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }
-`, subscribe(c)[:3]...)
+`, subscribe(c)[:6]...)
 }

@@ -113,7 +113,7 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 	Schema:      schemaOfOrderPlaced,
 	Subscriptions: []runtime.Declaration{
 		{
-			Name: OnOrderPlacedChargeCard,
+			Name: OnOrderPlacedChargeCard.name,
 			Own: runtime.Override{
 				Retry:           []retry.Option{retry.MaxAttempts(5)},
 				FailureThrottle: new(5),
@@ -121,13 +121,13 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 			},
 		},
 		{
-			Name: OnOrderPlacedSendReceipt,
+			Name: OnOrderPlacedSendReceipt.name,
 			Own: runtime.Override{
 				Limits: []runtime.LimitUse{{Limit: "mail"}},
 			},
 		},
 		{
-			Name: OnOrderPlacedPrintGiftCard,
+			Name: OnOrderPlacedPrintGiftCard.name,
 			Own: runtime.Override{
 				Errors: []runtime.ErrorRule{
 					{Class: "text_too_long", Permanent: true},
@@ -190,7 +190,7 @@ var PaymentCapturedType = (*runtime.EventType[PaymentCaptured])(runtime.Describe
 	Schema:      schemaOfPaymentCaptured,
 	Subscriptions: []runtime.Declaration{
 		{
-			Name: OnPaymentCapturedKeepBooks,
+			Name: OnPaymentCapturedKeepBooks.name,
 			Own: runtime.Override{
 				BatchSize: new(100),
 				BatchWait: new(200 * time.Millisecond),
@@ -219,14 +219,14 @@ var PaymentRefundedType = (*runtime.EventType[PaymentRefunded])(runtime.Describe
 	Schema:      schemaOfPaymentRefunded,
 	Subscriptions: []runtime.Declaration{
 		{
-			Name: OnPaymentRefundedWriteCreditNote,
+			Name: OnPaymentRefundedWriteCreditNote.name,
 			Own: runtime.Override{
 				StrictOrder: new(true),
 			},
 			Group: "credit-notes",
 		},
 		{
-			Name: OnPaymentRefundedSendCreditNote,
+			Name: OnPaymentRefundedSendCreditNote.name,
 			Own: runtime.Override{
 				Limits: []runtime.LimitUse{{Limit: "mail"}},
 			},
@@ -348,7 +348,7 @@ var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.Describe
 	Shape:  "cfff63c03857",
 	Schema: schemaOfReportRequested,
 	Subscriptions: []runtime.Declaration{
-		{Name: OnReportRequestedWriteReport},
+		{Name: OnReportRequestedWriteReport.name},
 	},
 	Schedules: []runtime.Schedule{
 		{

@@ -14,33 +14,47 @@ import (
 // A wrong handler is an error of the compiler all the same: it does not fit the
 // parameter.
 
+// OrderPlacedSubscription names a subscription of order.placed: one that the
+// catalogue declares, or one of [UndeclaredOrderPlaced].
+type OrderPlacedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s OrderPlacedSubscription) String() string { return s.name }
+
+// UndeclaredOrderPlaced names a subscription of order.placed that the catalogue
+// does not declare. It gets the events that are published from its first
+// SubscribeOrderPlaced on.
+func UndeclaredOrderPlaced(name string) OrderPlacedSubscription { return OrderPlacedSubscription{name} }
+
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeOrderPlaced is called with
 // its name.
-const (
+var (
 	// OnOrderPlacedChargeCard is the subscription charge-card of order.placed.
 	//
 	// Asks the bank for the money.
-	OnOrderPlacedChargeCard string = "charge-card"
+	OnOrderPlacedChargeCard = OrderPlacedSubscription{"charge-card"}
 
 	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
 	//
 	// Writes to the customer.
-	OnOrderPlacedSendReceipt string = "send-receipt"
+	OnOrderPlacedSendReceipt = OrderPlacedSubscription{"send-receipt"}
 
 	// OnOrderPlacedPrintGiftCard is the subscription print-gift-card of
 	// order.placed.
 	//
 	// Prints what the giver wrote.
-	OnOrderPlacedPrintGiftCard string = "print-gift-card"
+	OnOrderPlacedPrintGiftCard = OrderPlacedSubscription{"print-gift-card"}
 )
 
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
 //
 // A customer placed an order. Nothing is paid yet.
-func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }
@@ -75,23 +89,39 @@ func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Hand
 	}, opts)
 }
 
+// PaymentCapturedSubscription names a subscription of payment.captured: one
+// that the catalogue declares, or one of [UndeclaredPaymentCaptured].
+type PaymentCapturedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s PaymentCapturedSubscription) String() string { return s.name }
+
+// UndeclaredPaymentCaptured names a subscription of payment.captured that the
+// catalogue does not declare. It gets the events that are published from its
+// first SubscribePaymentCaptured on.
+func UndeclaredPaymentCaptured(name string) PaymentCapturedSubscription {
+	return PaymentCapturedSubscription{name}
+}
+
 // The subscriptions of payment.captured that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribePaymentCaptured is called
 // with its name.
-const (
+var (
 	// OnPaymentCapturedKeepBooks is the subscription keep-books of
 	// payment.captured.
 	//
 	// Writes payments into the books.
-	OnPaymentCapturedKeepBooks string = "keep-books"
+	OnPaymentCapturedKeepBooks = PaymentCapturedSubscription{"keep-books"}
 )
 
 // SubscribePaymentCaptured calls handler for every payment.captured, with the
 // settings of [PaymentCapturedType]. See [runtime.Subscribe].
 //
 // The money for an order is on its way to the shop.
-func SubscribePaymentCaptured(bus *runtime.Bus, name string, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PaymentCapturedType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribePaymentCaptured(bus *runtime.Bus, name PaymentCapturedSubscription, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, PaymentCapturedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentCaptured])(ctx, *e.(*runtime.Event[PaymentCaptured]))
 	}, opts)
 }
@@ -106,10 +136,26 @@ func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Han
 	}, opts)
 }
 
+// PaymentRefundedSubscription names a subscription of payment.refunded: one
+// that the catalogue declares, or one of [UndeclaredPaymentRefunded].
+type PaymentRefundedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s PaymentRefundedSubscription) String() string { return s.name }
+
+// UndeclaredPaymentRefunded names a subscription of payment.refunded that the
+// catalogue does not declare. It gets the events that are published from its
+// first SubscribePaymentRefunded on.
+func UndeclaredPaymentRefunded(name string) PaymentRefundedSubscription {
+	return PaymentRefundedSubscription{name}
+}
+
 // The subscriptions of payment.refunded that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribePaymentRefunded is called
 // with its name.
-const (
+var (
 	// OnPaymentRefundedWriteCreditNote is the subscription write-credit-note of
 	// payment.refunded.
 	//
@@ -117,7 +163,7 @@ const (
 	//
 	// It is a member of group credit-notes, which has one delivery of each event
 	// for all of its members.
-	OnPaymentRefundedWriteCreditNote string = "write-credit-note"
+	OnPaymentRefundedWriteCreditNote = PaymentRefundedSubscription{"write-credit-note"}
 
 	// OnPaymentRefundedSendCreditNote is the subscription send-credit-note of
 	// payment.refunded.
@@ -126,15 +172,15 @@ const (
 	//
 	// It is a member of group credit-notes, which has one delivery of each event
 	// for all of its members.
-	OnPaymentRefundedSendCreditNote string = "send-credit-note"
+	OnPaymentRefundedSendCreditNote = PaymentRefundedSubscription{"send-credit-note"}
 )
 
 // SubscribePaymentRefunded calls handler for every payment.refunded, with the
 // settings of [PaymentRefundedType]. See [runtime.Subscribe].
 //
 // The shop gave money back.
-func SubscribePaymentRefunded(bus *runtime.Bus, name string, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PaymentRefundedType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribePaymentRefunded(bus *runtime.Bus, name PaymentRefundedSubscription, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, PaymentRefundedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentRefunded])(ctx, *e.(*runtime.Event[PaymentRefunded]))
 	}, opts)
 }
@@ -242,23 +288,39 @@ func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler 
 	}, opts)
 }
 
+// ReportRequestedSubscription names a subscription of report.requested: one
+// that the catalogue declares, or one of [UndeclaredReportRequested].
+type ReportRequestedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s ReportRequestedSubscription) String() string { return s.name }
+
+// UndeclaredReportRequested names a subscription of report.requested that the
+// catalogue does not declare. It gets the events that are published from its
+// first SubscribeReportRequested on.
+func UndeclaredReportRequested(name string) ReportRequestedSubscription {
+	return ReportRequestedSubscription{name}
+}
+
 // The subscriptions of report.requested that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeReportRequested is called
 // with its name.
-const (
+var (
 	// OnReportRequestedWriteReport is the subscription write-report of
 	// report.requested.
 	//
 	// Adds up the books.
-	OnReportRequestedWriteReport string = "write-report"
+	OnReportRequestedWriteReport = ReportRequestedSubscription{"write-report"}
 )
 
 // SubscribeReportRequested calls handler for every report.requested, with the
 // settings of [ReportRequestedType]. See [runtime.Subscribe].
 //
 // It is time to add up what was sold.
-func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, ReportRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribeReportRequested(bus *runtime.Bus, name ReportRequestedSubscription, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, ReportRequestedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ReportRequested])(ctx, *e.(*runtime.Event[ReportRequested]))
 	}, opts)
 }

@@ -43,7 +43,7 @@ func (s *shop) lookAfterTheDead(ctx context.Context, db string, out io.Writer) e
 		fmt.Fprintf(out, "  and %d older ones\n", older)
 	}
 
-	i := slices.IndexFunc(letters, func(l event.DeadLetter) bool { return l.Subscription == events.OnOrderPlacedSendReceipt })
+	i := slices.IndexFunc(letters, func(l event.DeadLetter) bool { return l.Subscription == events.OnOrderPlacedSendReceipt.String() })
 	if i < 0 {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (s *shop) subscribe() error {
 		_, err := events.AnswerParcelPickup(s.bus, "pickup-"+string(c.name), c.offer, soon, runtime.WithConcurrency(8))
 		carriers = append(carriers, err)
 	}
-	_, booked := runtime.SubscribeBatch(s.bus, events.PaymentCapturedType, events.OnPaymentCapturedKeepBooks, s.books.keep, soon)
+	_, booked := runtime.SubscribeBatch(s.bus, events.PaymentCapturedType, events.OnPaymentCapturedKeepBooks.String(), s.books.keep, soon)
 	_, posted := runtime.SubscribeTx(s.bus, events.PaymentRefundedType, "post-refund", s.postRefund, soon)
 	_, written := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedWriteCreditNote, s.notes.write, soon)
 	_, sent := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedSendCreditNote, s.notes.send, soon)

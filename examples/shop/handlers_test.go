@@ -66,7 +66,7 @@ func TestAnOrderThatTheBankDeclinesIsCancelled(t *testing.T) {
 
 func TestTheBankIsAskedAgainWhenItsLineDrops(t *testing.T) {
 	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
-		kit.Break(events.OnOrderPlacedChargeCard, 2, runtimetest.Fails(errors.New("no dial tone")))
+		kit.Break(events.OnOrderPlacedChargeCard.String(), 2, runtimetest.Fails(errors.New("no dial tone")))
 		kit.Publish(order(1))
 		kit.Deliver()
 		if paid := eventstest.Published[events.PaymentCaptured](kit); len(paid) != 0 {
@@ -76,7 +76,7 @@ func TestTheBankIsAskedAgainWhenItsLineDrops(t *testing.T) {
 		if paid := eventstest.Published[events.PaymentCaptured](kit); len(paid) != 1 {
 			t.Errorf("paid a second later: %+v", paid)
 		}
-		if attempts := kit.Attempts(events.OnOrderPlacedChargeCard); len(attempts) != 3 || attempts[2].Result != "handled" {
+		if attempts := kit.Attempts(events.OnOrderPlacedChargeCard.String()); len(attempts) != 3 || attempts[2].Result != "handled" {
 			t.Errorf("attempts: %+v", attempts)
 		}
 	})
@@ -93,7 +93,7 @@ func TestTheBankIsNotAskedMoreOftenThanItAnswers(t *testing.T) {
 			kit.Publish(order(1))
 		}
 		kit.Drain()
-		if n := len(kit.Attempts(events.OnOrderPlacedChargeCard)); n != 20 || s.bank.busiest.Load() != 4 {
+		if n := len(kit.Attempts(events.OnOrderPlacedChargeCard.String())); n != 20 || s.bank.busiest.Load() != 4 {
 			t.Errorf("%d attempts, and up to %d calls at once", n, s.bank.busiest.Load())
 		}
 	})
@@ -101,7 +101,7 @@ func TestTheBankIsNotAskedMoreOftenThanItAnswers(t *testing.T) {
 
 func TestAnOrderIsPaidOnceEvenIfTheMachineCrashesMeanwhile(t *testing.T) {
 	inShop(t, func(t *testing.T, kit *runtimetest.Kit) {
-		kit.Break(events.OnOrderPlacedChargeCard, 1, runtimetest.Hangs())
+		kit.Break(events.OnOrderPlacedChargeCard.String(), 1, runtimetest.Hangs())
 		kit.Publish(order(1))
 		kit.Deliver()
 		kit.Crash()
@@ -125,7 +125,7 @@ func TestAReceiptIsSentWhenTheProviderIsBack(t *testing.T) {
 		kit.Drain()
 
 		letters := eventstest.DeadLetters[events.OrderPlaced](kit)
-		if len(letters) != 1 || letters[0].Event.Subscription != events.OnOrderPlacedSendReceipt || letters[0].Event.Attempt != 3 {
+		if len(letters) != 1 || letters[0].Event.Subscription != events.OnOrderPlacedSendReceipt.String() || letters[0].Event.Attempt != 3 {
 			t.Fatalf("dead letters: %+v", letters)
 		}
 
@@ -152,7 +152,7 @@ func TestTheSamplesFindTheBugInTheGiftCards(t *testing.T) {
 		kit.Publish(eventstest.Samples()...)
 		kit.Drain()
 		letters := kit.AllDeadLetters()
-		if len(letters) != 1 || letters[0].Subscription != events.OnOrderPlacedPrintGiftCard || letters[0].Attempts[0].Kind != "panic" {
+		if len(letters) != 1 || letters[0].Subscription != events.OnOrderPlacedPrintGiftCard.String() || letters[0].Attempts[0].Kind != "panic" {
 			t.Errorf("dead letters: %+v", letters)
 		}
 	})

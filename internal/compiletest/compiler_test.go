@@ -18,8 +18,11 @@ import (
 	"github.com/busgen/busgen/templates"
 )
 
-// eventsPath is the import path of the generated package.
-const eventsPath = "example.com/shop/events"
+// The import paths of the generated package, and of another one that was generated from the same catalogue.
+const (
+	eventsPath = "example.com/shop/events"
+	otherPath  = "example.com/other"
+)
 
 // importConfig returns the lines that tell the compiler where the compiled
 // form of each package lies that generated code and the programs import.

@@ -2,6 +2,7 @@ package compiletest
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/busgen/busgen/internal/short"
@@ -66,8 +67,28 @@ func TestAWrongProgramDoesNotCompile(t *testing.T) {
 		},
 		"the handler takes the payload of another event": {
 			from: `events.SubscribeOrderPlaced(bus, "send-receipt", sendReceipt)`,
-			to:   `events.SubscribeOrderCancelled(bus, "send-receipt", sendReceipt)`,
-			says: []string{"sendReceipt", "Event[events.OrderPlaced]", "Handler[events.OrderCancelled]"},
+			to:   `events.SubscribeOrderPaid(bus, "send-receipt", sendReceipt)`,
+			says: []string{"sendReceipt", "Event[events.OrderPlaced]", "Handler[events.OrderPaid]"},
+		},
+		"the name of a subscription is a text": {
+			from: `events.OnOrderCancelledRestock, restock)`, to: `"restok", restock)`,
+			says: []string{`"restok"`, "events.OrderCancelledSubscription"},
+		},
+		"the name of a subscription is a text that was computed": {
+			from: `events.OnOrderCancelledRestock, restock)`, to: `other.OnOrderCancelledRestock.String(), restock)`,
+			says: []string{"string", "events.OrderCancelledSubscription"},
+		},
+		"the name of a subscription is misspelt": {
+			from: `events.OnOrderCancelledRestock, restock)`, to: `events.OnOrderCancelledRestok, restock)`,
+			says: []string{"undefined: events.OnOrderCancelledRestok"},
+		},
+		"the name of a subscription is that of another event": {
+			from: `events.OnOrderCancelledRestock, restock)`, to: `events.OnUserCreatedGreet, restock)`,
+			says: []string{"events.UserCreatedSubscription", "events.OrderCancelledSubscription"},
+		},
+		"the name of a subscription is that of another package": {
+			from: `events.OnOrderCancelledRestock, restock)`, to: `other.OnOrderCancelledRestock, restock)`,
+			says: []string{"other.OrderCancelledSubscription", "events.OrderCancelledSubscription"},
 		},
 		"the handler has no error result": {
 			from: `"send-receipt", sendReceipt)`,
@@ -179,7 +200,13 @@ func newShop(t *testing.T) shop {
 	eventsFiles, kitFiles := generatedWithKit(t)
 	events, found := compile(t, eventsPath, eventsFiles, nil)
 	requireNone(t, found)
-	compiled := map[string]string{eventsPath: events}
+	otherFiles := map[string]string{} // the same in another package
+	for name, text := range eventsFiles {
+		otherFiles[name] = strings.Replace(text, "\npackage events\n", "\npackage other\n", 1)
+	}
+	other, found := compile(t, otherPath, otherFiles, nil)
+	requireNone(t, found)
+	compiled := map[string]string{eventsPath: events, otherPath: other}
 	compiled[eventsPath+"/eventstest"], found = compile(t, eventsPath+"/eventstest", kitFiles, compiled)
 	requireNone(t, found)
 	return shop{files: map[string]string{"program.go": string(program), "tests.go": string(tests)}, compiled: compiled}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"example.com/other"
 	"example.com/shop/events"
 	"github.com/busgen/busgen/runtime"
 )
@@ -31,9 +32,18 @@ func subscribe(bus *runtime.Bus) error {
 	if _, err := events.SubscribeOrderPlaced(bus, "send-receipt", sendReceipt); err != nil {
 		return err
 	}
+	if _, err := events.SubscribeOrderCancelled(bus, events.OnOrderCancelledRestock, restock); err != nil {
+		return err
+	}
+	if _, err := events.SubscribeOrderCancelled(bus, events.UndeclaredOrderCancelled("tell"), restock); err != nil {
+		return err
+	}
+	println(other.OnOrderCancelledRestock.String())
 	_, err := events.SubscribeOrder(bus, "audit", audit)
 	return err
 }
+
+func restock(context.Context, runtime.Event[events.OrderCancelled]) error { return nil }
 
 func pay(ctx context.Context, bus *runtime.Bus) error {
 	paid := events.OrderPaid{Payment: events.Card{LastFour: "4242"}}

@@ -27,7 +27,7 @@ func runShop(name, target string) error {
 		return err
 	}
 	for _, subscription := range subscriptions {
-		_, err := events.SubscribeOrderPlaced(bus, subscription, func(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
+		_, err := events.SubscribeOrderPlaced(bus, events.UndeclaredOrderPlaced(subscription), func(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 			time.Sleep(5 * time.Millisecond) // the work
 			if e.Payload.Number%20 == 7 && e.Attempt == 1 {
 				return errors.New("the bank does not answer") // and the bus tries again

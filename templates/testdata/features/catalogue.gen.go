@@ -125,9 +125,9 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 	Shape:  "e003acfa0c55",
 	Schema: schemaOfOrderPlaced,
 	Subscriptions: []runtime.Declaration{
-		{Name: OnOrderPlacedSendReceipt},
+		{Name: OnOrderPlacedSendReceipt.name},
 		{
-			Name: OnOrderPlacedChargeCardV2,
+			Name: OnOrderPlacedChargeCardV2.name,
 			Own: runtime.Override{
 				Retry:     []retry.Option{retry.MaxAttempts(2), retry.Jitter(0.5)},
 				Timeout:   new(time.Minute),
@@ -231,7 +231,7 @@ var HostileTextType = (*runtime.EventType[HostileText])(runtime.DescribeAs((*Hos
 	Schema:      schemaOfHostileText,
 	Subscriptions: []runtime.Declaration{
 		{
-			Name: OnHostileTextRead,
+			Name: OnHostileTextRead.name,
 			Own: runtime.Override{
 				Timeout: new(31 * time.Second),
 			},
@@ -314,7 +314,7 @@ var ShapeChangedType = (*runtime.EventType[ShapeChanged])(runtime.DescribeAs((*S
 	Schema:  schemaOfShapeChanged,
 	Subscriptions: []runtime.Declaration{
 		{
-			Name: OnShapeChangedDraw,
+			Name: OnShapeChangedDraw.name,
 			Own: runtime.Override{
 				StrictOrder: new(true),
 			},
@@ -323,7 +323,7 @@ var ShapeChangedType = (*runtime.EventType[ShapeChanged])(runtime.DescribeAs((*S
 			GroupAliases: []string{"painting"},
 		},
 		{
-			Name:         OnShapeChangedFrame,
+			Name:         OnShapeChangedFrame.name,
 			Group:        "drawing",
 			GroupAliases: []string{"painting"},
 		},

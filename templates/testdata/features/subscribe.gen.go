@@ -22,19 +22,33 @@ func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping],
 	}, opts)
 }
 
+// OrderPlacedSubscription names a subscription of order.placed: one that the
+// catalogue declares, or one of [UndeclaredOrderPlaced].
+type OrderPlacedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s OrderPlacedSubscription) String() string { return s.name }
+
+// UndeclaredOrderPlaced names a subscription of order.placed that the catalogue
+// does not declare. It gets the events that are published from its first
+// SubscribeOrderPlaced on.
+func UndeclaredOrderPlaced(name string) OrderPlacedSubscription { return OrderPlacedSubscription{name} }
+
 // The subscriptions of order.placed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeOrderPlaced is called with
 // its name.
-const (
+var (
 	// OnOrderPlacedSendReceipt is the subscription send-receipt of order.placed.
-	OnOrderPlacedSendReceipt string = "send-receipt"
+	OnOrderPlacedSendReceipt = OrderPlacedSubscription{"send-receipt"}
 
 	// OnOrderPlacedChargeCardV2 is the subscription charge_card.v2 of order.placed.
 	//
 	// Takes the money.
 	//
 	// Twice, if it must.
-	OnOrderPlacedChargeCardV2 string = "charge_card.v2"
+	OnOrderPlacedChargeCardV2 = OrderPlacedSubscription{"charge_card.v2"}
 )
 
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
@@ -46,8 +60,8 @@ const (
 // A second paragraph, with a list:
 //   - first
 //   - second
-func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }
@@ -120,14 +134,28 @@ func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[Ho
 	}, opts)
 }
 
+// HostileTextSubscription names a subscription of hostile.text: one that the
+// catalogue declares, or one of [UndeclaredHostileText].
+type HostileTextSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s HostileTextSubscription) String() string { return s.name }
+
+// UndeclaredHostileText names a subscription of hostile.text that the catalogue
+// does not declare. It gets the events that are published from its first
+// SubscribeHostileText on.
+func UndeclaredHostileText(name string) HostileTextSubscription { return HostileTextSubscription{name} }
+
 // The subscriptions of hostile.text that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeHostileText is called with
 // its name.
-const (
+var (
 	// OnHostileTextRead is the subscription read of hostile.text.
 	//
 	// */ = 1 /* //go:build ignore )
-	OnHostileTextRead string = "read"
+	OnHostileTextRead = HostileTextSubscription{"read"}
 )
 
 // SubscribeHostileText calls handler for every hostile.text, with the settings
@@ -140,8 +168,8 @@ const (
 // package evil
 //
 //	indented {
-func SubscribeHostileText(bus *runtime.Bus, name string, handler runtime.Handler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, HostileTextType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribeHostileText(bus *runtime.Bus, name HostileTextSubscription, handler runtime.Handler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, HostileTextType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[HostileText])(ctx, *e.(*runtime.Event[HostileText]))
 	}, opts)
 }
@@ -194,29 +222,45 @@ func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Han
 	}, opts)
 }
 
+// ShapeChangedSubscription names a subscription of shape.changed: one that the
+// catalogue declares, or one of [UndeclaredShapeChanged].
+type ShapeChangedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s ShapeChangedSubscription) String() string { return s.name }
+
+// UndeclaredShapeChanged names a subscription of shape.changed that the
+// catalogue does not declare. It gets the events that are published from its
+// first SubscribeShapeChanged on.
+func UndeclaredShapeChanged(name string) ShapeChangedSubscription {
+	return ShapeChangedSubscription{name}
+}
+
 // The subscriptions of shape.changed that the catalogue declares. They exist
 // from Open on: each keeps its events until SubscribeShapeChanged is called
 // with its name.
-const (
+var (
 	// OnShapeChangedDraw is the subscription draw of shape.changed.
 	//
 	// It is a member of group drawing, which has one delivery of each event for all
 	// of its members.
-	OnShapeChangedDraw string = "draw"
+	OnShapeChangedDraw = ShapeChangedSubscription{"draw"}
 
 	// OnShapeChangedFrame is the subscription frame of shape.changed.
 	//
 	// It is a member of group drawing, which has one delivery of each event for all
 	// of its members.
-	OnShapeChangedFrame string = "frame"
+	OnShapeChangedFrame = ShapeChangedSubscription{"frame"}
 )
 
 // SubscribeShapeChanged calls handler for every shape.changed, with the
 // settings of [ShapeChangedType]. See [runtime.Subscribe].
 //
 // Something whose shape has changed twice.
-func SubscribeShapeChanged(bus *runtime.Bus, name string, handler runtime.Handler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, ShapeChangedType, name, handler, func(ctx context.Context, handler, e any) error {
+func SubscribeShapeChanged(bus *runtime.Bus, name ShapeChangedSubscription, handler runtime.Handler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return runtime.SubscribeFunc(bus, ShapeChangedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ShapeChanged])(ctx, *e.(*runtime.Event[ShapeChanged]))
 	}, opts)
 }

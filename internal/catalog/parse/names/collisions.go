@@ -51,6 +51,9 @@ func (r *Names) claims(c *catalog.Catalogue) []claim {
 	for _, e := range c.Events {
 		n := e.GoName
 		add("event "+e.Label(), e.Local, n, n+"Type", "Publish"+n, "Subscribe"+n)
+		if len(e.Subscriptions) > 0 {
+			add("subscriptions of event "+e.Label(), e.Local, n+"Subscription", "Undeclared"+n)
+		}
 		if e.Result != nil {
 			add("result of event "+e.Label(), catalog.Value[string]{V: "result", Pos: e.Result.Pos}, "Answer"+n, "Request"+n, "Collect"+n)
 		}
