@@ -27,7 +27,7 @@ const (
 	PriorityHigh   = Priority(dispatch.High)
 	PriorityLow    = Priority(dispatch.Low)
 	// PriorityCritical goes ahead of PriorityHigh. A dead letter of it is an alert: see
-	// [Observer].Alert.
+	// [observe.Observer].Alert.
 	PriorityCritical = Priority(dispatch.Critical)
 )
 
