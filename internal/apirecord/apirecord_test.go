@@ -108,12 +108,12 @@ func TestARecordTellsWhatBreaksPrograms(t *testing.T) {
 }
 
 func TestAnAliasOfAnInternalTypeHasItsFieldsAndMethods(t *testing.T) {
-	packages, err := Load("../..", "./runtime/inspect")
+	packages, err := Load("../..", "./runtime")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := List(packages["github.com/busgen/busgen/runtime/inspect"])
-	for _, want := range []string{"field Status.Schema int", "type DeadLetter struct", "func Open(context.Context, string, ...Option) (*File, error)"} {
+	lines := List(packages["github.com/busgen/busgen/runtime"])
+	for _, want := range []string{"field TimeoutError.Attempt int", "type TimeoutError struct", "func Open(context.Context, string, *Catalogue, ...Option) (*Bus, error)"} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("there is no %q", want)
 		}
