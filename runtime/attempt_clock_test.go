@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/bench/events" // without limits, with which the clock is read for each attempt
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // An attempt may begin at the time at which the one before has ended, so that the clock is read once for both. That
@@ -18,10 +19,10 @@ import (
 func TestAnAttemptHasItsWholeTimeoutWhateverComesBeforeIt(t *testing.T) {
 	const timeout, between = 5 * time.Second, 2 * time.Second
 	for name, test := range map[string]struct {
-		observer runtime.Observer
+		observer observe.Observer
 		paused   bool // after the first attempt
 	}{
-		"after an observer of the success before": {observer: runtime.Observer{Handled: func(runtime.HandledInfo) { time.Sleep(between) }}},
+		"after an observer of the success before": {observer: observe.Observer{Handled: func(observe.HandledInfo) { time.Sleep(between) }}},
 		"after a pause": {paused: true},
 	} {
 		t.Run(name, func(t *testing.T) {

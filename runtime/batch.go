@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // BatchHandler handles several events of one type at once. They are in the order of the
@@ -241,13 +242,6 @@ func (s *innerSubscription) batchLimits() (size int, wait time.Duration) {
 	return b.size(), b.wait()
 }
 
-// BatchStats counts the batches of a subscription.
-type BatchStats struct {
-	Batches  uint64 `json:"batches"`   // that are over
-	Events   uint64 `json:"events"`    // that they had, each as often as it was tried
-	TimedOut uint64 `json:"timed_out"` // batches that outlived their deadline
-}
-
 type batchCounts struct {
 	batches, events, timedOut atomic.Uint64
 	took                      atomic.Int64 // all batches together, in nanoseconds
@@ -255,11 +249,11 @@ type batchCounts struct {
 }
 
 // batchStats returns nil for a subscription without batches.
-func (s *innerSubscription) batchStats() *BatchStats {
+func (s *innerSubscription) batchStats() *observe.BatchStats {
 	if s.batched == nil {
 		return nil
 	}
-	return &BatchStats{Batches: s.batches.batches.Load(), Events: s.batches.events.Load(), TimedOut: s.batches.timedOut.Load()}
+	return &observe.BatchStats{Batches: s.batches.batches.Load(), Events: s.batches.events.Load(), TimedOut: s.batches.timedOut.Load()}
 }
 
 // batchEnded counts a batch, and returns what tells the observers; nil if there are none.
@@ -270,7 +264,7 @@ func (s *innerSubscription) batchEnded(e dispatch.BatchEnd) (told func()) {
 	if e.TimedOut {
 		s.batches.timedOut.Add(1)
 	}
-	info := BatchInfo{
+	info := observe.BatchInfo{
 		Subscription: s.name, Type: s.pattern, Size: e.Size, Done: e.Done, Failed: e.Failed,
 		TimedOut: e.TimedOut, Started: e.Started, Took: e.Took,
 	}

@@ -1,6 +1,10 @@
 package runtime
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/busgen/busgen/runtime/observe"
+)
 
 // batchAlarm is what a subscription knows of its batches that have failed. An alert is
 // given for the first batch of critical events that fails as a whole, and then not until
@@ -18,7 +22,7 @@ func (m *batchAlarm) failed(critical bool, text string) {
 }
 
 // alertBatch gives an alert if all of a batch has failed, and it had critical events.
-func (s *innerSubscription) alertBatch(info BatchInfo) {
+func (s *innerSubscription) alertBatch(info observe.BatchInfo) {
 	m := &s.batches.alarm
 	if info.Done > 0 {
 		m.given.Store(false)
@@ -32,8 +36,8 @@ func (s *innerSubscription) alertBatch(info BatchInfo) {
 	if text == nil && s.bus.catalogue.Lookup(s.pattern).Priority() != PriorityCritical || m.given.Swap(true) {
 		return
 	}
-	alert := AlertInfo{
-		AttemptInfo: AttemptInfo{Type: info.Type, Subscription: info.Subscription, Started: info.Started, Took: info.Took},
+	alert := observe.AlertInfo{
+		AttemptInfo: observe.AttemptInfo{Type: info.Type, Subscription: info.Subscription, Started: info.Started, Took: info.Took},
 		Reason:      "batch", Batch: &info,
 	}
 	if text != nil {

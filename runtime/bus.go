@@ -20,6 +20,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/internal/limit"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Bus publishes events to a file and delivers them to subscriptions. Its
@@ -77,7 +78,7 @@ type innerBus struct {
 	tuned         int             // how often it has changed
 	missing       map[string]bool // classes of errors that were reported
 	awaited       map[string]bool // subscriptions without a handler that were reported to those who wait
-	recovery      Recovery
+	recovery      observe.Recovery
 	state         busState
 	observing     bool          // observers are told of changes
 	renewing      bool          // the log was restored; nothing is started until the feeds are those of the log as it is
@@ -115,7 +116,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		config: config{
 			logger: slog.Default(), shutdownTimeout: defaultShutdownTimeout,
 			payloadLimit: defaultPayloadLimit, dedupeWindow: defaultDedupeWindow, retention: defaultRetention, slowEventAfter: defaultSlowEventAfter, hopLimit: defaultHopLimit, txLimit: defaultTxLimit,
-			health: DefaultHealth(), engine: defaultEngine{},
+			health: observe.DefaultHealth(), engine: defaultEngine{},
 		},
 		counters:      newCounters(catalogue),
 		past:          &history{},

@@ -27,7 +27,7 @@ const (
 	PriorityHigh   = Priority(queue.High)
 	PriorityLow    = Priority(queue.Low)
 	// PriorityCritical goes ahead of PriorityHigh. A dead letter of it is an alert: see
-	// [Observer].Alert.
+	// [observe.Observer].Alert.
 	PriorityCritical = Priority(queue.Critical)
 )
 

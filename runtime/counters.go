@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/histogram"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // typeCounts counts for one event type. Subscriptions of the catalogue's types
@@ -45,12 +46,12 @@ func (c *typeCounts) shard(subscription string) *counts {
 }
 
 // snapshot adds everything up.
-func (c *typeCounts) snapshot() Counts {
+func (c *typeCounts) snapshot() observe.Counts {
 	total := c.counts.snapshot()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.shards {
-		total = total.plus(s.snapshot())
+		total = sumOf(total, s.snapshot())
 	}
 	return total
 }
@@ -93,14 +94,14 @@ func (c *counters) each(visit func(eventType string, counts *typeCounts)) {
 	})
 }
 
-func (c *counters) snapshot() []TypeStats {
-	stats := make([]TypeStats, 0, len(c.order))
+func (c *counters) snapshot() []observe.TypeStats {
+	stats := make([]observe.TypeStats, 0, len(c.order))
 	c.each(func(name string, counts *typeCounts) {
-		t := TypeStats{Type: name, Published: counts.published.Load(), Duplicates: counts.duplicates.Load(), Counts: counts.snapshot()}
+		t := observe.TypeStats{Type: name, Published: counts.published.Load(), Duplicates: counts.duplicates.Load(), Counts: counts.snapshot()}
 		t.DuplicateRate, t.Rates = share(t.Duplicates, t.Published+t.Duplicates), t.Counts.Rates()
 		stats = append(stats, t)
 	})
-	slices.SortFunc(stats[len(c.order):], func(a, b TypeStats) int { return strings.Compare(a.Type, b.Type) })
+	slices.SortFunc(stats[len(c.order):], func(a, b observe.TypeStats) int { return strings.Compare(a.Type, b.Type) })
 	return stats
 }
 
@@ -185,8 +186,8 @@ func (c *counter) Handled(a *dispatch.Attempt, staged []engine.Record) {
 func (c *counter) TellHandled(a *dispatch.Attempt, ended time.Time, staged []engine.Record) {
 	c.bus.tellPublished(staged)
 	info := c.info(a, a.Started(), ended.Sub(a.Started()))
-	tell(&c.bus.observers, toHandled, HandledInfo{AttemptInfo: info, Latency: max(ended.Sub(a.Since), 0)})
-	c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeHandled})
+	tell(&c.bus.observers, toHandled, observe.HandledInfo{AttemptInfo: info, Latency: max(ended.Sub(a.Since), 0)})
+	c.ended(a, observe.EndedInfo{AttemptInfo: info, Outcome: observe.OutcomeHandled})
 }
 
 // Failed implements [dispatch.Counter].
@@ -211,17 +212,17 @@ func (c *counter) Failed(a *dispatch.Attempt, failure *event.FailedAttempt, due 
 	}
 	info := c.info(a, failure.Started, took)
 	return func() {
-		tell(o, toFailed, FailedInfo{AttemptInfo: info, Kind: failure.Kind, Error: failure.Error})
-		end := EndedInfo{AttemptInfo: info, Outcome: OutcomeRetried, Kind: failure.Kind, Error: failure.Error, Due: due}
+		tell(o, toFailed, observe.FailedInfo{AttemptInfo: info, Kind: failure.Kind, Error: failure.Error})
+		end := observe.EndedInfo{AttemptInfo: info, Outcome: observe.OutcomeRetried, Kind: failure.Kind, Error: failure.Error, Due: due}
 		if !retried {
-			end.Outcome = OutcomeDiscarded
+			end.Outcome = observe.OutcomeDiscarded
 			c.failedLast(a, end)
 			return
 		}
-		tell(o, toRetrying, RetryingInfo{AttemptInfo: info, Due: due, Delay: due.Sub(failure.Ended), Error: failure.Error})
+		tell(o, toRetrying, observe.RetryingInfo{AttemptInfo: info, Due: due, Delay: due.Sub(failure.Ended), Error: failure.Error})
 		c.ended(a, end)
 		if slow {
-			tell(o, toSlowEvent, SlowEventInfo{AttemptInfo: info, Age: age, Due: due, Error: failure.Error})
+			tell(o, toSlowEvent, observe.SlowEventInfo{AttemptInfo: info, Age: age, Due: due, Error: failure.Error})
 		}
 	}
 }
@@ -240,13 +241,13 @@ func (c *counter) Dead(a *dispatch.Attempt, reason string, last *event.FailedAtt
 	}
 	info := c.info(a, last.Started, last.Ended.Sub(last.Started))
 	return func() {
-		tell(o, toDead, DeadInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
+		tell(o, toDead, observe.DeadInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
 		if last.Started.IsZero() {
 			c.watchUntried(a)
 		}
-		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeDead, Kind: last.Kind, Error: last.Error, Reason: reason})
+		c.ended(a, observe.EndedInfo{AttemptInfo: info, Outcome: observe.OutcomeDead, Kind: last.Kind, Error: last.Error, Reason: reason})
 		if a.Critical() {
-			later(o, toAlert, AlertInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
+			later(o, toAlert, observe.AlertInfo{AttemptInfo: info, Reason: reason, LastError: last.Error})
 		}
 	}
 }
@@ -269,8 +270,8 @@ func (c *counter) Discarded(a *dispatch.Attempt, reason string, ended time.Time)
 	}
 	info := c.info(a, a.Started(), took)
 	return func() {
-		tell(o, toDiscarded, DiscardedInfo{AttemptInfo: info, Reason: reason})
-		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeDiscarded, Reason: reason})
+		tell(o, toDiscarded, observe.DiscardedInfo{AttemptInfo: info, Reason: reason})
+		c.ended(a, observe.EndedInfo{AttemptInfo: info, Outcome: observe.OutcomeDiscarded, Reason: reason})
 	}
 }
 
@@ -286,8 +287,8 @@ func (c *counter) Snoozed(a *dispatch.Attempt, until, ended time.Time) (told fun
 	}
 	info := c.info(a, a.Started(), took)
 	return func() {
-		tell(o, toSnoozed, SnoozedInfo{AttemptInfo: info, Until: until})
-		c.ended(a, EndedInfo{AttemptInfo: info, Outcome: OutcomeSnoozed, Due: until})
+		tell(o, toSnoozed, observe.SnoozedInfo{AttemptInfo: info, Until: until})
+		c.ended(a, observe.EndedInfo{AttemptInfo: info, Outcome: observe.OutcomeSnoozed, Due: until})
 	}
 }
 
@@ -299,7 +300,7 @@ func (c *counter) Slow(a *dispatch.Attempt, running time.Duration) (told func())
 		return nil
 	}
 	info := c.info(a, a.Started(), running)
-	return func() { tell(&c.bus.observers, toSlow, SlowInfo{AttemptInfo: info}) }
+	return func() { tell(&c.bus.observers, toSlow, observe.SlowInfo{AttemptInfo: info}) }
 }
 
 // Abandoned implements [dispatch.Counter].
@@ -309,22 +310,22 @@ func (c *counter) Abandoned(a *dispatch.Attempt, delta int) {
 }
 
 // info describes an attempt to observers.
-func (c *counter) info(a *dispatch.Attempt, started time.Time, took time.Duration) AttemptInfo {
-	return AttemptInfo{
+func (c *counter) info(a *dispatch.Attempt, started time.Time, took time.Duration) observe.AttemptInfo {
+	return observe.AttemptInfo{
 		ID: a.ID, Type: a.Type, PublishedAt: a.CreatedAt, Subscription: c.name, Group: c.config.group, Ephemeral: c.config.ephemeral,
 		Attempt: a.Number, MaxAttempts: a.Max(), Started: started, Took: took,
 	}
 }
 
-// counts are [Counts] that are still counting.
+// counts are [observe.Counts] that are still counting.
 type counts struct {
 	handled, recovered, failed, retried, timeouts, dead, expired, discarded, unrecovered, snoozed, slow atomic.Uint64
 
 	abandoned atomic.Int64
 }
 
-func (c *counts) snapshot() Counts {
-	return Counts{
+func (c *counts) snapshot() observe.Counts {
+	return observe.Counts{
 		Handled: c.handled.Load(), Recovered: c.recovered.Load(), Failed: c.failed.Load(), Retried: c.retried.Load(),
 		Timeouts: c.timeouts.Load(), Dead: c.dead.Load(), Expired: c.expired.Load(), Discarded: c.discarded.Load(),
 		Unrecovered: c.unrecovered.Load(), Snoozed: c.snoozed.Load(), Slow: c.slow.Load(), Abandoned: c.abandoned.Load(),

@@ -23,7 +23,7 @@ import (
 // IMMEDIATE, so that it does not fail halfway because somebody else has written; from then to
 // its end no other transaction writes. The writers of this process, the bus too, take turns. While it is open for more
 // than 5 s, they give up with a *[event.StorageError] whose Fault is Busy; the error, the log and the health check
-// [CheckHeld] name the line that has begun it. So read and compute before, and be short.
+// [observe.CheckHeld] name the line that has begun it. So read and compute before, and be short.
 //
 // Events are published in a transaction with [In], or with INSERT INTO outbox, also by a
 // trigger. The bus delivers them right after the commit. A statement that is given the context of a handler

@@ -11,6 +11,10 @@
 //	receipt, err := events.PublishOrderPlaced(ctx, bus, events.OrderPlaced{…})
 //	bus.Shutdown(ctx)
 //
+// Two packages beside this one have no bus, only values: [github.com/busgen/busgen/runtime/event] has what programs,
+// operators and engines call things, and the errors of engines; [github.com/busgen/busgen/runtime/observe] has what a
+// bus tells about itself.
+//
 // # Publishing
 //
 // [Publish] returns when the event is on disk. All publishers that wait at the
@@ -44,7 +48,7 @@
 // # Watching
 //
 // [Bus.Stats], [Bus.Lag] and [Bus.Health] say how the bus is, and [Bus.WriteMetrics] writes all of it for
-// Prometheus. An [Observer] is called when something happens; its functions Publishing and Handling
+// Prometheus. An [observe.Observer] is called when something happens; its functions Publishing and Handling
 // stand at the start of a call and of an attempt. Modules of their own send traces and metrics to
 // OpenTelemetry (github.com/busgen/busgen/runtime/otel) and collect metrics with the library of Prometheus
 // (github.com/busgen/busgen/runtime/prometheus).

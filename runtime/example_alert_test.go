@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -29,7 +30,7 @@ func ExampleObserver_alert() {
 	settings := runtime.DefaultSettings()
 	settings.Retry = settings.Retry.With(retry.MaxAttempts(1))
 	leaked := runtime.Define(runtime.Spec[leak]{Name: "tank.leaked", Priority: runtime.PriorityCritical, Settings: settings})
-	page := runtime.Observer{Alert: func(i runtime.AlertInfo) { fmt.Println("alert:", i.Type, i.Reason, i.LastError) }}
+	page := observe.Observer{Alert: func(i observe.AlertInfo) { fmt.Println("alert:", i.Type, i.Reason, i.LastError) }}
 	bus, err := runtime.Open(ctx, filepath.Join(dir, "plant.db"), runtime.NewCatalogue(leaked),
 		runtime.WithObserver(page), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // A handler gets three events at once, and fails for one of them.
@@ -48,9 +49,9 @@ func ExampleObserver_batch() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
-	bus, _ := events.Open(ctx, path, silent, runtime.WithObserver(runtime.Observer{
-		Started: func(i runtime.AttemptInfo) { fmt.Println(i.Subscription, "starts attempt", i.Attempt) },
-		Batch: func(i runtime.BatchInfo) {
+	bus, _ := events.Open(ctx, path, silent, runtime.WithObserver(observe.Observer{
+		Started: func(i observe.AttemptInfo) { fmt.Println(i.Subscription, "starts attempt", i.Attempt) },
+		Batch: func(i observe.BatchInfo) {
 			fmt.Println("a batch of", i.Size, "done:", i.Done, "failed:", i.Failed, "timed out:", i.TimedOut)
 		},
 	}))

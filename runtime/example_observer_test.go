@@ -10,6 +10,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // An observer gives each attempt a number that its handler finds in its context, and learns
@@ -17,14 +18,14 @@ import (
 func ExampleObserver() {
 	type key struct{}
 	n := 0
-	observer := runtime.Observer{
-		Handling: func(ctx context.Context, i runtime.HandlingInfo) runtime.Handling {
+	observer := observe.Observer{
+		Handling: func(ctx context.Context, i observe.HandlingInfo) observe.Handling {
 			n++
 			name := fmt.Sprintf("%s/%d", i.Subscription, n)
-			return runtime.Handling{
+			return observe.Handling{
 				Context: context.WithValue(ctx, key{}, name),
 				Logged:  []slog.Attr{slog.String("call", name)},
-				Ended:   func(end runtime.EndedInfo) { fmt.Println(name, "is", end.Outcome, end.Error) },
+				Ended:   func(end observe.EndedInfo) { fmt.Println(name, "is", end.Outcome, end.Error) },
 			}
 		},
 	}

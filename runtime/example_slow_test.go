@@ -8,6 +8,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -19,10 +20,10 @@ func ExampleHealth_saturated() {
 	defer remove()
 	ctx := context.Background()
 
-	health := runtime.DefaultHealth()
+	health := observe.DefaultHealth()
 	health.Saturated = 2
-	bus, _ := events.Open(ctx, path, silent, runtime.WithHealth(health, func(c runtime.HealthCheck) {
-		if c.Name == runtime.CheckSaturated && c.Exceeded {
+	bus, _ := events.Open(ctx, path, silent, runtime.WithHealth(health, func(c observe.HealthCheck) {
+		if c.Name == observe.CheckSaturated && c.Exceeded {
 			fmt.Println("too many are saturated, such as", c.Mostly)
 		}
 	}))
@@ -34,7 +35,7 @@ func ExampleHealth_saturated() {
 	bus.WaitIdle(ctx)
 
 	for _, check := range bus.Health().Checks {
-		if check.Name == runtime.CheckSaturated {
+		if check.Name == observe.CheckSaturated {
 			fmt.Println("exceeded:", check.Exceeded, "threshold:", check.Threshold)
 		}
 	}
@@ -51,8 +52,8 @@ func ExampleWithSlowEventAfter() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
-	bus, _ := events.Open(ctx, path, silent, runtime.WithSlowEventAfter(20*time.Millisecond), runtime.WithObserver(runtime.Observer{
-		SlowEvent: func(i runtime.SlowEventInfo) {
+	bus, _ := events.Open(ctx, path, silent, runtime.WithSlowEventAfter(20*time.Millisecond), runtime.WithObserver(observe.Observer{
+		SlowEvent: func(i observe.SlowEventInfo) {
 			fmt.Println("slow:", i.Type, "for", i.Subscription, "because", i.Error, i.Age >= 20*time.Millisecond)
 		},
 	}))

@@ -12,6 +12,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -37,11 +38,11 @@ func ExampleWithObserver() {
 	ctx := context.Background()
 
 	var m meter
-	bus, _ := events.Open(ctx, path, silent, runtime.WithObserver(runtime.Observer{
-		Published: func(i runtime.PublishedInfo) { m.add("events.published", i.Type) },
-		Handled:   func(i runtime.HandledInfo) { m.add("events.handled", i.Subscription) },
-		Failed:    func(i runtime.FailedInfo) { m.add("events.failed", i.Subscription, i.Kind) },
-		Dead:      func(i runtime.DeadInfo) { m.add("events.dead", i.Subscription, i.Reason) },
+	bus, _ := events.Open(ctx, path, silent, runtime.WithObserver(observe.Observer{
+		Published: func(i observe.PublishedInfo) { m.add("events.published", i.Type) },
+		Handled:   func(i observe.HandledInfo) { m.add("events.handled", i.Subscription) },
+		Failed:    func(i observe.FailedInfo) { m.add("events.failed", i.Subscription, i.Kind) },
+		Dead:      func(i observe.DeadInfo) { m.add("events.dead", i.Subscription, i.Reason) },
 	}))
 	defer bus.Shutdown(ctx)
 	events.SubscribeUserRegistered(bus, "welcome-mail",
@@ -68,9 +69,9 @@ func ExampleWithHealth() {
 	defer remove()
 	ctx := context.Background()
 
-	health := runtime.DefaultHealth()
+	health := observe.DefaultHealth()
 	health.DeadLetters = 0 // any is one too many
-	bus, _ := events.Open(ctx, path, silent, runtime.WithHealth(health, func(c runtime.HealthCheck) {
+	bus, _ := events.Open(ctx, path, silent, runtime.WithHealth(health, func(c observe.HealthCheck) {
 		fmt.Println("page somebody:", c.Name, c.Exceeded, c.Value, c.Mostly)
 	}))
 	defer bus.Shutdown(ctx)

@@ -2,19 +2,7 @@ package runtime
 
 import (
 	"context"
-	"time"
-
-	"github.com/busgen/busgen/runtime/internal/histogram"
 )
-
-// HistogramOf returns the histogram of these durations, as subscriptions make it.
-func HistogramOf(durations ...time.Duration) Histogram {
-	var r histogram.Recorder
-	for _, d := range durations {
-		r.Add(d)
-	}
-	return histogramOf(&r)
-}
 
 // NotedFor returns for how many events that a handler has published at once the bus
 // remembers that they are the handler's, and forgets them.

@@ -12,30 +12,31 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // healthWatch compares what happens in a bus with its thresholds. All but status
 // belongs to the goroutine of watch.
 type healthWatch struct {
 	bus         *innerBus
-	policy      Health
+	policy      observe.Health
 	readings    []reading // from the beginning of the window on; never empty
 	quiet       bool      // nothing has happened between the last two looks
 	unhandled   unhandledWatch
 	saturation  saturationWatch
 	stalls      stallCheck
-	unwritable  HealthCheck
-	held        HealthCheck   // whether a transaction of the program keeps others from writing
-	deadLetters HealthCheck   // of dead letters, as last counted
-	newer       []event.Newer // as last counted
-	holds       int64         // how often an event was held for its version, at the last look
-	stale       bool          // there may be others now
-	rest        time.Time     // they are not counted again before
-	failing     bool          // they could not be counted the last time
+	unwritable  observe.HealthCheck
+	held        observe.HealthCheck // whether a transaction of the program keeps others from writing
+	deadLetters observe.HealthCheck // of dead letters, as last counted
+	newer       []event.Newer       // as last counted
+	holds       int64               // how often an event was held for its version, at the last look
+	stale       bool                // there may be others now
+	rest        time.Time           // they are not counted again before
+	failing     bool                // they could not be counted the last time
 
 	mu             sync.Mutex
 	at             time.Time
-	checks         []HealthCheck
+	checks         []observe.HealthCheck
 	ended          error         // why the bus has stopped dispatching
 	started        int64         // the seq of the newest event when the bus began to dispatch
 	saturatedNames []string      // subscriptions, by name
@@ -75,25 +76,25 @@ func (c *counters) tallies() map[string]tally {
 	return tallies
 }
 
-func newHealthWatch(b *innerBus, policy Health) *healthWatch {
+func newHealthWatch(b *innerBus, policy observe.Health) *healthWatch {
 	h := &healthWatch{bus: b, policy: policy, readings: []reading{{}}}
 	if !policy.Off {
-		h.deadLetters = HealthCheck{Name: CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
-		h.unhandled.backlogs = HealthCheck{Name: CheckUnhandled, Threshold: float64(policy.Unhandled)}
-		h.unhandled.types = HealthCheck{Name: CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
-		h.saturation.check = HealthCheck{Name: CheckSaturated, Threshold: float64(policy.Saturated)}
-		h.stalls.check = HealthCheck{Name: CheckStalled}
-		h.unwritable, h.held = HealthCheck{Name: CheckUnwritable}, HealthCheck{Name: CheckHeld}
+		h.deadLetters = observe.HealthCheck{Name: observe.CheckDeadLetters, Threshold: float64(policy.DeadLetters)}
+		h.unhandled.backlogs = observe.HealthCheck{Name: observe.CheckUnhandled, Threshold: float64(policy.Unhandled)}
+		h.unhandled.types = observe.HealthCheck{Name: observe.CheckUnknownTypes, Threshold: float64(policy.UnknownTypes)}
+		h.saturation.check = observe.HealthCheck{Name: observe.CheckSaturated, Threshold: float64(policy.Saturated)}
+		h.stalls.check = observe.HealthCheck{Name: observe.CheckStalled}
+		h.unwritable, h.held = observe.HealthCheck{Name: observe.CheckUnwritable}, observe.HealthCheck{Name: observe.CheckHeld}
 		h.checks = h.measure(reading{})
 	}
 	return h
 }
 
-func (h *healthWatch) status() HealthStatus {
+func (h *healthWatch) status() observe.HealthStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	sick := slices.ContainsFunc(h.checks, func(c HealthCheck) bool { return c.Exceeded })
-	status := HealthStatus{Healthy: !sick, At: h.at, Checks: slices.Clone(h.checks)}
+	sick := slices.ContainsFunc(h.checks, func(c observe.HealthCheck) bool { return c.Exceeded })
+	status := observe.HealthStatus{Healthy: !sick, At: h.at, Checks: slices.Clone(h.checks)}
 	status.Newer = slices.Clone(h.shownNewer)
 	if until := h.bus.crashLoop.Until(); !until.IsZero() {
 		status.Healthy, status.CrashLoop = false, until.UTC()
@@ -198,8 +199,8 @@ func (h *healthWatch) countLetters(ctx context.Context, quiet bool) {
 const newerHours = 1
 
 // checkNewer says for how long events have been held for their version.
-func (h *healthWatch) checkNewer(now time.Time) HealthCheck {
-	c := HealthCheck{Name: CheckNewer, Threshold: newerHours}
+func (h *healthWatch) checkNewer(now time.Time) observe.HealthCheck {
+	c := observe.HealthCheck{Name: observe.CheckNewer, Threshold: newerHours}
 	for _, n := range h.newer {
 		c.Samples += uint64(n.Events)
 	}
@@ -227,10 +228,10 @@ func (b *innerBus) holds() (n int64) {
 }
 
 // measure says where each threshold stands.
-func (h *healthWatch) measure(now reading) []HealthCheck {
+func (h *healthWatch) measure(now reading) []observe.HealthCheck {
 	p, before := h.policy, h.readings[0].types
-	rate := func(name string, threshold float64, of func(tally) (part, whole uint64)) HealthCheck {
-		c := HealthCheck{Name: name, Threshold: threshold}
+	rate := func(name string, threshold float64, of func(tally) (part, whole uint64)) observe.HealthCheck {
+		c := observe.HealthCheck{Name: name, Threshold: threshold}
 		var parts, most uint64
 		for _, eventType := range slices.Sorted(maps.Keys(now.types)) {
 			part, whole := of(now.types[eventType].minus(before[eventType]))
@@ -243,11 +244,11 @@ func (h *healthWatch) measure(now reading) []HealthCheck {
 		c.Exceeded = c.Samples >= uint64(p.MinSamples) && c.Value > threshold
 		return c
 	}
-	return []HealthCheck{
-		rate(CheckRetries, p.RetryRate, func(t tally) (part, whole uint64) { return t.retries, t.attempts }),
+	return []observe.HealthCheck{
+		rate(observe.CheckRetries, p.RetryRate, func(t tally) (part, whole uint64) { return t.retries, t.attempts }),
 		h.deadLetters,
-		rate(CheckTimeouts, p.TimeoutRate, func(t tally) (part, whole uint64) { return t.timeouts, t.attempts }),
-		rate(CheckDuplicates, p.DuplicateRate, func(t tally) (part, whole uint64) { return t.duplicates, t.publishes }),
+		rate(observe.CheckTimeouts, p.TimeoutRate, func(t tally) (part, whole uint64) { return t.timeouts, t.attempts }),
+		rate(observe.CheckDuplicates, p.DuplicateRate, func(t tally) (part, whole uint64) { return t.duplicates, t.publishes }),
 		h.unhandled.backlogs,
 		h.unhandled.types,
 		h.saturation.check,
@@ -265,7 +266,7 @@ type stallCheck struct {
 	seen   float64   // within the window
 	mostly string    // the last one
 	still  map[string][]event.Stalled
-	check  HealthCheck
+	check  observe.HealthCheck
 }
 
 // checkStalls counts the subscriptions that have stalled, which is a fault of this package: see dispatch/stall.go; and
@@ -288,7 +289,7 @@ func (h *healthWatch) checkStalls(now time.Time) {
 	if c.known = known; now.Sub(c.last) >= h.policy.Window {
 		c.seen, c.mostly = 0, ""
 	}
-	check := HealthCheck{Name: CheckStalled, Value: c.seen + float64(len(c.still)), Mostly: c.mostly}
+	check := observe.HealthCheck{Name: observe.CheckStalled, Value: c.seen + float64(len(c.still)), Mostly: c.mostly}
 	for _, name := range slices.Sorted(maps.Keys(c.still)) {
 		for _, one := range c.still[name] {
 			if check.Since.IsZero() || one.Since.Before(check.Since) {
@@ -320,7 +321,7 @@ func (h *healthWatch) checkLog(ctx context.Context) {
 		return
 	}
 	found, err := log.Health(ctx)
-	h.unwritable, h.held = HealthCheck{Name: CheckUnwritable}, HealthCheck{Name: CheckHeld, Mostly: found.Held}
+	h.unwritable, h.held = observe.HealthCheck{Name: observe.CheckUnwritable}, observe.HealthCheck{Name: observe.CheckHeld, Mostly: found.Held}
 	if wrong := found.Unwritable; wrong != nil {
 		c := &h.unwritable
 		c.Value, c.Exceeded, c.Mostly, c.Since = 1, true, string(wrong.Fault), found.Since.UTC()
@@ -335,7 +336,7 @@ func (h *healthWatch) checkLog(ctx context.Context) {
 
 // update replaces the checks and returns those that have become exceeded or
 // are no longer.
-func (h *healthWatch) update(at time.Time, checks []HealthCheck) (changed []HealthCheck) {
+func (h *healthWatch) update(at time.Time, checks []observe.HealthCheck) (changed []observe.HealthCheck) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range checks {
@@ -351,7 +352,7 @@ func (h *healthWatch) update(at time.Time, checks []HealthCheck) (changed []Heal
 }
 
 // report tells the log.
-func (h *healthWatch) report(c HealthCheck) {
+func (h *healthWatch) report(c observe.HealthCheck) {
 	log := h.bus.config.logger.With("check", c.Name, "value", c.Value, "threshold", c.Threshold)
 	if !c.Exceeded {
 		log.Info("a health threshold is no longer exceeded")
@@ -362,17 +363,17 @@ func (h *healthWatch) report(c HealthCheck) {
 
 // healthAdvice says what to do, by check.
 var healthAdvice = map[string]string{
-	CheckRetries:     "many attempts fail and are retried: the warnings before this one say why",
-	CheckDeadLetters: "see them with busgen dlq groups, remove the cause, and retry or discard them",
-	CheckTimeouts:    "handlers exceed their deadline: find out what they wait for, or raise the timeout of the event type",
-	CheckDuplicates:  "publishers repeat events: find out why the same dedupe keys come again",
-	CheckUnhandled: "subscribe to it, declare it as an alias of its new name, or remove it with busgen subscriptions remove; " +
+	observe.CheckRetries:     "many attempts fail and are retried: the warnings before this one say why",
+	observe.CheckDeadLetters: "see them with busgen dlq groups, remove the cause, and retry or discard them",
+	observe.CheckTimeouts:    "handlers exceed their deadline: find out what they wait for, or raise the timeout of the event type",
+	observe.CheckDuplicates:  "publishers repeat events: find out why the same dedupe keys come again",
+	observe.CheckUnhandled: "subscribe to it, declare it as an alias of its new name, or remove it with busgen subscriptions remove; " +
 		"busgen status shows them",
-	CheckNewer: "start a program that knows the version: after hold_unknown they become dead letters; busgen status shows them",
-	CheckStalled: "busgen status says what stands still, and which process has it: stop or restart that one; if the log says that the bus has looked again, " +
+	observe.CheckNewer: "start a program that knows the version: after hold_unknown they become dead letters; busgen status shows them",
+	observe.CheckStalled: "busgen status says what stands still, and which process has it: stop or restart that one; if the log says that the bus has looked again, " +
 		"it goes on by itself, and this is a fault of busgen: please report it, with the log",
-	CheckUnwritable:   "nothing can be stored: free some space, or see what the errors of publishers say; the bus goes on by itself",
-	CheckSaturated:    "the log names each subscription, and the setting that would help",
-	CheckHeld:         "commit the transaction of runtime.DB that was begun there, or roll it back; in handlers use runtime.Transact or runtime.In",
-	CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",
+	observe.CheckUnwritable:   "nothing can be stored: free some space, or see what the errors of publishers say; the bus goes on by itself",
+	observe.CheckSaturated:    "the log names each subscription, and the setting that would help",
+	observe.CheckHeld:         "commit the transaction of runtime.DB that was begun there, or roll it back; in handlers use runtime.Transact or runtime.In",
+	observe.CheckUnknownTypes: "a program with another catalogue publishes them: update this one, or declare a subscription for them",
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Start recovers what the last process left unfinished, and begins to deliver.
@@ -68,8 +69,8 @@ func (b *innerBus) start(ctx context.Context) error {
 // tookOver notes and reports what a takeover has found.
 func (b *innerBus) tookOver(found engine.Recovery) {
 	b.mu.Lock()
-	if b.recovery == (Recovery{}) { // else it is of a Start that has failed
-		b.recovery = Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
+	if b.recovery == (observe.Recovery{}) { // else it is of a Start that has failed
+		b.recovery = observe.Recovery{Interrupted: found.Interrupted, Waiting: found.Waiting, Dead: found.Dead, Backlog: found.Backlog}
 	}
 	b.mu.Unlock()
 	b.began.Store(new(time.Now()))

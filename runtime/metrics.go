@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/prometheus"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // WriteMetrics writes the statistics of the bus, its health, and where the
@@ -55,22 +56,22 @@ type metrics struct{ prometheus.Text }
 // countMetrics are the counts that event types and subscriptions have in common.
 var countMetrics = []struct {
 	name, help string
-	of         func(Counts) uint64
+	of         func(observe.Counts) uint64
 }{
-	{"handled", "Handlers that succeeded.", func(c Counts) uint64 { return c.Handled }},
-	{"recovered", "Handlers that succeeded after a failed attempt.", func(c Counts) uint64 { return c.Recovered }},
-	{"failed", "Attempts that failed.", func(c Counts) uint64 { return c.Failed }},
-	{"retried", "Failed attempts that are retried.", func(c Counts) uint64 { return c.Retried }},
-	{"timeouts", "Attempts that outlived their deadline.", func(c Counts) uint64 { return c.Timeouts }},
-	{"dead", "Deliveries that became dead letters.", func(c Counts) uint64 { return c.Dead }},
-	{"expired", "Deliveries that became dead letters because they were not handled in time.", func(c Counts) uint64 { return c.Expired }},
-	{"discarded", "Deliveries that handlers discarded.", func(c Counts) uint64 { return c.Discarded }},
-	{"unrecovered", "Deliveries that were dead or discarded after they had been retried.", func(c Counts) uint64 { return c.Unrecovered }},
-	{"snoozed", "Attempts that handlers put off.", func(c Counts) uint64 { return c.Snoozed }},
-	{"slow", "Attempts that were slow.", func(c Counts) uint64 { return c.Slow }},
+	{"handled", "Handlers that succeeded.", func(c observe.Counts) uint64 { return c.Handled }},
+	{"recovered", "Handlers that succeeded after a failed attempt.", func(c observe.Counts) uint64 { return c.Recovered }},
+	{"failed", "Attempts that failed.", func(c observe.Counts) uint64 { return c.Failed }},
+	{"retried", "Failed attempts that are retried.", func(c observe.Counts) uint64 { return c.Retried }},
+	{"timeouts", "Attempts that outlived their deadline.", func(c observe.Counts) uint64 { return c.Timeouts }},
+	{"dead", "Deliveries that became dead letters.", func(c observe.Counts) uint64 { return c.Dead }},
+	{"expired", "Deliveries that became dead letters because they were not handled in time.", func(c observe.Counts) uint64 { return c.Expired }},
+	{"discarded", "Deliveries that handlers discarded.", func(c observe.Counts) uint64 { return c.Discarded }},
+	{"unrecovered", "Deliveries that were dead or discarded after they had been retried.", func(c observe.Counts) uint64 { return c.Unrecovered }},
+	{"snoozed", "Attempts that handlers put off.", func(c observe.Counts) uint64 { return c.Snoozed }},
+	{"slow", "Attempts that were slow.", func(c observe.Counts) uint64 { return c.Slow }},
 }
 
-func (m *metrics) types(all []TypeStats) {
+func (m *metrics) types(all []observe.TypeStats) {
 	m.Head("busgen_type_published_total", "counter", "Events stored by this bus.")
 	for _, t := range all {
 		m.Count("busgen_type_published_total", t.Published, "type", t.Type)
@@ -161,11 +162,11 @@ func (m *metrics) breakers(all []SubscriptionStats) {
 func (m *metrics) batches(all []SubscriptionStats) {
 	for _, c := range []struct {
 		name, help string
-		of         func(BatchStats) uint64
+		of         func(observe.BatchStats) uint64
 	}{
-		{"busgen_batches_total", "Batches that are over.", func(b BatchStats) uint64 { return b.Batches }},
-		{"busgen_batch_events_total", "Events of batches, each as often as it was tried.", func(b BatchStats) uint64 { return b.Events }},
-		{"busgen_batch_timeouts_total", "Batches that outlived their deadline.", func(b BatchStats) uint64 { return b.TimedOut }},
+		{"busgen_batches_total", "Batches that are over.", func(b observe.BatchStats) uint64 { return b.Batches }},
+		{"busgen_batch_events_total", "Events of batches, each as often as it was tried.", func(b observe.BatchStats) uint64 { return b.Events }},
+		{"busgen_batch_timeouts_total", "Batches that outlived their deadline.", func(b observe.BatchStats) uint64 { return b.TimedOut }},
 	} {
 		m.Head(c.name, "counter", c.help)
 		for _, s := range all {
@@ -212,7 +213,7 @@ func (m *metrics) pauses(all []event.Pause) {
 	m.Gauge("busgen_type_pauses", float64(n))
 }
 
-func (m *metrics) health(h HealthStatus) {
+func (m *metrics) health(h observe.HealthStatus) {
 	m.Head("busgen_stopped", "gauge", "1 if the bus has stopped dispatching by itself.")
 	m.Gauge("busgen_stopped", bit(h.Stopped != ""))
 	m.Head("busgen_health_exceeded", "gauge", "1 if the threshold of a health check is exceeded.")
@@ -220,7 +221,7 @@ func (m *metrics) health(h HealthStatus) {
 		m.Gauge("busgen_health_exceeded", bit(c.Exceeded), "check", c.Name)
 	}
 	for _, c := range h.Checks {
-		if c.Name == CheckUnwritable && c.Exceeded {
+		if c.Name == observe.CheckUnwritable && c.Exceeded {
 			m.Head("busgen_unwritable_seconds", "gauge", "For how long nothing could be stored, by the fault; none while it can.")
 			m.Gauge("busgen_unwritable_seconds", max(h.At.Sub(c.Since), 0).Seconds(), "fault", c.Mostly)
 		}
@@ -245,7 +246,7 @@ func bit(set bool) float64 {
 }
 
 // durations writes a histogram, in seconds.
-func (m *metrics) durations(name string, h Histogram, labels []string) {
+func (m *metrics) durations(name string, h observe.Histogram, labels []string) {
 	m.Histogram(name, func(yield func(float64, uint64) bool) {
 		for bound, count := range h.Buckets() {
 			seconds := bound.Seconds()

@@ -3,158 +3,101 @@ package runtime
 import (
 	"context"
 	"iter"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/observed"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
-// HandlingInfo describes an attempt that is about to begin; see [Observer].Handling.
-type HandlingInfo struct {
-	// AttemptInfo is that of the event, in a batch of its first event. Started is zero if the
-	// event becomes a dead letter without a call of its handler.
-	AttemptInfo
-	// Batch says that the handler is given several events at once ([SubscribeBatch]), or one
-	// in place of several.
-	Batch   bool
-	attempt any // a *dispatch.Attempt; nil for one that does not come from a bus
+// observedAttempt is an attempt as observers see it.
+type observedAttempt struct{ *dispatch.Attempt }
+
+// Size implements [observed.Attempt].
+func (o observedAttempt) Size() int {
+	if o.Whole() {
+		return len(o.Batch().Begun())
+	}
+	return 1
 }
 
-// Events returns the events of the attempt: one, or those of the batch. Events that cannot be
-// decoded, which the handler is not given, are among them.
-func (i HandlingInfo) Events() iter.Seq[HandledEvent] {
-	return func(yield func(HandledEvent) bool) {
-		attempt, _ := i.attempt.(*dispatch.Attempt)
-		if attempt == nil {
+// Events implements [observed.Attempt].
+func (o observedAttempt) Events() iter.Seq[observed.Event] {
+	return func(yield func(observed.Event) bool) {
+		if !o.Whole() {
+			yield(observedEvent{o.Attempt})
 			return
 		}
-		if !attempt.Whole() {
-			yield(HandledEvent{Info: i.AttemptInfo, attempt: attempt})
-			return
-		}
-		for _, a := range attempt.Batch().Begun() {
-			info := i.AttemptInfo
-			info.ID, info.Type, info.PublishedAt, info.Attempt, info.MaxAttempts = a.ID, a.Type, a.CreatedAt, a.Number, a.Max()
-			if !yield(HandledEvent{Info: info, attempt: a}) {
+		for _, a := range o.Batch().Begun() {
+			if !yield(observedEvent{a}) {
 				return
 			}
 		}
 	}
 }
 
-// Size returns how many events there are.
-func (i HandlingInfo) Size() int {
-	attempt, _ := i.attempt.(*dispatch.Attempt)
-	switch {
-	case attempt == nil:
-		return 0
-	case attempt.Whole():
-		return len(attempt.Batch().Begun())
-	}
-	return 1
+// observedEvent is an event of an attempt as observers see it.
+type observedEvent struct{ of *dispatch.Attempt }
+
+// Identity implements [observed.Event].
+func (o observedEvent) Identity() observed.Identity {
+	return observed.Identity{ID: o.of.ID, Type: o.of.Type, PublishedAt: o.of.CreatedAt, Attempt: o.of.Number, MaxAttempts: o.of.Max()}
 }
 
-// HandledEvent is an event of an attempt that is about to begin.
-type HandledEvent struct {
-	Info    AttemptInfo
-	attempt any // a *dispatch.Attempt
+// Metadata implements [observed.Event].
+func (o observedEvent) Metadata() map[string]string {
+	var h head
+	setLineage(&h, o.of.Metadata)
+	return h.Metadata
 }
 
-// Metadata returns the metadata of the event, without the bus's own keys; nil without. Each
-// call decodes it anew.
-func (e HandledEvent) Metadata() map[string]string {
-	var event head
-	setLineage(&event, e.attempt.(*dispatch.Attempt).Metadata)
-	return event.Metadata
+// CorrelationID implements [observed.Event].
+func (o observedEvent) CorrelationID() string {
+	return engine.LineageIn(metadataOf(o.of.Metadata)).CorrelationID
 }
 
-// CorrelationID is that of [Event].
-func (e HandledEvent) CorrelationID() string {
-	return engine.LineageIn(metadataOf(e.attempt.(*dispatch.Attempt).Metadata)).CorrelationID
-}
-
-// Replayed is that of [Event].
-func (e HandledEvent) Replayed() bool { return e.attempt.(*dispatch.Attempt).Replayed }
-
-// Handling is what an observer leaves with an attempt; see [Observer].Handling. All of it is
-// optional.
-type Handling struct {
-	// Context is what middleware and the handler are given: the context that the observer was
-	// given, with values. One that does not come from that is not used.
-	Context context.Context
-	// Logged are attributes of all that the bus logs about the attempt, and of
-	// [Logger].
-	Logged []slog.Attr
-	// Ended is called when it is decided what comes of the attempt, after the other functions
-	// of the observer and before the file knows it; in a batch once for each event, and then
-	// once more with Batch. If the handler has outlived its deadline, that is before it has
-	// returned. Context has ended by then.
-	Ended func(EndedInfo)
-}
-
-// AttemptOutcome says what comes of an attempt.
-type AttemptOutcome string
-
-// The outcomes of attempts.
-const (
-	OutcomeHandled   AttemptOutcome = "handled"   // the handler has succeeded
-	OutcomeRetried   AttemptOutcome = "retried"   // it has failed, and there will be another attempt
-	OutcomeDead      AttemptOutcome = "dead"      // the delivery becomes a dead letter, or an ephemeral one is dropped
-	OutcomeSnoozed   AttemptOutcome = "snoozed"   // put off by [Snooze]
-	OutcomeDiscarded AttemptOutcome = "discarded" // settled by [Discard], or because it was cancelled or its answer is not needed
-	OutcomeReleased  AttemptOutcome = "released"  // put back, and not counted: by a shutdown, or because its transaction could not be stored
-)
-
-// EndedInfo says what comes of an attempt.
-type EndedInfo struct {
-	AttemptInfo
-	Outcome AttemptOutcome
-	Kind    string    // of a failure, as in [FailedInfo]; else empty
-	Error   string    // of a failure, or of what made it a dead letter, as the log shows it: without the values of sensitive fields; else empty
-	Reason  string    // of a dead letter, as in [DeadInfo], or given to [Discard]; else empty
-	Due     time.Time // of the next attempt, if it is known; else zero
-	// Batch says that the batch is over, and what became of it. Then the fields above are
-	// those of its first event, without an Outcome.
-	Batch *BatchInfo
-}
+// Replayed implements [observed.Event].
+func (o observedEvent) Replayed() bool { return o.of.Replayed }
 
 // watching is what the observers have left with an attempt.
 type watching struct {
 	dispatch.Watched
-	info  AttemptInfo
+	info  observe.AttemptInfo
 	ended []endedFunc
-	last  atomic.Pointer[EndedInfo] // a failure of which it is not known yet what comes of it; nil for none
+	last  atomic.Pointer[observe.EndedInfo] // a failure of which it is not known yet what comes of it; nil for none
 	over  atomic.Bool
 }
 
 // endedFunc is what an observer has left.
 type endedFunc struct {
 	of   int // the observer
-	call func(EndedInfo)
+	call func(observe.EndedInfo)
 }
 
 // handles says whether any observer is to be asked before a handler is called.
 func (o *observers) handles() bool {
-	return slices.ContainsFunc(o.all, func(one Observer) bool { return one.Handling != nil })
+	return slices.ContainsFunc(o.all, func(one observe.Observer) bool { return one.Handling != nil })
 }
 
 // watch asks the observers what they leave with an attempt that is about to begin.
 func (c *counter) watch(a *dispatch.Attempt) {
-	c.askObservers(a, HandlingInfo{AttemptInfo: c.info(a, a.Started(), 0), Batch: a.Batch() != nil, attempt: a})
+	c.askObservers(a, a, a.Started())
 }
 
 // watchUntried is watch for a delivery that becomes a dead letter without a call of its
 // handler. There is no context that the bus does not hold.
 func (c *counter) watchUntried(a *dispatch.Attempt) {
 	if c.bus.observers.handles() {
-		c.askObservers(nil, HandlingInfo{AttemptInfo: c.info(a, time.Time{}, 0), Batch: a.Batch() != nil, attempt: a})
+		c.askObservers(a, nil, time.Time{})
 	}
 }
 
-func (c *counter) askObservers(attempt *dispatch.Attempt, info HandlingInfo) {
+// askObservers asks about an attempt, with its context if it has one that observers may have.
+func (c *counter) askObservers(a, attempt *dispatch.Attempt, started time.Time) {
+	info := observe.NewHandlingInfo(c.info(a, started, 0), a.Batch() != nil, observedAttempt{a})
 	ctx, o := context.Background(), &c.bus.observers
 	if attempt != nil {
 		ctx = attempt
@@ -165,7 +108,7 @@ func (c *counter) askObservers(attempt *dispatch.Attempt, info HandlingInfo) {
 		if f == nil {
 			continue
 		}
-		var left Handling
+		var left observe.Handling
 		usable := false
 		o.guarded(fault{i, "Handling"}, func() {
 			left = f(ctx, info)
@@ -191,12 +134,12 @@ func (c *counter) askObservers(attempt *dispatch.Attempt, info HandlingInfo) {
 	}
 	if w != nil {
 		w.Of, w.Released = w, func() { w.release(o) }
-		info.attempt.(*dispatch.Attempt).Watch(&w.Watched)
+		a.Watch(&w.Watched)
 	}
 }
 
 // ended tells the observers what comes of an attempt.
-func (c *counter) ended(a *dispatch.Attempt, end EndedInfo) {
+func (c *counter) ended(a *dispatch.Attempt, end observe.EndedInfo) {
 	watched := a.Watched()
 	if watched == nil {
 		return
@@ -205,9 +148,9 @@ func (c *counter) ended(a *dispatch.Attempt, end EndedInfo) {
 	if a.Batch() == nil && !w.over.CompareAndSwap(false, true) {
 		return
 	}
-	if end.Outcome == OutcomeRetried || end.Outcome == OutcomeSnoozed {
+	if end.Outcome == observe.OutcomeRetried || end.Outcome == observe.OutcomeSnoozed {
 		if reason, cancelled := a.Cancelled(); cancelled {
-			end.Outcome, end.Reason, end.Due = OutcomeDiscarded, reason, time.Time{}
+			end.Outcome, end.Reason, end.Due = observe.OutcomeDiscarded, reason, time.Time{}
 		}
 	}
 	end.Error, end.Reason = c.bus.shown(a.Delivery, end.Error), c.bus.shown(a.Delivery, end.Reason)
@@ -216,7 +159,7 @@ func (c *counter) ended(a *dispatch.Attempt, end EndedInfo) {
 
 // failedLast keeps how an attempt has failed that is not tried again: a dead letter follows,
 // unless the delivery was cancelled meanwhile.
-func (c *counter) failedLast(a *dispatch.Attempt, end EndedInfo) {
+func (c *counter) failedLast(a *dispatch.Attempt, end observe.EndedInfo) {
 	if watched := a.Watched(); watched != nil && a.Batch() == nil {
 		end.Error = c.bus.shown(a.Delivery, end.Error)
 		watched.Of.(*watching).last.Store(&end)
@@ -224,13 +167,13 @@ func (c *counter) failedLast(a *dispatch.Attempt, end EndedInfo) {
 }
 
 // endedBatch tells them that a batch is over.
-func (c *counter) endedBatch(whole *dispatch.Attempt, info BatchInfo) {
+func (c *counter) endedBatch(whole *dispatch.Attempt, info observe.BatchInfo) {
 	watched := whole.Watched()
 	if watched == nil {
 		return
 	}
 	if w := watched.Of.(*watching); w.over.CompareAndSwap(false, true) {
-		end := EndedInfo{AttemptInfo: w.info, Batch: &info}
+		end := observe.EndedInfo{AttemptInfo: w.info, Batch: &info}
 		end.Took = info.Took
 		w.tell(&c.bus.observers, end)
 	}
@@ -246,12 +189,12 @@ func (w *watching) release(o *observers) {
 		w.tell(o, *last)
 		return
 	}
-	end := EndedInfo{AttemptInfo: w.info, Outcome: OutcomeReleased}
+	end := observe.EndedInfo{AttemptInfo: w.info, Outcome: observe.OutcomeReleased}
 	end.Took = time.Since(end.Started)
 	w.tell(o, end)
 }
 
-func (w *watching) tell(o *observers, end EndedInfo) {
+func (w *watching) tell(o *observers, end observe.EndedInfo) {
 	for _, f := range w.ended {
 		o.guarded(fault{f.of, "Handling.Ended"}, func() { f.call(end) })
 	}

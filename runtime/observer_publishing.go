@@ -4,49 +4,15 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/observe"
 )
-
-// PublishingInfo describes a call that is about to publish events; see
-// [Observer].Publishing.
-type PublishingInfo struct {
-	Type string
-	Size int // how many events; 1 outside of PublishBatch
-	// Metadata is what the caller has given, with [WithMetadata] and others. It must not be
-	// changed.
-	Metadata map[string]string
-	Due      time.Time // of delayed events; else zero
-	// ParentID is the event whose handler publishes with its context, or zero. Staged says
-	// that the events are stored with the success of that handler.
-	ParentID uuid.UUID
-	Staged   bool
-}
-
-// Publishing is what an observer leaves with a call that publishes; see
-// [Observer].Publishing. All of it is optional.
-type Publishing struct {
-	// Metadata is added to that of each event of the call. What the caller has given under the
-	// same key stays, and so do the bus's own keys.
-	Metadata map[string]string
-	// Ended is called when the events are stored, or staged, or the call has failed.
-	Ended func(PublishEnd)
-}
-
-// PublishEnd says what came of a call that publishes.
-type PublishEnd struct {
-	ID         uuid.UUID // of the first event; of an earlier one if that is a duplicate. Zero if the call has failed
-	Duplicates int       // how many events were not stored because their dedupe keys were known
-	Err        error     // what the call returns
-}
 
 // publishEnded is what an observer has left.
 type publishEnded struct {
 	of   int // the observer
-	call func(PublishEnd)
+	call func(observe.PublishEnd)
 }
 
 // begin asks the observers what they leave with the call.
@@ -57,11 +23,11 @@ func (b *batch) begin(ctx context.Context) {
 		if f == nil {
 			continue
 		}
-		info := PublishingInfo{Type: b.typ, Size: len(b.records), Metadata: b.config.metadata, Due: b.config.due, Staged: b.staged()}
+		info := observe.PublishingInfo{Type: b.typ, Size: len(b.records), Metadata: b.config.metadata, Due: b.config.due, Staged: b.staged()}
 		if b.attempt != nil {
 			info.ParentID = b.attempt.ID
 		}
-		var left Publishing
+		var left observe.Publishing
 		o.guarded(fault{i, "Publishing"}, func() { left = f(ctx, info) })
 		if len(left.Metadata) > 0 {
 			b.config.metadata = b.config.with(left.Metadata)
@@ -100,7 +66,7 @@ func (b *batch) over(err error) error {
 	if b.ended == nil {
 		return err
 	}
-	end := PublishEnd{Err: err}
+	end := observe.PublishEnd{Err: err}
 	if err == nil {
 		end.ID = b.records[0].ID
 		for i := range b.records {

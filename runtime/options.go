@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/testhook"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Option tunes a bus. Options are given to the generated Open, or to [Open].
@@ -29,8 +30,8 @@ type config struct {
 	unscheduled     bool
 	whenFull        WhenFull
 	classes         map[string]func(error) bool
-	observers       []Observer
-	health          Health
+	observers       []observe.Observer
+	health          observe.Health
 	middleware      []Middleware
 	publishing      []PublishMiddleware
 	workers         int                // handlers that run at once; 0 for no limit

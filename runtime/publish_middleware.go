@@ -14,7 +14,7 @@ import (
 // in the *[RefusedError] that Publish returns. A panic refuses the event, too.
 //
 // It has no next, because it is not around the storage: an event is stored when Publish
-// returns nil, and no function can take that back or pretend it. [Observer] has a function
+// returns nil, and no function can take that back or pretend it. [observe.Observer] has a function
 // for what was stored.
 //
 // ctx is that of Publish, in a handler that of the handler. It is called on the goroutine

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ephemeral"
 	"github.com/busgen/busgen/runtime/internal/guard"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // logChanged is called by the log, on a goroutine of its own, when a backup was restored
@@ -247,12 +248,12 @@ func (c *counter) crashed(crash *engine.Crash, maxAttempts int, due time.Time) {
 	retried := !due.IsZero()
 	c.counts.attemptFailed(event.KindCrash, retried)
 	c.ofEventType(crash.Type).attemptFailed(event.KindCrash, retried)
-	info := AttemptInfo{
+	info := observe.AttemptInfo{
 		ID: crash.ID, Type: crash.Type, PublishedAt: crash.CreatedAt, Subscription: c.name, Group: c.config.group,
 		Attempt: crash.Failures + crash.Uncounted, MaxAttempts: maxAttempts,
 	}
-	tell(&c.bus.observers, toFailed, FailedInfo{AttemptInfo: info, Kind: event.KindCrash, Error: crash.Attempt.Error})
+	tell(&c.bus.observers, toFailed, observe.FailedInfo{AttemptInfo: info, Kind: event.KindCrash, Error: crash.Attempt.Error})
 	if retried {
-		tell(&c.bus.observers, toRetrying, RetryingInfo{AttemptInfo: info, Due: due, Error: crash.Attempt.Error})
+		tell(&c.bus.observers, toRetrying, observe.RetryingInfo{AttemptInfo: info, Due: due, Error: crash.Attempt.Error})
 	}
 }

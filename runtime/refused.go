@@ -3,9 +3,10 @@ package runtime
 import (
 	"context"
 	"errors"
-	"github.com/busgen/busgen/runtime/event"
 	"strings"
 	"sync"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // refusals counts events that were not published, by reason.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // A subscription is saturated when its handlers are busy all the time and its backlog
@@ -29,7 +31,7 @@ const (
 // saturationWatch belongs to the goroutine of the health watch.
 type saturationWatch struct {
 	feeds   map[*feed]*load
-	check   HealthCheck
+	check   observe.HealthCheck
 	rest    time.Time // the file is not asked again before
 	failing bool      // it could not be asked the last time
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // slowEvents are events of a subscription that were reported as slow and are not settled.
@@ -73,7 +74,7 @@ func (c *counter) slowEvent(a *dispatch.Attempt, age, took time.Duration) (told 
 		return nil
 	}
 	info := c.info(a, a.Started(), took)
-	return func() { tell(&c.bus.observers, toSlowEvent, SlowEventInfo{AttemptInfo: info, Age: age}) }
+	return func() { tell(&c.bus.observers, toSlowEvent, observe.SlowEventInfo{AttemptInfo: info, Age: age}) }
 }
 
 // noteQueued logs an event that was handled at the first attempt and had to wait for that for a long time. With a backlog

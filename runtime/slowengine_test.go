@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -57,8 +58,8 @@ func TestAStartThatFailsLateReportsTheCrashesAndCanBeMadeAgain(t *testing.T) {
 		f.Publish(1)
 		var full atomic.Bool
 		full.Store(true)
-		var failed conformance.Journal[runtime.FailedInfo]
-		again := conformance.SQLite.Reopen(t, f.Killed(), runtime.WithObserver(runtime.Observer{Failed: failed.Add}),
+		var failed conformance.Journal[observe.FailedInfo]
+		again := conformance.SQLite.Reopen(t, f.Killed(), runtime.WithObserver(observe.Observer{Failed: failed.Add}),
 			withLog(func(l engine.Log) engine.Log { return fullTimetable{l, &full} }))
 		again.Handle("hangs", func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil })
 		if err := again.Start(t.Context()); !errors.As(err, new(*event.StorageError)) {

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // deaf is a log whose consumers wake nobody, or late.
@@ -100,7 +101,7 @@ func TestASubscriptionThatStallsIsLookedAtAndTheLogTheCountsAndTheHealthSaySo(t 
 		if lines := lines.Level(t, "ERROR"); len(lines) != 1 || lines[0]["subscription_id"] != "billing" {
 			t.Errorf("the log has the errors %v", lines)
 		}
-		if health := bus.Health(); health.Healthy || !exceeded(health, runtime.CheckStalled) {
+		if health := bus.Health(); health.Healthy || !exceeded(health, observe.CheckStalled) {
 			t.Errorf("the health is %+v", health)
 		}
 		time.Sleep(10 * time.Minute)
@@ -110,7 +111,7 @@ func TestASubscriptionThatStallsIsLookedAtAndTheLogTheCountsAndTheHealthSaySo(t 
 	})
 }
 
-func exceeded(health runtime.HealthStatus, check string) bool {
+func exceeded(health observe.HealthStatus, check string) bool {
 	for _, one := range health.Checks {
 		if one.Name == check {
 			return one.Exceeded

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Stats holds the counts since the bus was opened, and the settings in force. Its JSON has
@@ -15,31 +16,13 @@ import (
 //
 //	expvar.Publish("events", expvar.Func(func() any { return bus.Stats() }))
 type Stats struct {
-	Recovery Recovery    `json:"recovery"` // what Start found; zero before
-	Types    []TypeStats `json:"types"`    // in the order of the catalogue, then by name
+	Recovery observe.Recovery    `json:"recovery"` // what Start found; zero before
+	Types    []observe.TypeStats `json:"types"`    // in the order of the catalogue, then by name
 	// Refused counts events that were not stored, those of a [Transact] included, by what the error of the call was:
 	// disk_full, busy and the other faults of a [event.StorageError]; invalid, too_large, metadata, option, middleware,
 	// conflict, unknown_type, pending, hop_limit, attempt_over, shutdown, cancelled and other.
 	Refused       map[string]uint64   `json:"refused"`
 	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made, [Ephemeral] ones after the others
-}
-
-// Recovery says what [Bus.Start] found in the file.
-type Recovery struct {
-	Interrupted int   `json:"interrupted"` // deliveries whose handler ran when the last process died
-	Waiting     int   `json:"waiting"`     // deliveries that wait for a retry
-	Dead        int   `json:"dead"`        // dead letters, counted up to [MaxBacklog]
-	Backlog     int64 `json:"backlog"`     // how many events the slowest subscription is behind, at most
-}
-
-// TypeStats counts for one event type, over all subscriptions of this bus.
-type TypeStats struct {
-	Type          string  `json:"type"`
-	Published     uint64  `json:"published"`      // events stored by this bus; those of handlers count when they succeed
-	Duplicates    uint64  `json:"duplicates"`     // events published again with the same dedupe key, and not stored
-	DuplicateRate float64 `json:"duplicate_rate"` // duplicates, of both
-	Counts
-	Rates Rates `json:"rates"`
 }
 
 // SubscriptionStats counts for one subscription, and says what applies to it.
@@ -72,34 +55,23 @@ type SubscriptionStats struct {
 	Limited int `json:"limited,omitempty"`
 	// Stalls is how many times it, or its group, had something to handle, a free worker and no reason to wait, and
 	// began nothing until the bus looked again, after 5 seconds. That is a fault of busgen: it is 0.
-	Stalls  int64         `json:"stalls,omitempty"`
-	Breaker BreakerStatus `json:"breaker"`
-	Counts
-	Rates Rates `json:"rates"`
+	Stalls  int64                 `json:"stalls,omitempty"`
+	Breaker observe.BreakerStatus `json:"breaker"`
+	observe.Counts
+	Rates observe.Rates `json:"rates"`
 	// Latency is the time from the publication of an event (its due time, if it
 	// was delayed; its last retry by hand, if it was dead) until it was handled.
-	Latency Histogram `json:"latency"`
+	Latency observe.Histogram `json:"latency"`
 	// Handler is the time that handlers took, whatever they returned. Of one that
 	// outlived its deadline it is the time until then.
-	Handler Histogram `json:"handler"`
+	Handler observe.Histogram `json:"handler"`
 	// Batches counts the batches of a subscription that has them; nil for others.
-	Batches *BatchStats `json:"batches,omitempty"`
+	Batches *observe.BatchStats `json:"batches,omitempty"`
 	// Settings are in force at the moment, by event type: those of the catalogue
 	// or what it was tuned to, under the options of the subscription. A member of
 	// a group has the Retry, ExpiresAfter, MaxSnoozes and FailureThrottle of its group. Rules for errors
 	// that are options ([WithPermanentErrors], [WithErrorRetry]) are not shown.
 	Settings map[string]Settings `json:"settings"`
-}
-
-// BreakerStatus is the state of a circuit breaker.
-type BreakerStatus struct {
-	State    string    `json:"state"`          // closed, open or half-open
-	Since    time.Time `json:"since,omitzero"` // when it opened, if it is not closed; UTC
-	Until    time.Time `json:"until,omitzero"` // when an open one tries the next event; UTC
-	Samples  int       `json:"samples"`        // deliveries with an outcome in its window
-	Failures int       `json:"failures"`       // of those, by their latest outcome
-	// LastError is that of the last failure since it was closed.
-	LastError string `json:"last_error,omitempty"`
 }
 
 // Stats returns the counts at this moment. It costs next to nothing, because all of it is
@@ -135,12 +107,12 @@ func (s *innerSubscription) stats(now time.Time) SubscriptionStats {
 		Name:      s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
 		Limited: limited, Stalls: stalls, Batches: s.batchStats(),
 		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
-		Latency: histogramOf(&s.counts.latency), Handler: histogramOf(&s.counts.handler), Settings: s.settings(),
+		Latency: observe.HistogramOf(&s.counts.latency), Handler: observe.HistogramOf(&s.counts.handler), Settings: s.settings(),
 	}
 }
 
-func breakerStatus(s breaker.Status) BreakerStatus {
-	return BreakerStatus{
+func breakerStatus(s breaker.Status) observe.BreakerStatus {
+	return observe.BreakerStatus{
 		State: s.State.String(), Since: s.Since.UTC(), Until: s.Until.UTC(),
 		Samples: s.Samples, Failures: s.Failures, LastError: s.LastFailure,
 	}
@@ -162,10 +134,6 @@ func (s *innerSubscription) settings() map[string]Settings {
 	return settings
 }
 
-// MaxBacklog is the largest backlog that is counted: [event.Lag].Backlog is this number for
-// every larger one.
-const MaxBacklog = 100_000
-
 // Lag returns the backlog of every subscription of the file, in the order in which they
 // were made, also of those without a handler. It reads the file, which takes longer for
 // larger backlogs; dispositions of the last few milliseconds may be missing. The error is a *[event.StorageError], or
@@ -173,7 +141,7 @@ const MaxBacklog = 100_000
 func (b *Bus) Lag(ctx context.Context) ([]event.Lag, error) { return busOf(b).lag(ctx) }
 
 func (b *innerBus) lag(ctx context.Context) ([]event.Lag, error) {
-	found, err := b.log.Subscriptions(ctx, MaxBacklog)
+	found, err := b.log.Subscriptions(ctx, observe.MaxBacklog)
 	if err != nil {
 		return nil, public(err)
 	}
@@ -191,52 +159,13 @@ func (b *innerBus) lag(ctx context.Context) ([]event.Lag, error) {
 	return lags, nil
 }
 
-// Counts holds the outcomes of deliveries. In a group each member has the counts of its
-// own handler.
-type Counts struct {
-	Handled     uint64 `json:"handled"`     // handlers that succeeded
-	Recovered   uint64 `json:"recovered"`   // of those, after one failed attempt or more
-	Failed      uint64 `json:"failed"`      // failed attempts
-	Retried     uint64 `json:"retried"`     // of those, the ones that are tried again
-	Timeouts    uint64 `json:"timeouts"`    // of the failed ones, those that outlived their deadline
-	Dead        uint64 `json:"dead"`        // deliveries that became dead letters
-	Expired     uint64 `json:"expired"`     // of those, because they were not handled in time
-	Discarded   uint64 `json:"discarded"`   // settled by [Discard]
-	Unrecovered uint64 `json:"unrecovered"` // dead or discarded after they had been retried
-	Snoozed     uint64 `json:"snoozed"`     // attempts put off by [Snooze]
-	Slow        uint64 `json:"slow"`        // attempts that were logged as slow
-	Abandoned   int64  `json:"abandoned"`   // handlers that ignored their deadline and still run
-}
-
-// Rates holds shares from 0 to 1. A share is 0 if there is nothing to share.
-type Rates struct {
-	Retry             float64 `json:"retry"`               // attempts that are tried again, of all attempts
-	Timeout           float64 `json:"timeout"`             // attempts that timed out, of all attempts
-	SuccessAfterRetry float64 `json:"success_after_retry"` // deliveries that were handled, of those that were retried and are settled
-	Dead              float64 `json:"dead"`                // deliveries that became dead letters, of those that are settled
-}
-
-// Attempts returns how many attempts there were: handled, failed
-// and discarded ones.
-func (c Counts) Attempts() uint64 { return c.Handled + c.Failed + c.Discarded }
-
-// plus returns the sums.
-func (c Counts) plus(d Counts) Counts {
-	return Counts{
+// sumOf returns the sums.
+func sumOf(c, d observe.Counts) observe.Counts {
+	return observe.Counts{
 		Handled: c.Handled + d.Handled, Recovered: c.Recovered + d.Recovered, Failed: c.Failed + d.Failed,
 		Retried: c.Retried + d.Retried, Timeouts: c.Timeouts + d.Timeouts, Dead: c.Dead + d.Dead, Expired: c.Expired + d.Expired,
 		Discarded: c.Discarded + d.Discarded, Unrecovered: c.Unrecovered + d.Unrecovered, Snoozed: c.Snoozed + d.Snoozed,
 		Slow: c.Slow + d.Slow, Abandoned: c.Abandoned + d.Abandoned,
-	}
-}
-
-// Rates returns the shares that the counts make.
-func (c Counts) Rates() Rates {
-	return Rates{
-		Retry:             share(c.Retried, c.Attempts()),
-		Timeout:           share(c.Timeouts, c.Attempts()),
-		SuccessAfterRetry: share(c.Recovered, c.Recovered+c.Unrecovered),
-		Dead:              share(c.Dead, c.Handled+c.Dead+c.Discarded),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/simfs"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -165,13 +166,13 @@ func TestWhatWritesNothingDoesNotTellThatTheDiskCanBeWrittenAgain(t *testing.T) 
 				if !errors.As(err, &storage) || storage.Fault != fault {
 					s.Errorf("the error is %v", err)
 				}
-				every := DefaultHealth().Every
+				every := observe.DefaultHealth().Every
 				for looks := range 3 {
 					time.Sleep(time.Until(began.Add(every*time.Duration(looks+1) - time.Millisecond)))
 					Transact(s.Context(), s.Bus, func(Tx) error { return nil })
 					time.Sleep(2 * time.Millisecond) // the bus looks
 					health := s.Health()
-					at := slices.IndexFunc(health.Checks, func(c HealthCheck) bool { return c.Name == CheckUnwritable })
+					at := slices.IndexFunc(health.Checks, func(c observe.HealthCheck) bool { return c.Name == observe.CheckUnwritable })
 					if c := health.Checks[at]; !c.Exceeded || !c.Since.Equal(began) || c.Mostly != string(fault) {
 						s.Errorf("after %v the check is %+v, want it exceeded since %v", time.Since(began), c, began)
 					}

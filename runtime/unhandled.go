@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Events can wait for ever without any failure: a subscription was renamed without an
@@ -129,7 +130,7 @@ func logUnreadable(log *slog.Logger, err error) {
 
 // unhandledWatch counts what no subscription of this bus handles.
 type unhandledWatch struct {
-	backlogs, types HealthCheck
+	backlogs, types observe.HealthCheck
 	rest            time.Time // the file is not asked again before
 	failing         bool      // it could not be asked the last time
 }
@@ -184,14 +185,14 @@ func (h *healthWatch) checkUnhandled(ctx context.Context) {
 		return
 	}
 	u.failing = false
-	u.backlogs.count(len(found.Consumers), h.policy.Unhandled)
+	count(&u.backlogs, len(found.Consumers), h.policy.Unhandled)
 	var oldest time.Time
 	for _, one := range found.Consumers {
 		if oldest.IsZero() || one.Oldest.Before(oldest) {
 			oldest, u.backlogs.Mostly = one.Oldest, one.Name
 		}
 	}
-	u.types.count(len(found.Types), h.policy.UnknownTypes)
+	count(&u.types, len(found.Types), h.policy.UnknownTypes)
 	if len(found.Types) > 0 {
 		u.types.Mostly = found.Types[0]
 	}
@@ -199,6 +200,6 @@ func (h *healthWatch) checkUnhandled(ctx context.Context) {
 }
 
 // count sets what was found, of which there may be so much.
-func (c *HealthCheck) count(n, threshold int) {
+func count(c *observe.HealthCheck, n, threshold int) {
 	c.Value, c.Threshold, c.Exceeded, c.Mostly = float64(n), float64(threshold), n > threshold, ""
 }

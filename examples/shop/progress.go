@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // progress is one line about what has happened so far.
 func progress(stats runtime.Stats, sold int64, orders int) string {
-	var sum runtime.TypeStats
+	var sum observe.TypeStats
 	for _, t := range stats.Types {
 		sum.Handled += t.Handled
 		sum.Retried += t.Retried

@@ -113,7 +113,7 @@ func TestAnAliasOfAnInternalTypeHasItsFieldsAndMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := List(packages["github.com/busgen/busgen/runtime"])
-	for _, want := range []string{"field HopLimitError.Hops int", "type HopLimitError struct", "func Open(context.Context, string, *Catalogue, ...Option) (*Bus, error)"} {
+	for _, want := range []string{"field TimeoutError.Attempt int", "type TimeoutError struct", "func Open(context.Context, string, *Catalogue, ...Option) (*Bus, error)"} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("there is no %q", want)
 		}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/templates"

@@ -18,6 +18,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
 	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -81,7 +82,7 @@ func TestAReceiverSaysWhenTheNextAttemptIsButNotThatItIsAtOnce(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			})
 			var delays conformance.Journal[time.Duration]
-			f := conformance.SQLite.OpenOutside(t, runtime.WithObserver(runtime.Observer{Retrying: func(i runtime.RetryingInfo) { delays.Add(i.Delay.Round(time.Second)) }}))
+			f := conformance.SQLite.OpenOutside(t, runtime.WithObserver(observe.Observer{Retrying: func(i observe.RetryingInfo) { delays.Add(i.Delay.Round(time.Second)) }}))
 			defer f.Stop()
 			_, err := cloudevents.Forward(f.Bus, "*", "partner", cloudevents.Webhook{URL: "https://partner.example", Client: &http.Client{Transport: through{partner}}},
 				runtime.WithRetry(retry.MaxAttempts(2), retry.BaseDelay(10*time.Second), retry.Jitter(0)))

@@ -220,7 +220,7 @@ type Lag struct {
 	Pattern      string `json:"pattern"`      // globs over event types, with spaces between them
 	Here         bool   `json:"here"`         // this bus has a handler for it
 	Paused       bool   `json:"paused"`       // by its name
-	// Backlog is how many events it has yet to settle, at most runtime.MaxBacklog. It
+	// Backlog is how many events it has yet to settle, at most observe.MaxBacklog. It
 	// includes Running, Waiting and Held.
 	Backlog int `json:"backlog"`
 	Running int `json:"running"` // handlers that have been running for 5 ms or more

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"

@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // What is in a stream that is full can be settled and pruned, and then there is room again.
@@ -58,18 +59,18 @@ func TestAFullStreamIsEmptied(t *testing.T) {
 func TestTheHealthAndTheCountsSayThatAStreamIsFull(t *testing.T) {
 	onServer(t, func(c *js.StreamConfig) { c.MaxBytes = 2 << 20 }, func(t *testing.T, s *servertest.Server, _ js.JetStream) {
 		through := jetstream.Through(func(string) (*nats.Conn, error) { return s.Connect() })
-		policy := runtime.DefaultHealth()
+		policy := observe.DefaultHealth()
 		policy.Every = time.Second
 		bus, err := runtime.Open(context.Background(), "nats://test/bus", conformance.Catalogue, jetstream.Engine(through, jetstream.Silent()),
 			runtime.WithRetention(time.Minute), runtime.WithHealth(policy, nil), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		conformance.Must(t, err)
 		defer bus.Shutdown(context.Background())
 		conformance.Must(t, bus.Start(context.Background()))
-		unwritable := func() runtime.HealthCheck {
+		unwritable := func() observe.HealthCheck {
 			t.Helper()
 			time.Sleep(3 * time.Second)
 			checks := bus.Health().Checks
-			at := slices.IndexFunc(checks, func(c runtime.HealthCheck) bool { return c.Name == runtime.CheckUnwritable })
+			at := slices.IndexFunc(checks, func(c observe.HealthCheck) bool { return c.Name == observe.CheckUnwritable })
 			if at < 0 {
 				t.Fatalf("the checks are %+v", checks)
 			}

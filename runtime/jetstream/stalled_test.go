@@ -21,6 +21,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/jetstream"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // bystander starts a process that handles something else.
@@ -146,7 +147,7 @@ func TestTheHealthSaysThatASubscriptionOfTheOnlyProcessStandsStill(t *testing.T)
 			t.Helper()
 			health := p.bus.Health()
 			for _, c := range health.Checks {
-				if c.Name == runtime.CheckStalled && (c.Exceeded != want || want && (c.Mostly != "orders" || c.Value != 1)) {
+				if c.Name == observe.CheckStalled && (c.Exceeded != want || want && (c.Mostly != "orders" || c.Value != 1)) {
 					t.Errorf("the check is %+v, want exceeded: %v", c, want)
 				}
 			}
@@ -211,7 +212,7 @@ func TestWhatWaitsForAReasonDoesNotStandStill(t *testing.T) {
 				t.Errorf("%s: stand still: %v", waits, found)
 			}
 			for _, c := range p.bus.Health().Checks {
-				if c.Name == runtime.CheckStalled && c.Exceeded {
+				if c.Name == observe.CheckStalled && c.Exceeded {
 					t.Errorf("%s: the health has %+v", waits, c)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // system is the messaging.system of everything.
@@ -44,7 +44,7 @@ func operation(name string, kind messagingconv.OperationTypeAttr, eventType stri
 
 // subscription returns the attributes that say whose handler it is. The names of ephemeral
 // subscriptions are not among those of metrics: there may be thousands.
-func subscription(i runtime.AttemptInfo, forMetrics bool) []attribute.KeyValue {
+func subscription(i observe.AttemptInfo, forMetrics bool) []attribute.KeyValue {
 	var all []attribute.KeyValue
 	if !i.Ephemeral || !forMetrics && i.Subscription != "" {
 		all = append(all, semconv.MessagingDestinationSubscriptionName(i.Subscription))

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // earlier remembers the spans of attempts that are followed by others, so that these are
@@ -26,7 +26,7 @@ type delivery struct {
 }
 
 // put remembers the span of an attempt. Names of ephemeral subscriptions are not unique.
-func (e *earlier) put(i runtime.AttemptInfo, sc trace.SpanContext) {
+func (e *earlier) put(i observe.AttemptInfo, sc trace.SpanContext) {
 	if i.Ephemeral || !sc.IsValid() {
 		return
 	}
@@ -39,7 +39,7 @@ func (e *earlier) put(i runtime.AttemptInfo, sc trace.SpanContext) {
 }
 
 // take returns the span of the attempt before this one, if it is known.
-func (e *earlier) take(i runtime.AttemptInfo) trace.SpanContext {
+func (e *earlier) take(i observe.AttemptInfo) trace.SpanContext {
 	if i.Attempt == 1 || i.Ephemeral {
 		return trace.SpanContext{}
 	}

@@ -11,11 +11,11 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // handling makes the span of an attempt.
-func (in *instrument) handling(ctx context.Context, i runtime.HandlingInfo) (left runtime.Handling) {
+func (in *instrument) handling(ctx context.Context, i observe.HandlingInfo) (left observe.Handling) {
 	span := trace.SpanFromContext(context.Background()) // of nothing
 	if in.tracer != nil {
 		within, made := in.start(ctx, i)
@@ -24,7 +24,7 @@ func (in *instrument) handling(ctx context.Context, i runtime.HandlingInfo) (lef
 			left.Context, left.Logged = within, logged(sc)
 		}
 	}
-	left.Ended = func(end runtime.EndedInfo) {
+	left.Ended = func(end observe.EndedInfo) {
 		in.ended(span, i, end)
 		if in.metrics != nil {
 			in.metrics.ended(span, i, end)
@@ -34,7 +34,7 @@ func (in *instrument) handling(ctx context.Context, i runtime.HandlingInfo) (lef
 }
 
 // start starts the span. Of a delivery whose handler is not called it is one of settling.
-func (in *instrument) start(ctx context.Context, i runtime.HandlingInfo) (context.Context, trace.Span) {
+func (in *instrument) start(ctx context.Context, i observe.HandlingInfo) (context.Context, trace.Span) {
 	name, kind := process, messagingconv.OperationTypeProcess
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)}
 	if i.Started.IsZero() {
@@ -79,14 +79,14 @@ func (in *instrument) start(ctx context.Context, i runtime.HandlingInfo) (contex
 }
 
 // ended ends the span: of a batch when all of it is over.
-func (in *instrument) ended(span trace.Span, i runtime.HandlingInfo, end runtime.EndedInfo) {
-	if i.Batch && end.Batch == nil && !i.Started.IsZero() && end.Outcome != runtime.OutcomeReleased {
+func (in *instrument) ended(span trace.Span, i observe.HandlingInfo, end observe.EndedInfo) {
+	if i.Batch && end.Batch == nil && !i.Started.IsZero() && end.Outcome != observe.OutcomeReleased {
 		in.endedItem(span, end)
 		return
 	}
 	defer span.End()
 	switch {
-	case !i.Batch && (end.Outcome == runtime.OutcomeRetried || end.Outcome == runtime.OutcomeSnoozed || end.Outcome == runtime.OutcomeReleased):
+	case !i.Batch && (end.Outcome == observe.OutcomeRetried || end.Outcome == observe.OutcomeSnoozed || end.Outcome == observe.OutcomeReleased):
 		in.earlier.put(end.AttemptInfo, span.SpanContext())
 	}
 	if !span.IsRecording() {
@@ -112,8 +112,8 @@ func (in *instrument) ended(span trace.Span, i runtime.HandlingInfo, end runtime
 }
 
 // endedItem notes what came of an event of a batch, unless it was simply handled.
-func (in *instrument) endedItem(span trace.Span, end runtime.EndedInfo) {
-	if !span.IsRecording() || end.Outcome == runtime.OutcomeHandled {
+func (in *instrument) endedItem(span trace.Span, end observe.EndedInfo) {
+	if !span.IsRecording() || end.Outcome == observe.OutcomeHandled {
 		return
 	}
 	attributes := append(outcome(end), semconv.MessagingMessageID(end.ID.String()))
@@ -124,7 +124,7 @@ func (in *instrument) endedItem(span trace.Span, end runtime.EndedInfo) {
 }
 
 // outcome returns the attributes that say what came of an attempt.
-func outcome(end runtime.EndedInfo) []attribute.KeyValue {
+func outcome(end observe.EndedInfo) []attribute.KeyValue {
 	all := []attribute.KeyValue{outcomeKey.String(string(end.Outcome))}
 	if end.Reason != "" {
 		all = append(all, reasonKey.String(plain(end.Reason)))
@@ -138,8 +138,8 @@ func outcome(end runtime.EndedInfo) []attribute.KeyValue {
 // failureOf returns the error.type of an attempt, or "" if it has not failed: error, panic,
 // goexit, timeout, decode, crash or interrupted; or the reason of a dead letter that was not
 // tried: crash or expired.
-func failureOf(end runtime.EndedInfo) string {
-	if end.Kind == "" && end.Outcome == runtime.OutcomeDead {
+func failureOf(end observe.EndedInfo) string {
+	if end.Kind == "" && end.Outcome == observe.OutcomeDead {
 		return end.Reason
 	}
 	return end.Kind

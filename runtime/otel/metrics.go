@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // metrics are the instruments of the conventions, and one that they do not have.
@@ -44,7 +44,7 @@ func newMetrics(meter metric.Meter) *metrics {
 }
 
 // published counts a call that publishes.
-func (m *metrics) published(span trace.Span, i runtime.PublishingInfo, end runtime.PublishEnd, took time.Duration) {
+func (m *metrics) published(span trace.Span, i observe.PublishingInfo, end observe.PublishEnd, took time.Duration) {
 	ctx := trace.ContextWithSpan(context.Background(), span) // for exemplars
 	attributes := []attribute.KeyValue{semconv.MessagingDestinationName(i.Type)}
 	if end.Err != nil {
@@ -55,7 +55,7 @@ func (m *metrics) published(span trace.Span, i runtime.PublishingInfo, end runti
 }
 
 // ended counts an attempt. The events of a batch are counted one by one, and its time once.
-func (m *metrics) ended(span trace.Span, i runtime.HandlingInfo, end runtime.EndedInfo) {
+func (m *metrics) ended(span trace.Span, i observe.HandlingInfo, end observe.EndedInfo) {
 	ctx := trace.ContextWithSpan(context.Background(), span)
 	attributes := append([]attribute.KeyValue{semconv.MessagingDestinationName(end.Type)}, subscription(end.AttemptInfo, true)...)
 	if b := end.Batch; b != nil {
@@ -67,7 +67,7 @@ func (m *metrics) ended(span trace.Span, i runtime.HandlingInfo, end runtime.End
 		m.processing.Record(ctx, b.Took.Seconds(), process, system, attributes...)
 		return
 	}
-	if end.Outcome == runtime.OutcomeDead {
+	if end.Outcome == observe.OutcomeDead {
 		m.deadLetters.Add(ctx, 1, metric.WithAttributes(append(attributes, reasonKey.String(end.Reason))...))
 	}
 	if i.Started.IsZero() {

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Option tunes [Instrument].
@@ -66,7 +67,7 @@ func Instrument(opts ...Option) runtime.Option {
 	if in.tracer == nil && in.metrics == nil {
 		return runtime.Options()
 	}
-	return runtime.WithObserver(runtime.Observer{Publishing: in.publishing, Handling: in.handling})
+	return runtime.WithObserver(observe.Observer{Publishing: in.publishing, Handling: in.handling})
 }
 
 // scope is the name under which spans and metrics are reported.

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // instrument observes a bus.
@@ -24,7 +24,7 @@ type instrument struct {
 
 // publishing makes the span of a call that publishes, and puts its context into the metadata
 // of the events.
-func (in *instrument) publishing(ctx context.Context, i runtime.PublishingInfo) (left runtime.Publishing) {
+func (in *instrument) publishing(ctx context.Context, i observe.PublishingInfo) (left observe.Publishing) {
 	began := time.Now()
 	span := trace.SpanFromContext(context.Background()) // of nothing
 	if in.tracer != nil {
@@ -52,7 +52,7 @@ func (in *instrument) publishing(ctx context.Context, i runtime.PublishingInfo) 
 			left.Metadata = metadataOf(span)
 		}
 	}
-	left.Ended = func(end runtime.PublishEnd) {
+	left.Ended = func(end observe.PublishEnd) {
 		in.published(span, i, end)
 		if in.metrics != nil {
 			in.metrics.published(span, i, end, time.Since(began))
@@ -62,7 +62,7 @@ func (in *instrument) publishing(ctx context.Context, i runtime.PublishingInfo) 
 }
 
 // published ends the span.
-func (in *instrument) published(span trace.Span, i runtime.PublishingInfo, end runtime.PublishEnd) {
+func (in *instrument) published(span trace.Span, i observe.PublishingInfo, end observe.PublishEnd) {
 	defer span.End()
 	if !span.IsRecording() {
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Collector is a [prometheus.Collector] for one bus. It is safe for concurrent use.
@@ -96,7 +97,7 @@ func (c *Collector) collectHealth(s *sink) error {
 	s.gauge(stopped, bit(health.Stopped != ""))
 	for _, check := range health.Checks {
 		s.gauge(exceeded, bit(check.Exceeded), check.Name)
-		if check.Name == runtime.CheckUnwritable && check.Exceeded {
+		if check.Name == observe.CheckUnwritable && check.Exceeded {
 			s.gauge(unwritten, max(health.At.Sub(check.Since), 0).Seconds(), check.Mostly)
 		}
 	}

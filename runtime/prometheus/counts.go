@@ -6,34 +6,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // counted are the counts that event types and subscriptions have in common.
 var counted = []struct {
-	of     func(runtime.Counts) uint64
+	of     func(observe.Counts) uint64
 	byType *prometheus.Desc
 	byName *prometheus.Desc
 }{
-	counter("handled", "Handlers that succeeded.", func(c runtime.Counts) uint64 { return c.Handled }),
-	counter("recovered", "Handlers that succeeded after a failed attempt.", func(c runtime.Counts) uint64 { return c.Recovered }),
-	counter("failed", "Attempts that failed.", func(c runtime.Counts) uint64 { return c.Failed }),
-	counter("retried", "Failed attempts that are retried.", func(c runtime.Counts) uint64 { return c.Retried }),
-	counter("timeouts", "Attempts that outlived their deadline.", func(c runtime.Counts) uint64 { return c.Timeouts }),
-	counter("dead", "Deliveries that became dead letters.", func(c runtime.Counts) uint64 { return c.Dead }),
-	counter("expired", "Deliveries that became dead letters because they were not handled in time.", func(c runtime.Counts) uint64 { return c.Expired }),
-	counter("discarded", "Deliveries that handlers discarded.", func(c runtime.Counts) uint64 { return c.Discarded }),
-	counter("unrecovered", "Deliveries that were dead or discarded after they had been retried.", func(c runtime.Counts) uint64 { return c.Unrecovered }),
-	counter("snoozed", "Attempts that handlers put off.", func(c runtime.Counts) uint64 { return c.Snoozed }),
-	counter("slow", "Attempts that were slow.", func(c runtime.Counts) uint64 { return c.Slow }),
+	counter("handled", "Handlers that succeeded.", func(c observe.Counts) uint64 { return c.Handled }),
+	counter("recovered", "Handlers that succeeded after a failed attempt.", func(c observe.Counts) uint64 { return c.Recovered }),
+	counter("failed", "Attempts that failed.", func(c observe.Counts) uint64 { return c.Failed }),
+	counter("retried", "Failed attempts that are retried.", func(c observe.Counts) uint64 { return c.Retried }),
+	counter("timeouts", "Attempts that outlived their deadline.", func(c observe.Counts) uint64 { return c.Timeouts }),
+	counter("dead", "Deliveries that became dead letters.", func(c observe.Counts) uint64 { return c.Dead }),
+	counter("expired", "Deliveries that became dead letters because they were not handled in time.", func(c observe.Counts) uint64 { return c.Expired }),
+	counter("discarded", "Deliveries that handlers discarded.", func(c observe.Counts) uint64 { return c.Discarded }),
+	counter("unrecovered", "Deliveries that were dead or discarded after they had been retried.", func(c observe.Counts) uint64 { return c.Unrecovered }),
+	counter("snoozed", "Attempts that handlers put off.", func(c observe.Counts) uint64 { return c.Snoozed }),
+	counter("slow", "Attempts that were slow.", func(c observe.Counts) uint64 { return c.Slow }),
 }
 
-func counter(name, help string, of func(runtime.Counts) uint64) struct {
-	of     func(runtime.Counts) uint64
+func counter(name, help string, of func(observe.Counts) uint64) struct {
+	of     func(observe.Counts) uint64
 	byType *prometheus.Desc
 	byName *prometheus.Desc
 } {
 	return struct {
-		of     func(runtime.Counts) uint64
+		of     func(observe.Counts) uint64
 		byType *prometheus.Desc
 		byName *prometheus.Desc
 	}{of, metric("busgen_type_"+name+"_total", help, "type"), metric("busgen_"+name+"_total", help, "subscription", "group")}
@@ -61,7 +62,7 @@ var (
 // ofType is what is added up for a type, or for all others.
 type ofType struct {
 	published, duplicates uint64
-	counts                runtime.Counts
+	counts                observe.Counts
 }
 
 // collectCounts collects what is in memory.
@@ -147,7 +148,7 @@ func collectState(s *sink, one runtime.SubscriptionStats) {
 }
 
 // histogram adds a histogram in seconds.
-func (s *sink) histogram(desc *prometheus.Desc, h runtime.Histogram, labels ...string) {
+func (s *sink) histogram(desc *prometheus.Desc, h observe.Histogram, labels ...string) {
 	buckets := map[float64]uint64{}
 	var n uint64
 	for bound, count := range h.Buckets() {
@@ -169,8 +170,8 @@ func less(a, b uint64) uint64 {
 }
 
 // plus returns the sums.
-func plus(c, d runtime.Counts) runtime.Counts {
-	return runtime.Counts{
+func plus(c, d observe.Counts) observe.Counts {
+	return observe.Counts{
 		Handled: c.Handled + d.Handled, Recovered: c.Recovered + d.Recovered, Failed: c.Failed + d.Failed,
 		Retried: c.Retried + d.Retried, Timeouts: c.Timeouts + d.Timeouts, Dead: c.Dead + d.Dead, Expired: c.Expired + d.Expired,
 		Discarded: c.Discarded + d.Discarded, Unrecovered: c.Unrecovered + d.Unrecovered, Snoozed: c.Snoozed + d.Snoozed, Slow: c.Slow + d.Slow,

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Attempt is a call of a handler that has ended, or an attempt that failed
 // because the payload could not be decoded.
 type Attempt struct {
-	runtime.AttemptInfo
+	observe.AttemptInfo
 	Result string // handled, failed, snoozed or discarded
 	Kind   string // of a failed one: error, panic, goexit, timeout, decode or interrupted
 	Error  string // of a failed one its text, of a discarded one the reason
@@ -40,14 +40,14 @@ func (a *attempts) add(one Attempt) {
 	a.of[one.Subscription] = append(a.of[one.Subscription], one)
 }
 
-func (a *attempts) observer() runtime.Observer {
-	return runtime.Observer{
-		Handled: func(i runtime.HandledInfo) { a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "handled"}) },
-		Failed: func(i runtime.FailedInfo) {
+func (a *attempts) observer() observe.Observer {
+	return observe.Observer{
+		Handled: func(i observe.HandledInfo) { a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "handled"}) },
+		Failed: func(i observe.FailedInfo) {
 			a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "failed", Kind: i.Kind, Error: i.Error})
 		},
-		Snoozed: func(i runtime.SnoozedInfo) { a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "snoozed"}) },
-		Discarded: func(i runtime.DiscardedInfo) {
+		Snoozed: func(i observe.SnoozedInfo) { a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "snoozed"}) },
+		Discarded: func(i observe.DiscardedInfo) {
 			a.add(Attempt{AttemptInfo: i.AttemptInfo, Result: "discarded", Error: i.Reason})
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -72,5 +73,5 @@ func TestAnObserverOfTheTestIsCalledToo(t *testing.T) {
 		if len(told) != 1 || len(k.Attempts("receipts")) != 1 {
 			t.Errorf("told %v", told)
 		}
-	}, runtime.WithObserver(runtime.Observer{Handled: func(i runtime.HandledInfo) { told = append(told, i.Subscription) }}))
+	}, runtime.WithObserver(observe.Observer{Handled: func(i observe.HandledInfo) { told = append(told, i.Subscription) }}))
 }

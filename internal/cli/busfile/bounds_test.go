@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/largefile"
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Batches subscribes to order.placed with batches.
@@ -48,8 +49,8 @@ func (f *Fixture) sawBatches(got []string, want ...string) {
 
 func (env *Env) TestOfABatchOnlyTheItemsThatFailAreRetriedEachWithItsOwnAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told Journal[runtime.BatchInfo]
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Batch: told.Add}))
+		var told Journal[observe.BatchInfo]
+		f := env.Open(t, runtime.WithObserver(observe.Observer{Batch: told.Add}))
 		var batches Journal[string]
 		var done atomic.Int32
 		s := f.Batches("export", func(_ context.Context, events []runtime.Event[OrderPlaced]) error {
@@ -79,7 +80,7 @@ func (env *Env) TestOfABatchOnlyTheItemsThatFailAreRetriedEachWithItsOwnAttempts
 			t.Errorf("%d items are done at once, want 22", done.Load())
 		}
 		stats := f.Stats().Subscriptions[0]
-		if stats.Handled != 22 || stats.Failed != 3 || stats.Retried != 3 || *stats.Batches != (runtime.BatchStats{Batches: 1, Events: 25}) {
+		if stats.Handled != 22 || stats.Failed != 3 || stats.Retried != 3 || *stats.Batches != (observe.BatchStats{Batches: 1, Events: 25}) {
 			t.Errorf("the counts are %+v %+v", stats.Counts, stats.Batches)
 		}
 		f.Idle()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -25,8 +26,8 @@ func (env *Env) openAlarmed(t *testing.T) *alarmed {
 	f := &alarmed{}
 	var catalogue *runtime.Catalogue
 	f.types, catalogue = jobs()
-	f.Fixture = env.ReopenWith(t, env.Target(t), catalogue, runtime.WithObserver(runtime.Observer{
-		Alert: func(i runtime.AlertInfo) {
+	f.Fixture = env.ReopenWith(t, env.Target(t), catalogue, runtime.WithObserver(observe.Observer{
+		Alert: func(i observe.AlertInfo) {
 			if b := i.Batch; b == nil {
 				f.alerts.Add("dead " + i.Type)
 			} else {

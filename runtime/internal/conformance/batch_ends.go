@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -89,8 +90,8 @@ func (env *Env) TestABatchEndsWhenAllOfItsEventsHaveExpired(t *testing.T) {
 	for name, timeout := range map[string]runtime.SubscribeOption{"without a timeout": runtime.WithoutTimeout(), "before the timeout": runtime.WithTimeout(time.Hour)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var told Journal[runtime.BatchInfo]
-				f := env.Open(t, runtime.WithObserver(runtime.Observer{Batch: told.Add}))
+				var told Journal[observe.BatchInfo]
+				f := env.Open(t, runtime.WithObserver(observe.Observer{Batch: told.Add}))
 				never := make(chan struct{})
 				defer close(never)
 				var batches Journal[string]

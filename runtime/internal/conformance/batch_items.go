@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -78,8 +79,8 @@ func (env *Env) TestAnItemOfABatchThatCannotBeDecodedIsDeadAlone(t *testing.T) {
 
 func (env *Env) TestABatchThatOutlivesItsDeadlineFailsAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told Journal[runtime.BatchInfo]
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Batch: told.Add}))
+		var told Journal[observe.BatchInfo]
+		f := env.Open(t, runtime.WithObserver(observe.Observer{Batch: told.Add}))
 		var batches Journal[string]
 		release := make(chan struct{})
 		defer close(release)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -23,12 +24,12 @@ func Hang(ctx context.Context, _ runtime.Event[OrderPlaced]) error {
 func (env *Env) TestACrashThatCountsIsLoggedObservedAndInTheStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[string]
-		observer := runtime.Observer{
-			Failed: func(i runtime.FailedInfo) {
+		observer := observe.Observer{
+			Failed: func(i observe.FailedInfo) {
 				told.Add(fmt.Sprintf("failed %d of %d %s: %s", i.Attempt, i.MaxAttempts, i.Kind, i.Error))
 			},
-			Retrying: func(i runtime.RetryingInfo) { told.Add(fmt.Sprint("retrying in ", i.Delay)) },
-			Dead: func(i runtime.DeadInfo) {
+			Retrying: func(i observe.RetryingInfo) { told.Add(fmt.Sprint("retrying in ", i.Delay)) },
+			Dead: func(i observe.DeadInfo) {
 				told.Add(fmt.Sprintf("dead %d of %d %s", i.Attempt, i.MaxAttempts, i.Reason))
 			},
 		}

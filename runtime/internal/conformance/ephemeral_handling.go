@@ -13,17 +13,18 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 func (env *Env) TestAnEphemeralSubscriptionRetriesAndThenDropsTheEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed, retrying Journal[bool]
-		var dead Journal[runtime.DeadInfo]
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{
-			Failed:   func(i runtime.FailedInfo) { failed.Add(i.Ephemeral) },
-			Retrying: func(i runtime.RetryingInfo) { retrying.Add(i.Ephemeral) },
-			Dead:     func(i runtime.DeadInfo) { dead.Add(i) },
+		var dead Journal[observe.DeadInfo]
+		f := env.Open(t, runtime.WithObserver(observe.Observer{
+			Failed:   func(i observe.FailedInfo) { failed.Add(i.Ephemeral) },
+			Retrying: func(i observe.RetryingInfo) { retrying.Add(i.Ephemeral) },
+			Dead:     func(i observe.DeadInfo) { dead.Add(i) },
 		}))
 		var notices, attempts Journal[int]
 		_, err := runtime.SubscribeDead(f.Bus, PlacedType, "dead", func(context.Context, runtime.Event[runtime.DeadLetter[OrderPlaced]]) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // noteWithHeaders is an event type that requires a tenant, and may have other headers.
@@ -143,9 +144,9 @@ func (env *Env) TestPublishMiddlewareAndObserversCanSetHeaders(t *testing.T) {
 		}
 
 		observed := map[string]string{"due": "tomorrow", "tenant": "of the observer"}
-		g := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(noteType), runtime.WithObserver(runtime.Observer{
-			Publishing: func(context.Context, runtime.PublishingInfo) runtime.Publishing {
-				return runtime.Publishing{Metadata: observed}
+		g := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(noteType), runtime.WithObserver(observe.Observer{
+			Publishing: func(context.Context, observe.PublishingInfo) observe.Publishing {
+				return observe.Publishing{Metadata: observed}
 			},
 		}))
 		g.MustStart()

@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -34,9 +35,9 @@ const (
 	timesOutOnce
 )
 
-func (env *Env) OpenPatient(t *testing.T, h runtime.Health) *patient {
+func (env *Env) OpenPatient(t *testing.T, h observe.Health) *patient {
 	p := &patient{}
-	p.Fixture = env.Open(t, runtime.WithHealth(h, func(c runtime.HealthCheck) {
+	p.Fixture = env.Open(t, runtime.WithHealth(h, func(c observe.HealthCheck) {
 		p.changes.Add(fmt.Sprintf("%s %v: %.4g of %d, mostly %s", c.Name, c.Exceeded, c.Value, c.Samples, c.Mostly))
 	}))
 	p.Handle("reader", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
@@ -112,7 +113,7 @@ func (env *Env) TestAThresholdIsExceededOnlyAboveItsValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := env.OpenPatient(t, runtime.DefaultHealth())
+				p := env.OpenPatient(t, observe.DefaultHealth())
 				p.MustStart()
 				test.do(p)
 				time.Sleep(Look)
@@ -128,7 +129,7 @@ func (env *Env) TestAThresholdIsExceededOnlyAboveItsValue(t *testing.T) {
 
 func (env *Env) TestAThresholdIsReportedOnceWhenExceededAndOnceWhenNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := env.OpenPatient(t, runtime.DefaultHealth())
+		p := env.OpenPatient(t, observe.DefaultHealth())
 		p.MustStart()
 		began := time.Now()
 		exceeded := "retries true: 0.3333 of 30, mostly order.placed"
@@ -184,7 +185,7 @@ func (env *Env) TestAThresholdIsReportedOnceWhenExceededAndOnceWhenNoLonger(t *t
 
 func (env *Env) TestOutcomesOlderThanTheWindowDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := runtime.DefaultHealth()
+		h := observe.DefaultHealth()
 		h.Window = time.Minute
 		p := env.OpenPatient(t, h)
 		p.MustStart()
@@ -209,7 +210,7 @@ func (env *Env) TestOutcomesOlderThanTheWindowDoNotCount(t *testing.T) {
 
 func (env *Env) TestDeadLettersAreReportedNoLongerWhenAnOperatorHasDealtWithThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := env.OpenPatient(t, runtime.DefaultHealth())
+		p := env.OpenPatient(t, observe.DefaultHealth())
 		p.MustStart()
 		p.Happens(FailsForGood, 150)
 		time.Sleep(Look)
@@ -227,12 +228,12 @@ func (env *Env) TestDeadLettersAreReportedNoLongerWhenAnOperatorHasDealtWithThem
 
 func (env *Env) TestDeadLettersOfEarlierProcessesCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := env.OpenPatient(t, runtime.DefaultHealth())
+		p := env.OpenPatient(t, observe.DefaultHealth())
 		p.MustStart()
 		p.Happens(FailsForGood, 101)
 		p.Stop()
 		var changes Journal[string]
-		again := env.Reopen(t, p.Path, runtime.WithHealth(runtime.DefaultHealth(), func(c runtime.HealthCheck) { changes.Add(c.Name) }))
+		again := env.Reopen(t, p.Path, runtime.WithHealth(observe.DefaultHealth(), func(c observe.HealthCheck) { changes.Add(c.Name) }))
 		again.MustStart()
 		time.Sleep(Look)
 		synctest.Wait()
@@ -244,7 +245,7 @@ func (env *Env) TestDeadLettersOfEarlierProcessesCount(t *testing.T) {
 
 func (env *Env) TestHealthIsWatchedByTheBusThatDispatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := env.OpenPatient(t, runtime.DefaultHealth())
+		p := env.OpenPatient(t, observe.DefaultHealth())
 		for range 100 {
 			p.Publish(failsOnce)
 		}
@@ -265,7 +266,7 @@ func (env *Env) TestHealthIsWatchedByTheBusThatDispatches(t *testing.T) {
 
 func (env *Env) TestHealthCanBeLeftUnwatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := env.OpenPatient(t, runtime.Health{Off: true})
+		p := env.OpenPatient(t, observe.Health{Off: true})
 		p.MustStart()
 		p.Happens(failsOnce, 100)
 		time.Sleep(time.Hour)
@@ -277,26 +278,26 @@ func (env *Env) TestHealthCanBeLeftUnwatched(t *testing.T) {
 }
 
 func (env *Env) TestHealthThatCannotBeWatchedIsRefused(t *testing.T) {
-	with := func(change func(*runtime.Health)) runtime.Health {
-		h := runtime.DefaultHealth()
+	with := func(change func(*observe.Health)) observe.Health {
+		h := observe.DefaultHealth()
 		change(&h)
 		return h
 	}
 	for name, test := range map[string]struct {
-		health runtime.Health
+		health observe.Health
 		want   []string // in the error; none for a valid one
 	}{
-		"the default":           {runtime.DefaultHealth(), nil},
-		"nothing is set":        {runtime.Health{}, []string{"MinSamples is 0", "Every is 0s"}},
-		"the zero value is off": {runtime.Health{Off: true}, nil},
-		"a share above 1":       {with(func(h *runtime.Health) { h.RetryRate = 1.5 }), []string{"RetryRate is 1.5: it must be between 0 and 1"}},
+		"the default":           {observe.DefaultHealth(), nil},
+		"nothing is set":        {observe.Health{}, []string{"MinSamples is 0", "Every is 0s"}},
+		"the zero value is off": {observe.Health{Off: true}, nil},
+		"a share above 1":       {with(func(h *observe.Health) { h.RetryRate = 1.5 }), []string{"RetryRate is 1.5: it must be between 0 and 1"}},
 		"shares that are none": {
-			with(func(h *runtime.Health) { h.TimeoutRate, h.DuplicateRate = -0.1, math.NaN() }),
+			with(func(h *observe.Health) { h.TimeoutRate, h.DuplicateRate = -0.1, math.NaN() }),
 			[]string{"TimeoutRate is -0.1", "DuplicateRate is NaN"},
 		},
-		"a negative number":                {with(func(h *runtime.Health) { h.DeadLetters = -1 }), []string{"DeadLetters is -1"}},
-		"a window that is shorter than it": {with(func(h *runtime.Health) { h.Window = time.Second }), []string{"Window is 1s: it must be between Every, 10s, and 24h"}},
-		"any dead letter is too many":      {with(func(h *runtime.Health) { h.DeadLetters = 0 }), nil},
+		"a negative number":                {with(func(h *observe.Health) { h.DeadLetters = -1 }), []string{"DeadLetters is -1"}},
+		"a window that is shorter than it": {with(func(h *observe.Health) { h.Window = time.Second }), []string{"Window is 1s: it must be between Every, 10s, and 24h"}},
+		"any dead letter is too many":      {with(func(h *observe.Health) { h.DeadLetters = 0 }), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bus, err := env.OpenBus(t.Context(), env.Target(t), Catalogue, runtime.WithHealth(test.health, nil))
@@ -316,7 +317,7 @@ func (env *Env) TestHealthThatCannotBeWatchedIsRefused(t *testing.T) {
 
 func (env *Env) TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := env.OpenPatient(t, runtime.DefaultHealth())
+		p := env.OpenPatient(t, observe.DefaultHealth())
 		p.MustStart()
 		p.Happens(failsOnce, 20)
 		time.Sleep(Look)
@@ -408,7 +409,7 @@ func (env *Env) TestHealthAsJSONIsWhatAnEndpointWouldServe(t *testing.T) {
 
 func (env *Env) TestABusThatStandsByCountsDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := runtime.DefaultHealth()
+		policy := observe.DefaultHealth()
 		policy.DeadLetters = 1
 		p := env.OpenPatient(t, policy)
 		p.MustStart()
@@ -419,7 +420,7 @@ func (env *Env) TestABusThatStandsByCountsDeadLetters(t *testing.T) {
 		p.Happens(FailsForGood, 2)
 		time.Sleep(2 * Look)
 		health := standby.Health()
-		dead := health.Checks[slices.IndexFunc(health.Checks, func(c runtime.HealthCheck) bool { return c.Name == runtime.CheckDeadLetters })]
+		dead := health.Checks[slices.IndexFunc(health.Checks, func(c observe.HealthCheck) bool { return c.Name == observe.CheckDeadLetters })]
 		if health.Healthy || !dead.Exceeded || dead.Value != 2 || dead.Mostly != "reader" {
 			t.Errorf("a bus that stands by beside 2 dead letters says %+v", health)
 		}

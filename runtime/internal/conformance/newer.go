@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -412,7 +413,7 @@ func (env *Env) TestHealthNamesTheVersionThatIsHeldAndIsUnwellAfterAnHour(t *tes
 		var seen Journal[string]
 		var changes Journal[string]
 		env.program(t, path, p.new, func(f *Fixture) { publishAs(f, p.v2, parcelV2{"a", 1}, parcelV2{"b", 2}) })
-		f := env.ReopenWith(t, path, p.old, runtime.WithHealth(runtime.DefaultHealth(), func(c runtime.HealthCheck) {
+		f := env.ReopenWith(t, path, p.old, runtime.WithHealth(observe.DefaultHealth(), func(c observe.HealthCheck) {
 			changes.Add(fmt.Sprintf("%s %v: %d, mostly %s", c.Name, c.Exceeded, c.Samples, c.Mostly))
 		}))
 		p.subscribed(t, f, &seen)

@@ -17,30 +17,31 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // scribe is an observer that records the calls of its functions.
-func scribe(j *Journal[string], name func(runtime.AttemptInfo) string) runtime.Observer {
-	note := func(what string, a runtime.AttemptInfo, more ...any) {
+func scribe(j *Journal[string], name func(observe.AttemptInfo) string) observe.Observer {
+	note := func(what string, a observe.AttemptInfo, more ...any) {
 		j.Add(strings.TrimSpace(fmt.Sprintf("%s %s#%d %v ", name(a), what, a.Attempt, a.Took) + fmt.Sprintln(more...)))
 	}
-	return runtime.Observer{
-		Published: func(i runtime.PublishedInfo) { j.Add(fmt.Sprintf("published %s %v", i.Type, i.Duplicate)) },
-		Handled:   func(i runtime.HandledInfo) { note("handled", i.AttemptInfo, "latency", i.Latency) },
-		Failed:    func(i runtime.FailedInfo) { note("failed", i.AttemptInfo, i.Kind, i.Error) },
-		Retrying:  func(i runtime.RetryingInfo) { note("retrying", i.AttemptInfo, "in", i.Delay) },
-		Dead:      func(i runtime.DeadInfo) { note("dead", i.AttemptInfo, i.Reason, i.LastError) },
-		Discarded: func(i runtime.DiscardedInfo) { note("discarded", i.AttemptInfo, i.Reason) },
-		Snoozed:   func(i runtime.SnoozedInfo) { note("snoozed", i.AttemptInfo, "for", time.Until(i.Until)) },
-		Slow:      func(i runtime.SlowInfo) { note("slow", i.AttemptInfo) },
+	return observe.Observer{
+		Published: func(i observe.PublishedInfo) { j.Add(fmt.Sprintf("published %s %v", i.Type, i.Duplicate)) },
+		Handled:   func(i observe.HandledInfo) { note("handled", i.AttemptInfo, "latency", i.Latency) },
+		Failed:    func(i observe.FailedInfo) { note("failed", i.AttemptInfo, i.Kind, i.Error) },
+		Retrying:  func(i observe.RetryingInfo) { note("retrying", i.AttemptInfo, "in", i.Delay) },
+		Dead:      func(i observe.DeadInfo) { note("dead", i.AttemptInfo, i.Reason, i.LastError) },
+		Discarded: func(i observe.DiscardedInfo) { note("discarded", i.AttemptInfo, i.Reason) },
+		Snoozed:   func(i observe.SnoozedInfo) { note("snoozed", i.AttemptInfo, "for", time.Until(i.Until)) },
+		Slow:      func(i observe.SlowInfo) { note("slow", i.AttemptInfo) },
 	}
 }
 
 func (env *Env) TestAnObserverGetsTheOutcomeOfEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[string]
-		f := env.Open(t, runtime.WithObserver(scribe(&told, func(a runtime.AttemptInfo) string { return a.Subscription })))
+		f := env.Open(t, runtime.WithObserver(scribe(&told, func(a observe.AttemptInfo) string { return a.Subscription })))
 		f.Handle("reader", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
 			time.Sleep(time.Second)
 			switch {
@@ -89,15 +90,15 @@ func (env *Env) TestAnObserverGetsTheOutcomeOfEachAttempt(t *testing.T) {
 
 func (env *Env) TestAnObserverGetsTheNumberOfTheAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told Journal[runtime.AttemptInfo]
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Handled: func(i runtime.HandledInfo) { told.Add(i.AttemptInfo) }}))
+		var told Journal[observe.AttemptInfo]
+		f := env.Open(t, runtime.WithObserver(observe.Observer{Handled: func(i observe.HandledInfo) { told.Add(i.AttemptInfo) }}))
 		f.Handle("member", func(context.Context, runtime.Event[OrderPlaced]) error { time.Sleep(time.Second); return nil },
 			runtime.InGroup("team"))
 		f.MustStart()
 		published := time.Now().UTC()
 		id := f.Publish(1)[0].ID
 		f.Idle()
-		want := []runtime.AttemptInfo{{
+		want := []observe.AttemptInfo{{
 			ID: id, Type: "order.placed", PublishedAt: published, Subscription: "member", Group: "team",
 			Attempt: 1, MaxAttempts: 4, Started: published, Took: time.Second,
 		}}
@@ -109,8 +110,8 @@ func (env *Env) TestAnObserverGetsTheNumberOfTheAttempt(t *testing.T) {
 
 func (env *Env) TestADeadLetterWithoutAnAttemptHasNoStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told Journal[runtime.DeadInfo]
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Dead: func(i runtime.DeadInfo) { told.Add(i) }}))
+		var told Journal[observe.DeadInfo]
+		f := env.Open(t, runtime.WithObserver(observe.Observer{Dead: func(i observe.DeadInfo) { told.Add(i) }}))
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil }, runtime.WithExpiresAfter(time.Minute))
 		f.Publish(1)
 		time.Sleep(time.Hour)
@@ -127,7 +128,7 @@ func (env *Env) TestAnObserverIsCalledWhenABreakerChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[string]
 		var f *Fixture
-		f = env.OpenFragile(t, runtime.WithObserver(runtime.Observer{BreakerChanged: func(i runtime.BreakerInfo) {
+		f = env.OpenFragile(t, runtime.WithObserver(observe.Observer{BreakerChanged: func(i observe.BreakerInfo) {
 			told.Add(fmt.Sprintf("%s: %v to %v", i.Subscription, i.Old.State, i.New.State))
 			f.Stats() // a breaker may change while the bus is locked
 		}}))
@@ -170,7 +171,7 @@ func (env *Env) TestAnObserverIsCalledForEveryPauseWhoeverAskedForIt(t *testing.
 		note := func(what string) func(event.Pause) {
 			return func(p event.Pause) { told.Add(strings.TrimSpace(what + " " + p.Subscription + p.Types)) }
 		}
-		again := env.Reopen(t, f.Path, runtime.WithObserver(runtime.Observer{Paused: note("paused"), Resumed: note("resumed")}))
+		again := env.Reopen(t, f.Path, runtime.WithObserver(observe.Observer{Paused: note("paused"), Resumed: note("resumed")}))
 		again.MustStart()
 		synctest.Wait()
 		other := env.Reopen(t, f.Path) // as another process does
@@ -191,7 +192,7 @@ func (env *Env) TestObserversAreCalledInTheOrderInWhichTheyWereGiven(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[string]
 		observer := func(name string) runtime.Option {
-			return runtime.WithObserver(runtime.Observer{Published: func(runtime.PublishedInfo) { told.Add(name) }})
+			return runtime.WithObserver(observe.Observer{Published: func(observe.PublishedInfo) { told.Add(name) }})
 		}
 		f := env.Open(t, observer("first"), observer("second"))
 		f.Publish(1, 2)
@@ -202,12 +203,12 @@ func (env *Env) TestObserversAreCalledInTheOrderInWhichTheyWereGiven(t *testing.
 }
 
 func (env *Env) TestAnObserverWithoutFunctionsIsRefused(t *testing.T) {
-	_, err := env.OpenBus(t.Context(), env.Target(t), Catalogue, runtime.WithObserver(runtime.Observer{}))
+	_, err := env.OpenBus(t.Context(), env.Target(t), Catalogue, runtime.WithObserver(observe.Observer{}))
 	if err == nil || !strings.Contains(err.Error(), "none of the functions is set") {
 		t.Errorf("the error is %v", err)
 	}
-	for i := range reflect.TypeFor[runtime.Observer]().NumField() {
-		var o runtime.Observer
+	for i := range reflect.TypeFor[observe.Observer]().NumField() {
+		var o observe.Observer
 		f := reflect.ValueOf(&o).Elem().Field(i)
 		f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { return nil }))
 		env.Open(t, runtime.WithObserver(o)) // fails the test if it is refused
@@ -216,7 +217,7 @@ func (env *Env) TestAnObserverWithoutFunctionsIsRefused(t *testing.T) {
 
 // panicking is an observer all of whose functions panic. It notes which ones
 // were called.
-func panicking(called *sync.Map) (o runtime.Observer) {
+func panicking(called *sync.Map) (o observe.Observer) {
 	v := reflect.ValueOf(&o).Elem()
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
@@ -232,10 +233,10 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		var called sync.Map
 		var after Journal[string]
-		health := runtime.DefaultHealth()
+		health := observe.DefaultHealth()
 		health.DeadLetters = 3
 		f := env.OpenFragile(t, runtime.WithHealth(health, nil), runtime.WithSlowEventAfter(1), runtime.WithObserver(panicking(&called)),
-			runtime.WithObserver(runtime.Observer{Handled: func(runtime.HandledInfo) { after.Add("handled") }}))
+			runtime.WithObserver(observe.Observer{Handled: func(observe.HandledInfo) { after.Add("handled") }}))
 		handled := map[int]int{}
 		_, err := runtime.Subscribe(f.Bus, FragileType, "reader", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
 			n := e.Payload.Number
@@ -293,8 +294,8 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 				}
 			}
 		}
-		for i := range reflect.TypeFor[runtime.Observer]().NumField() {
-			name := reflect.TypeFor[runtime.Observer]().Field(i).Name
+		for i := range reflect.TypeFor[observe.Observer]().NumField() {
+			name := reflect.TypeFor[observe.Observer]().Field(i).Name
 			if _, ok := called.Load(name); !ok {
 				t.Errorf("%s was never called", name)
 			}
@@ -302,7 +303,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 				t.Errorf("the panics of %s were logged %d times, want once", name, logged[name])
 			}
 		}
-		if len(logged) != reflect.TypeFor[runtime.Observer]().NumField() {
+		if len(logged) != reflect.TypeFor[observe.Observer]().NumField() {
 			t.Errorf("logged %v", slices.Collect(maps.Keys(logged)))
 		}
 	})
@@ -311,7 +312,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 func (env *Env) TestAnObserverIsCalledForEverythingBeforeTheShutdownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Resumed: func(event.Pause) {
+		f := env.Open(t, runtime.WithObserver(observe.Observer{Resumed: func(event.Pause) {
 			time.Sleep(time.Second)
 			told++
 		}}))
@@ -331,7 +332,7 @@ func (env *Env) TestAnObserverIsCalledForEverythingBeforeTheShutdownEnds(t *test
 func (env *Env) TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
-		f := env.Open(t, runtime.WithDurability(runtime.Normal), runtime.WithObserver(runtime.Observer{Paused: func(event.Pause) { <-stuck }}))
+		f := env.Open(t, runtime.WithDurability(runtime.Normal), runtime.WithObserver(observe.Observer{Paused: func(event.Pause) { <-stuck }}))
 		seen := 0
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { seen++; return nil })
 		f.MustStart()

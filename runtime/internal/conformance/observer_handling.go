@@ -14,19 +14,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 type watchKey struct{}
 
 // watcher is an observer that leaves something with each attempt, and notes how it ends.
-func watcher(j *Journal[string]) runtime.Observer {
-	return runtime.Observer{Handling: func(ctx context.Context, i runtime.HandlingInfo) runtime.Handling {
+func watcher(j *Journal[string]) observe.Observer {
+	return observe.Observer{Handling: func(ctx context.Context, i observe.HandlingInfo) observe.Handling {
 		name := fmt.Sprintf("%s#%d", i.Subscription, i.Attempt)
-		return runtime.Handling{
+		return observe.Handling{
 			Context: context.WithValue(ctx, watchKey{}, name),
 			Logged:  []slog.Attr{slog.String("watch", name)},
-			Ended: func(end runtime.EndedInfo) {
+			Ended: func(end observe.EndedInfo) {
 				if end.Batch != nil {
 					j.Add(fmt.Sprintf("%s batch of %d, %d done, %d failed", name, end.Batch.Size, end.Batch.Done, end.Batch.Failed))
 					return
@@ -117,7 +118,7 @@ func (env *Env) TestAnObserverIsToldOfADeadLetterWhoseHandlerWasNotCalled(t *tes
 		var metadata Journal[map[string]string]
 		o := watcher(&told)
 		left := o.Handling
-		o.Handling = func(ctx context.Context, i runtime.HandlingInfo) runtime.Handling {
+		o.Handling = func(ctx context.Context, i observe.HandlingInfo) observe.Handling {
 			for e := range i.Events() {
 				metadata.Add(e.Metadata())
 			}
@@ -143,8 +144,8 @@ func (env *Env) TestAnObserverIsToldOfADeadLetterWhoseHandlerWasNotCalled(t *tes
 func (env *Env) TestAnObserverGivesEveryKindOfHandlerItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told, got Journal[string]
-		foreign := runtime.Observer{Handling: func(context.Context, runtime.HandlingInfo) runtime.Handling {
-			return runtime.Handling{Context: context.Background()} // is no use, and does no harm
+		foreign := observe.Observer{Handling: func(context.Context, observe.HandlingInfo) observe.Handling {
+			return observe.Handling{Context: context.Background()} // is no use, and does no harm
 		}}
 		f := env.Open(t, runtime.WithObserver(watcher(&told)), runtime.WithObserver(foreign))
 		see := func(ctx context.Context, name string) error {
@@ -191,7 +192,7 @@ func (env *Env) TestAnObserverIsToldOfEachEventOfABatchAndThenOfTheBatch(t *test
 		var told Journal[string]
 		o := watcher(&told)
 		left := o.Handling
-		o.Handling = func(ctx context.Context, i runtime.HandlingInfo) runtime.Handling {
+		o.Handling = func(ctx context.Context, i observe.HandlingInfo) observe.Handling {
 			n := 0
 			for e := range i.Events() {
 				if n++; e.Info.ID == [16]byte{} || e.Info.Attempt == 0 {

@@ -14,17 +14,18 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 func (env *Env) TestAnObserverAddsMetadataToWhatIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ends Journal[runtime.PublishEnd]
+		var ends Journal[observe.PublishEnd]
 		var infos Journal[string]
 		added := map[string]string{"trace": "mine", "tenant": "mine", "hops": "7"}
-		f := env.Open(t, runtime.WithPayloadLimit(1000), runtime.WithObserver(runtime.Observer{
-			Publishing: func(_ context.Context, i runtime.PublishingInfo) runtime.Publishing {
+		f := env.Open(t, runtime.WithPayloadLimit(1000), runtime.WithObserver(observe.Observer{
+			Publishing: func(_ context.Context, i observe.PublishingInfo) observe.Publishing {
 				infos.Add(fmt.Sprintf("%s %d %v %v %v", i.Type, i.Size, i.Staged, i.ParentID != [16]byte{}, i.Metadata))
-				return runtime.Publishing{Metadata: added, Ended: ends.Add}
+				return observe.Publishing{Metadata: added, Ended: ends.Add}
 			},
 		}))
 		f.Handle("reader", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
@@ -70,7 +71,7 @@ func (env *Env) TestAnObserverAddsMetadataToWhatIsPublished(t *testing.T) {
 		}
 		all := ends.All()
 		first := all[:min(2, len(all))] // the handler may be done before the call that woke it
-		if len(all) != 5 || !slices.ContainsFunc(first, func(e runtime.PublishEnd) bool { return e.ID == receipt.ID }) || !errors.As(all[3].Err, new(*runtime.PayloadTooLargeError)) {
+		if len(all) != 5 || !slices.ContainsFunc(first, func(e observe.PublishEnd) bool { return e.ID == receipt.ID }) || !errors.As(all[3].Err, new(*runtime.PayloadTooLargeError)) {
 			t.Errorf("the calls have ended with %+v", all)
 		}
 		want = []string{
@@ -87,19 +88,19 @@ func (env *Env) TestAnObserverThatPanicsAtTheStartOrEndOfAnAttemptHarmsNothing(t
 	synctest.Test(t, func(t *testing.T) {
 		var typedNil *slog.Logger
 		f := env.Open(t,
-			runtime.WithObserver(runtime.Observer{
-				Handling: func(context.Context, runtime.HandlingInfo) runtime.Handling { panic("oh") },
-				Publishing: func(context.Context, runtime.PublishingInfo) runtime.Publishing {
+			runtime.WithObserver(observe.Observer{
+				Handling: func(context.Context, observe.HandlingInfo) observe.Handling { panic("oh") },
+				Publishing: func(context.Context, observe.PublishingInfo) observe.Publishing {
 					typedNil.Info("oh")
-					return runtime.Publishing{}
+					return observe.Publishing{}
 				},
 			}),
-			runtime.WithObserver(runtime.Observer{
-				Handling: func(context.Context, runtime.HandlingInfo) runtime.Handling {
-					return runtime.Handling{Context: (*nilContext)(nil), Ended: func(runtime.EndedInfo) { panic("oh") }}
+			runtime.WithObserver(observe.Observer{
+				Handling: func(context.Context, observe.HandlingInfo) observe.Handling {
+					return observe.Handling{Context: (*nilContext)(nil), Ended: func(observe.EndedInfo) { panic("oh") }}
 				},
-				Publishing: func(context.Context, runtime.PublishingInfo) runtime.Publishing {
-					return runtime.Publishing{Ended: func(runtime.PublishEnd) { panic("oh") }}
+				Publishing: func(context.Context, observe.PublishingInfo) observe.Publishing {
+					return observe.Publishing{Ended: func(observe.PublishEnd) { panic("oh") }}
 				},
 			}))
 		var handled Journal[int]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -55,8 +56,8 @@ func (env *Env) TestADeadLetterOfACriticalEventIsAnAlert(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		types, catalogue := jobs()
 		var alerts Journal[string]
-		f := env.ReopenWith(t, env.Target(t), catalogue, runtime.WithObserver(runtime.Observer{
-			Alert: func(i runtime.AlertInfo) {
+		f := env.ReopenWith(t, env.Target(t), catalogue, runtime.WithObserver(observe.Observer{
+			Alert: func(i observe.AlertInfo) {
 				time.Sleep(2 * time.Minute) // it holds up nothing
 				alerts.Add(fmt.Sprint(i.Type, " ", i.Subscription, " #", i.Attempt, " ", i.Reason, ": ", i.LastError))
 			},
@@ -92,14 +93,14 @@ func (env *Env) TestADeadLetterOfACriticalEventIsAnAlert(t *testing.T) {
 func (env *Env) TestAnObserverHearsThatAttemptsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[string]
-		observer := runtime.Observer{
-			Started: func(i runtime.AttemptInfo) {
+		observer := observe.Observer{
+			Started: func(i observe.AttemptInfo) {
 				told.Add(fmt.Sprint("started ", i.Subscription, " #", i.Attempt, " ", i.Took))
 			},
-			Failed:  func(i runtime.FailedInfo) { told.Add(fmt.Sprint("failed #", i.Attempt, " ", i.Kind)) },
-			Handled: func(i runtime.HandledInfo) { told.Add(fmt.Sprint("handled #", i.Attempt, " ", i.Took)) },
+			Failed:  func(i observe.FailedInfo) { told.Add(fmt.Sprint("failed #", i.Attempt, " ", i.Kind)) },
+			Handled: func(i observe.HandledInfo) { told.Add(fmt.Sprint("handled #", i.Attempt, " ", i.Took)) },
 		}
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Started: func(runtime.AttemptInfo) { panic("boom") }}), runtime.WithObserver(observer))
+		f := env.Open(t, runtime.WithObserver(observe.Observer{Started: func(observe.AttemptInfo) { panic("boom") }}), runtime.WithObserver(observer))
 		f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			told.Add("handler")
 			time.Sleep(time.Second)

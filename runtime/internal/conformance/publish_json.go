@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // allTypes subscribes to everything, and notes type, payload and a key of the metadata.
@@ -137,8 +138,8 @@ func (env *Env) TestPublishMiddlewareAndObserversSeeEachJSONEvent(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		ended := &Journal[string]{}
 		f := env.Open(t,
-			runtime.WithObserver(runtime.Observer{Publishing: func(_ context.Context, i runtime.PublishingInfo) runtime.Publishing {
-				return runtime.Publishing{Ended: func(e runtime.PublishEnd) {
+			runtime.WithObserver(observe.Observer{Publishing: func(_ context.Context, i observe.PublishingInfo) observe.Publishing {
+				return observe.Publishing{Ended: func(e observe.PublishEnd) {
 					ended.Add(fmt.Sprintf("%s %d %d %v", i.Type, i.Size, e.Duplicates, e.Err != nil))
 				}}
 			}}),

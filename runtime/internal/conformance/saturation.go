@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // saturable is a bus whose only handler takes so long.
@@ -20,7 +21,7 @@ type saturable struct {
 
 func (env *Env) openSaturable(t *testing.T, takes time.Duration, opts ...runtime.SubscribeOption) *saturable {
 	f := &saturable{}
-	f.Fixture = env.Open(t, runtime.WithHealth(runtime.DefaultHealth(), func(c runtime.HealthCheck) {
+	f.Fixture = env.Open(t, runtime.WithHealth(observe.DefaultHealth(), func(c observe.HealthCheck) {
 		f.changes.Add(fmt.Sprint(c.Name, " ", c.Exceeded, " ", c.Value, " ", c.Mostly))
 	}))
 	f.Handle("reader", func(ctx context.Context, _ runtime.Event[OrderPlaced]) error {

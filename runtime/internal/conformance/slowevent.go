@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -26,7 +27,7 @@ func (env *Env) TestAnEventThatFailsForALongTimeIsReportedAsSlowOnce(t *testing.
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told Journal[string]
-				f := env.Open(t, append(test.opts, runtime.WithObserver(runtime.Observer{SlowEvent: func(i runtime.SlowEventInfo) {
+				f := env.Open(t, append(test.opts, runtime.WithObserver(observe.Observer{SlowEvent: func(i observe.SlowEventInfo) {
 					told.Add(fmt.Sprint(i.Subscription, " after ", i.Age.Round(time.Minute), ": ", i.Error))
 					panic("boom") // harms nobody
 				}}))...)
@@ -81,7 +82,7 @@ func (env *Env) TestAnEventThatDoesNotFailIsSlowToo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				var told Journal[string]
-				f := env.Open(t, runtime.WithObserver(runtime.Observer{SlowEvent: func(i runtime.SlowEventInfo) {
+				f := env.Open(t, runtime.WithObserver(observe.Observer{SlowEvent: func(i observe.SlowEventInfo) {
 					told.Add(fmt.Sprint(i.Subscription, " after ", i.Age.Round(time.Minute), ", at ", time.Since(began).Round(time.Minute), ": ", i.Error, i.Due.IsZero()))
 				}}))
 				work := func(n int) error {
@@ -172,7 +173,7 @@ func (env *Env) TestTheCatalogueSaysAfterWhatTimeAnEventIsSlow(t *testing.T) {
 				var told Journal[string]
 				f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(placed),
 					runtime.WithSlowEventAfter(max(minutes(test.bus), 0)%runtime.Forever),
-					runtime.WithObserver(runtime.Observer{SlowEvent: func(i runtime.SlowEventInfo) {
+					runtime.WithObserver(observe.Observer{SlowEvent: func(i observe.SlowEventInfo) {
 						told.Add(fmt.Sprint(i.Subscription, " after ", i.Age.Round(time.Minute)))
 					}}))
 				for _, name := range []string{"plain", "declared", "first", "second"} {
@@ -205,7 +206,7 @@ func (env *Env) TestTheCatalogueSaysAfterWhatTimeAnEventIsSlow(t *testing.T) {
 func (env *Env) TestATunedSlowEventAppliesFromTheNextFailureOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told Journal[time.Duration]
-		f := env.Open(t, runtime.WithSlowEventAfter(0), runtime.WithObserver(runtime.Observer{SlowEvent: func(i runtime.SlowEventInfo) {
+		f := env.Open(t, runtime.WithSlowEventAfter(0), runtime.WithObserver(observe.Observer{SlowEvent: func(i observe.SlowEventInfo) {
 			told.Add(i.Age.Round(time.Minute))
 		}}))
 		f.Handle("a", func(_ context.Context, e runtime.Event[OrderPlaced]) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -36,7 +37,7 @@ func (env *Env) TestStatisticsCountPerTypeAndPerSubscription(t *testing.T) {
 		f.Idle()
 
 		stats := f.Stats()
-		types := map[string]runtime.Counts{
+		types := map[string]observe.Counts{
 			"order.placed": {Handled: 5, Recovered: 1, Failed: 3, Retried: 2, Dead: 1, Unrecovered: 1},
 			"order.paid":   {Handled: 1},
 			"user.created": {},
@@ -50,7 +51,7 @@ func (env *Env) TestStatisticsCountPerTypeAndPerSubscription(t *testing.T) {
 		if len(stats.Types) != len(types) {
 			t.Errorf("%d types, want %d", len(stats.Types), len(types))
 		}
-		subscriptions := []runtime.Counts{{Handled: 2, Recovered: 1, Failed: 3, Retried: 2, Dead: 1, Unrecovered: 1}, {Handled: 4}}
+		subscriptions := []observe.Counts{{Handled: 2, Recovered: 1, Failed: 3, Retried: 2, Dead: 1, Unrecovered: 1}, {Handled: 4}}
 		for i, s := range stats.Subscriptions {
 			if s.Counts != subscriptions[i] {
 				t.Errorf("%s: %+v, want %+v", s.Name, s.Counts, subscriptions[i])
@@ -60,8 +61,8 @@ func (env *Env) TestStatisticsCountPerTypeAndPerSubscription(t *testing.T) {
 		if a.Name != "a" || a.Pattern != "order.placed" || b.Name != "b" || b.Pattern != "order.*" {
 			t.Errorf("the subscriptions are %s for %s and %s for %s", a.Name, a.Pattern, b.Name, b.Pattern)
 		}
-		rates := runtime.Rates{Retry: 2.0 / 5, SuccessAfterRetry: 0.5, Dead: 1.0 / 3}
-		if a.Rates != rates || b.Rates != (runtime.Rates{}) {
+		rates := observe.Rates{Retry: 2.0 / 5, SuccessAfterRetry: 0.5, Dead: 1.0 / 3}
+		if a.Rates != rates || b.Rates != (observe.Rates{}) {
 			t.Errorf("the rates are %+v and %+v, want %+v and none", a.Rates, b.Rates, rates)
 		}
 	})
@@ -74,12 +75,12 @@ func (env *Env) TestEachOutcomeHasItsOwnCount(t *testing.T) {
 	for name, test := range map[string]struct {
 		handler handler
 		opts    []runtime.SubscribeOption
-		want    runtime.Counts
+		want    observe.Counts
 		runs    uint64 // in the histogram of handler times
 	}{
 		"a success": {
 			func(context.Context, int) error { return nil }, nil,
-			runtime.Counts{Handled: 1}, 1,
+			observe.Counts{Handled: 1}, 1,
 		},
 		"a success after two failures": {
 			func(_ context.Context, attempt int) error {
@@ -88,36 +89,36 @@ func (env *Env) TestEachOutcomeHasItsOwnCount(t *testing.T) {
 				}
 				return nil
 			}, nil,
-			runtime.Counts{Handled: 1, Recovered: 1, Failed: 2, Retried: 2}, 3,
+			observe.Counts{Handled: 1, Recovered: 1, Failed: 2, Retried: 2}, 3,
 		},
 		"failures to the end": {
 			func(context.Context, int) error { return ErrBoom }, nil,
-			runtime.Counts{Failed: 4, Retried: 3, Dead: 1, Unrecovered: 1}, 4,
+			observe.Counts{Failed: 4, Retried: 3, Dead: 1, Unrecovered: 1}, 4,
 		},
 		"a death without a retry": {
 			func(context.Context, int) error { return ErrBoom }, []runtime.SubscribeOption{once},
-			runtime.Counts{Failed: 1, Dead: 1}, 1,
+			observe.Counts{Failed: 1, Dead: 1}, 1,
 		},
 		"a timeout": {
 			func(ctx context.Context, _ int) error { <-ctx.Done(); return nil }, []runtime.SubscribeOption{once},
-			runtime.Counts{Failed: 1, Timeouts: 1, Slow: 1, Dead: 1}, 1,
+			observe.Counts{Failed: 1, Timeouts: 1, Slow: 1, Dead: 1}, 1,
 		},
 		"a handler that is left behind": {
 			func(context.Context, int) error { time.Sleep(time.Hour); return nil }, []runtime.SubscribeOption{once},
-			runtime.Counts{Failed: 1, Timeouts: 1, Slow: 1, Dead: 1, Abandoned: 1}, 1,
+			observe.Counts{Failed: 1, Timeouts: 1, Slow: 1, Dead: 1, Abandoned: 1}, 1,
 		},
 		"a slow success": {
 			func(context.Context, int) error { time.Sleep(20 * time.Second); return nil }, nil,
-			runtime.Counts{Handled: 1, Slow: 1}, 1,
+			observe.Counts{Handled: 1, Slow: 1}, 1,
 		},
 		"an expired event": {
 			func(context.Context, int) error { return ErrBoom },
 			[]runtime.SubscribeOption{runtime.WithExpiresAfter(2 * time.Second)},
-			runtime.Counts{Failed: 2, Retried: 1, Dead: 1, Expired: 1, Unrecovered: 1}, 2,
+			observe.Counts{Failed: 2, Retried: 1, Dead: 1, Expired: 1, Unrecovered: 1}, 2,
 		},
 		"a discarded event": {
 			func(context.Context, int) error { return runtime.Discard("not ours") }, nil,
-			runtime.Counts{Discarded: 1}, 1,
+			observe.Counts{Discarded: 1}, 1,
 		},
 		"an event that is discarded when it is retried": {
 			func(_ context.Context, attempt int) error {
@@ -126,7 +127,7 @@ func (env *Env) TestEachOutcomeHasItsOwnCount(t *testing.T) {
 				}
 				return runtime.Discard("not ours")
 			}, nil,
-			runtime.Counts{Failed: 1, Retried: 1, Discarded: 1, Unrecovered: 1}, 2,
+			observe.Counts{Failed: 1, Retried: 1, Discarded: 1, Unrecovered: 1}, 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,12 +158,12 @@ func (env *Env) TestEachOutcomeHasItsOwnCount(t *testing.T) {
 }
 
 func (env *Env) TestRatesAreSharesOfTheRightCounts(t *testing.T) {
-	c := runtime.Counts{Handled: 60, Recovered: 3, Failed: 30, Retried: 18, Timeouts: 5, Dead: 20, Discarded: 10, Unrecovered: 1, Snoozed: 1000, Expired: 8}
-	want := runtime.Rates{Retry: 0.18, Timeout: 0.05, SuccessAfterRetry: 0.75, Dead: 20.0 / 90}
+	c := observe.Counts{Handled: 60, Recovered: 3, Failed: 30, Retried: 18, Timeouts: 5, Dead: 20, Discarded: 10, Unrecovered: 1, Snoozed: 1000, Expired: 8}
+	want := observe.Rates{Retry: 0.18, Timeout: 0.05, SuccessAfterRetry: 0.75, Dead: 20.0 / 90}
 	if got := c.Rates(); got != want || c.Attempts() != 100 {
 		t.Errorf("the rates of %d attempts are %+v, want %+v of 100", c.Attempts(), got, want)
 	}
-	if got := (runtime.Counts{}).Rates(); got != (runtime.Rates{}) {
+	if got := (observe.Counts{}).Rates(); got != (observe.Rates{}) {
 		t.Errorf("the rates of nothing are %+v", got)
 	}
 }
@@ -180,7 +181,7 @@ func (env *Env) TestASnoozeIsCountedAndUsesNoAttempt(t *testing.T) {
 		f.MustStart()
 		f.Publish(1)
 		f.Idle()
-		if got, want := f.Stats().Subscriptions[0].Counts, (runtime.Counts{Handled: 1, Snoozed: 2}); got != want {
+		if got, want := f.Stats().Subscriptions[0].Counts, (observe.Counts{Handled: 1, Snoozed: 2}); got != want {
 			t.Errorf("counted %+v, want %+v", got, want)
 		}
 	})
@@ -200,7 +201,7 @@ func (env *Env) TestTheMembersOfAGroupCountForThemselves(t *testing.T) {
 		f.MustStart()
 		f.Publish(1)
 		f.Idle()
-		want := map[string]runtime.Counts{
+		want := map[string]observe.Counts{
 			"first":  {Handled: 1},
 			"second": {Handled: 1, Recovered: 1, Failed: 2, Retried: 2},
 			"third":  {Handled: 1}, // it ran once, although that was the third attempt of the group

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -19,23 +20,23 @@ import (
 // observers are such that block until the channel is closed, by what the handler returns.
 func blockingObservers(free chan struct{}) map[string]struct {
 	err      error
-	observer runtime.Observer
+	observer observe.Observer
 } {
 	type one = struct {
 		err      error
-		observer runtime.Observer
+		observer observe.Observer
 	}
 	block := func() { <-free }
 	return map[string]one{
-		"Handled": {nil, runtime.Observer{Handled: func(runtime.HandledInfo) { block() }}},
-		"Ended": {nil, runtime.Observer{Handling: func(context.Context, runtime.HandlingInfo) runtime.Handling {
-			return runtime.Handling{Ended: func(runtime.EndedInfo) { block() }}
+		"Handled": {nil, observe.Observer{Handled: func(observe.HandledInfo) { block() }}},
+		"Ended": {nil, observe.Observer{Handling: func(context.Context, observe.HandlingInfo) observe.Handling {
+			return observe.Handling{Ended: func(observe.EndedInfo) { block() }}
 		}}},
-		"Failed":    {ErrBoom, runtime.Observer{Failed: func(runtime.FailedInfo) { block() }}},
-		"Retrying":  {ErrBoom, runtime.Observer{Retrying: func(runtime.RetryingInfo) { block() }}},
-		"Dead":      {runtime.Permanent(ErrBoom), runtime.Observer{Dead: func(runtime.DeadInfo) { block() }}},
-		"Discarded": {runtime.Discard("not needed"), runtime.Observer{Discarded: func(runtime.DiscardedInfo) { block() }}},
-		"Snoozed":   {runtime.Snooze(time.Hour), runtime.Observer{Snoozed: func(runtime.SnoozedInfo) { block() }}},
+		"Failed":    {ErrBoom, observe.Observer{Failed: func(observe.FailedInfo) { block() }}},
+		"Retrying":  {ErrBoom, observe.Observer{Retrying: func(observe.RetryingInfo) { block() }}},
+		"Dead":      {runtime.Permanent(ErrBoom), observe.Observer{Dead: func(observe.DeadInfo) { block() }}},
+		"Discarded": {runtime.Discard("not needed"), observe.Observer{Discarded: func(observe.DiscardedInfo) { block() }}},
+		"Snoozed":   {runtime.Snooze(time.Hour), observe.Observer{Snoozed: func(observe.SnoozedInfo) { block() }}},
 	}
 }
 
@@ -149,7 +150,7 @@ func (env *Env) TestAMemberWhoseObserverBlocksIsNotCalledAgainAfterAShutdown(t *
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		defer close(free)
-		f := env.Open(t, runtime.WithObserver(runtime.Observer{Handled: func(runtime.HandledInfo) { <-free }}))
+		f := env.Open(t, runtime.WithObserver(observe.Observer{Handled: func(observe.HandledInfo) { <-free }}))
 		var handled Journal[string]
 		join := func(f *Fixture, life string) {
 			for _, name := range []string{"a", "b"} {

@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"github.com/busgen/busgen/runtime/event"
 	"time"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Delivery is one event on its way to one subscription.

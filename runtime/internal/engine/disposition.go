@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"github.com/busgen/busgen/runtime/event"
 	"time"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // DispositionKind is how a delivery's turn ends.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"io"
 
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Inspection is a log that somebody looks into and steers without a bus: package

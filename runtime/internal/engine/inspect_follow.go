@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Following says what part of a log to read forwards.

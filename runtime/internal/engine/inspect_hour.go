@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"github.com/busgen/busgen/runtime/event"
 	"time"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // HourMinutes is how many minutes an [event.Hour] has.

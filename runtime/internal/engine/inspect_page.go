@@ -4,8 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"github.com/busgen/busgen/runtime/event"
 	"strings"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // CompletePage fills in the default, and refuses negative numbers.

@@ -3,8 +3,9 @@ package engine
 import (
 	"crypto/sha256"
 
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Keys are the idempotency keys of records that are about to be stored together. The log

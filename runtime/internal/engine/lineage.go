@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // The keys of an event's metadata that the bus gives a meaning.

@@ -2,8 +2,9 @@ package engine
 
 import (
 	"context"
-	"github.com/busgen/busgen/runtime/event"
 	"time"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Log is an open event log. All methods are safe for concurrent use, and return

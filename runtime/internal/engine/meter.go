@@ -3,9 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
-	"github.com/busgen/busgen/runtime/event"
 	"slices"
 	"time"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Meter counts what is not settled.

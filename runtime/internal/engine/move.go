@@ -3,8 +3,9 @@ package engine
 import (
 	"time"
 
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Baggage is what a log of another engine needs in order to go on in the place of this one,

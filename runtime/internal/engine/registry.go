@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
-	"github.com/busgen/busgen/runtime/event"
 	"slices"
 	"strings"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // Registry knows the event types and the subscriptions of a log.

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // TreeLimit is how many events a tree has at most.

@@ -3,9 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
-	"github.com/busgen/busgen/runtime/event"
 	"sync/atomic"
 	"time"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // HealthReporter is a [Log] that knows what is wrong with it.

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
-	"github.com/google/go-cmp/cmp"
-	"github.com/ncruces/go-sqlite3"
 )
 
 // manyRows makes a file with a subscription that has so many dead letters, and behind them

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance"

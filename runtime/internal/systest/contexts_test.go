@@ -22,6 +22,7 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/testhook"
+	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -236,20 +237,20 @@ func openBlocked(t *testing.T, p place) *blockedBus {
 	t.Helper()
 	blocks = &blocking{place: p.name, reached: make(chan struct{}), free: make(chan struct{})}
 	at := func(name string) { blocks.in(name, -1) }
-	o := runtime.Observer{
-		Started: func(runtime.AttemptInfo) { at("Started") },
-		Handling: func(context.Context, runtime.HandlingInfo) runtime.Handling {
+	o := observe.Observer{
+		Started: func(observe.AttemptInfo) { at("Started") },
+		Handling: func(context.Context, observe.HandlingInfo) observe.Handling {
 			at("Handling")
-			return runtime.Handling{Ended: func(e runtime.EndedInfo) { at("Ended"); at("Ended of a failure") }}
+			return observe.Handling{Ended: func(e observe.EndedInfo) { at("Ended"); at("Ended of a failure") }}
 		},
-		Handled: func(runtime.HandledInfo) { at("Handled") }, Failed: func(runtime.FailedInfo) { at("Failed") },
-		Retrying: func(runtime.RetryingInfo) { at("Retrying") }, Dead: func(runtime.DeadInfo) { at("Dead"); at("ephemeral Dead") },
-		Discarded: func(runtime.DiscardedInfo) { at("Discarded") }, Snoozed: func(runtime.SnoozedInfo) { at("Snoozed") },
-		Slow: func(runtime.SlowInfo) { at("Slow") }, SlowEvent: func(runtime.SlowEventInfo) { at("SlowEvent") },
-		Batch: func(runtime.BatchInfo) { at("Batch") }, Alert: func(runtime.AlertInfo) { at("Alert") },
+		Handled: func(observe.HandledInfo) { at("Handled") }, Failed: func(observe.FailedInfo) { at("Failed") },
+		Retrying: func(observe.RetryingInfo) { at("Retrying") }, Dead: func(observe.DeadInfo) { at("Dead"); at("ephemeral Dead") },
+		Discarded: func(observe.DiscardedInfo) { at("Discarded") }, Snoozed: func(observe.SnoozedInfo) { at("Snoozed") },
+		Slow: func(observe.SlowInfo) { at("Slow") }, SlowEvent: func(observe.SlowEventInfo) { at("SlowEvent") },
+		Batch: func(observe.BatchInfo) { at("Batch") }, Alert: func(observe.AlertInfo) { at("Alert") },
 		Paused: func(event.Pause) { at("Paused") }, Resumed: func(event.Pause) { at("Resumed") },
-		BreakerChanged: func(runtime.BreakerInfo) { at("BreakerChanged") }, HealthChanged: func(runtime.HealthCheck) { at("HealthChanged") },
-		Published: func(runtime.PublishedInfo) {
+		BreakerChanged: func(observe.BreakerInfo) { at("BreakerChanged") }, HealthChanged: func(observe.HealthCheck) { at("HealthChanged") },
+		Published: func(observe.PublishedInfo) {
 			if blocks.armed.Load() {
 				at("Published of a handler")
 			}
@@ -257,17 +258,17 @@ func openBlocked(t *testing.T, p place) *blockedBus {
 				at("Published")
 			}
 		},
-		Publishing: func(context.Context, runtime.PublishingInfo) runtime.Publishing {
+		Publishing: func(context.Context, observe.PublishingInfo) observe.Publishing {
 			if blocks.bus != nil {
 				at("Publishing")
 			}
-			return runtime.Publishing{}
+			return observe.Publishing{}
 		},
 	}
-	health := runtime.DefaultHealth()
+	health := observe.DefaultHealth()
 	health.DeadLetters, health.Every = 0, time.Second
 	opts := []runtime.Option{
-		runtime.WithHealth(health, func(runtime.HealthCheck) { at("health callback") }),
+		runtime.WithHealth(health, func(observe.HealthCheck) { at("health callback") }),
 		runtime.WithPublishMiddleware(func(context.Context, *runtime.Publication) error {
 			if blocks.bus != nil {
 				at("publish middleware")

@@ -10,11 +10,12 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 func TestADeadLetterThatIsWrittenAfterTheBusHasLookedIsNotMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := SQLite.OpenPatient(t, runtime.DefaultHealth())
+		p := SQLite.OpenPatient(t, observe.DefaultHealth())
 		p.MustStart()
 		_, err := runtime.PublishBatch(t.Context(), p.Bus, PlacedType, slices.Repeat([]OrderPlaced{{Number: FailsForGood}}, 101), runtime.WithDelay(Look-time.Second))
 		Must(t, err)
@@ -38,7 +39,7 @@ func TestADeadLetterThatIsWrittenAfterTheBusHasLookedIsNotMissed(t *testing.T) {
 
 func TestAnIdleBusDoesNotAskTheFileForDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := SQLite.OpenPatient(t, runtime.DefaultHealth())
+		p := SQLite.OpenPatient(t, observe.DefaultHealth())
 		p.MustStart()
 		p.Happens(FailsForGood, 1)
 		time.Sleep(3 * Look)
@@ -61,7 +62,7 @@ func TestAnIdleBusDoesNotAskTheFileForDeadLetters(t *testing.T) {
 
 func TestDeadLettersThatCannotBeCountedAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := SQLite.OpenPatient(t, runtime.DefaultHealth())
+		p := SQLite.OpenPatient(t, observe.DefaultHealth())
 		p.MustStart()
 		Must(t, execFile(p.Path, "ALTER TABLE busgen_subscriptions RENAME TO hidden"))
 		time.Sleep(5 * Look)

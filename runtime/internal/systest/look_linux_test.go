@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"

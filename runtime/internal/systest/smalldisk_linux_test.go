@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busgen/busgen/internal/short"
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // These tests fill real file systems, and make them read-only.
@@ -213,22 +214,22 @@ func TestADiskThatBecomesReadOnlyIsSaidToBeReadOnly(t *testing.T) {
 func TestTheHealthAndTheCountsSayThatADiskIsFull(t *testing.T) {
 	short.Visit(t, "it runs processes, or fills files")
 	folder := mounted(t, "tmpfs", "tmpfs", 0, "size=6m")
-	policy := runtime.DefaultHealth()
+	policy := observe.DefaultHealth()
 	policy.Every = time.Second
 	f := SQLite.Reopen(t, filepath.Join(folder, "events.db"), runtime.WithHealth(policy, nil))
 	f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 	f.MustStart()
-	unwritable := func(exceeded bool) runtime.HealthCheck {
+	unwritable := func(exceeded bool) observe.HealthCheck {
 		for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
 			health := f.Bus.Health()
 			for _, c := range health.Checks {
-				if c.Name == runtime.CheckUnwritable && c.Exceeded == exceeded && !health.At.IsZero() && (!exceeded || !health.Healthy) {
+				if c.Name == observe.CheckUnwritable && c.Exceeded == exceeded && !health.At.IsZero() && (!exceeded || !health.Healthy) {
 					return c
 				}
 			}
 		}
 		t.Fatalf("the health is %+v", f.Bus.Health())
-		return runtime.HealthCheck{}
+		return observe.HealthCheck{}
 	}
 	says := func(want event.Fault) {
 		t.Helper()

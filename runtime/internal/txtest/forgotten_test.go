@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 // Somebody begins a transaction of the database, and forgets it.
@@ -54,11 +55,11 @@ func TestAForgottenTransactionIsNamedAndPublishersWaitFiveSecondsForIt(t *testin
 			t.Errorf("who came after 5 seconds had to wait %v", all)
 		}
 		time.Sleep(10 * time.Second)
-		held := func() runtime.HealthCheck {
+		held := func() observe.HealthCheck {
 			all := f.Health().Checks
 			return all[len(all)-1]
 		}
-		if c := held(); c.Name != runtime.CheckHeld || !c.Exceeded || c.Value != 1 || !strings.HasSuffix(c.Mostly, "forgotten_test.go:25") || f.Health().Healthy {
+		if c := held(); c.Name != observe.CheckHeld || !c.Exceeded || c.Value != 1 || !strings.HasSuffix(c.Mostly, "forgotten_test.go:25") || f.Health().Healthy {
 			t.Errorf("the health is %+v", f.Health())
 		}
 		lines := slices.DeleteFunc(f.log.Level(t, "ERROR"), func(line map[string]any) bool { return line["begun_by"] == nil })

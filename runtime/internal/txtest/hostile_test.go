@@ -10,6 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/observe"
 )
 
 func TestAfterAStatementHasRolledBackAllNothingMoreIsWritten(t *testing.T) {
@@ -59,7 +60,7 @@ func TestObserversOfTransactionalHandlersMayUseTheBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f *fixture
 		told := 0
-		f = open(t, 1, runtime.WithObserver(runtime.Observer{Handled: func(e runtime.HandledInfo) {
+		f = open(t, 1, runtime.WithObserver(observe.Observer{Handled: func(e observe.HandledInfo) {
 			if told++; told == 1 {
 				f.Stats()
 				if _, err := runtime.Publish(context.Background(), f.Bus, bookedType, booking{1, 0}); err != nil {

@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busgen/busgen/internal/short"
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/ncruces/go-sqlite3"
 	sqldriver "github.com/ncruces/go-sqlite3/driver"
 
+	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // transaction is one that the program has begun itself.

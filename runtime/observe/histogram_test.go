@@ -1,4 +1,4 @@
-package runtime_test
+package observe_test
 
 import (
 	"encoding/json"
@@ -9,9 +9,19 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/internal/histogram"
+	"github.com/busgen/busgen/runtime/observe"
 )
+
+// histogramOf returns the histogram of these durations, as subscriptions make it.
+func histogramOf(durations ...time.Duration) observe.Histogram {
+	var r histogram.Recorder
+	for _, d := range durations {
+		r.Add(d)
+	}
+	return observe.HistogramOf(&r)
+}
 
 func TestADurationIsCountedInTheBucketItsBoundBelongsTo(t *testing.T) {
 	for d, want := range map[time.Duration]time.Duration{
@@ -24,11 +34,11 @@ func TestADurationIsCountedInTheBucketItsBoundBelongsTo(t *testing.T) {
 		time.Second + 1:         2 * time.Second,
 		45 * time.Minute:        time.Hour,
 		time.Hour:               time.Hour,
-		time.Hour + 1:           runtime.Forever,
-		math.MaxInt64:           runtime.Forever,
+		time.Hour + 1:           time.Duration(math.MaxInt64),
+		math.MaxInt64:           time.Duration(math.MaxInt64),
 	} {
 		found := 0
-		for bound, count := range runtime.HistogramOf(d).Buckets() {
+		for bound, count := range histogramOf(d).Buckets() {
 			if found += int(count); count > 0 && bound != want {
 				t.Errorf("%v is in the bucket up to %v, want %v", d, bound, want)
 			}
@@ -41,7 +51,7 @@ func TestADurationIsCountedInTheBucketItsBoundBelongsTo(t *testing.T) {
 
 func TestTheBucketsOfAHistogramFollowEachOtherClosely(t *testing.T) {
 	var bounds []time.Duration
-	for bound := range runtime.HistogramOf().Buckets() {
+	for bound := range histogramOf().Buckets() {
 		bounds = append(bounds, bound)
 	}
 	if first, last := bounds[0], bounds[len(bounds)-2]; first != 10*time.Microsecond || last != time.Hour {
@@ -65,12 +75,12 @@ func TestAQuantileIsInTheBucketOfTheTrueOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := durations().Draw(t, "durations")
 		q := rapid.Float64Range(-0.5, 1.5).Draw(t, "q")
-		got := runtime.HistogramOf(all...).Quantile(q)
+		got := histogramOf(all...).Quantile(q)
 		slices.Sort(all)
 		rank := int(math.Ceil(min(max(q, 0), 1) * float64(len(all))))
 		exact := all[max(rank-1, 0)]
 		low := time.Duration(0)
-		for bound := range runtime.HistogramOf().Buckets() {
+		for bound := range histogramOf().Buckets() {
 			if exact > bound {
 				low = bound
 				continue
@@ -86,7 +96,7 @@ func TestAQuantileIsInTheBucketOfTheTrueOne(t *testing.T) {
 func TestAHistogramOfBothIsTheSumOfTwo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := durations().Draw(t, "a"), durations().Draw(t, "b")
-		sum, both := runtime.HistogramOf(a...).Plus(runtime.HistogramOf(b...)), runtime.HistogramOf(append(a, b...)...)
+		sum, both := histogramOf(a...).Plus(histogramOf(b...)), histogramOf(append(a, b...)...)
 		if off := math.Abs(sum.Seconds() - both.Seconds()); off > both.Seconds()*1e-9 {
 			t.Fatalf("%v seconds in both, and %v in their sum", both.Seconds(), sum.Seconds())
 		}
@@ -102,22 +112,22 @@ func TestAHistogramOfBothIsTheSumOfTwo(t *testing.T) {
 }
 
 func TestTheMeanIsNoEstimateAndDoesNotOverflow(t *testing.T) {
-	if mean := runtime.HistogramOf(time.Microsecond, 2*time.Microsecond, 6*time.Microsecond).Mean(); mean != 3*time.Microsecond {
+	if mean := histogramOf(time.Microsecond, 2*time.Microsecond, 6*time.Microsecond).Mean(); mean != 3*time.Microsecond {
 		t.Errorf("the mean of 1, 2 and 6 µs is %v", mean)
 	}
 	const century = 100 * 365 * 24 * time.Hour
-	h := runtime.HistogramOf(slices.Repeat([]time.Duration{century}, 100)...)
+	h := histogramOf(slices.Repeat([]time.Duration{century}, 100)...)
 	if h = h.Plus(h); h.Count() != 200 || h.Mean() != century {
 		t.Errorf("the mean of %d centuries is %v", h.Count(), h.Mean())
 	}
-	empty := runtime.HistogramOf()
-	if empty != (runtime.Histogram{}) || empty.Mean() != 0 || empty.Quantile(0.5) != 0 || empty.Count() != 0 || empty.Seconds() != 0 {
+	empty := histogramOf()
+	if empty != (observe.Histogram{}) || empty.Mean() != 0 || empty.Quantile(0.5) != 0 || empty.Count() != 0 || empty.Seconds() != 0 {
 		t.Errorf("an empty histogram is %+v", empty)
 	}
 }
 
 func TestAHistogramAsJSONSaysWhatAPersonWantsToKnow(t *testing.T) {
-	encoded, err := json.Marshal(runtime.HistogramOf(3*time.Millisecond, 4*time.Millisecond, 2*time.Hour))
+	encoded, err := json.Marshal(histogramOf(3*time.Millisecond, 4*time.Millisecond, 2*time.Hour))
 	conformance.Must(t, err)
 	want := `{"count":3,"seconds":7200.007,"mean":"40m0.002333s","p50":"4.25ms","p90":"1h0m0s","p99":"1h0m0s",` +
 		`"buckets":[{"up_to":"5ms","count":2},{"up_to":"more","count":1}]}`

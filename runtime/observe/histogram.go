@@ -1,4 +1,4 @@
-package runtime
+package observe
 
 import (
 	"encoding/json"
@@ -83,11 +83,11 @@ func (h Histogram) Plus(other Histogram) Histogram {
 
 // Buckets returns the upper bound of each bucket, which belongs to it, and how
 // many durations are in it, from the shortest on. The bound of the last bucket is
-// [Forever].
+// the longest duration.
 func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
 	return func(yield func(time.Duration, uint64) bool) {
 		for i, count := range h.counts {
-			bound := Forever
+			bound := time.Duration(math.MaxInt64)
 			if i < len(histogram.Bounds) {
 				bound = histogram.Bounds[i]
 			}
@@ -108,7 +108,7 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	buckets := []bucket{}
 	for bound, count := range h.Buckets() {
 		upTo := "more"
-		if bound != Forever {
+		if bound != math.MaxInt64 {
 			upTo = bound.String()
 		}
 		if count > 0 {
@@ -127,8 +127,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	}{h.Count(), h.seconds, text(h.Mean()), text(h.Quantile(0.5)), text(h.Quantile(0.9)), text(h.Quantile(0.99)), buckets})
 }
 
-// histogramOf returns the histogram of what was recorded so far.
-func histogramOf(r *histogram.Recorder) (h Histogram) {
+// HistogramOf returns the histogram of what a bus has recorded so far.
+func HistogramOf(r *histogram.Recorder) (h Histogram) {
 	h.counts, h.seconds = r.Snapshot()
 	return h
 }

@@ -1,0 +1,109 @@
+package observe
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/observed"
+)
+
+// HandlingInfo describes an attempt that is about to begin; see [Observer].Handling.
+type HandlingInfo struct {
+	// AttemptInfo is that of the event, in a batch of its first event. Started is zero if the
+	// event becomes a dead letter without a call of its handler.
+	AttemptInfo
+	// Batch says that the handler is given several events at once (runtime.SubscribeBatch), or one
+	// in place of several.
+	Batch   bool
+	attempt observed.Attempt // nil for one that does not come from a bus
+}
+
+// NewHandlingInfo is for a bus, and for nobody else: the type of attempt is internal.
+func NewHandlingInfo(about AttemptInfo, batch bool, attempt observed.Attempt) HandlingInfo {
+	return HandlingInfo{AttemptInfo: about, Batch: batch, attempt: attempt}
+}
+
+// Events returns the events of the attempt: one, or those of the batch. Events that cannot be
+// decoded, which the handler is not given, are among them.
+func (i HandlingInfo) Events() iter.Seq[HandledEvent] {
+	return func(yield func(HandledEvent) bool) {
+		if i.attempt == nil {
+			return
+		}
+		for one := range i.attempt.Events() {
+			info, is := i.AttemptInfo, one.Identity()
+			info.ID, info.Type, info.PublishedAt, info.Attempt, info.MaxAttempts = is.ID, is.Type, is.PublishedAt, is.Attempt, is.MaxAttempts
+			if !yield(HandledEvent{Info: info, event: one}) {
+				return
+			}
+		}
+	}
+}
+
+// Size returns how many events there are.
+func (i HandlingInfo) Size() int {
+	if i.attempt == nil {
+		return 0
+	}
+	return i.attempt.Size()
+}
+
+// HandledEvent is an event of an attempt that is about to begin.
+type HandledEvent struct {
+	Info  AttemptInfo
+	event observed.Event
+}
+
+// Metadata returns the metadata of the event, without the bus's own keys; nil without. Each
+// call decodes it anew.
+func (e HandledEvent) Metadata() map[string]string { return e.event.Metadata() }
+
+// CorrelationID is that of runtime.Event.
+func (e HandledEvent) CorrelationID() string { return e.event.CorrelationID() }
+
+// Replayed is that of runtime.Event.
+func (e HandledEvent) Replayed() bool { return e.event.Replayed() }
+
+// Handling is what an observer leaves with an attempt; see [Observer].Handling. All of it is
+// optional.
+type Handling struct {
+	// Context is what middleware and the handler are given: the context that the observer was
+	// given, with values. One that does not come from that is not used.
+	Context context.Context
+	// Logged are attributes of all that the bus logs about the attempt, and of
+	// runtime.Logger.
+	Logged []slog.Attr
+	// Ended is called when it is decided what comes of the attempt, after the other functions
+	// of the observer and before the file knows it; in a batch once for each event, and then
+	// once more with Batch. If the handler has outlived its deadline, that is before it has
+	// returned. Context has ended by then.
+	Ended func(EndedInfo)
+}
+
+// AttemptOutcome says what comes of an attempt.
+type AttemptOutcome string
+
+// The outcomes of attempts.
+const (
+	OutcomeHandled   AttemptOutcome = "handled"   // the handler has succeeded
+	OutcomeRetried   AttemptOutcome = "retried"   // it has failed, and there will be another attempt
+	OutcomeDead      AttemptOutcome = "dead"      // the delivery becomes a dead letter, or an ephemeral one is dropped
+	OutcomeSnoozed   AttemptOutcome = "snoozed"   // put off by runtime.Snooze
+	OutcomeDiscarded AttemptOutcome = "discarded" // settled by runtime.Discard, or because it was cancelled or its answer is not needed
+	OutcomeReleased  AttemptOutcome = "released"  // put back, and not counted: by a shutdown, or because its transaction could not be stored
+)
+
+// EndedInfo says what comes of an attempt.
+type EndedInfo struct {
+	AttemptInfo
+	Outcome AttemptOutcome
+	Kind    string    // of a failure, as in [FailedInfo]; else empty
+	Error   string    // of a failure, or of what made it a dead letter, as the log shows it: without the values of sensitive fields; else empty
+	Reason  string    // of a dead letter, as in [DeadInfo], or given to runtime.Discard; else empty
+	Due     time.Time // of the next attempt, if it is known; else zero
+	// Batch says that the batch is over, and what became of it. Then the fields above are
+	// those of its first event, without an Outcome.
+	Batch *BatchInfo
+}
