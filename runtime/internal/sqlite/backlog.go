@@ -12,12 +12,12 @@ import (
 )
 
 // Subscriptions implements [engine.Log].
-func (l *Log) Subscriptions(_ context.Context, limit int) (lags []engine.SubscriptionState, err error) {
-	err = l.read(func(c *database.Conn) (err error) {
-		lags, err = readLags(c, limit, l.nameOf, toTheEnd)
+func (ob *observer) Subscriptions(_ context.Context, limit int) (lags []engine.SubscriptionState, err error) {
+	err = ob.read(func(c *database.Conn) (err error) {
+		lags, err = readLags(c, limit, ob.consumers.nameOf, toTheEnd)
 		return err
 	})
-	return lags, fault.Wrap("read", l.path, err)
+	return lags, fault.Wrap("read", ob.path, err)
 }
 
 // readLags calls subscriptions what nameOf makes of their names.

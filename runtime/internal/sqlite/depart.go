@@ -70,13 +70,13 @@ func Depart(ctx context.Context, path, to string) (_ *Departure, err error) {
 }
 
 // own takes the lock of who dispatches, and does nothing else.
-func (l *Log) own() error {
-	err := l.claims.Own()
+func (o *owner) own() error {
+	err := o.claims.Own()
 	if errors.Is(err, locks.ErrOwned) {
-		return l.owner()
+		return o.errOwned()
 	}
 	if err != nil {
-		return claimsError("lock", l.path+file.ClaimsSuffix, err)
+		return claimsError("lock", o.path+file.ClaimsSuffix, err)
 	}
 	return nil
 }

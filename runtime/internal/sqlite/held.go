@@ -20,23 +20,23 @@ const heldSize = 4096
 // hold takes events of the part that runs, if they can wait. Otherwise all that is held is written
 // now, and they can follow.
 func (t *run) hold(events []logged) (held bool, err error) {
-	r, w := t.relay, t.w
+	r, b := t.relay, t.batch
 	if r.alone || r.direct || t.session.Published() || len(events) > maxInsertRows || slices.ContainsFunc(events, mustNotWait) {
 		return false, r.writeHeld()
 	}
-	if err := w.declareTypes(events); err != nil {
+	if err := b.declareTypes(events); err != nil {
 		return false, err
 	}
 	var last int64
 	if r.held > 0 {
-		last = w.events[len(w.events)-1].Seq
-	} else if last, err = w.conn.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log"); err != nil {
+		last = b.events[len(b.events)-1].Seq
+	} else if last, err = b.conn.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log"); err != nil {
 		return false, err
 	}
 	for i := range events {
 		events[i].Seq = last + int64(i) + 1
 	}
-	w.events = append(w.events, events...)
+	b.events = append(b.events, events...)
 	if r.held += len(events); r.held < maxInsertRows {
 		return true, nil
 	}
@@ -51,9 +51,9 @@ func (r *relay) writeHeld() error {
 	if r.held == 0 {
 		return nil
 	}
-	events := r.w.events[len(r.w.events)-r.held:]
+	events := r.batch.events[len(r.batch.events)-r.held:]
 	first := events[0].Seq
-	err := r.w.insertAll(events)
+	err := r.batch.insertAll(events)
 	if err == nil && events[0].Seq != first {
 		err = fmt.Errorf("the first of %d events has the number %d in the log, and %d was expected", len(events), events[0].Seq, first)
 	}

@@ -24,38 +24,38 @@ const heldDelay = time.Second
 var heldBytes int64 = 64 << 20
 
 // look does what is to be done now, and returns how long it is until the next look.
-func (h *heldLog) look(w *writer) time.Duration {
+func (h *heldLog) look(a *agenda) time.Duration {
 	const never = time.Hour
-	if h.due(w) {
-		w.conn.TryEmpty()
+	if h.due(a) {
+		a.writer.conn.TryEmpty()
 		h.tried = time.Now()
 	}
-	size := w.conn.WALHeld()
+	size := a.writer.conn.WALHeld()
 	switch {
 	case size >= heldBytes && !h.said:
 		h.said = true
-		w.logger.Warn("readers keep the write-ahead log from being emptied; it grows until they end their transactions",
-			"path", w.log.path+file.WALSuffix, "bytes", size, "readers", w.log.readers())
+		a.logger.Warn("readers keep the write-ahead log from being emptied; it grows until they end their transactions",
+			"path", a.path+file.WALSuffix, "bytes", size, "readers", a.programs.readers())
 	case size == 0 && h.said:
 		h.said = false
-		w.logger.Info("the write-ahead log is emptied again", "path", w.log.path+file.WALSuffix)
+		a.logger.Info("the write-ahead log is emptied again", "path", a.path+file.WALSuffix)
 	}
-	if size == 0 || w.rescue != nil {
+	if size == 0 || a.owner.files.rescue != nil {
 		return never
 	}
 	return heldDelay - time.Since(h.tried)
 }
 
 // due tells whether there is something to do now.
-func (h *heldLog) due(w *writer) bool {
-	return w.rescue == nil && (w.conn.WALHeld() > 0 || h.said) && time.Since(h.tried) >= heldDelay
+func (h *heldLog) due(a *agenda) bool {
+	return a.owner.files.rescue == nil && (a.writer.conn.WALHeld() > 0 || h.said) && time.Since(h.tried) >= heldDelay
 }
 
 // readers names who reads the file in a transaction, as far as that can be known.
-func (l *Log) readers() string {
-	names := l.programs.reading()
+func (p *programs) readers() string {
+	names := p.reading()
 	known := len(names) > 0
-	for _, u := range locks.Readers(l.path + file.IndexSuffix) {
+	for _, u := range locks.Readers(p.path + file.IndexSuffix) {
 		if u.PID != os.Getpid() || !known {
 			names = append(names, u.String())
 		}

@@ -97,7 +97,7 @@ func (i *Inspection) Check(ctx context.Context) (found []engine.Problem, err err
 			return err
 		}
 		foreign := engine.Problem{Rule: ruleForeign}
-		problems, err := trespasses(c)
+		problems, err := findTrespasses(c)
 		for _, sample := range problems {
 			addProblem(&foreign, sample)
 		}

@@ -19,8 +19,14 @@ import (
 // Events can be part of a transaction that the program has begun on a connection of its
 // own. To the writer they are those of another process: it looks at the file.
 
+// joiner stores events within transactions of the program.
+type joiner struct {
+	*ground
+	lookout *lookout
+}
+
 // Join implements [engine.Joiner].
-func (l *Log) Join(ctx context.Context, x any, records []engine.Record) error {
+func (j *joiner) Join(ctx context.Context, x any, records []engine.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -28,28 +34,28 @@ func (l *Log) Join(ctx context.Context, x any, records []engine.Record) error {
 	ctx = context.WithoutCancel(ctx)
 	s, own, err := statementsOf(ctx, x)
 	if err != nil {
-		return l.joinError(err)
+		return j.joinError(err)
 	}
 	if own != nil { // the writer will be told when it commits
-		return l.joinError(own.Join(ctx, func(conn *sqlite3.Conn) error { return l.store(native{conn}, records) }))
+		return j.joinError(own.Join(ctx, func(conn *sqlite3.Conn) error { return j.store(native{conn}, records) }))
 	}
-	if err := l.store(s, records); err != nil {
-		return l.joinError(err)
+	if err := j.store(s, records); err != nil {
+		return j.joinError(err)
 	}
 	last := &records[len(records)-1]
-	l.writer.expect(last.Seq, last.ID)
+	j.lookout.expect(last.Seq, last.ID)
 	return nil
 }
 
-func (l *Log) store(s statements, records []engine.Record) error {
-	if err := l.mayJoin(s); err != nil {
+func (j *joiner) store(s statements, records []engine.Record) error {
+	if err := j.mayJoin(s); err != nil {
 		return err
 	}
 	return joinAll(s, records)
 }
 
 // joinError says what a statement on somebody else's connection has failed with.
-func (l *Log) joinError(err error) error {
+func (j *joiner) joinError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -60,21 +66,21 @@ func (l *Log) joinError(err error) error {
 	case errors.Is(err, sqlite3.READONLY):
 		return &engine.JoinError{Problem: "the transaction, or its connection, can only read: begin one that can write"}
 	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR):
-		return fault.Wrap("append to", l.path, err)
+		return fault.Wrap("append to", j.path, err)
 	}
 	return err
 }
 
 // mayJoin makes sure that events can be stored with these statements. It only reads.
-func (l *Log) mayJoin(s statements) error {
+func (j *joiner) mayJoin(s statements) error {
 	// Plain pragmas: a table of the program may have the name of the function that returns the same.
 	var number int64
 	var name, path string
 	if err := s.row("PRAGMA database_list", nil, &number, &name, &path); err != nil { // main is the first
 		return err
 	}
-	if !l.isFile(path) {
-		return &engine.JoinError{Problem: fmt.Sprintf("the transaction is on the file %q, and the bus uses %s: open the same file", path, l.path)}
+	if !j.isFile(path) {
+		return &engine.JoinError{Problem: fmt.Sprintf("the transaction is on the file %q, and the bus uses %s: open the same file", path, j.path)}
 	}
 	var version, readsOnly, hiding int64
 	err := s.row("PRAGMA user_version", nil, &version)
@@ -100,11 +106,11 @@ func (l *Log) mayJoin(s statements) error {
 }
 
 // isFile tells whether path is that of the log.
-func (l *Log) isFile(path string) bool {
-	if path == l.path {
+func (j *joiner) isFile(path string) bool {
+	if path == j.path {
 		return true
 	}
-	ours, err := os.Stat(l.path)
+	ours, err := os.Stat(j.path)
 	if err != nil {
 		return false
 	}
@@ -215,12 +221,12 @@ func joinScope(s statements, name string) (typeID int64, err error) {
 }
 
 // Holds implements [engine.Joiner].
-func (l *Log) Holds(_ context.Context, seq int64, id uuid.UUID) (held bool, err error) {
-	err = l.read(func(c *database.Conn) (err error) {
+func (j *joiner) Holds(_ context.Context, seq int64, id uuid.UUID) (held bool, err error) {
+	err = j.read(func(c *database.Conn) (err error) {
 		held, err = holds(c, seq, id)
 		return err
 	})
-	return held, fault.Wrap("read", l.path, err)
+	return held, fault.Wrap("read", j.path, err)
 }
 
 func holds(c *database.Conn, seq int64, id uuid.UUID) (bool, error) {

@@ -18,21 +18,30 @@ import (
 // what it has open: before a transaction, and when it is idle and dispatches. So what
 // is acknowledged into a file that was replaced is never older than that.
 
+// files are those of the log that this process has open. They belong to who has the writer's turn.
+type files struct {
+	*ground
+	writer *writer
+	index  os.FileInfo // of the write-ahead log; nil for one in memory
+	placed time.Time   // when inPlace last looked
+	rescue *rescue     // of what a file has that has to be left; nil before
+}
+
 // inPlace returns why the file cannot be used any more.
-func (w *writer) inPlace() error {
-	if why := w.log.stopped.Load(); why != nil {
+func (o *owner) inPlace() error {
+	if why := o.stopped.Load(); why != nil {
 		return why
 	}
-	if !beat.Passed(w.placed, pollDelay) {
+	if !beat.Passed(o.files.placed, pollDelay) {
 		return nil
 	}
-	w.placed = time.Now()
-	what := w.log.lost(w.conn)
+	o.files.placed = time.Now()
+	what := o.files.lost(o.writer.conn)
 	if what == nothingLost {
 		return nil
 	}
-	w.leave(what)
-	return w.log.stopped.Load()
+	o.leave(what)
+	return o.stopped.Load()
 }
 
 // loss is what became of the files of a log.
@@ -61,11 +70,11 @@ func (l loss) String() string {
 }
 
 // lost returns what became of the files that c has open.
-func (l *Log) lost(c *database.Conn) loss {
+func (f *files) lost(c *database.Conn) loss {
 	switch {
 	case c.HasMoved(sqlite3.FCNTL_FILE_POINTER):
-		_, err := os.Stat(l.path)
-		switch replaced, deleted := err == nil, l.claims.Deleted(); {
+		_, err := os.Stat(f.path)
+		switch replaced, deleted := err == nil, f.claims.Deleted(); {
 		case replaced && deleted:
 			return fileOverwritten
 		case replaced:
@@ -76,30 +85,30 @@ func (l *Log) lost(c *database.Conn) loss {
 		return fileMoved
 	case c.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER):
 		return logLost
-	case l.index != nil && !file.IsSame(l.path+file.IndexSuffix, l.index):
+	case f.index != nil && !file.IsSame(f.path+file.IndexSuffix, f.index):
 		return indexLost
 	}
 	return nothingLost
 }
 
 // leave stops, and begins to save what the process still has open.
-func (w *writer) leave(what loss) {
-	w.rescue = &rescue{writer: w, what: what, shared: true}
-	if version, err := w.conn.Int64("PRAGMA data_version"); err == nil && version == w.known.version {
-		w.rescue.shared = false
+func (o *owner) leave(what loss) {
+	o.files.rescue = &rescue{files: o.files, what: what, shared: true}
+	if version, err := o.writer.conn.Int64("PRAGMA data_version"); err == nil && version == o.lookout.known.version {
+		o.files.rescue.shared = false
 	}
-	w.stop(&engine.StorageError{
-		Fault: engine.Replaced, Op: "use", Path: w.log.path, Err: errors.New(what.String()),
+	o.stop(&engine.StorageError{
+		Fault: engine.Replaced, Op: "use", Path: o.path, Err: errors.New(what.String()),
 		Hint: "what was acknowledged is being saved; the log says where, when it is done",
 	})
-	w.signal()
+	o.writer.signal()
 }
 
-// leaveFiles makes the end of the connections touch nothing.
-func (l *Log) leaveFiles() {
-	<-l.reading
-	defer func() { l.reading <- struct{}{} }()
-	for _, c := range []*database.Conn{l.reader, l.writer.conn} {
+// left makes the end of the connections touch nothing.
+func (f *files) left() {
+	<-f.reader.turn
+	defer func() { f.reader.turn <- struct{}{} }()
+	for _, c := range []*database.Conn{f.reader.conn, f.writer.conn} {
 		c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 	}
 }

@@ -10,18 +10,17 @@ import (
 var selectPublished = "SELECT seq, id, type, " + bounded("payload") + ", " + bounded("metadata") + ", created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq"
 
 // takeOutbox notes for the tail what a function of the program has published through the view
-// outbox, in the transaction at hand. Of its events, the first of which is at before, those that
+// outbox, in the transaction at hand. The log ended with the event last before that. Of its events, the first of which is at before, those that
 // it has appended are known, and the others are read, and adopted: refused is the error of that.
-func (w *writer) takeOutbox(before int, adopt func(r *engine.Record) error) (refused, err error) {
-	last := w.known.last
+func (b *batch) takeOutbox(last int64, before int, adopt func(r *engine.Record) error) (refused, err error) {
 	if before > 0 {
-		last = w.events[before-1].Seq
+		last = b.events[before-1].Seq
 	}
-	all, err := w.log.outboxSince(w.conn, last)
+	all, err := b.types.outboxSince(b.conn, last)
 	if err != nil {
 		return nil, err
 	}
-	own := w.events[before:]
+	own := b.events[before:]
 	for i := range all {
 		e := &all[i]
 		if len(own) > 0 && own[0].Seq == e.Seq {
@@ -31,16 +30,16 @@ func (w *writer) takeOutbox(before int, adopt func(r *engine.Record) error) (ref
 			continue
 		} else if refused = adopt(&e.Record); refused != nil {
 			return refused, nil
-		} else if err = setMetadata(w.conn, &e.Record); err != nil {
+		} else if err = setMetadata(b.conn, &e.Record); err != nil {
 			return nil, err
 		}
 	}
-	w.events = append(w.events[:before], all...)
+	b.events = append(b.events[:before], all...)
 	return nil, nil
 }
 
 // outboxSince reads the events that are newer than one.
-func (l *Log) outboxSince(c *database.Conn, last int64) (all []logged, err error) {
+func (t *typeTable) outboxSince(c *database.Conn, last int64) (all []logged, err error) {
 	err = c.Query(selectPublished, func(s *sqlite3.Stmt) error {
 		e := logged{typeID: s.ColumnInt64(2), Record: engine.Record{
 			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5),
@@ -52,7 +51,7 @@ func (l *Log) outboxSince(c *database.Conn, last int64) (all []logged, err error
 			e.Due = database.Time(s, 6)
 		}
 		all = append(all, e)
-		return l.types.resolveWithin(c, e.typeID, &all[len(all)-1].Record)
+		return t.resolveWithin(c, e.typeID, &all[len(all)-1].Record)
 	}, last)
 	return all, err
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Pending implements [engine.Log].
-func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
-	err = l.read(func(c *database.Conn) error {
+func (ob *observer) Pending(ctx context.Context, limit int) (most int, err error) {
+	err = ob.read(func(c *database.Conn) error {
 		type position struct{ id, cursor int64 }
 		var all []position
 		err := c.Query("SELECT id, cursor FROM busgen_subscriptions", func(s *sqlite3.Stmt) error {
@@ -39,21 +39,21 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 		}
 		return err
 	})
-	return min(most, limit), fault.Wrap("read", l.path, err)
+	return min(most, limit), fault.Wrap("read", ob.path, err)
 }
 
 // AwaitSettled implements [engine.Log].
-func (l *Log) AwaitSettled(ctx context.Context) error {
-	one := l.waiters.add(0)
-	defer l.waiters.remove(one)
-	l.writer.watchOthers()
-	l.writer.hasten()
+func (ob *observer) AwaitSettled(ctx context.Context) error {
+	one := ob.waiters.add(0)
+	defer ob.waiters.remove(one)
+	ob.lookout.watchOthers()
+	ob.writer.hasten()
 	select {
 	case <-one.news:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-l.writer.done:
+	case <-ob.writer.done:
 		return engine.ErrClosed
 	}
 }

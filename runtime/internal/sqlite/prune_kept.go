@@ -30,12 +30,12 @@ const (
 
 // afterKept returns the place behind a stretch in which there is nothing to prune, or 0 if there
 // may be something. The caller holds mu.
-func (l *Log) afterKept(number int64) (next int64, err error) {
-	events, known := l.kept.events[number]
-	if !known || l.kept.generation != l.generation.Load() {
+func (u *upkeep) afterKept(number int64) (next int64, err error) {
+	events, known := u.kept.events[number]
+	if !known || u.kept.generation != u.generation.Load() {
 		return 0, nil
 	}
-	err = l.read(func(c *database.Conn) error {
+	err = u.read(func(c *database.Conn) error {
 		rowed, err := c.Int64(countRowed, number*stretch, (number+1)*stretch)
 		if err != nil || rowed != events {
 			return err
@@ -48,19 +48,19 @@ func (l *Log) afterKept(number int64) (next int64, err error) {
 
 // keep remembers a stretch after everything of it was pruned that can be, if every event that is
 // left has a row. The caller holds mu.
-func (l *Log) keep(number int64) error {
-	if now := l.generation.Load(); l.kept.events == nil || l.kept.generation != now {
-		l.kept.events, l.kept.generation = map[int64]int64{}, now
+func (u *upkeep) keep(number int64) error {
+	if now := u.generation.Load(); u.kept.events == nil || u.kept.generation != now {
+		u.kept.events, u.kept.generation = map[int64]int64{}, now
 	}
-	delete(l.kept.events, number)
-	return l.read(func(c *database.Conn) error {
+	delete(u.kept.events, number)
+	return u.read(func(c *database.Conn) error {
 		rowed, err := c.Int64(countRowed, number*stretch, (number+1)*stretch)
 		if err != nil || rowed == 0 {
 			return err
 		}
 		events, err := c.Int64(countEvents, number*stretch, (number+1)*stretch)
 		if err == nil && events == rowed {
-			l.kept.events[number] = events
+			u.kept.events[number] = events
 		}
 		return err
 	})

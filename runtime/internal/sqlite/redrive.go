@@ -31,9 +31,7 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 		return 0, fault.Wrap("redrive dead letters of", l.path, err)
 	}
 	if redriven > 0 {
-		for _, consumer := range l.all() {
-			consumer.recheck()
-		}
+		l.consumers.recheck()
 	}
 	return redriven, nil
 }

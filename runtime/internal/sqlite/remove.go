@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -12,7 +11,7 @@ import (
 
 // RemoveConsumer implements [engine.Remover].
 func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed engine.Removed, err error) {
-	if !l.writer.owns.Load() {
+	if !l.owns.Load() {
 		return l.removeUnowned(ctx, name, actor)
 	}
 	err = l.writer.doSynced(ctx, func(c *database.Conn) error {
@@ -24,7 +23,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 			return err
 		}
 		// Its number may be given again.
-		l.end(name)
+		l.consumers.end(name)
 		if err := l.claims.Forget(id); err != nil {
 			return err
 		}
@@ -32,7 +31,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 	})
 	if err == nil {
 		l.waiters.all()
-		err = l.refreshPauses()
+		err = l.pauses.refresh()
 	}
 	var missing *engine.NotFoundError
 	if errors.As(err, &missing) {
@@ -50,20 +49,7 @@ func (l *Log) removeUnowned(ctx context.Context, name, actor string) (removed en
 	}
 	removed, err = inspection.RemoveConsumer(ctx, name, actor)
 	if err == nil {
-		l.end(name)
+		l.consumers.end(name)
 	}
 	return removed, errors.Join(err, inspection.Close())
-}
-
-// end ends the consumer of a name: it hands out and writes nothing any more.
-func (l *Log) end(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.consumers = slices.DeleteFunc(slices.Clone(l.consumers), func(c *consumer) bool {
-		if c.name == name {
-			c.end()
-			c.yield()
-		}
-		return c.name == name
-	})
 }

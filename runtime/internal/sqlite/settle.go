@@ -23,11 +23,11 @@ type tentative struct {
 }
 
 // settle settles a delivery tentatively. It reports false if it cannot be settled any more.
-func (w *writer) settle(s *engine.Settling) bool {
+func (b *batch) settle(s *engine.Settling) bool {
 	one, ok := s.Consumer.(*consumer).settleTentatively(s.Delivery)
 	if ok {
 		one.stored = s.Stored
-		w.settled = append(w.settled, one)
+		b.settled = append(b.settled, one)
 	}
 	return ok
 }
@@ -52,47 +52,47 @@ func (c *consumer) settleTentatively(d *engine.Delivery) (tentative, bool) {
 }
 
 // takeSettled adds to the flushes what the consumers of the deliveries want written.
-func (w *writer) takeSettled() {
-	for i := range w.settled {
-		one := &w.settled[i]
+func (b *batch) takeSettled() {
+	for i := range b.settled {
+		one := &b.settled[i]
 		another := func(other tentative) bool { return other.consumer == one.consumer }
-		if !slices.ContainsFunc(w.settled[:i], another) {
+		if !slices.ContainsFunc(b.settled[:i], another) {
 			one.flush = true
-			w.flushes = append(w.flushes, one.consumer.take())
+			b.flushes = append(b.flushes, one.consumer.take())
 		}
 	}
 }
 
 // tellSettled says that the deliveries are settled for good.
-func (w *writer) tellSettled() {
-	for _, one := range w.settled {
+func (b *batch) tellSettled() {
+	for _, one := range b.settled {
 		if one.stored != nil {
 			one.stored()
 		}
 	}
-	w.forgetSettled()
+	b.forgetSettled()
 }
 
-func (w *writer) forgetSettled() {
-	clear(w.settled)
-	w.settled = w.settled[:0]
+func (b *batch) forgetSettled() {
+	clear(b.settled)
+	b.settled = b.settled[:0]
 }
 
 // unsettle makes the deliveries what they were before the transaction, which has failed.
-func (w *writer) unsettle() {
-	for i := len(w.settled) - 1; i >= 0; i-- {
-		one := w.settled[i]
+func (b *batch) unsettle() {
+	for i := len(b.settled) - 1; i >= 0; i-- {
+		one := b.settled[i]
 		if one.flush {
-			last := len(w.flushes) - 1
-			one.consumer.restore(w.flushes[last])
-			w.flushes[last] = flush{}
-			w.flushes = w.flushes[:last]
+			last := len(b.flushes) - 1
+			one.consumer.restore(b.flushes[last])
+			b.flushes[last] = flush{}
+			b.flushes = b.flushes[:last]
 		}
 	}
-	for _, one := range w.settled {
+	for _, one := range b.settled {
 		one.consumer.unsettle(one)
 	}
-	w.forgetSettled()
+	b.forgetSettled()
 }
 
 // unsettle makes a delivery what it was. It is not on the way any more: the next flush gives

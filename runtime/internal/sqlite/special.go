@@ -8,23 +8,23 @@ import (
 )
 
 // insertSpecial writes one event that is delayed, or has an idempotency key.
-func (w *writer) insertSpecial(one []logged) error {
+func (b *batch) insertSpecial(one []logged) error {
 	e := &one[0]
 	if e.Duplicate {
 		return nil
 	}
-	if err := w.insertPlain(one); err != nil {
+	if err := b.insertPlain(one); err != nil {
 		return err
 	}
 	if d := e.Dedupe; d != nil {
 		digest, of := e.KeyDigest(), e.typeID
 		if d.Scope != "" {
 			var err error
-			if of, err = declareType(w.conn, typenames.Key{Name: e.KeyType()}); err != nil {
+			if of, err = declareType(b.conn, typenames.Key{Name: e.KeyType()}); err != nil {
 				return err
 			}
 		}
-		if err := w.conn.Exec(insertKey, of, d.Key, e.Seq, e.ID[:], digest[:], d.Expires); err != nil {
+		if err := b.conn.Exec(insertKey, of, d.Key, e.Seq, e.ID[:], digest[:], d.Expires); err != nil {
 			return err
 		}
 	}
@@ -33,11 +33,11 @@ func (w *writer) insertSpecial(one []logged) error {
 	}
 	// A delayed event is on no consumer's way: each has a delivery that waits.
 	due := dueOf(&e.Record)
-	w.events[len(w.events)-1].Due = due
-	if err := w.conn.Exec(updateDue, e.Due, e.Seq); err != nil {
+	b.events[len(b.events)-1].Due = due
+	if err := b.conn.Exec(updateDue, e.Due, e.Seq); err != nil {
 		return err
 	}
-	return w.conn.Exec(insertWaiting, e.Seq, due, e.typeID)
+	return b.conn.Exec(insertWaiting, e.Seq, due, e.typeID)
 }
 
 const (

@@ -16,35 +16,35 @@ import (
 )
 
 // TakeOver implements [engine.Log].
-func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
-	if l.writer.owns.Load() {
+func (o *owner) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
+	if o.owns.Load() {
 		return found, nil // it has taken over already
 	}
-	if l.again.Swap(false) && l.claims.Owns() {
+	if o.again.Swap(false) && o.claims.Owns() {
 		// The lock is still this process's.
-	} else if err := l.claims.Own(); err != nil {
+	} else if err := o.claims.Own(); err != nil {
 		if errors.Is(err, locks.ErrOwned) {
-			return found, l.owner()
+			return found, o.errOwned()
 		}
-		return found, claimsError("lock", l.path+file.ClaimsSuffix, err)
+		return found, claimsError("lock", o.path+file.ClaimsSuffix, err)
 	}
-	err = l.takeOver(ctx, &found)
+	err = o.takeOver(ctx, &found)
 	if err != nil {
-		return found, errors.Join(fault.Wrap("take over", l.path, err), l.claims.Abandon())
+		return found, errors.Join(fault.Wrap("take over", o.path, err), o.claims.Abandon())
 	}
 	return found, nil
 }
 
-func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
-	left, process, err := l.claims.Read()
+func (o *owner) takeOver(ctx context.Context, found *engine.Recovery) error {
+	left, process, err := o.claims.Read()
 	if err != nil {
-		return claimsError("read", l.path+file.ClaimsSuffix, err)
+		return claimsError("read", o.path+file.ClaimsSuffix, err)
 	}
 	// On disk before the claims are cleared, which nothing orders after it.
 	// Should that fail, they are those of an earlier life from now on, and
 	// nobody is charged for them again.
 	var since int64
-	err = l.writer.doSynced(ctx, func(c *database.Conn) error {
+	err = o.writer.doSynced(ctx, func(c *database.Conn) error {
 		if err := refuseLabelled(c); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		}
 		left = slices.DeleteFunc(left, func(one claims.Claim) bool { return one.Life != lifeOf(before) })
 		found.CrashLoop = claims.DiedYoung(left, process.Age)
-		if err := l.recover(c, left, found); err != nil {
+		if err := o.recover(c, left, found); err != nil {
 			return err
 		}
 		if err := clearActivity(c); err != nil {
@@ -66,7 +66,7 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := forgetSettled(c); err != nil {
 			return err
 		}
-		if err := l.followClockSince(c, found); err != nil {
+		if err := o.followClockSince(c, found); err != nil {
 			return err
 		}
 		if err := c.Exec("UPDATE busgen_cancelled SET answer = ? WHERE answer = "+notAnswered, answerNone); err != nil {
@@ -79,27 +79,27 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		*found = engine.Recovery{} // the next one finds it again
 		return err
 	}
-	l.writer.since.Store(since)
-	if err := l.claims.Clear(lifeOf(since)); err != nil {
-		return claimsError("clear", l.path+file.ClaimsSuffix, err)
+	o.since.Store(since)
+	if err := o.claims.Clear(lifeOf(since)); err != nil {
+		return claimsError("clear", o.path+file.ClaimsSuffix, err)
 	}
-	l.growUp(found.CrashLoop)
+	o.growUp(found.CrashLoop)
 	// The last owner may have dispatched what this process published. The writer, which looks
 	// at what others have written, reads the consumers too: it waits meanwhile.
-	<-l.writer.turn
-	defer func() { l.writer.turn <- struct{}{} }()
-	err = l.read(func(c *database.Conn) error {
+	<-o.writer.turn
+	defer func() { o.writer.turn <- struct{}{} }()
+	err = o.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
 			return err
 		}
-		l.tail.reset(last + 1)
-		for _, consumer := range l.all() {
+		o.tail.reset(last + 1)
+		for _, consumer := range o.consumers.all() {
 			if err := consumer.load(c); err != nil {
 				return err
 			}
 		}
-		if _, _, err := l.readCancelled(c); err != nil {
+		if _, _, err := o.consumers.readCancelled(c); err != nil {
 			return err
 		}
 		// An upper bound that costs nothing: how far the slowest subscription is
@@ -107,24 +107,33 @@ func (l *Log) takeOver(ctx context.Context, found *engine.Recovery) error {
 		found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM busgen_log) - (SELECT min(cursor) FROM busgen_subscriptions))")
 		return err
 	})
-	l.writer.owns.Store(err == nil)
-	l.writer.watchOthers()
+	o.owns.Store(err == nil)
+	o.lookout.watchOthers()
 	return err
 }
 
 // growUp lets the claims say that this process is young, and when it is so no more.
-func (l *Log) growUp(looping bool) {
+func (o *owner) growUp(looping bool) {
 	age := claims.Young
 	if looping {
 		age = claims.Looping
 	}
-	l.claims.SetAge(age)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.grown == nil {
-		l.grown = time.AfterFunc(engine.CrashLoopTime, func() { l.claims.SetAge(claims.Grown) })
+	o.claims.SetAge(age)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.grown == nil {
+		o.grown = time.AfterFunc(engine.CrashLoopTime, func() { o.claims.SetAge(claims.Grown) })
 	} else { // it has taken over again
-		l.grown.Reset(engine.CrashLoopTime)
+		o.grown.Reset(engine.CrashLoopTime)
+	}
+}
+
+// stopGrowing undoes growUp.
+func (o *owner) stopGrowing() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.grown != nil {
+		o.grown.Stop()
 	}
 }
 
@@ -141,11 +150,11 @@ func claimsError(op, path string, err error) error {
 }
 
 // owner returns the error that names who dispatches.
-func (l *Log) owner() error {
+func (o *owner) errOwned() error {
 	var owner engine.Owner
-	err := l.read(func(c *database.Conn) (err error) {
+	err := o.read(func(c *database.Conn) (err error) {
 		owner, err = readOwner(c)
 		return err
 	})
-	return errors.Join(&engine.OwnedError{Path: l.path, PID: owner.PID, Since: owner.Since}, err)
+	return errors.Join(&engine.OwnedError{Path: o.path, PID: owner.PID, Since: owner.Since}, err)
 }

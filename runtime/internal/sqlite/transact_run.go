@@ -38,7 +38,7 @@ func (t *run) database() (*sql.Tx, error) {
 	}
 	var err error
 	if t.tx == nil {
-		t.tx, err = t.w.programs.BeginTx(context.WithValue(context.Background(), sessionKey{}, t.session), nil)
+		t.tx, err = t.pool.BeginTx(context.WithValue(context.Background(), sessionKey{}, t.session), nil)
 	}
 	return t.tx, err
 }
@@ -99,10 +99,10 @@ func (t *run) Append(records []engine.Record) error {
 		return nil
 	}
 	return t.session.Do(func() error {
-		t.w.appending = t.w.log.types.number(t.w.appending[:0], records)
-		events := t.w.appending
+		t.appending = t.types.number(t.appending[:0], records)
+		events := t.appending
 		defer clear(events)
-		err := t.w.deduplicate(events)
+		err := t.batch.deduplicate(events)
 		if err == nil {
 			if err = t.insert(events); err == nil {
 				numberDuplicates(events)
@@ -130,14 +130,14 @@ func (t *run) insert(events []logged) error {
 		return err
 	}
 	for ; len(events) > insertStep; events = events[insertStep:] {
-		if err := t.w.insert(events[:insertStep]); err != nil {
+		if err := t.batch.insert(events[:insertStep]); err != nil {
 			return err
 		}
 		if t.session.Interrupted() {
 			return context.DeadlineExceeded
 		}
 	}
-	return t.w.insert(events)
+	return t.batch.insert(events)
 }
 
 // ExecContext implements [engine.DBTX].
@@ -175,7 +175,7 @@ func (t *run) QueryRowContext(ctx context.Context, query string, args ...any) *s
 	tx, err := t.database()
 	if err != nil {
 		// Only database/sql makes a row that has an error: here that of Connect.
-		return t.w.programs.QueryRowContext(context.Background(), query)
+		return t.pool.QueryRowContext(context.Background(), query)
 	}
 	return tx.QueryRowContext(ctx, query, args...)
 }

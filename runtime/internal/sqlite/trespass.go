@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -17,8 +18,8 @@ import (
 // of it is refused while the statement is prepared. The rest is found when a function has changed
 // the schema. Another program may have done it all, with a connection of its own.
 
-// trespasses returns, in words, what in the schema is in the way of the bus.
-func trespasses(c *database.Conn) (found []string, err error) {
+// findTrespasses returns, in words, what in the schema is in the way of the bus.
+func findTrespasses(c *database.Conn) (found []string, err error) {
 	var tables []string // of the program
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	err = c.Query("SELECT type, name, tbl_name FROM sqlite_schema", func(s *sqlite3.Stmt) error {
@@ -51,17 +52,20 @@ func trespasses(c *database.Conn) (found []string, err error) {
 	return found, err
 }
 
-// trespass returns an error if the schema, which a function of the program has changed, is now in
-// the way of the bus. What other programs did before is not the fault of the function.
-func (w *writer) trespass() error { return w.trespassOn(w.conn) }
+// trespasses are what other programs had done to the schema before.
+type trespasses []string
 
-func (w *writer) trespassOn(c *database.Conn) error {
-	found, err := trespasses(c)
+// check returns an error if the schema, which a function of the program has changed, is now in
+// the way of the bus. What other programs did before is not the fault of the function.
+func (w *writer) trespass() error { return w.trespasses.check(w.conn) }
+
+func (t *trespasses) check(c *database.Conn) error {
+	found, err := findTrespasses(c)
 	if err != nil {
 		return err
 	}
 	for _, problem := range found {
-		if !slices.Contains(w.trespasses, problem) {
+		if !slices.Contains(*t, problem) {
 			return &engine.ProtectedError{Problem: problem +
 				": choose another name, and refer to what belongs to the bus with a column without REFERENCES"}
 		}
@@ -69,11 +73,11 @@ func (w *writer) trespassOn(c *database.Conn) error {
 	return nil
 }
 
-// learnTrespasses looks for what other programs have done, and tells the log.
-func (w *writer) learnTrespasses() (err error) {
-	w.trespasses, err = trespasses(w.conn)
-	for _, problem := range w.trespasses {
-		w.logger.Warn("the schema of the file has something of another program that can make the bus fail", "path", w.conn.Path, "problem", problem)
+// learn looks for what other programs have done, and tells the logger.
+func (t *trespasses) learn(c *database.Conn, logger *slog.Logger) (err error) {
+	*t, err = findTrespasses(c)
+	for _, problem := range *t {
+		logger.Warn("the schema of the file has something of another program that can make the bus fail", "path", c.Path, "problem", problem)
 	}
 	return err
 }

@@ -4,7 +4,7 @@ import "github.com/busgen/busgen/runtime/internal/typenames"
 
 // typeMatcher tells which types a pattern covers. It is for one goroutine at a time.
 type typeMatcher struct {
-	log     *Log
+	ground  *ground
 	pattern string         // globs with spaces between them, which were parsed before
 	matches map[int64]bool // by type number
 	known   int64          // the changes of the type table that matches knows
@@ -12,7 +12,7 @@ type typeMatcher struct {
 
 // match tells whether the pattern covers a type.
 func (m *typeMatcher) match(typeID int64) bool {
-	if changes := m.log.types.changes.Load(); changes != m.known || m.matches == nil {
+	if changes := m.ground.types.changes.Load(); changes != m.known || m.matches == nil {
 		m.known = changes
 		m.matches = map[int64]bool{}
 	}
@@ -20,12 +20,12 @@ func (m *typeMatcher) match(typeID int64) bool {
 	if known {
 		return matches
 	}
-	info, known := m.log.types.info(typeID)
+	info, known := m.ground.types.info(typeID)
 	if !known { // declared by the transaction that appended its first event
-		if m.log.read(m.log.types.load) != nil {
+		if m.ground.read(m.ground.types.load) != nil {
 			return true // the attempt will say what it is
 		}
-		info, _ = m.log.types.info(typeID)
+		info, _ = m.ground.types.info(typeID)
 	}
 	matches, _ = typenames.MatchesAny(m.pattern, info.names)
 	m.matches[typeID] = matches

@@ -22,8 +22,6 @@ type typeInfo struct {
 // typeTable numbers event types. Numbers are never reused, so what is cached
 // stays true. It is safe for concurrent use.
 type typeTable struct {
-	log *Log
-
 	mu    sync.RWMutex
 	own   map[string]string // the names of this process's catalogue, by all that it knows
 	ids   map[typenames.Key]int64
@@ -32,8 +30,8 @@ type typeTable struct {
 	changes atomic.Int64 // grows with the names that are known
 }
 
-func newTypeTable(log *Log) *typeTable {
-	return &typeTable{log: log, own: map[string]string{}, ids: map[typenames.Key]int64{}, infos: map[int64]typeInfo{}}
+func newTypeTable() *typeTable {
+	return &typeTable{own: map[string]string{}, ids: map[typenames.Key]int64{}, infos: map[int64]typeInfo{}}
 }
 
 // number appends records as rows. A type that nobody has declared yet is

@@ -14,27 +14,27 @@ import (
 )
 
 // Declare implements [engine.Registry].
-func (l *Log) Declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
-	l.types.mu.Lock()
+func (cs *consumers) Declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
+	cs.types.mu.Lock()
 	for _, spec := range types {
-		l.types.own[spec.Name] = spec.Name
+		cs.types.own[spec.Name] = spec.Name
 		for _, alias := range spec.Aliases {
-			l.types.own[alias] = spec.Name
+			cs.types.own[alias] = spec.Name
 		}
 	}
-	l.types.mu.Unlock()
-	err := l.declare(ctx, types, consumers)
+	cs.types.mu.Unlock()
+	err := cs.declare(ctx, types, consumers)
 	if err == nil {
-		err = l.read(l.types.load)
+		err = cs.read(cs.types.load)
 	}
-	return fault.Wrap("declare event types and subscriptions in", l.path, err)
+	return fault.Wrap("declare event types and subscriptions in", cs.path, err)
 }
 
 // declare writes nothing when all is as it should be.
-func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
+func (cs *consumers) declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
 	needed := false
 	var missing []engine.ConsumerSpec
-	err := l.read(func(c *database.Conn) error {
+	err := cs.read(func(c *database.Conn) error {
 		rows, stored, err := readFitting(c, types)
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []
 	if err != nil || !needed && len(missing) == 0 {
 		return err
 	}
-	return l.writer.do(ctx, func(c *database.Conn) error {
+	return cs.writer.do(ctx, func(c *database.Conn) error {
 		if needed {
 			rows, stored, err := readFitting(c, types) // another process may have stored one meanwhile
 			if err != nil {
@@ -55,11 +55,11 @@ func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []
 			if rows, err = declareTypes(c, rows, types); err != nil {
 				return err
 			}
-			if err := storeSchemas(c, changedSchemas(rows, stored, types), l.program); err != nil {
+			if err := storeSchemas(c, changedSchemas(rows, stored, types), cs.program); err != nil {
 				return err
 			}
 		}
-		return l.declareConsumers(c, consumers, missing)
+		return cs.declareConsumers(c, consumers, missing)
 	})
 }
 

@@ -20,22 +20,22 @@ import (
 const unhandledLooked = 10_000
 
 // Unhandled implements [engine.Log].
-func (l *Log) Unhandled(_ context.Context, handled []engine.Consumer, after int64, relevant func(string) bool) (found engine.Unhandled, err error) {
+func (ob *observer) Unhandled(_ context.Context, handled []engine.Consumer, after int64, relevant func(string) bool) (found engine.Unhandled, err error) {
 	here := map[int64]bool{}
 	for _, one := range handled {
 		here[one.(*consumer).id] = true
 	}
-	err = l.read(func(c *database.Conn) error {
+	err = ob.read(func(c *database.Conn) error {
 		if found.Last, err = c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log"); err != nil {
 			return err
 		}
 		if found.Consumers, err = unhandledConsumers(c, here, found.Last); err != nil {
 			return err
 		}
-		found.Types, err = l.unroutedTypes(c, max(after, found.Last-unhandledLooked), relevant)
+		found.Types, err = ob.unroutedTypes(c, max(after, found.Last-unhandledLooked), relevant)
 		return err
 	})
-	return found, fault.Wrap("read", l.path, err)
+	return found, fault.Wrap("read", ob.path, err)
 }
 
 // unhandledConsumers returns the subscriptions with a backlog that are not here.
@@ -94,11 +94,11 @@ func oldestOpen(c *database.Conn, id, cursor, last int64) (oldest time.Time, err
 
 // unroutedTypes returns the relevant types of the events after a seq that no
 // subscription is for.
-func (l *Log) unroutedTypes(c *database.Conn, after int64, relevant func(string) bool) ([]string, error) {
+func (ob *observer) unroutedTypes(c *database.Conn, after int64, relevant func(string) bool) ([]string, error) {
 	unrouted := map[int64]string{}
 	err := c.Query("SELECT id, name FROM busgen_types t WHERE NOT EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = t.id)", func(s *sqlite3.Stmt) error {
 		id := s.ColumnInt64(0)
-		info, _ := l.types.info(id)
+		info, _ := ob.types.info(id)
 		if name := cmp.Or(info.name, s.ColumnText(1)); name[0] != engine.OwnType && relevant(name) {
 			unrouted[id] = name
 		}

@@ -7,47 +7,57 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
+// faults are what keeps this process from writing.
+type faults struct {
+	engine.WriteFault
+	claims *claims.File
+
+	mu   sync.Mutex
+	told uint16 // what the claims say of it
+}
+
 // noteWrite remembers how a transaction has ended. One that had nothing to write says nothing about the disk, nor does
 // what is too long to be written.
-func (w *writer) noteWrite(err error, requests []*request, wrote bool) {
-	noted := &w.log.unwritable
-	if err == nil && !(wrote && noted.Fails()) || errors.Is(err, fault.ErrNoMemory) || errors.Is(err, sqlite3.TOOBIG) {
+func (f *faults) noteWrite(err error, requests []*request, wrote bool) {
+	if err == nil && !(wrote && f.Fails()) || errors.Is(err, fault.ErrNoMemory) || errors.Is(err, sqlite3.TOOBIG) {
 		return
 	}
 	bytes := 0
 	for _, r := range requests {
 		bytes += sizeOf(r.events)
 	}
-	noted.Note(err, bytes)
-	w.log.tellUnwritable()
+	f.Note(err, bytes)
+	f.tell()
 }
 
 // told are the faults that the claims have numbers for, from 1 on. The numbers are in files.
 var told = []engine.Fault{engine.DiskFull, engine.ReadOnly, engine.IO, engine.Busy, engine.Corrupt, engine.Replaced}
 
-// tellUnwritable lets the claims say what keeps this process from writing, to those who look at the file from outside.
+// tell lets the claims say what keeps this process from writing, to those who look at the file from outside.
 // The file itself cannot say it.
-func (l *Log) tellUnwritable() {
-	l.telling.Lock()
-	defer l.telling.Unlock()
+func (f *faults) tell() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	number := 0
-	if err, _, _ := l.unwritable.Now(); err != nil {
+	if err, _, _ := f.Now(); err != nil {
 		if number = slices.Index(told, err.Fault) + 1; number == 0 {
 			number = slices.Index(told, engine.IO) + 1
 		}
 	}
-	if uint16(number) != l.told {
-		l.told = uint16(number)
-		l.claims.SetFault(l.told)
+	if uint16(number) != f.told {
+		f.told = uint16(number)
+		f.claims.SetFault(f.told)
 	}
 }
 
@@ -72,14 +82,14 @@ const (
 // Health implements [engine.HealthReporter].
 func (l *Log) Health(ctx context.Context) (h engine.LogHealth, err error) {
 	h.Unwritable, h.Since = l.cannotWrite(ctx)
-	h.Held, _, _ = l.writer.gate.by.tooLong(false)
+	h.Held, _, _ = l.gate.by.tooLong(false)
 	return h, nil
 }
 
 // cannotWrite returns the error of the last write, and since when such writes fail. While nobody publishes, only a write
 // of its own tells whether there is space again.
 func (l *Log) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
-	err, since, bytes := l.unwritable.Now()
+	err, since, bytes := l.faults.Now()
 	if err == nil || err.Fault == engine.DiskFull && l.vfs == "" && !hasRoom(filepath.Dir(l.path), 2*bytes+tryBytes) {
 		return err, since
 	}
@@ -89,8 +99,8 @@ func (l *Log) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time)
 	if failed != nil {
 		return err, since
 	}
-	l.unwritable.Note(nil, math.MaxInt)
-	l.tellUnwritable()
+	l.faults.Note(nil, math.MaxInt)
+	l.faults.tell()
 	return nil, time.Time{}
 }
 

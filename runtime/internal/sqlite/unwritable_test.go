@@ -29,8 +29,8 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 	must(t, err)
 	says("")
 	for _, fault := range append([]engine.Fault{engine.Unreachable}, told...) {
-		log.unwritable.Note(&engine.StorageError{Fault: fault}, 1)
-		log.tellUnwritable()
+		log.faults.Note(&engine.StorageError{Fault: fault}, 1)
+		log.faults.tell()
 		if fault == engine.Unreachable {
 			fault = engine.IO // the claims have no number for it
 		}
@@ -40,13 +40,13 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 		}
 		says("")
 	}
-	log.unwritable.Note(&engine.StorageError{Fault: engine.DiskFull}, 1)
-	log.tellUnwritable()
+	log.faults.Note(&engine.StorageError{Fault: engine.DiskFull}, 1)
+	log.faults.tell()
 	must(t, log.Append(t.Context(), []engine.Record{{ID: uuid.Must(uuid.NewV7()), Type: "t", Payload: []byte("{}"), CreatedAt: time.Now()}}))
 	says("")
 
-	log.unwritable.Note(&engine.StorageError{Fault: engine.DiskFull}, 1)
-	log.tellUnwritable()
+	log.faults.Note(&engine.StorageError{Fault: engine.DiskFull}, 1)
+	log.faults.tell()
 	says(engine.DiskFull)
 	must(t, log.claims.Abandon())
 	says("") // a process that has died keeps nobody from writing
