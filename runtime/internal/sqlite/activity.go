@@ -17,18 +17,21 @@ import (
 // activity is what the log knows of the tables in which the dispatching process
 // shows what it does.
 type activity struct {
+	*ground
+	writer *writer
+
 	mu    sync.Mutex
 	shown bool // there may be rows
 	asked func([]engine.BreakerRequest)
 }
 
 // Show implements [engine.Log].
-func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.BreakerRequest) error {
-	l.showing.mu.Lock()
-	l.showing.shown = true
-	l.showing.mu.Unlock()
-	return fault.Wrap("write", l.path, l.writer.do(ctx, func(c *database.Conn) error {
-		if err := writeActivity(c, a); err != nil {
+func (a *activity) Show(ctx context.Context, now engine.Activity, answered []engine.BreakerRequest) error {
+	a.mu.Lock()
+	a.shown = true
+	a.mu.Unlock()
+	return fault.Wrap("write", a.path, a.writer.do(ctx, func(c *database.Conn) error {
+		if err := writeActivity(c, now); err != nil {
 			return err
 		}
 		for _, r := range answered {
@@ -101,27 +104,27 @@ func clearActivity(c *database.Conn) error {
 
 // hide clears what was shown, if it can: nobody believes it once the process has
 // ended.
-func (l *Log) hide(ctx context.Context) {
-	l.showing.mu.Lock()
-	shown := l.showing.shown
-	l.showing.mu.Unlock()
+func (a *activity) hide(ctx context.Context) {
+	a.mu.Lock()
+	shown := a.shown
+	a.mu.Unlock()
 	if shown {
-		l.writer.do(ctx, clearActivity)
+		a.writer.do(ctx, clearActivity)
 	}
 }
 
 // WatchRequests implements [engine.Log].
-func (l *Log) WatchRequests(f func([]engine.BreakerRequest)) {
-	l.showing.mu.Lock()
-	defer l.showing.mu.Unlock()
-	l.showing.asked = f
+func (a *activity) WatchRequests(f func([]engine.BreakerRequest)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = f
 }
 
 // tellRequests hands over what operators have asked for.
-func (l *Log) tellRequests(c *database.Conn) error {
-	l.showing.mu.Lock()
-	asked := l.showing.asked
-	l.showing.mu.Unlock()
+func (a *activity) tellRequests(c *database.Conn) error {
+	a.mu.Lock()
+	asked := a.asked
+	a.mu.Unlock()
 	if asked == nil {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (c *consumer) readAhead(from int64) *ahead {
 	a := &ahead{done: make(chan struct{}), from: from, began: time.Now()}
 	go func() {
 		defer close(a.done)
-		a.head = c.log.writer.head.Read()
+		a.head = c.ground.head.Read()
 		a.events, a.next, a.err = c.readPage(nil, from, Sizes.Ahead, bytesAhead)
 	}()
 	time.AfterFunc(freshFor, c.dropAhead)
@@ -92,13 +92,13 @@ func (c *consumer) usable(a *ahead, from int64) (bool, error) {
 	if a.err != nil || a.from != from || time.Since(a.began) >= freshFor {
 		return false, nil
 	}
-	head := c.log.writer.head.Read()
+	head := c.ground.head.Read()
 	if head == a.head && head != (database.Head{}) {
 		return true, nil // nobody has written anything; and the connection may be reading the next page
 	}
 	a.head = head
 	changed := false
-	err := c.log.read(func(conn *database.Conn) error {
+	err := c.ground.read(func(conn *database.Conn) error {
 		return conn.Query("SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq >= ? AND seq < ? LIMIT 1", func(*sqlite3.Stmt) error {
 			changed = true
 			return nil

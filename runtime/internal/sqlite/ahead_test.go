@@ -16,8 +16,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// far returns a consumer that is that many events of so many bytes behind, none of which is in memory, and their ids.
-func far(t *testing.T, behind, size int) (*consumer, []uuid.UUID) {
+// far returns a log with a consumer that is that many events of so many bytes behind, none of which is in memory, and their ids.
+func far(t *testing.T, behind, size int) (*Log, *consumer, []uuid.UUID) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "events.db")
 	open := func() (*Log, *consumer) {
@@ -42,7 +42,7 @@ func far(t *testing.T, behind, size int) (*consumer, []uuid.UUID) {
 	must(t, log.Close())
 	log, c := open()
 	t.Cleanup(func() { must(t, log.Close()) })
-	return c, ids
+	return log, c, ids
 }
 
 // pagesAhead returns what a consumer has read ahead, or nil.
@@ -58,7 +58,7 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			const events = 12_000
-			c, ids := far(t, events, []int{2, 3000}[seed%2])
+			log, c, ids := far(t, events, []int{2, 3000}[seed%2])
 			outOfTurn, seen, readAhead, last := map[int64]bool{}, map[int64]bool{}, 0, int64(0)
 			for len(seen) < events {
 				polled, _, err := c.Poll(nil, 128+r.IntN(300))
@@ -82,13 +82,13 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 				case seq > events || outOfTurn[seq]:
 				case r.IntN(5) == 0: // it is a row now, which is polled first
 					outOfTurn[seq] = true
-					must(t, c.log.writer.do(t.Context(), func(conn *database.Conn) error {
+					must(t, c.writer.do(t.Context(), func(conn *database.Conn) error {
 						return conn.Exec("INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at) VALUES (?, ?, 'waiting', 0, 1)", c.id, seq)
 					}))
 					c.recheck()
 				case r.IntN(5) == 0:
 					outOfTurn[seq] = true
-					_, err := c.log.Cancel(t.Context(), engine.Cancellation{Event: ids[seq-1], Reason: engine.ReasonCancelled})
+					_, err := log.Cancel(t.Context(), engine.Cancellation{Event: ids[seq-1], Reason: engine.ReasonCancelled})
 					must(t, err)
 				case r.IntN(10) == 0:
 					time.Sleep(2 * freshFor) // the handler is slow
@@ -105,8 +105,8 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 // over without it.
 func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := far(t, 4000, 2)
-		if c.log.writer.head == nil {
+		_, c, _ := far(t, 4000, 2)
+		if c.ground.head == nil {
 			t.Skip("here the index cannot be mapped")
 		}
 		for range 2 {
@@ -115,7 +115,7 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 			must(t, err)
 		}
 		synctest.Wait()
-		<-c.log.reading
+		<-c.ground.reader.turn
 		events := 0
 		go func() {
 			for range 3 {
@@ -128,14 +128,14 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 		if events != 600 {
 			t.Errorf("%d events are handed over, want 600 of the page that was read ahead", events)
 		}
-		c.log.reading <- struct{}{}
+		c.ground.reader.turn <- struct{}{}
 	})
 }
 
 // What an operator erases must not go to a handler for much longer.
 func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := far(t, 3000, 2)
+		_, c, _ := far(t, 3000, 2)
 		for range 2 {
 			_, _, err := c.Poll(nil, 200)
 			must(t, err)
@@ -144,7 +144,7 @@ func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 		if pagesAhead(c) == nil {
 			t.Fatal("nothing was read ahead")
 		}
-		must(t, c.log.writer.do(t.Context(), func(conn *database.Conn) error {
+		must(t, c.writer.do(t.Context(), func(conn *database.Conn) error {
 			return conn.Exec("UPDATE busgen_log SET payload = ?", []byte(`"erased"`))
 		}))
 		time.Sleep(freshFor)
@@ -164,7 +164,7 @@ func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 
 func TestASlowHandlerHasNothingReadAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := far(t, 3000, 2)
+		_, c, _ := far(t, 3000, 2)
 		for i := range 5 {
 			_, _, err := c.Poll(nil, 200)
 			must(t, err)
@@ -180,7 +180,7 @@ func TestLargeEventsAreReadAheadOnlyAsFarAsMemoryMayBeUsed(t *testing.T) {
 	short.Visit(t, "it simulates disks")
 	synctest.Test(t, func(t *testing.T) {
 		const size = 50_000
-		c, _ := far(t, 1000, size)
+		_, c, _ := far(t, 1000, size)
 		for range 3 {
 			_, _, err := c.Poll(nil, 20)
 			must(t, err)

@@ -108,7 +108,7 @@ func (c *consumer) polledAt(seq int64) *delivery {
 // answer, which is in them by then, and reports whether there are rows of deliveries that
 // are settled. It runs on the writer's goroutine, or while nothing of the consumers is
 // written.
-func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, old bool, err error) {
+func (cs *consumers) readCancelled(conn *database.Conn) (asked []askedRow, old bool, err error) {
 	found := map[int64]map[int64]cancelledRow{}
 	err = conn.Query(`
 		SELECT x.subscription, x.seq, x.reason, x.answer IS `+notAnswered+`, `+cancelledWaits+`, `+cancelledSettled+`
@@ -130,24 +130,24 @@ func (l *Log) readCancelled(conn *database.Conn) (asked []askedRow, old bool, er
 	if err != nil {
 		return nil, false, err
 	}
-	undone, err := l.readUndone(conn)
+	undone, err := cs.readUndone(conn)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, c := range l.all() {
+	for _, c := range cs.all() {
 		if own, begun := found[c.id], undone[c.id]; own != nil || begun != nil || c.cancels.Load() {
 			c.mark(own, begun)
 		}
 	}
-	l.findBegun(asked)
+	cs.findBegun(asked)
 	return asked, old, nil
 }
 
 // readUndone returns when the deliveries began anew whose discards were undone since the last call. Like readCancelled it
 // runs on the writer's goroutine, or while nothing of the consumers is written.
-func (l *Log) readUndone(conn *database.Conn) (undone map[int64]map[int64]time.Time, err error) {
+func (cs *consumers) readUndone(conn *database.Conn) (undone map[int64]map[int64]time.Time, err error) {
 	last, err := conn.Int64("SELECT coalesce(max(id), 0) FROM busgen_audit")
-	if err != nil || last == l.undone {
+	if err != nil || last == cs.undone {
 		return nil, err
 	}
 	undone = map[int64]map[int64]time.Time{}
@@ -161,19 +161,19 @@ func (l *Log) readUndone(conn *database.Conn) (undone map[int64]map[int64]time.T
 		}
 		undone[at.subscription][at.seq] = database.Time(s, 2)
 		return nil
-	}, l.undone)
+	}, cs.undone)
 	if err == nil {
-		l.undone = last
+		cs.undone = last
 	}
 	return undone, err
 }
 
 // findBegun notes which of these deliveries are begun in this process.
-func (l *Log) findBegun(asked []askedRow) {
+func (cs *consumers) findBegun(asked []askedRow) {
 	if len(asked) == 0 {
 		return
 	}
-	for _, c := range l.all() {
+	for _, c := range cs.all() {
 		for i := range asked {
 			if one := &asked[i]; one.subscription == c.id {
 				one.begun = one.begun || c.begun(one.seq)
@@ -225,20 +225,20 @@ func forgetCancelled(c *database.Conn, at rowKey) error {
 
 // markNew takes in what is cancelled of a new consumer. Only if there is something, it
 // needs the writer, so that nothing of it is settled or cancelled meanwhile.
-func (l *Log) markNew(ctx context.Context, c *consumer) error {
+func (cs *consumers) markNew(ctx context.Context, c *consumer) error {
 	count := func(conn *database.Conn) (n int64, err error) {
 		return conn.Int64("SELECT count(*) FROM busgen_cancelled WHERE subscription = ?", c.id)
 	}
 	n := int64(0)
-	err := l.read(func(conn *database.Conn) (err error) {
+	err := cs.read(func(conn *database.Conn) (err error) {
 		n, err = count(conn)
 		return err
 	})
 	if err != nil || n == 0 {
 		return err
 	}
-	return l.writer.do(ctx, func(conn *database.Conn) error {
-		_, _, err := l.readCancelled(conn)
+	return cs.writer.do(ctx, func(conn *database.Conn) error {
+		_, _, err := cs.readCancelled(conn)
 		return err
 	})
 }

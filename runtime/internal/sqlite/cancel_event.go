@@ -47,30 +47,30 @@ type askedRow struct {
 
 // canceller is a connection to a file through which events are cancelled.
 type canceller struct {
-	path   string
-	change func(ctx context.Context, f func(c *database.Conn) error) error // in a transaction that is on disk afterwards
-	look   func(ctx context.Context, f func(c *database.Conn) error) error
-	named  func(id int64, name string) string
-	log    *Log // of the same process; nil without
+	path      string
+	change    func(ctx context.Context, f func(c *database.Conn) error) error // in a transaction that is on disk afterwards
+	look      func(ctx context.Context, f func(c *database.Conn) error) error
+	named     func(id int64, name string) string
+	consumers *consumers // of the same process; nil without
 }
 
 // owned reports whether a process dispatches.
 func (c *canceller) owned() (bool, error) {
-	if c.log != nil && (c.log.writer.owns.Load() || !c.log.claims.Shared()) {
-		return c.log.writer.owns.Load(), nil
+	if c.consumers != nil && (c.consumers.owns.Load() || !c.consumers.claims.Shared()) {
+		return c.consumers.owns.Load(), nil
 	}
 	return locks.IsOwned(c.path)
 }
 
 // Cancel implements [engine.Canceller].
-func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
+func (cs *consumers) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
 	c := canceller{
-		path: l.path, change: l.writer.doSynced, named: l.nameOf, log: l,
-		look: func(_ context.Context, f func(c *database.Conn) error) error { return l.read(f) },
+		path: cs.path, change: cs.writer.doSynced, named: cs.nameOf, consumers: cs,
+		look: func(_ context.Context, f func(c *database.Conn) error) error { return cs.read(f) },
 	}
 	cancelled, err := c.cancel(ctx, spec)
-	l.waiters.all()
-	return cancelled, fault.Wrap("cancel an event in", l.path, err)
+	cs.waiters.all()
+	return cancelled, fault.Wrap("cancel an event in", cs.path, err)
 }
 
 // Cancel implements [engine.Canceller].
@@ -173,8 +173,8 @@ func ask(conn *database.Conn, spec engine.Cancellation) (asked []askedRow, err e
 func (c *canceller) await(ctx context.Context, id uuid.UUID, asked []askedRow) error {
 	began := time.Now()
 	for {
-		if c.log != nil && c.log.writer.owns.Load() {
-			if err := c.log.decide(asked); err != nil {
+		if c.consumers != nil && c.consumers.owns.Load() {
+			if err := c.consumers.decide(asked); err != nil {
 				return err
 			}
 		}
@@ -236,28 +236,28 @@ func readAnswers(conn *database.Conn, asked []askedRow) (all bool, pid int, err 
 
 // decide finds out which deliveries were begun, in the process that dispatches, and writes
 // the answers.
-func (l *Log) decide(asked []askedRow) error {
+func (cs *consumers) decide(asked []askedRow) error {
 	ctx := context.Background() // nothing here waits for anybody else for long
 	var found []askedRow
-	err := l.writer.do(ctx, func(conn *database.Conn) (err error) {
-		found, _, err = l.readCancelled(conn)
-		l.findBegun(asked)
+	err := cs.writer.do(ctx, func(conn *database.Conn) (err error) {
+		found, _, err = cs.readCancelled(conn)
+		cs.findBegun(asked)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return l.answer(ctx, found)
+	return cs.answer(ctx, found)
 }
 
 // answer sets the answers of rows, after what is settled in memory was written. The rows of
 // settled deliveries it removes.
-func (l *Log) answer(ctx context.Context, asked []askedRow) error {
-	if err := l.Flush(ctx); err != nil {
+func (cs *consumers) answer(ctx context.Context, asked []askedRow) error {
+	if err := cs.Flush(ctx); err != nil {
 		return err
 	}
-	err := l.writer.do(ctx, func(conn *database.Conn) error {
-		if !l.writer.owns.Load() {
+	err := cs.writer.do(ctx, func(conn *database.Conn) error {
+		if !cs.owns.Load() {
 			return nil
 		}
 		if err := forgetSettled(conn); err != nil {
@@ -279,9 +279,7 @@ func (l *Log) answer(ctx context.Context, asked []askedRow) error {
 		}
 		return nil
 	})
-	for _, c := range l.all() {
-		c.recheck()
-	}
+	cs.recheck()
 	return err
 }
 

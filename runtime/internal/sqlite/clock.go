@@ -55,57 +55,55 @@ func (c *clock) look() (step time.Duration) {
 
 // followClock notices that the wall clock was set, and wakes those whose due
 // times that concerns. It runs on the writer's goroutine.
-func (w *writer) followClock() {
-	step := w.log.clock.look()
-	if step == 0 && w.back == 0 {
+func (o *owner) followClock() {
+	step := o.clock.look()
+	if step == 0 && o.back == 0 {
 		return
 	}
-	w.back = max(0, w.back-step)
-	if w.owns.Load() && w.back > 0 {
-		err := w.conn.Transaction(false, func() error {
-			if err := w.verify(); err != nil {
+	o.back = max(0, o.back-step)
+	if o.owns.Load() && o.back > 0 {
+		err := o.writer.conn.Transaction(false, func() error {
+			if err := o.lookout.verify(); err != nil {
 				return err
 			}
-			return shiftWaits(w.conn, w.back)
+			return shiftWaits(o.writer.conn, o.back)
 		})
 		if err != nil {
 			return // the next look tries again
 		}
-		w.reportSetBack(w.back)
+		o.reportSetBack(o.back)
 	}
-	w.back = 0
-	for _, consumer := range w.log.all() {
-		consumer.recheck()
-	}
+	o.back = 0
+	o.consumers.recheck()
 }
 
-func (w *writer) reportSetBack(by time.Duration) {
-	w.logger.Warn("the wall clock was set back; retries and snoozed events wait no longer for it", "by", by)
+func (o *owner) reportSetBack(by time.Duration) {
+	o.logger.Warn("the wall clock was set back; retries and snoozed events wait no longer for it", "by", by)
 }
 
 // followClockSince makes up for a wall clock that was set back while nobody
 // dispatched, and makes due what is held for its version. It runs in a transaction of the writer. It also says how
 // many deliveries wait, and how many are dead, because it has to look at the rows that wait.
-func (l *Log) followClockSince(c *database.Conn, found *engine.Recovery) error {
-	l.clock.look()
-	l.writer.back = 0
-	back, held, err := setBack(c, l.clock.now(), found, rowsCounted)
+func (o *owner) followClockSince(c *database.Conn, found *engine.Recovery) error {
+	o.clock.look()
+	o.back = 0
+	back, held, err := setBack(c, o.clock.now(), found, rowsCounted)
 	if err == nil && back > 0 {
-		l.writer.reportSetBack(back)
+		o.reportSetBack(back)
 		err = shiftWaits(c, back)
 	}
 	if err == nil && held {
-		err = l.askAgain(c)
+		err = o.askAgain(c)
 	}
 	return err
 }
 
 // askAgain makes the deliveries due that the last program held because it could not read their versions: this one may
 // know them. Since when they are held stays.
-func (l *Log) askAgain(c *database.Conn) error {
+func (o *owner) askAgain(c *database.Conn) error {
 	return c.Exec(`
 		UPDATE busgen_deliveries AS d SET due_at = ?1, wait = max(1, ?1 - (due_at - wait))
-		WHERE d.state <> 'dead' AND `+heldForVersion, l.clock.now())
+		WHERE d.state <> 'dead' AND `+heldForVersion, o.clock.now())
 }
 
 // shiftWaits makes what waits due earlier, because the clock was set back.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,9 +19,10 @@ import (
 // oldest delivery on the way. When that one is slow it is given a row, so that
 // the cursor can pass it.
 type consumer struct {
-	log  *Log
-	id   int64
-	name string
+	ground *ground
+	writer *writer
+	id     int64
+	name   string
 
 	cancels atomic.Bool // cancelled is not empty
 
@@ -140,9 +142,9 @@ func (c *consumer) Begin(all []*engine.Delivery, workers []int, started time.Tim
 	own.started, own.place = started, c.place(workers[0])
 	c.look()
 	c.mu.Unlock()
-	c.log.claims.Begin(own.place, c.id, d.Seq, d.Failures+d.Uncounted)
+	c.ground.claims.Begin(own.place, c.id, d.Seq, d.Failures+d.Uncounted)
 	if d.Suspect {
-		c.log.claims.Sync(own.place)
+		c.ground.claims.Sync(own.place)
 	}
 	return 1, started, false
 }
@@ -166,9 +168,9 @@ func (c *consumer) beginBatch(all []*engine.Delivery, workers []int, started tim
 		}
 	}
 	c.mu.Unlock()
-	c.log.claims.BeginAll(c.id, starts)
+	c.ground.claims.BeginAll(c.id, starts)
 	if suspects {
-		c.log.claims.Sync(starts[0].Place) // once for all
+		c.ground.claims.Sync(starts[0].Place) // once for all
 	}
 	return len(starts), started, cancelled
 }
@@ -176,9 +178,9 @@ func (c *consumer) beginBatch(all []*engine.Delivery, workers []int, started tim
 // SetWaiting implements [engine.Consumer].
 func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 	place := d.Token.(*delivery).place
-	c.log.claims.SetWaiting(place, d.Seq, waits)
+	c.ground.claims.SetWaiting(place, d.Seq, waits)
 	if d.Suspect {
-		c.log.claims.Sync(place)
+		c.ground.claims.Sync(place)
 	}
 }
 
@@ -186,7 +188,7 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 func (c *consumer) End(all []*engine.Delivery) {
 	if len(all) == 1 {
 		if place := all[0].Token.(*delivery).place; place != nil { // else it had ended before Begin
-			c.log.claims.End(place, all[0].Seq)
+			c.ground.claims.End(place, all[0].Seq)
 		}
 		return
 	}
@@ -196,7 +198,7 @@ func (c *consumer) End(all []*engine.Delivery) {
 			ends = append(ends, claims.Start{Place: place, Seq: d.Seq})
 		}
 	}
-	c.log.claims.EndAll(ends)
+	c.ground.claims.EndAll(ends)
 }
 
 // Prepare implements [engine.Consumer].
@@ -207,7 +209,7 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 		return
 	}
 	if c.preparing == nil {
-		c.preparing = c.log.claims.Reserve()
+		c.preparing = c.ground.claims.Reserve()
 	}
 	place, before := c.preparing, c.prepared
 	if c.prepared = 0; d != nil {
@@ -215,19 +217,19 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 	}
 	c.mu.Unlock()
 	if d == nil {
-		c.log.claims.End(place, before)
+		c.ground.claims.End(place, before)
 		return
 	}
-	c.log.claims.Prepare(place, c.id, d.Seq, d.Failures+d.Uncounted)
+	c.ground.claims.Prepare(place, c.id, d.Seq, d.Failures+d.Uncounted)
 	if d.Suspect {
-		c.log.claims.Sync(place)
+		c.ground.claims.Sync(place)
 	}
 }
 
 // place returns the worker's place in the claims file.
 func (c *consumer) place(worker int) *claims.Place {
 	for len(c.workers) <= worker {
-		c.workers = append(c.workers, c.log.claims.Reserve())
+		c.workers = append(c.workers, c.ground.claims.Reserve())
 	}
 	return c.workers[worker]
 }
@@ -267,14 +269,14 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.log.types.number(nil, disposition.Staged), begun, cancelled, never})
+		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.ground.types.number(nil, disposition.Staged), begun, cancelled, never})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {
 		c.way[0] = nil
 		c.way = c.way[1:]
 	}
-	if c.log.waiters.any() {
+	if c.ground.waiters.any() {
 		delay = 0
 	}
 	c.queue(delay)
@@ -286,14 +288,14 @@ func (c *consumer) queue(delay time.Duration) {
 		return
 	}
 	c.queued = queuedDispositions
-	c.log.writer.schedule(c, delay, false)
+	c.writer.schedule(c, delay, false)
 }
 
 // look tells the writer to come back for attempts that run for long.
 func (c *consumer) look() {
 	if c.queued == queuedNot {
 		c.queued = queuedLook
-		c.log.writer.schedule(c, runningDelay, true)
+		c.writer.schedule(c, runningDelay, true)
 	}
 }
 
@@ -309,5 +311,32 @@ const (
 func (c *consumer) idle() (polled int64, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.next - 1, len(c.way) == 0 && len(c.rows) == 0 && len(c.dispositions) == 0 && c.cursor == c.next-1 && c.next >= c.log.tail.end()
+	return c.next - 1, len(c.way) == 0 && len(c.rows) == 0 && len(c.dispositions) == 0 && c.cursor == c.next-1 && c.next >= c.ground.tail.end()
+}
+
+// yield ends the consumer for another one in its place. It gives the places in the
+// claims file away, except those of handlers that were left behind and still run.
+func (c *consumer) yield() (places []*claims.Place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	places, c.workers, c.replaced = c.workers, nil, true
+	return slices.DeleteFunc(places, (*claims.Place).Busy)
+}
+
+// end makes the consumer one of a log that is gone: it hands out nothing and
+// records nothing.
+func (c *consumer) end() {
+	c.stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.way, c.dispositions, c.owed, c.writtenMeanwhile = nil, nil, nil, nil
+	clear(c.rows)
+}
+
+// gone tells whether the consumer has ended.
+func (c *consumer) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }

@@ -2,11 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -14,43 +12,29 @@ import (
 )
 
 // Consumer implements [engine.Log].
-func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
+func (cs *consumers) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
 	c := &consumer{
-		log: l, name: spec.Name, types: typeMatcher{log: l},
+		ground: cs.ground, writer: cs.writer, name: spec.Name, types: typeMatcher{ground: cs.ground},
 		wake: func() {}, rows: map[int64]*delivery{}, nextDue: never,
 	}
-	err := l.flushFormer(ctx, spec.Name)
+	err := cs.flushFormer(ctx, spec.Name)
 	if err == nil {
-		err = l.declare(ctx, nil, []engine.ConsumerSpec{spec})
+		err = cs.declare(ctx, nil, []engine.ConsumerSpec{spec})
 	}
 	if err == nil {
-		err = l.read(c.load)
+		err = cs.read(c.load)
 	}
 	if err == nil {
-		err = l.shared(c.id, c.name)
+		err = cs.shared(c.id, c.name)
 	}
 	if err != nil {
-		return nil, fault.Wrap("subscribe in", l.path, err)
+		return nil, fault.Wrap("subscribe in", cs.path, err)
 	}
-	l.add(c)
-	if err := l.markNew(ctx, c); err != nil {
-		return nil, fault.Wrap("subscribe in", l.path, err)
+	cs.add(c)
+	if err := cs.markNew(ctx, c); err != nil {
+		return nil, fault.Wrap("subscribe in", cs.path, err)
 	}
 	return c, nil
-}
-
-// flushFormer writes what a consumer in whose place another one comes has to be written. It may have been let go while
-// another process held the lock, and its successor reads from the file what is settled.
-func (l *Log) flushFormer(ctx context.Context, name string) error {
-	for _, other := range l.all() {
-		if other.name == name {
-			l.writer.hasten()
-			if err := l.writer.do(ctx, nil); !errors.Is(err, engine.ErrInTx) { // else it would wait for itself
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // missingConsumers returns those that are not in the file as they should be.
@@ -72,11 +56,11 @@ func missingConsumers(c *database.Conn, specs []engine.ConsumerSpec) (missing []
 }
 
 // declareConsumers adds those of the specs that are missing, or changes them.
-func (l *Log) declareConsumers(c *database.Conn, specs, missing []engine.ConsumerSpec) error {
+func (cs *consumers) declareConsumers(c *database.Conn, specs, missing []engine.ConsumerSpec) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := freeNames(c, specs, l.all()); err != nil {
+	if err := freeNames(c, specs, cs.all()); err != nil {
 		return err
 	}
 	for _, spec := range missing {
@@ -85,26 +69,15 @@ func (l *Log) declareConsumers(c *database.Conn, specs, missing []engine.Consume
 		}
 		found, err := knownConsumer(c, spec.Name)
 		if err == nil {
-			err = l.shared(found.id, spec.Name)
+			err = cs.shared(found.id, spec.Name)
 		}
 		if err != nil {
 			return err // and nothing is written
 		}
-		if l.writer.owns.Load() { // nobody polls for it at the moment
+		if cs.owns.Load() { // nobody polls for it at the moment
 			if err := endFormerRoutes(c, found.id); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// shared returns an error if a subscription that this process has under another name is
-// to have this one, too.
-func (l *Log) shared(id int64, name string) error {
-	for _, other := range l.all() {
-		if other.id == id && other.name != name {
-			return &event.AliasError{Name: name, Alias: other.name, Shared: true}
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 
 // deduplicate finds the events of a request whose key is known, before any of
 // them is written. A *event.ConflictError concerns this request only.
-func (w *writer) deduplicate(events []logged) error {
+func (b *batch) deduplicate(events []logged) error {
 	now := time.Now()
 	var keys engine.Keys // of this request
 	for i := range events {
@@ -24,7 +24,7 @@ func (w *writer) deduplicate(events []logged) error {
 		if e.Duplicate { // in a log that has been replaced, while this transaction began
 			e.ID, e.Seq, e.Duplicate = engine.NewID(), 0, false
 		}
-		if err := w.recognise(&e.Record, now); err != nil {
+		if err := b.recognise(&e.Record, now); err != nil {
 			return err
 		}
 		if len(events) == 1 {
@@ -62,14 +62,14 @@ func numberDuplicates(events []logged) {
 }
 
 // recognise makes an event a duplicate if its key is remembered.
-func (w *writer) recognise(r *engine.Record, now time.Time) error {
+func (b *batch) recognise(r *engine.Record, now time.Time) error {
 	// Keys are forgotten a few at a time, whenever keys are used.
-	err := w.conn.Exec(`
+	err := b.conn.Exec(`
 		DELETE FROM busgen_dedupe WHERE (type, key) IN (SELECT type, key FROM busgen_dedupe WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`, now)
 	if err != nil {
 		return err
 	}
-	return recognise(w.conn, r, now)
+	return recognise(b.conn, r, now)
 }
 
 // recognise is that of the writer, for any connection.
@@ -124,24 +124,24 @@ type settledKey struct {
 
 // keep tells whether a staged event with a key is to be written: no other event has the key.
 // The event itself is left as it is, because the transaction may fail and come again.
-func (w *writer) keep(staged *logged) (bool, error) {
+func (b *batch) keep(staged *logged) (bool, error) {
 	if staged.Duplicate { // the publisher knows
 		return false, nil
 	}
 	r := staged.Record
-	err := w.recognise(&r, time.Now())
+	err := b.recognise(&r, time.Now())
 	if err != nil && !isConflict(err) {
 		return false, err
 	}
 	if tell := staged.Dedupe.Settled; tell != nil {
-		w.keys = append(w.keys, settledKey{tell, r.ID, err})
+		b.keys = append(b.keys, settledKey{tell, r.ID, err})
 	}
 	return err == nil && !r.Duplicate, nil
 }
 
 // tellKeys says what became of the staged events with keys, once they are in the file.
-func (w *writer) tellKeys() {
-	for _, k := range w.keys {
+func (b *batch) tellKeys() {
+	for _, k := range b.keys {
 		k.tell(k.first, k.err)
 	}
 }

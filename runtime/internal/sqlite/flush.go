@@ -14,7 +14,8 @@ import (
 // flush is what a consumer wants written: dispositions, rows for deliveries that
 // the cursor passes or that run for long, and the cursor.
 type flush struct {
-	consumer     *consumer
+	client       client
+	id           int64 // of its subscription
 	dispositions []settledDelivery
 	rows         []rowChange
 	cursor       int64
@@ -34,9 +35,9 @@ func (c *consumer) take() flush {
 	defer c.mu.Unlock()
 	c.queued = queuedNot
 	if c.ended {
-		return flush{consumer: c, cursor: c.cursor}
+		return flush{client: c, cursor: c.cursor}
 	}
-	f := flush{consumer: c, dispositions: c.dispositions}
+	f := flush{client: c, id: c.id, dispositions: c.dispositions}
 	for _, d := range f.dispositions {
 		f.staged = f.staged || len(d.staged) > 0
 	}
@@ -109,22 +110,22 @@ func (d *delivery) long(now time.Time) bool {
 }
 
 // writeFlush writes f, within the writer's transaction.
-func (w *writer) writeFlush(f *flush) error {
-	id, cancels := f.consumer.id, int64(0)
+func (b *batch) writeFlush(f *flush) error {
+	id, cancels := f.id, int64(0)
 	if slices.ContainsFunc(f.dispositions, func(d settledDelivery) bool { return d.Kind != engine.Done }) {
 		var err error
-		if cancels, err = w.conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_cancelled)"); err != nil {
+		if cancels, err = b.conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_cancelled)"); err != nil {
 			return err
 		}
 	}
 	for i := range f.dispositions {
-		if err := w.writeSettled(id, &f.dispositions[i], cancels != 0); err != nil {
+		if err := b.writeSettled(id, &f.dispositions[i], cancels != 0); err != nil {
 			return err
 		}
 	}
 	for _, r := range f.rows {
 		row := ledger.Row{Delivery: ledger.Seen(&r.Delivery)}
-		err := put(w.conn, rowKey{id, r.Seq}, &row, r.state, atOnce, nil, nil)
+		err := put(b.conn, rowKey{id, r.Seq}, &row, r.state, atOnce, nil, nil)
 		if err != nil {
 			return err
 		}
@@ -132,13 +133,13 @@ func (w *writer) writeFlush(f *flush) error {
 	if !f.moved {
 		return nil
 	}
-	return w.conn.Exec("UPDATE busgen_subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
+	return b.conn.Exec("UPDATE busgen_subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
 }
 
 // writeSettled writes what becomes of a delivery. cancels says that some deliveries are cancelled.
-func (w *writer) writeSettled(id int64, d *settledDelivery, cancels bool) error {
+func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 	at := rowKey{id, d.Seq}
-	now, err := w.moment(at, d, cancels)
+	now, err := b.moment(at, d, cancels)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (w *writer) writeSettled(id int64, d *settledDelivery, cancels bool) error 
 		return nil // and the row may be newer: it began anew
 	}
 	if effects.Attempt != nil {
-		if err := addAttempt(w.conn, at, *effects.Attempt); err != nil {
+		if err := addAttempt(b.conn, at, *effects.Attempt); err != nil {
 			return err
 		}
 	}
@@ -162,11 +163,11 @@ func (w *writer) writeSettled(id int64, d *settledDelivery, cancels bool) error 
 	if effects.NoNotice {
 		staged = slices.DeleteFunc(slices.Clone(staged), func(e logged) bool { return e.IfWanted })
 	}
-	if err := w.insertStaged(staged); err != nil {
+	if err := b.insertStaged(staged); err != nil {
 		return err
 	}
 	if effects.Settled && d.cancelled {
-		if err := forgetCancelled(w.conn, at); err != nil {
+		if err := forgetCancelled(b.conn, at); err != nil {
 			return err
 		}
 	}
@@ -175,17 +176,17 @@ func (w *writer) writeSettled(id int64, d *settledDelivery, cancels bool) error 
 		since = next.Since
 	}
 	row := ledger.Row{}.Take(next, effects)
-	return store(w.conn, at, &row, now.At, since)
+	return store(b.conn, at, &row, now.At, since)
 }
 
 // moment returns what holds in the transaction that writes the end of a turn.
-func (w *writer) moment(at rowKey, d *settledDelivery, cancels bool) (now ledger.Moment, err error) {
-	now.At, now.Due = w.log.clock.putOff(d.Due)
+func (b *batch) moment(at rowKey, d *settledDelivery, cancels bool) (now ledger.Moment, err error) {
+	now.At, now.Due = b.clock.putOff(d.Due)
 	if d.Kind == engine.Done {
 		return now, nil // it is handled, whatever somebody wants
 	}
 	if cancels {
-		err = w.conn.Query("SELECT reason FROM busgen_cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
+		err = b.conn.Query("SELECT reason FROM busgen_cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
 			now.Cancelled, now.Why = true, s.ColumnText(0)
 			return nil
 		}, at.seq, at.subscription)
@@ -193,29 +194,29 @@ func (w *writer) moment(at rowKey, d *settledDelivery, cancels bool) (now ledger
 	if err == nil && d.Kind == engine.Hold && d.Disposition.Held == nil {
 		// In the transaction that sees whether the pause is still there: else
 		// it could be held for ever by one that has ended.
-		now.Paused, err = typePaused(w.conn, d.Type)
+		now.Paused, err = typePaused(b.conn, d.Type)
 	}
 	return now, err
 }
 
 // insertStaged appends events that belong to a disposition, except those that
 // nobody wants, and those whose key another event has.
-func (w *writer) insertStaged(staged []logged) error {
+func (b *batch) insertStaged(staged []logged) error {
 	from := 0 // of those that are to be written
 	for i := range staged {
 		e := &staged[i]
 		if !e.IfWanted && e.Dedupe == nil {
 			continue
 		}
-		if err := w.insert(staged[from:i]); err != nil {
+		if err := b.insert(staged[from:i]); err != nil {
 			return err
 		}
 		from = i
 		wanted, err := false, error(nil)
 		if e.IfWanted {
-			wanted, err = w.wanted(e.Type)
+			wanted, err = b.wanted(e.Type)
 		} else {
-			wanted, err = w.keep(e)
+			wanted, err = b.keep(e)
 		}
 		if err != nil {
 			return err
@@ -224,20 +225,20 @@ func (w *writer) insertStaged(staged []logged) error {
 			from = i + 1
 		}
 	}
-	return w.insert(staged[from:])
+	return b.insert(staged[from:])
 }
 
 // wanted tells whether some subscription is for one of the bus's own types, which may
 // be for it by another name.
-func (w *writer) wanted(ownType string) (bool, error) {
+func (b *batch) wanted(ownType string) (bool, error) {
 	name := ownType
 	if base, dead := strings.CutPrefix(ownType, engine.DeadType("")); dead {
 		var err error
-		if _, name, err = noticeType(w.conn, base); err != nil {
+		if _, name, err = noticeType(b.conn, base); err != nil {
 			return false, err
 		}
 	}
-	found, err := w.conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_types t ON t.id = r.type WHERE t.name = ?)", name)
+	found, err := b.conn.Int64("SELECT EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_types t ON t.id = r.type WHERE t.name = ?)", name)
 	return found > 0, err
 }
 
@@ -255,7 +256,7 @@ func (c *consumer) written(f flush) {
 		c.dueAt(d.again)
 	}
 	c.mu.Unlock()
-	c.log.waiters.settled(old, f)
+	c.ground.waiters.settled(old, f)
 }
 
 // restore takes back what could not be written, to try again later.
@@ -275,5 +276,5 @@ func (c *consumer) restore(f flush) {
 	if time.Since(c.failingSince) >= longFault {
 		delay = longFaultDelay
 	}
-	c.log.writer.schedule(c, delay, false)
+	c.writer.schedule(c, delay, false)
 }

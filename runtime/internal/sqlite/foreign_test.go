@@ -18,14 +18,14 @@ func TestTheWriterLooksForACommitOfTheProgramLessAndLess(t *testing.T) {
 		defer log.Close()
 		want := func(delay time.Duration) {
 			t.Helper()
-			if got := log.writer.pollDelay(); got != delay {
+			if got := log.owner.lookout.pollDelay(); got != delay {
 				t.Errorf("the writer looks every %v, want %v", got, delay)
 			}
 		}
-		log.writer.watchOthers()
+		log.owner.lookout.watchOthers()
 		synctest.Wait()
 		want(pollDelay)
-		log.writer.expect(1, uuid.New()) // which never comes
+		log.owner.lookout.expect(1, uuid.New()) // which never comes
 		for _, after := range []struct{ wait, delay time.Duration }{
 			{999 * time.Millisecond, time.Millisecond}, {time.Millisecond, 10 * time.Millisecond}, {9 * time.Second, 100 * time.Millisecond},
 			{10 * time.Second, pollDelay},
@@ -33,12 +33,12 @@ func TestTheWriterLooksForACommitOfTheProgramLessAndLess(t *testing.T) {
 			time.Sleep(after.wait)
 			want(after.delay)
 		}
-		if log.writer.foreign.Load() != nil {
+		if log.owner.lookout.foreign.Load() != nil {
 			t.Error("after that the event is still looked for")
 		}
 
 		// Where this process can write, no transaction of others is under way.
-		log.writer.expect(1, uuid.New())
+		log.owner.lookout.expect(1, uuid.New())
 		must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Version: 1}}, nil))
 		want(pollDelay)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -23,11 +24,20 @@ import (
 // be lucky. Here the writer waits for one transaction of the program at most. While the program
 // has no connections, nobody comes by.
 type gate struct {
+	path   string
 	used   atomic.Bool   // the program has had a connection
 	line   chan struct{} // holds a token: the connection that has it is next
 	pass   chan struct{} // holds a token: whoever has it writes
 	holder atomic.Uint64 // the goroutine of the program that has begun to write; 0 for none
+	inside atomic.Uint64 // the goroutine of the program that runs within the writer's transaction; 0 for none
 	by     writing
+
+	entered bool // the writer has pass; under its turn
+
+	// What the connections of the program leave to the writer.
+	published atomic.Bool  // there are new events
+	pages     atomic.Int64 // the write-ahead log has so many, and they have made it long; else 0
+	doubtful  atomic.Bool  // the disk has failed one of them
 }
 
 // writing is who of the program writes, so that it can be named if it takes too long.
@@ -88,14 +98,14 @@ func (w *writing) tooLong(tell bool) (line string, since time.Time, news bool) {
 	}
 }
 
-func (g *gate) open() {
-	g.line, g.pass = make(chan struct{}, 1), make(chan struct{}, 1)
+func (g *gate) open(path string) {
+	g.path, g.line, g.pass = path, make(chan struct{}, 1), make(chan struct{}, 1)
 	g.line <- struct{}{}
 	g.pass <- struct{}{}
 }
 
-// enter waits until a connection of the program, on this goroutine, may write.
-func (g *gate) enter(ctx context.Context, p *programs) error {
+// enter waits until a connection of the program, on this goroutine, may write. Closing ending makes it return errEnding.
+func (g *gate) enter(ctx context.Context, ending <-chan struct{}) error {
 	timer := time.NewTimer(database.BusyTimeout)
 	defer timer.Stop()
 	wait := func(token chan struct{}) error {
@@ -104,10 +114,10 @@ func (g *gate) enter(ctx context.Context, p *programs) error {
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-p.ending:
-			return p.over
+		case <-ending:
+			return errEnding
 		case <-timer.C:
-			return g.errHeld(p.log.path)
+			return g.errHeld()
 		}
 	}
 	if err := wait(g.line); err != nil {
@@ -122,6 +132,9 @@ func (g *gate) enter(ctx context.Context, p *programs) error {
 	return nil
 }
 
+// errEnding is the error of enter for a connection that is being closed.
+var errEnding = errors.New("the connection is being closed")
+
 func (g *gate) leave() {
 	g.holder.Store(0)
 	g.by.end()
@@ -130,83 +143,62 @@ func (g *gate) leave() {
 }
 
 // errHeld says who writes for too long.
-func (g *gate) errHeld(path string) error {
+func (g *gate) errHeld() error {
 	which := ""
 	if line, since, _ := g.by.tooLong(false); line != "" {
 		which = fmt.Sprintf(" begun by %s at %v,", line, since.UTC().Format(time.RFC3339))
 	}
 	return &event.StorageError{
-		Fault: event.Busy, Op: "write", Path: path,
+		Fault: event.Busy, Op: "write", Path: g.path,
 		Err: fmt.Errorf("a transaction of this program, of runtime.DB,%s has kept others from writing for more than %v (%w)",
 			which, database.BusyTimeout, sqlite3.BUSY),
 		Hint: "commit transactions soon or roll them back, and do not publish with the bus itself before that: use runtime.In",
 	}
 }
 
-// begin begins a transaction of the writer, when no connection of the program writes.
-func (w *writer) begin(full bool) error {
-	if why := w.log.stopped.Load(); why != nil {
-		return why
-	}
-	if w.gate.used.Load() {
-		timer := time.NewTimer(w.gate.by.patience())
-		defer timer.Stop()
-		select {
-		case <-w.gate.pass:
-			w.entered = true
-		case <-timer.C:
-			if line, since, news := w.gate.by.tooLong(true); news {
-				w.logger.Error("a transaction of runtime.DB keeps all others from writing; nothing is stored before it is committed or rolled back",
-					"begun_by", line, "since", since)
-			}
-			return w.gate.errHeld(w.conn.Path)
+// admit waits until the writer may write.
+func (g *gate) admit(logger *slog.Logger) error {
+	timer := time.NewTimer(g.by.patience())
+	defer timer.Stop()
+	select {
+	case <-g.pass:
+		g.entered = true
+		return nil
+	case <-timer.C:
+		if line, since, news := g.by.tooLong(true); news {
+			logger.Error("a transaction of runtime.DB keeps all others from writing; nothing is stored before it is committed or rolled back",
+				"begun_by", line, "since", since)
 		}
-		if w.doubtful.Swap(false) {
-			w.conn.Doubt()
-		}
+		return g.errHeld()
 	}
-	return w.conn.Begin(full)
 }
 
-// tryBegin is begin that waits for nothing.
-func (w *writer) tryBegin(full bool) bool {
-	if w.log.stopped.Load() != nil {
-		return false
+// tryAdmit is admit that waits for nothing.
+func (g *gate) tryAdmit() bool {
+	select {
+	case <-g.pass:
+		g.entered = true
+	default:
 	}
-	if w.gate.used.Load() {
-		if w.doubtful.Load() {
-			return false
-		}
-		select {
-		case <-w.gate.pass:
-			w.entered = true
-		default:
-			return false
-		}
-	}
-	if w.conn.TryBegin(full) {
-		return true
-	}
-	w.ended()
-	return false
+	return g.entered
 }
 
 // ended lets others write after a transaction of the writer.
-func (w *writer) ended() {
-	if w.entered {
-		w.entered = false
-		w.gate.pass <- struct{}{}
+func (g *gate) ended() {
+	if g.entered {
+		g.entered = false
+		g.pass <- struct{}{}
 	}
 }
 
 // within tells whether the goroutine that calls is within a transaction that the writer would
 // wait for.
-func (w *writer) within() error {
-	if part := w.inside.Load(); part != 0 && part == goroutine.Identity() {
+func (g *gate) within() error {
+	if part := g.inside.Load(); part != 0 && part == goroutine.Identity() {
 		return engine.ErrInTx
 	}
 	// It may have ended, unlike that of a part.
-	if holder := w.gate.holder.Load(); holder != 0 && holder == goroutine.Number() {
+	if holder := g.holder.Load(); holder != 0 && holder == goroutine.Number() {
 		return errInOwn
 	}
 	return nil

@@ -18,23 +18,23 @@ func TestALookAsksSQLiteOnlyAfterSomebodyHasWritten(t *testing.T) {
 	log, err := Open(path, Options{})
 	must(t, err)
 	defer log.Close()
-	if log.writer.head == nil {
+	if log.head == nil {
 		t.Skip("here the index cannot be mapped")
 	}
-	log.writer.watchOthers()
+	log.owner.lookout.watchOthers()
 	others, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer others.Close()
 	must(t, others.Exec("CREATE TABLE theirs (x)"))
 
-	w := log.writer
+	w, lookout := log.writer, log.owner.lookout
 	<-w.turn
 	defer func() { w.turn <- struct{}{} }()
 	asked := 0
 	must(t, w.conn.Trace(sqlite3.TRACE_STMT, func(sqlite3.TraceEvent, any, any) error { asked++; return nil }))
 	look := func() int {
-		asked, w.looked, w.cared, w.placed = 0, time.Time{}, time.Time{}, time.Time{}
-		w.lookAround()
+		asked, lookout.looked, lookout.cared, log.owner.files.placed = 0, time.Time{}, time.Time{}, time.Time{}
+		w.content.look()
 		return asked
 	}
 	look()
@@ -43,8 +43,8 @@ func TestALookAsksSQLiteOnlyAfterSomebodyHasWritten(t *testing.T) {
 			t.Errorf("a look at rest runs %d statements", n)
 		}
 		must(t, others.Exec("INSERT INTO theirs VALUES (1)"))
-		version := w.version
-		if look() == 0 || w.version == version {
+		version := lookout.version
+		if look() == 0 || lookout.version == version {
 			t.Error("what another connection has written is not seen")
 		}
 	}
@@ -58,14 +58,14 @@ func TestIdleBusesLookAtTheSameMoments(t *testing.T) {
 			log, err := Open(filepath.Join(t.TempDir(), "events.db"), Options{})
 			must(t, err)
 			defer log.Close()
-			log.writer.watchOthers()
+			log.owner.lookout.watchOthers()
 			logs = append(logs, log)
 			time.Sleep(70 * time.Millisecond)
 		}
 		looked := func(log *Log) time.Time {
 			<-log.writer.turn
 			defer func() { log.writer.turn <- struct{}{} }()
-			return log.writer.looked
+			return log.owner.lookout.looked
 		}
 		for range 5 {
 			time.Sleep(beat.Until(pollDelay))

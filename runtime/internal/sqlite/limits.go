@@ -13,9 +13,9 @@ import (
 
 // LeaseLimits implements [engine.LimitKeeper]. The commit is not synced: what is lost with
 // the power is a part of a rate.
-func (l *Log) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engine.LimitTime, leases []engine.LimitLease) error {
+func (u *upkeep) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engine.LimitTime, leases []engine.LimitLease) error {
 	var moved []engine.LimitLease
-	err := l.writer.do(ctx, func(c *database.Conn) error {
+	err := u.writer.do(ctx, func(c *database.Conn) error {
 		moved = append(moved[:0], leases...) // the transaction may begin anew
 		now, err := tickLimits(c, tick)
 		for i := 0; i < len(moved) && err == nil; i++ {
@@ -24,7 +24,7 @@ func (l *Log) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engin
 		return err
 	})
 	if err != nil {
-		return fault.Wrap("store what limits have used in", l.path, err)
+		return fault.Wrap("store what limits have used in", u.path, err)
 	}
 	copy(leases, moved)
 	return nil
@@ -84,17 +84,17 @@ const limitsIdle = 24 * time.Hour
 
 // sweepLimits deletes the rows of buckets that are full again, because leases delete few of
 // them, and none when the last rate is gone from the catalogue.
-func (l *Log) sweepLimits(ctx context.Context) error {
+func (u *upkeep) sweepLimits(ctx context.Context) error {
 	for {
 		var now time.Time
 		var found int64
-		err := l.read(func(c *database.Conn) error {
+		err := u.read(func(c *database.Conn) error {
 			stored, err := limitTime(c)
 			if err != nil || stored.Now.IsZero() {
 				return err
 			}
-			if now = stored.Now; l.clock.now().Sub(stored.Wall) > limitsIdle {
-				now = now.Add(l.clock.now().Sub(stored.Wall))
+			if now = stored.Now; u.clock.now().Sub(stored.Wall) > limitsIdle {
+				now = now.Add(u.clock.now().Sub(stored.Wall))
 			}
 			found, err = c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_limits WHERE full_at <= ?)", now.UnixNano())
 			return err
@@ -102,7 +102,7 @@ func (l *Log) sweepLimits(ctx context.Context) error {
 		if err != nil || found == 0 {
 			return err
 		}
-		if err = l.writer.do(ctx, func(c *database.Conn) error { return forgetLimits(c, now, pruneDelete) }); err == nil {
+		if err = u.writer.do(ctx, func(c *database.Conn) error { return forgetLimits(c, now, pruneDelete) }); err == nil {
 			err = pause(ctx)
 		}
 		if err != nil {
@@ -112,8 +112,8 @@ func (l *Log) sweepLimits(ctx context.Context) error {
 }
 
 // ReturnLimits implements [engine.LimitKeeper].
-func (l *Log) ReturnLimits(ctx context.Context, unused []engine.LimitLease) error {
-	err := l.writer.do(ctx, func(c *database.Conn) error {
+func (u *upkeep) ReturnLimits(ctx context.Context, unused []engine.LimitLease) error {
+	err := u.writer.do(ctx, func(c *database.Conn) error {
 		for _, u := range unused {
 			err := c.Exec("UPDATE busgen_limits SET full_at = ? WHERE name = ? AND key = ? AND full_at = ?", u.Full.UnixNano(), u.Limit, u.Key, u.Until.UnixNano())
 			if err != nil {
@@ -122,5 +122,5 @@ func (l *Log) ReturnLimits(ctx context.Context, unused []engine.LimitLease) erro
 		}
 		return nil
 	})
-	return fault.Wrap("store what limits have used in", l.path, err)
+	return fault.Wrap("store what limits have used in", u.path, err)
 }

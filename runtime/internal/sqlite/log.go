@@ -5,14 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -20,48 +15,22 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
-// Log is an event log in one SQLite file. It implements [engine.Log].
+// Log is an event log in one SQLite file. It implements [engine.Log] with its parts, each of which has some of the methods.
 type Log struct {
-	path    string
-	tail    tail
-	program string
-	types   *typeTable
-	claims  *claims.File
-	writer  *writer
-	waiters waiters
-	vfs     string // the file layer that was asked for
-
+	*ground
+	writer *writer
+	*consumers
+	*owner
+	*pauses
+	*activity
+	*relay
+	*joiner
+	*observer
+	*upkeep
 	programs *programs
 
-	unwritable engine.WriteFault
-	telling    sync.Mutex
-	told       uint16 // what the claims say of it
-
-	arrivals waiters // that wait for events to be appended
-	kept     kept    // by Prune
-	undone   int64   // the last entry of the audit that readUndone has seen
-
-	stopped    atomic.Pointer[event.StorageError] // why the file cannot be used any more
-	fenced     atomic.Pointer[event.OwnedError]   // who dispatches in the place of this process
-	generation atomic.Int64                       // grows when another log has taken its place
-	again      atomic.Bool                        // this process has the owner's lock, and another log than it took over
-	index      os.FileInfo                        // of the write-ahead log; nil for one in memory
-	changes    func(error)                        // is told what has become of the log
-	clock      clock
-
-	reading chan struct{} // holds a token; whoever has taken it uses reader. SQLite may sleep meanwhile
-	reader  *database.Conn
-
-	mu        sync.Mutex
-	consumers []*consumer
-	grown     *time.Timer // says when this process has dispatched for long; nil before it does
-	closed    bool
-
-	showing activity
-
-	pausing  sync.Mutex // held while watchers are told
-	pauses   []engine.Pause
-	watchers []func([]engine.Pause)
+	mu     sync.Mutex
+	closed bool
 }
 
 var _ engine.Log = (*Log)(nil)
@@ -135,41 +104,41 @@ func Open(path string, options Options) (*Log, error) {
 		write.Close()
 		return nil, err
 	}
-	l := &Log{path: path, reading: make(chan struct{}, 1), reader: read, claims: claimed, program: options.Program, vfs: options.VFS}
-	l.programs = newPrograms(l)
-	l.reading <- struct{}{}
-	l.changes = options.Changed
-	if l.clock.wall = options.Wall; l.clock.wall == nil {
-		l.clock.wall = time.Now
+	g := &ground{
+		path: path, program: options.Program, vfs: options.VFS, unsynced: options.Unsynced, logger: options.Logger,
+		types: newTypeTable(), claims: claimed, reader: reader{turn: make(chan struct{}, 1), conn: read}, changes: options.Changed,
 	}
-	l.clock.look()
-	l.types = newTypeTable(l)
-	l.writer = newWriter(l, write)
-	l.writer.unsynced = options.Unsynced
-	write.Quiet = l.programs.hush
-	if l.writer.logger = options.Logger; l.writer.logger == nil {
-		l.writer.logger = slog.New(slog.DiscardHandler)
+	g.reader.turn <- struct{}{}
+	g.gate.open(path)
+	g.faults.claims = claimed
+	if g.clock.wall = options.Wall; g.clock.wall == nil {
+		g.clock.wall = time.Now
 	}
+	g.clock.look()
+	if g.logger == nil {
+		g.logger = slog.New(slog.DiscardHandler)
+	}
+	l := newLog(g, write)
 	if name := network(path); name != "" && options.VFS == "" {
-		l.writer.logger.Warn("the file is on a network file system, where it can be damaged; move it to a local disk", "path", path, "file_system", name)
+		g.logger.Warn("the file is on a network file system, where it can be damaged; move it to a local disk", "path", path, "file_system", name)
 	}
-	err = l.read(func(c *database.Conn) error {
+	err = g.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
-		l.tail.reset(last + 1)
-		return errors.Join(err, l.types.load(c))
+		g.tail.reset(last + 1)
+		return errors.Join(err, g.types.load(c))
 	})
 	if err == nil {
-		err = l.writer.learn()
+		err = l.owner.lookout.learn()
 	}
 	if err == nil {
-		err = l.writer.learnTrespasses()
+		err = g.trespasses.learn(write, g.logger)
 	}
 	if options.VFS == "" && file.Mounted(path) == "" {
-		l.index, _ = os.Stat(path + file.IndexSuffix)
-		l.writer.head = database.MapIndexHead(path)
+		l.owner.files.index, _ = os.Stat(path + file.IndexSuffix)
+		g.head = database.MapIndexHead(path)
 	}
 	if err != nil {
-		l.writer.head.Close()
+		g.head.Close()
 		read.Close()
 		write.Close()
 		claimed.Close()
@@ -179,154 +148,30 @@ func Open(path string, options Options) (*Log, error) {
 	return l, nil
 }
 
+// newLog puts the parts of a log together.
+func newLog(g *ground, write *database.Conn) *Log {
+	w := newWriter(g, write)
+	cs := &consumers{ground: g, writer: w}
+	lo := &lookout{ground: g, writer: w, consumers: cs}
+	l := &Log{
+		ground: g, writer: w, consumers: cs, programs: newPrograms(g, w),
+		pauses:   &pauses{ground: g, writer: w, consumers: cs, lookout: lo},
+		activity: &activity{ground: g, writer: w},
+		relay:    newRelay(g, w, lo),
+		joiner:   &joiner{ground: g, lookout: lo},
+		observer: &observer{ground: g, writer: w, consumers: cs, lookout: lo},
+		upkeep:   &upkeep{ground: g, writer: w},
+	}
+	l.owner = &owner{
+		ground: g, writer: w, consumers: cs, lookout: lo, files: &files{ground: g, writer: w}, pauses: l.pauses, activity: l.activity,
+	}
+	w.content = &agenda{ground: g, writer: w, consumers: cs, lookout: lo, owner: l.owner, relay: l.relay, programs: l.programs}
+	write.Quiet = l.programs.hush
+	return l
+}
+
 // network is replaced by tests.
 var network = file.Network
-
-// read runs f with the connection that reads.
-func (l *Log) read(f func(c *database.Conn) error) error {
-	<-l.reading
-	defer func() { l.reading <- struct{}{} }()
-	if l.reader == nil {
-		return engine.ErrClosed
-	}
-	if why := l.stopped.Load(); why != nil {
-		return why
-	}
-	err := f(l.reader)
-	if errors.Is(err, fault.ErrNoMemory) {
-		l.reader.Renew() // for the next; the error says enough
-	}
-	return err
-}
-
-// add takes a consumer in, in place of an earlier one of the same name, whose
-// places in the claims file it inherits.
-func (l *Log) add(c *consumer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	consumers := make([]*consumer, 0, len(l.consumers)+1)
-	for _, other := range l.consumers {
-		if other.name == c.name {
-			other.stop()
-			c.workers = other.yield()
-			continue
-		}
-		consumers = append(consumers, other)
-	}
-	l.consumers = append(consumers, c)
-}
-
-// yield ends the consumer for another one in its place. It gives the places in the
-// claims file away, except those of handlers that were left behind and still run.
-func (c *consumer) yield() (places []*claims.Place) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	places, c.workers, c.replaced = c.workers, nil, true
-	return slices.DeleteFunc(places, (*claims.Place).Busy)
-}
-
-// all returns the consumers; the slice is never changed.
-func (l *Log) all() []*consumer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.consumers
-}
-
-// appended wakes the consumers that have something new to poll. It runs on
-// the writer's goroutine.
-func (l *Log) appended(events []logged) {
-	if len(events) == 0 {
-		return
-	}
-	if l.arrivals.any() {
-		l.arrivals.all()
-	}
-	all := l.all()
-	due := l.delayedFor(events, len(all))
-	for _, c := range all {
-		at, delayed := due[c.id]
-		if !delayed {
-			at = never
-		}
-		c.call(at)
-	}
-}
-
-// delayedFor returns when the first of the delayed events is due, by the subscriptions that have
-// a delivery of one. If it cannot be known, these are all of the consumers.
-func (l *Log) delayedFor(events []logged, consumers int) (due map[int64]int64) {
-	var byType map[int64]int64
-	for i := range events {
-		if e := &events[i]; !e.Due.IsZero() {
-			if byType == nil {
-				byType, due = map[int64]int64{}, make(map[int64]int64, consumers)
-			}
-			at, known := byType[e.typeID]
-			if !known {
-				at = never
-			}
-			byType[e.typeID] = min(at, e.Due.UnixMicro())
-		}
-	}
-	note := func(subscription, at int64) {
-		if before, known := due[subscription]; !known || at < before {
-			due[subscription] = at
-		}
-	}
-	for typeID, at := range byType {
-		err := l.writer.conn.Query("SELECT subscription FROM busgen_routes WHERE type = ?", func(s *sqlite3.Stmt) error {
-			note(s.ColumnInt64(0), at)
-			return nil
-		}, typeID)
-		if err != nil {
-			for _, c := range l.all() {
-				note(c.id, at)
-			}
-		}
-	}
-	return due
-}
-
-// refresh takes in what other processes have written: events, names of types,
-// redriven dead letters, settled deliveries. It runs on the writer's goroutine. After
-// an error it is called again with the next look.
-func (l *Log) refresh(c *database.Conn) error {
-	last, err := c.Int64("SELECT max(seq) FROM busgen_log")
-	if err != nil {
-		return err
-	}
-	if last+1 != l.tail.end() {
-		l.tail.reset(last + 1)
-	}
-	if err := l.types.load(c); err != nil {
-		return err
-	}
-	if err := l.tellRequests(c); err != nil {
-		return err
-	}
-	asked, old, err := l.readSteering(c)
-	if err != nil {
-		return err
-	}
-	if (len(asked) > 0 || old) && l.writer.owns.Load() {
-		go l.answer(context.Background(), asked) // which needs the writer
-	}
-	for _, consumer := range l.all() {
-		consumer.recheck()
-	}
-	l.wakeAll()
-	return nil
-}
-
-// Flush implements [engine.Log].
-func (l *Log) Flush(ctx context.Context) error {
-	l.writer.hasten()
-	err := l.writer.do(ctx, nil) // in the same transaction
-	return fault.Wrap("write", l.path, err)
-}
-
-// LetGo implements [engine.Dispatcher]. The other processes have to wait for the whole log.
-func (l *Log) LetGo(ctx context.Context, _ engine.Consumer) error { return l.Flush(ctx) }
 
 // Traits implements [engine.Log]. A key is computed again from the payload,
 // which is in the same file: that costs publishers nothing and the file no bytes, and
@@ -344,12 +189,10 @@ func (l *Log) CloseWithin(ctx context.Context) error {
 		return nil
 	}
 	l.closed = true
-	if l.grown != nil {
-		l.grown.Stop()
-	}
 	l.mu.Unlock()
+	l.owner.stopGrowing()
 
-	for _, c := range l.all() {
+	for _, c := range l.consumers.all() {
 		c.stop()
 	}
 	endErr := l.programs.end(engine.ErrClosed)
@@ -359,20 +202,55 @@ func (l *Log) CloseWithin(ctx context.Context) error {
 	} else {
 		ctx = context.Background()
 	}
-	l.hide(ctx)
+	l.activity.hide(ctx)
 	err := l.writer.close(lasting)
+	l.relay.close()
 	if why := l.stopped.Load(); why != nil {
 		err = why
 		// What lies beside the name may belong to another file by now.
-		l.leaveFiles()
+		l.owner.files.left()
 	}
 	release := l.claims.Release
 	if err != nil {
 		release = l.claims.Abandon // they say what the dispositions would have said
 	}
-	<-l.reading
-	defer func() { l.reading <- struct{}{} }()
-	err = errors.Join(err, endErr, l.reader.Close(), l.writer.conn.Close(), l.writer.head.Close(), release(), l.claims.Close())
-	l.reader = nil
+	<-l.reader.turn
+	defer func() { l.reader.turn <- struct{}{} }()
+	err = errors.Join(err, endErr, l.reader.conn.Close(), l.writer.conn.Close(), l.head.Close(), release(), l.claims.Close())
+	l.reader.conn = nil
 	return fault.Wrap("close", l.path, err)
+}
+
+// Append implements [engine.Log].
+func (l *Log) Append(ctx context.Context, records []engine.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	r := l.writer.newRequest()
+	defer l.writer.free(r)
+	r.generation = l.generation.Load()
+	r.events = l.types.number(r.events, records)
+	if err := l.writer.submit(ctx, r); err != nil {
+		return fault.Wrap("append to", l.path, err)
+	}
+	for i, e := range r.events {
+		records[i].Seq, records[i].ID, records[i].Duplicate = e.Seq, e.ID, e.Duplicate
+	}
+	return nil
+}
+
+// Recognise implements [engine.Appender].
+func (l *Log) Recognise(_ context.Context, records []engine.Record) error {
+	now := time.Now()
+	return fault.Wrap("read", l.path, l.read(func(c *database.Conn) error {
+		for i := range records {
+			if records[i].Dedupe == nil {
+				continue
+			}
+			if err := recognise(c, &records[i], now); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }

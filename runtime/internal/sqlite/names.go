@@ -212,16 +212,5 @@ func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err e
 		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM busgen_origins)`, id, start)
 }
 
-// nameOf is what this process calls a subscription, which another one may know under
-// a newer name.
-func (l *Log) nameOf(id int64, stored string) string {
-	for _, c := range l.all() {
-		if c.id == id {
-			return c.name
-		}
-	}
-	return stored
-}
-
 // storedName is the name in the file, for those who have none of their own.
 func storedName(_ int64, stored string) string { return stored }

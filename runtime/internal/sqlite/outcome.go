@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -97,23 +98,31 @@ func (w *waiters) tell(concerns func(seq int64) bool) {
 	}
 }
 
+// observer answers what this process wants to know of the log.
+type observer struct {
+	*ground
+	writer    *writer
+	consumers *consumers
+	lookout   *lookout
+}
+
 // wait calls done after everything that may have changed its answer, until it
 // says yes.
-func (l *Log) wait(ctx context.Context, seq int64, done func() (bool, error)) error {
-	one := l.waiters.add(seq)
-	defer l.waiters.remove(one)
-	l.writer.watchOthers()
-	l.writer.hasten()
-	for generation := l.generation.Load(); ; {
+func (ob *observer) wait(ctx context.Context, seq int64, done func() (bool, error)) error {
+	one := ob.waiters.add(seq)
+	defer ob.waiters.remove(one)
+	ob.lookout.watchOthers()
+	ob.writer.hasten()
+	for generation := ob.generation.Load(); ; {
 		select {
-		case <-l.writer.done:
+		case <-ob.writer.done:
 			return engine.ErrClosed
 		default:
 		}
-		if why := l.stopped.Load(); why != nil {
+		if why := ob.stopped.Load(); why != nil {
 			return why
 		}
-		if l.generation.Load() != generation {
+		if ob.generation.Load() != generation {
 			return engine.ErrRestored
 		}
 		if ok, err := done(); ok || err != nil {
@@ -123,18 +132,18 @@ func (l *Log) wait(ctx context.Context, seq int64, done func() (bool, error)) er
 		case <-one.news:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-l.writer.done:
+		case <-ob.writer.done:
 			return engine.ErrClosed
 		}
 	}
 }
 
 // Outcome implements [engine.Log].
-func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settlement, err error) {
-	err = l.wait(ctx, seq, func() (bool, error) {
+func (ob *observer) Outcome(ctx context.Context, seq int64) (outcome []engine.Settlement, err error) {
+	err = ob.wait(ctx, seq, func() (bool, error) {
 		open := false
 		outcome = outcome[:0]
-		err := l.read(func(c *database.Conn) error {
+		err := ob.read(func(c *database.Conn) error {
 			return c.Query(`
 				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM busgen_log WHERE seq = ?1) IS NOT NULL,
 				       (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
@@ -146,12 +155,12 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 				WHERE r.type = (SELECT type FROM busgen_log WHERE seq = ?1) AND s.start < ?1
 				  AND (d.seq IS NOT NULL OR NOT EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = ?1 AND o.subscription <> s.id))
 				ORDER BY s.id`, func(s *sqlite3.Stmt) error {
-				one := engine.Settlement{Subscription: l.nameOf(s.ColumnInt64(7), s.ColumnText(0)), State: event.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
+				one := engine.Settlement{Subscription: ob.consumers.nameOf(s.ColumnInt64(7), s.ColumnText(0)), State: event.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
 				switch state := s.ColumnText(1); {
 				case state == rowDead:
 					one.State, one.Reason = event.StateDead, s.ColumnText(2)
 				case state != "" || !s.ColumnBool(3):
-					if s.ColumnType(8) != sqlite3.NULL && l.neverBegins(s.ColumnInt64(7), seq, s.ColumnInt(8)) {
+					if s.ColumnType(8) != sqlite3.NULL && ob.consumers.neverBegins(s.ColumnInt64(7), seq, s.ColumnInt(8)) {
 						one.State, one.Reason = event.StateDiscarded, engine.ReasonCancelled // as soon as a pause ends
 					} else {
 						open = true
@@ -164,20 +173,20 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			}, seq, engine.ReasonCancelled)
 		})
 		if err == nil && len(outcome) == 0 {
-			err = l.knows(seq)
+			err = ob.knows(seq)
 		}
 		return !open, err
 	})
-	return outcome, fault.Wrap("read", l.path, err)
+	return outcome, fault.Wrap("read", ob.path, err)
 }
 
 // neverBegins tells whether it is known that no handler is called any more for a delivery that was cancelled and
 // is not settled yet. answer is that of the file.
-func (l *Log) neverBegins(subscription, seq int64, answer int) bool {
-	if !l.writer.owns.Load() {
+func (cs *consumers) neverBegins(subscription, seq int64, answer int) bool {
+	if !cs.owns.Load() {
 		return answer == answerNone
 	}
-	for _, c := range l.all() {
+	for _, c := range cs.all() {
 		if c.id == subscription {
 			_, marked := c.Cancelled(seq)
 			return marked && !c.begun(seq)
@@ -187,12 +196,12 @@ func (l *Log) neverBegins(subscription, seq int64, answer int) bool {
 }
 
 // WaitSettled implements [engine.Log].
-func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) error {
-	err := l.wait(ctx, 0, func() (bool, error) {
+func (ob *observer) WaitSettled(ctx context.Context, consumers []engine.Consumer) error {
+	err := ob.wait(ctx, 0, func() (bool, error) {
 		for _, one := range consumers {
 			c := one.(*consumer)
 			if c.gone() {
-				return false, l.why()
+				return false, ob.why()
 			}
 			polled, idle := c.idle()
 			if !idle {
@@ -200,7 +209,7 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 			}
 			// The file may have more than this process has noticed: another one may have published.
 			open := int64(0)
-			err := l.read(func(conn *database.Conn) (err error) {
+			err := ob.read(func(conn *database.Conn) (err error) {
 				open, err = conn.Int64(`SELECT EXISTS (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ?1 AND state <> 'dead')
 					OR coalesce((SELECT max(seq) FROM busgen_log), 0) > ?2`, c.id, polled)
 				return err
@@ -211,19 +220,66 @@ func (l *Log) WaitSettled(ctx context.Context, consumers []engine.Consumer) erro
 		}
 		return true, nil
 	})
-	return fault.Wrap("read", l.path, err)
+	return fault.Wrap("read", ob.path, err)
 }
 
 // knows returns ErrRestored if the event at seq is not in the log because that was restored: it is younger than all
 // events in there, or missing after a restore. The file may have been replaced a moment ago, before the writer
 // notices.
-func (l *Log) knows(seq int64) error {
-	return l.read(func(c *database.Conn) error {
+func (ob *observer) knows(seq int64) error {
+	return ob.read(func(c *database.Conn) error {
 		lost, err := c.Int64(`SELECT coalesce((SELECT max(seq) FROM busgen_log), 0) < ?1
-			OR ?2 AND NOT EXISTS (SELECT 1 FROM busgen_log WHERE seq = ?1)`, seq, l.generation.Load() > 0)
+			OR ?2 AND NOT EXISTS (SELECT 1 FROM busgen_log WHERE seq = ?1)`, seq, ob.generation.Load() > 0)
 		if err == nil && lost != 0 {
 			err = engine.ErrRestored
 		}
 		return err
 	})
+}
+
+// Pending implements [engine.Log].
+func (ob *observer) Pending(ctx context.Context, limit int) (most int, err error) {
+	err = ob.read(func(c *database.Conn) error {
+		type position struct{ id, cursor int64 }
+		var all []position
+		err := c.Query("SELECT id, cursor FROM busgen_subscriptions", func(s *sqlite3.Stmt) error {
+			all = append(all, position{s.ColumnInt64(0), s.ColumnInt64(1)})
+			return nil
+		})
+		for _, one := range all {
+			if err != nil {
+				return err
+			}
+			var rows int64
+			rows, err = c.Int64(`
+				SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open
+				WHERE subscription = ? AND state <> 'dead' LIMIT ?)`, one.id, limit)
+			if err != nil {
+				return err
+			}
+			behind, err := window{one.cursor, math.MaxInt64}.count(c, one.id, limit)
+			if err != nil {
+				return err
+			}
+			most = max(most, int(rows)+behind)
+		}
+		return err
+	})
+	return min(most, limit), fault.Wrap("read", ob.path, err)
+}
+
+// AwaitSettled implements [engine.Log].
+func (ob *observer) AwaitSettled(ctx context.Context) error {
+	one := ob.waiters.add(0)
+	defer ob.waiters.remove(one)
+	ob.lookout.watchOthers()
+	ob.writer.hasten()
+	select {
+	case <-one.news:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-ob.writer.done:
+		return engine.ErrClosed
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -19,77 +20,87 @@ import (
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
+// pauses are what is paused, and who is told of it.
+type pauses struct {
+	*ground
+	writer    *writer
+	consumers *consumers
+	lookout   *lookout
+
+	mu       sync.Mutex // held while watchers are told
+	now      []engine.Pause
+	watchers []func([]engine.Pause)
+}
+
 // Pause implements [engine.Log].
-func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
-	err := l.writer.doSynced(ctx, func(c *database.Conn) error { return pauseDeliveries(c, p) })
+func (ps *pauses) Pause(ctx context.Context, p engine.Pause) error {
+	err := ps.writer.doSynced(ctx, func(c *database.Conn) error { return pauseDeliveries(c, p) })
 	if err == nil {
-		err = l.refreshPauses()
+		err = ps.refresh()
 	}
-	return fault.Wrap("pause in", l.path, err)
+	return fault.Wrap("pause in", ps.path, err)
 }
 
 // Resume implements [engine.Log].
-func (l *Log) Resume(ctx context.Context, p engine.Pause) error {
-	err := l.writer.doSynced(ctx, func(c *database.Conn) error { return resumeDeliveries(c, p) })
+func (ps *pauses) Resume(ctx context.Context, p engine.Pause) error {
+	err := ps.writer.doSynced(ctx, func(c *database.Conn) error { return resumeDeliveries(c, p) })
 	var missing *event.NotFoundError
 	if err == nil || errors.As(err, &missing) { // another process may have resumed it
-		err = cmp.Or(l.refreshPauses(), err)
+		err = cmp.Or(ps.refresh(), err)
 	}
-	for _, consumer := range l.all() {
-		consumer.recheck()
-	}
-	return fault.Wrap("resume in", l.path, err)
+	ps.consumers.recheck()
+	return fault.Wrap("resume in", ps.path, err)
 }
 
 // Pauses implements [engine.Log].
-func (l *Log) Pauses(context.Context) (pauses []engine.Pause, err error) {
-	err = l.read(func(c *database.Conn) (err error) {
-		pauses, err = l.ownPauses(c)
+func (ps *pauses) Pauses(context.Context) (pauses []engine.Pause, err error) {
+	err = ps.read(func(c *database.Conn) (err error) {
+		pauses, err = ps.ownPauses(c)
 		return err
 	})
-	return pauses, fault.Wrap("read", l.path, err)
+	return pauses, fault.Wrap("read", ps.path, err)
 }
 
 // WatchPauses implements [engine.Log].
-func (l *Log) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
-	l.pausing.Lock()
-	l.watchers = append(l.watchers, f)
-	l.pausing.Unlock()
-	l.writer.watchOthers()
-	return fault.Wrap("read", l.path, l.read(func(c *database.Conn) error {
-		pauses, err := l.ownPauses(c)
+func (ps *pauses) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
+	ps.mu.Lock()
+	ps.watchers = append(ps.watchers, f)
+	ps.mu.Unlock()
+	ps.lookout.watchOthers()
+	return fault.Wrap("read", ps.path, ps.read(func(c *database.Conn) error {
+		pauses, err := ps.ownPauses(c)
 		if err != nil {
 			return err
 		}
-		l.pausing.Lock()
-		defer l.pausing.Unlock()
-		l.pauses = pauses
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		ps.now = pauses
 		f(pauses)
 		return nil
 	}))
 }
 
 // refreshPauses tells those who watch what is paused, if that has changed.
-func (l *Log) refreshPauses() error { return l.read(l.tellPauses) }
+func (ps *pauses) refresh() error { return ps.read(ps.tell) }
 
-func (l *Log) tellPauses(c *database.Conn) error {
-	pauses, err := l.ownPauses(c)
+func (ps *pauses) tell(c *database.Conn) error {
+	pauses, err := ps.ownPauses(c)
 	if err == nil {
-		l.pausedAre(func([]engine.Pause) []engine.Pause { return pauses })
+		ps.pausedAre(func([]engine.Pause) []engine.Pause { return pauses })
 	}
 	return err
 }
 
 // pausedAre replaces what is paused, and tells those who watch.
-func (l *Log) pausedAre(now func(before []engine.Pause) []engine.Pause) {
-	l.pausing.Lock()
-	defer l.pausing.Unlock()
-	pauses := now(l.pauses)
-	if slices.Equal(pauses, l.pauses) {
+func (ps *pauses) pausedAre(now func(before []engine.Pause) []engine.Pause) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	pauses := now(ps.now)
+	if slices.Equal(pauses, ps.now) {
 		return
 	}
-	l.pauses = pauses
-	for _, f := range l.watchers {
+	ps.now = pauses
+	for _, f := range ps.watchers {
 		f(pauses)
 	}
 }
@@ -97,16 +108,16 @@ func (l *Log) pausedAre(now func(before []engine.Pause) []engine.Pause) {
 // readSteering takes in what operators have paused, resumed, discarded and brought back, as it
 // was at one moment. New pauses come first and resumes last, so that nothing begins that was
 // discarded before a resume, or paused before it was brought back.
-func (l *Log) readSteering(c *database.Conn) (asked []askedRow, old bool, err error) {
+func (ps *pauses) readSteering(c *database.Conn) (asked []askedRow, old bool, err error) {
 	if err := c.ExecScript("BEGIN"); err != nil {
 		return nil, false, err
 	}
 	defer c.ExecScript("COMMIT") // which has only read
-	pauses, err := l.ownPauses(c)
+	pauses, err := ps.ownPauses(c)
 	if err != nil {
 		return nil, false, err
 	}
-	l.pausedAre(func(before []engine.Pause) []engine.Pause {
+	ps.pausedAre(func(before []engine.Pause) []engine.Pause {
 		both := slices.Clone(pauses)
 		for _, one := range before {
 			if !slices.Contains(both, one) {
@@ -115,14 +126,14 @@ func (l *Log) readSteering(c *database.Conn) (asked []askedRow, old bool, err er
 		}
 		return both
 	})
-	if asked, old, err = l.readCancelled(c); err == nil {
-		l.pausedAre(func([]engine.Pause) []engine.Pause { return pauses })
+	if asked, old, err = ps.consumers.readCancelled(c); err == nil {
+		ps.pausedAre(func([]engine.Pause) []engine.Pause { return pauses })
 	}
 	return asked, old, err
 }
 
 // ownPauses reads what is paused, under the names of this process.
-func (l *Log) ownPauses(c *database.Conn) ([]engine.Pause, error) {
+func (ps *pauses) ownPauses(c *database.Conn) ([]engine.Pause, error) {
 	pauses, err := readPauses(c)
 	for i := range pauses {
 		if err != nil {
@@ -130,12 +141,12 @@ func (l *Log) ownPauses(c *database.Conn) ([]engine.Pause, error) {
 		}
 		one := &pauses[i]
 		if one.Kind == engine.PauseType {
-			one.Besides, err = l.types.besides(c, one.Target)
+			one.Besides, err = ps.types.besides(c, one.Target)
 			continue
 		}
 		var found knownSubscription
 		found, err = knownConsumer(c, one.Target)
-		one.Target = l.nameOf(found.id, one.Target)
+		one.Target = ps.consumers.nameOf(found.id, one.Target)
 	}
 	return pauses, err
 }

@@ -24,7 +24,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	if c.gone() { // it was polled from a log that is not there any more
 		return dst[:0], false, nil
 	}
-	return dst, more, fault.Wrap("read", c.log.path, err)
+	return dst, more, fault.Wrap("read", c.ground.path, err)
 }
 
 // Reread implements [engine.Consumer].
@@ -42,7 +42,7 @@ func (c *consumer) Reread() (soon bool) {
 // Failing implements [engine.Consumer].
 func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, err error) {
 	size := int64(0)
-	err = c.log.read(func(conn *database.Conn) error {
+	err = c.ground.read(func(conn *database.Conn) error {
 		return conn.Query(`
 			SELECT d.seq, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, `+rowColumns+`
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
@@ -56,7 +56,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 			if err := readBounded(conn, s, 3, d.Record); err != nil {
 				return err
 			}
-			if err := c.log.types.resolve(conn, s.ColumnInt64(2), d.Record); err != nil {
+			if err := c.ground.types.resolve(conn, s.ColumnInt64(2), d.Record); err != nil {
 				return err
 			}
 			found = append(found, d)
@@ -66,7 +66,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 	if errors.Is(err, errPageFull) {
 		err = nil
 	}
-	return found, fault.Wrap("read", c.log.path, err)
+	return found, fault.Wrap("read", c.ground.path, err)
 }
 
 // exempt is the SQL condition for Exempt of the delivery of row d and event l. Events that an edit has made are like
@@ -79,7 +79,7 @@ const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND (d.failures > 0 O
 
 // pollDue hands over the retries that are due.
 func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
-	now := c.log.clock.now().UnixMicro()
+	now := c.ground.clock.now().UnixMicro()
 	c.mu.Lock()
 	if c.nextDue > now {
 		c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	c.mu.Unlock()
 
 	due, size := int64(never), int64(0)
-	err = c.log.read(func(conn *database.Conn) error {
+	err = c.ground.read(func(conn *database.Conn) error {
 		err := conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at <= ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
@@ -125,7 +125,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		}, c.id, now)
 	})
 	if err != nil {
-		due = c.log.clock.now().Add(faultDelay).UnixMicro()
+		due = c.ground.clock.now().Add(faultDelay).UnixMicro()
 	}
 	c.endReading(due)
 	return dst, found, err
@@ -162,7 +162,7 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 	if err := readBounded(conn, s, 4, own.Record); err != nil {
 		return nil, err
 	}
-	return own, c.log.types.resolve(conn, s.ColumnInt64(3), own.Record)
+	return own, c.ground.types.resolve(conn, s.ColumnInt64(3), own.Record)
 }
 
 // PollEvent implements [engine.Consumer].
@@ -181,8 +181,8 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 	}
 	c.reading = true
 	c.mu.Unlock()
-	now := c.log.clock.now().UnixMicro()
-	err = c.log.read(func(conn *database.Conn) error {
+	now := c.ground.clock.now().UnixMicro()
+	err = c.ground.read(func(conn *database.Conn) error {
 		return conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.seq = ? AND d.state IN ('waiting', 'held')`, func(s *sqlite3.Stmt) error {
 			if row := scanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() {
@@ -204,7 +204,7 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 	if c.gone() {
 		return nil, time.Time{}, nil
 	}
-	return d, again, fault.Wrap("read", c.log.path, err)
+	return d, again, fault.Wrap("read", c.ground.path, err)
 }
 
 // endReading ends the reading of rows. What was settled meanwhile may have been
@@ -221,7 +221,7 @@ func (c *consumer) endReading(due int64) {
 		delete(c.rows, seq)
 	}
 	c.writtenMeanwhile = c.writtenMeanwhile[:0]
-	c.log.waiters.all() // they were told while it was held
+	c.ground.waiters.all() // they were told while it was held
 }
 
 // hold takes the delivery of a row of selectDelivery, unless it is being handled already.
@@ -260,7 +260,9 @@ func (c *consumer) dueAt(due int64) {
 }
 
 // until returns how long it is until the given microsecond.
-func (c *consumer) until(due int64) time.Duration { return time.UnixMicro(due).Sub(c.log.clock.now()) }
+func (c *consumer) until(due int64) time.Duration {
+	return time.UnixMicro(due).Sub(c.ground.clock.now())
+}
 
 // alarm runs when a retry may be due.
 func (c *consumer) alarm() {
@@ -280,10 +282,10 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	c.mu.Unlock()
 	doubts := c.doubts
 	c.doubts = false
-	if from >= c.log.tail.end() && !doubts {
+	if from >= c.ground.tail.end() && !doubts {
 		return dst, false, nil
 	}
-	events, next, held := c.log.tail.read(c.buffer[:0], from, limit, c.types.match)
+	events, next, held := c.ground.tail.read(c.buffer[:0], from, limit, c.types.match)
 	if held && !(doubts && len(events) == 0) {
 		c.ahead = nil
 	} else {
@@ -309,7 +311,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	if len(events) == 0 {
 		c.queue(flushDelay) // the cursor moves over events that are not for us
 	}
-	return dst, next < c.log.tail.end(), nil // what is behind the end from now on is followed by a call
+	return dst, next < c.ground.tail.end(), nil // what is behind the end from now on is followed by a call
 }
 
 // before returns how many executions may have happened that are on no record: the
@@ -343,13 +345,13 @@ var selectLongPage = strings.Replace(selectPage, "l.payload, l.metadata", bounde
 // readPage reads from the file what the tail no longer holds: up to limit events, and no more once they have so many
 // bytes. Deliveries that have a row come from there.
 func (c *consumer) readPage(dst []*logged, from int64, limit, bytes int) (_ []*logged, next int64, err error) {
-	err = c.log.read(func(conn *database.Conn) error {
+	err = c.ground.read(func(conn *database.Conn) error {
 		end, err := conn.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
 			return err
 		}
 		next = end + 1
-		page := &page{types: c.log.types, conn: conn, events: dst, limit: limit, bytes: bytes, end: end}
+		page := &page{types: c.ground.types, conn: conn, events: dst, limit: limit, bytes: bytes, end: end}
 		err = conn.Limited(inlineBytes, func() error { return conn.Query(selectPage, page.add, c.id, from, end, limit) })
 		if errors.Is(err, sqlite3.TOOBIG) {
 			if n := len(page.events); n > len(dst) {

@@ -19,7 +19,8 @@ import (
 // writer as those of other processes, but for three things: they take turns with it, it sees
 // at once what they publish, and it keeps the write-ahead log short for them.
 type programs struct {
-	log      *Log
+	*ground
+	writer   *writer
 	ending   chan struct{}                 // closed when they end
 	quiet    atomic.Pointer[chan struct{}] // is closed when they may begin to read again; nil if they may
 	adopting func(ctx context.Context) func(r *engine.Record) error
@@ -31,8 +32,8 @@ type programs struct {
 
 var _ sqlapi.File = (*programs)(nil)
 
-func newPrograms(l *Log) *programs {
-	return &programs{log: l, ending: make(chan struct{}), conns: map[*sqlapi.Conn]struct{}{}}
+func newPrograms(g *ground, w *writer) *programs {
+	return &programs{ground: g, writer: w, ending: make(chan struct{}), conns: map[*sqlapi.Conn]struct{}{}}
 }
 
 // Connector implements [engine.Database].
@@ -61,7 +62,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	conn, err := c.connect()
 	if err != nil {
-		return nil, fault.Wrap("open", c.log.path, err)
+		return nil, fault.Wrap("open", c.path, err)
 	}
 	c.mu.Lock()
 	over := c.programs.over
@@ -77,15 +78,15 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 func (p *programs) connect() (*sqlapi.Conn, error) {
-	if why := p.log.stopped.Load(); why != nil {
+	if why := p.stopped.Load(); why != nil {
 		return nil, why
 	}
-	p.log.writer.gate.used.Store(true)
-	db, err := database.ConnectBounded(p.log.path, p.log.vfs, sqlite3.OPEN_READWRITE)
+	p.gate.used.Store(true)
+	db, err := database.ConnectBounded(p.path, p.vfs, sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, err
 	}
-	if err = db.SetFull(!p.log.writer.unsynced); err == nil {
+	if err = db.SetFull(!p.unsynced); err == nil {
 		var conn *sqlapi.Conn
 		if conn, err = sqlapi.Own(db, guard(), p); err == nil {
 			return conn, nil
@@ -151,43 +152,45 @@ func (p *programs) Read(ctx context.Context) error {
 
 // Lock implements [sqlapi.File].
 func (p *programs) Lock(ctx context.Context) error {
-	w := p.log.writer
-	if why := p.log.stopped.Load(); why != nil {
+	if why := p.stopped.Load(); why != nil {
 		return why
 	}
-	if part := w.inside.Load(); part != 0 && part == goroutine.Identity() {
+	if part := p.gate.inside.Load(); part != 0 && part == goroutine.Identity() {
 		return engine.ErrInTx
 	}
-	return w.gate.enter(ctx, p)
+	err := p.gate.enter(ctx, p.ending)
+	if err == errEnding {
+		err = p.over
+	}
+	return err
 }
 
 // Unlock implements [sqlapi.File].
 func (p *programs) Unlock(wrote, published bool, pages int) {
-	w := p.log.writer
-	w.gate.leave()
+	p.gate.leave()
 	if !wrote {
 		return
 	}
 	if published {
-		w.lookNow.Store(true)
+		p.gate.published.Store(true)
 	}
 	if pages >= database.WALPages {
-		w.long.Store(int64(pages))
+		p.gate.pages.Store(int64(pages))
 	}
 	if published || pages >= database.WALPages {
-		w.signal()
+		p.writer.signal()
 	}
 }
 
 // Check implements [sqlapi.File].
-func (p *programs) Check(db *database.Conn) error { return p.log.writer.trespassOn(db) }
+func (p *programs) Check(db *database.Conn) error { return p.trespasses.check(db) }
 
 // Adopting implements [sqlapi.File].
 func (p *programs) Adopting(ctx context.Context) sqlapi.Adopt { return p.adopting(ctx) }
 
 // Adopt implements [sqlapi.File].
 func (p *programs) Adopt(db *database.Conn, last int64, adopt sqlapi.Adopt) error {
-	events, err := p.log.outboxSince(db, last)
+	events, err := p.types.outboxSince(db, last)
 	if err != nil {
 		return err
 	}
@@ -204,11 +207,65 @@ func (p *programs) Adopt(db *database.Conn, last int64, adopt sqlapi.Adopt) erro
 }
 
 // Doubt implements [sqlapi.File]: the writer repairs the file before it writes again.
-func (p *programs) Doubt() { p.log.writer.doubtful.Store(true) }
+func (p *programs) Doubt() { p.gate.doubtful.Store(true) }
 
 // Left implements [sqlapi.File].
 func (p *programs) Left(conn *sqlapi.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, conn)
+}
+
+var selectPublished = "SELECT seq, id, type, " + bounded("payload") + ", " + bounded("metadata") + ", created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq"
+
+// takeOutbox notes for the tail what a function of the program has published through the view
+// outbox, in the transaction at hand. The log ended with the event last before that. Of its events, the first of which is at before, those that
+// it has appended are known, and the others are read, and adopted: refused is the error of that.
+func (b *batch) takeOutbox(last int64, before int, adopt func(r *engine.Record) error) (refused, err error) {
+	if before > 0 {
+		last = b.events[before-1].Seq
+	}
+	all, err := b.types.outboxSince(b.conn, last)
+	if err != nil {
+		return nil, err
+	}
+	own := b.events[before:]
+	for i := range all {
+		e := &all[i]
+		if len(own) > 0 && own[0].Seq == e.Seq {
+			*e = own[0]
+			own = own[1:]
+		} else if adopt == nil {
+			continue
+		} else if refused = adopt(&e.Record); refused != nil {
+			return refused, nil
+		} else if err = setMetadata(b.conn, &e.Record); err != nil {
+			return nil, err
+		}
+	}
+	b.events = append(b.events[:before], all...)
+	return nil, nil
+}
+
+// outboxSince reads the events that are newer than one.
+func (t *typeTable) outboxSince(c *database.Conn, last int64) (all []logged, err error) {
+	err = c.Query(selectPublished, func(s *sqlite3.Stmt) error {
+		e := logged{typeID: s.ColumnInt64(2), Record: engine.Record{
+			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5),
+		}}
+		if err := readBounded(c, s, 3, &e.Record); err != nil {
+			return err
+		}
+		if s.ColumnType(6) != sqlite3.NULL {
+			e.Due = database.Time(s, 6)
+		}
+		all = append(all, e)
+		return t.resolveWithin(c, e.typeID, &all[len(all)-1].Record)
+	}, last)
+	return all, err
+}
+
+// setMetadata changes the metadata of an event in the transaction that stores it.
+func setMetadata(c *database.Conn, r *engine.Record) error {
+	return c.Exec("UPDATE busgen_log SET metadata = ? WHERE seq = ?", string(r.Metadata), r.Seq)
 }

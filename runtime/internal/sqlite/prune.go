@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -19,46 +20,53 @@ const (
 	prunePause = 10 * time.Millisecond
 )
 
+// upkeep makes the file smaller.
+type upkeep struct {
+	*ground
+	writer *writer
+	kept   kept
+}
+
 // Prune implements [engine.Log].
-func (l *Log) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
+func (u *upkeep) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
 	var from, end int64
-	err = l.read(func(c *database.Conn) error {
+	err = u.read(func(c *database.Conn) error {
 		if from, err = c.Int64("SELECT min(seq) FROM busgen_log"); err != nil {
 			return err
 		}
 		end, err = firstSince(c, before)
 		return err
 	})
-	l.kept.mu.Lock()
-	defer l.kept.mu.Unlock()
+	u.kept.mu.Lock()
+	defer u.kept.mu.Unlock()
 	for err == nil && from < end {
 		var n int
-		n, from, err = l.pruneStretch(ctx, from, end, before)
+		n, from, err = u.pruneStretch(ctx, from, end, before)
 		pruned += n
 	}
 	if err == nil {
-		err = l.sweepLimits(ctx)
+		err = u.sweepLimits(ctx)
 	}
-	return pruned, fault.Wrap("prune", l.path, err)
+	return pruned, fault.Wrap("prune", u.path, err)
 }
 
 // pruneStretch deletes what nobody needs of the next events in [from, end), to the end of
 // their stretch at most, and returns where to go on.
-func (l *Log) pruneStretch(ctx context.Context, from, end int64, before time.Time) (pruned int, next int64, err error) {
+func (u *upkeep) pruneStretch(ctx context.Context, from, end int64, before time.Time) (pruned int, next int64, err error) {
 	number := from / stretch
 	until := min(end, (number+1)*stretch)
-	if next, err = l.afterKept(number); err != nil || next > 0 {
+	if next, err = u.afterKept(number); err != nil || next > 0 {
 		return 0, next, err
 	}
 	for err == nil && from < until {
 		var seqs []int64
-		if seqs, from, err = l.prunable(from, until, before); err != nil {
+		if seqs, from, err = u.prunable(from, until, before); err != nil {
 			break
 		}
 		for len(seqs) > 0 && err == nil {
 			step := seqs[:min(len(seqs), pruneDelete)]
 			seqs = seqs[len(step):]
-			err = l.writer.do(ctx, func(c *database.Conn) error { return deleteEvents(c, step) })
+			err = u.writer.do(ctx, func(c *database.Conn) error { return deleteEvents(c, step) })
 			if err == nil {
 				pruned += len(step)
 				err = pause(ctx)
@@ -66,10 +74,10 @@ func (l *Log) pruneStretch(ctx context.Context, from, end int64, before time.Tim
 		}
 	}
 	if err == nil && until == (number+1)*stretch {
-		err = l.keep(number)
+		err = u.keep(number)
 	}
 	if err == nil {
-		next, err = l.eventFrom(until, end)
+		next, err = u.eventFrom(until, end)
 	}
 	return pruned, next, err
 }
@@ -102,12 +110,12 @@ func firstSince(c *database.Conn, since time.Time) (int64, error) {
 // prunable returns those of the next events in [from, end) that nobody needs,
 // and where to go on. One that was imported is older than its place says, so
 // what comes before it may be younger than the search has found.
-func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next int64, err error) {
+func (u *upkeep) prunable(from, end int64, before time.Time) (seqs []int64, next int64, err error) {
 	next = end
 	if end-from > pruneWindow {
 		next = from + pruneWindow
 	}
-	err = l.read(func(c *database.Conn) error {
+	err = u.read(func(c *database.Conn) error {
 		err := c.Query(`
 			SELECT l.seq FROM busgen_log l
 			WHERE l.seq >= ? AND l.seq < ? AND l.created_at < ?
@@ -121,15 +129,15 @@ func (l *Log) prunable(from, end int64, before time.Time) (seqs []int64, next in
 		return err
 	})
 	if err == nil && next < end {
-		next, err = l.eventFrom(next, end)
+		next, err = u.eventFrom(next, end)
 	}
 	return seqs, next, err
 }
 
 // eventFrom returns the first event from a place on, because what was pruned before may have
 // left a gap of any size, or end if there is none.
-func (l *Log) eventFrom(from, end int64) (next int64, err error) {
-	err = l.read(func(c *database.Conn) error {
+func (u *upkeep) eventFrom(from, end int64) (next int64, err error) {
+	err = u.read(func(c *database.Conn) error {
 		next, err = c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq >= ?1", from, end)
 		return err
 	})
@@ -161,14 +169,14 @@ func deleteEvents(c *database.Conn, seqs []int64) error {
 }
 
 // Compact implements [engine.Log].
-func (l *Log) Compact(ctx context.Context) (freed int64, err error) {
+func (u *upkeep) Compact(ctx context.Context) (freed int64, err error) {
 	const step = 64 // pages
-	if err := l.sweepLimits(ctx); err != nil {
-		return 0, fault.Wrap("compact", l.path, err)
+	if err := u.sweepLimits(ctx); err != nil {
+		return 0, fault.Wrap("compact", u.path, err)
 	}
 	for {
 		var before, after, size int64
-		err := l.writer.do(ctx, func(c *database.Conn) error {
+		err := u.writer.do(ctx, func(c *database.Conn) error {
 			var err error
 			if size, err = c.Int64("PRAGMA page_size"); err != nil {
 				return err
@@ -185,7 +193,7 @@ func (l *Log) Compact(ctx context.Context) (freed int64, err error) {
 		})
 		freed += (before - after) * size
 		if err != nil || before-after < step {
-			return freed, fault.Wrap("compact", l.path, err)
+			return freed, fault.Wrap("compact", u.path, err)
 		}
 		if err := pause(ctx); err != nil {
 			return freed, err
@@ -203,4 +211,64 @@ func pause(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Dead letters are never pruned, and there can be a million of them before the first event that
+// can be. Pruning remembers where there is nothing else, so that it need not read their events
+// again each minute: the log is divided into stretches, and of one in which every event has a
+// row in deliveries it knows how many events that are. As long as that many have a row, all of
+// them do: no event is added in the middle of the log. To count them takes the index of the rows
+// alone, which is a thirtieth of their events.
+
+// stretch is how many positions of the log a stretch has.
+const stretch = 1 << 16
+
+// kept says of stretches in which every event has a row how many events they have.
+type kept struct {
+	mu         sync.Mutex // held while a prune runs
+	generation int64      // of the log for which this holds
+	events     map[int64]int64
+}
+
+const (
+	countRowed  = "SELECT count(DISTINCT seq) FROM busgen_deliveries INDEXED BY busgen_deliveries_seq WHERE seq >= ? AND seq < ?"
+	countEvents = "SELECT count(*) FROM busgen_log NOT INDEXED WHERE seq >= ? AND seq < ?"
+)
+
+// afterKept returns the place behind a stretch in which there is nothing to prune, or 0 if there
+// may be something. The caller holds mu.
+func (u *upkeep) afterKept(number int64) (next int64, err error) {
+	events, known := u.kept.events[number]
+	if !known || u.kept.generation != u.generation.Load() {
+		return 0, nil
+	}
+	err = u.read(func(c *database.Conn) error {
+		rowed, err := c.Int64(countRowed, number*stretch, (number+1)*stretch)
+		if err != nil || rowed != events {
+			return err
+		}
+		next, err = c.Int64("SELECT coalesce(min(seq), ?1) FROM busgen_log WHERE seq >= ?1", (number+1)*stretch)
+		return err
+	})
+	return next, err
+}
+
+// keep remembers a stretch after everything of it was pruned that can be, if every event that is
+// left has a row. The caller holds mu.
+func (u *upkeep) keep(number int64) error {
+	if now := u.generation.Load(); u.kept.events == nil || u.kept.generation != now {
+		u.kept.events, u.kept.generation = map[int64]int64{}, now
+	}
+	delete(u.kept.events, number)
+	return u.read(func(c *database.Conn) error {
+		rowed, err := c.Int64(countRowed, number*stretch, (number+1)*stretch)
+		if err != nil || rowed == 0 {
+			return err
+		}
+		events, err := c.Int64(countEvents, number*stretch, (number+1)*stretch)
+		if err == nil && events == rowed {
+			u.kept.events[number] = events
+		}
+		return err
+	})
 }

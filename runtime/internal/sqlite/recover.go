@@ -38,7 +38,7 @@ type ran struct {
 // also stands for code of the program that was called before the handler.
 //
 // What that means for each of them is decided by package ledger. The table crashes remembers who ran together.
-func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recovery) error {
+func (o *owner) recover(c *database.Conn, left []claims.Claim, found *engine.Recovery) error {
 	now := time.Now()
 	for _, claim := range left {
 		err := c.Exec("UPDATE busgen_subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM busgen_log))) WHERE id = ?",
@@ -69,7 +69,7 @@ func (l *Log) recover(c *database.Conn, left []claims.Claim, found *engine.Recov
 		own[i] = ledger.Claim{Unit: strconv.FormatInt(one.subscription, 10), Together: one.row.Together, Waits: one.waited, Batch: one.batch}
 	}
 	for i, verdict := range ledger.Judge(own, ledger.Others{}, true) {
-		if err := l.crash(c, &all[i], verdict, now, found); err != nil {
+		if err := o.crash(c, &all[i], verdict, now, found); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 }
 
 // crash writes down what it means for a delivery that the process died while its handler ran.
-func (l *Log) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now time.Time, found *engine.Recovery) error {
+func (o *owner) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now time.Time, found *engine.Recovery) error {
 	unknown := int16(one.executions - uint16(one.row.Failures+one.row.Uncounted)) // that succeeded in an earlier life, as far as the claims know
 	var first time.Time
 	if verdict.Again {
@@ -177,11 +177,11 @@ func (l *Log) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now time
 	if err := store(c, one.rowKey, &row, now, nil); err != nil || !effects.Crash {
 		return err
 	}
-	crash := engine.Crash{Attempt: effects.Attempt, Ran: verdict.Ran, Subscription: l.nameOf(one.subscription, one.name)}
+	crash := engine.Crash{Attempt: effects.Attempt, Ran: verdict.Ran, Subscription: o.consumers.nameOf(one.subscription, one.name)}
 	row.HandOut(&crash.Delivery)
 	crash.Record = &one.event
 	found.Crashes = append(found.Crashes, crash)
-	return l.types.resolve(c, one.typeID, crash.Record)
+	return o.types.resolve(c, one.typeID, crash.Record)
 }
 
 // What the table crashes says of a crash while several ran.

@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"database/sql"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -17,21 +20,34 @@ import (
 // The writer waits for the end. It has the writer's turn all the time; whoever has the run of the
 // moment acts for it.
 type relay struct {
-	w        *writer
-	requests []*request // that are not begun
-	alone    bool       // there is only one; nothing else needs to be taken back
-	parts    parts
+	*ground
+	writer  *writer
+	batch   *batch
+	lookout *lookout
+
+	requests []*request          // that are not begun
+	alone    bool                // there is only one; nothing else needs to be taken back
+	first    time.Time           // when the first part began to run
+	wrote    bool                // there is something that is not stored yet, which the next part sees
 	held     int                 // how many of the writer's events, the last ones, are yet to be written
 	direct   bool                // they are not to be held: that has failed
 	now      atomic.Pointer[run] // the last that was given to a caller
 	ended    chan error          // receives the error of the transaction as a whole, or nil
 	panicked string              // what went wrong on the goroutine of a caller; empty for nothing
+
+	pool      *sql.DB     // makes what functions are given; nil before the first
+	limit     *time.Timer // of the function that runs
+	appending []logged    // by the function that runs
+}
+
+func newRelay(g *ground, w *writer, lo *lookout) *relay {
+	return &relay{ground: g, writer: w, batch: &w.batch, lookout: lo, ended: make(chan error, 1)}
 }
 
 // pass does what requests ask for. The error is that of the transaction as a whole.
 func (r *relay) pass(requests []*request) error {
-	r.requests, r.alone, r.parts, r.held = requests, len(requests) == 1, parts{}, 0
-	if shared := r.w.shared; shared != nil {
+	r.requests, r.alone, r.first, r.wrote, r.held = requests, len(requests) == 1, time.Time{}, false, 0
+	if shared := r.writer.shared; shared != nil {
 		shared.Renew()
 	}
 	given, err := r.advance()
@@ -58,9 +74,9 @@ func (r *relay) advance() (given bool, err error) {
 		}
 		r.requests = r.requests[1:]
 		if one.exec != nil {
-			return false, one.exec(r.w.conn)
+			return false, one.exec(r.writer.conn)
 		}
-		if r.parts.next(one.part) {
+		if r.next(one) {
 			return true, r.give(one.part)
 		}
 	}
@@ -76,32 +92,31 @@ func (r *relay) append() error {
 	first := r.requests[:n]
 	r.requests = r.requests[n:]
 	if n > 1 {
-		r.parts.wrote = true
-		return r.w.appendTogether(first)
+		r.wrote = true
+		return r.batch.appendTogether(first)
 	}
-	err := r.w.appendEvents(first[0])
-	r.parts.wrote = r.parts.wrote || err == nil && first[0].refused == nil
+	err := r.batch.appendEvents(first[0])
+	r.wrote = r.wrote || err == nil && first[0].refused == nil
 	return err
 }
 
 // give gives the connection to the caller of a part.
 func (r *relay) give(p *part) error {
-	w := r.w
-	if err := w.share(); err != nil {
+	if err := r.open(); err != nil {
 		return err
 	}
 	if !r.alone { // else the whole transaction is its own
-		if err := w.conn.Exec("SAVEPOINT " + sqlapi.Savepoint); err != nil {
+		if err := r.writer.conn.Exec("SAVEPOINT " + sqlapi.Savepoint); err != nil {
 			return err
 		}
 	}
 	turn := &run{
-		relay: r, part: p, session: w.shared.Within(),
-		before: len(w.events), heldBefore: r.held, diskFailures: w.conn.DiskFailures(),
+		relay: r, part: p, session: r.writer.shared.Within(),
+		before: len(r.batch.events), heldBefore: r.held, diskFailures: r.writer.conn.DiskFailures(),
 	}
 	turn.session.Patience = p.Limit
 	turn.session.Before = r.writeHeld
-	w.inside.Store(p.goroutine)
+	r.gate.inside.Store(p.goroutine)
 	r.now.Store(turn)
 	p.turn <- turn
 	return nil
@@ -115,7 +130,7 @@ func (r *relay) conclude(turn *run, err error) {
 			r.ended <- nil
 		}
 	}()
-	err = r.w.conclude(turn, err)
+	err = r.finish(turn, err)
 	given := false
 	if err == nil {
 		given, err = r.advance()
@@ -132,7 +147,7 @@ const limitTicks = 10
 // watch waits until all is done, and ends what takes too long. A part that is not the first can take
 // up to one piece longer than its limit.
 func (r *relay) watch() error {
-	timer := r.w.limit
+	timer := r.limit
 	defer timer.Stop()
 	for turn := r.now.Load(); ; turn = r.now.Load() {
 		tick := turn.part.Limit / limitTicks
@@ -162,10 +177,10 @@ func (p *part) overran() error {
 	return &event.TxTimeoutError{Limit: p.Limit}
 }
 
-// conclude ends a part within the transaction at hand. The error is that of the transaction as a whole.
-func (w *writer) conclude(turn *run, err error) error {
-	p, all, alone := turn.part, &turn.relay.parts, turn.relay.alone
-	w.inside.Store(0)
+// finish ends a part within the transaction at hand. The error is that of the transaction as a whole.
+func (r *relay) finish(turn *run, err error) error {
+	p := turn.part
+	r.gate.inside.Store(0)
 	broken := turn.session.End(engine.ErrTxOver)
 	if err == nil && turn.session.Interrupted() {
 		err = p.overran() // what it has left behind on another goroutine
@@ -174,42 +189,110 @@ func (w *writer) conclude(turn *run, err error) error {
 		err = turn.failed
 	}
 	if broken != nil || turn.session.Lost() {
-		p.refused, p.final = w.spoilt(err, broken, w.conn.DiskFailures() > turn.diskFailures), true
+		p.refused, p.final = r.spoilt(err, broken, r.writer.conn.DiskFailures() > turn.diskFailures), true
 		return errBeginAnew
 	}
 	if err == nil && turn.session.Published() {
-		refused, failed := w.takeOutbox(turn.before, p.Adopt)
+		refused, failed := r.batch.takeOutbox(r.lookout.known.last, turn.before, p.Adopt)
 		if failed != nil {
 			return failed
 		}
 		err = refused
 	}
 	if err == nil {
-		err = w.unresolved()
+		err = r.unresolved()
 	}
 	if err == nil && turn.session.Changed() {
-		err = w.trespass()
+		err = r.trespasses.check(r.writer.conn)
 	}
-	if err == nil && p.Settle != nil && !w.settle(p.Settle) {
+	if err == nil && p.Settle != nil && !r.batch.settle(p.Settle) {
 		err = engine.ErrMoved
 	}
 	switch {
-	case err == nil && alone:
+	case err == nil && r.alone:
 		return nil
 	case err == nil:
-		all.wrote = true
-		return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
+		r.wrote = true
+		return r.writer.conn.Exec("RELEASE " + sqlapi.Savepoint)
 	}
 	p.refused = err
-	p.final = alone || !all.wrote || err == errUnwinding || turn.session.Interrupted()
-	if alone {
+	p.final = r.alone || !r.wrote || err == errUnwinding || turn.session.Interrupted()
+	if r.alone {
 		return errBeginAnew
 	}
-	clear(w.events[turn.before:])
-	w.events = w.events[:turn.before]
-	turn.relay.held = turn.heldBefore // those that were written in the savepoint are not any more
-	if err := w.conn.Exec("ROLLBACK TO " + sqlapi.Savepoint); err != nil {
+	clear(r.batch.events[turn.before:])
+	r.batch.events = r.batch.events[:turn.before]
+	r.held = turn.heldBefore // those that were written in the savepoint are not any more
+	if err := r.writer.conn.Exec("ROLLBACK TO " + sqlapi.Savepoint); err != nil {
 		return err
 	}
-	return w.conn.Exec("RELEASE " + sqlapi.Savepoint)
+	return r.writer.conn.Exec("RELEASE " + sqlapi.Savepoint)
+}
+
+// What parts publish is held, and written for all of them at the end of the transaction: rows that are
+// inserted together cost half as much. Until then the events have their numbers. They are written before
+// any statement that could see them, or that writes to the log; only a query whose rows are being read
+// while its function publishes can tell the difference.
+//
+// If they cannot be written together, the transaction begins anew, and each part writes its own. So it is
+// the part whose event is refused that fails, and no other.
+
+// heldSize is how large the payload and metadata of an event may be that is held. Larger ones are
+// written at once.
+const heldSize = 4096
+
+// hold takes events of the part that runs, if they can wait. Otherwise all that is held is written
+// now, and they can follow.
+func (t *run) hold(events []logged) (held bool, err error) {
+	r, b := t.relay, t.batch
+	if r.alone || r.direct || t.session.Published() || len(events) > maxInsertRows || slices.ContainsFunc(events, mustNotWait) {
+		return false, r.writeHeld()
+	}
+	if err := b.declareTypes(events); err != nil {
+		return false, err
+	}
+	var last int64
+	if r.held > 0 {
+		last = b.events[len(b.events)-1].Seq
+	} else if last, err = b.conn.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log"); err != nil {
+		return false, err
+	}
+	for i := range events {
+		events[i].Seq = last + int64(i) + 1
+	}
+	b.events = append(b.events, events...)
+	if r.held += len(events); r.held < maxInsertRows {
+		return true, nil
+	}
+	return true, r.writeHeld() // within the time of who has published that many
+}
+
+func mustNotWait(e logged) bool { return e.special() || len(e.Payload)+len(e.Metadata) > heldSize }
+
+// writeHeld writes the events that are held. If that fails they are still held, so that the transaction
+// cannot end without them.
+func (r *relay) writeHeld() error {
+	if r.held == 0 {
+		return nil
+	}
+	events := r.batch.events[len(r.batch.events)-r.held:]
+	first := events[0].Seq
+	err := r.batch.insertAll(events)
+	if err == nil && events[0].Seq != first {
+		err = fmt.Errorf("the first of %d events has the number %d in the log, and %d was expected", len(events), events[0].Seq, first)
+	}
+	if err != nil {
+		r.direct = true
+		return err
+	}
+	r.held = 0
+	return nil
+}
+
+// endHolding is writeHeld where no part runs, whose error it could be.
+func (r *relay) endHolding() error {
+	if r.writeHeld() != nil {
+		return errBeginAnew
+	}
+	return nil
 }

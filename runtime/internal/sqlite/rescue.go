@@ -10,6 +10,9 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/beat"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
@@ -31,7 +34,7 @@ const (
 )
 
 type rescue struct {
-	writer *writer
+	*files
 	what   loss
 	shared bool // another process has written to the log a moment ago
 
@@ -69,7 +72,7 @@ func (r *rescue) run(last bool) (wait time.Duration) {
 
 // save brings what was acknowledged to a safe place, and returns what there is to do then.
 func (r *rescue) save() (hint string, err error) {
-	path := r.writer.log.path
+	path := r.path
 	begin := "start the program again"
 	const meanwhile = ". If another file was begun under its name meanwhile, first move that to another folder, with its -wal, -shm and -claims"
 	switch r.what {
@@ -118,7 +121,7 @@ func (r *rescue) save() (hint string, err error) {
 
 // others tells whether another process has made a file in place of one that was lost.
 func (r *rescue) others(suffix string) bool {
-	_, err := os.Stat(r.writer.log.path + suffix)
+	_, err := os.Stat(r.path + suffix)
 	return err == nil
 }
 
@@ -127,7 +130,7 @@ func (r *rescue) gather() error { return r.writer.conn.Checkpoint(sqlite3.CHECKP
 
 // isNow says what the file is called now, if that can be known.
 func (r *rescue) isNow() string {
-	if name := r.writer.log.claims.Name(); name != "" {
+	if name := r.claims.Name(); name != "" {
 		return " (it is " + name + " now)"
 	}
 	return ""
@@ -136,17 +139,16 @@ func (r *rescue) isNow() string {
 // copy writes everything that the file has into a new one, and returns its name. No other process can write any more
 // from then on: nothing is acknowledged that the copy does not have.
 func (r *rescue) copy() (name string, err error) {
-	w := r.writer
 	if name := r.copied(); name != "" {
 		return name, nil
 	}
-	if w.conn.GetAutocommit() {
-		if err := w.conn.Begin(true); err != nil {
+	if r.writer.conn.GetAutocommit() {
+		if err := r.writer.conn.Begin(true); err != nil {
 			return "", err
 		}
 	}
-	for _, folder := range []string{filepath.Dir(w.log.path), os.TempDir()} { // the first may be gone, too
-		name = filepath.Join(folder, filepath.Base(w.log.path)+savedInfix+time.Now().UTC().Format("20060102T150405"))
+	for _, folder := range []string{filepath.Dir(r.path), os.TempDir()} { // the first may be gone, too
+		name = filepath.Join(folder, filepath.Base(r.path)+savedInfix+time.Now().UTC().Format("20060102T150405"))
 		damage, copyErr := r.copyTo(name)
 		switch {
 		case copyErr != nil:
@@ -162,10 +164,9 @@ func (r *rescue) copy() (name string, err error) {
 
 // copyTo writes the copy. SQLite lets the connection that writes copy nothing.
 func (r *rescue) copyTo(name string) (damage, err error) {
-	l := r.writer.log
-	<-l.reading
-	defer func() { l.reading <- struct{}{} }()
-	return l.reader.CopyTo(name, l.claims.Info())
+	<-r.reader.turn
+	defer func() { r.reader.turn <- struct{}{} }()
+	return r.reader.conn.CopyTo(name, r.claims.Info())
 }
 
 // savedInfix is what the name of a file that was saved has behind that of the file.
@@ -173,12 +174,11 @@ const savedInfix = "-saved-"
 
 // copied returns the copy that another process has made since the file is gone.
 func (r *rescue) copied() string {
-	w := r.writer
-	entries, _ := os.ReadDir(filepath.Dir(w.log.path))
+	entries, _ := os.ReadDir(filepath.Dir(r.path))
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err == nil && strings.HasPrefix(entry.Name(), filepath.Base(w.log.path)+savedInfix) && info.ModTime().After(w.placed.Add(-noteDelay)) {
-			return filepath.Join(filepath.Dir(w.log.path), entry.Name())
+		if err == nil && strings.HasPrefix(entry.Name(), filepath.Base(r.path)+savedInfix) && info.ModTime().After(r.placed.Add(-noteDelay)) {
+			return filepath.Join(filepath.Dir(r.path), entry.Name())
 		}
 	}
 	return ""
@@ -188,22 +188,20 @@ func (r *rescue) copied() string {
 // for what belongs to that.
 func (r *rescue) clear() {
 	if !r.writer.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER) {
-		os.Remove(r.writer.log.path + file.WALSuffix)
+		os.Remove(r.path + file.WALSuffix)
 	}
 	r.clearIndex()
 }
 
 func (r *rescue) clearIndex() {
-	l := r.writer.log
-	if l.index != nil && file.IsSame(l.path+file.IndexSuffix, l.index) {
-		os.Remove(l.path + file.IndexSuffix)
+	if r.index != nil && file.IsSame(r.path+file.IndexSuffix, r.index) {
+		os.Remove(r.path + file.IndexSuffix)
 	}
 }
 
 // leaveNote puts a note in place of the log, if nothing has come to the place of the file.
 func (r *rescue) leaveNote() {
-	w := r.writer
-	now := w.log.lost(w.conn)
+	now := r.lost(r.writer.conn)
 	switch {
 	case now == fileReplaced: // since
 		r.clear()
@@ -213,11 +211,11 @@ func (r *rescue) leaveNote() {
 	case now == fileMoved && r.gather() != nil: // what others have acknowledged since
 		return // the log has it
 	}
-	if _, err := os.Stat(w.log.path + file.WALSuffix); err == nil && w.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER) {
+	if _, err := os.Stat(r.path + file.WALSuffix); err == nil && r.writer.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER) {
 		return // somebody else's
 	}
-	why := w.log.stopped.Load()
-	if file.LeaveNote(w.log.path, time.Now().UTC().Format(time.RFC3339)+": "+why.Err.Error()+"; "+why.Hint, w.log.index) == nil {
+	why := r.stopped.Load()
+	if file.LeaveNote(r.path, time.Now().UTC().Format(time.RFC3339)+": "+why.Err.Error()+"; "+why.Hint, r.index) == nil {
 		r.clearIndex()
 	}
 }
@@ -228,19 +226,117 @@ func (r *rescue) fail(err error) {
 		return
 	}
 	r.failed = true
-	l := r.writer.log
-	r.writer.logger.Error("what was acknowledged cannot be saved yet; trying again every five seconds: do not end the process before",
-		"path", l.path, "why", r.what.String(), "error", err)
-	l.tell(l.stopped.Load())
+	r.logger.Error("what was acknowledged cannot be saved yet; trying again every five seconds: do not end the process before",
+		"path", r.path, "why", r.what.String(), "error", err)
+	r.tell(r.stopped.Load())
 }
 
 // end says where what was acknowledged is.
 func (r *rescue) end(hint string) {
 	r.done = time.Now()
-	l := r.writer.log
-	why := *l.stopped.Load()
+	why := *r.stopped.Load()
 	why.Hint = hint
-	l.stopped.Store(&why)
-	r.writer.logger.Error("the bus stops, because its file is gone", "path", l.path, "error", &why)
-	l.tell(&why)
+	r.stopped.Store(&why)
+	r.logger.Error("the bus stops, because its file is gone", "path", r.path, "error", &why)
+	r.tell(&why)
+}
+
+// An open file stays the same when its name goes to another one, and so a bus would
+// publish into nowhere. It looks every pollDelay whether the names still lead to
+// what it has open: before a transaction, and when it is idle and dispatches. So what
+// is acknowledged into a file that was replaced is never older than that.
+
+// files are those of the log that this process has open. They belong to who has the writer's turn.
+type files struct {
+	*ground
+	writer *writer
+	index  os.FileInfo // of the write-ahead log; nil for one in memory
+	placed time.Time   // when inPlace last looked
+	rescue *rescue     // of what a file has that has to be left; nil before
+}
+
+// inPlace returns why the file cannot be used any more.
+func (o *owner) inPlace() error {
+	if why := o.stopped.Load(); why != nil {
+		return why
+	}
+	if !beat.Passed(o.files.placed, pollDelay) {
+		return nil
+	}
+	o.files.placed = time.Now()
+	what := o.files.lost(o.writer.conn)
+	if what == nothingLost {
+		return nil
+	}
+	o.leave(what)
+	return o.stopped.Load()
+}
+
+// loss is what became of the files of a log.
+type loss int
+
+const (
+	nothingLost loss = iota
+	fileMoved
+	fileReplaced // and moved
+	fileDeleted
+	fileOverwritten // deleted, and another one put in its place
+	logLost
+	indexLost
+)
+
+// String completes "the file is no longer the one that was opened: ".
+func (l loss) String() string {
+	return [...]string{
+		fileMoved:       "it was moved away while the bus ran",
+		fileReplaced:    "it was moved away while the bus ran, and another file put in its place",
+		fileDeleted:     "it was deleted while the bus ran",
+		fileOverwritten: "another file was put in its place while the bus ran",
+		logLost:         "its write-ahead log was moved or deleted while the bus ran",
+		indexLost:       "the index of its write-ahead log was moved or deleted while the bus ran",
+	}[l]
+}
+
+// lost returns what became of the files that c has open.
+func (f *files) lost(c *database.Conn) loss {
+	switch {
+	case c.HasMoved(sqlite3.FCNTL_FILE_POINTER):
+		_, err := os.Stat(f.path)
+		switch replaced, deleted := err == nil, f.claims.Deleted(); {
+		case replaced && deleted:
+			return fileOverwritten
+		case replaced:
+			return fileReplaced
+		case deleted:
+			return fileDeleted
+		}
+		return fileMoved
+	case c.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER):
+		return logLost
+	case f.index != nil && !file.IsSame(f.path+file.IndexSuffix, f.index):
+		return indexLost
+	}
+	return nothingLost
+}
+
+// leave stops, and begins to save what the process still has open.
+func (o *owner) leave(what loss) {
+	o.files.rescue = &rescue{files: o.files, what: what, shared: true}
+	if version, err := o.writer.conn.Int64("PRAGMA data_version"); err == nil && version == o.lookout.known.version {
+		o.files.rescue.shared = false
+	}
+	o.stop(&event.StorageError{
+		Fault: event.Replaced, Op: "use", Path: o.path, Err: errors.New(what.String()),
+		Hint: "what was acknowledged is being saved; the log says where, when it is done",
+	})
+	o.writer.signal()
+}
+
+// left makes the end of the connections touch nothing.
+func (f *files) left() {
+	<-f.reader.turn
+	defer func() { f.reader.turn <- struct{}{} }()
+	for _, c := range []*database.Conn{f.reader.conn, f.writer.conn} {
+		c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+	}
 }

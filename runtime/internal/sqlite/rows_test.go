@@ -155,7 +155,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			if !v.Due.IsZero() {
 				v.Due = time.Now().Add(time.Hour)
 			}
-			return g.writer.writeSettled(1, &settledDelivery{delivery: own, Disposition: v, begun: begun, cancelled: cancelled}, asks)
+			return g.writer.batch.writeSettled(1, &settledDelivery{delivery: own, Disposition: v, begun: begun, cancelled: cancelled}, asks)
 		}
 	}
 

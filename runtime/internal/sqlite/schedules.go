@@ -26,7 +26,7 @@ func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec,
 	}
 	if err == nil {
 		err = l.writer.doSynced(ctx, func(c *database.Conn) error {
-			if !l.writer.owns.Load() {
+			if !l.owns.Load() {
 				return engine.ErrNotOwner
 			}
 			if err := storeSchedules(c, specs, now); err != nil {
@@ -85,7 +85,7 @@ func (l *Log) Pass(ctx context.Context, p engine.Passage) (passed bool, err erro
 	var events []logged
 	err = l.writer.doSynced(ctx, func(c *database.Conn) error {
 		passed = false // the transaction may begin anew
-		if !l.writer.owns.Load() {
+		if !l.owns.Load() {
 			return engine.ErrNotOwner
 		}
 		err := c.Exec("UPDATE busgen_schedules SET passed = ? WHERE name = ? AND passed = ?", p.To, p.Name, p.From)
@@ -98,7 +98,7 @@ func (l *Log) Pass(ctx context.Context, p engine.Passage) (passed bool, err erro
 			}
 			// Numbered here: the log may be another one than when Pass was called.
 			events = l.types.number(nil, p.Records)
-			if err := l.writer.insert(events); err != nil {
+			if err := l.writer.batch.insert(events); err != nil {
 				return err
 			}
 		}

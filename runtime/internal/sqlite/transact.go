@@ -4,14 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/goroutine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
 )
@@ -32,8 +36,6 @@ type part struct {
 	goroutine uint64    // of who waits
 	refused   error     // by itself: nothing of it is stored
 	final     bool      // it is refused whatever becomes of the others
-	postponed bool      // to the next transaction
-	separate  bool      // that is to be its own
 }
 
 // groupTime is how long the parts of one transaction run, together. What is left comes with
@@ -44,96 +46,63 @@ const groupTime = 50 * time.Millisecond
 // its own: else many that roll back everything would make each other run as often as they are many.
 const anewLimit = 4
 
-// parts are those of one transaction.
-type parts struct {
-	first time.Time // when it began to run
-	wrote bool      // something that is not stored yet, which the next part sees
-}
-
-// next tells whether a part is to run now.
-func (all *parts) next(p *part) bool {
-	if p.final {
+// next tells whether the part of a request is to run now.
+func (r *relay) next(one *request) bool {
+	if one.part.final {
 		return false
 	}
-	p.refused = nil // what was in the way may have been rolled back since
+	one.part.refused = nil // what was in the way may have been rolled back since
 	now := time.Now()
 	switch {
-	case all.first.IsZero():
-		all.first = now
-	case now.Sub(all.first) >= groupTime:
-		p.postponed = true
+	case r.first.IsZero():
+		r.first = now
+	case now.Sub(r.first) >= groupTime:
+		one.postponed = true
 	}
-	return !p.postponed
+	return !one.postponed
 }
 
 // separate postpones the parts that are left, each to a transaction of its own.
 func separate(requests []*request) {
 	for _, r := range requests {
 		if p := r.part; p != nil && !p.final {
-			p.refused, p.postponed, p.separate = nil, true, true
+			p.refused, r.postponed, r.separate = nil, true, true
 		}
 	}
 }
-
-// alone tells whether r is to have a transaction of its own.
-func (r *request) alone() bool { return r.exec != nil || r.part != nil && r.part.separate }
-
-// queueAgain puts the parts that were postponed before all that came later, and takes them
-// out of the requests that have run.
-func (w *writer) queueAgain(requests []*request) (ran []*request) {
-	if !slices.ContainsFunc(requests, (*request).postponed) {
-		return requests
-	}
-	var again []*request
-	for _, r := range requests {
-		if r.postponed() {
-			r.part.postponed = false
-			again = append(again, r)
-		} else {
-			ran = append(ran, r)
-		}
-	}
-	w.mu.Lock()
-	for _, r := range again {
-		r.pending = true
-	}
-	w.queue = append(again, w.queue...)
-	w.mu.Unlock()
-	return ran
-}
-
-// postponed tells whether r did not run in the transaction that it was taken for.
-func (r *request) postponed() bool { return r.part != nil && r.part.postponed }
 
 // Transact implements [engine.Transactor].
-func (l *Log) Transact(ctx context.Context, t engine.Transaction) error {
-	r := l.writer.newRequest()
-	r.generation = l.generation.Load()
-	if r.turn == nil {
-		r.turn = make(chan *run, 1) // nobody waits for this caller
+func (r *relay) Transact(ctx context.Context, t engine.Transaction) error {
+	own := r.writer.newRequest()
+	own.generation, own.full = r.generation.Load(), true
+	if own.turn == nil {
+		own.turn = make(chan *run, 1) // nobody waits for this caller
 	}
-	r.part = &part{Transaction: t, turn: r.turn, goroutine: goroutine.Identity()}
-	err := l.writer.submit(ctx, r)
-	if p := r.part; p.refused != nil && (p.final || err == nil) {
+	own.part = &part{Transaction: t, turn: own.turn, goroutine: goroutine.Identity()}
+	err := r.writer.enqueue(ctx, own)
+	if err == nil {
+		err = r.await(ctx, own)
+	}
+	if p := own.part; p.refused != nil && (p.final || err == nil) {
 		err = p.refused // the program's own, which passes as it is
 	} else {
-		err = fault.Wrap("write", l.path, err)
+		err = fault.Wrap("write", r.path, err)
 	}
-	l.writer.free(r)
+	r.writer.free(own)
 	return err
 }
 
-// awaitPart runs the function of a part whenever its turn comes, until the outcome is known.
-func (w *writer) awaitPart(ctx context.Context, r *request) error {
+// await runs the function of a part whenever its turn comes, until the outcome is known.
+func (r *relay) await(ctx context.Context, own *request) error {
 	done := ctx.Done()
 	for {
 		select {
-		case turn := <-r.part.turn:
-			w.runPart(ctx, r, turn)
-		case err := <-r.result:
+		case turn := <-own.part.turn:
+			r.call(ctx, own, turn)
+		case err := <-own.result:
 			return err
 		case <-done:
-			if w.withdraw(r) {
+			if r.writer.withdraw(own) {
 				return ctx.Err()
 			}
 			done = nil
@@ -141,21 +110,21 @@ func (w *writer) awaitPart(ctx context.Context, r *request) error {
 	}
 }
 
-// runPart calls the function. If it does not return, what it did is taken back before
+// call calls the function. If it does not return, what it did is taken back before
 // the panic goes on.
-func (w *writer) runPart(ctx context.Context, r *request, turn *run) {
+func (r *relay) call(ctx context.Context, own *request, turn *run) {
 	turn.begin()
 	returned := false
 	defer func() {
 		if !returned {
 			turn.end(errUnwinding)
-			<-r.result
-			w.free(r)
+			<-own.result
+			r.writer.free(own)
 		}
 	}()
 	err := ctx.Err() // it may have waited for another transaction, too
 	if err == nil {
-		err = r.part.Run(turn)
+		err = own.part.Run(turn)
 	}
 	returned = true
 	turn.end(err)
@@ -169,11 +138,11 @@ var errUnwinding = errors.New("the function of the transaction has panicked, or 
 // this part only: for want of memory, or because SQLite also says that something else is full, such as the
 // numbers of a table with AUTOINCREMENT. If it is the disk, which has failed then, the others find out by
 // themselves.
-func (w *writer) spoilt(err, broken error, failed bool) error {
+func (r *relay) spoilt(err, broken error, failed bool) error {
 	own := errors.Is(broken, sqlapi.ErrPanicked) || errors.Is(broken, sqlite3.FULL) && !failed
 	switch {
 	case broken != nil && !own:
-		return fault.Wrap("write", w.log.path, broken)
+		return fault.Wrap("write", r.path, broken)
 	case err != nil:
 		return err
 	case broken != nil:
@@ -187,34 +156,28 @@ var errBeginAnew = errors.New("the transaction was rolled back by a part of it")
 
 // unresolved returns an error if rows refer to others that are missing, which SQLite would
 // find at the end of the transaction only.
-func (w *writer) unresolved() error {
-	n, _, err := w.conn.Status(sqlite3.DBSTATUS_DEFERRED_FKS, false)
+func (r *relay) unresolved() error {
+	n, _, err := r.writer.conn.Status(sqlite3.DBSTATUS_DEFERRED_FKS, false)
 	if err == nil && n != 0 {
 		err = errors.New("a row that was written refers to one that is missing (FOREIGN KEY constraint failed)")
 	}
 	return err
 }
 
-// share makes the writer's connection usable for programs, once.
-func (w *writer) share() (err error) {
-	if w.shared == nil {
-		w.shared, err = sqlapi.Share(w.conn.Conn, guard())
+// open makes what functions of the program need, once.
+func (r *relay) open() error {
+	if r.pool == nil {
+		r.limit = time.NewTimer(time.Hour)
+		r.pool = sql.OpenDB(sessions{})
+		r.pool.SetMaxIdleConns(-1) // a connection is a session
 	}
-	if w.programs == nil {
-		w.limit = time.NewTimer(time.Hour)
-		w.programs = sql.OpenDB(sessions{})
-		w.programs.SetMaxIdleConns(-1) // a connection is a session
-	}
-	return err
+	return r.writer.share()
 }
 
-// unshare undoes share.
-func (w *writer) unshare() {
-	if w.shared != nil {
-		w.shared.Close()
-	}
-	if w.programs != nil {
-		w.programs.Close()
+// close undoes open, after the writer has ended.
+func (r *relay) close() {
+	if r.pool != nil {
+		r.pool.Close()
 	}
 }
 
@@ -226,4 +189,73 @@ var publicViews = []string{"events", "dead_letters", "event_subscriptions", "out
 func isOurs(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasPrefix(name, "busgen_") || slices.Contains(publicViews, name)
+}
+
+// Some of what a program can do to the schema would spoil the bus's own work: a table that
+// refers to one of the bus makes deleting old events fail, and a trigger on one can do anything. Most
+// of it is refused while the statement is prepared. The rest is found when a function has changed
+// the schema. Another program may have done it all, with a connection of its own.
+
+// findTrespasses returns, in words, what in the schema is in the way of the bus.
+func findTrespasses(c *database.Conn) (found []string, err error) {
+	var tables []string // of the program
+	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	err = c.Query("SELECT type, name, tbl_name FROM sqlite_schema", func(s *sqlite3.Stmt) error {
+		kind, name, table := s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)
+		if kind == "table" && !isOurs(name) {
+			tables = append(tables, name)
+		}
+		switch {
+		case kinds[strings.ToLower(name)] != "", strings.HasPrefix(strings.ToLower(name), labelPrefix):
+		case sqlapi.Hides(name) && (kind == "table" || kind == "view"):
+			add("the %s %s hides a function of SQLite that the bus uses", kind, name)
+		case isOurs(name):
+			add("the %s %s has a name that belongs to the bus", kind, name)
+		case isOurs(table) && !strings.HasPrefix(name, "sqlite_"): // those are the indexes of constraints
+			add("the %s %s is on %s, which belongs to the bus", kind, name, table)
+		}
+		return nil
+	})
+	for _, table := range tables {
+		if err != nil {
+			break
+		}
+		err = c.QueryOnce("PRAGMA foreign_key_list("+sqlite3.QuoteIdentifier(table)+")", func(s *sqlite3.Stmt) error {
+			if parent := s.ColumnText(2); isOurs(parent) {
+				add("the table %s refers to %s, which belongs to the bus", table, parent)
+			}
+			return nil
+		})
+	}
+	return found, err
+}
+
+// trespasses are what other programs had done to the schema before.
+type trespasses []string
+
+// check returns an error if the schema, which a function of the program has changed, is now in
+// the way of the bus. What other programs did before is not the fault of the function.
+func (w *writer) trespass() error { return w.trespasses.check(w.conn) }
+
+func (t *trespasses) check(c *database.Conn) error {
+	found, err := findTrespasses(c)
+	if err != nil {
+		return err
+	}
+	for _, problem := range found {
+		if !slices.Contains(*t, problem) {
+			return &event.ProtectedError{Problem: problem +
+				": choose another name, and refer to what belongs to the bus with a column without REFERENCES"}
+		}
+	}
+	return nil
+}
+
+// learn looks for what other programs have done, and tells the logger.
+func (t *trespasses) learn(c *database.Conn, logger *slog.Logger) (err error) {
+	*t, err = findTrespasses(c)
+	for _, problem := range *t {
+		logger.Warn("the schema of the file has something of another program that can make the bus fail", "path", c.Path, "problem", problem)
+	}
+	return err
 }

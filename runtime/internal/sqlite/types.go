@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -22,8 +24,6 @@ type typeInfo struct {
 // typeTable numbers event types. Numbers are never reused, so what is cached
 // stays true. It is safe for concurrent use.
 type typeTable struct {
-	log *Log
-
 	mu    sync.RWMutex
 	own   map[string]string // the names of this process's catalogue, by all that it knows
 	ids   map[typenames.Key]int64
@@ -32,8 +32,8 @@ type typeTable struct {
 	changes atomic.Int64 // grows with the names that are known
 }
 
-func newTypeTable(log *Log) *typeTable {
-	return &typeTable{log: log, own: map[string]string{}, ids: map[typenames.Key]int64{}, infos: map[int64]typeInfo{}}
+func newTypeTable() *typeTable {
+	return &typeTable{own: map[string]string{}, ids: map[typenames.Key]int64{}, infos: map[int64]typeInfo{}}
 }
 
 // number appends records as rows. A type that nobody has declared yet is
@@ -132,4 +132,142 @@ func typeRows(c *database.Conn) (rows []typenames.Row, err error) {
 		return nil
 	})
 	return rows, err
+}
+
+// typeMatcher tells which types a pattern covers. It is for one goroutine at a time.
+type typeMatcher struct {
+	ground  *ground
+	pattern string         // globs with spaces between them, which were parsed before
+	matches map[int64]bool // by type number
+	known   int64          // the changes of the type table that matches knows
+}
+
+// match tells whether the pattern covers a type.
+func (m *typeMatcher) match(typeID int64) bool {
+	if changes := m.ground.types.changes.Load(); changes != m.known || m.matches == nil {
+		m.known = changes
+		m.matches = map[int64]bool{}
+	}
+	matches, known := m.matches[typeID]
+	if known {
+		return matches
+	}
+	info, known := m.ground.types.info(typeID)
+	if !known { // declared by the transaction that appended its first event
+		if m.ground.read(m.ground.types.load) != nil {
+			return true // the attempt will say what it is
+		}
+		info, _ = m.ground.types.info(typeID)
+	}
+	matches, _ = typenames.MatchesAny(m.pattern, info.names)
+	m.matches[typeID] = matches
+	return matches
+}
+
+// routeAll makes the routes of all subscriptions those of their patterns.
+func routeAll(c *database.Conn) error {
+	patterns := map[int64]string{}
+	err := c.Query("SELECT id, pattern FROM busgen_subscriptions", func(s *sqlite3.Stmt) error {
+		patterns[s.ColumnInt64(0)] = s.ColumnText(1)
+		return nil
+	})
+	for id, pattern := range patterns {
+		if err == nil {
+			err = declareRoutes(c, id, pattern)
+		}
+	}
+	return err
+}
+
+// declareRoutes makes the routes of a subscription those of its pattern. Other routes
+// become former ones.
+func declareRoutes(c *database.Conn, subscription int64, pattern string) error {
+	if err := c.Exec("UPDATE busgen_routes SET former = 1 WHERE subscription = ?", subscription); err != nil {
+		return err
+	}
+	types, err := typesFor(c, pattern)
+	if err != nil {
+		return err
+	}
+	for _, typeID := range types {
+		if err := c.Exec("INSERT OR REPLACE INTO busgen_routes (type, subscription) VALUES (?, ?)", typeID, subscription); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everySubscription stands for all of them, because no id is 0.
+const everySubscription = 0
+
+// endFormerRoutes gives each event that a subscription has not settled, of a type that
+// its pattern is no longer for, a row in deliveries. No process may poll for the
+// subscription meanwhile.
+func endFormerRoutes(c *database.Conn, subscription int64) error {
+	type route struct{ eventType, subscription int64 }
+	var former []route
+	err := c.Query("SELECT type, subscription FROM busgen_routes WHERE former AND ?1 IN (0, subscription)", func(s *sqlite3.Stmt) error {
+		former = append(former, route{s.ColumnInt64(0), s.ColumnInt64(1)})
+		return nil
+	}, subscription)
+	for _, r := range former {
+		if err != nil {
+			return err
+		}
+		err = c.Exec(`
+			INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
+			SELECT ?1, l.seq, 'waiting', 0, ?3 FROM busgen_log l
+			WHERE l.seq > (SELECT cursor FROM busgen_subscriptions WHERE id = ?1) AND l.type = ?2 AND l.due_at IS NULL
+			  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`,
+			r.subscription, r.eventType, atOnce)
+		if err == nil {
+			err = c.Exec("DELETE FROM busgen_routes WHERE type = ? AND subscription = ?", r.eventType, r.subscription)
+		}
+	}
+	return err
+}
+
+// typesFor returns the numbers of the types that a pattern is for, in order.
+func typesFor(c *database.Conn, pattern string) (ids []int64, err error) {
+	if !strings.ContainsAny(pattern, "* ") { // one type, which indexes find among thousands
+		err = c.Query("SELECT id FROM busgen_types WHERE name = coalesce((SELECT name FROM busgen_types WHERE written = ?1 LIMIT 1), ?1) ORDER BY id",
+			func(s *sqlite3.Stmt) error {
+				ids = append(ids, s.ColumnInt64(0))
+				return nil
+			}, pattern)
+		return ids, err
+	}
+	return typesMatching(c, []string{pattern})
+}
+
+// typesMatching returns the numbers of the types that match one of the globs, under
+// any of their names.
+func typesMatching(c *database.Conn, globs []string) (types []int64, err error) {
+	rows, err := typeRows(c)
+	names := typenames.All(rows)
+	for _, row := range rows {
+		for _, one := range globs {
+			matches, err := typenames.MatchesAny(one, names[row.Name])
+			if err != nil {
+				return nil, fmt.Errorf("type %q: %w", one, err)
+			}
+			if matches {
+				types = append(types, row.ID)
+				break
+			}
+		}
+	}
+	return types, err
+}
+
+// idsWhere returns the ids of the rows (id, text) whose text matches.
+func idsWhere(c *database.Conn, sql string, matches func(text string) (bool, error)) (ids []int64, err error) {
+	err = c.Query(sql, func(s *sqlite3.Stmt) error {
+		ok, err := matches(s.ColumnText(1))
+		if ok {
+			ids = append(ids, s.ColumnInt64(0))
+		}
+		return err
+	})
+	return ids, err
 }

@@ -30,8 +30,8 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 	must(t, err)
 	says("")
 	for _, fault := range append([]event.Fault{event.Unreachable}, told...) {
-		log.unwritable.Note(&event.StorageError{Fault: fault}, 1)
-		log.tellUnwritable()
+		log.faults.Note(&event.StorageError{Fault: fault}, 1)
+		log.faults.tell()
 		if fault == event.Unreachable {
 			fault = event.IO // the claims have no number for it
 		}
@@ -41,13 +41,13 @@ func TestAStatusSaysWhatKeepsTheProcessFromWriting(t *testing.T) {
 		}
 		says("")
 	}
-	log.unwritable.Note(&event.StorageError{Fault: event.DiskFull}, 1)
-	log.tellUnwritable()
+	log.faults.Note(&event.StorageError{Fault: event.DiskFull}, 1)
+	log.faults.tell()
 	must(t, log.Append(t.Context(), []engine.Record{{ID: uuid.Must(uuid.NewV7()), Type: "t", Payload: []byte("{}"), CreatedAt: time.Now()}}))
 	says("")
 
-	log.unwritable.Note(&event.StorageError{Fault: event.DiskFull}, 1)
-	log.tellUnwritable()
+	log.faults.Note(&event.StorageError{Fault: event.DiskFull}, 1)
+	log.faults.tell()
 	says(event.DiskFull)
 	must(t, log.claims.Abandon())
 	says("") // a process that has died keeps nobody from writing

@@ -25,7 +25,7 @@ const watchSlack = time.Minute
 
 // watch is a place in the log. It implements [engine.Watch].
 type watch struct {
-	log         *Log
+	ground      *ground
 	deliverable bool
 	types       typeMatcher
 	generation  int64   // of the log
@@ -36,13 +36,13 @@ type watch struct {
 
 // Watch implements [engine.Watcher]. The watch is told of new events before it looks
 // where the log ends, so that none is between.
-func (l *Log) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, error) {
+func (ob *observer) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, error) {
 	w := &watch{
-		log: l, deliverable: spec.Deliverable, types: typeMatcher{log: l, pattern: strings.Join(spec.Types, " ")},
-		generation: l.generation.Load(), news: l.arrivals.add(0),
+		ground: ob.ground, deliverable: spec.Deliverable, types: typeMatcher{ground: ob.ground, pattern: strings.Join(spec.Types, " ")},
+		generation: ob.generation.Load(), news: ob.arrivals.add(0),
 	}
-	l.writer.watchOthers()
-	err := l.read(func(c *database.Conn) (err error) {
+	ob.lookout.watchOthers()
+	err := ob.read(func(c *database.Conn) (err error) {
 		w.began, err = c.Int64("SELECT max(seq) FROM busgen_log")
 		if w.after = w.began; err != nil || spec.Since.IsZero() {
 			return err
@@ -53,17 +53,17 @@ func (l *Log) Watch(_ context.Context, spec engine.WatchSpec) (engine.Watch, err
 	})
 	if err != nil {
 		w.Close()
-		return nil, fault.Wrap("read", l.path, err)
+		return nil, fault.Wrap("read", ob.path, err)
 	}
 	return w, nil
 }
 
 // Close implements [engine.Watch].
-func (w *watch) Close() { w.log.arrivals.remove(w.news) }
+func (w *watch) Close() { w.ground.arrivals.remove(w.news) }
 
 // Notify implements [engine.Watch].
 func (w *watch) Notify(wake func()) {
-	w.log.arrivals.notify(w.news, wake)
+	w.ground.arrivals.notify(w.news, wake)
 	wake()
 }
 
@@ -72,10 +72,10 @@ func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, pa
 	for ctx.Err() == nil {
 		found, end, pruned, err := w.read(limit)
 		switch {
-		case w.log.generation.Load() != w.generation:
+		case w.ground.generation.Load() != w.generation:
 			return nil, passed, engine.ErrRestored
 		case err != nil:
-			return nil, passed, fault.Wrap("read", w.log.path, err)
+			return nil, passed, fault.Wrap("read", w.ground.path, err)
 		}
 		last := w.after
 		passed += pruned
@@ -90,17 +90,17 @@ func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, pa
 // read returns what the next window of the log has, the place behind it, and how many of
 // its events were pruned. The tail has none of these.
 func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err error) {
-	if w.log.tail.end() <= w.after+1 {
-		return nil, w.after, 0, w.log.read(func(*database.Conn) error { return nil })
+	if w.ground.tail.end() <= w.after+1 {
+		return nil, w.after, 0, w.ground.read(func(*database.Conn) error { return nil })
 	}
-	events, next, held := w.log.tail.since(nil, w.after+1, limit, w.types.match)
+	events, next, held := w.ground.tail.since(nil, w.after+1, limit, w.types.match)
 	if held {
 		for _, e := range events {
 			found = append(found, &e.Record)
 		}
 		return found, next - 1, 0, nil
 	}
-	err = w.log.read(func(c *database.Conn) error {
+	err = w.ground.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 			if s.ColumnType(6) != sqlite3.NULL {
 				r.Due = database.Time(s, 6)
 			}
-			if err := w.log.types.resolve(c, s.ColumnInt64(2), r); err != nil {
+			if err := w.ground.types.resolve(c, s.ColumnInt64(2), r); err != nil {
 				return err
 			}
 			found = append(found, r)
@@ -153,11 +153,4 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 		return err
 	})
 	return found, end, passed, err
-}
-
-// wakeAll wakes everyone who waits for deliveries or events: another process has
-// written, or the log is not what it was.
-func (l *Log) wakeAll() {
-	l.waiters.all()
-	l.arrivals.all()
 }

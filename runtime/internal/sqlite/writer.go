@@ -1,18 +1,13 @@
 package sqlite
 
 import (
-	"database/sql"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/busgen/busgen/runtime/event"
-	"github.com/busgen/busgen/runtime/internal/beat"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
@@ -39,81 +34,69 @@ const (
 // writer owns the connection that writes, and runs one transaction after the
 // other, each for everyone who is waiting at that moment. That happens on the
 // writer's goroutine or, for a publisher that is alone, on the publisher's.
+//
+// It knows who waits and for how long, and what a transaction costs. What happens in one is the business of its [content].
 type writer struct {
-	conn *database.Conn
-	head *database.IndexHead // nil where it cannot be mapped
-	log  *Log
+	*ground
+	content content
 
-	mu        sync.Mutex
+	mu        sync.Mutex // guards what follows
 	queue     []*request
 	starting  []*request // taken from the queue; the transaction has not begun
-	dirty     []dirtyConsumer
-	lastGroup int  // how many requests the last transaction served
-	expected  int  // how long the queue has to be for regroup to end; 0 if it does not wait
-	watch     bool // look for the writes of other processes
+	dirty     []dirtyClient
+	lastGroup int // how many requests the last transaction served
+	expected  int // how long the queue has to be for regroup to end; 0 if it does not wait
 	closing   bool
 	lasting   bool // it closes, and goes on trying while another process holds the lock
 
 	wake     chan struct{}
 	done     chan struct{}
 	complete chan struct{} // the queue is as long as expected
-	patience *time.Timer   // of regroup
-	doubt    int           // grows while it waits in vain
+	requests sync.Pool     // of *request; channels must not travel between logs
+
+	turn     chan struct{} // holds a token; whoever has taken it uses what follows
+	conn     *database.Conn
+	shared   *sqlapi.Shared // conn, as functions of the program use it; nil before the first
+	batch    batch
+	taken    []*request  // for the transaction that runs
+	patience *time.Timer // of regroup
+	doubt    int         // grows while it waits in vain
 	rhythm   rhythm
-
-	logger   *slog.Logger
-	lost     error                  // of the last dispositions that could not be written, until all could
-	failing  map[*consumer]struct{} // whose dispositions these are
-	unsynced bool                   // events are left to the operating system
-
-	owns     atomic.Bool  // this process dispatches
-	since    atomic.Int64 // and has done so since this microsecond, as the row of owner says; 0 for never
-	requests sync.Pool    // of *request; channels must not travel between logs
-
-	inside   atomic.Uint64 // the goroutine on which a part runs; 0 for none
-	programs *sql.DB       // makes what parts are given; nil before the first
-
-	foreign atomic.Pointer[foreign] // an event of a transaction of the program; nil for none
-
-	gate     gate         // for the connections of the program
-	lookNow  atomic.Bool  // they have published
-	long     atomic.Int64 // how many pages the write-ahead log has, if they have made it long
-	doubtful atomic.Bool  // the disk has failed one of them
-
-	turn    chan struct{}  // holds a token; whoever has taken it uses conn and what follows
-	taken   []*request     // for the transaction that runs
-	looked  time.Time      // when lookAround last ran
-	cared   time.Time      // when it last did more than look at the version
-	back    time.Duration  // by how much the wall clock was set back, which the due times have yet to follow
-	version int64          // PRAGMA data_version, as last seen
-	seen    database.Head  // of the index, when the version was seen
-	known   lineage        // of the log
-	placed  time.Time      // when inPlace last looked
-	held    heldLog        // the write-ahead log, which readers may hold
-	rescue  *rescue        // of what a file has that has to be left; nil before
-	events  []logged       // of the transaction at hand
-	flushes []flush        // of the transaction at hand
-	shared  *sqlapi.Shared // conn, as parts use it; nil before the first
-	keys    []settledKey   // of the transaction at hand
-	settled []tentative    // by parts of the transaction at hand
-
-	trespasses []string // that other programs had done before
-
-	relay     relay
-	limit     *time.Timer // of the part that runs
-	appending []logged    // by the part that runs
-	entered   bool        // the gate
+	lost     error               // of the last dispositions that could not be written, until all could
+	failing  map[client]struct{} // whose dispositions these are
 }
 
-func newWriter(log *Log, c *database.Conn) *writer {
+// content is what happens in the transactions of a [writer]. Its methods are called by who has the turn.
+type content interface {
+	// look notices what other processes have done, and says for how long nothing needs to be looked at.
+	look() time.Duration
+	// idle is called when there is nothing to write, and says when to call it again. closing says that it is the last time.
+	idle(closing bool) time.Duration
+	// apply does what a transaction is for.
+	apply(b *batch) error
+	// anew reports whether a transaction that has failed, and was run anew so many times, is to be run once more.
+	anew(b *batch, err error, tries int) bool
+	// stored is told that the batch is in the file, before anyone who waits.
+	stored(b *batch)
+	// ended is called after a transaction, when everyone has been told. It reports whether there is more to do soon.
+	ended(b *batch, err error) (more bool)
+}
+
+// client has dispositions to write, for which it does not wait.
+type client interface {
+	take() flush     // what it has to write
+	written(f flush) // that is in the file
+	restore(f flush) // that could not be written, and has to be tried again
+}
+
+func newWriter(g *ground, c *database.Conn) *writer {
 	w := &writer{
-		conn: c, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), turn: make(chan struct{}, 1),
-		failing: map[*consumer]struct{}{}, complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour), doubt: 1,
+		ground: g, conn: c, wake: make(chan struct{}, 1), done: make(chan struct{}), turn: make(chan struct{}, 1),
+		failing: map[client]struct{}{}, complete: make(chan struct{}, 1), patience: time.NewTimer(time.Hour), doubt: 1,
 		requests: sync.Pool{New: func() any { return &request{result: make(chan error, 1)} }},
 	}
-	w.relay.w, w.relay.ended = w, make(chan error, 1)
+	w.batch = batch{ground: g, conn: c}
 	w.turn <- struct{}{}
-	w.gate.open()
 	return w
 }
 
@@ -142,11 +125,10 @@ func (w *writer) run() {
 // work runs transactions until there is nothing to do, and says for how long.
 func (w *writer) work() (wait time.Duration, closing bool) {
 	for {
-		w.lookAround()
-		held := w.held.look(w)
+		rest := w.content.look()
 		group, wait, closing := w.gather()
 		if group.empty() {
-			return min(wait, held, w.rescue.run(closing)), closing
+			return min(wait, rest, w.content.idle(closing)), closing
 		}
 		size := len(group.requests)
 		w.regroup(size, w.write(group, false))
@@ -226,7 +208,7 @@ func (w *writer) giveUp() {
 // group is what one transaction does.
 type group struct {
 	requests []*request // some may be withdrawn until it has begun
-	flushing []*consumer
+	flushing []client
 	full     bool // a request has to be on disk before the answer
 }
 
@@ -237,9 +219,6 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wait = time.Hour
-	if w.watch {
-		wait = w.untilLook()
-	}
 	g.requests = w.take()
 	w.starting = g.requests
 	g.full = slices.ContainsFunc(g.requests, (*request).synced)
@@ -253,8 +232,8 @@ func (w *writer) gather() (g group, wait time.Duration, closing bool) {
 	return g, wait, w.closing
 }
 
-// takeDirty removes the consumers that are due, or says how long none is.
-func (w *writer) takeDirty(wait time.Duration) (due []*consumer, _ time.Duration) {
+// takeDirty removes the clients that are due, or says how long none is.
+func (w *writer) takeDirty(wait time.Duration) (due []client, _ time.Duration) {
 	if len(w.dirty) == 0 {
 		return nil, wait
 	}
@@ -262,7 +241,7 @@ func (w *writer) takeDirty(wait time.Duration) (due []*consumer, _ time.Duration
 	left := w.dirty[:0]
 	for _, d := range w.dirty {
 		if w.closing || !d.at.After(now) {
-			due = append(due, d.consumer)
+			due = append(due, d.client)
 		} else {
 			left = append(left, d)
 			wait = min(wait, d.at.Sub(now))
@@ -296,104 +275,103 @@ func (w *writer) take() (taken []*request) {
 // write runs one transaction and tells everyone how it went. It says how long
 // that took, without the time that it waited for other processes.
 func (w *writer) write(g group, begun bool) (took time.Duration) {
-	w.events, w.flushes = w.events[:0], w.flushes[:0]
-	w.relay.direct = false
+	b := &w.batch
 	full, before := g.full, w.conn.Commits()
 	for _, c := range g.flushing {
 		f := c.take()
 		full = full || f.staged
-		w.flushes = append(w.flushes, f)
+		b.flushes = append(b.flushes, f)
 	}
 	var err error
 	if !begun {
 		err = w.begin(full && !w.unsynced)
 	}
-	g.requests = w.started()
+	b.requests = w.started()
 	began, applied := time.Now(), time.Time{}
 	apply := func() error {
-		err := w.applyHere(g)
+		err := w.content.apply(b)
 		applied = time.Now()
 		return err
 	}
 	if err == nil {
 		err = w.conn.Finish(apply)
 	}
-	for tries := 0; errors.Is(err, errBeginAnew) || tries < changesLimit && w.changed(err) || tries == 0 && w.renew(err); tries++ {
-		if tries == anewLimit {
-			separate(g.requests)
-		}
-		w.unsettle()
-		clear(w.events)
-		w.events = w.events[:0]
+	for tries := 0; w.content.anew(b, err, tries); tries++ {
+		b.takeBack()
 		err = w.conn.Commit(full && !w.unsynced, apply)
 	}
-	w.ended()
+	w.gate.ended()
 	took = time.Since(began)
 	w.rhythm.committed(time.Since(applied))
 	if err = fault.Wrap("write", w.conn.Path, err); err == nil {
-		w.known.appended(w.events)
-		w.tellKeys()
-		w.tellSettled()
-		w.log.tail.append(w.events, len(w.log.all())+int(w.log.arrivals.count.Load()))
+		w.content.stored(b)
 	}
-	w.noteWrite(err, g.requests, w.conn.Commits() != before)
+	w.faults.noteWrite(err, b.requests, w.conn.Commits() != before)
 	if err != nil {
-		w.unsettle()
+		b.unsettle()
 		if !errors.Is(err, sqlite3.BUSY) {
 			w.giveUp()
 		}
 	}
-	for _, f := range w.flushes {
+	for _, f := range b.flushes {
 		if err == nil {
-			f.consumer.written(f)
-			delete(w.failing, f.consumer)
+			f.client.written(f)
+			delete(w.failing, f.client)
 		} else {
-			f.consumer.restore(f)
-			w.failing[f.consumer] = struct{}{}
+			f.client.restore(f)
+			w.failing[f.client] = struct{}{}
 		}
 	}
 	w.report(err)
 	// Publishers first: while they get their next events ready for the next
 	// transaction, handlers have the time that it takes.
-	g.requests = w.queueAgain(g.requests)
-	for _, r := range g.requests {
+	for _, r := range w.queueAgain(b.requests) {
 		if r.refused != nil && err == nil {
 			r.result <- r.refused
 		} else {
 			r.result <- err
 		}
 	}
-	if err == nil {
-		w.log.appended(w.events)
-	}
+	more := w.content.ended(b, err)
 	clear(w.taken)
-	clear(w.events)
-	clear(w.flushes)
-	clear(w.keys)
-	if w.rescue == nil {
-		w.conn.Tidy() // nobody waits for it
-	}
-	if w.held.due(w) {
+	b.clear()
+	if more {
 		w.signal() // this may be the goroutine of a publisher
 	}
 	return took
 }
 
-// renew takes another connection if a transaction has failed for want of memory, and tells whether that may do.
-func (w *writer) renew(err error) bool {
-	if !errors.Is(err, fault.ErrNoMemory) {
+// begin begins a transaction of the writer, when no connection of the program writes.
+func (w *writer) begin(full bool) error {
+	if why := w.stopped.Load(); why != nil {
+		return why
+	}
+	if w.gate.used.Load() {
+		if err := w.gate.admit(w.logger); err != nil {
+			return err
+		}
+		if w.gate.doubtful.Swap(false) {
+			w.conn.Doubt()
+		}
+	}
+	return w.conn.Begin(full)
+}
+
+// tryBegin is begin that waits for nothing.
+func (w *writer) tryBegin(full bool) bool {
+	if w.stopped.Load() != nil {
 		return false
 	}
-	if w.shared != nil {
-		w.shared.Close()
-		w.shared = nil
+	if w.gate.used.Load() {
+		if w.gate.doubtful.Load() || !w.gate.tryAdmit() {
+			return false
+		}
 	}
-	if err := w.conn.Renew(); err != nil {
-		w.logger.Warn("the connection that writes has too little memory, and cannot be opened again", "path", w.conn.Path, "error", err)
-		return false
+	if w.conn.TryBegin(full) {
+		return true
 	}
-	w.version, w.seen, w.known.version = -1, database.Head{}, -1 // which no version is: the log is looked at
-	return true
+	w.gate.ended()
+	return false
 }
 
 // report tells the log when writing dispositions begins to fail and when all of them
@@ -403,7 +381,7 @@ func (w *writer) report(err error) {
 	case len(w.failing) == 0 && w.lost != nil:
 		w.logger.Info("dispositions can be written again")
 		w.lost = nil
-	case len(w.flushes) == 0 || err == nil:
+	case len(w.batch.flushes) == 0 || err == nil:
 	case w.lost == nil:
 		w.logger.Error("dispositions cannot be written; they are kept in memory and tried again", "error", err)
 		fallthrough
@@ -412,62 +390,25 @@ func (w *writer) report(err error) {
 	}
 }
 
-// apply does what a transaction is for.
-func (w *writer) apply(g group) error {
-	w.keys = w.keys[:0]
-	if err := w.relay.pass(g.requests); err != nil {
-		return err
+// share makes conn usable for functions of the program, once.
+func (w *writer) share() (err error) {
+	if w.shared == nil {
+		w.shared, err = sqlapi.Share(w.conn.Conn, guard())
 	}
-	w.takeSettled()
-	for i := range w.flushes {
-		if err := w.writeFlush(&w.flushes[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-func isConflict(err error) bool {
-	_, ok := err.(*event.ConflictError)
-	return ok
+// unshare undoes share.
+func (w *writer) unshare() {
+	if w.shared != nil {
+		w.shared.Close()
+		w.shared = nil
+	}
 }
 
-// lookAround notices what other processes have written.
-func (w *writer) lookAround() {
-	w.mu.Lock()
-	watch := w.watch
-	w.mu.Unlock()
-	if pages := w.long.Swap(0); pages > 0 {
-		w.conn.TidyFor(int(pages))
-	}
-	if now := w.lookNow.Swap(false); !watch || !now && w.untilLook() > 0 {
-		return
-	}
-	w.looked = time.Now()
-	if beat.Passed(w.cared, pollDelay) {
-		w.cared = w.looked
-		if w.inPlace() != nil {
-			return
-		}
-		w.log.claims.Keep(w.logger)
-		w.followClock()
-	}
-	head := w.head.Read() // before the version: what is written meanwhile is for the next look
-	if head == w.seen && head != (database.Head{}) {
-		return
-	}
-	version, err := w.dataVersion()
-	if err != nil {
-		return
-	}
-	w.seen = head
-	if version == w.version {
-		return
-	}
-	w.version = version
-	w.changed(w.verify())
-	w.arrived() // before what it ends the looking for is read: a commit may come in between
-	if w.log.refresh(w.conn) != nil {
-		w.seen, w.version = database.Head{}, -1 // which no version is, so the next look tries again
+// rebuilt is told that the file may have other views and triggers.
+func (w *writer) rebuilt() {
+	if w.shared != nil {
+		w.shared.Rebuilt()
 	}
 }

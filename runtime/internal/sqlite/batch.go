@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -9,57 +8,53 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
-	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
-// Append implements [engine.Log].
-func (l *Log) Append(ctx context.Context, records []engine.Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	r := l.writer.newRequest()
-	defer l.writer.free(r)
-	r.generation = l.generation.Load()
-	r.events = l.types.number(r.events, records)
-	if err := l.writer.submit(ctx, r); err != nil {
-		return fault.Wrap("append to", l.path, err)
-	}
-	for i, e := range r.events {
-		records[i].Seq, records[i].ID, records[i].Duplicate = e.Seq, e.ID, e.Duplicate
-	}
-	return nil
+// batch is the transaction at hand of the writer: what it writes, and who has to be told. It belongs to who has the
+// writer's turn.
+type batch struct {
+	*ground
+	conn     *database.Conn
+	requests []*request
+	events   []logged // that it appends
+	flushes  []flush
+	keys     []settledKey
+	settled  []tentative // by functions of the program
 }
 
-// Recognise implements [engine.Appender].
-func (l *Log) Recognise(_ context.Context, records []engine.Record) error {
-	now := time.Now()
-	return fault.Wrap("read", l.path, l.read(func(c *database.Conn) error {
-		for i := range records {
-			if records[i].Dedupe == nil {
-				continue
-			}
-			if err := recognise(c, &records[i], now); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+// takeBack makes the batch what it was before a transaction that has failed.
+func (b *batch) takeBack() {
+	b.unsettle()
+	clear(b.events)
+	b.events = b.events[:0]
+}
+
+// clear makes the batch an empty one, and keeps the memory.
+func (b *batch) clear() {
+	b.requests = nil
+	clear(b.events)
+	b.events = b.events[:0]
+	clear(b.flushes)
+	b.flushes = b.flushes[:0]
+	clear(b.keys)
+	b.keys = b.keys[:0]
 }
 
 // appendEvents writes the events of a request.
-func (w *writer) appendEvents(r *request) error {
+func (b *batch) appendEvents(r *request) error {
 	r.refused = nil // what was in the way may have been rolled back since
-	w.forgetNumbers(r)
-	if err := w.deduplicate(r.events); isConflict(err) {
+	b.forgetNumbers(r)
+	if err := b.deduplicate(r.events); isConflict(err) {
 		r.refused = err
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if err := w.insert(r.events); err != nil {
+	if err := b.insert(r.events); err != nil {
 		return err
 	}
 	numberDuplicates(r.events)
@@ -79,17 +74,17 @@ func together(requests []*request) (n int) {
 }
 
 // appendTogether writes the events of such requests: rows that are inserted together cost half as much.
-func (w *writer) appendTogether(requests []*request) error {
-	first := len(w.events)
+func (b *batch) appendTogether(requests []*request) error {
+	first := len(b.events)
 	for _, r := range requests {
-		w.forgetNumbers(r)
-		if err := w.declareTypes(r.events); err != nil {
+		b.forgetNumbers(r)
+		if err := b.declareTypes(r.events); err != nil {
 			return err
 		}
-		w.events = append(w.events, r.events...)
+		b.events = append(b.events, r.events...)
 	}
-	written := w.events[first:]
-	if err := w.insertAll(written); err != nil {
+	written := b.events[first:]
+	if err := b.insertAll(written); err != nil {
 		return err
 	}
 	for _, r := range requests {
@@ -102,8 +97,8 @@ func (w *writer) appendTogether(requests []*request) error {
 }
 
 // forgetNumbers takes the numbers of their types from events that another log has given them: this one has others.
-func (w *writer) forgetNumbers(r *request) {
-	if r.generation != w.log.generation.Load() {
+func (b *batch) forgetNumbers(r *request) {
+	if r.generation != b.generation.Load() {
 		for i := range r.events {
 			r.events[i].typeID = 0
 		}
@@ -113,15 +108,15 @@ func (w *writer) forgetNumbers(r *request) {
 // insert writes events at the end of the log, sets their Seq, and notes them
 // for the tail. Of events with an idempotency key only those are written that
 // are not known.
-func (w *writer) insert(events []logged) error {
-	if err := w.declareTypes(events); err != nil {
+func (b *batch) insert(events []logged) error {
+	if err := b.declareTypes(events); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(events, logged.special) {
-		return w.insertPlain(events)
+		return b.insertPlain(events)
 	}
 	for i := range events {
-		if err := w.insertSpecial(events[i : i+1]); err != nil {
+		if err := b.insertSpecial(events[i : i+1]); err != nil {
 			return err
 		}
 	}
@@ -129,11 +124,11 @@ func (w *writer) insert(events []logged) error {
 }
 
 // declareTypes gives events the numbers of their types.
-func (w *writer) declareTypes(events []logged) (err error) {
+func (b *batch) declareTypes(events []logged) (err error) {
 	for i := range events {
 		e := &events[i]
 		if e.typeID == 0 || e.declared {
-			if e.typeID, err = declareType(w.conn, typenames.Key{Name: e.Type, Version: e.Version}); err != nil {
+			if e.typeID, err = declareType(b.conn, typenames.Key{Name: e.Type, Version: e.Version}); err != nil {
 				return err
 			}
 			e.declared = true
@@ -146,22 +141,22 @@ func (w *writer) declareTypes(events []logged) (err error) {
 func (e logged) special() bool { return !e.Due.IsZero() || e.Dedupe != nil }
 
 // insertPlain writes events that are due at once and have no key.
-func (w *writer) insertPlain(events []logged) error {
-	if err := w.insertAll(events); err != nil {
+func (b *batch) insertPlain(events []logged) error {
+	if err := b.insertAll(events); err != nil {
 		return err
 	}
-	w.events = append(w.events, events...)
+	b.events = append(b.events, events...)
 	return nil
 }
 
 // insertAll writes the rows of such events, and sets their Seq.
-func (w *writer) insertAll(events []logged) error {
+func (b *batch) insertAll(events []logged) error {
 	for left := events; len(left) > 0; {
 		rows := 1
 		for rows*2 <= min(len(left), maxInsertRows) && sizeOf(left[:rows*2]) <= maxInsertBytes {
 			rows *= 2
 		}
-		if err := w.insertRows(left[:rows]); err != nil {
+		if err := b.insertRows(left[:rows]); err != nil {
 			return err
 		}
 		left = left[rows:]
@@ -187,9 +182,9 @@ func sizeOf(events []logged) (size int) {
 	return size
 }
 
-func (w *writer) insertRows(events []logged) (err error) {
-	defer w.conn.Recovered(&err)
-	s, err := w.conn.Stmt(insertStatements[len(events)])
+func (b *batch) insertRows(events []logged) (err error) {
+	defer b.conn.Recovered(&err)
+	s, err := b.conn.Stmt(insertStatements[len(events)])
 	if err != nil {
 		return err
 	}
@@ -206,7 +201,7 @@ func (w *writer) insertRows(events []logged) (err error) {
 	}
 	// The newest row is never deleted, so numbers only grow; and within one
 	// transaction they have no gaps.
-	first := w.conn.LastInsertRowID() - int64(len(events)) + 1
+	first := b.conn.LastInsertRowID() - int64(len(events)) + 1
 	for i := range events {
 		events[i].Seq = first + int64(i)
 	}
@@ -249,3 +244,59 @@ func bindEvent(s *sqlite3.Stmt, after int, e *logged) error {
 // textOf is the text of b without a copy. Binding copies it into the memory of
 // SQLite, and nobody writes to what was published.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func isConflict(err error) bool {
+	_, ok := err.(*event.ConflictError)
+	return ok
+}
+
+// insertSpecial writes one event that is delayed, or has an idempotency key.
+func (b *batch) insertSpecial(one []logged) error {
+	e := &one[0]
+	if e.Duplicate {
+		return nil
+	}
+	if err := b.insertPlain(one); err != nil {
+		return err
+	}
+	if d := e.Dedupe; d != nil {
+		digest, of := e.KeyDigest(), e.typeID
+		if d.Scope != "" {
+			var err error
+			if of, err = declareType(b.conn, typenames.Key{Name: e.KeyType()}); err != nil {
+				return err
+			}
+		}
+		if err := b.conn.Exec(insertKey, of, d.Key, e.Seq, e.ID[:], digest[:], d.Expires); err != nil {
+			return err
+		}
+	}
+	if e.Due.IsZero() {
+		return nil
+	}
+	// A delayed event is on no consumer's way: each has a delivery that waits.
+	due := dueOf(&e.Record)
+	b.events[len(b.events)-1].Due = due
+	if err := b.conn.Exec(updateDue, e.Due, e.Seq); err != nil {
+		return err
+	}
+	return b.conn.Exec(insertWaiting, e.Seq, due, e.typeID)
+}
+
+const (
+	insertKey = "INSERT OR REPLACE INTO busgen_dedupe (type, key, seq, id, digest, expires_at) VALUES (?, ?, ?, ?, ?, ?)"
+	updateDue = "UPDATE busgen_log SET due_at = ? WHERE seq = ?"
+	// insertWaiting gives an event ?1 of a type ?3 deliveries that are due at ?2.
+	insertWaiting = `
+		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
+		SELECT subscription, ?1, 'waiting', 0, ?2 FROM busgen_routes WHERE type = ?3`
+)
+
+// dueOf returns when the deliveries of a delayed event are due. One that is due as it is
+// published must not wait for a wall clock that is set back.
+func dueOf(r *engine.Record) time.Time {
+	if !r.Due.After(r.CreatedAt) {
+		return atOnce
+	}
+	return r.Due
+}
