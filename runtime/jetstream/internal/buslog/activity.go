@@ -24,12 +24,12 @@ type process struct {
 }
 
 // Show implements [engine.Reporter].
-func (l *Log) Show(ctx context.Context, a engine.Activity, answered []engine.BreakerRequest) error {
-	return l.edit(ctx, func() (msgs []*stream.Msg, err error) {
-		msgs = append(msgs, l.showMsg(&a))
-		left := slices.DeleteFunc(slices.Clone(l.requests), func(r engine.BreakerRequest) bool { return slices.ContainsFunc(answered, sameRequest(r)) })
-		if len(left) != len(l.requests) {
-			msgs = append(msgs, l.requestsMsg(left))
+func (ed *editor) Show(ctx context.Context, a engine.Activity, answered []engine.BreakerRequest) error {
+	return ed.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		msgs = append(msgs, ed.showMsg(&a))
+		left := slices.DeleteFunc(slices.Clone(ed.requests), func(r engine.BreakerRequest) bool { return slices.ContainsFunc(answered, sameRequest(r)) })
+		if len(left) != len(ed.requests) {
+			msgs = append(msgs, ed.requestsMsg(left))
 		}
 		return msgs, nil
 	})
@@ -42,34 +42,34 @@ func sameRequest(r engine.BreakerRequest) func(engine.BreakerRequest) bool {
 }
 
 // hide removes what this process shows.
-func (l *Log) hide(ctx context.Context) error {
-	return l.edit(ctx, func() ([]*stream.Msg, error) {
-		if _, shown := l.activity.Processes[l.instance]; !shown {
+func (ed *editor) hide(ctx context.Context) error {
+	return ed.edit(ctx, func() ([]*stream.Msg, error) {
+		if _, shown := ed.activity.Processes[ed.instance]; !shown {
 			return nil, nil
 		}
-		return []*stream.Msg{l.showMsg(nil)}, nil
+		return []*stream.Msg{ed.showMsg(nil)}, nil
 	})
 }
 
 // showMsg returns the record with what this process shows, or without for nil. The caller
 // holds mu.
-func (l *Log) showMsg(a *engine.Activity) *stream.Msg {
+func (ed *editor) showMsg(a *engine.Activity) *stream.Msg {
 	r := activityRecord{Processes: map[string]process{}}
-	for instance, p := range l.activity.Processes {
-		if instance != l.instance && l.owns(instance) {
+	for instance, p := range ed.activity.Processes {
+		if instance != ed.instance && ed.owns(instance) {
 			r.Processes[instance] = p
 		}
 	}
 	if a != nil {
-		r.Processes[l.instance] = process{os.Getpid(), time.Now().UTC(), *a}
+		r.Processes[ed.instance] = process{os.Getpid(), time.Now().UTC(), *a}
 	}
 	data, _ := json.Marshal(r)
-	return &stream.Msg{Subject: l.subject(activityToken), Data: data, Only: true, Expect: stream.Expecting(l.activityRev)}
+	return &stream.Msg{Subject: ed.subject(activityToken), Data: data, Only: true, Expect: stream.Expecting(ed.activityRev)}
 }
 
 // owns reports whether a process has a subscription. The caller holds mu.
-func (l *Log) owns(instance string) bool {
-	for _, s := range l.subs {
+func (v *logView) owns(instance string) bool {
+	for _, s := range v.subs {
 		if s.owners()[instance] != nil {
 			return true
 		}
@@ -77,7 +77,7 @@ func (l *Log) owns(instance string) bool {
 	return false
 }
 
-func (l *Log) requestsMsg(all []engine.BreakerRequest) *stream.Msg {
+func (ed *editor) requestsMsg(all []engine.BreakerRequest) *stream.Msg {
 	data, _ := json.Marshal(all)
-	return &stream.Msg{Subject: l.subject(requestToken), Data: data, Only: true, Expect: stream.Expecting(l.requestsRev)}
+	return &stream.Msg{Subject: ed.subject(requestToken), Data: data, Only: true, Expect: stream.Expecting(ed.requestsRev)}
 }

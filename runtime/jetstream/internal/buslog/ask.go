@@ -23,8 +23,8 @@ type ask struct {
 
 // askMsg returns the message of a wish. For nil it says that the wish is answered, and is
 // refused if the record has changed since rev.
-func (l *Log) askMsg(sub string, seq int64, a *ask, rev int64) *stream.Msg {
-	m := &stream.Msg{Subject: l.subject(askToken, sub, strconv.FormatInt(seq, 10)), Only: true}
+func (c *conn) askMsg(sub string, seq int64, a *ask, rev int64) *stream.Msg {
+	m := &stream.Msg{Subject: c.subject(askToken, sub, strconv.FormatInt(seq, 10)), Only: true}
 	if a == nil {
 		a, m.TTL, m.Expect = &ask{Answered: true}, goneTime, stream.Expecting(rev)
 	}
@@ -33,7 +33,7 @@ func (l *Log) askMsg(sub string, seq int64, a *ask, rev int64) *stream.Msg {
 }
 
 // applyAsk notes a wish. The caller holds mu.
-func (l *Log) applyAsk(rest string, m stream.Stored) error {
+func (v *logView) applyAsk(rest string, m stream.Stored) error {
 	id, text, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -43,36 +43,38 @@ func (l *Log) applyAsk(rest string, m stream.Stored) error {
 	if err := json.Unmarshal(m.Data, &a); err != nil {
 		return err
 	}
-	s := l.sub(id)
-	if u := l.units[id]; u != nil {
-		u.shut()
-	}
+	s := v.sub(id)
 	if delete(s.asks, seq); !a.Answered {
 		a.rev = m.Seq
 		s.asks[seq] = &a
 	}
-	if u := l.units[id]; u != nil && u.owns() && !a.Answered {
-		u.changed(true)
-		if u.consumer != nil {
-			u.consumer.wake()
-		}
+	if s.listener != nil {
+		s.listener.askChanged(a.Answered)
 	}
-	l.noteSettled()
+	v.noteSettled()
 	return nil
+}
+
+// askChanged implements [listener].
+func (u *unit) askChanged(answered bool) {
+	if u.shut(); u.owns() && !answered {
+		u.changed(true)
+		u.wake()
+	}
 }
 
 // askedEvents returns the events that somebody wishes to have cancelled and that have no row.
 func (u *unit) askedEvents() map[int64]*engine.Record {
-	l := u.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	h := u.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(u.sub.asks) == 0 {
 		return nil
 	}
 	events := map[int64]*engine.Record{}
 	for _, seq := range slices.Collect(maps.Keys(u.sub.asks)) {
 		if u.sub.rows[seq] == nil {
-			if r, err := l.event(context.Background(), seq); err == nil && u.has(slotOf(r)) {
+			if r, err := h.event(context.Background(), seq); err == nil && u.has(slotOf(r)) {
 				events[seq] = r
 			}
 		}
@@ -101,9 +103,9 @@ func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]b
 		if what != "" && (r == nil || r.State.Open()) {
 			r = r.orNew(event)
 			r.Row, r.Answer = r.Cancel(a.Reason), what
-			msgs = append(msgs, u.log.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
+			msgs = append(msgs, u.in.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
 		}
-		msgs = append(msgs, u.log.askMsg(u.sub.ID, seq, nil, a.rev))
+		msgs = append(msgs, u.in.askMsg(u.sub.ID, seq, nil, a.rev))
 	}
 	return msgs
 }

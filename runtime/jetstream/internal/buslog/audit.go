@@ -16,28 +16,28 @@ import (
 )
 
 // auditMsg returns the message of a new entry in the audit. The caller holds mu.
-func (l *Log) auditMsg(e engine.AuditEntry) *stream.Msg {
-	return l.newEntryMsg(l.newEntry(e))
+func (ed *editor) auditMsg(e engine.AuditEntry) *stream.Msg {
+	return ed.newEntryMsg(ed.newEntry(e))
 }
 
 // newEntry returns an entry with its time and the next number. If somebody else uses the
 // number meanwhile, the batch of the entry is refused and made anew. The caller holds mu.
-func (l *Log) newEntry(e engine.AuditEntry) engine.AuditEntry {
-	l.entries++
-	e.ID, e.At = l.lastEntry+l.entries, time.Now().UTC()
+func (ed *editor) newEntry(e engine.AuditEntry) engine.AuditEntry {
+	ed.entries++
+	e.ID, e.At = ed.lastEntry+ed.entries, time.Now().UTC()
 	return e
 }
 
-func (l *Log) newEntryMsg(e engine.AuditEntry) *stream.Msg {
-	m := l.entryMsg(e)
+func (c *conn) newEntryMsg(e engine.AuditEntry) *stream.Msg {
+	m := c.entryMsg(e)
 	m.Expect = stream.Expecting(0)
 	return m
 }
 
 // entryMsg returns the message of an entry, in the place of an earlier one.
-func (l *Log) entryMsg(e engine.AuditEntry) *stream.Msg {
+func (c *conn) entryMsg(e engine.AuditEntry) *stream.Msg {
 	data, _ := json.Marshal(e)
-	return &stream.Msg{Subject: l.subject(auditToken, strconv.FormatInt(e.ID, 10)), Data: data, Only: true}
+	return &stream.Msg{Subject: c.subject(auditToken, strconv.FormatInt(e.ID, 10)), Data: data, Only: true}
 }
 
 // growing is the one entry that a change in steps has in the audit.
@@ -100,19 +100,19 @@ func (in *Inspection) Audit(ctx context.Context, f engine.AuditFilter, p engine.
 
 // auditOf returns what was done to the deliveries of an event, alone or together with
 // others, oldest first: to one subscription, or to all for nil. The caller holds mu.
-func (l *Log) auditOf(id uuid.UUID, only *sub) (entries []engine.AuditEntry) {
-	for _, e := range l.audit {
-		if e.EventID == id && (only == nil || e.Subscription == "" || l.sameName(e.Subscription, only.Name)) {
+func (in *Inspection) auditOf(id uuid.UUID, only *sub) (entries []engine.AuditEntry) {
+	for _, e := range in.audit {
+		if e.EventID == id && (only == nil || e.Subscription == "" || in.sameName(e.Subscription, only.Name)) {
 			entries = append(entries, e)
 		}
 	}
-	for _, s := range l.inOrder() {
+	for _, s := range in.inOrder() {
 		if only != nil && s != only {
 			continue
 		}
 		for _, r := range s.rows {
 			for _, n := range r.Audits {
-				if e := l.audit[n]; r.ID == id && e.EventID == uuid.Nil {
+				if e := in.audit[n]; r.ID == id && e.EventID == uuid.Nil {
 					e.Subscription = s.Name
 					entries = append(entries, e)
 				}
@@ -126,6 +126,6 @@ func (l *Log) auditOf(id uuid.UUID, only *sub) (entries []engine.AuditEntry) {
 }
 
 // sameName reports whether two names are of one subscription.
-func (l *Log) sameName(a, b string) bool {
-	return a == b || l.registry.known(a) != nil && l.registry.known(a) == l.registry.known(b)
+func (in *Inspection) sameName(a, b string) bool {
+	return a == b || in.registry.known(a) != nil && in.registry.known(a) == in.registry.known(b)
 }

@@ -19,11 +19,11 @@ const (
 // eachBack calls f with the events up to a sequence number, the newest first, until it
 // returns false. It reads no more of the log than that takes. The caller holds mu, which is
 // free while the server is asked.
-func (l *Log) eachBack(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
+func (rd *reader) eachBack(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
 	for step := int64(backStep); seq > 0; {
 		from := max(1, seq-step+1)
 		var part []*engine.Record
-		err := l.eachUntil(ctx, from, seq, func(r *engine.Record) bool {
+		err := rd.eachUntil(ctx, from, seq, func(r *engine.Record) bool {
 			part = append(part, r)
 			return true
 		})
@@ -44,22 +44,22 @@ func (l *Log) eachBack(ctx context.Context, seq int64, f func(r *engine.Record) 
 
 // oldest returns the oldest event, or nil if there is none. The caller holds mu, which is
 // free while the server is asked.
-func (l *Log) oldest(ctx context.Context) (*engine.Record, error) {
-	l.mu.Unlock()
-	defer l.mu.Lock()
+func (rd *reader) oldest(ctx context.Context) (*engine.Record, error) {
+	rd.mu.Unlock()
+	defer rd.mu.Lock()
 	for from := int64(1); ; {
-		m, err := l.stream.NextOf(ctx, l.subject(eventToken, ">"), from)
+		m, err := rd.stream.NextOf(ctx, rd.subject(eventToken, ">"), from)
 		if errors.Is(err, stream.ErrNotFound) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, l.storage("read", err)
+			return nil, rd.storage("read", err)
 		}
 		r, err := eventOf(m)
 		if err == nil {
 			return r, nil
 		}
-		l.noteForeign(m, err)
+		rd.noteForeign(m, err)
 		from = m.Seq + 1
 	}
 }

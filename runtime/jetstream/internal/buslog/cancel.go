@@ -16,7 +16,7 @@ import (
 // so. The owner of the subscription does not begin it when it has read the row, and answers
 // with another row: the delivery is discarded, or has begun.
 func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
-	return l.cancel(ctx, spec, func(s *sub) string { return l.nameHere(s.ID, s.Name) })
+	return l.cancel(ctx, spec, func(s *sub) string { return s.nameHere() })
 }
 
 // openDelivery is a delivery that is not settled.
@@ -28,17 +28,17 @@ type openDelivery struct {
 
 // openTo returns the open deliveries of an event, to one subscription or to all for an empty
 // name. Without one the error says why. The caller holds mu.
-func (l *Log) openTo(ctx context.Context, id uuid.UUID, name string) (open []openDelivery, err error) {
-	only := l.registry.known(name)
+func (rd *reader) openTo(ctx context.Context, id uuid.UUID, name string) (open []openDelivery, err error) {
+	only := rd.registry.known(name)
 	if name != "" && only == nil {
-		return nil, l.registry.unknown(name)
+		return nil, rd.registry.unknown(name)
 	}
-	event, err := l.find(ctx, id)
+	event, err := rd.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	settled := &engine.NotOpenError{Event: id}
-	for _, s := range l.inOrder() {
+	for _, s := range rd.inOrder() {
 		if only != nil && s.ID != only.ID {
 			continue
 		}
@@ -47,7 +47,7 @@ func (l *Log) openTo(ctx context.Context, id uuid.UUID, name string) (open []ope
 		case r != nil && r.State.Open(), r == nil && s.pending(event):
 			open = append(open, openDelivery{s, event, r})
 		case r != nil || s.matches(event) && s.Start < event.Seq:
-			settled.States = append(settled.States, s.Name+" "+l.stateOf(s, event).State)
+			settled.States = append(settled.States, s.Name+" "+rd.stateOf(s, event).State)
 		}
 	}
 	if len(open) == 0 {
@@ -155,8 +155,8 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 }
 
 // mayBeAlive reports whether an owner answers, or is connected.
-func (l *Log) mayBeAlive(ctx context.Context, instance string) bool {
-	_, connected, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
+func (c *conn) mayBeAlive(ctx context.Context, instance string) bool {
+	_, connected, err := c.stream.Ping(ctx, c.pingSubject(instance), pingTime)
 	return connected || err != nil
 }
 

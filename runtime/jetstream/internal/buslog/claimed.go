@@ -31,10 +31,10 @@ type claimed struct {
 // claimsOf returns what is to be stored so that this process has cursors, or, if nobody polls
 // here, nobody has. It has so many rows at most; if owners that died have left more, their
 // cursors stay theirs, and say which rows are stored.
-func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
+func (cl *cluster) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	c := &claimed{cursors: map[int]*cursor{}}
-	l.mu.Lock()
-	own, divided, parallel := l.units[u.sub.ID] == u && u.consumer != nil, u.sub.divided(), u.parallel
+	cl.mu.Lock()
+	own, divided, parallel := cl.units[u.sub.ID] == u && u.consumer != nil, u.sub.divided(), u.parallel
 	for at := range u.sub.parts {
 		p := &u.sub.parts[at]
 		c.revs[at], c.numbers[at] = p.rev, p.N
@@ -42,32 +42,32 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		if slices.Contains(from, at) {
 			one := p.cursor
 			one.Next, one.N = u.sub.nextAt(at), c.numbers[at]
-			c.cursors[at], c.lost[at] = &one, l.lost(&one)
+			c.cursors[at], c.lost[at] = &one, cl.lost(&one)
 		}
 	}
-	l.mu.Unlock()
+	cl.mu.Unlock()
 	calledBy := map[string]called{}
 	for i, at := range from {
 		one := c.cursors[at]
-		one.N, one.By = one.N+1, l.instance
+		one.N, one.By = one.N+1, cl.instance
 		if !c.lost[at] {
 			continue
 		}
 		calls, known := calledBy[one.Owner]
 		if !known {
 			var err error
-			if calls, err = l.calledBy(one.Owner); err != nil {
+			if calls, err = cl.calledBy(one.Owner); err != nil {
 				return nil, err
 			}
 			calledBy[one.Owner] = calls
 		}
 		one.Ran, one.Busy = calls.begun(u.sub.ID, one.Ran), one.Busy && !calls.Alone
-		msgs, crashes, all, err := l.recover(u, one, calls, room-len(c.msgs))
+		msgs, crashes, all, err := cl.recover(u, one, calls, room-len(c.msgs))
 		if err != nil {
 			return nil, err
 		}
 		if c.msgs, c.crashes = append(c.msgs, msgs...), append(c.crashes, crashes...); !all {
-			l.begun(c, from[:i+1])
+			cl.begun(c, from[:i+1])
 			return c, nil
 		}
 	}
@@ -81,38 +81,38 @@ func (l *Log) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		}
 		one.Ran, one.Busy, one.Fallen, one.Young = nil, false, false, false
 		c.looping = c.looping || one.CrashLoop
-		if one.Owner, one.PID, one.Host, one.Since = l.instance, os.Getpid(), l.host, time.Now().UTC(); !own {
+		if one.Owner, one.PID, one.Host, one.Since = cl.instance, os.Getpid(), cl.host, time.Now().UTC(); !own {
 			one.free()
 		}
 		// Who dispatches says so, in the cursors that it has, and not those whom nobody has.
-		one.CrashLoop = own && l.isYoung() && (c.looping || l.looping.Load())
+		one.CrashLoop = own && cl.isYoung() && (c.looping || cl.looping.Load())
 	}
 	switch {
 	case own && !divided && parallel:
-		return c, l.divide(u, c)
+		return c, cl.divide(u, c)
 	case own && divided && !parallel:
-		l.unite(c)
+		cl.unite(c)
 	}
 	return c, nil
 }
 
 // lost reports whether the owner of a cursor has died, as this process is to take it over. One that is idle has not: what
 // it handles comes again, and is no suspect. The caller holds mu.
-func (l *Log) lost(c *cursor) bool {
-	return c.Owner != "" && (c.Fallen || c.Owner != l.instance && !(l.dead[c.Owner] && l.idle[c.Owner]))
+func (cl *cluster) lost(c *cursor) bool {
+	return c.Owner != "" && (c.Fallen || c.Owner != cl.instance && !(cl.dead[c.Owner] && cl.idle[c.Owner]))
 }
 
 // begun makes of a takeover one that only notes what ran: the rows are too many for one batch.
 // The owners stay the dead ones, so that whoever goes on, after a crash as well, knows all that
 // ran beside each other.
-func (l *Log) begun(c *claimed, from []int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (cl *cluster) begun(c *claimed, from []int) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	c.partly = true
 	cursors := map[int]*cursor{}
 	for _, at := range from {
 		if one := c.cursors[at]; c.lost[at] {
-			one.Fallen, one.Busy = true, one.Busy || l.unsure[one.Owner]
+			one.Fallen, one.Busy = true, one.Busy || cl.unsure[one.Owner]
 			cursors[at] = one
 		}
 	}

@@ -9,20 +9,20 @@ import (
 )
 
 // divide replaces the cursor of the whole, which was taken, by those of the parts.
-func (l *Log) divide(u *unit, c *claimed) error {
+func (cl *cluster) divide(u *unit, c *claimed) error {
 	before := c.cursors[whole]
 	open := map[int][]int64{} // by part
 	for _, seq := range before.Open {
-		l.mu.Lock()
+		cl.mu.Lock()
 		slot, err := 0, error(nil)
 		if r := u.sub.rows[seq]; r != nil {
 			slot = r.slot()
-		} else if e, wrong := l.event(context.Background(), seq); wrong == nil {
+		} else if e, wrong := cl.event(context.Background(), seq); wrong == nil {
 			slot = slotOf(e)
 		} else {
 			err = wrong
 		}
-		l.mu.Unlock()
+		cl.mu.Unlock()
 		if errors.Is(err, stream.ErrNotFound) {
 			continue // it is deleted
 		}
@@ -47,7 +47,7 @@ func (l *Log) divide(u *unit, c *claimed) error {
 }
 
 // unite replaces the cursors of all parts, which were taken, by that of the whole.
-func (l *Log) unite(c *claimed) {
+func (cl *cluster) unite(c *claimed) {
 	first := c.cursors[1]
 	one := *first
 	one.N, one.Open, one.Passed, one.Divided = c.numbers[whole]+1, nil, nil, false

@@ -22,6 +22,21 @@
 // All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.
 //
+// # The storeys
+//
+// A [Log] is built of types that stand on each other. Each owns its fields, says what guards them, and knows only those below it:
+//
+//   - [conn]: the stream, and whether the log is open. It has no records.
+//   - [logView]: what the stream says, up to a message, with the one lock of the records. It tells the [listener] of a
+//     subscription what has changed.
+//   - [reader]: reads what is not in memory.
+//   - [follower]: keeps the view up with the stream, and notices what is wrong with it. It has the [teller] of pauses.
+//   - [editor]: changes records.
+//   - [publisher]: appends events.
+//   - [handled]: the subscriptions that this process handles, each a [unit] with its [consumer].
+//   - [cluster]: who is alive, and who has what.
+//   - [Log]: the assembly: what it takes to implement [engine.Log]. An [Inspection] is a log for an operator.
+//
 // # The rooms
 //
 //	log.go, reached.go, view.go  an open log. It follows the stream, and keeps a view of it: everything but the events, up to one message

@@ -48,25 +48,25 @@ func (in *Inspection) EditDeadLetter(ctx context.Context, key engine.Key, id uui
 
 // makeEvents stores events that operators make, and returns them with their places. One that
 // is there already, which an earlier try has left, stays.
-func (l *Log) makeEvents(ctx context.Context, records []*engine.Record) ([]*engine.Record, error) {
+func (ed *editor) makeEvents(ctx context.Context, records []*engine.Record) ([]*engine.Record, error) {
 	var plain []engine.Record
 	for _, r := range records {
 		plain = append(plain, *r)
 	}
-	if err := l.declareTypesOf(ctx, plain); err != nil {
+	if err := ed.declareTypesOf(ctx, plain); err != nil {
 		return nil, err
 	}
 	for len(records) > 0 {
 		var msgs []*stream.Msg
 		for _, r := range records {
 			if r.Seq == 0 {
-				msgs = append(msgs, l.eventMsg(r))
+				msgs = append(msgs, ed.eventMsg(r))
 			}
 		}
 		if len(msgs) == 0 {
 			break
 		}
-		first, err := l.append(ctx, msgs...)
+		first, err := ed.append(ctx, msgs...)
 		if err == nil {
 			for _, r := range records {
 				if r.Seq == 0 {
@@ -74,18 +74,18 @@ func (l *Log) makeEvents(ctx context.Context, records []*engine.Record) ([]*engi
 					first++
 				}
 			}
-			return records, l.reach(ctx, first-1)
+			return records, ed.reach(ctx, first-1)
 		}
 		if !errors.Is(err, stream.ErrConflict) && !errors.Is(err, stream.ErrInDoubt) && !errors.Is(err, stream.ErrStored) || ctx.Err() != nil {
-			return nil, l.storage("change", err)
+			return nil, ed.storage("change", err)
 		}
-		if err := l.sync(ctx); err != nil {
+		if err := ed.sync(ctx); err != nil {
 			return nil, err
 		}
 		for _, r := range records {
-			l.mu.Lock()
-			there, err := l.made(ctx, r.ID)
-			l.mu.Unlock()
+			ed.mu.Lock()
+			there, err := ed.made(ctx, r.ID)
+			ed.mu.Unlock()
 			if err != nil {
 				return nil, err
 			}
@@ -99,8 +99,8 @@ func (l *Log) makeEvents(ctx context.Context, records []*engine.Record) ([]*engi
 
 // editedInto returns what operators have made from an event, for which subscriptions. The
 // caller holds mu.
-func (l *Log) editedInto(r *engine.Record) (all []engine.Key) {
-	for _, s := range l.inOrder() {
+func (in *Inspection) editedInto(r *engine.Record) (all []engine.Key) {
+	for _, s := range in.inOrder() {
 		if row := s.rows[r.Seq]; row != nil && row.State == ledger.Discarded {
 			text, edited := strings.CutPrefix(row.Reason, ledger.EditedInto)
 			if id, err := uuid.Parse(text); err == nil && edited {
@@ -114,9 +114,9 @@ func (l *Log) editedInto(r *engine.Record) (all []engine.Key) {
 
 // madeFrom returns the events from which operators have made that of a letter, the nearest
 // first. The caller holds mu, which is free while the server is asked.
-func (l *Log) madeFrom(ctx context.Context, one letter) (ids []uuid.UUID, err error) {
+func (in *Inspection) madeFrom(ctx context.Context, one letter) (ids []uuid.UUID, err error) {
 	for id := one.ID; one.Made; {
-		r, err := l.made(ctx, id)
+		r, err := in.made(ctx, id)
 		if err != nil || r == nil || r.Origin.Parent == uuid.Nil {
 			return ids, err
 		}

@@ -35,9 +35,9 @@ const (
 )
 
 // eventMsg returns the message of an event.
-func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
+func (c *conn) eventMsg(r *engine.Record) *stream.Msg {
 	m := new(stream.Msg)
-	l.fillEvent(m, r, timeText(r.CreatedAt))
+	c.fillEvent(m, r, timeText(r.CreatedAt))
 	return m
 }
 
@@ -45,7 +45,7 @@ func (l *Log) eventMsg(r *engine.Record) *stream.Msg {
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // fillEvent makes an empty message that of an event; created is when that was, as text.
-func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
+func (c *conn) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 	o := r.Origin
 	m.ID, m.Data, m.Header = r.ID.String(), r.Payload, append(make([]stream.Header, 0, 5),
 		stream.Header{Name: typeHeader, Value: r.Type}, stream.Header{Name: versionHeader, Value: strconv.Itoa(max(r.Version, 1))},
@@ -61,14 +61,14 @@ func (l *Log) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 		add(dueHeader, timeText(r.Due))
 	}
 	if o == nil {
-		m.Subject = l.eventSubject(r)
+		m.Subject = c.eventSubject(r)
 		return
 	}
 	add(forHeader, o.Consumer)
 	if o.Parent != uuid.Nil {
 		add(parentHeader, o.Parent.String())
 	}
-	m.Subject, m.Expect = l.madeSubject(r.ID), stream.Expecting(0)
+	m.Subject, m.Expect = c.madeSubject(r.ID), stream.Expecting(0)
 }
 
 // jsonContent is the content type of all payloads.

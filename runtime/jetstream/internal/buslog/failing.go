@@ -10,11 +10,11 @@ import (
 
 // Failing implements [engine.Source].
 func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, err error) {
-	l := c.unit.log
-	if err := l.enter(); err != nil {
+	h := c.unit.in
+	if err := h.enter(); err != nil {
 		return nil, err
 	}
-	defer l.mu.Unlock()
+	defer h.mu.Unlock()
 	c.calls++
 	c.unit.shut()
 	c.unit.polled = true // what is acquired from now on is news
@@ -39,9 +39,9 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 			continue
 		}
 		if r.Key == "" { // it is computed from the payload
-			whole, err := l.wholeRow(c.unit.sub, r.Seq)
+			whole, err := h.wholeRow(c.unit.sub, r.Seq)
 			if err != nil {
-				return nil, l.storage("read", err)
+				return nil, h.storage("read", err)
 			}
 			if whole == nil { // it was settled meanwhile
 				continue
@@ -67,8 +67,8 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 	if c.unit.lane.isFree() {
 		return "", false
 	}
-	c.unit.log.mu.Lock()
-	defer c.unit.log.mu.Unlock()
+	c.unit.in.mu.Lock()
+	defer c.unit.in.mu.Unlock()
 	return c.unit.cancelled(seq)
 }
 

@@ -19,18 +19,18 @@ const findSlack = time.Hour
 
 // find returns the event of an id, or a *NotFoundError. The caller holds mu, which is free
 // while the server is asked.
-func (l *Log) find(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
+func (rd *reader) find(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
 	at, _ := timeOf(id)
-	found, err := l.findNear(ctx, map[uuid.UUID]time.Time{id: at})
+	found, err := rd.findNear(ctx, map[uuid.UUID]time.Time{id: at})
 	if err == nil && found[id] == nil { // by a clock that is wrong, or it is no id of a time
-		err = l.each(ctx, 1, func(r *engine.Record) bool {
+		err = rd.each(ctx, 1, func(r *engine.Record) bool {
 			if r.ID == id {
 				found[id] = r
 			}
 			return found[id] == nil
 		})
 	}
-	if err == nil && (found[id] == nil || !l.shown(found[id])) {
+	if err == nil && (found[id] == nil || !rd.shown(found[id])) {
 		err = &engine.NotFoundError{Thing: "event", Name: id.String()}
 	}
 	return found[id], err
@@ -39,22 +39,22 @@ func (l *Log) find(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
 // findNear returns the events of ids that have a row, were made by operators, or were stored
 // at about a time; zero for an unknown one. The caller holds mu, which is free while the server
 // is asked.
-func (l *Log) findNear(ctx context.Context, ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Record, error) {
+func (rd *reader) findNear(ctx context.Context, ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Record, error) {
 	found := map[uuid.UUID]*engine.Record{}
-	for _, r := range l.ring.events {
+	for _, r := range rd.ring.events {
 		if _, wanted := ids[r.ID]; wanted {
 			found[r.ID] = r
 		}
 	}
-	places := l.placesOf(ids)
+	places := rd.placesOf(ids)
 	var from, to time.Time
 	for id, at := range ids {
 		if found[id] != nil {
 			continue
 		}
-		r, err := l.rowed(ctx, places[id])
+		r, err := rd.rowed(ctx, places[id])
 		if r == nil && err == nil {
-			r, err = l.made(ctx, id)
+			r, err = rd.made(ctx, id)
 		}
 		if err != nil {
 			return nil, err
@@ -76,11 +76,11 @@ func (l *Log) findNear(ctx context.Context, ids map[uuid.UUID]time.Time) (map[uu
 	if from.IsZero() {
 		return found, nil
 	}
-	seq, err := l.before(from.Add(-findSlack))
+	seq, err := rd.before(from.Add(-findSlack))
 	if err != nil {
 		return nil, err
 	}
-	err = l.each(ctx, seq+1, func(r *engine.Record) bool {
+	err = rd.each(ctx, seq+1, func(r *engine.Record) bool {
 		if _, wanted := ids[r.ID]; wanted {
 			found[r.ID] = r
 		}
@@ -90,9 +90,9 @@ func (l *Log) findNear(ctx context.Context, ids map[uuid.UUID]time.Time) (map[uu
 }
 
 // placesOf returns the places of events that have a row. The caller holds mu.
-func (l *Log) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
+func (rd *reader) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
 	places := map[uuid.UUID]int64{}
-	for _, s := range l.subs {
+	for _, s := range rd.subs {
 		for seq, r := range s.rows {
 			if _, wanted := ids[r.ID]; wanted {
 				places[r.ID] = seq
@@ -104,28 +104,28 @@ func (l *Log) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
 
 // rowed returns the event of a row at a place; nil if that is 0 or the event was pruned just
 // now. The caller holds mu, which is free while the server is asked.
-func (l *Log) rowed(ctx context.Context, seq int64) (*engine.Record, error) {
+func (rd *reader) rowed(ctx context.Context, seq int64) (*engine.Record, error) {
 	if seq == 0 {
 		return nil, nil
 	}
-	r, err := l.event(ctx, seq)
+	r, err := rd.event(ctx, seq)
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, nil
 	}
-	return r, l.storage("read", err)
+	return r, rd.storage("read", err)
 }
 
 // made returns an event that an operator has made, or nil. The caller holds mu, which is free
 // while the server is asked.
-func (l *Log) made(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
-	l.mu.Unlock()
-	m, err := l.stream.LastOf(ctx, l.madeSubject(id))
-	l.mu.Lock()
+func (rd *reader) made(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
+	rd.mu.Unlock()
+	m, err := rd.stream.LastOf(ctx, rd.madeSubject(id))
+	rd.mu.Lock()
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, l.storage("read", err)
+		return nil, rd.storage("read", err)
 	}
 	return eventOf(m)
 }
@@ -140,6 +140,6 @@ func timeOf(id uuid.UUID) (time.Time, bool) {
 
 // shown reports whether an event is part of the log. One that an operator has made is when
 // its first row is stored, just after the event. The caller holds mu.
-func (l *Log) shown(r *engine.Record) bool {
-	return r.Origin == nil || slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.rows[r.Seq] != nil })
+func (rd *reader) shown(r *engine.Record) bool {
+	return r.Origin == nil || slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return s.rows[r.Seq] != nil })
 }

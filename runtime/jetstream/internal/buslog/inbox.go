@@ -35,25 +35,25 @@ const (
 	sentBytes    = 1 << 20
 )
 
-var _ engine.Inbox = (*Log)(nil)
+var _ engine.Inbox = (*publisher)(nil)
 
 // OpenInbox implements [engine.Inbox].
-func (l *Log) OpenInbox(ctx context.Context) error {
-	return l.storage("open the inbox of", l.patiently(ctx, func() error {
-		_, err := l.inbox.open(ctx, l)
+func (p *publisher) OpenInbox(ctx context.Context) error {
+	return p.storage("open the inbox of", p.patiently(ctx, func() error {
+		_, err := p.inbox.open(ctx, &p.conn)
 		return err
 	}))
 }
 
 // open returns the stream of the inbox.
-func (i *inbox) open(ctx context.Context, l *Log) (*stream.Inbox, error) {
+func (i *inbox) open(ctx context.Context, on *conn) (*stream.Inbox, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.stream != nil {
 		return i.stream, nil
 	}
-	most, _ := l.sizes()
-	opened, err := l.stream.OpenInbox(ctx, most-sentRoom)
+	most, _ := on.sizes()
+	opened, err := on.stream.OpenInbox(ctx, most-sentRoom)
 	if err != nil {
 		return nil, err
 	}
@@ -69,26 +69,26 @@ func (i *inbox) lost() {
 }
 
 // TakeIn implements [engine.Inbox].
-func (l *Log) TakeIn(ctx context.Context) (int, error) {
+func (p *publisher) TakeIn(ctx context.Context) (int, error) {
 	for began := time.Now(); ; {
-		if l.isClosed() {
-			return 0, l.ended()
+		if p.isClosed() {
+			return 0, p.ended()
 		}
-		n, err := l.takeIn(ctx)
+		n, err := p.takeIn(ctx)
 		switch {
 		case errors.Is(err, stream.ErrConflict): // another process has taken this in
 			return 0, nil
 		case errors.Is(err, stream.ErrNoStream): // the next one makes it
-			l.inbox.lost()
-		case err != nil && l.waits(ctx, began, err):
+			p.inbox.lost()
+		case err != nil && p.waits(ctx, began, err):
 			continue // what was stored is noted
 		}
-		return n, l.storage("take in what others have sent to", err)
+		return n, p.storage("take in what others have sent to", err)
 	}
 }
 
-func (l *Log) takeIn(ctx context.Context) (int, error) {
-	from, err := l.inbox.open(ctx, l)
+func (p *publisher) takeIn(ctx context.Context) (int, error) {
+	from, err := p.inbox.open(ctx, &p.conn)
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +96,7 @@ func (l *Log) takeIn(ctx context.Context) (int, error) {
 	if err != nil || now.First > now.Last {
 		return 0, err
 	}
-	before, rev, err := l.takenIn(ctx)
+	before, rev, err := p.takenIn(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -112,16 +112,16 @@ func (l *Log) takeIn(ctx context.Context) (int, error) {
 	if err != nil || len(page) == 0 {
 		return 0, err
 	}
-	if err := l.storeSent(ctx, page, taken{now.Created, page[len(page)-1].Seq}, rev); err != nil {
+	if err := p.storeSent(ctx, page, taken{now.Created, page[len(page)-1].Seq}, rev); err != nil {
 		return 0, err
 	}
 	return len(page), from.Forget(ctx, page[len(page)-1].Seq+1)
 }
 
 // storeSent appends an event for each message, and the note of how far the inbox is taken in then.
-func (l *Log) storeSent(ctx context.Context, page []stream.Stored, next taken, rev int64) error {
+func (p *publisher) storeSent(ctx context.Context, page []stream.Stored, next taken, rev int64) error {
 	records := make([]engine.Record, len(page))
-	most, _ := l.sizes()
+	most, _ := p.sizes()
 	for i := range page {
 		payload, err := sentOf(&page[i], most)
 		if err != nil {
@@ -129,31 +129,31 @@ func (l *Log) storeSent(ctx context.Context, page []stream.Stored, next taken, r
 		}
 		records[i] = engine.Record{ID: engine.NewID(), Type: engine.InboxType, Version: 1, Payload: payload, CreatedAt: engine.Now()}
 	}
-	if err := l.declareTypesOf(ctx, records); err != nil {
+	if err := p.declareTypesOf(ctx, records); err != nil {
 		return err
 	}
 	var msgs []*stream.Msg
 	for i := range records {
-		msgs = append(msgs, l.eventMsg(&records[i]))
+		msgs = append(msgs, p.eventMsg(&records[i]))
 	}
 	note, err := json.Marshal(next)
 	if err != nil {
 		return err
 	}
-	msgs = append(msgs, &stream.Msg{Subject: l.subject(inboxToken), Data: note, Only: true, Expect: stream.Expecting(rev)})
-	if err := l.hasRoom(ctx, msgs); err != nil {
+	msgs = append(msgs, &stream.Msg{Subject: p.subject(inboxToken), Data: note, Only: true, Expect: stream.Expecting(rev)})
+	if err := p.hasRoom(ctx, msgs); err != nil {
 		return err
 	}
-	first, err := l.append(ctx, msgs...)
+	first, err := p.append(ctx, msgs...)
 	if err == nil {
-		l.noteStored(first + int64(len(msgs)) - 1)
+		p.noteStored(first + int64(len(msgs)) - 1)
 	}
 	return err
 }
 
 // takenIn reads the note of how far the inbox was taken in, and its sequence number.
-func (l *Log) takenIn(ctx context.Context) (note taken, rev int64, err error) {
-	m, err := l.stream.LastOf(ctx, l.subject(inboxToken))
+func (c *conn) takenIn(ctx context.Context) (note taken, rev int64, err error) {
+	m, err := c.stream.LastOf(ctx, c.subject(inboxToken))
 	if errors.Is(err, stream.ErrNotFound) {
 		return note, 0, nil
 	}
@@ -161,7 +161,7 @@ func (l *Log) takenIn(ctx context.Context) (note taken, rev int64, err error) {
 		return note, 0, err
 	}
 	if err := json.Unmarshal(m.Data, &note); err != nil {
-		return note, 0, fmt.Errorf("the note of how far the inbox was taken in: %w; delete it: %s", err, l.removal(m.Seq))
+		return note, 0, fmt.Errorf("the note of how far the inbox was taken in: %w; delete it: %s", err, c.removal(m.Seq))
 	}
 	return note, m.Seq, nil
 }

@@ -22,10 +22,10 @@ func (l letter) key() engine.Key { return engine.Key{EventID: l.ID, Subscription
 func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
 
 // letters returns the dead letters that a filter chooses, in no order. The caller holds mu.
-func (l *Log) letters(f engine.Filter) (found []letter) {
-	for at, s := range l.inOrder() {
+func (in *Inspection) letters(f engine.Filter) (found []letter) {
+	for at, s := range in.inOrder() {
 		for _, r := range s.rows {
-			if one := (letter{r, s, at}); r.State == ledger.Dead && l.choosesLetter(f, one) {
+			if one := (letter{r, s, at}); r.State == ledger.Dead && in.choosesLetter(f, one) {
 				found = append(found, one)
 			}
 		}
@@ -33,9 +33,9 @@ func (l *Log) letters(f engine.Filter) (found []letter) {
 	return found
 }
 
-func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
+func (in *Inspection) choosesLetter(f engine.Filter, one letter) bool {
 	named := func(name string) bool {
-		s := l.registry.known(name)
+		s := in.registry.known(name)
 		return s != nil && s.ID == one.sub.ID
 	}
 	keyed := func(k engine.Key) bool { return k.EventID == one.ID && named(k.Subscription) }
@@ -51,7 +51,7 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 	for _, a := range one.Attempts {
 		texts = append(texts, a.Error)
 	}
-	return view.MatchesLetter(f, one.record(), l.registry.namesOf, texts)
+	return view.MatchesLetter(f, one.record(), in.registry.namesOf, texts)
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
@@ -69,9 +69,9 @@ func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p engine
 }
 
 // deadLetter returns a letter as an operator sees it.
-func (l *Log) deadLetter(one letter) engine.DeadLetter {
+func (in *Inspection) deadLetter(one letter) engine.DeadLetter {
 	return engine.DeadLetter{
-		Key: one.key(), Type: l.registry.nameOf(one.Type), Version: one.Version, Payload: one.Payload, Metadata: one.Metadata,
+		Key: one.key(), Type: in.registry.nameOf(one.Type), Version: one.Version, Payload: one.Payload, Metadata: one.Metadata,
 		PublishedAt: one.CreatedAt.UTC(), DeadAt: one.Ended.UTC(), Reason: one.Reason, Fingerprint: one.Fingerprint,
 		Failures: one.Failures, Redriven: one.Redriven, Progress: one.Progress, Attempts: slices.Clone(one.Attempts),
 	}
@@ -103,9 +103,9 @@ func (in *Inspection) DeadLetter(ctx context.Context, key engine.Key) (history e
 }
 
 // letter returns a dead letter, or a *NotFoundError. The caller holds mu.
-func (l *Log) letter(ctx context.Context, key engine.Key) (letter, error) {
-	if entry := l.registry.known(key.Subscription); entry != nil {
-		for at, s := range l.inOrder() {
+func (in *Inspection) letter(ctx context.Context, key engine.Key) (letter, error) {
+	if entry := in.registry.known(key.Subscription); entry != nil {
+		for at, s := range in.inOrder() {
 			for _, r := range s.rows {
 				if s.ID == entry.ID && r.ID == key.EventID && r.State == ledger.Dead {
 					return letter{r, s, at}, nil
@@ -113,7 +113,7 @@ func (l *Log) letter(ctx context.Context, key engine.Key) (letter, error) {
 			}
 		}
 	}
-	state, err := l.whereabouts(ctx, key)
+	state, err := in.whereabouts(ctx, key)
 	if err != nil {
 		return letter{}, err
 	}

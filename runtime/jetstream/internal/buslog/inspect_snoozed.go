@@ -17,13 +17,13 @@ const (
 )
 
 // snoozed returns what was put off too often, the most often first. The caller holds mu.
-func (l *Log) snoozed() []engine.Snoozed {
+func (in *Inspection) snoozed() []engine.Snoozed {
 	type candidate struct {
 		*row
 		sub *sub
 	}
 	var all []candidate
-	for _, s := range l.inOrder() {
+	for _, s := range in.inOrder() {
 		for _, r := range s.rows {
 			if r.State.Open() && (r.Snoozes >= manySnoozes || r.Snoozes > 0 && time.Since(r.Since) >= longSnoozed) {
 				all = append(all, candidate{r, s})
@@ -34,7 +34,7 @@ func (l *Log) snoozed() []engine.Snoozed {
 	var found []engine.Snoozed
 	for _, one := range all[:min(snoozedShown, len(all))] {
 		found = append(found, engine.Snoozed{
-			Event: one.ID, Type: l.registry.nameOf(one.Type), Subscription: one.sub.Name, Snoozes: one.Snoozes, Since: one.Since.UTC(),
+			Event: one.ID, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Snoozes: one.Snoozes, Since: one.Since.UTC(),
 		})
 	}
 	return found

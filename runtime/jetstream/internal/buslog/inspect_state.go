@@ -47,7 +47,7 @@ func (in *Inspection) eventFor(r *engine.Record) engine.Event {
 }
 
 // stateOf returns where an event stands for a subscription. The caller holds mu.
-func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
+func (v *logView) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 	state := engine.DeliveryState{Subscription: s.Name, State: engine.StateDone}
 	ran := slices.ContainsFunc(s.of(r).Ran, func(c claim) bool { return c.Seq == r.Seq && !c.Left })
 	row := s.rows[r.Seq]
@@ -80,7 +80,7 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 		switch state.State = engine.StateHeld; {
 		case row.forVersion():
 			state.Held, state.Due = row.HeldSince.UTC(), row.Due.UTC()
-		case !l.typePaused(row.Type):
+		case !v.typePaused(row.Type):
 			state.State = engine.StateWaiting
 		}
 	case ledger.Dead:
@@ -95,10 +95,10 @@ func (l *Log) stateOf(s *sub, r *engine.Record) engine.DeliveryState {
 }
 
 // whereabouts says what is known of a delivery that is not dead. The caller holds mu.
-func (l *Log) whereabouts(ctx context.Context, key engine.Key) (string, error) {
-	r, err := l.find(ctx, key.EventID)
+func (in *Inspection) whereabouts(ctx context.Context, key engine.Key) (string, error) {
+	r, err := in.find(ctx, key.EventID)
 	var missing *engine.NotFoundError
-	switch entry := l.registry.known(key.Subscription); {
+	switch entry := in.registry.known(key.Subscription); {
 	case errors.As(err, &missing):
 		return "there is no such event", nil
 	case err != nil:
@@ -106,8 +106,8 @@ func (l *Log) whereabouts(ctx context.Context, key engine.Key) (string, error) {
 	case entry == nil:
 		return "there is no such subscription", nil
 	default:
-		s := l.subs[entry.ID]
-		switch state := l.stateOf(s, r); {
+		s := in.subs[entry.ID]
+		switch state := in.stateOf(s, r); {
 		case state.State == engine.StateRunning:
 			return "a handler is running", nil
 		case state.State == engine.StateHeld && !state.Held.IsZero():

@@ -29,13 +29,13 @@ type joining struct {
 }
 
 // store appends messages together with those of others. The context ends the waiting until they are sent.
-func (j *joined) store(ctx context.Context, l *Log, msgs []*stream.Msg) (first int64, err error) {
+func (j *joined) store(ctx context.Context, p *publisher, msgs []*stream.Msg) (first int64, err error) {
 	mine := &joining{msgs: msgs, done: make(chan struct{})}
 	j.mu.Lock()
 	j.waiting = append(j.waiting, mine)
 	if !j.storing {
 		j.storing = true
-		go j.run(l)
+		go j.run(p)
 	}
 	j.mu.Unlock()
 	select {
@@ -56,12 +56,12 @@ func (j *joined) store(ctx context.Context, l *Log, msgs []*stream.Msg) (first i
 }
 
 // run stores what waits, until nothing does.
-func (j *joined) run(l *Log) {
+func (j *joined) run(p *publisher) {
 	for all := j.next(); len(all) > 0; all = j.next() {
 		// If a key was used meanwhile all look their keys up again. An event may be stored, nobody knows which.
-		if err := storeTogether(l, all); len(all) > 1 && errors.Is(err, stream.ErrStored) {
+		if err := storeTogether(p, all); len(all) > 1 && errors.Is(err, stream.ErrStored) {
 			for i := range all {
-				storeTogether(l, all[i:i+1])
+				storeTogether(p, all[i:i+1])
 			}
 		}
 		for _, one := range all {
@@ -98,16 +98,16 @@ func (j *joined) next() (all []*joining) {
 }
 
 // storeTogether stores what several callers append.
-func storeTogether(l *Log, all []*joining) error {
+func storeTogether(p *publisher, all []*joining) error {
 	var msgs []*stream.Msg
 	for _, one := range all {
 		msgs = append(msgs, one.msgs...)
 	}
-	until, before := time.Now().Add(patience-lookTimeout), l.known()
-	t := l.try(tryTime, msgs)
+	until, before := time.Now().Add(patience-lookTimeout), p.known()
+	t := p.try(tryTime, msgs)
 	first, err := t.first, t.err
 	if len(all) == 1 || !errors.Is(err, stream.ErrStored) {
-		first, err = l.storeOn(msgs, until, before, t)
+		first, err = p.storeOn(msgs, until, before, t)
 	}
 	for _, one := range all {
 		one.first, one.err = first, err

@@ -21,59 +21,59 @@ type leader struct {
 }
 
 // missed connects to another server if no leader has answered since then, unless that was just done.
-func (l *Log) missed(since time.Time) {
-	before, now := l.leader.moved.Load(), time.Now()
-	if now.Sub(since) < leaderTime || now.Sub(time.Unix(0, before)) < leaderTime || !l.stream.Replicated() || !l.leader.moved.CompareAndSwap(before, now.UnixNano()) {
+func (c *conn) missed(since time.Time) {
+	before, now := c.leader.moved.Load(), time.Now()
+	if now.Sub(since) < leaderTime || now.Sub(time.Unix(0, before)) < leaderTime || !c.stream.Replicated() || !c.leader.moved.CompareAndSwap(before, now.UnixNano()) {
 		return
 	}
-	l.logger.Warn("no leader of the stream answers; connecting to another server", "seconds", int(leaderTime.Seconds()))
-	l.stream.Move()
+	c.logger.Warn("no leader of the stream answers; connecting to another server", "seconds", int(leaderTime.Seconds()))
+	c.stream.Move()
 }
 
 // askMissed is missed for a publisher, who waits for nobody, if no leader answers now either.
-func (l *Log) askMissed(since time.Time) {
-	if !l.stream.Replicated() || !l.leader.asks.CompareAndSwap(false, true) {
+func (c *conn) askMissed(since time.Time) {
+	if !c.stream.Replicated() || !c.leader.asks.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
-		defer l.leader.asks.Store(false)
-		if !l.leads() {
-			l.missed(since)
+		defer c.leader.asks.Store(false)
+		if !c.leads() {
+			c.missed(since)
 		}
 	}()
 }
 
 // askLeader asks the leader every few seconds what should have arrived, until the log is closed.
-func (l *Log) askLeader() {
+func (f *follower) askLeader() {
 	before, answered := int64(-1), time.Now()
 	for {
 		select {
 		case <-time.After(leaderLook):
-		case <-l.stopped:
+		case <-f.stopped:
 			return
 		}
-		come := l.come.Load()
+		come := f.come.Load()
 		if come != before { // something arrives
 			before, answered = come, time.Now()
 			continue
 		}
-		last, err := l.lastNow()
+		last, err := f.lastNow()
 		if err != nil {
-			l.missed(answered)
+			f.missed(answered)
 			continue
 		}
 		if answered = time.Now(); last <= come {
 			continue
 		}
-		if next, err := l.stream.NextKnown(context.Background(), l.subject(">"), come+1, last); err == nil && l.come.Load() == come {
-			l.expect(next.Seq)
+		if next, err := f.stream.NextKnown(context.Background(), f.subject(">"), come+1, last); err == nil && f.come.Load() == come {
+			f.expect(next.Seq)
 		}
 	}
 }
 
 // lastNow asks the leader for the number of the newest message, who has to answer soon.
-func (l *Log) lastNow() (int64, error) {
+func (c *conn) lastNow() (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return l.stream.Last(ctx)
+	return c.stream.Last(ctx)
 }

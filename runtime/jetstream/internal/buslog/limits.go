@@ -47,55 +47,55 @@ func recordOf(bucket string) int {
 
 // applyLimit notes what the rates have used. rest is what the subject has behind the kind: nothing for
 // the time.
-func (l *Log) applyLimit(rest string, m stream.Stored) error {
+func (v *logView) applyLimit(rest string, m stream.Stored) error {
 	if rest == "" {
-		return newer(m, &l.limitsRev, &l.limits)
+		return newer(m, &v.limitsRev, &v.limits)
 	}
 	at, err := strconv.ParseUint(rest, 16, 8)
 	if err != nil {
 		return err
 	}
-	one := &l.buckets[at]
+	one := &v.buckets[at]
 	return newer(m, &one.rev, &one.bucketRecord)
 }
 
 // LeaseLimits implements [engine.LimitKeeper].
-func (l *Log) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engine.LimitTime, leases []engine.LimitLease) error {
+func (ed *editor) LeaseLimits(ctx context.Context, tick func(engine.LimitTime) engine.LimitTime, leases []engine.LimitLease) error {
 	before := append([]engine.LimitLease(nil), leases...)
-	return l.edit(ctx, func() ([]*stream.Msg, error) {
+	return ed.edit(ctx, func() ([]*stream.Msg, error) {
 		copy(leases, before)
-		r, changed := limitRecord{tick(l.limits.Time)}, map[int]bucketRecord{}
+		r, changed := limitRecord{tick(ed.limits.Time)}, map[int]bucketRecord{}
 		now := r.Time.Now
 		for i := range leases {
 			name := bucketOf(leases[i])
-			of := l.bucketsToChange(changed, recordOf(name))
+			of := ed.bucketsToChange(changed, recordOf(name))
 			maps.DeleteFunc(of, func(_ string, b engine.LimitBucket) bool { return !b.Full.After(now) })
 			of[name] = leases[i].Move(now, of[name])
 		}
-		return l.limitMsgs(r, changed), nil
+		return ed.limitMsgs(r, changed), nil
 	})
 }
 
 // ReturnLimits implements [engine.LimitKeeper].
-func (l *Log) ReturnLimits(ctx context.Context, unused []engine.LimitLease) error {
-	return l.edit(ctx, func() ([]*stream.Msg, error) {
+func (ed *editor) ReturnLimits(ctx context.Context, unused []engine.LimitLease) error {
+	return ed.edit(ctx, func() ([]*stream.Msg, error) {
 		changed := map[int]bucketRecord{}
 		for _, u := range unused {
 			name := bucketOf(u)
-			of := l.bucketsToChange(changed, recordOf(name))
+			of := ed.bucketsToChange(changed, recordOf(name))
 			if b, ok := of[name]; ok && b.Full.Equal(u.Until) {
 				b.Full = u.Full
 				of[name] = b
 			}
 		}
-		return l.limitMsgs(l.limits, changed), nil
+		return ed.limitMsgs(ed.limits, changed), nil
 	})
 }
 
 // bucketsToChange returns the buckets of a record that is to be changed. The caller holds mu.
-func (l *Log) bucketsToChange(changed map[int]bucketRecord, at int) map[string]engine.LimitBucket {
+func (ed *editor) bucketsToChange(changed map[int]bucketRecord, at int) map[string]engine.LimitBucket {
 	if changed[at].Buckets == nil {
-		of := maps.Clone(l.buckets[at].Buckets)
+		of := maps.Clone(ed.buckets[at].Buckets)
 		if of == nil {
 			of = map[string]engine.LimitBucket{}
 		}
@@ -104,12 +104,12 @@ func (l *Log) bucketsToChange(changed map[int]bucketRecord, at int) map[string]e
 	return changed[at].Buckets
 }
 
-func (l *Log) limitMsgs(r limitRecord, changed map[int]bucketRecord) []*stream.Msg {
+func (ed *editor) limitMsgs(r limitRecord, changed map[int]bucketRecord) []*stream.Msg {
 	data, _ := json.Marshal(r)
-	msgs := []*stream.Msg{{Subject: l.subject(limitToken), Data: data, Only: true, Expect: stream.Expecting(l.limitsRev)}}
+	msgs := []*stream.Msg{{Subject: ed.subject(limitToken), Data: data, Only: true, Expect: stream.Expecting(ed.limitsRev)}}
 	for _, at := range slices.Sorted(maps.Keys(changed)) {
 		data, _ := json.Marshal(changed[at])
-		msgs = append(msgs, &stream.Msg{Subject: l.subject(limitToken, fmt.Sprintf("%02x", at)), Data: data, Only: true, Expect: stream.Expecting(l.buckets[at].rev)})
+		msgs = append(msgs, &stream.Msg{Subject: ed.subject(limitToken, fmt.Sprintf("%02x", at)), Data: data, Only: true, Expect: stream.Expecting(ed.buckets[at].rev)})
 	}
 	return msgs
 }

@@ -22,24 +22,24 @@ func (l *Log) Compact(context.Context) (int64, error) {
 }
 
 // Redrive implements [engine.Maintainer].
-func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven int, err error) {
-	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
+func (ed *editor) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven int, err error) {
+	err = ed.edit(ctx, func() (msgs []*stream.Msg, err error) {
 		redriven = 0
-		entry := l.registry.known(spec.Subscription)
+		entry := ed.registry.known(spec.Subscription)
 		if entry == nil {
 			return nil, nil
 		}
-		s := l.subs[entry.ID]
+		s := ed.subs[entry.ID]
 		var due []*row
 		for _, r := range s.rows {
-			if l.registry.nameOf(r.Type) == l.registry.nameOf(spec.Type) && r.Redrivable(r.lastFailed(), &spec) {
+			if ed.registry.nameOf(r.Type) == ed.registry.nameOf(spec.Type) && r.Redrivable(r.lastFailed(), &spec) {
 				due = append(due, r)
 			}
 		}
 		slices.SortFunc(due, func(a, b *row) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Seq, b.Seq)) })
 		due = due[:min(spec.Limit, len(due), batchRoom)]
 		for _, before := range due {
-			whole, err := l.wholeRow(s, before.Seq)
+			whole, err := ed.wholeRow(s, before.Seq)
 			if err != nil {
 				return nil, err
 			}
@@ -48,11 +48,11 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 			}
 			r := whole.clone()
 			r.Row = r.Revive(false, time.Now())
-			msgs = append(msgs, l.rowMsg(s.ID, r, before.rev))
+			msgs = append(msgs, ed.rowMsg(s.ID, r, before.rev))
 			redriven++
 		}
 		if redriven > 0 {
-			msgs = append(msgs, l.auditMsg(engine.AuditEntry{
+			msgs = append(msgs, ed.auditMsg(engine.AuditEntry{
 				Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: redriven,
 				Detail: "automatically, by the catalogue's redrive of " + spec.Type,
 			}))

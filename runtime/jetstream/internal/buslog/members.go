@@ -49,51 +49,51 @@ type member struct {
 
 // join puts this process into the record, with what it shares now, and takes out those that
 // are dead. If the servers do not say whether they have stored that, the record does.
-func (l *Log) join(ctx context.Context) error {
-	return l.patiently(ctx, func() error { return l.edit(ctx, l.memberMsg) })
+func (cl *cluster) join(ctx context.Context) error {
+	return cl.patiently(ctx, func() error { return cl.edit(ctx, cl.memberMsg) })
 }
 
 // memberMsg returns the record as it should be, if it is not. The caller holds mu.
-func (l *Log) memberMsg() ([]*stream.Msg, error) {
-	r := memberRecord{maps.Clone(l.members.Processes)}
+func (cl *cluster) memberMsg() ([]*stream.Msg, error) {
+	r := memberRecord{maps.Clone(cl.members.Processes)}
 	if r.Processes == nil {
 		r.Processes = map[string]member{}
 	}
 	same := true
-	for instance := range l.members.Processes {
-		if l.dead[instance] {
+	for instance := range cl.members.Processes {
+		if cl.dead[instance] {
 			delete(r.Processes, instance)
 			same = false
 		}
 	}
-	me := member{PID: os.Getpid(), Host: l.host}
-	for _, s := range l.inOrder() {
-		switch u := l.units[s.ID]; {
-		case u == nil || u.consumer == nil || u.standsStill() || !l.dispatching || l.leaving:
+	me := member{PID: os.Getpid(), Host: cl.host}
+	for _, s := range cl.inOrder() {
+		switch u := cl.units[s.ID]; {
+		case u == nil || u.consumer == nil || u.standsStill() || !cl.dispatching || cl.leaving:
 		case u.parallel:
 			me.Subs = append(me.Subs, s.ID)
-		case len(l.versions) > 0:
+		case len(cl.versions) > 0:
 			me.Wholes = append(me.Wholes, s.ID)
 		}
 	}
-	before := r.Processes[l.instance]
-	if delete(r.Processes, l.instance); len(me.Subs)+len(me.Wholes) > 0 {
-		me.Versions = maps.Clone(l.versions)
-		r.Processes[l.instance] = me
+	before := r.Processes[cl.instance]
+	if delete(r.Processes, cl.instance); len(me.Subs)+len(me.Wholes) > 0 {
+		me.Versions = maps.Clone(cl.versions)
+		r.Processes[cl.instance] = me
 	}
 	if same && slices.Equal(before.Subs, me.Subs) && slices.Equal(before.Wholes, me.Wholes) && maps.Equal(before.Versions, me.Versions) {
 		return nil, nil
 	}
 	data, _ := json.Marshal(r)
-	return []*stream.Msg{{Subject: l.subject(memberToken), Data: data, Only: true, Expect: stream.Expecting(l.membersRev)}}, nil
+	return []*stream.Msg{{Subject: cl.subject(memberToken), Data: data, Only: true, Expect: stream.Expecting(cl.membersRev)}}, nil
 }
 
 // shares returns how many parts each process has that shares a subscription, and how many are
 // free. The caller holds mu.
-func (l *Log) shares(s *sub) (shares map[string]int, free int) {
+func (cl *cluster) shares(s *sub) (shares map[string]int, free int) {
 	shares = map[string]int{}
-	for instance, m := range l.members.Processes {
-		if slices.Contains(m.Subs, s.ID) && !l.dead[instance] {
+	for instance, m := range cl.members.Processes {
+		if slices.Contains(m.Subs, s.ID) && !cl.dead[instance] {
 			shares[instance] = 0
 		}
 	}
@@ -119,28 +119,28 @@ func lacking(shares map[string]int, me string) (lack int) {
 }
 
 // fairClaims returns the parts that this process should take. The caller holds mu.
-func (l *Log) fairClaims(u *unit) (from []int) {
-	shares, _ := l.shares(u.sub)
-	mine, in := shares[l.instance]
+func (cl *cluster) fairClaims(u *unit) (from []int) {
+	shares, _ := cl.shares(u.sub)
+	mine, in := shares[cl.instance]
 	if !in {
 		return nil // it is about to join
 	}
 	low := partCount / len(shares)
 	want := low - mine
-	if lacking(shares, l.instance) == 0 { // the rest is for anybody
+	if lacking(shares, cl.instance) == 0 { // the rest is for anybody
 		want = (partCount+len(shares)-1)/len(shares) - mine
 	}
 	h := fnv.New32a()
-	h.Write([]byte(l.instance))
+	h.Write([]byte(cl.instance))
 	for i := range partCount { // not all begin with the same part
 		at := 1 + (i+int(h.Sum32()%partCount))%partCount
 		p := &u.sub.parts[at]
 		switch {
-		case u.parts[at].owned || p.Owner != "" && p.Owner != l.instance && !l.dead[p.Owner] && !p.Fallen:
-		case p.Owner == l.instance && !p.Fallen: // it counts as its own: the answer to its takeover was lost
+		case u.parts[at].owned || p.Owner != "" && p.Owner != cl.instance && !cl.dead[p.Owner] && !p.Fallen:
+		case p.Owner == cl.instance && !p.Fallen: // it counts as its own: the answer to its takeover was lost
 			from = append(from, at)
-		case l.isFor(u.sub, at) == others:
-		case want > 0, l.isFor(u.sub, at) == us, time.Since(u.freed[at]) > unclaimed && p.Owner == "" && !u.freed[at].IsZero():
+		case cl.isFor(u.sub, at) == others:
+		case want > 0, cl.isFor(u.sub, at) == us, time.Since(u.freed[at]) > unclaimed && p.Owner == "" && !u.freed[at].IsZero():
 			from = append(from, at)
 			want--
 		}
@@ -150,9 +150,9 @@ func (l *Log) fairClaims(u *unit) (from []int) {
 
 // letGo lets go of parts that others should have. It reports whether to call it again. The
 // caller holds mu.
-func (l *Log) letGo(now time.Time) (again bool) {
-	for _, u := range l.units {
-		again = u.offer(now) || again
+func (cl *cluster) letGo(now time.Time) (again bool) {
+	for _, u := range cl.units {
+		again = cl.offer(u, now) || again
 		if !u.parallel || !u.sub.divided() || !u.owns() || u.standsStill() {
 			continue
 		}
@@ -169,13 +169,13 @@ func (l *Log) letGo(now time.Time) (again bool) {
 				mine = append(mine, at)
 			}
 		}
-		shares, free := l.shares(u.sub)
+		shares, free := cl.shares(u.sub)
 		if len(shares) < 2 || u.consumer == nil {
 			continue
 		}
 		low, high := partCount/len(shares), (partCount+len(shares)-1)/len(shares)
 		much := len(mine) - high
-		if lack := lacking(shares, l.instance) - free; much <= 0 && lack > 0 {
+		if lack := lacking(shares, cl.instance) - free; much <= 0 && lack > 0 {
 			much = min(len(mine)-low, lack)
 		}
 		if much <= 0 {

@@ -15,16 +15,16 @@ import (
 
 // each calls f with the events from a sequence number on, in order, until it returns false.
 // The caller holds mu, which is free while the server is asked.
-func (l *Log) each(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
-	return l.eachUntil(ctx, seq, math.MaxInt64, f)
+func (rd *reader) each(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
+	return rd.eachUntil(ctx, seq, math.MaxInt64, f)
 }
 
 // eachUntil is each for the events up to another sequence number.
-func (l *Log) eachUntil(ctx context.Context, seq, end int64, f func(r *engine.Record) bool) error {
-	for seq <= min(end, l.applied) {
-		events, _, until, err := l.eventsFrom(ctx, seq)
+func (rd *reader) eachUntil(ctx context.Context, seq, end int64, f func(r *engine.Record) bool) error {
+	for seq <= min(end, rd.applied) {
+		events, _, until, err := rd.eventsFrom(ctx, seq)
 		if err != nil {
-			return l.storage("read", err)
+			return rd.storage("read", err)
 		}
 		for _, r := range events {
 			if r.Seq < seq {
@@ -43,9 +43,9 @@ func (l *Log) eachUntil(ctx context.Context, seq, end int64, f func(r *engine.Re
 // eachPending calls f with the events that are not settled for a subscription and have no
 // row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
 // came to the end of the log. The caller holds mu.
-func (l *Log) eachPending(ctx context.Context, s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
+func (rd *reader) eachPending(ctx context.Context, s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
 	for _, seq := range s.open() {
-		r, err := l.event(ctx, seq)
+		r, err := rd.event(ctx, seq)
 		if errors.Is(err, stream.ErrNotFound) {
 			continue // it is deleted
 		}
@@ -56,9 +56,9 @@ func (l *Log) eachPending(ctx context.Context, s *sub, bound int, f func(r *engi
 			return false, nil
 		}
 	}
-	looked, last, none := 0, l.applied, true
+	looked, last, none := 0, rd.applied, true
 	all = true
-	err = l.each(ctx, max(s.next(), s.clear+1), func(r *engine.Record) bool {
+	err = rd.each(ctx, max(s.next(), s.clear+1), func(r *engine.Record) bool {
 		looked++
 		if s.pending(r) && !s.looked(r.Seq, slotOf(r)) {
 			none = false
@@ -78,18 +78,18 @@ func (l *Log) eachPending(ctx context.Context, s *sub, bound int, f func(r *engi
 // count counts what is open for a subscription, up to a limit, and the delayed events among
 // it that have no row yet. It looks at so many events, if bound is not 0, and reports whether
 // all are counted. The caller holds mu.
-func (l *Log) count(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+func (rd *reader) count(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	for range 3 {
-		before := l.applied
-		open, delayed, oldest, all, err = l.countOnce(ctx, s, limit, bound)
-		if err != nil || l.applied == before { // nothing came while the server was asked
+		before := rd.applied
+		open, delayed, oldest, all, err = rd.countOnce(ctx, s, limit, bound)
+		if err != nil || rd.applied == before { // nothing came while the server was asked
 			break
 		}
 	}
 	return open, delayed, oldest, all, err
 }
 
-func (l *Log) countOnce(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+func (rd *reader) countOnce(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	add := func(at time.Time) {
 		if open++; oldest.IsZero() || at.Before(oldest) {
 			oldest = at
@@ -100,7 +100,7 @@ func (l *Log) countOnce(ctx context.Context, s *sub, limit, bound int) (open, de
 			add(r.CreatedAt)
 		}
 	}
-	all, err = l.eachPending(ctx, s, bound, func(r *engine.Record) bool {
+	all, err = rd.eachPending(ctx, s, bound, func(r *engine.Record) bool {
 		if add(r.CreatedAt); !r.Due.IsZero() {
 			delayed++
 		}
@@ -129,9 +129,9 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 }
 
 // inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
-func (l *Log) inOrder() (all []*sub) {
-	for _, entry := range l.registry.Subs {
-		all = append(all, l.subs[entry.ID])
+func (v *logView) inOrder() (all []*sub) {
+	for _, entry := range v.registry.Subs {
+		all = append(all, v.subs[entry.ID])
 	}
 	return all
 }
@@ -153,7 +153,7 @@ func (l *Log) Subscriptions(ctx context.Context, limit int) (lags []engine.Subsc
 		if err != nil {
 			return nil, err
 		}
-		lag.Name = l.nameHere(s.ID, s.Name)
+		lag.Name = s.nameHere()
 		lags = append(lags, lag)
 	}
 	return lags, nil
@@ -224,17 +224,17 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Subscription
 
 // leftOf returns how many events a subscription has yet to pass, and rows that are open. The
 // caller holds mu, which is free while the server is asked.
-func (l *Log) leftOf(ctx context.Context, s *sub) (int, error) {
+func (rd *reader) leftOf(ctx context.Context, s *sub) (int, error) {
 	next, left := s.next(), len(s.open())
 	for seq, r := range s.rows {
 		if r.State.Open() && seq < next {
 			left++
 		}
 	}
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	n, err := l.stream.CountFrom(ctx, l.subject(eventToken, ">"), next)
-	return left + int(n), l.storage("read", err)
+	rd.mu.Unlock()
+	defer rd.mu.Lock()
+	n, err := rd.stream.CountFrom(ctx, rd.subject(eventToken, ">"), next)
+	return left + int(n), rd.storage("read", err)
 }
 
 // searched is how many events Unhandled looks at.

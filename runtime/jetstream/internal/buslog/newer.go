@@ -27,8 +27,8 @@ func (s *sub) countNewer(r *row, by int) {
 }
 
 // knows reports whether a process with these versions can read a delivery. The caller holds mu.
-func (l *Log) knows(versions map[string]int, r *row) bool {
-	return slices.ContainsFunc(l.registry.namesOf(r.Type), func(name string) bool { return versions[name] >= r.Version })
+func (v *logView) knows(versions map[string]int, r *row) bool {
+	return slices.ContainsFunc(v.registry.namesOf(r.Type), func(name string) bool { return versions[name] >= r.Version })
 }
 
 // whose says who should have a part, or the whole, because of the versions of what is held there.
@@ -41,16 +41,16 @@ const (
 )
 
 // isFor says whose a part is, or the whole. The caller holds mu.
-func (l *Log) isFor(s *sub, at int) (found whose) {
+func (cl *cluster) isFor(s *sub, at int) (found whose) {
 	if s.newer == 0 { // nearly always
 		return anybodys
 	}
 	for _, r := range s.rows {
 		switch {
 		case !r.forVersion() || !covers(at, r.slot()):
-		case l.knows(l.versions, r):
+		case cl.knows(cl.versions, r):
 			return us
-		case found == anybodys && l.isKnown(s, r):
+		case found == anybodys && cl.isKnown(s, r):
 			found = others
 		}
 	}
@@ -58,10 +58,10 @@ func (l *Log) isFor(s *sub, at int) (found whose) {
 }
 
 // isKnown reports whether another process that handles a subscription can read a delivery. The caller holds mu.
-func (l *Log) isKnown(s *sub, r *row) bool {
-	for instance, m := range l.members.Processes {
+func (cl *cluster) isKnown(s *sub, r *row) bool {
+	for instance, m := range cl.members.Processes {
 		handles := slices.Contains(m.Subs, s.ID) || slices.Contains(m.Wholes, s.ID)
-		if handles && instance != l.instance && !l.dead[instance] && l.knows(m.Versions, r) {
+		if handles && instance != cl.instance && !cl.dead[instance] && cl.knows(m.Versions, r) {
 			return true
 		}
 	}
@@ -70,7 +70,7 @@ func (l *Log) isKnown(s *sub, r *row) bool {
 
 // offer lets go of what other processes should have because they know its versions. It reports
 // whether to call it again. The caller holds mu.
-func (u *unit) offer(now time.Time) (again bool) {
+func (cl *cluster) offer(u *unit, now time.Time) (again bool) {
 	for _, at := range u.sub.live() {
 		switch p := &u.parts[at]; {
 		case !p.owned:
@@ -78,7 +78,7 @@ func (u *unit) offer(now time.Time) (again bool) {
 			if again = true; now.Sub(p.left) >= stayTime {
 				u.stay(at)
 			}
-		case !p.leaving && u.consumer != nil && u.log.isFor(u.sub, at) == others:
+		case !p.leaving && u.consumer != nil && cl.isFor(u.sub, at) == others:
 			if again = true; now.Sub(u.stayed) >= stayTime { // handlers of old events may take long
 				u.leave(at)
 			}

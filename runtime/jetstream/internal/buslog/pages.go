@@ -8,18 +8,22 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
+// reader reads what the view does not have in memory: old events, and whole rows. It has no state of its own. Who calls it holds
+// mu, which is free while the servers are asked.
+type reader struct{ logView }
+
 // event returns an event, from memory or from the server. The caller holds mu, which is
 // free while the server is asked.
-func (l *Log) event(ctx context.Context, seq int64) (*engine.Record, error) {
-	if seq >= l.ring.from {
-		if all, _ := l.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
+func (rd *reader) event(ctx context.Context, seq int64) (*engine.Record, error) {
+	if seq >= rd.ring.from {
+		if all, _ := rd.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
 			return all[0], nil
 		}
 	}
-	known := l.received
-	l.mu.Unlock()
-	m, err := l.stream.GetKnown(ctx, seq, known)
-	l.mu.Lock()
+	known := rd.received
+	rd.mu.Unlock()
+	m, err := rd.stream.GetKnown(ctx, seq, known)
+	rd.mu.Lock()
 	if err != nil {
 		return nil, err
 	}
@@ -42,15 +46,15 @@ const pageBytes = 4 << 20
 
 // eventsFrom returns events from a sequence number on, and up to where there are no others.
 // Their slots are nil if they are not known. The caller holds mu, which is free while the server is asked.
-func (l *Log) eventsFrom(ctx context.Context, seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
-	if seq >= l.ring.from {
-		events, slots = l.ring.after(seq)
-		return events, slots, l.applied, nil
+func (rd *reader) eventsFrom(ctx context.Context, seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
+	if seq >= rd.ring.from {
+		events, slots = rd.ring.after(seq)
+		return events, slots, rd.applied, nil
 	}
-	end, known := min(l.ring.from-1, l.applied), l.received // behind end they are in memory
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	page, err := l.stream.Page(ctx, seq, l.subject(eventToken, ">"), Sizes.Page, pageBytes)
+	end, known := min(rd.ring.from-1, rd.applied), rd.received // behind end they are in memory
+	rd.mu.Unlock()
+	defer rd.mu.Lock()
+	page, err := rd.stream.Page(ctx, seq, rd.subject(eventToken, ">"), Sizes.Page, pageBytes)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -61,7 +65,7 @@ func (l *Log) eventsFrom(ctx context.Context, seq int64) (events []*engine.Recor
 		if r, err := eventOf(m); err == nil {
 			events = append(events, r)
 		} else {
-			l.noteForeign(m, err)
+			rd.noteForeign(m, err)
 		}
 		until = m.Seq
 	}
@@ -69,7 +73,7 @@ func (l *Log) eventsFrom(ctx context.Context, seq int64) (events []*engine.Recor
 		return events, nil, until, nil
 	}
 	// A replica that lags has no more: the leader knows.
-	next, err := l.stream.NextKnown(ctx, l.subject(eventToken, ">"), seq, known)
+	next, err := rd.stream.NextKnown(ctx, rd.subject(eventToken, ">"), seq, known)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return nil, nil, end, nil
@@ -80,11 +84,11 @@ func (l *Log) eventsFrom(ctx context.Context, seq int64) (events []*engine.Recor
 }
 
 // eventsAhead is eventsFrom for who goes on behind them.
-func (l *Log) eventsAhead(seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
-	if end := min(l.ring.from-1, l.applied); seq <= end {
-		l.mu.Unlock()
-		events, slots = l.ahead.after(l, seq, end)
-		l.mu.Lock()
+func (rd *reader) eventsAhead(seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
+	if end := min(rd.ring.from-1, rd.applied); seq <= end {
+		rd.mu.Unlock()
+		events, slots = rd.ahead.after(&rd.conn, seq, end)
+		rd.mu.Lock()
 		n := len(events)
 		for n > 0 && events[n-1].Seq > end { // it is in memory
 			n--
@@ -96,18 +100,18 @@ func (l *Log) eventsAhead(seq int64) (events []*engine.Record, slots []uint8, un
 			return events, slots, events[n-1].Seq, nil
 		}
 	}
-	return l.eventsFrom(context.Background(), seq)
+	return rd.eventsFrom(context.Background(), seq)
 }
 
 // noteForeign logs once that a message among the events is none. The caller does not hold mu.
-func (l *Log) noteForeign(m stream.Stored, err error) {
+func (c *conn) noteForeign(m stream.Stored, err error) {
 	for {
-		noted := l.foreign.Load()
+		noted := c.foreign.Load()
 		if m.Seq <= noted {
 			return
 		}
-		if l.foreign.CompareAndSwap(noted, m.Seq) {
-			l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
+		if c.foreign.CompareAndSwap(noted, m.Seq) {
+			c.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", err)
 			return
 		}
 	}

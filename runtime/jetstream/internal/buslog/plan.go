@@ -22,7 +22,7 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 			if r.Dedupe == nil || r.Duplicate {
 				continue
 			}
-			err := u.log.recognise(context.Background(), &r)
+			err := u.in.recognise(context.Background(), &r)
 			if conflict := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
 				return nil, err
 			}
@@ -39,7 +39,7 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 // makePlan returns the batch that stores how deliveries have ended. It keeps the slice of them. The
 // caller holds mu.
 func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
-	l := u.log
+	h := u.in
 	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: taken[:0], apart: u.storesApart(taken)}
 	stagedKeys, parts := engine.Keys{}, map[int]bool{}
 	last := -1
@@ -65,7 +65,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 			}
 		}
 		if r != nil {
-			p.msgs = append(p.msgs, l.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
+			p.msgs = append(p.msgs, h.rowMsg(u.sub.ID, r, u.sub.revOf(r.Seq)))
 		}
 	}
 	p.msgs = append(p.msgs, u.answers(p, asked, parts)...)
@@ -83,7 +83,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 			c := u.cursorOf(at, &all[at], left)
 			p.cursors[at] = c
 			s.busy = s.busy && c.Busy // who begins while it is on its way is not covered by the last one
-			msg := l.cursorMsg(u.sub, at, c, u.sub.parts[at].rev)
+			msg := h.cursorMsg(u.sub, at, c, u.sub.parts[at].rev)
 			p.msgs, p.sent = append(p.msgs, msg), append(p.sent, sentCursor{at, msg.Data})
 		}
 	}
@@ -94,7 +94,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 // a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. The caller
 // holds mu.
 func (u *unit) storesApart(taken []*flight) bool {
-	return u.sub.divided() && len(u.sub.asks) == 0 && u.log.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !u.plain(f) })
+	return u.sub.divided() && len(u.sub.asks) == 0 && u.in.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !u.plain(f) })
 }
 
 // behind is how many events without anything for it a part passes before that is stored.
@@ -102,12 +102,12 @@ const behind = 4096
 
 // stage adds an event that a handler has published.
 func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Keys) {
-	l := u.log
-	if r.Duplicate || r.IfWanted && !l.wanted(r.Type) {
+	h := u.in
+	if r.Duplicate || r.IfWanted && !h.wanted(r.Type) {
 		return
 	}
 	if r.Dedupe == nil {
-		p.msgs = append(p.msgs, l.eventMsg(r))
+		p.msgs = append(p.msgs, h.eventMsg(r))
 		return
 	}
 	first, err := r.ID, keys[r].err
@@ -122,14 +122,14 @@ func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Key
 		p.told = append(p.told, func() { tell(first, err) })
 	}
 	if err == nil && first == r.ID {
-		if msg, err := l.keyMsg(r); err == nil {
-			p.msgs = append(p.msgs, msg, l.eventMsg(r))
+		if msg, err := h.keyMsg(r); err == nil {
+			p.msgs = append(p.msgs, msg, h.eventMsg(r))
 		}
 	}
 }
 
 // cursorMsg returns the message of a cursor. It is refused if the cursor has changed since rev.
-func (l *Log) cursorMsg(s *sub, at int, c *cursor, rev int64) *stream.Msg {
-	data, _ := json.Marshal(c)
-	return &stream.Msg{Subject: l.cursorSubject(s.ID, at), Data: data, Only: true, Expect: stream.Expecting(rev)}
+func (c *conn) cursorMsg(s *sub, at int, one *cursor, rev int64) *stream.Msg {
+	data, _ := json.Marshal(one)
+	return &stream.Msg{Subject: c.cursorSubject(s.ID, at), Data: data, Only: true, Expect: stream.Expecting(rev)}
 }

@@ -9,11 +9,11 @@ import (
 // pollRows hands out rows that are due; if before is not 0 only those of events before that.
 // What is not in memory is read first, while mu is free.
 func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*engine.Delivery, error) {
-	u, l, back := c.unit, c.unit.log, c.unit.back
-	now, queue := l.clock.now(), &u.sub.due
+	u, h, back := c.unit, c.unit.in, c.unit.back
+	now, queue := h.clock.now(), &u.sub.due
 	for len(*queue) > 0 {
 		top := (*queue)[0]
-		r, waits := l.isDue(u.sub, top)
+		r, waits := h.isDue(u.sub, top)
 		switch {
 		case !waits || !u.hands(r.slot()) || u.flights.of(top.seq) != nil: // of an older state, another process's, or it comes back
 			queue.take()
@@ -22,24 +22,24 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 			return dst, nil
 		case top.due.After(now):
 			u.timer.Reset(top.due.Sub(now))
-			l.watchClock()
+			h.watchClock()
 			return dst, nil
 		case len(dst) == full:
 			return dst, nil // the caller comes back
 		}
-		whole := l.inMemory(r)
+		whole := h.inMemory(r)
 		if whole == nil {
 			if soon := u.dueSoon(now, min(full-len(dst), Sizes.Rows)); len(soon) > 1 {
-				l.readSoon(soon)
+				h.readSoon(soon)
 			}
 			var err error
-			if whole, err = l.wholeRow(u.sub, top.seq); err != nil || !u.same(c, back) {
+			if whole, err = h.wholeRow(u.sub, top.seq); err != nil || !u.same(c, back) {
 				return dst, err
 			}
 			if at := *queue; len(at) == 0 || at[0] != top || whole == nil || u.sub.rows[top.seq].rev != whole.rev || u.flights.of(top.seq) != nil {
 				continue // it has changed while the server was asked
 			}
-			if _, waits := l.isDue(u.sub, top); !waits {
+			if _, waits := h.isDue(u.sub, top); !waits {
 				continue
 			}
 		}
@@ -61,9 +61,9 @@ func (u *unit) same(c *consumer, back uint64) bool {
 
 // dueSoon returns rows that are due and have to be read. The caller holds mu.
 func (u *unit) dueSoon(now time.Time, most int) (rows []*row) {
-	s, l := u.sub, u.log
+	s, h := u.sub, u.in
 	for _, at := range s.due[:min(2*most, len(s.due))] {
-		if r, waits := l.isDue(s, at); waits && len(rows) < most && u.hands(r.slot()) && !at.due.After(now) && l.inMemory(r) == nil {
+		if r, waits := h.isDue(s, at); waits && len(rows) < most && u.hands(r.slot()) && !at.due.After(now) && h.inMemory(r) == nil {
 			rows = append(rows, r)
 		}
 	}

@@ -80,9 +80,9 @@ type pruneLook struct {
 
 // see notes an event that was looked at, and reports whether it can be pruned. The caller holds
 // mu.
-func (p *pruneLook) see(l *Log, r *engine.Record) bool {
+func (p *pruneLook) see(rd *reader, r *engine.Record) bool {
 	switch {
-	case l.prunable(r, p.before):
+	case rd.prunable(r, p.before):
 		return true
 	case p.again > 0:
 	case !r.CreatedAt.Before(p.before) || len(p.kept) == mostKept:
@@ -94,20 +94,20 @@ func (p *pruneLook) see(l *Log, r *engine.Record) bool {
 }
 
 // prunable reports whether nobody needs an event, and it is old enough. The caller holds mu.
-func (l *Log) prunable(r *engine.Record, before time.Time) bool {
-	return r.CreatedAt.Before(before) && !slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.needs(r) })
+func (rd *reader) prunable(r *engine.Record, before time.Time) bool {
+	return r.CreatedAt.Before(before) && !slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return s.needs(r) })
 }
 
 // old returns events from a sequence number on that nobody needs and that are old enough,
 // without their payloads, and where to go on; 0 if there are no more. The caller holds mu.
-func (l *Log) old(ctx context.Context, from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
+func (rd *reader) old(ctx context.Context, from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
 	var newest *engine.Record
 	young := 0
-	err = l.each(ctx, from, func(r *engine.Record) bool {
+	err = rd.each(ctx, from, func(r *engine.Record) bool {
 		if young++; r.CreatedAt.Before(look.before) {
 			young = 0
 		}
-		if newest != nil && look.see(l, newest) {
+		if newest != nil && look.see(rd, newest) {
 			old = append(old, newest)
 		}
 		newest = &engine.Record{Seq: r.Seq, ID: r.ID, Type: r.Type, Key: r.Key, Keyed: r.Keyed, Origin: r.Origin, CreatedAt: r.CreatedAt}
@@ -183,18 +183,18 @@ func (l *Log) forget(ctx context.Context, old []*engine.Record) (deleted, looked
 }
 
 // applyPruned forgets events that are deleted. The caller holds mu.
-func (l *Log) applyPruned(p pruned) {
+func (v *logView) applyPruned(p pruned) {
 	gone := map[int64]bool{}
 	for _, seq := range p.Seqs {
 		gone[seq] = true
-		for w := range l.watches {
+		for w := range v.watches {
 			if seq > w.after && seq > w.began {
 				w.passed++
 			}
 		}
 	}
-	l.ring.remove(gone)
-	l.ahead.remove(gone)
+	v.ring.remove(gone)
+	v.ahead.remove(gone)
 }
 
 // needs reports whether an event is open for a subscription, or a dead letter.

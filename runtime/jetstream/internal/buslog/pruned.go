@@ -33,8 +33,8 @@ const (
 )
 
 // history reads the record of what was pruned.
-func (l *Log) history(ctx context.Context) (h pruneHistory, err error) {
-	m, err := l.stream.LastOf(ctx, l.subject(historyToken))
+func (c *conn) history(ctx context.Context) (h pruneHistory, err error) {
+	m, err := c.stream.LastOf(ctx, c.subject(historyToken))
 	if errors.Is(err, stream.ErrNotFound) {
 		return h, nil
 	}
@@ -46,9 +46,9 @@ func (l *Log) history(ctx context.Context) (h pruneHistory, err error) {
 }
 
 // historyMsg returns the message of a history with more events.
-func (l *Log) historyMsg(h pruneHistory, more []int64) *stream.Msg {
+func (c *conn) historyMsg(h pruneHistory, more []int64) *stream.Msg {
 	data, _ := json.Marshal(h.with(more))
-	return &stream.Msg{Subject: l.subject(historyToken), Data: data, Only: true, Expect: stream.Expecting(h.rev)}
+	return &stream.Msg{Subject: c.subject(historyToken), Data: data, Only: true, Expect: stream.Expecting(h.rev)}
 }
 
 // with returns the history with more events.
@@ -111,9 +111,9 @@ func (h pruneHistory) within(after, end int64) (n int64) {
 
 // prunedWithin counts the events that were pruned behind a sequence number, up to another.
 // The caller holds mu, which is free while the server is asked.
-func (l *Log) prunedWithin(ctx context.Context, after, end int64) (int64, error) {
-	l.mu.Unlock()
-	h, err := l.history(ctx)
-	l.mu.Lock()
-	return h.within(after, end), l.storage("read", err)
+func (rd *reader) prunedWithin(ctx context.Context, after, end int64) (int64, error) {
+	rd.mu.Unlock()
+	h, err := rd.history(ctx)
+	rd.mu.Lock()
+	return h.within(after, end), rd.storage("read", err)
 }

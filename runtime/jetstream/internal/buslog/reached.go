@@ -12,47 +12,47 @@ import (
 
 // settlement returns a channel that is closed when deliveries are settled. The caller
 // holds mu.
-func (l *Log) settlement() <-chan struct{} {
-	if l.settled == nil {
-		l.settled = make(chan struct{})
+func (v *logView) settlement() <-chan struct{} {
+	if v.settled == nil {
+		v.settled = make(chan struct{})
 	}
-	return l.settled
+	return v.settled
 }
 
-func (l *Log) noteSettled() {
-	if l.settled != nil {
-		close(l.settled)
-		l.settled = nil
+func (v *logView) noteSettled() {
+	if v.settled != nil {
+		close(v.settled)
+		v.settled = nil
 	}
 }
 
 // reach waits until everything up to a sequence number has arrived. The view has it when
 // its batch is complete.
-func (l *Log) reach(ctx context.Context, seq int64) error {
-	if l.come.Load() >= seq && !l.isClosed() {
+func (f *follower) reach(ctx context.Context, seq int64) error {
+	if f.come.Load() >= seq && !f.isClosed() {
 		return nil
 	}
-	if err := l.enter(); err != nil {
+	if err := f.enter(); err != nil {
 		return err
 	}
-	if l.received >= seq {
-		l.mu.Unlock()
+	if f.received >= seq {
+		f.mu.Unlock()
 		return nil
 	}
-	l.expect(seq)
+	f.expect(seq)
 	w := reaching{seq, make(chan struct{})}
-	at, _ := slices.BinarySearchFunc(l.reaching, seq+1, func(w reaching, seq int64) int { return cmp.Compare(w.seq, seq) })
-	l.reaching = slices.Insert(l.reaching, at, w)
-	l.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(f.reaching, seq+1, func(w reaching, seq int64) int { return cmp.Compare(w.seq, seq) })
+	f.reaching = slices.Insert(f.reaching, at, w)
+	f.mu.Unlock()
 	select {
 	case <-w.reached:
 		return nil
-	case <-l.stopped:
-		return l.ended()
+	case <-f.stopped:
+		return f.ended()
 	case <-ctx.Done():
-		l.mu.Lock()
-		l.reaching = slices.DeleteFunc(l.reaching, func(other reaching) bool { return other == w })
-		l.mu.Unlock()
+		f.mu.Lock()
+		f.reaching = slices.DeleteFunc(f.reaching, func(other reaching) bool { return other == w })
+		f.mu.Unlock()
 		return ctx.Err()
 	}
 }
@@ -60,15 +60,15 @@ func (l *Log) reach(ctx context.Context, seq int64) error {
 // learn waits until the view has a batch that this process has stored, which ends at a sequence number. The last
 // message of the batch never comes if somebody has replaced it already. Then what comes next may be half of the batch
 // that says so, which is no part of the view yet.
-func (l *Log) learn(ctx context.Context, end int64) error {
-	if err := l.reach(ctx, end); err != nil {
+func (f *follower) learn(ctx context.Context, end int64) error {
+	if err := f.reach(ctx, end); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	behind := l.applied < end
-	l.mu.Unlock()
+	f.mu.Lock()
+	behind := f.applied < end
+	f.mu.Unlock()
 	if behind {
-		return l.sync(ctx)
+		return f.sync(ctx)
 	}
 	return nil
 }
@@ -80,61 +80,61 @@ type reaching struct {
 }
 
 // noteReached wakes whoever waits for what has arrived. The caller holds mu.
-func (l *Log) noteReached() {
+func (f *follower) noteReached() {
 	n := 0
-	for ; n < len(l.reaching) && l.reaching[n].seq <= l.received; n++ {
-		close(l.reaching[n].reached)
+	for ; n < len(f.reaching) && f.reaching[n].seq <= f.received; n++ {
+		close(f.reaching[n].reached)
 	}
-	l.reaching = slices.Delete(l.reaching, 0, n)
+	f.reaching = slices.Delete(f.reaching, 0, n)
 }
 
 // newest asks the leader for the number of the newest message, again while the servers elect one. If
 // one answers that is no leader any more, the number of a note is the newest.
-func (l *Log) newest(ctx context.Context) (int64, error) {
+func (f *follower) newest(ctx context.Context) (int64, error) {
 	for began := time.Now(); ; {
-		now, err := l.state(ctx)
+		now, err := f.state(ctx)
 		if errors.Is(err, stream.ErrBehind) {
-			now.Last, err = l.note(ctx)
+			now.Last, err = f.note(ctx)
 		}
-		if err == nil || !l.waits(ctx, began, err) {
+		if err == nil || !f.waits(ctx, began, err) {
 			return now.Last, err
 		}
 	}
 }
 
 // sync waits until the view has everything that the leader has now.
-func (l *Log) sync(ctx context.Context) error {
-	if err := l.enter(); err != nil {
+func (f *follower) sync(ctx context.Context) error {
+	if err := f.enter(); err != nil {
 		return err
 	}
-	l.mu.Unlock()
-	if !l.followsAll.Load() {
-		return l.followAll(ctx)
+	f.mu.Unlock()
+	if !f.followsAll.Load() {
+		return f.followAll(ctx)
 	}
-	last, err := l.newest(ctx)
+	last, err := f.newest(ctx)
 	if err != nil {
-		return l.storage("read", err)
+		return f.storage("read", err)
 	}
 	for began := time.Now(); ; {
-		l.mu.Lock()
-		after := l.received
+		f.mu.Lock()
+		after := f.received
 		if after >= last {
-			l.mu.Unlock()
+			f.mu.Unlock()
 			return nil
 		}
-		l.mu.Unlock()
+		f.mu.Unlock()
 		// The newest messages may be deleted: then they never come.
-		switch next, err := l.stream.NextKnown(ctx, l.subject(">"), after+1, last); {
+		switch next, err := f.stream.NextKnown(ctx, f.subject(">"), after+1, last); {
 		case errors.Is(err, stream.ErrNotFound):
-			l.mu.Lock()
-			l.applyBatch()
-			l.mu.Unlock()
+			f.mu.Lock()
+			f.applyBatch()
+			f.mu.Unlock()
 			return nil
-		case err != nil && l.waits(ctx, began, err):
+		case err != nil && f.waits(ctx, began, err):
 		case err != nil:
-			return l.storage("read", err)
+			return f.storage("read", err)
 		default:
-			if err := l.reach(ctx, min(next.Seq, last)); err != nil {
+			if err := f.reach(ctx, min(next.Seq, last)); err != nil {
 				return err
 			}
 		}

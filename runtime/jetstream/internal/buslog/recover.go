@@ -15,13 +15,13 @@ import (
 
 // recover returns the rows of deliveries whose handlers ran when the owner died, at most room of
 // them, and says in their claims that they are noted.
-func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
-	others, sure, beside := l.ranBeside(u.sub, c, calls)
-	now, here := l.clock.now(), l.nameOfUnit(u)
-	l.mu.Lock()
+func (cl *cluster) recover(u *unit, c *cursor, calls called, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
+	others, sure, beside := cl.ranBeside(u.sub, c, calls)
+	now, here := cl.clock.now(), cl.nameOf(u.sub)
+	cl.mu.Lock()
 	ran, name := calls.begun(u.sub.ID, u.sub.ranOf(c.Owner)), u.sub.Name
 	verdicts, first := u.sub.judge(ran, others, sure), u.sub.suspectsDue(now, ran)
-	l.mu.Unlock()
+	cl.mu.Unlock()
 	c.Ran = slices.Clone(c.Ran)
 	for i, claim := range c.Ran {
 		if claim.Noted {
@@ -31,9 +31,9 @@ func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*strea
 			return msgs, crashes, false, nil
 		}
 		c.Ran[i].Noted = true
-		l.mu.Lock()
-		r, rev, err := l.rowOfClaim(u.sub, claim)
-		l.mu.Unlock()
+		cl.mu.Lock()
+		r, rev, err := cl.rowOfClaim(u.sub, claim)
+		cl.mu.Unlock()
 		if err != nil {
 			return nil, nil, false, err
 		}
@@ -65,12 +65,12 @@ func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*strea
 			r.Crashes = append(r.Crashes, shared)
 		}
 		if effects.Crash {
-			l.mu.Lock()
+			cl.mu.Lock()
 			d := (&consumer{unit: u}).deliveryOf(r.record(), r)
-			l.mu.Unlock()
+			cl.mu.Unlock()
 			crashes = append(crashes, engine.Crash{Subscription: here, Delivery: *d, Attempt: effects.Attempt, Ran: verdict.Ran})
 		}
-		msgs = append(msgs, l.rowMsg(u.sub.ID, r, rev))
+		msgs = append(msgs, cl.rowMsg(u.sub.ID, r, rev))
 		c.Open = slices.DeleteFunc(slices.Clone(c.Open), func(seq int64) bool { return seq == claim.Seq })
 	}
 	return msgs, crashes, true, nil
@@ -78,8 +78,8 @@ func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*strea
 
 // rowOfClaim returns a copy of the row of a delivery that was at work, and the sequence number of its record; nil if the
 // delivery has ended or its event is gone. The caller holds mu, which is free while the server is asked.
-func (l *Log) rowOfClaim(s *sub, one claim) (*row, int64, error) {
-	before, err := l.wholeRow(s, one.Seq)
+func (cl *cluster) rowOfClaim(s *sub, one claim) (*row, int64, error) {
+	before, err := cl.wholeRow(s, one.Seq)
 	switch {
 	case err != nil:
 		return nil, 0, err
@@ -88,7 +88,7 @@ func (l *Log) rowOfClaim(s *sub, one claim) (*row, int64, error) {
 	case one.Left: // a later attempt has succeeded
 		return nil, 0, nil
 	}
-	e, err := l.event(context.Background(), one.Seq)
+	e, err := cl.event(context.Background(), one.Seq)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return nil, 0, nil
@@ -146,11 +146,11 @@ func (s *sub) ranOf(owner string) (ran []claim) {
 
 // ranBeside returns what ran beside the claims of a subscription when an owner died, and all that ran, in all
 // subscriptions. It is sure if the owner has ended and no others can have run.
-func (l *Log) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others, sure bool, all []engine.Key) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	sure = !l.unsure[c.Owner]
-	for _, s := range l.subs {
+func (cl *cluster) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others, sure bool, all []engine.Key) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	sure = !cl.unsure[c.Owner]
+	for _, s := range cl.subs {
 		for _, at := range s.live() {
 			p := &s.parts[at]
 			if p.Owner != c.Owner {

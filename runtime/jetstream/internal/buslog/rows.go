@@ -18,7 +18,7 @@ func (s *sub) revOf(seq int64) int64 {
 	return s.gone[seq]
 }
 
-func (l *Log) applyRow(rest string, m stream.Stored) error {
+func (v *logView) applyRow(rest string, m stream.Stored) error {
 	id, text, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	if r.Seq != seq {
 		return errors.New("it is no row")
 	}
-	s := l.sub(id)
+	s := v.sub(id)
 	before := s.rows[seq]
 	if before != nil && before.rev >= m.Seq {
 		return nil
@@ -39,30 +39,21 @@ func (l *Log) applyRow(rest string, m stream.Stored) error {
 	r.rev, r.size = m.Seq, len(m.Data)
 	s.countNewer(before, -1)
 	s.countNewer(r, 1)
-	if r.forVersion() && l.units[id] != nil {
-		l.lack() // somebody else may know it
-	}
 	s.countCancelled(before, -1)
-	if s.countCancelled(r, 1); s.cancelled > 0 && l.units[id] != nil {
-		l.units[id].shut()
-	}
+	s.countCancelled(r, 1)
 	if delete(s.gone, seq); r.gone {
 		delete(s.rows, seq)
 		s.noteGone(seq, m.Seq)
 	} else {
-		r = l.keep(s, r)
+		r = v.keep(s, r)
 	}
 	if seq <= s.clear && r.gone && seq >= s.next() {
 		s.clear = seq - 1
 	}
-	l.queueRow(s, r)
-	if u := l.units[id]; u != nil {
-		if r.gone && before != nil && u.has(before.slot()) {
-			l.tidy(leftover{id, seq, m.Seq})
-		}
-		u.rowChanged(r)
+	if s.listener != nil {
+		s.listener.rowChanged(before, r)
 	}
-	l.noteSettled()
+	v.noteSettled()
 	return nil
 }
 
@@ -94,20 +85,26 @@ func (s *sub) noteGone(seq, rev int64) {
 }
 
 // queueRow notes when a row is due, if this process handles it. The caller holds mu.
-func (l *Log) queueRow(s *sub, r *row) {
-	u := l.units[s.ID]
+func (s *sub) queueRow(r *row) {
+	if s.listener != nil {
+		s.listener.queueRow(r)
+	}
+}
+
+// queueRow implements [listener].
+func (u *unit) queueRow(r *row) {
 	switch {
-	case u == nil || !u.has(r.slot()):
+	case !u.has(r.slot()):
 	case r.State == ledger.Waiting || r.forVersion():
-		l.shorten(r)
-		s.due.add(dueAt{r.Due, r.Seq})
-	case r.State == ledger.Held && !l.typePaused(r.Type):
-		s.due.add(dueAt{time.Time{}, r.Seq})
+		u.in.shorten(r)
+		u.sub.due.add(dueAt{r.Due, r.Seq})
+	case r.State == ledger.Held && !u.in.typePaused(r.Type):
+		u.sub.due.add(dueAt{time.Time{}, r.Seq})
 	}
 }
 
 // isDue reports whether a row of the queue still waits, and when it is due.
-func (l *Log) isDue(s *sub, d dueAt) (*row, bool) {
+func (v *logView) isDue(s *sub, d dueAt) (*row, bool) {
 	r := s.rows[d.seq]
 	switch {
 	case r == nil:
@@ -115,5 +112,5 @@ func (l *Log) isDue(s *sub, d dueAt) (*row, bool) {
 	case r.State == ledger.Waiting || r.forVersion():
 		return r, r.Due.Equal(d.due)
 	}
-	return r, r.State == ledger.Held && d.due.IsZero() && !l.typePaused(r.Type)
+	return r, r.State == ledger.Held && d.due.IsZero() && !v.typePaused(r.Type)
 }

@@ -11,38 +11,38 @@ import (
 )
 
 // DeclareSchedules implements [engine.Timetable].
-func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) (all []engine.Schedule, err error) {
-	if err := l.mayDispatch(ctx); err != nil {
+func (cl *cluster) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) (all []engine.Schedule, err error) {
+	if err := cl.mayDispatch(ctx); err != nil {
 		return nil, err
 	}
-	err = l.edit(ctx, func() ([]*stream.Msg, error) {
+	err = cl.edit(ctx, func() ([]*stream.Msg, error) {
 		all = nil
 		for _, spec := range specs {
 			one := engine.Schedule{Since: now, Passed: now}
-			if known := scheduleIn(l.schedules, spec.Name); known != nil {
+			if known := scheduleIn(cl.schedules, spec.Name); known != nil {
 				one = *known
 			}
 			one.Name, one.Type, one.Rule = spec.Name, spec.Type, spec.Rule
 			all = append(all, one)
 		}
-		if len(all) == 0 && len(l.schedules) == 0 {
+		if len(all) == 0 && len(cl.schedules) == 0 {
 			return nil, nil
 		}
-		return []*stream.Msg{l.schedulesMsg(all)}, nil
+		return []*stream.Msg{cl.schedulesMsg(all)}, nil
 	})
 	return all, err
 }
 
 // Pass implements [engine.Timetable].
-func (l *Log) Pass(ctx context.Context, p engine.Passage) (passed bool, err error) {
-	if err := l.mayDispatch(ctx); err != nil {
+func (cl *cluster) Pass(ctx context.Context, p engine.Passage) (passed bool, err error) {
+	if err := cl.mayDispatch(ctx); err != nil {
 		return false, err
 	}
-	if err := l.declareTypesOf(ctx, p.Records); err != nil {
+	if err := cl.declareTypesOf(ctx, p.Records); err != nil {
 		return false, err
 	}
-	err = l.edit(ctx, func() (msgs []*stream.Msg, err error) {
-		all := slices.Clone(l.schedules)
+	err = cl.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		all := slices.Clone(cl.schedules)
 		one := scheduleIn(all, p.Name)
 		if passed = one != nil && one.Passed.Equal(p.From); !passed {
 			return nil, nil
@@ -52,28 +52,28 @@ func (l *Log) Pass(ctx context.Context, p engine.Passage) (passed bool, err erro
 			one.Event, one.At = p.Records[n-1].ID, p.At
 		}
 		for i := range p.Records {
-			msgs = append(msgs, l.eventMsg(&p.Records[i]))
+			msgs = append(msgs, cl.eventMsg(&p.Records[i]))
 		}
-		return append(msgs, l.schedulesMsg(all)), nil
+		return append(msgs, cl.schedulesMsg(all)), nil
 	})
 	return passed && err == nil, err
 }
 
-func (l *Log) schedulesMsg(all []engine.Schedule) *stream.Msg {
+func (ed *editor) schedulesMsg(all []engine.Schedule) *stream.Msg {
 	data, _ := json.Marshal(all)
-	return &stream.Msg{Subject: l.subject(timeToken), Data: data, Only: true, Expect: stream.Expecting(l.timesRev)}
+	return &stream.Msg{Subject: ed.subject(timeToken), Data: data, Only: true, Expect: stream.Expecting(ed.timesRev)}
 }
 
 // mayDispatch returns ErrNotOwner in a process that does not dispatch.
-func (l *Log) mayDispatch(ctx context.Context) error {
+func (cl *cluster) mayDispatch(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := l.enter(); err != nil {
+	if err := cl.enter(); err != nil {
 		return err
 	}
-	defer l.mu.Unlock()
-	if !l.dispatching {
+	defer cl.mu.Unlock()
+	if !cl.dispatching {
 		return engine.ErrNotOwner
 	}
 	return nil

@@ -77,9 +77,9 @@ func (u *unit) touchedAll(all []*flight) {
 
 // growUp stores a cursor that does not say any more that this process is young, if one does.
 func (u *unit) growUp(at int) {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
-	if c := &u.sub.parts[at].cursor; (c.Young || c.CrashLoop) && u.parts[at].owned && !u.log.isClosed() {
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
+	if c := &u.sub.parts[at].cursor; (c.Young || c.CrashLoop) && u.parts[at].owned && !u.in.isClosed() {
 		u.shut()
 		u.changed(false)
 		u.parts[at].touched = u.changes
@@ -88,8 +88,8 @@ func (u *unit) growUp(at int) {
 }
 
 // sayLooping stores cursors that say that a process has died young before this one. The caller holds mu.
-func (l *Log) sayLooping() {
-	for _, u := range l.units {
+func (h *handled) sayLooping() {
+	for _, u := range h.units {
 		if !u.owns() {
 			continue
 		}
@@ -119,7 +119,7 @@ func (u *unit) acquire(at int, wary int) {
 		u.next, u.skip, u.sub.due = math.MaxInt64, [partCount]int64{}, nil
 		u.stored = u.changes
 		for _, one := range u.sub.goneRows { // the last owner may not have come to it
-			u.log.tidy(leftover{u.sub.ID, one.seq, one.rev})
+			u.in.tidy(leftover{u.sub.ID, one.seq, one.rev})
 		}
 	}
 	if u.next != math.MaxInt64 && c.Next < u.next { // of other parts it has looked at more
@@ -140,20 +140,20 @@ func (u *unit) acquire(at int, wary int) {
 			u.putBack(reopened{seq, max(at-1, 0)})
 		}
 	}
-	if left := u.log.youth(); left > 0 {
+	if left := u.in.youth(); left > 0 {
 		time.AfterFunc(left, func() { u.growUp(at) })
 	}
-	u.log.clock.back = 0
+	u.in.clock.back = 0
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
 			if r.forVersion() { // the record says what it said
 				r.Row = r.TakenOver()
 			}
-			u.log.queueRow(u.sub, r)
+			u.queueRow(r)
 		}
 	}
-	if back := u.log.clock.back; back >= clocksApart {
-		u.log.reportSetBack(back)
+	if back := u.in.clock.back; back >= clocksApart {
+		u.in.reportSetBack(back)
 	}
 	if len(u.sub.asks) > 0 { // somebody waits for an answer
 		u.changed(false)
@@ -162,9 +162,7 @@ func (u *unit) acquire(at int, wary int) {
 		u.running = true
 		go u.run()
 	}
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.wake()
 }
 
 // lose forgets everything of a part, or of the whole: it is not this process's any more. The
@@ -191,10 +189,8 @@ func (u *unit) lose(at int) {
 		u.timer.Stop()
 	}
 	u.noteWritten()
-	u.log.lack()
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.in.lack()
+	u.wake()
 }
 
 // forgetLeft forgets what comes again of a part that is not this process's any more, and the
@@ -227,9 +223,7 @@ func (u *unit) leave(at int) {
 	u.moved = u.moved || u.polled
 	u.changed(true)
 	p.touched = u.changes
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.wake()
 }
 
 // stay ends leave: the handlers take too long. The caller holds mu.
@@ -248,12 +242,10 @@ func (u *unit) stay(at int) {
 	u.moved = u.moved || u.polled
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
-			u.log.queueRow(u.sub, r)
+			u.queueRow(r)
 		}
 	}
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.wake()
 }
 
 // quiet reports whether nothing of a part is polled, but for what a plan settles. The caller

@@ -13,20 +13,20 @@ import (
 // has published is dropped: otherwise nothing of the subscription could be stored any more.
 // It reports false if there is nothing to drop.
 func (u *unit) shrink(p *plan, refusal error) bool {
-	l := u.log
-	l.mu.Lock()
+	h := u.in
+	h.mu.Lock()
 	switch {
 	case !u.alone:
 		u.alone, u.plan = true, nil
-		l.mu.Unlock()
+		h.mu.Unlock()
 		return true
 	case len(p.flights) == 0 || len(p.flights[0].how.Staged) == 0 || p.flights[0].returns:
-		l.mu.Unlock()
+		h.mu.Unlock()
 		return false
 	}
 	f := p.flights[0]
 	how, consumer := *f.how, f.consumer
-	l.mu.Unlock()
+	h.mu.Unlock()
 	dead := u.oversized(f, how, refusal)
 	if how.Kind != engine.Dead && consumer != nil && consumer.note != nil { // else the notice is what is too much
 		dead.Staged = consumer.note(&f.delivery, dead)
@@ -36,8 +36,8 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 			r.Dedupe.Settled(r.ID, refusal)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if f.how, u.plan = &dead, nil; f.known { // else another process has it
 		u.touch(f.slot(), true)
 	}
@@ -46,8 +46,8 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 
 // oversized returns the disposition of a delivery whose handler has published too much.
 func (u *unit) oversized(f *flight, how engine.Disposition, refusal error) engine.Disposition {
-	u.log.logger.Error("an event is dead-lettered: what its handler has published is more than the servers accept at once, and is not stored",
-		"subscription_id", u.log.nameOfUnit(u), "event_id", f.record.ID, "events", len(how.Staged), "error", refusal)
+	u.in.logger.Error("an event is dead-lettered: what its handler has published is more than the servers accept at once, and is not stored",
+		"subscription_id", u.in.nameOf(u.sub), "event_id", f.record.ID, "events", len(how.Staged), "error", refusal)
 	failure := how.Attempt
 	if failure == nil {
 		failure = &engine.FailedAttempt{Kind: engine.KindError, Started: f.began().UTC(), Ended: time.Now().UTC(), Error: "publish: " + refusal.Error()}

@@ -17,17 +17,17 @@ const headers = 8 << 10
 const mostMetadata = 48 << 10
 
 // sizes returns how many bytes the payload of an event and its metadata have at most.
-func (l *Log) sizes() (payload, metadata int) {
-	most := int(l.stream.MaxMessage())
+func (c *conn) sizes() (payload, metadata int) {
+	most := int(c.stream.MaxMessage())
 	attempts := min(most/8, 128<<10)
 	metadata = min(most/16, mostMetadata)
 	return (most-headers-attempts)/4*3 - metadata, metadata
 }
 
 // rowData returns the JSON of a row that fits into a message.
-func (l *Log) rowData(r *row) []byte {
+func (c *conn) rowData(r *row) []byte {
 	data := r.encode()
-	limit := int(l.stream.MaxMessage()) - headers
+	limit := int(c.stream.MaxMessage()) - headers
 	if len(data) <= limit {
 		return data
 	}

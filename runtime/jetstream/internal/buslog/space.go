@@ -39,8 +39,8 @@ func sizeOf(m stream.Stored) (n int64) {
 }
 
 // hasRoom returns an error if events would leave too little for verdicts.
-func (l *Log) hasRoom(ctx context.Context, msgs []*stream.Msg) error {
-	if !l.limited.Load() {
+func (v *logView) hasRoom(ctx context.Context, msgs []*stream.Msg) error {
+	if !v.limited.Load() {
 		return nil
 	}
 	size := int64(0)
@@ -51,33 +51,33 @@ func (l *Log) hasRoom(ctx context.Context, msgs []*stream.Msg) error {
 		}
 	}
 	for asked := false; ; asked = true {
-		l.mu.Lock()
-		s := l.space
-		l.mu.Unlock()
+		v.mu.Lock()
+		s := v.space
+		v.mu.Unlock()
 		switch {
 		case s.limit <= 0 || s.used+s.arrived+size <= s.limit-reserve(s.limit):
 			return nil
 		case asked || time.Since(s.asked) < spaceAgain && s.arrived == 0:
 			return &engine.StorageError{
-				Fault: engine.DiskFull, Op: "append", Path: l.target, Err: errors.New("the stream is nearly full; the rest is for settling what is in it"),
-				Hint: "keep settled events for a shorter time (runtime.WithRetention), or raise the limit (nats stream edit " + l.stream.Name() + " --max-bytes)",
+				Fault: engine.DiskFull, Op: "append", Path: v.target, Err: errors.New("the stream is nearly full; the rest is for settling what is in it"),
+				Hint: "keep settled events for a shorter time (runtime.WithRetention), or raise the limit (nats stream edit " + v.stream.Name() + " --max-bytes)",
 			}
 		}
-		if err := l.lookForSpace(ctx); err != nil {
+		if err := v.lookForSpace(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // lookForSpace asks the servers how full the stream is.
-func (l *Log) lookForSpace(ctx context.Context) error {
-	used, limit, err := l.stream.Space(ctx)
+func (v *logView) lookForSpace(ctx context.Context) error {
+	used, limit, err := v.stream.Space(ctx)
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	l.space = space{limit: limit, used: used, asked: time.Now()}
-	l.limited.Store(limit > 0)
-	l.mu.Unlock()
+	v.mu.Lock()
+	v.space = space{limit: limit, used: used, asked: time.Now()}
+	v.limited.Store(limit > 0)
+	v.mu.Unlock()
 	return nil
 }

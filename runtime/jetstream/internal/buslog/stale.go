@@ -39,20 +39,20 @@ type expected struct {
 }
 
 // expect notes that a message is stored, and looks whether it arrives.
-func (l *Log) expect(seq int64) {
-	e := &l.expected
+func (f *follower) expect(seq int64) {
+	e := &f.expected
 	for before := e.newest.Load(); before < seq && !e.newest.CompareAndSwap(before, seq); before = e.newest.Load() {
 	}
-	if l.come.Load() < seq && l.followsAll.Load() && !e.looks.Load() && e.looks.CompareAndSwap(false, true) {
-		e.come, e.idle = l.come.Load(), 0
-		time.AfterFunc(staleLook, l.lookForArrivals)
+	if f.come.Load() < seq && f.followsAll.Load() && !e.looks.Load() && e.looks.CompareAndSwap(false, true) {
+		e.come, e.idle = f.come.Load(), 0
+		time.AfterFunc(staleLook, f.lookForArrivals)
 	}
 }
 
 // lookForArrivals looks whether what should arrive does, until it has.
-func (l *Log) lookForArrivals() {
-	e, come := &l.expected, l.come.Load()
-	if l.isClosed() {
+func (f *follower) lookForArrivals() {
+	e, come := &f.expected, f.come.Load()
+	if f.isClosed() {
 		return
 	}
 	if e.idle++; e.come < come {
@@ -61,33 +61,33 @@ func (l *Log) lookForArrivals() {
 	newest := e.newest.Load()
 	moves := e.idle >= staleLooks && (e.idle-staleLooks)%staleAgain == 0
 	hides := e.idle >= hopeless
-	if blind := l.itself.blind.Load(); come < newest && (moves || hides && !blind) && !l.misses(come) {
+	if blind := f.blind.Load(); come < newest && (moves || hides && !blind) && !f.misses(come) {
 		moves, hides = false, blind // it may be the servers that are gone
 	}
-	l.itself.blind.Store(hides && come < newest)
+	f.blind.Store(hides && come < newest)
 	if moves && come < newest {
-		l.logger.Warn("the server does not send what is stored; connecting to another one", "arrived", come, "stored", newest)
-		l.stream.Move()
+		f.logger.Warn("the server does not send what is stored; connecting to another one", "arrived", come, "stored", newest)
+		f.stream.Move()
 	}
 	if come < e.newest.Load() {
-		time.AfterFunc(staleLook, l.lookForArrivals)
+		time.AfterFunc(staleLook, f.lookForArrivals)
 		return
 	}
-	if e.looks.Store(false); l.come.Load() < e.newest.Load() { // meanwhile
-		l.expect(e.newest.Load())
+	if e.looks.Store(false); f.come.Load() < e.newest.Load() { // meanwhile
+		f.expect(e.newest.Load())
 	}
 }
 
 // misses reports whether the leader has a message that should have arrived. Those that are deleted never arrive.
-func (l *Log) misses(come int64) bool {
-	newest := l.expected.newest.Load()
-	next, err := l.stream.NextKnown(context.Background(), l.subject(">"), come+1, newest)
+func (f *follower) misses(come int64) bool {
+	newest := f.expected.newest.Load()
+	next, err := f.stream.NextKnown(context.Background(), f.subject(">"), come+1, newest)
 	switch {
 	case err == nil && next.Seq <= newest:
 		return true
 	case err != nil && !errors.Is(err, stream.ErrNotFound): // nobody knows
 		return false
 	}
-	l.expected.newest.CompareAndSwap(newest, come)
+	f.expected.newest.CompareAndSwap(newest, come)
 	return false
 }

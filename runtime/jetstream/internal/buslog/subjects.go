@@ -52,30 +52,30 @@ func slotFor(key string, keyed bool, id uuid.UUID) int {
 	return int(h % slots)
 }
 
-func (l *Log) subject(tokens ...string) string {
-	return l.stream.Name() + "." + strings.Join(tokens, ".")
+func (c *conn) subject(tokens ...string) string {
+	return c.stream.Name() + "." + strings.Join(tokens, ".")
 }
 
-func (l *Log) eventSubject(r *engine.Record) string {
+func (c *conn) eventSubject(r *engine.Record) string {
 	const digits = "0123456789abcdef"
 	slot := slotOf(r)
-	return l.stream.Name() + "." + eventToken + "." + digits[slot/16:slot/16+1] + digits[slot%16:slot%16+1] + "." + token(r.Type)
+	return c.stream.Name() + "." + eventToken + "." + digits[slot/16:slot/16+1] + digits[slot%16:slot%16+1] + "." + token(r.Type)
 }
 
 // cursorSubject returns the subject of a cursor: of the whole, or of a part.
-func (l *Log) cursorSubject(sub string, at int) string {
+func (c *conn) cursorSubject(sub string, at int) string {
 	if at == whole {
-		return l.subject(cursorToken, sub)
+		return c.subject(cursorToken, sub)
 	}
-	return l.subject(cursorToken, sub, strconv.Itoa(at))
+	return c.subject(cursorToken, sub, strconv.Itoa(at))
 }
 
 // madeSubject returns the subject of an event that an operator has made. There is one of an
 // id at most, and it is found by it.
-func (l *Log) madeSubject(id uuid.UUID) string { return l.subject(eventToken, "made", id.String()) }
+func (c *conn) madeSubject(id uuid.UUID) string { return c.subject(eventToken, "made", id.String()) }
 
-func (l *Log) rowSubject(sub string, seq int64) string {
-	return l.subject(rowToken, sub, strconv.FormatInt(seq, 10))
+func (c *conn) rowSubject(sub string, seq int64) string {
+	return c.subject(rowToken, sub, strconv.FormatInt(seq, 10))
 }
 
 // token makes a name fit into a subject. What it stands for is in the message.

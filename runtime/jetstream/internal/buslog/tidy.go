@@ -24,34 +24,34 @@ const mostLeftovers = 1 << 16
 const tidyAgain = time.Second
 
 // tidy has the servers delete what may be left of a row. The caller holds mu.
-func (l *Log) tidy(one leftover) {
-	if len(l.leftovers) == mostLeftovers {
-		l.leftovers = l.leftovers[1:]
+func (h *handled) tidy(one leftover) {
+	if len(h.leftovers) == mostLeftovers {
+		h.leftovers = h.leftovers[1:]
 	}
-	l.leftovers = append(l.leftovers, one)
-	if !l.tidying {
-		l.tidying = true
-		go l.tidyUp()
+	h.leftovers = append(h.leftovers, one)
+	if !h.tidying {
+		h.tidying = true
+		go h.tidyUp()
 	}
 }
 
 // tidyUp goes on until nothing is left, or the log is closed.
-func (l *Log) tidyUp() {
+func (h *handled) tidyUp() {
 	for {
-		l.mu.Lock()
-		if l.isClosed() || len(l.leftovers) == 0 {
-			l.leftovers, l.tidying = nil, false
-			l.mu.Unlock()
+		h.mu.Lock()
+		if h.isClosed() || len(h.leftovers) == 0 {
+			h.leftovers, h.tidying = nil, false
+			h.mu.Unlock()
 			return
 		}
-		one := l.leftovers[0]
-		l.leftovers = l.leftovers[1:]
-		l.mu.Unlock()
-		for l.stream.Purge(context.Background(), l.rowSubject(one.sub, one.seq), one.rev) != nil {
+		one := h.leftovers[0]
+		h.leftovers = h.leftovers[1:]
+		h.mu.Unlock()
+		for h.stream.Purge(context.Background(), h.rowSubject(one.sub, one.seq), one.rev) != nil {
 			select {
 			case <-time.After(tidyAgain):
 				continue
-			case <-l.stopped:
+			case <-h.stopped:
 			}
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -14,14 +15,26 @@ import (
 // otherwise forty that come at once would be refused again and again, and wait for longer
 // each time.
 
+// editor changes records of the stream, one change of this process at a time. The view changes when they arrive.
+type editor struct {
+	follower
+	changing chan struct{} // holds a token while records are changed
+	entries  int64         // of the audit, in the batch that is being made; guarded by mu
+}
+
+func (ed *editor) init(s *stream.Stream, target string, options engine.Options) {
+	ed.follower.init(s, target, options)
+	ed.changing = make(chan struct{}, 1)
+}
+
 // turn waits until no other change of this process is on its way. The caller calls done when
 // its own is stored.
-func (l *Log) turn(ctx context.Context) (done func(), err error) {
+func (ed *editor) turn(ctx context.Context) (done func(), err error) {
 	select {
-	case l.changing <- struct{}{}:
-		return func() { <-l.changing }, nil
-	case <-l.stopped:
-		return nil, l.ended()
+	case ed.changing <- struct{}{}:
+		return func() { <-ed.changing }, nil
+	case <-ed.stopped:
+		return nil, ed.ended()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -30,57 +43,57 @@ func (l *Log) turn(ctx context.Context) (done func(), err error) {
 // edit stores the messages that change returns, all or nothing. change is called again, with
 // mu held, if somebody else has changed one of the records meanwhile, and while the servers cannot
 // store anything.
-func (l *Log) edit(ctx context.Context, change func() ([]*stream.Msg, error)) error {
-	done, err := l.turn(ctx)
+func (ed *editor) edit(ctx context.Context, change func() ([]*stream.Msg, error)) error {
+	done, err := ed.turn(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	tries := 0
 	for began := time.Now(); ; {
-		if err := l.sync(ctx); err != nil {
+		if err := ed.sync(ctx); err != nil {
 			return err
 		}
-		if err := l.enter(); err != nil {
+		if err := ed.enter(); err != nil {
 			return err
 		}
-		l.entries = 0
+		ed.entries = 0
 		msgs, err := change()
-		l.mu.Unlock()
+		ed.mu.Unlock()
 		msgs = slices.DeleteFunc(msgs, func(m *stream.Msg) bool { return m == nil })
 		if err != nil || len(msgs) == 0 {
 			return err
 		}
-		first, err := l.append(ctx, msgs...)
+		first, err := ed.append(ctx, msgs...)
 		if errors.Is(err, stream.ErrConflict) {
-			if err := l.refused(ctx, msgs); err != nil {
+			if err := ed.refused(ctx, msgs); err != nil {
 				return err
 			}
-			l.yield(ctx, &tries)
+			ed.yield(ctx, &tries)
 			continue
 		}
-		if err != nil && !errors.Is(err, stream.ErrInDoubt) && l.waits(ctx, began, err) {
+		if err != nil && !errors.Is(err, stream.ErrInDoubt) && ed.waits(ctx, began, err) {
 			continue
 		}
 		if err != nil {
-			return l.storage("change", err)
+			return ed.storage("change", err)
 		}
-		return l.learn(ctx, first+int64(len(msgs))-1)
+		return ed.learn(ctx, first+int64(len(msgs))-1)
 	}
 }
 
 // yield waits before the next try, when somebody else has changed a record at the same time.
 // If that happens again and again, the records may be other ones.
-func (l *Log) yield(ctx context.Context, tries *int) {
+func (ed *editor) yield(ctx context.Context, tries *int) {
 	if *tries++; *tries == 1 {
 		return
 	}
 	if *tries%lookTries == 0 {
-		go l.verify()
+		go ed.verify()
 	}
 	select {
 	case <-time.After(min(time.Duration(*tries)*flushDelay, time.Second)):
-	case <-l.stopped:
+	case <-ed.stopped:
 	case <-ctx.Done():
 	}
 }

@@ -58,7 +58,7 @@ func (in *Inspection) Undiscard(ctx context.Context, u engine.Undo) (undone engi
 }
 
 // undo returns the messages that undo discards, as far as they fit into a batch.
-func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.Msg, undone engine.Undone, more bool) {
+func (in *Inspection) undo(action *growing, found []discardedDelivery) (msgs []*stream.Msg, undone engine.Undone, more bool) {
 	for _, one := range found {
 		switch {
 		case one.row != nil && !one.row.Restorable():
@@ -67,11 +67,11 @@ func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.M
 			more = true
 		case one.row == nil:
 			undone.Due++
-			msgs = append(msgs, l.askMsg(one.sub.ID, one.seq, nil, one.sub.asks[one.seq].rev))
+			msgs = append(msgs, in.askMsg(one.sub.ID, one.seq, nil, one.sub.asks[one.seq].rev))
 			if r := one.sub.rows[one.seq]; r != nil {
 				r = r.clone()
 				r.Row = r.Cancel("").Restore(time.Now()) // as if its owner had answered before
-				msgs = append(msgs, l.rowMsg(one.sub.ID, r, r.rev))
+				msgs = append(msgs, in.rowMsg(one.sub.ID, r, r.rev))
 			}
 		default:
 			r := one.row.clone()
@@ -81,7 +81,7 @@ func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.M
 				undone.Due++
 			}
 			action.touch(r)
-			msgs = append(msgs, l.rowMsg(one.sub.ID, r, one.row.rev))
+			msgs = append(msgs, in.rowMsg(one.sub.ID, r, one.row.rev))
 		}
 	}
 	return msgs, undone, more
@@ -89,10 +89,10 @@ func (l *Log) undo(action *growing, found []discardedDelivery) (msgs []*stream.M
 
 // discards returns the discards that were chosen, in the order of the log. The caller holds
 // mu, which is free while the server is asked.
-func (l *Log) discards(ctx context.Context, u engine.Undo, only *subscription) (found []discardedDelivery, err error) {
+func (rd *reader) discards(ctx context.Context, u engine.Undo, only *subscription) (found []discardedDelivery, err error) {
 	asked := int64(0) // the event, for those that have no row
-	if u.Event != uuid.Nil && u.Action == 0 && slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return len(s.asks) > 0 }) {
-		event, err := l.find(ctx, u.Event)
+	if u.Event != uuid.Nil && u.Action == 0 && slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return len(s.asks) > 0 }) {
+		event, err := rd.find(ctx, u.Event)
 		var missing *engine.NotFoundError
 		if err != nil && !errors.As(err, &missing) {
 			return nil, err
@@ -101,7 +101,7 @@ func (l *Log) discards(ctx context.Context, u engine.Undo, only *subscription) (
 			asked = event.Seq
 		}
 	}
-	for _, s := range l.inOrder() {
+	for _, s := range rd.inOrder() {
 		if only != nil && s.ID != only.ID {
 			continue
 		}

@@ -4,15 +4,38 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
+
+// handled are the subscriptions that this process handles, or waits for, and what they share: what is said of suspects, how many
+// handlers begin, and whether the process is young. It is guarded by mu, but for what is safe for concurrent use.
+type handled struct {
+	publisher
+	saying  chan struct{} // holds a token while this process says what it calls of suspects
+	born    atomic.Int64  // when this process began to dispatch; 0 for not yet
+	looping atomic.Bool   // the last takeover has found a crash loop
+
+	units     map[string]*unit // by id
+	calling   []*flight        // see called.go
+	alone     bool             // this process has said that nothing but what it calls of suspects runs
+	counted   counted          // of all units, see claims.go
+	leftovers []leftover       // see tidy.go
+	tidying   bool             // somebody is at them
+}
+
+func (h *handled) init(s *stream.Stream, target string, options engine.Options) {
+	h.publisher.init(s, target, options)
+	h.saying, h.units = make(chan struct{}, 1), map[string]*unit{}
+}
 
 // unit is a subscription that this process handles, or waits for. It is guarded by the
 // log's mu.
 type unit struct {
-	log      *Log
+	in       *handled
 	sub      *sub
 	consumer *consumer // nil while nobody polls
 	timer    *time.Timer
@@ -49,8 +72,7 @@ type unit struct {
 	alone    bool          // the next plan has one delivery
 	busyMode bool          // see claims.go
 	begunAt  time.Time     // when a handler was begun in this mode
-	window   time.Time     // since when handlers are counted
-	exact    int           // that were claimed exactly since then
+	counted  counted       // handlers that were claimed exactly
 	plan     *plan         // that is on its way
 	doubts   []*plan       // that may be stored
 	written  chan struct{} // closed when stored has changed; nil while nobody waits
@@ -96,26 +118,24 @@ func (f *flight) began() time.Time {
 }
 
 // unitOf returns the unit of a subscription. The caller holds mu.
-func (l *Log) unitOf(s *sub) *unit {
-	u := l.units[s.ID]
+func (h *handled) unitOf(s *sub) *unit {
+	u := h.units[s.ID]
 	if u == nil {
-		u = &unit{log: l, sub: s, left: map[*engine.Delivery]claim{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
+		u = &unit{in: h, sub: s, left: map[*engine.Delivery]claim{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
 		u.timer = time.AfterFunc(time.Hour, u.ring)
 		u.timer.Stop()
 		u.calm = time.AfterFunc(time.Hour, u.calmDown)
 		u.calm.Stop()
-		l.units[s.ID] = u
+		h.units[s.ID], s.listener = u, u
 	}
 	return u
 }
 
 // ring wakes whoever polls, when a delivery is due.
 func (u *unit) ring() {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
+	u.wake()
 }
 
 // changed notes that something is to be stored, at once or soon. The caller holds mu.
@@ -139,8 +159,8 @@ func (u *unit) signal(atOnce bool) {
 // write waits until everything up to now is stored. It reports false if nothing of the
 // subscription is this process's any more.
 func (u *unit) write(ctx context.Context) (bool, error) {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
 	return u.writeNow(ctx)
 }
 
@@ -157,21 +177,21 @@ func (u *unit) writeNow(ctx context.Context) (bool, error) {
 
 // awaitWritten waits until something is stored. The caller holds mu, which is free meanwhile.
 func (u *unit) awaitWritten(ctx context.Context) error {
-	l := u.log
+	h := u.in
 	if u.written == nil {
 		u.written = make(chan struct{})
 	}
 	written := u.written
 	u.changes-- // nothing is new
 	u.changed(true)
-	l.mu.Unlock()
-	defer l.mu.Lock()
+	h.mu.Unlock()
+	defer h.mu.Lock()
 	select {
 	case <-written:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-l.stopped:
+	case <-h.stopped:
 		return engine.ErrClosed
 	}
 }
@@ -186,13 +206,12 @@ func (u *unit) noteWritten() {
 
 // remove says that the subscription is forgotten. The caller holds mu.
 func (u *unit) remove() {
-	for at := range u.parts {
-		u.lose(at)
-	}
+	u.loseAll()
 	if u.consumer != nil {
 		u.consumer.end()
 	}
-	delete(u.log.units, u.sub.ID)
+	u.sub.listener = nil
+	delete(u.in.units, u.sub.ID)
 	u.changed(true) // its goroutine ends
 }
 
@@ -213,20 +232,14 @@ func (u *unit) putBack(one reopened) {
 
 func compareReopened(one reopened, seq int64) int { return cmp.Compare(one.seq, seq) }
 
-// isSent returns the cursor of a part if this process has just sent it, so that it need not be
-// decoded. The caller holds mu.
-func (u *unit) isSent(at int, data []byte) *cursor {
-	if u == nil {
-		return nil
-	}
-	return u.plan.isSent(at, data)
-}
+// sent implements [listener].
+func (u *unit) sent(at int, data []byte) *cursor { return u.plan.isSent(at, data) }
 
 // cursorChanged looks at a cursor that has arrived. The caller holds mu.
 func (u *unit) cursorChanged(at int) {
 	c := &u.sub.parts[at].cursor
 	switch {
-	case c.By == u.log.instance:
+	case c.By == u.in.instance:
 		if u.plan.has(at, c.N) {
 			u.complete(u.plan, at)
 			break
@@ -238,21 +251,71 @@ func (u *unit) cursorChanged(at int) {
 			}
 		}
 	case u.parts[at].owned:
-		u.log.logger.Warn("another process has taken over a subscription, or a part of it", "subscription_id", u.sub.Name, "part", at, "owner", c.Owner)
+		u.in.logger.Warn("another process has taken over a subscription, or a part of it", "subscription_id", u.sub.Name, "part", at, "owner", c.Owner)
 		u.lose(at)
 	}
-	if c.Owner == u.log.instance && !u.parts[at].owned { // whoever takes it over may not hear of it
-		u.log.lack()
+	if c.Owner == u.in.instance && !u.parts[at].owned { // whoever takes it over may not hear of it
+		u.in.lack()
 	}
 	if u.freed[at] = (time.Time{}); c.Owner == "" && u.consumer != nil {
 		u.freed[at] = time.Now()
-		u.log.lack()
+		u.in.lack()
 	}
 }
 
 // rowChanged looks at a row that has arrived. The caller holds mu.
-func (u *unit) rowChanged(r *row) {
-	if u.consumer != nil && u.has(r.slot()) {
+func (u *unit) rowChanged(before, r *row) {
+	if r.forVersion() {
+		u.in.lack() // somebody else may know it
+	}
+	if u.sub.cancelled > 0 {
+		u.shut()
+	}
+	u.queueRow(r)
+	if r.gone && before != nil && u.has(before.slot()) {
+		u.in.tidy(leftover{u.sub.ID, r.Seq, r.rev})
+	}
+	if u.has(r.slot()) {
+		u.wake()
+	}
+}
+
+// eventCame implements [listener].
+func (u *unit) eventCame(r *engine.Record, slot int) {
+	switch last := u.in.lastEvent; {
+	case !u.hungry && u.next <= last: // it comes to it by itself
+	case !u.owns():
+	case u.hands(slot) && u.sub.matches(r):
+		if u.hungry && u.consumer != nil {
+			u.hungry = false
+			u.consumer.wake()
+		}
+	case u.next > last: // it has looked at all others
+		u.next = r.Seq + 1
+	}
+}
+
+// name implements [listener].
+func (u *unit) name() string {
+	if u.consumer == nil {
+		return ""
+	}
+	return u.consumer.name
+}
+
+// wake implements [listener].
+func (u *unit) wake() {
+	if u.consumer != nil {
 		u.consumer.wake()
+	}
+}
+
+// owned implements [listener].
+func (u *unit) owned(at int) bool { return u.parts[at].owned }
+
+// loseAll implements [listener].
+func (u *unit) loseAll() {
+	for at := range u.parts {
+		u.lose(at)
 	}
 }

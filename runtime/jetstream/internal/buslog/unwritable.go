@@ -12,15 +12,15 @@ import (
 )
 
 // noteWrite remembers how storing events has ended. What is too large says nothing about the servers.
-func (l *Log) noteWrite(err error, events []engine.Record) {
-	if err == nil && !l.writing.Fails() || errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload) {
+func (c *conn) noteWrite(err error, events []engine.Record) {
+	if err == nil && !c.writing.Fails() || errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload) {
 		return
 	}
 	bytes := 0
 	for i := range events {
 		bytes += len(events[i].Payload)
 	}
-	l.writing.Note(err, bytes)
+	c.writing.Note(err, bytes)
 }
 
 // Health implements [engine.HealthReporter].
@@ -32,14 +32,14 @@ func (l *Log) Health(ctx context.Context) (h engine.LogHealth, err error) {
 
 // cannotWrite returns the error of the last write, and since when such writes fail. Servers that could not be reached are
 // asked again; whether a full stream has space again, the next events tell.
-func (l *Log) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
-	err, since, _ := l.writing.Now()
+func (c *conn) cannotWrite(ctx context.Context) (*engine.StorageError, time.Time) {
+	err, since, _ := c.writing.Now()
 	if err == nil || err.Fault != engine.Unreachable {
 		return err, since
 	}
-	if _, wrong := l.stream.Last(ctx); wrong != nil {
+	if _, wrong := c.stream.Last(ctx); wrong != nil {
 		return err, since
 	}
-	l.writing.Note(nil, 0)
+	c.writing.Note(nil, 0)
 	return nil, time.Time{}
 }

@@ -17,8 +17,8 @@ func (c *consumer) Settle(one engine.Settled, others []engine.Settled) {
 	if len(others) == 0 && c.settleQuickly(one.Delivery, &one.Disposition) {
 		return
 	}
-	c.unit.log.mu.Lock()
-	defer c.unit.log.mu.Unlock()
+	c.unit.in.mu.Lock()
+	defer c.unit.in.mu.Unlock()
 	c.settle(one.Delivery, one.Disposition)
 	for _, other := range others {
 		c.settle(other.Delivery, other.Disposition)
@@ -93,8 +93,8 @@ func (u *unit) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	if f.park {
 		return r, effects
 	}
-	now := ledger.Moment{Paused: u.log.typePaused(r.Type)}
-	now.Due, now.At = u.log.clock.putOff(f.how.Due)
+	now := ledger.Moment{Paused: u.in.typePaused(r.Type)}
+	now.Due, now.At = u.in.clock.putOff(f.how.Due)
 	now.Why, now.Cancelled = u.cancelled(r.Seq)
 	if r.Row, effects = r.After(f.begun, f.how, now); effects.Attempt != nil {
 		r.Attempts = append(r.Attempts, *effects.Attempt)
@@ -167,12 +167,12 @@ func (p *plan) has(at int, n int64) bool {
 
 // rowMsg returns the message of a row. It is refused if the row has changed since rev; 0 if
 // there was none.
-func (l *Log) rowMsg(sub string, r *row, rev int64) *stream.Msg {
-	m := &stream.Msg{Subject: l.rowSubject(sub, r.Seq), Only: true, Expect: stream.Expecting(rev)}
+func (c *conn) rowMsg(sub string, r *row, rev int64) *stream.Msg {
+	m := &stream.Msg{Subject: c.rowSubject(sub, r.Seq), Only: true, Expect: stream.Expecting(rev)}
 	if r.gone {
 		r, m.TTL = &row{rowEvent: rowEvent{Seq: r.Seq}, gone: true}, goneTime
 	}
-	m.Data = l.rowData(r)
+	m.Data = c.rowData(r)
 	return m
 }
 
@@ -248,7 +248,7 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
 	c, p := u.sub.parts[at].cursor, &u.parts[at]
 	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
-	c.N, c.By, c.Next, c.Open, c.Ran = p.n, u.log.instance, position.next, position.open, position.ran
+	c.N, c.By, c.Next, c.Open, c.Ran = p.n, u.in.instance, position.next, position.open, position.ran
 	if at == whole {
 		if c.Passed = nil; slices.Max(u.skip[:]) > c.Next {
 			c.Passed = slices.Clone(u.skip[:])
@@ -263,8 +263,8 @@ func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
 		c.Ran = append(c.Ran, *one)
 	}
 	sortClaims(&c)
-	young := u.log.isYoung()
-	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && u.log.looping.Load()
+	young := u.in.isYoung()
+	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && u.in.looping.Load()
 	if c.Busy = u.busyMode; left {
 		c.free()
 		c.Young, c.CrashLoop = false, false

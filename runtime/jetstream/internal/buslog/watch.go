@@ -15,7 +15,7 @@ const watchSlack = time.Minute
 
 // watch is a place in the log. It implements [engine.Watch].
 type watch struct {
-	log    *Log
+	in     *reader
 	spec   engine.WatchSpec
 	after  int64
 	wake   func() // guarded by the log's mu
@@ -32,7 +32,7 @@ func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (_ engine.Watch,
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	w := &watch{log: l, spec: spec, after: l.applied, began: l.applied, wake: func() {}}
+	w := &watch{in: &l.reader, spec: spec, after: l.applied, began: l.applied, wake: func() {}}
 	if !spec.Since.IsZero() {
 		if w.after, err = l.before(spec.Since.Add(-watchSlack)); err != nil {
 			return nil, err
@@ -44,49 +44,49 @@ func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (_ engine.Watch,
 
 // before returns a place in the log behind which everything is that was stored after a
 // time. The caller holds mu, which is free while the server is asked.
-func (l *Log) before(at time.Time) (int64, error) {
-	for i := len(l.ring.events) - 1; i >= 0; i-- {
-		if r := l.ring.events[i]; !r.CreatedAt.After(at) {
+func (rd *reader) before(at time.Time) (int64, error) {
+	for i := len(rd.ring.events) - 1; i >= 0; i-- {
+		if r := rd.ring.events[i]; !r.CreatedAt.After(at) {
 			return r.Seq, nil
 		}
 	}
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	next, err := l.stream.NextSince(context.Background(), at)
+	rd.mu.Unlock()
+	defer rd.mu.Lock()
+	next, err := rd.stream.NextSince(context.Background(), at)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
-		return l.ring.from - 1, nil
+		return rd.ring.from - 1, nil
 	case err != nil:
-		return 0, l.storage("read", err)
+		return 0, rd.storage("read", err)
 	}
 	return next.Seq - 1, nil
 }
 
 // Close implements [engine.Watch].
 func (w *watch) Close() {
-	w.log.mu.Lock()
-	defer w.log.mu.Unlock()
-	delete(w.log.watches, w)
+	w.in.mu.Lock()
+	defer w.in.mu.Unlock()
+	delete(w.in.watches, w)
 }
 
 // Notify implements [engine.Watch].
 func (w *watch) Notify(wake func()) {
-	w.log.mu.Lock()
+	w.in.mu.Lock()
 	w.wake = wake
-	w.log.mu.Unlock()
+	w.in.mu.Unlock()
 	wake()
 }
 
 // Read implements [engine.Watch].
 func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, passed int64, err error) {
-	l := w.log
-	if err := l.enter(); err != nil {
+	rd := w.in
+	if err := rd.enter(); err != nil {
 		return nil, 0, err
 	}
-	defer l.mu.Unlock()
-	wanted := view.Wanted(l.registry.Types, w.spec.Types, l.registry.namesOf)
-	end := l.applied
-	err = l.each(ctx, w.after+1, func(r *engine.Record) bool {
+	defer rd.mu.Unlock()
+	wanted := view.Wanted(rd.registry.Types, w.spec.Types, rd.registry.namesOf)
+	end := rd.applied
+	err = rd.each(ctx, w.after+1, func(r *engine.Record) bool {
 		if len(found) == limit {
 			end = w.after
 			return false
@@ -94,7 +94,7 @@ func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, pa
 		w.after = r.Seq
 		if wanted[r.Type] && (r.Origin == nil || !w.spec.Deliverable) {
 			seen := *r
-			seen.Type = l.here[r.Type]
+			seen.Type = rd.here[r.Type]
 			found = append(found, &seen)
 		}
 		return true
