@@ -64,17 +64,17 @@ func (u *unit) askChanged(answered bool) {
 }
 
 // askedEvents returns the events that somebody wishes to have cancelled and that have no row.
-func (u *unit) askedEvents() map[int64]*engine.Record {
-	h := u.in
+func (st *storing) askedEvents() map[int64]*engine.Record {
+	h := st.in
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(u.sub.asks) == 0 {
+	if len(st.sub.asks) == 0 {
 		return nil
 	}
 	events := map[int64]*engine.Record{}
-	for _, seq := range slices.Collect(maps.Keys(u.sub.asks)) {
-		if u.sub.rows[seq] == nil {
-			if r, err := h.event(context.Background(), seq); err == nil && u.has(slotOf(r)) {
+	for _, seq := range slices.Collect(maps.Keys(st.sub.asks)) {
+		if st.sub.rows[seq] == nil {
+			if r, err := h.event(context.Background(), seq); err == nil && st.has(slotOf(r)) {
 				events[seq] = r
 			}
 		}

@@ -50,34 +50,34 @@ func (c *counted) add(started time.Time) int {
 
 // claim notes that a handler begins. It reports whether that has to be stored before the
 // handler is called. The caller holds mu.
-func (u *unit) claim(slot int, suspect bool, started time.Time) (first bool) {
+func (cs *claims) claim(slot int, suspect bool, started time.Time) (first bool) {
 	switch {
-	case u.wary > 0:
-		u.wary--
+	case cs.wary > 0:
+		cs.wary--
 		return true
 	case suspect:
 		return true
-	case !u.busyMode:
-		if own, all := u.counted.add(started), u.in.counted.add(started); own <= burst && all <= burstOfAll {
+	case !cs.busyMode:
+		if own, all := cs.counted.add(started), cs.in.counted.add(started); own <= burst && all <= burstOfAll {
 			return true
 		}
-		u.setBusy(true)
-		u.calm.Reset(exactWindow)
+		cs.setBusy(true)
+		cs.calm.Reset(exactWindow)
 	}
-	u.begunAt = started
+	cs.begunAt = started
 	// As long as the stored cursor does not say so, or too much is not stored.
-	return !u.parts[u.sub.at(slot)].busy || len(u.queue) >= mostUnstored
+	return !cs.parts[cs.sub.at(slot)].busy || len(cs.queue) >= mostUnstored
 }
 
 // setBusy changes the mode. The caller holds mu.
-func (u *unit) setBusy(busy bool) {
-	if u.busyMode = busy; !busy {
-		u.calm.Stop()
+func (cs *claims) setBusy(busy bool) {
+	if cs.busyMode = busy; !busy {
+		cs.calm.Stop()
 	}
 }
 
 // isCalm reports whether a busy unit is so no more. The caller holds mu.
-func (u *unit) isCalm() bool { return time.Since(u.begunAt) >= exactWindow }
+func (cs *claims) isCalm() bool { return time.Since(cs.begunAt) >= exactWindow }
 
 // calmDown is called exactWindow after a unit has become busy. If it is calm by then, its next
 // cursors say so.
@@ -123,11 +123,11 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 }
 
 // unprepare takes back what Prepare has said. The caller holds mu.
-func (u *unit) unprepare() {
-	if u.prepared != nil && u.has(u.preparing) {
-		u.touch(u.preparing, false) // the stored cursor must not keep the claim
+func (cs *claims) unprepare() {
+	if cs.prepared != nil && cs.has(cs.preparing) {
+		cs.touch(cs.preparing, false) // the stored cursor must not keep the claim
 	}
-	u.prepared = nil
+	cs.prepared = nil
 }
 
 // Begin implements [engine.Settler].
@@ -190,9 +190,9 @@ func startOf(asked time.Time) time.Time {
 }
 
 // begin notes that the handler of a delivery begins. The caller holds mu.
-func (u *unit) begin(f *flight, started time.Time) {
+func (cs *claims) begin(f *flight, started time.Time) {
 	if !f.begun {
-		u.atWork = append(u.atWork, f)
+		cs.atWork = append(cs.atWork, f)
 	}
 	f.asked = f.delivery.Suspect
 	f.begun, f.returned, f.started = true, false, started.UnixNano() // a member of a group may have returned before

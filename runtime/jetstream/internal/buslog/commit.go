@@ -132,17 +132,17 @@ func (f *flight) stages() bool { return len(f.how.Staged) > 0 }
 
 // takeEnded returns the deliveries that have ended and fit into one batch. They stay in the
 // queue until they are stored. The caller holds mu.
-func (u *unit) takeEnded() []*flight {
+func (st *storing) takeEnded() []*flight {
 	room, n := batchRoom, 0
-	for ; n < len(u.queue) && (n == 0 || !u.alone); n++ {
-		if f := u.queue[n]; !u.plain(f) {
+	for ; n < len(st.queue) && (n == 0 || !st.alone); n++ {
+		if f := st.queue[n]; !st.plain(f) {
 			room -= 1 + 2*len(f.how.Staged)
 		}
 		if room < 0 && n > 0 {
 			break
 		}
 	}
-	return slices.Clone(u.queue[:n])
+	return slices.Clone(st.queue[:n])
 }
 
 // send stores a plan. It reports false if it has to be made anew.
@@ -211,10 +211,10 @@ func (u *unit) send(p *plan) bool {
 }
 
 // pause waits before the next try.
-func (u *unit) pause(d time.Duration) {
+func (st *storing) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
-	case <-u.in.stopped:
+	case <-st.in.stopped:
 	}
 }
 

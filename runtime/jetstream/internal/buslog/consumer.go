@@ -95,15 +95,15 @@ func (c *consumer) end() {
 }
 
 // again makes what was polled come again. The caller holds mu.
-func (u *unit) again(f *flight) {
+func (rd *reading) again(f *flight) {
 	seq := f.record.Seq
-	if r := u.sub.rows[seq]; r != nil {
-		u.back++
-		u.queueRow(r)
-	} else if seq < u.nextOf(f.slot()) {
-		u.putBack(reopened{seq, f.slot()})
+	if r := rd.sub.rows[seq]; r != nil {
+		rd.back++
+		rd.queueRow(r)
+	} else if seq < rd.nextOf(f.slot()) {
+		rd.putBack(reopened{seq, f.slot()})
 	}
-	u.touch(f.slot(), false)
+	rd.touch(f.slot(), false)
 }
 
 // Notify implements [engine.Source].
@@ -235,8 +235,8 @@ func (c *consumer) Reread() (soon bool) {
 }
 
 // isNext reports whether an event is this process's, and was not looked at.
-func (u *unit) isNext(r *engine.Record, slot int) bool {
-	return u.hands(slot) && r.Seq >= u.nextOf(slot)
+func (rd *reading) isNext(r *engine.Record, slot int) bool {
+	return rd.hands(slot) && r.Seq >= rd.nextOf(slot)
 }
 
 // PollEvent implements [engine.Source].

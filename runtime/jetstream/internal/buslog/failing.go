@@ -74,8 +74,8 @@ func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
 
 // cancelled says whether a delivery is to be discarded. One that was polled before the undo of its discard is, too: it
 // has the former counts, and begins anew when that is stored.
-func (u *unit) cancelled(seq int64) (reason string, ok bool) {
-	switch r, a := u.sub.rows[seq], u.sub.asks[seq]; {
+func (rd *reading) cancelled(seq int64) (reason string, ok bool) {
+	switch r, a := rd.sub.rows[seq], rd.sub.asks[seq]; {
 	case r != nil && !r.State.Open():
 		return "", false
 	case r != nil && r.Cancelled:
@@ -83,7 +83,7 @@ func (u *unit) cancelled(seq int64) (reason string, ok bool) {
 	case a != nil:
 		return a.Reason, true
 	case r != nil:
-		f := u.flights.of(seq)
+		f := rd.flights.of(seq)
 		return "undone", f != nil && !f.begun && !f.ended && f.delivery.Record != nil && r.Since.After(f.delivery.Since)
 	}
 	return "", false

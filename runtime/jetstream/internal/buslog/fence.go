@@ -58,7 +58,7 @@ func (cl *cluster) TakeOver(ctx context.Context) (found engine.Recovery, err err
 		case u != nil && u.consumer != nil:
 			units = append(units, u)
 		case len(s.owners()) > 0:
-			others = append(others, &unit{in: &cl.handled, sub: s})
+			others = append(others, newUnit(&cl.handled, s))
 		}
 		from = min(from, s.next())
 		for _, r := range s.rows {

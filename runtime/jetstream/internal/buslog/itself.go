@@ -161,8 +161,8 @@ func (u *unit) look() {
 }
 
 // isAtWork reports whether handlers are at work. The caller holds mu, and has shut the lane.
-func (u *unit) isAtWork() bool {
-	for _, f := range u.flights.all {
+func (rd *reading) isAtWork() bool {
+	for _, f := range rd.flights.all {
 		if f.begun && !f.ended {
 			return true
 		}

@@ -14,7 +14,7 @@ import (
 
 // lookUp asks for the idempotency keys of staged records. It fails if the servers do not say
 // what they know of one: then nobody knows whether the record is to be stored.
-func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
+func (st *storing) lookUp(taken []*flight) (lookedUp, error) {
 	found := lookedUp{}
 	for _, f := range taken {
 		for i := range f.how.Staged {
@@ -22,7 +22,7 @@ func (u *unit) lookUp(taken []*flight) (lookedUp, error) {
 			if r.Dedupe == nil || r.Duplicate {
 				continue
 			}
-			err := u.in.recognise(context.Background(), &r)
+			err := st.in.recognise(context.Background(), &r)
 			if conflict := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
 				return nil, err
 			}
@@ -93,16 +93,16 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 // storesApart reports whether the cursors of the parts are stored by a message each, because nothing else is to be stored:
 // a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. The caller
 // holds mu.
-func (u *unit) storesApart(taken []*flight) bool {
-	return u.sub.divided() && len(u.sub.asks) == 0 && u.in.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !u.plain(f) })
+func (st *storing) storesApart(taken []*flight) bool {
+	return st.sub.divided() && len(st.sub.asks) == 0 && st.in.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !st.plain(f) })
 }
 
 // behind is how many events without anything for it a part passes before that is stored.
 const behind = 4096
 
 // stage adds an event that a handler has published.
-func (u *unit) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Keys) {
-	h := u.in
+func (st *storing) stage(p *plan, r *engine.Record, keys lookedUp, staged engine.Keys) {
+	h := st.in
 	if r.Duplicate || r.IfWanted && !h.wanted(r.Type) {
 		return
 	}

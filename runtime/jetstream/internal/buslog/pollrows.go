@@ -60,10 +60,10 @@ func (u *unit) same(c *consumer, back uint64) bool {
 }
 
 // dueSoon returns rows that are due and have to be read. The caller holds mu.
-func (u *unit) dueSoon(now time.Time, most int) (rows []*row) {
-	s, h := u.sub, u.in
+func (rd *reading) dueSoon(now time.Time, most int) (rows []*row) {
+	s, h := rd.sub, rd.in
 	for _, at := range s.due[:min(2*most, len(s.due))] {
-		if r, waits := h.isDue(s, at); waits && len(rows) < most && u.hands(r.slot()) && !at.due.After(now) && h.inMemory(r) == nil {
+		if r, waits := h.isDue(s, at); waits && len(rows) < most && rd.hands(r.slot()) && !at.due.After(now) && h.inMemory(r) == nil {
 			rows = append(rows, r)
 		}
 	}

@@ -92,14 +92,14 @@ func (s *sub) queueRow(r *row) {
 }
 
 // queueRow implements [listener].
-func (u *unit) queueRow(r *row) {
+func (sh *shares) queueRow(r *row) {
 	switch {
-	case !u.has(r.slot()):
+	case !sh.has(r.slot()):
 	case r.State == ledger.Waiting || r.forVersion():
-		u.in.shorten(r)
-		u.sub.due.add(dueAt{r.Due, r.Seq})
-	case r.State == ledger.Held && !u.in.typePaused(r.Type):
-		u.sub.due.add(dueAt{time.Time{}, r.Seq})
+		sh.in.shorten(r)
+		sh.sub.due.add(dueAt{r.Due, r.Seq})
+	case r.State == ledger.Held && !sh.in.typePaused(r.Type):
+		sh.sub.due.add(dueAt{time.Time{}, r.Seq})
 	}
 }
 

@@ -24,27 +24,27 @@ type share struct {
 }
 
 // owns reports whether anything of the subscription is this process's. The caller holds mu.
-func (u *unit) owns() bool {
-	return slices.ContainsFunc(u.parts[:], func(p share) bool { return p.owned })
+func (sh *shares) owns() bool {
+	return slices.ContainsFunc(sh.parts[:], func(p share) bool { return p.owned })
 }
 
 // has reports whether the events of a slot are this process's. The caller holds mu.
-func (u *unit) has(slot int) bool { return u.parts[u.sub.at(slot)].owned }
+func (sh *shares) has(slot int) bool { return sh.parts[sh.sub.at(slot)].owned }
 
 // hands reports whether events of a slot are handed out. The caller holds mu.
-func (u *unit) hands(slot int) bool {
-	p := &u.parts[u.sub.at(slot)]
+func (sh *shares) hands(slot int) bool {
+	p := &sh.parts[sh.sub.at(slot)]
 	return p.owned && !p.leaving
 }
 
 // nextOf returns the first event of a slot that was not looked at. The caller holds mu.
-func (u *unit) nextOf(slot int) int64 {
-	at := u.sub.at(slot)
-	switch p := &u.parts[at]; {
+func (rd *reading) nextOf(slot int) int64 {
+	at := rd.sub.at(slot)
+	switch p := &rd.parts[at]; {
 	case !p.leaving:
-		return max(u.next, u.skip[slot%partCount])
+		return max(rd.next, rd.skip[slot%partCount])
 	case at == whole:
-		return max(p.stop, u.skip[slot%partCount])
+		return max(p.stop, rd.skip[slot%partCount])
 	default:
 		return p.stop
 	}
@@ -54,24 +54,24 @@ func (u *unit) nextOf(slot int) int64 {
 func covers(at, slot int) bool { return at == whole || at == partAt(slot) }
 
 // touch notes that something of a slot is to be stored. The caller holds mu.
-func (u *unit) touch(slot int, atOnce bool) {
-	u.touched(slot)
-	u.signal(atOnce)
+func (st *storing) touch(slot int, atOnce bool) {
+	st.touched(slot)
+	st.signal(atOnce)
 }
 
 // touched is touch without waking who stores.
-func (u *unit) touched(slot int) {
-	u.changes++
-	u.parts[u.sub.at(slot)].touched = u.changes
+func (st *storing) touched(slot int) {
+	st.changes++
+	st.parts[st.sub.at(slot)].touched = st.changes
 }
 
 // touchedAll is touched for several deliveries.
-func (u *unit) touchedAll(all []*flight) {
-	if !u.sub.divided() { // one of them stands for all
+func (st *storing) touchedAll(all []*flight) {
+	if !st.sub.divided() { // one of them stands for all
 		all = all[:min(len(all), 1)]
 	}
 	for _, f := range all {
-		u.touched(f.slot())
+		st.touched(f.slot())
 	}
 }
 
@@ -195,9 +195,9 @@ func (u *unit) lose(at int) {
 
 // forgetLeft forgets what comes again of a part that is not this process's any more, and the
 // handlers that it has left behind. The caller holds mu.
-func (u *unit) forgetLeft(at int) {
-	u.reopen = slices.DeleteFunc(u.reopen, func(one reopened) bool { return covers(at, one.slot) })
-	maps.DeleteFunc(u.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
+func (cs *claims) forgetLeft(at int) {
+	cs.reopen = slices.DeleteFunc(cs.reopen, func(one reopened) bool { return covers(at, one.slot) })
+	maps.DeleteFunc(cs.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
 }
 
 // leave begins to let go of a part, or of the whole. What was polled of it and not begun is
@@ -250,8 +250,8 @@ func (u *unit) stay(at int) {
 
 // quiet reports whether nothing of a part is polled, but for what a plan settles. The caller
 // holds mu.
-func (u *unit) quiet(at int, p *plan) bool {
-	for _, f := range u.flights.all {
+func (rd *reading) quiet(at int, p *plan) bool {
+	for _, f := range rd.flights.all {
 		if covers(at, f.slot()) && f.plan != p {
 			return false
 		}

@@ -45,9 +45,9 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 }
 
 // oversized returns the disposition of a delivery whose handler has published too much.
-func (u *unit) oversized(f *flight, how engine.Disposition, refusal error) engine.Disposition {
-	u.in.logger.Error("an event is dead-lettered: what its handler has published is more than the servers accept at once, and is not stored",
-		"subscription_id", u.in.nameOf(u.sub), "event_id", f.record.ID, "events", len(how.Staged), "error", refusal)
+func (st *storing) oversized(f *flight, how engine.Disposition, refusal error) engine.Disposition {
+	st.in.logger.Error("an event is dead-lettered: what its handler has published is more than the servers accept at once, and is not stored",
+		"subscription_id", st.in.nameOf(st.sub), "event_id", f.record.ID, "events", len(how.Staged), "error", refusal)
 	failure := how.Attempt
 	if failure == nil {
 		failure = &engine.FailedAttempt{Kind: engine.KindError, Started: f.began().UTC(), Ended: time.Now().UTC(), Error: "publish: " + refusal.Error()}

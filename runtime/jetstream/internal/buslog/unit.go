@@ -32,55 +32,75 @@ func (h *handled) init(s *stream.Stream, target string, options engine.Options) 
 	h.saying, h.units = make(chan struct{}, 1), map[string]*unit{}
 }
 
-// unit is a subscription that this process handles, or waits for. It is guarded by the
-// log's mu.
+// unit is a subscription that this process handles, or waits for. It is guarded by mu, but for what its lane says, and so are
+// its parts, which stand on each other: [shares], [storing], [reading], [claims].
 type unit struct {
-	in       *handled
-	sub      *sub
+	claims
 	consumer *consumer // nil while nobody polls
 	timer    *time.Timer
-	calm     *time.Timer // see calmDown
-	parallel bool        // it shares the subscription with others that do so
-
-	parts     [1 + partCount]share
-	freed     [1 + partCount]time.Time   // since when nobody has a part, as far as this process has seen
-	letGo     time.Time                  // when parts were last given away
-	stayed    time.Time                  // when parts were last kept because their handlers took too long
-	skip      [partCount]int64           // by part: it has looked at the events before this, wherever next is
-	hungry    bool                       // the last poll has found too little, so that new events wake the consumer
-	polled    bool                       // somebody has asked for deliveries
-	moved     bool                       // what this process has of the subscription has changed since the last poll
-	next      int64                      // the first event that was not looked at
-	reopen    []reopened                 // events before next that are to be handed out, in order
-	prepared  *claim                     // an event that is being decoded
-	preparing int                        // its slot
-	whole     map[int64]*row             // of what is stored next, by event
-	returning int                        // deliveries that come back as soon as that is stored
-	back      uint64                     // counts what was given back: it comes before what follows
-	wary      int                        // of so many deliveries the claim is stored before the handler is called
-	flights   flights                    // what was polled, or is to be stored
-	atWork    []*flight                  // that have begun, and are not stored
-	left      map[*engine.Delivery]claim // of handlers that were left behind
-	queue     []*flight                  // that have ended, in the order in which they did
-
-	changes  uint64        // counts what is to be stored
-	stored   uint64        // of these changes
-	tries    int           // how often in a row a plan was refused; used by the goroutine that stores
-	unsure   bool          // dedupe keys cannot be looked up; used by the goroutine that stores
-	wasBusy  bool          // when it last looked; used by the goroutine that stores
-	removed  bool          // the subscription is forgotten; used by the goroutine that stores
-	alone    bool          // the next plan has one delivery
-	busyMode bool          // see claims.go
-	begunAt  time.Time     // when a handler was begun in this mode
-	counted  counted       // handlers that were claimed exactly
-	plan     *plan         // that is on its way
-	doubts   []*plan       // that may be stored
-	written  chan struct{} // closed when stored has changed; nil while nobody waits
-	now      chan struct{} // something is to be stored at once
-	soon     chan struct{} // something is to be stored within delay
-	running  bool          // there is a goroutine that stores
+	parallel bool // it shares the subscription with others that do so
 	lane     lane
 	still    standstill
+}
+
+// shares is what this process has of a subscription, and since when others could have it.
+type shares struct {
+	in     *handled
+	sub    *sub
+	parts  [1 + partCount]share
+	freed  [1 + partCount]time.Time // since when nobody has a part, as far as this process has seen
+	letGo  time.Time                // when parts were last given away
+	stayed time.Time                // when parts were last kept because their handlers took too long
+}
+
+// storing is what has ended, and how it is stored: one batch at a time is on its way.
+type storing struct {
+	shares
+	queue   []*flight      // that have ended, in the order in which they did
+	changes uint64         // counts what is to be stored
+	stored  uint64         // of these changes
+	whole   map[int64]*row // of what is stored next, by event
+	plan    *plan          // that is on its way
+	doubts  []*plan        // that may be stored
+	alone   bool           // the next plan has one delivery
+	written chan struct{}  // closed when stored has changed; nil while nobody waits
+	now     chan struct{}  // something is to be stored at once
+	soon    chan struct{}  // something is to be stored within delay
+	running bool           // there is a goroutine that stores
+
+	// These are used by that goroutine alone.
+	tries   int  // how often in a row a plan was refused
+	unsure  bool // dedupe keys cannot be looked up
+	wasBusy bool // when it last looked
+	removed bool // the subscription is forgotten
+}
+
+// reading is how far the events were looked at, and what was handed out of them.
+type reading struct {
+	storing
+	next      int64            // the first event that was not looked at
+	skip      [partCount]int64 // by part: it has looked at the events before this, wherever next is
+	reopen    []reopened       // events before next that are to be handed out, in order
+	flights   flights          // what was polled, or is to be stored
+	returning int              // deliveries that come back as soon as that is stored
+	back      uint64           // counts what was given back: it comes before what follows
+	hungry    bool             // the last poll has found too little, so that new events wake the consumer
+	polled    bool             // somebody has asked for deliveries
+	moved     bool             // what this process has of the subscription has changed since the last poll
+}
+
+// claims are the handlers that run: see claims.go.
+type claims struct {
+	reading
+	atWork    []*flight                  // that have begun, and are not stored
+	left      map[*engine.Delivery]claim // of handlers that were left behind
+	prepared  *claim                     // an event that is being decoded
+	preparing int                        // its slot
+	wary      int                        // of so many deliveries the claim is stored before the handler is called
+	busyMode  bool
+	begunAt   time.Time // when a handler was begun in this mode
+	counted   counted
+	calm      *time.Timer // see calmDown
 }
 
 // flight is a delivery that was polled.
@@ -121,13 +141,21 @@ func (f *flight) began() time.Time {
 func (h *handled) unitOf(s *sub) *unit {
 	u := h.units[s.ID]
 	if u == nil {
-		u = &unit{in: h, sub: s, left: map[*engine.Delivery]claim{}, now: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
+		u = newUnit(h, s)
 		u.timer = time.AfterFunc(time.Hour, u.ring)
 		u.timer.Stop()
 		u.calm = time.AfterFunc(time.Hour, u.calmDown)
 		u.calm.Stop()
 		h.units[s.ID], s.listener = u, u
 	}
+	return u
+}
+
+// newUnit returns a unit of which the log does not know.
+func newUnit(h *handled, s *sub) *unit {
+	u := &unit{}
+	u.in, u.sub, u.left = h, s, map[*engine.Delivery]claim{}
+	u.now, u.soon = make(chan struct{}, 1), make(chan struct{}, 1)
 	return u
 }
 
@@ -139,16 +167,16 @@ func (u *unit) ring() {
 }
 
 // changed notes that something is to be stored, at once or soon. The caller holds mu.
-func (u *unit) changed(atOnce bool) {
-	u.changes++
-	u.signal(atOnce)
+func (st *storing) changed(atOnce bool) {
+	st.changes++
+	st.signal(atOnce)
 }
 
 // signal wakes the goroutine that stores.
-func (u *unit) signal(atOnce bool) {
-	c := u.soon
+func (st *storing) signal(atOnce bool) {
+	c := st.soon
 	if atOnce {
-		c = u.now
+		c = st.now
 	}
 	select {
 	case c <- struct{}{}:
@@ -176,14 +204,14 @@ func (u *unit) writeNow(ctx context.Context) (bool, error) {
 }
 
 // awaitWritten waits until something is stored. The caller holds mu, which is free meanwhile.
-func (u *unit) awaitWritten(ctx context.Context) error {
-	h := u.in
-	if u.written == nil {
-		u.written = make(chan struct{})
+func (st *storing) awaitWritten(ctx context.Context) error {
+	h := st.in
+	if st.written == nil {
+		st.written = make(chan struct{})
 	}
-	written := u.written
-	u.changes-- // nothing is new
-	u.changed(true)
+	written := st.written
+	st.changes-- // nothing is new
+	st.changed(true)
 	h.mu.Unlock()
 	defer h.mu.Lock()
 	select {
@@ -197,10 +225,10 @@ func (u *unit) awaitWritten(ctx context.Context) error {
 }
 
 // noteWritten wakes whoever waits for something to be stored. The caller holds mu.
-func (u *unit) noteWritten() {
-	if u.written != nil {
-		close(u.written)
-		u.written = nil
+func (st *storing) noteWritten() {
+	if st.written != nil {
+		close(st.written)
+		st.written = nil
 	}
 }
 
@@ -222,18 +250,18 @@ type reopened struct {
 }
 
 // putBack makes an event that was polled and not begun come again. The caller holds mu.
-func (u *unit) putBack(one reopened) {
-	u.back++
-	at, found := slices.BinarySearchFunc(u.reopen, one.seq, compareReopened)
+func (rd *reading) putBack(one reopened) {
+	rd.back++
+	at, found := slices.BinarySearchFunc(rd.reopen, one.seq, compareReopened)
 	if !found {
-		u.reopen = slices.Insert(u.reopen, at, one)
+		rd.reopen = slices.Insert(rd.reopen, at, one)
 	}
 }
 
 func compareReopened(one reopened, seq int64) int { return cmp.Compare(one.seq, seq) }
 
 // sent implements [listener].
-func (u *unit) sent(at int, data []byte) *cursor { return u.plan.isSent(at, data) }
+func (st *storing) sent(at int, data []byte) *cursor { return st.plan.isSent(at, data) }
 
 // cursorChanged looks at a cursor that has arrived. The caller holds mu.
 func (u *unit) cursorChanged(at int) {
@@ -311,7 +339,7 @@ func (u *unit) wake() {
 }
 
 // owned implements [listener].
-func (u *unit) owned(at int) bool { return u.parts[at].owned }
+func (sh *shares) owned(at int) bool { return sh.parts[at].owned }
 
 // loseAll implements [listener].
 func (u *unit) loseAll() {

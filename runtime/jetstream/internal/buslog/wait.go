@@ -89,15 +89,15 @@ func (s *sub) endsCancelled(seq int64) bool {
 }
 
 // neverBegins implements [listener].
-func (u *unit) neverBegins(seq int64) bool {
-	reason, cancelled := u.cancelled(seq)
-	f := u.flights.of(seq)
+func (rd *reading) neverBegins(seq int64) bool {
+	reason, cancelled := rd.cancelled(seq)
+	f := rd.flights.of(seq)
 	return cancelled && reason == engine.ReasonCancelled && (f == nil || !f.begun && !f.ended)
 }
 
 // endsCancelled implements [listener].
-func (u *unit) endsCancelled(seq int64) bool {
-	f := u.flights.of(seq)
+func (rd *reading) endsCancelled(seq int64) bool {
+	f := rd.flights.of(seq)
 	return f != nil && f.ended && f.how.Cancelled
 }
 

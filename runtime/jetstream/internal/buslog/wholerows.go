@@ -199,16 +199,16 @@ func (rd *reader) readSoon(rows []*row) {
 
 // wholeRows returns the whole rows of deliveries that are to be stored, or to be answered
 // for, by event. The caller holds mu, which is free while the server is asked.
-func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
-	if len(u.sub.rows) == 0 && len(u.sub.asks) == 0 && !slices.ContainsFunc(taken, func(f *flight) bool { return f.row != nil }) {
+func (st *storing) wholeRows(taken []*flight) (map[int64]*row, error) {
+	if len(st.sub.rows) == 0 && len(st.sub.asks) == 0 && !slices.ContainsFunc(taken, func(f *flight) bool { return f.row != nil }) {
 		return nil, nil
 	}
 	for {
-		seqs := make([]int64, 0, len(taken)+len(u.sub.asks))
+		seqs := make([]int64, 0, len(taken)+len(st.sub.asks))
 		for _, f := range taken {
 			seqs = append(seqs, f.record.Seq)
 		}
-		for seq := range u.sub.asks {
+		for seq := range st.sub.asks {
 			seqs = append(seqs, seq)
 		}
 		found, complete := map[int64]*row{}, true
@@ -218,18 +218,18 @@ func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
 			}
 		}
 		for _, seq := range seqs {
-			r := u.sub.rows[seq]
+			r := st.sub.rows[seq]
 			if r == nil || found[seq] != nil && found[seq].rev == r.rev {
 				continue
 			}
-			whole, err := u.in.wholeRow(u.sub, seq)
+			whole, err := st.in.wholeRow(st.sub, seq)
 			if err != nil {
 				return nil, err
 			}
 			found[seq] = whole
 		}
 		for _, seq := range seqs { // mu was free
-			if r := u.sub.rows[seq]; r != nil && (found[seq] == nil || found[seq].rev != r.rev) {
+			if r := st.sub.rows[seq]; r != nil && (found[seq] == nil || found[seq].rev != r.rev) {
 				complete = false
 			}
 		}
@@ -241,10 +241,10 @@ func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
 
 // wholeOf returns the whole row of a delivery that is to be stored, or nil if it has none. The
 // caller holds mu.
-func (u *unit) wholeOf(seq int64) *row {
-	r := u.sub.rows[seq]
+func (st *storing) wholeOf(seq int64) *row {
+	r := st.sub.rows[seq]
 	if r == nil || !r.isPart {
 		return r
 	}
-	return u.whole[seq]
+	return st.whole[seq]
 }
