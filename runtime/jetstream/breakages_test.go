@@ -45,7 +45,7 @@ var breakages = []breakage{
 		{"plan.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
 	}},
 	{"a full stream is not noted", []string{"TestTheHealthAndTheCountsSayThatAStreamIsFull"}, []change{
-		{"unwritable.go", "	c.writing.Note(err, bytes)\n", "	_ = bytes\n"},
+		{"conn.go", "	c.writing.Note(err, bytes)\n", "	_ = bytes\n"},
 	}},
 	{"rows outside of the batch", []string{"TestWhereverAnOwnerIsCutOffAnEventHasOneChild"}, []change{
 		{"commit.go", "		first, err := h.append(context.Background(), p.msgs...)\n", `
@@ -106,13 +106,13 @@ var breakages = []breakage{
 		{"itself.go", "return u.still.looks >= idleLooks", "return u.still.looks < 0"},
 	}},
 	{"what an idle process handles is a suspect", []string{idleTest}, []change{
-		{"claimed.go", "!(cl.dead[c.Owner] && cl.idle[c.Owner])", "true"},
+		{"recover.go", "!(cl.dead[c.Owner] && cl.idle[c.Owner])", "true"},
 	}},
 	{"a bus stays on a server that knows of no leader", []string{"TestABusLeavesAServerThatIsCutOffFromTheOthers"}, []change{
-		{"leader.go", "	c.stream.Move()\n", ""},
+		{"stale.go", "	c.stream.Move()\n", ""},
 	}},
 	{"who joins does not wait for a leader", []string{leaderTest + "/bus.o"}, []change{
-		{"turns.go", "		if err != nil && !errors.Is(err, stream.ErrInDoubt) && ed.waits(ctx, began, err) {\n", "		if err != nil && began.IsZero() {\n"},
+		{"editor.go", "		if err != nil && !errors.Is(err, stream.ErrInDoubt) && ed.waits(ctx, began, err) {\n", "		if err != nil && began.IsZero() {\n"},
 		{"members.go", "return cl.patiently(ctx, func() error { return cl.edit(ctx, cl.memberMsg) })", "return cl.edit(ctx, cl.memberMsg)"},
 	}},
 	{"who takes over does not wait for a leader", []string{leaderTest + "/$JS.API.STREAM.MSG.GET.bus"}, []change{
@@ -143,7 +143,7 @@ var breakages = []breakage{
 	// Who takes over knows the last cursor from the leader, and does not wait until it has read
 	// what came before its own.
 	{"no fence", []string{overtakenTest + "/whole-retries", overtakenTest + "/parts-retries"}, []change{
-		{"claimed.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		cl.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
+		{"recover.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		cl.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
 		{"fence.go", "err := cl.learn(ctx, seq+int64(len(c.msgs))-1); err", "err := cl.unfenced(ctx, u, c, seq); err"},
 		{"commit.go", "\t\"context\"\n", "\t\"context\"\n\t\"encoding/json\"\n"},
 		{"commit.go", "// pause waits before the next try.\n", `

@@ -2,18 +2,11 @@ package buslog
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -94,20 +87,6 @@ func (c *conn) unacknowledged(ctx context.Context, err error) error {
 	storage.Fault = engine.IO
 	storage.Hint = "the server that leads the stream answers, but not to this: its disk may be full or failing, which its log says; restart it when there is room, or let another one lead: nats stream cluster step-down " + c.stream.Name()
 	return storage
-}
-
-// recogniseAmong makes records duplicates that have the idempotency key of an earlier one.
-func recogniseAmong(records []engine.Record) error {
-	if !slices.ContainsFunc(records, func(r engine.Record) bool { return r.Dedupe != nil }) {
-		return nil
-	}
-	keys := engine.Keys{}
-	for i := range records {
-		if err := keys.Recognise(&records[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // store appends the records that are no duplicates, with the records of their keys.
@@ -252,145 +231,4 @@ func (p *publisher) noteStored(seq int64) {
 	p.expect(seq)
 	for known := p.stored.Load(); known < seq && !p.stored.CompareAndSwap(known, seq); known = p.stored.Load() {
 	}
-}
-
-// keySubject returns the subject of an idempotency key.
-func (c *conn) keySubject(eventType, name string) string {
-	sum := sha256.Sum256([]byte(eventType + "\x00" + name))
-	return c.subject(keyToken, hex.EncodeToString(sum[:16]))
-}
-
-// keyMsg returns the message that keeps the idempotency key of a record. The record has
-// been looked up: what is known of the key is expired.
-func (c *conn) keyMsg(r *engine.Record) (*stream.Msg, error) {
-	digest := r.KeyDigest()
-	data, err := json.Marshal(key{ID: r.ID, Version: r.KeyVersion(), Digest: digest[:], Expires: r.Dedupe.Expires})
-	if err != nil {
-		return nil, err
-	}
-	return &stream.Msg{
-		Subject: c.keySubject(r.KeyType(), r.Dedupe.Key), Data: data, Only: true, Expect: stream.Expecting(0), TTL: max(time.Until(r.Dedupe.Expires), time.Second),
-	}, nil
-}
-
-// Recognise implements [engine.Appender].
-func (p *publisher) Recognise(ctx context.Context, records []engine.Record) error {
-	if p.isClosed() {
-		return p.ended()
-	}
-	for i := range records {
-		if err := p.recognise(ctx, &records[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recognise makes a record a duplicate if its idempotency key is remembered.
-func (p *publisher) recognise(ctx context.Context, r *engine.Record) error {
-	if r.Dedupe == nil || r.Duplicate {
-		return nil
-	}
-	p.mu.Lock()
-	names := p.registry.namesOf(r.KeyType())
-	p.mu.Unlock()
-	for _, name := range names {
-		known, seq, err := p.lookUp(ctx, name, r.Dedupe.Key)
-		if err != nil {
-			return p.storage("append", err)
-		}
-		if known.ID == uuid.Nil {
-			continue
-		}
-		if known.Version == r.KeyVersion() { // payloads of different versions cannot be compared
-			same, err := r.SameAs(known.ID, known.Digest, func() ([]byte, error) { return p.payloadOf(ctx, known.ID, seq) })
-			if err != nil {
-				return p.storage("append", err)
-			}
-			if !same {
-				return &engine.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
-			}
-		}
-		r.ID, r.Seq, r.Duplicate = known.ID, seq, true
-	}
-	return nil
-}
-
-// lookUp returns what is known of an idempotency key, and the sequence number of the event;
-// zero if nothing is. What has expired is deleted.
-func (p *publisher) lookUp(ctx context.Context, eventType, name string) (key, int64, error) {
-	m, err := p.stream.LastOf(ctx, p.keySubject(eventType, name))
-	if errors.Is(err, stream.ErrNotFound) {
-		return key{}, 0, nil
-	}
-	if err != nil {
-		return key{}, 0, err
-	}
-	var known key
-	if err := json.Unmarshal(m.Data, &known); err != nil {
-		return key{}, 0, err
-	}
-	seq := m.Seq + 1
-	if known.Seq != 0 {
-		seq = known.Seq
-	}
-	over := !known.Expires.After(time.Now())
-	if !over {
-		over, err = p.freed(ctx, seq)
-	}
-	if err != nil {
-		return key{}, 0, err
-	}
-	if over {
-		return key{}, 0, p.stream.Delete(ctx, m.Seq)
-	}
-	return known, seq, nil
-}
-
-// freed reports whether an event does not have its idempotency key any more: no handler is called for a delivery of it
-// that was cancelled, or a dead letter of it was discarded or edited.
-func (p *publisher) freed(ctx context.Context, seq int64) (bool, error) {
-	if err := p.sync(ctx); err != nil {
-		return false, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	event, err := p.event(ctx, seq)
-	if err != nil && !errors.Is(err, stream.ErrNotFound) {
-		return false, err
-	}
-	for _, s := range p.inOrder() {
-		switch r := s.rows[seq]; {
-		case r != nil && r.State == ledger.Discarded:
-			if r.Reason == engine.ReasonCancelled {
-				return true, nil
-			}
-			whole, err := p.wholeRow(s, seq)
-			if err != nil {
-				return false, err
-			}
-			if whole != nil && whole.Was != nil {
-				return true, nil
-			}
-		case r != nil && r.State.Open() || r == nil && event != nil && s.pending(event):
-			if s.neverBegins(event, r) || s.endsCancelled(seq) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// payloadOf returns the payload of the event at seq, or nil if that was pruned.
-func (p *publisher) payloadOf(ctx context.Context, id uuid.UUID, seq int64) ([]byte, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	event, err := p.event(ctx, seq)
-	switch {
-	case errors.Is(err, stream.ErrNotFound) || err == nil && event.ID != id:
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return event.Payload, nil
 }

@@ -143,3 +143,44 @@ func (in *Inspection) Redelivered(ctx context.Context, keys []engine.Key) (all [
 	}
 	return all, nil
 }
+
+// errorsOf returns the errors of all attempts at an event.
+func (in *Inspection) errorsOf(r *engine.Record) (texts []string) {
+	for _, s := range in.inOrder() {
+		if row := s.rows[r.Seq]; row != nil {
+			for _, a := range row.Attempts {
+				texts = append(texts, a.Error)
+			}
+		}
+	}
+	return append(texts, string(r.Metadata))
+}
+
+// FailureGroups implements [engine.DeadLetterReader].
+func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]engine.FailureGroup, error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	return view.FailureGroups(in.grouped(f)), nil
+}
+
+// grouped returns the dead letters that a filter chooses, to be grouped. The caller holds mu.
+func (in *Inspection) grouped(f engine.Filter) (all []view.Letter) {
+	for _, one := range in.letters(f) {
+		all = append(all, view.Letter{
+			Fingerprint: one.Fingerprint, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Died: one.Ended, Place: one.place(),
+			Whole: func() engine.DeadLetter { return in.deadLetter(one) },
+		})
+	}
+	return all
+}
+
+// FailureGroupNames implements [engine.DeadLetterReader].
+func (in *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	return view.GroupNames(in.grouped(engine.Filter{}), prefix), nil
+}

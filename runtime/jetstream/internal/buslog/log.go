@@ -12,8 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// Log is an open log. It implements [engine.Log]. It is what all of its storeys are together; each of them knows only those
-// below it: doc.go has them.
+// Log is an open log. It implements [engine.Log]. It is what all of its storeys are together; each of them knows only
+// those below it: doc.go has them.
 type Log struct {
 	cluster
 	pruning pruning
@@ -58,16 +58,6 @@ func open(ctx context.Context, s *stream.Stream, target string, options engine.O
 		}
 	}
 	return l, nil
-}
-
-// enter locks the log, unless it is closed.
-func (v *logView) enter() error {
-	v.mu.Lock()
-	if v.closed {
-		v.mu.Unlock()
-		return v.ended()
-	}
-	return nil
 }
 
 // Traits implements [engine.Log].
@@ -127,48 +117,4 @@ func (l *Log) CloseWithin(ctx context.Context) error {
 	l.stopFollowing()
 	l.stream.Close()
 	return l.storage("close", errors.Join(all...))
-}
-
-// storage makes an error of the server one of the engine. Errors of the engine, and of
-// contexts, stay as they are.
-func (c *conn) storage(op string, err error) error {
-	var stored *engine.StorageError
-	var foreign *stream.ForeignError
-	switch fault, hint, known := Refusal(err, c.stream.Name()); {
-	case err == nil, errors.As(err, &stored), errors.Is(err, engine.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, stream.ErrInDoubt):
-		return err
-	case c.isClosed():
-		return c.ended()
-	case errors.As(err, &foreign):
-		return &engine.StorageError{Fault: engine.Foreign, Op: op, Path: c.target, Err: err}
-	case known:
-		return &engine.StorageError{Fault: fault, Op: op, Path: c.target, Err: err, Hint: hint, InDoubt: errors.Is(err, stream.ErrInDoubt)}
-	}
-	return &engine.StorageError{Fault: engine.Unreachable, Op: op, Path: c.target, Err: err, InDoubt: errors.Is(err, stream.ErrInDoubt)}
-}
-
-func (c *conn) isClosed() bool {
-	select {
-	case <-c.stopped:
-		return true
-	default:
-		return false
-	}
-}
-
-// wakeAll wakes everybody who waits. The caller holds mu.
-func (v *logView) wakeAll() {
-	v.noteSettled()
-	for w := range v.watches {
-		w.wake()
-	}
-}
-
-// unknown is the error for a name that no subscription has.
-func (r *registry) unknown(name string) error {
-	missing := &engine.NotFoundError{Thing: "subscription", Name: name}
-	for _, s := range r.Subs {
-		missing.Known = append(missing.Known, s.Name)
-	}
-	return missing
 }

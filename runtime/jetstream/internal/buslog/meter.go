@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -10,70 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
-	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
-
-// each calls f with the events from a sequence number on, in order, until it returns false.
-// The caller holds mu, which is free while the server is asked.
-func (rd *reader) each(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
-	return rd.eachUntil(ctx, seq, math.MaxInt64, f)
-}
-
-// eachUntil is each for the events up to another sequence number.
-func (rd *reader) eachUntil(ctx context.Context, seq, end int64, f func(r *engine.Record) bool) error {
-	for seq <= min(end, rd.applied) {
-		events, _, until, err := rd.eventsFrom(ctx, seq)
-		if err != nil {
-			return rd.storage("read", err)
-		}
-		for _, r := range events {
-			if r.Seq < seq {
-				continue
-			}
-			if r.Seq > end || !f(r) {
-				return nil
-			}
-			seq = r.Seq + 1
-		}
-		seq = max(seq, until+1)
-	}
-	return nil
-}
-
-// eachPending calls f with the events that are not settled for a subscription and have no
-// row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
-// came to the end of the log. The caller holds mu.
-func (rd *reader) eachPending(ctx context.Context, s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
-	for _, seq := range s.open() {
-		r, err := rd.event(ctx, seq)
-		if errors.Is(err, stream.ErrNotFound) {
-			continue // it is deleted
-		}
-		if err != nil {
-			return false, err
-		}
-		if s.pending(r) && !f(r) {
-			return false, nil
-		}
-	}
-	looked, last, none := 0, rd.applied, true
-	all = true
-	err = rd.each(ctx, max(s.next(), s.clear+1), func(r *engine.Record) bool {
-		looked++
-		if s.pending(r) && !s.looked(r.Seq, slotOf(r)) {
-			none = false
-			all = f(r)
-		} else if none && r.Seq <= last {
-			s.clear = r.Seq
-		}
-		all = all && looked != bound
-		return all
-	})
-	if none && looked != bound && err == nil {
-		s.clear = max(s.clear, last)
-	}
-	return all, err
-}
 
 // count counts what is open for a subscription, up to a limit, and the delayed events among
 // it that have no row yet. It looks at so many events, if bound is not 0, and reports whether
@@ -126,14 +62,6 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 		most = max(most, n)
 	}
 	return min(most, limit), nil
-}
-
-// inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
-func (v *logView) inOrder() (all []*sub) {
-	for _, entry := range v.registry.Subs {
-		all = append(all, v.subs[entry.ID])
-	}
-	return all
 }
 
 // runningDelay is how long an attempt runs before it is counted.

@@ -1,15 +1,18 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
+	"slices"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// reader reads what the view does not have in memory: old events, and whole rows. It has no state of its own. Who calls it holds
-// mu, which is free while the servers are asked.
+// reader reads what the view does not have in memory: old events, and whole rows. It has no state of its own. Who calls
+// it holds mu, which is free while the servers are asked.
 type reader struct{ logView }
 
 // event returns an event, from memory or from the server. The caller holds mu, which is
@@ -115,4 +118,113 @@ func (c *conn) noteForeign(m stream.Stored, err error) {
 			return
 		}
 	}
+}
+
+// each calls f with the events from a sequence number on, in order, until it returns false.
+// The caller holds mu, which is free while the server is asked.
+func (rd *reader) each(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
+	return rd.eachUntil(ctx, seq, math.MaxInt64, f)
+}
+
+// eachUntil is each for the events up to another sequence number.
+func (rd *reader) eachUntil(ctx context.Context, seq, end int64, f func(r *engine.Record) bool) error {
+	for seq <= min(end, rd.applied) {
+		events, _, until, err := rd.eventsFrom(ctx, seq)
+		if err != nil {
+			return rd.storage("read", err)
+		}
+		for _, r := range events {
+			if r.Seq < seq {
+				continue
+			}
+			if r.Seq > end || !f(r) {
+				return nil
+			}
+			seq = r.Seq + 1
+		}
+		seq = max(seq, until+1)
+	}
+	return nil
+}
+
+// eachPending calls f with the events that are not settled for a subscription and have no
+// row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
+// came to the end of the log. The caller holds mu.
+func (rd *reader) eachPending(ctx context.Context, s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
+	for _, seq := range s.open() {
+		r, err := rd.event(ctx, seq)
+		if errors.Is(err, stream.ErrNotFound) {
+			continue // it is deleted
+		}
+		if err != nil {
+			return false, err
+		}
+		if s.pending(r) && !f(r) {
+			return false, nil
+		}
+	}
+	looked, last, none := 0, rd.applied, true
+	all = true
+	err = rd.each(ctx, max(s.next(), s.clear+1), func(r *engine.Record) bool {
+		looked++
+		if s.pending(r) && !s.looked(r.Seq, slotOf(r)) {
+			none = false
+			all = f(r)
+		} else if none && r.Seq <= last {
+			s.clear = r.Seq
+		}
+		all = all && looked != bound
+		return all
+	})
+	if none && looked != bound && err == nil {
+		s.clear = max(s.clear, last)
+	}
+	return all, err
+}
+
+// ringBytes is how many bytes of the newest events are kept in memory, for the subscriptions that keep up, and
+// Sizes.Ring how many events.
+const ringBytes = 8 << 20
+
+// ring holds the newest events, under the names with which they were published.
+type ring struct {
+	from   int64 // every event at or after this is here
+	events []*engine.Record
+	slots  []uint8 // of the events
+	bytes  int
+}
+
+func (r *ring) add(e *engine.Record) {
+	r.events, r.slots = append(r.events, e), append(r.slots, uint8(slotOf(e)))
+	r.bytes += len(e.Payload) + len(e.Metadata)
+	drop := 0
+	for len(r.events)-drop > 1 && (len(r.events)-drop > Sizes.Ring || r.bytes > ringBytes) {
+		old := r.events[drop]
+		r.bytes -= len(old.Payload) + len(old.Metadata)
+		r.from = old.Seq + 1
+		drop++
+	}
+	if drop > 0 {
+		clear(r.events[:drop])
+		r.events, r.slots = r.events[drop:], r.slots[drop:]
+	}
+}
+
+// remove takes events out, by their sequence numbers.
+func (r *ring) remove(gone map[int64]bool) {
+	left := 0
+	for i, e := range r.events {
+		if !gone[e.Seq] {
+			r.events[left], r.slots[left] = e, r.slots[i]
+			left++
+		}
+	}
+	clear(r.events[left:])
+	r.events, r.slots = r.events[:left], r.slots[:left]
+}
+
+// after returns the events from a sequence number on, which is not before from, and their slots.
+func (r *ring) after(seq int64) ([]*engine.Record, []uint8) {
+	at, _ := slices.BinarySearchFunc(r.events, seq, func(e *engine.Record, seq int64) int { return cmp.Compare(e.Seq, seq) })
+	return r.events[at:], r.slots[at:]
 }

@@ -345,3 +345,12 @@ func (s *sub) calledHere() string {
 	}
 	return s.listener.name()
 }
+
+// unknown is the error for a name that no subscription has.
+func (r *registry) unknown(name string) error {
+	missing := &engine.NotFoundError{Thing: "subscription", Name: name}
+	for _, s := range r.Subs {
+		missing.Known = append(missing.Known, s.Name)
+	}
+	return missing
+}

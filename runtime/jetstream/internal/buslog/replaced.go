@@ -36,14 +36,6 @@ const notedTime = 20 * time.Second
 // noteTime is how long a note is kept.
 const noteTime = time.Minute
 
-// ended is the error for who uses the log when it is closed or broken.
-func (c *conn) ended() error {
-	if why := c.broken.Load(); why != nil {
-		return why
-	}
-	return engine.ErrClosed
-}
-
 // fail makes the log broken. The caller holds mu.
 func (v *logView) fail(why *engine.StorageError) {
 	if v.closed {

@@ -11,8 +11,9 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// handled are the subscriptions that this process handles, or waits for, and what they share: what is said of suspects, how many
-// handlers begin, and whether the process is young. It is guarded by mu, but for what is safe for concurrent use.
+// handled are the subscriptions that this process handles, or waits for, and what they share: what is said of suspects,
+// how many handlers begin, and whether the process is young. It is guarded by mu, but for what is safe for concurrent
+// use.
 type handled struct {
 	publisher
 	saying  chan struct{} // holds a token while this process says what it calls of suspects
@@ -23,7 +24,7 @@ type handled struct {
 	calling   []*flight        // see called.go
 	alone     bool             // this process has said that nothing but what it calls of suspects runs
 	counted   counted          // of all units, see claims.go
-	leftovers []leftover       // see tidy.go
+	leftovers []leftover       // see rows.go
 	tidying   bool             // somebody is at them
 }
 
@@ -32,8 +33,8 @@ func (h *handled) init(s *stream.Stream, target string, options engine.Options) 
 	h.saying, h.units = make(chan struct{}, 1), map[string]*unit{}
 }
 
-// unit is a subscription that this process handles, or waits for. It is guarded by mu, but for what its lane says, and so are
-// its parts, which stand on each other: [shares], [storing], [reading], [claims].
+// unit is a subscription that this process handles, or waits for. It is guarded by mu, but for what its lane says, and
+// so are its parts, which stand on each other: [shares], [storing], [reading], [claims].
 type unit struct {
 	claims
 	consumer *consumer // nil while nobody polls
@@ -101,40 +102,6 @@ type claims struct {
 	begunAt   time.Time // when a handler was begun in this mode
 	counted   counted
 	calm      *time.Timer // see calmDown
-}
-
-// flight is a delivery that was polled.
-type flight struct {
-	delivery engine.Delivery     // as it was handed out, with the names of this process
-	record   *engine.Record      // under the name with which it was published
-	consumer *consumer           // that has polled it; nil if there is no more
-	row      *row                // that it had, or nil
-	started  int64               // when its handler was called, in nanoseconds since 1970; 0 for never
-	how      *engine.Disposition // if it has ended; never changed
-	plan     *plan               // the last one that it is in
-	in       uint8               // the slot of the event
-	begun    bool
-	waits    bool
-	asked    bool // for its claim, see called.go
-	batch    bool
-	returned bool // its handler
-	ended    bool // it is settled
-	ahead    bool // it was polled before its turn, so that it needs a row whatever happens
-	park     bool // it is a delayed event that becomes a row
-	returns  bool // it has ended, and comes back at once
-	stored   bool // how it has ended
-	known    bool // it is one of the unit's; guarded as the lane says
-}
-
-// slot returns that of the event.
-func (f *flight) slot() int { return int(f.in) }
-
-// began returns when its handler was called.
-func (f *flight) began() time.Time {
-	if f.started == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, f.started)
 }
 
 // unitOf returns the unit of a subscription. The caller holds mu.

@@ -15,9 +15,10 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// logView is what the stream says, up to a message, and how it follows from the messages. It has the only lock of the records,
-// mu, which guards all of it but what is said to be safe without, and so do those who stand above it: whoever needs more than one
-// row at a time holds it. What a message changes is told to who handles the subscription, see [listener].
+// logView is what the stream says, up to a message, and how it follows from the messages. It has the only lock of the
+// records, mu, which guards all of it but what is said to be safe without, and so do those who stand above it: whoever
+// needs more than one row at a time holds it. What a message changes is told to who handles the subscription, see
+// [listener].
 type logView struct {
 	conn
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known; publishers ask without mu
@@ -137,7 +138,8 @@ type sub struct {
 	goneRows  []goneRow           // in the order in which they went
 }
 
-// sent returns the cursor of a part if this process has just sent it, so that it need not be decoded. The caller holds mu.
+// sent returns the cursor of a part if this process has just sent it, so that it need not be decoded. The caller holds
+// mu.
 func (s *sub) sent(at int, data []byte) *cursor {
 	if s == nil || s.listener == nil {
 		return nil
@@ -386,4 +388,30 @@ func (v *logView) wakeUnits() {
 	for _, s := range v.listening() {
 		s.listener.wake()
 	}
+}
+
+// enter locks the log, unless it is closed.
+func (v *logView) enter() error {
+	v.mu.Lock()
+	if v.closed {
+		v.mu.Unlock()
+		return v.ended()
+	}
+	return nil
+}
+
+// wakeAll wakes everybody who waits. The caller holds mu.
+func (v *logView) wakeAll() {
+	v.noteSettled()
+	for w := range v.watches {
+		w.wake()
+	}
+}
+
+// inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
+func (v *logView) inOrder() (all []*sub) {
+	for _, entry := range v.registry.Subs {
+		all = append(all, v.subs[entry.ID])
+	}
+	return all
 }

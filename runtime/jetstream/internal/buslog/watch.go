@@ -2,12 +2,13 @@ package buslog
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/view"
-	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // watchSlack covers publishers that took the time and stored their event later.
@@ -40,26 +41,6 @@ func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (_ engine.Watch,
 	}
 	l.watches[w] = struct{}{}
 	return w, nil
-}
-
-// before returns a place in the log behind which everything is that was stored after a
-// time. The caller holds mu, which is free while the server is asked.
-func (rd *reader) before(at time.Time) (int64, error) {
-	for i := len(rd.ring.events) - 1; i >= 0; i-- {
-		if r := rd.ring.events[i]; !r.CreatedAt.After(at) {
-			return r.Seq, nil
-		}
-	}
-	rd.mu.Unlock()
-	defer rd.mu.Lock()
-	next, err := rd.stream.NextSince(context.Background(), at)
-	switch {
-	case errors.Is(err, stream.ErrNotFound):
-		return rd.ring.from - 1, nil
-	case err != nil:
-		return 0, rd.storage("read", err)
-	}
-	return next.Seq - 1, nil
 }
 
 // Close implements [engine.Watch].
@@ -104,4 +85,84 @@ func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, pa
 	}
 	passed, w.passed = w.passed, 0
 	return found, passed, err
+}
+
+// Follow implements [engine.EventReader].
+func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part engine.Followed, err error) {
+	from, err := f.Mark()
+	if err == nil {
+		err = f.Check()
+	}
+	if err == nil {
+		err = in.look(ctx)
+	}
+	if err != nil {
+		return part, err
+	}
+	defer in.mu.Unlock()
+	end := engine.FollowMark{Seq: in.applied, Log: in.registry.Log, At: time.Now()}
+	if from == nil && f.Newest {
+		part.Next = end.Cursor()
+		part.Events, err = in.newestOf(ctx, f.Filter, end.Seq, f.Limit)
+		return part, err
+	}
+	after, filter := int64(0), f.Filter
+	if from != nil {
+		if after, part.Restarted = from.Seq, in.restored(ctx, *from); part.Restarted {
+			after = 0
+			if from.At.After(filter.Since) {
+				filter.Since = from.At
+			}
+		}
+	}
+	err = in.each(ctx, after+1, func(r *engine.Record) bool {
+		if r.Seq > end.Seq {
+			return false
+		}
+		event := in.eventFor(r)
+		if !in.chooses(filter, r, event) {
+			return true
+		}
+		if part.More = len(part.Events) == f.Limit; part.More {
+			last := part.Events[f.Limit-1]
+			end.Seq, end.ID = last.Seq, last.ID
+			return false
+		}
+		part.Events = append(part.Events, event)
+		return true
+	})
+	part.Next = end.Cursor()
+	if err == nil && from != nil && !part.Restarted && after < end.Seq {
+		part.Pruned, err = in.prunedWithin(ctx, after, end.Seq)
+	}
+	return part, err
+}
+
+// newestOf returns the newest events up to a sequence number that a filter chooses, the
+// oldest of them first. The caller holds mu.
+func (in *Inspection) newestOf(ctx context.Context, f engine.Filter, seq int64, limit int) (found []engine.Event, err error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	err = in.eachBack(ctx, seq, func(r *engine.Record) bool {
+		if event := in.eventFor(r); in.chooses(f, r, event) {
+			found = append(found, event)
+		}
+		return len(found) < limit
+	})
+	slices.Reverse(found)
+	return found, err
+}
+
+// restored tells whether a place is of another log, or of a later state of this one, into
+// which a backup was restored since. The caller holds mu.
+func (in *Inspection) restored(ctx context.Context, place engine.FollowMark) bool {
+	if place.Log != in.registry.Log || place.Seq > in.applied {
+		return true
+	}
+	if place.ID == uuid.Nil {
+		return false
+	}
+	r, err := in.event(ctx, place.Seq) // a restored log may have grown past the place
+	return err == nil && r.ID != place.ID
 }
