@@ -31,8 +31,8 @@ type openDelivery struct {
 	row   *row // nil for none
 }
 
-// openTo returns the open deliveries of an event, to one subscription or to all for an empty
-// name. Without one the error says why. The caller holds mu.
+// openTo returns the open deliveries of an event, to one subscription or to all for an empty name. Without one the
+// error says why.
 func (rd *reader) openTo(ctx context.Context, id uuid.UUID, name string) (open []openDelivery, err error) {
 	only := rd.registry.known(name)
 	if name != "" && only == nil {

@@ -103,7 +103,7 @@ func (v *logView) followClock() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	waits, c := false, &v.clock
-	for _, s := range v.listening() {
+	for _, s := range v.listening {
 		waits = waits || len(s.due) > 0
 	}
 	if c.watched = waits && !v.closed; !c.watched {

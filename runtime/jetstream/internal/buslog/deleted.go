@@ -42,7 +42,7 @@ func (f *follower) lookAtRecords() {
 	}
 	f.mu.Lock()
 	revs := map[string]int64{}
-	for _, s := range f.listening() {
+	for _, s := range f.listening {
 		for at := range s.parts {
 			if p := &s.parts[at]; p.rev > 0 && (p.Owner == "" || s.listener.owned(at)) {
 				revs[f.cursorSubject(s.ID, at)] = p.rev
@@ -75,7 +75,7 @@ func (f *follower) eachDeleted(filter string, revs map[string]int64, each func(s
 func (f *follower) lookAtRows() {
 	f.mu.Lock()
 	n, subs := 0, map[string]map[string]int64{}
-	for _, s := range f.listening() {
+	for _, s := range f.listening {
 		n += len(s.rows)
 	}
 	if n == 0 || time.Since(f.rowLook) < time.Duration(n)*rowTime {
@@ -83,7 +83,7 @@ func (f *follower) lookAtRows() {
 		return
 	}
 	f.rowLook = time.Now()
-	for id, s := range f.listening() {
+	for id, s := range f.listening {
 		revs := map[string]int64{}
 		for seq, r := range s.rows {
 			if s.listener.has(r.slot()) {
@@ -149,7 +149,7 @@ func (f *follower) storeAgain(ctx context.Context, subject string, rev int64) (r
 }
 
 // recordOf returns a record of the view, if it is still the one of that number; nil if it is not in memory: then the
-// view forgets it. The caller holds mu, which is free while the server is asked.
+// view forgets it.
 func (rd *reader) recordOf(ctx context.Context, subject string, rev int64) (data []byte, known bool) {
 	var record any
 	at := int64(0)

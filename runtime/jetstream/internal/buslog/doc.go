@@ -22,10 +22,10 @@
 // All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.
 //
-// # The storeys
+// # The layers
 //
-// A [Log] is built of types that stand on each other. Each owns its fields, says what guards them, and knows only those
-// below it.
+// A [Log] is built of layers. Each is a type that embeds the one below, owns its fields, says what guards them, and knows
+// nothing of those above.
 //
 // [conn] is the stream, and whether the log is open. It has no records.
 //

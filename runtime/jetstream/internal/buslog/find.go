@@ -17,8 +17,7 @@ import (
 // is found by the time in its id.
 const findSlack = time.Hour
 
-// find returns the event of an id, or a *NotFoundError. The caller holds mu, which is free
-// while the server is asked.
+// find returns the event of an id, or a *NotFoundError.
 func (rd *reader) find(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
 	at, _ := timeOf(id)
 	found, err := rd.findNear(ctx, map[uuid.UUID]time.Time{id: at})
@@ -36,9 +35,8 @@ func (rd *reader) find(ctx context.Context, id uuid.UUID) (*engine.Record, error
 	return found[id], err
 }
 
-// findNear returns the events of ids that have a row, were made by operators, or were stored
-// at about a time; zero for an unknown one. The caller holds mu, which is free while the server
-// is asked.
+// findNear returns the events of ids that have a row, were made by operators, or were stored at about a time; zero for
+// an unknown one.
 func (rd *reader) findNear(ctx context.Context, ids map[uuid.UUID]time.Time) (map[uuid.UUID]*engine.Record, error) {
 	found := map[uuid.UUID]*engine.Record{}
 	for _, r := range rd.ring.events {
@@ -89,7 +87,7 @@ func (rd *reader) findNear(ctx context.Context, ids map[uuid.UUID]time.Time) (ma
 	return found, err
 }
 
-// placesOf returns the places of events that have a row. The caller holds mu.
+// placesOf returns the places of events that have a row.
 func (rd *reader) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
 	places := map[uuid.UUID]int64{}
 	for _, s := range rd.subs {
@@ -102,8 +100,7 @@ func (rd *reader) placesOf(ids map[uuid.UUID]time.Time) map[uuid.UUID]int64 {
 	return places
 }
 
-// rowed returns the event of a row at a place; nil if that is 0 or the event was pruned just
-// now. The caller holds mu, which is free while the server is asked.
+// rowed returns the event of a row at a place; nil if that is 0 or the event was pruned just now.
 func (rd *reader) rowed(ctx context.Context, seq int64) (*engine.Record, error) {
 	if seq == 0 {
 		return nil, nil
@@ -115,8 +112,7 @@ func (rd *reader) rowed(ctx context.Context, seq int64) (*engine.Record, error) 
 	return r, rd.storage("read", err)
 }
 
-// made returns an event that an operator has made, or nil. The caller holds mu, which is free
-// while the server is asked.
+// made returns an event that an operator has made, or nil.
 func (rd *reader) made(ctx context.Context, id uuid.UUID) (*engine.Record, error) {
 	rd.mu.Unlock()
 	m, err := rd.stream.LastOf(ctx, rd.madeSubject(id))
@@ -138,14 +134,13 @@ func timeOf(id uuid.UUID) (time.Time, bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)), true
 }
 
-// shown reports whether an event is part of the log. One that an operator has made is when
-// its first row is stored, just after the event. The caller holds mu.
+// shown reports whether an event is part of the log. One that an operator has made is when its first row is stored,
+// just after the event.
 func (rd *reader) shown(r *engine.Record) bool {
 	return r.Origin == nil || slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return s.rows[r.Seq] != nil })
 }
 
-// before returns a place in the log behind which everything is that was stored after a
-// time. The caller holds mu, which is free while the server is asked.
+// before returns a place in the log behind which everything is that was stored after a time.
 func (rd *reader) before(at time.Time) (int64, error) {
 	for i := len(rd.ring.events) - 1; i >= 0; i-- {
 		if r := rd.ring.events[i]; !r.CreatedAt.After(at) {
@@ -171,9 +166,8 @@ const (
 	maxBackStep = 8192
 )
 
-// eachBack calls f with the events up to a sequence number, the newest first, until it
-// returns false. It reads no more of the log than that takes. The caller holds mu, which is
-// free while the server is asked.
+// eachBack calls f with the events up to a sequence number, the newest first, until it returns false. It reads no more
+// of the log than that takes.
 func (rd *reader) eachBack(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
 	for step := int64(backStep); seq > 0; {
 		from := max(1, seq-step+1)
@@ -197,8 +191,7 @@ func (rd *reader) eachBack(ctx context.Context, seq int64, f func(r *engine.Reco
 	return nil
 }
 
-// oldest returns the oldest event, or nil if there is none. The caller holds mu, which is
-// free while the server is asked.
+// oldest returns the oldest event, or nil if there is none.
 func (rd *reader) oldest(ctx context.Context) (*engine.Record, error) {
 	rd.mu.Unlock()
 	defer rd.mu.Lock()

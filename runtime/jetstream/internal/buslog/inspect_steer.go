@@ -170,8 +170,7 @@ func (in *Inspection) undo(action *growing, found []discardedDelivery) (msgs []*
 	return msgs, undone, more
 }
 
-// discards returns the discards that were chosen, in the order of the log. The caller holds
-// mu, which is free while the server is asked.
+// discards returns the discards that were chosen, in the order of the log.
 func (rd *reader) discards(ctx context.Context, u engine.Undo, only *subscription) (found []discardedDelivery, err error) {
 	asked := int64(0) // the event, for those that have no row
 	if u.Event != uuid.Nil && u.Action == 0 && slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return len(s.asks) > 0 }) {

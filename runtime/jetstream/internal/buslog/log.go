@@ -12,8 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// Log is an open log. It implements [engine.Log]. It is what all of its storeys are together; each of them knows only
-// those below it: doc.go has them.
+// Log is an open log. It implements [engine.Log]. It is what all of its layers are together: doc.go has them.
 type Log struct {
 	cluster
 	pruning pruning

@@ -11,9 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
-// count counts what is open for a subscription, up to a limit, and the delayed events among
-// it that have no row yet. It looks at so many events, if bound is not 0, and reports whether
-// all are counted. The caller holds mu.
+// count counts what is open for a subscription, up to a limit, and the delayed events among it that have no row yet. It
+// looks at so many events, if bound is not 0, and reports whether all are counted.
 func (rd *reader) count(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	for range 3 {
 		before := rd.applied
@@ -150,8 +149,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (engine.Subscription
 	return lag, err
 }
 
-// leftOf returns how many events a subscription has yet to pass, and rows that are open. The
-// caller holds mu, which is free while the server is asked.
+// leftOf returns how many events a subscription has yet to pass, and rows that are open.
 func (rd *reader) leftOf(ctx context.Context, s *sub) (int, error) {
 	next, left := s.next(), len(s.open())
 	for seq, r := range s.rows {

@@ -11,12 +11,11 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// reader reads what the view does not have in memory: old events, and whole rows. It has no state of its own. Who calls
-// it holds mu, which is free while the servers are asked.
+// reader reads what the view does not have in memory: old events, and whole rows. It has no state of its own. Callers
+// hold mu, which is free while the servers are asked.
 type reader struct{ logView }
 
-// event returns an event, from memory or from the server. The caller holds mu, which is
-// free while the server is asked.
+// event returns an event, from memory or from the server.
 func (rd *reader) event(ctx context.Context, seq int64) (*engine.Record, error) {
 	if seq >= rd.ring.from {
 		if all, _ := rd.ring.after(seq); len(all) > 0 && all[0].Seq == seq {
@@ -47,8 +46,8 @@ var Sizes = struct {
 // pageBytes is how many bytes one page has.
 const pageBytes = 4 << 20
 
-// eventsFrom returns events from a sequence number on, and up to where there are no others.
-// Their slots are nil if they are not known. The caller holds mu, which is free while the server is asked.
+// eventsFrom returns events from a sequence number on, and up to where there are no others. Their slots are nil if they
+// are not known.
 func (rd *reader) eventsFrom(ctx context.Context, seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
 	if seq >= rd.ring.from {
 		events, slots = rd.ring.after(seq)
@@ -121,7 +120,6 @@ func (c *conn) noteForeign(m stream.Stored, err error) {
 }
 
 // each calls f with the events from a sequence number on, in order, until it returns false.
-// The caller holds mu, which is free while the server is asked.
 func (rd *reader) each(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
 	return rd.eachUntil(ctx, seq, math.MaxInt64, f)
 }
@@ -147,9 +145,8 @@ func (rd *reader) eachUntil(ctx context.Context, seq, end int64, f func(r *engin
 	return nil
 }
 
-// eachPending calls f with the events that are not settled for a subscription and have no
-// row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
-// came to the end of the log. The caller holds mu.
+// eachPending calls f with the events that are not settled for a subscription and have no row, until it returns false.
+// It looks at so many, if bound is not 0, and reports whether it came to the end of the log.
 func (rd *reader) eachPending(ctx context.Context, s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
 	for _, seq := range s.open() {
 		r, err := rd.event(ctx, seq)

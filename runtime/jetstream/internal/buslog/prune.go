@@ -95,13 +95,13 @@ func (p *pruneLook) see(rd *reader, r *engine.Record) bool {
 	return false
 }
 
-// prunable reports whether nobody needs an event, and it is old enough. The caller holds mu.
+// prunable reports whether nobody needs an event, and it is old enough.
 func (rd *reader) prunable(r *engine.Record, before time.Time) bool {
 	return r.CreatedAt.Before(before) && !slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return s.needs(r) })
 }
 
-// old returns events from a sequence number on that nobody needs and that are old enough,
-// without their payloads, and where to go on; 0 if there are no more. The caller holds mu.
+// old returns events from a sequence number on that nobody needs and that are old enough, without their payloads, and
+// where to go on; 0 if there are no more.
 func (rd *reader) old(ctx context.Context, from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
 	var newest *engine.Record
 	young := 0
@@ -308,7 +308,6 @@ func (h pruneHistory) within(after, end int64) (n int64) {
 }
 
 // prunedWithin counts the events that were pruned behind a sequence number, up to another.
-// The caller holds mu, which is free while the server is asked.
 func (rd *reader) prunedWithin(ctx context.Context, after, end int64) (int64, error) {
 	rd.mu.Unlock()
 	h, err := rd.history(ctx)

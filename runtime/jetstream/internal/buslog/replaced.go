@@ -44,7 +44,7 @@ func (v *logView) fail(why *engine.StorageError) {
 	why.Op, why.Path = "use", v.target
 	v.broken.Store(why)
 	v.logger.Error("the bus has stopped: its event log cannot be used any more", "error", why)
-	for _, s := range v.listening() {
+	for _, s := range v.listening {
 		s.listener.loseAll()
 	}
 	v.closed = true

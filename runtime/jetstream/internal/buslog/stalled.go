@@ -132,8 +132,8 @@ func (l *Log) stalled(ctx context.Context, s *sub) ([]engine.Stalled, error) {
 	return found, l.storage("read", err)
 }
 
-// readyBefore returns those parts that have deliveries which could have been handled since then, and since when. It looks at
-// a limited number of events. The caller holds mu, which is free while the server is asked.
+// readyBefore returns those parts that have deliveries which could have been handled since then, and since when. It
+// looks at a limited number of events.
 func (rd *reader) readyBefore(ctx context.Context, s *sub, parts []int, before time.Time) (map[int]time.Time, error) {
 	ready := map[int]time.Time{}
 	note := func(at int, seq int64, eventType string, since ...time.Time) {

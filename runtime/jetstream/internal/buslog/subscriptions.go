@@ -60,7 +60,7 @@ func (ed *editor) freeNames(r *registry, specs []engine.ConsumerSpec) {
 	for _, spec := range specs {
 		wanted[spec.Name] = true
 	}
-	for _, s := range ed.listening() {
+	for _, s := range ed.listening {
 		if name := s.calledHere(); name != "" {
 			wanted[name] = true
 		}

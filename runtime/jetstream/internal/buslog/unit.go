@@ -25,7 +25,7 @@ type handled struct {
 	alone     bool             // this process has said that nothing but what it calls of suspects runs
 	counted   counted          // of all units, see claims.go
 	leftovers []leftover       // see rows.go
-	tidying   bool             // somebody is at them
+	tidying   bool             // tidyUp runs
 }
 
 func (h *handled) init(s *stream.Stream, target string, options engine.Options) {
@@ -113,7 +113,8 @@ func (h *handled) unitOf(s *sub) *unit {
 		u.timer.Stop()
 		u.calm = time.AfterFunc(time.Hour, u.calmDown)
 		u.calm.Stop()
-		h.units[s.ID], s.listener = u, u
+		h.units[s.ID] = u
+		h.listen(s, u)
 	}
 	return u
 }
@@ -205,7 +206,7 @@ func (u *unit) remove() {
 	if u.consumer != nil {
 		u.consumer.end()
 	}
-	u.sub.listener = nil
+	u.in.listen(u.sub, nil)
 	delete(u.in.units, u.sub.ID)
 	u.changed(true) // its goroutine ends
 }

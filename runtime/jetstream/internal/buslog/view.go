@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,10 +14,9 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// logView is what the stream says, up to a message, and how it follows from the messages. It has the only lock of the
-// records, mu, which guards all of it but what is said to be safe without, and so do those who stand above it: whoever
-// needs more than one row at a time holds it. What a message changes is told to who handles the subscription, see
-// [listener].
+// logView is what the stream says, up to a message, and how it follows from the messages. Its mu is the only lock of the
+// records: it guards the fields that follow it, and those of the layers above. A change that needs more than one row
+// holds it all the while. What a message changes of a subscription is told to its [listener].
 type logView struct {
 	conn
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known; publishers ask without mu
@@ -29,6 +27,7 @@ type logView struct {
 
 	mu sync.Mutex
 	records
+	listening   map[string]*sub // the subscriptions that this process handles, by id
 	clock       clock
 	whole       wholeRows
 	allRows     bool              // all rows are whole
@@ -48,6 +47,7 @@ func (v *logView) init(s *stream.Stream, target string, options engine.Options) 
 	v.conn.init(s, target, options)
 	v.missing = make(chan struct{}, 1)
 	v.own, v.versions, v.watches = map[string]string{}, map[string]int{}, map[*watch]struct{}{}
+	v.listening = map[string]*sub{}
 	v.types.Store(&map[typenames.Key]bool{})
 	v.newClock(options.Wall)
 	v.subs, v.seen = map[string]*sub{}, map[string]int64{}
@@ -81,14 +81,12 @@ type listener interface {
 	endsCancelled(seq int64) bool
 }
 
-// listening yields the subscriptions that this process handles, by id. The caller holds mu.
-func (v *logView) listening() iter.Seq2[string, *sub] {
-	return func(yield func(string, *sub) bool) {
-		for id, s := range v.subs {
-			if s.listener != nil && !yield(id, s) {
-				return
-			}
-		}
+// listen makes a listener hear of a subscription; nil for none any more. The caller holds mu.
+func (v *logView) listen(s *sub, to listener) {
+	if s.listener = to; to == nil {
+		delete(v.listening, s.ID)
+	} else {
+		v.listening[s.ID] = s
 	}
 }
 
@@ -334,7 +332,7 @@ func (v *logView) applyEvent(r *engine.Record) {
 	r.Memo = &engine.Memo{}
 	v.ring.add(r)
 	slot := slotOf(r)
-	for _, s := range v.listening() {
+	for _, s := range v.listening {
 		s.listener.eventCame(r, slot)
 	}
 	v.lastEvent, v.seen[r.Type] = r.Seq, r.Seq
@@ -385,7 +383,7 @@ func (v *logView) registryChanged() {
 
 // wakeUnits makes all consumers poll. The caller holds mu.
 func (v *logView) wakeUnits() {
-	for _, s := range v.listening() {
+	for _, s := range v.listening {
 		s.listener.wake()
 	}
 }

@@ -175,8 +175,7 @@ func (f *follower) dress(ctx context.Context) error {
 	return nil
 }
 
-// readSoon reads rows that will be needed, at once. The caller holds mu, which is free
-// meanwhile.
+// readSoon reads rows that will be needed, at once.
 func (rd *reader) readSoon(rows []*row) {
 	found := make([]*row, len(rows))
 	rd.mu.Unlock()
