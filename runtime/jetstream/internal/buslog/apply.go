@@ -87,7 +87,7 @@ func (v *logView) apply(m stream.Stored) error {
 		if r.Format < 1 {
 			return errors.New("it is no record of subscriptions")
 		}
-		if why := v.refuses(&r, v.registry.Log); why != nil {
+		if why := r.refusedBy(v.registry.Log); why != nil {
 			v.fail(why)
 			return nil
 		}

@@ -192,7 +192,7 @@ func (cl *cluster) divide(u *unit, c *claimed) error {
 }
 
 // unite replaces the cursors of all parts, which were taken, by that of the whole.
-func (cl *cluster) unite(c *claimed) {
+func (c *claimed) unite() {
 	first := c.cursors[1]
 	one := *first
 	one.N, one.Open, one.Passed, one.Divided = c.numbers[whole]+1, nil, nil, false

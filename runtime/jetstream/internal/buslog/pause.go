@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -165,7 +166,7 @@ func (v *logView) news() (pauses []engine.Pause, requests []engine.BreakerReques
 func (v *logView) pausesHere() []engine.Pause {
 	return view.PausesHere(v.registry.Pauses, v.registry.Types, v.here, func(name string) string {
 		if s := v.registry.known(name); s != nil {
-			return v.subs[s.ID].nameHere()
+			return cmp.Or(v.subs[s.ID].calledHere(), s.Name)
 		}
 		return name
 	})

@@ -264,7 +264,7 @@ func (cl *cluster) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	case own && !divided && parallel:
 		return c, cl.divide(u, c)
 	case own && divided && !parallel:
-		cl.unite(c)
+		c.unite()
 	}
 	return c, nil
 }

@@ -182,13 +182,13 @@ func (f *follower) wrong() (*engine.StorageError, error) {
 	case err != nil:
 		return nil, err
 	case json.Unmarshal(m.Data, &r) == nil:
-		return f.refuses(&r, id), nil
+		return r.refusedBy(id), nil
 	}
 	return nil, nil
 }
 
-// refuses returns why a registry is not of this log, or is of a newer program, or nil.
-func (c *conn) refuses(r *registry, id uuid.UUID) *engine.StorageError {
+// refusedBy returns why a registry is not of the log of an id, or is of a newer program, or nil.
+func (r *registry) refusedBy(id uuid.UUID) *engine.StorageError {
 	switch {
 	case r.Format > format:
 		return &engine.StorageError{Fault: engine.TooNew, Err: errors.New("a newer program has changed its records"), Hint: "use the version of busgen that has written it"}
