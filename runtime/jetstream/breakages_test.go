@@ -45,15 +45,15 @@ var breakages = []breakage{
 		{"plan.go", "Data: data, Only: true, Expect: stream.Expecting(rev)}", "Data: data, Only: true}"},
 	}},
 	{"a full stream is not noted", []string{"TestTheHealthAndTheCountsSayThatAStreamIsFull"}, []change{
-		{"unwritable.go", "	l.writing.Note(err, bytes)\n", "	_ = bytes\n"},
+		{"conn.go", "	c.writing.Note(err, bytes)\n", "	_ = bytes\n"},
 	}},
 	{"rows outside of the batch", []string{"TestWhereverAnOwnerIsCutOffAnEventHasOneChild"}, []change{
-		{"commit.go", "		first, err := l.append(context.Background(), p.msgs...)\n", `
+		{"commit.go", "		first, err := h.append(context.Background(), p.msgs...)\n", `
 		at := len(p.msgs) - 1
 		for _, m := range p.msgs[:at] {
-			l.stream.Append(context.Background(), m)
+			h.stream.Append(context.Background(), m)
 		}
-		first, _, err := l.stream.Append(context.Background(), p.msgs[at])
+		first, _, err := h.stream.Append(context.Background(), p.msgs[at])
 		first -= int64(at)
 `},
 	}},
@@ -67,7 +67,7 @@ var breakages = []breakage{
 		{"recover.go", "sure = sure && (calls.Alone || !p.Busy)", "sure = sure && !p.Busy"},
 	}},
 	{"nobody looks for cursors that are deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain"}, []change{
-		{"deleted.go", "l.eachDeleted(l.subject(cursorToken, \">\"), revs,", "l.eachDeleted(l.subject(cursorToken, \">\"), map[string]int64{},"},
+		{"deleted.go", "f.eachDeleted(f.subject(cursorToken, \">\"), revs,", "f.eachDeleted(f.subject(cursorToken, \">\"), map[string]int64{},"},
 	}},
 	{"half of a batch counts", []string{"TestHalfOfABatchWasNeverPublished"}, []change{
 		{"half.go", "	return batch != \"\" &&", "	return false && batch != \"\" &&"},
@@ -88,16 +88,16 @@ var breakages = []breakage{
 		{"itself.go", " || me.idle > 0 {", " {"}, {"itself.go", "	if me.looks.Store(false);", "	me.idle = 0\n	me.mute.Store(false)\n	if me.looks.Store(false);"},
 	}},
 	{"the registry stays deleted", []string{"TestRecordsThatSomebodyDeletesAreStoredAgain/the_registry", "TestRecordsThatSomebodyDeletesAreStoredAgain/everything"}, []change{
-		{"deleted.go", "		record, at = l.registry, l.registryRev\n", "		record, at = l.registry, 0\n"},
+		{"deleted.go", "		record, at = rd.registry, rd.registryRev\n", "		record, at = rd.registry, 0\n"},
 	}},
 	{"nobody looks for rows that are deleted", []string{"TestOldRowsThatSomebodyDeletesAreMadeAgainFromTheirEvents"}, []change{
-		{"deleted.go", "	l.lookAtRows()\n", ""},
+		{"deleted.go", "	f.lookAtRows()\n", ""},
 	}},
 	{"a process stays with a stale replica", []string{staleTest}, []change{
-		{"stale.go", "		l.stream.Move()\n", ""},
+		{"stale.go", "		f.stream.Move()\n", ""},
 	}},
 	{"a process beside a stale replica says that it is alive", []string{staleTest}, []change{
-		{"stale.go", "	l.itself.blind.Store(hides && come < newest)\n", ""},
+		{"stale.go", "	f.blind.Store(hides && come < newest)\n", ""},
 	}},
 	{"a process that stores nothing says that it is alive", []string{progressTest, idleTest}, []change{
 		{"itself.go", "	if mute := me.idle >= idleLooks; ", "	if mute := me.idle < 0; "},
@@ -106,17 +106,17 @@ var breakages = []breakage{
 		{"itself.go", "return u.still.looks >= idleLooks", "return u.still.looks < 0"},
 	}},
 	{"what an idle process handles is a suspect", []string{idleTest}, []change{
-		{"claimed.go", "!(l.dead[c.Owner] && l.idle[c.Owner])", "true"},
+		{"recover.go", "!(cl.dead[c.Owner] && cl.idle[c.Owner])", "true"},
 	}},
 	{"a bus stays on a server that knows of no leader", []string{"TestABusLeavesAServerThatIsCutOffFromTheOthers"}, []change{
-		{"leader.go", "	l.stream.Move()\n", ""},
+		{"stale.go", "	c.stream.Move()\n", ""},
 	}},
 	{"who joins does not wait for a leader", []string{leaderTest + "/bus.o"}, []change{
-		{"turns.go", "		if err != nil && !errors.Is(err, stream.ErrInDoubt) && l.waits(ctx, began, err) {\n", "		if err != nil && began.IsZero() {\n"},
-		{"members.go", "return l.patiently(ctx, func() error { return l.edit(ctx, l.memberMsg) })", "return l.edit(ctx, l.memberMsg)"},
+		{"editor.go", "		if err != nil && !errors.Is(err, stream.ErrInDoubt) && ed.waits(ctx, began, err) {\n", "		if err != nil && began.IsZero() {\n"},
+		{"members.go", "return cl.patiently(ctx, func() error { return cl.edit(ctx, cl.memberMsg) })", "return cl.edit(ctx, cl.memberMsg)"},
 	}},
 	{"who takes over does not wait for a leader", []string{leaderTest + "/$JS.API.STREAM.MSG.GET.bus"}, []change{
-		{"fence.go", "		c, err := l.claimsOf(u, from, room)\n		if err != nil && l.waits(ctx, began, err) {\n", "		c, err := l.claimsOf(u, from, room)\n		if false {\n"},
+		{"fence.go", "		c, err := cl.claimsOf(u, from, room)\n		if err != nil && cl.waits(ctx, began, err) {\n", "		c, err := cl.claimsOf(u, from, room)\n		if false {\n"},
 	}},
 	{"an event whose version is left out", []string{"TestATeamWithoutABusReadsEveryEventOfItsTypesWhenTheBusHasForgottenThem"}, []change{
 		{"events.go", "Value: strconv.Itoa(max(r.Version, 1))}", "Value: strings.TrimPrefix(strconv.Itoa(max(r.Version, 1)), \"1\")}"},
@@ -125,12 +125,12 @@ var breakages = []breakage{
 		{"inbox.go", "Data: note, Only: true, Expect: stream.Expecting(rev)}", "Data: note, Only: true}"},
 	}},
 	{"what is taken in is noted apart from it", []string{"TestWhereverABusIsCutOffWhatWasSentIsTakenInOnce"}, []change{
-		{"inbox.go", "	first, err := l.append(ctx, msgs...)\n", `
+		{"inbox.go", "	first, err := p.append(ctx, msgs...)\n", `
 	last := len(msgs) - 1
-	if _, err := l.append(ctx, msgs[:last]...); err != nil {
+	if _, err := p.append(ctx, msgs[:last]...); err != nil {
 		return err
 	}
-	first, err := l.append(ctx, msgs[last])
+	first, err := p.append(ctx, msgs[last])
 	first -= int64(last)
 `},
 	}},
@@ -143,27 +143,27 @@ var breakages = []breakage{
 	// Who takes over knows the last cursor from the leader, and does not wait until it has read
 	// what came before its own.
 	{"no fence", []string{overtakenTest + "/whole-retries", overtakenTest + "/parts-retries"}, []change{
-		{"claimed.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		l.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
-		{"fence.go", "err := l.learn(ctx, seq+int64(len(c.msgs))-1); err", "err := l.unfenced(ctx, u, c, seq); err"},
+		{"recover.go", "		c.revs[at], c.numbers[at] = p.rev, p.N\n", "		cl.leaders(u, at)\n		c.revs[at], c.numbers[at] = p.rev, p.N\n"},
+		{"fence.go", "err := cl.learn(ctx, seq+int64(len(c.msgs))-1); err", "err := cl.unfenced(ctx, u, c, seq); err"},
 		{"commit.go", "\t\"context\"\n", "\t\"context\"\n\t\"encoding/json\"\n"},
 		{"commit.go", "// pause waits before the next try.\n", `
-func (l *Log) leaders(u *unit, at int) {
+func (cl *cluster) leaders(u *unit, at int) {
 	p := &u.sub.parts[at]
-	if m, err := l.stream.LastOf(context.Background(), l.cursorSubject(u.sub.ID, at)); err == nil && m.Seq > p.rev {
+	if m, err := cl.stream.LastOf(context.Background(), cl.cursorSubject(u.sub.ID, at)); err == nil && m.Seq > p.rev {
 		*p = part{rev: m.Seq}
 		json.Unmarshal(m.Data, &p.cursor)
 	}
 }
 
-func (l *Log) unfenced(ctx context.Context, u *unit, c *claimed, seq int64) error {
+func (cl *cluster) unfenced(ctx context.Context, u *unit, c *claimed, seq int64) error {
 	if len(c.cursors) > partCount { // it is divided anew
-		return l.learn(ctx, seq+int64(len(c.msgs))-1)
+		return cl.learn(ctx, seq+int64(len(c.msgs))-1)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	for at, one := range c.cursors {
 		for i, m := range c.msgs {
-			if m.Subject == l.cursorSubject(u.sub.ID, at) {
+			if m.Subject == cl.cursorSubject(u.sub.ID, at) {
 				u.sub.parts[at] = part{*one, seq + int64(i)}
 			}
 		}

@@ -50,9 +50,9 @@ type aheadReader struct {
 
 // after returns events from a message on, up to a page, and their slots. It returns none if nobody reads them, or
 // they do not come soon.
-func (a *ahead) after(l *Log, seq, end int64) (events []*engine.Record, slots []uint8) {
+func (a *ahead) after(on *conn, seq, end int64) (events []*engine.Record, slots []uint8) {
 	a.mu.Lock()
-	r := a.readerOf(l, seq, end)
+	r := a.readerOf(on, seq, end)
 	if r == nil {
 		a.mu.Unlock()
 		return nil, nil
@@ -85,7 +85,7 @@ func (a *ahead) after(l *Log, seq, end int64) (events []*engine.Record, slots []
 }
 
 // readerOf returns the reader who comes to a message, or has it. The caller holds mu.
-func (a *ahead) readerOf(l *Log, seq, end int64) *aheadReader {
+func (a *ahead) readerOf(on *conn, seq, end int64) *aheadReader {
 	for _, r := range a.readers {
 		if r.from <= seq && seq <= r.last+1 {
 			return r
@@ -97,13 +97,13 @@ func (a *ahead) readerOf(l *Log, seq, end int64) *aheadReader {
 	r := &aheadReader{in: a, from: seq, last: seq - 1, asked: seq - 1, used: time.Now()}
 	r.over, r.cancel = context.WithCancel(context.Background())
 	a.readers = append(a.readers, r)
-	go r.run(l)
+	go r.run(on)
 	return r
 }
 
 // run reads until nobody needs it any more.
-func (r *aheadReader) run(l *Log) {
-	go r.read(l)
+func (r *aheadReader) run(on *conn) {
+	go r.read(on)
 	unused := time.NewTicker(unusedTime)
 	defer unused.Stop()
 	for {
@@ -112,7 +112,7 @@ func (r *aheadReader) run(l *Log) {
 			if r.isUnused() {
 				r.end()
 			}
-		case <-l.stopped:
+		case <-on.stopped:
 			r.end()
 		case <-r.over.Done():
 			return
@@ -122,9 +122,9 @@ func (r *aheadReader) run(l *Log) {
 
 // read reads until the reader ends, or the servers cannot be asked. It reads all messages: nearly all are events, and
 // servers find the next one of some subjects more slowly than the next one.
-func (r *aheadReader) read(l *Log) {
+func (r *aheadReader) read(on *conn) {
 	defer r.end()
-	next, stop, err := l.stream.ReadAhead(r.over, r.from, Sizes.Ahead, max(bytesAhead, l.stream.MaxPayload()))
+	next, stop, err := on.stream.ReadAhead(r.over, r.from, Sizes.Ahead, max(bytesAhead, on.stream.MaxPayload()))
 	if err != nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (r *aheadReader) read(l *Log) {
 		if err != nil {
 			return
 		}
-		r.come(l, m)
+		r.come(on, m)
 	}
 }
 
@@ -153,12 +153,12 @@ func (r *aheadReader) end() {
 }
 
 // come adds a message that has come, and waits until there is room for more.
-func (r *aheadReader) come(l *Log, m stream.Stored) {
+func (r *aheadReader) come(on *conn, m stream.Stored) {
 	var e *engine.Record
 	if kind, _ := split(m.Subject); kind == eventToken {
 		var err error
 		if e, err = eventOf(m); err != nil {
-			l.noteForeign(m, err)
+			on.noteForeign(m, err)
 			e = nil
 		}
 	}

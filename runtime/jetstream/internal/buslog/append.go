@@ -2,19 +2,12 @@ package buslog
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
@@ -29,19 +22,26 @@ const lookTimeout = time.Second
 // tryTime is how long one try waits. The answer of a server that was killed never comes.
 const tryTime = 2 * time.Second
 
+// publisher appends events, and recognises those that were published before by their idempotency keys.
+type publisher struct {
+	editor
+	joined joined
+	inbox  inbox
+}
+
 // Append implements [engine.Appender]. One record is one message. Several, or one with an
 // idempotency key, are an atomic batch. The client sends what all callers append at a time
 // together, so nobody has to collect it.
-func (l *Log) Append(ctx context.Context, records []engine.Record) error {
+func (p *publisher) Append(ctx context.Context, records []engine.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := l.declareTypesOf(ctx, records); err != nil {
+	if err := p.declareTypesOf(ctx, records); err != nil {
 		return err
 	}
 	for began := time.Now(); ; {
-		if err := l.Recognise(ctx, records); err != nil {
-			if time.Since(began) <= patience && l.waits(ctx, began, err) {
+		if err := p.Recognise(ctx, records); err != nil {
+			if time.Since(began) <= patience && p.waits(ctx, began, err) {
 				continue
 			}
 			return err
@@ -49,15 +49,15 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 		if err := recogniseAmong(records); err != nil {
 			return err
 		}
-		if l.isClosed() {
-			return l.ended()
+		if p.isClosed() {
+			return p.ended()
 		}
-		err := l.store(ctx, records)
+		err := p.store(ctx, records)
 		if errors.Is(err, stream.ErrConflict) {
 			continue // somebody else has used a key meanwhile
 		}
-		err = l.unacknowledged(ctx, l.storage("append", err))
-		if l.noteWrite(err, records); err != nil {
+		err = p.unacknowledged(ctx, p.storage("append", err))
+		if p.noteWrite(err, records); err != nil {
 			return err
 		}
 		for i := range records {
@@ -75,37 +75,23 @@ func (l *Log) Append(ctx context.Context, records []engine.Record) error {
 
 // unacknowledged says that the disk of the server may be the cause of an error, if that server answers everything but
 // what it is to store: this is what servers do whose disk is full.
-func (l *Log) unacknowledged(ctx context.Context, err error) error {
+func (c *conn) unacknowledged(ctx context.Context, err error) error {
 	var storage *event.StorageError
 	if !errors.As(err, &storage) || !storage.InDoubt || storage.Fault != event.Unreachable {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
-	if _, silent := l.stream.Last(ctx); silent != nil {
+	if _, silent := c.stream.Last(ctx); silent != nil {
 		return err
 	}
 	storage.Fault = event.IO
-	storage.Hint = "the server that leads the stream answers, but not to this: its disk may be full or failing, which its log says; restart it when there is room, or let another one lead: nats stream cluster step-down " + l.stream.Name()
+	storage.Hint = "the server that leads the stream answers, but not to this: its disk may be full or failing, which its log says; restart it when there is room, or let another one lead: nats stream cluster step-down " + c.stream.Name()
 	return storage
 }
 
-// recogniseAmong makes records duplicates that have the idempotency key of an earlier one.
-func recogniseAmong(records []engine.Record) error {
-	if !slices.ContainsFunc(records, func(r engine.Record) bool { return r.Dedupe != nil }) {
-		return nil
-	}
-	keys := engine.Keys{}
-	for i := range records {
-		if err := keys.Recognise(&records[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // store appends the records that are no duplicates, with the records of their keys.
-func (l *Log) store(ctx context.Context, records []engine.Record) error {
+func (p *publisher) store(ctx context.Context, records []engine.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -116,11 +102,11 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	text := ""
 	for i := range records {
 		r := &records[i]
-		if r.Duplicate || r.IfWanted && !l.isWanted(r.Type) {
+		if r.Duplicate || r.IfWanted && !p.isWanted(r.Type) {
 			continue
 		}
 		if r.Dedupe != nil {
-			msg, err := l.keyMsg(r)
+			msg, err := p.keyMsg(r)
 			if err != nil {
 				return err
 			}
@@ -129,19 +115,19 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 		if text == "" || !r.CreatedAt.Equal(created) {
 			created, text = r.CreatedAt, timeText(r.CreatedAt)
 		}
-		l.fillEvent(&events[i], r, text)
+		p.fillEvent(&events[i], r, text)
 		at = append(at, len(msgs))
 		msgs, stored = append(msgs, &events[i]), append(stored, r)
 	}
 	if len(msgs) == 0 {
 		return nil
 	}
-	if err := l.hasRoom(ctx, msgs); err != nil {
+	if err := p.hasRoom(ctx, msgs); err != nil {
 		return err
 	}
-	storeAll := l.storeWithin
-	if len(msgs) > len(stored) && l.stream.IsAlone() { // some have keys
-		storeAll = func(msgs []*stream.Msg) (int64, error) { return l.joined.store(ctx, l, msgs) }
+	storeAll := p.storeWithin
+	if len(msgs) > len(stored) && p.stream.IsAlone() { // some have keys
+		storeAll = func(msgs []*stream.Msg) (int64, error) { return p.joined.store(ctx, p, msgs) }
 	}
 	first, err := storeAll(msgs)
 	if err != nil {
@@ -150,7 +136,7 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 	for i, r := range stored {
 		r.Seq = first + int64(at[i])
 	}
-	l.noteStored(first + int64(len(msgs)) - 1)
+	p.noteStored(first + int64(len(msgs)) - 1)
 	return nil
 }
 
@@ -158,9 +144,9 @@ func (l *Log) store(ctx context.Context, records []engine.Record) error {
 // answer: the server knows the ids of the events for two minutes, and does not store them
 // again. Their outcome is in doubt if patience ends before the server has answered. They may be
 // stored as soon as they are sent, so no context of the caller ends that.
-func (l *Log) storeWithin(msgs []*stream.Msg) (first int64, err error) {
-	until, before := time.Now().Add(patience-lookTimeout), l.known()
-	return l.storeOn(msgs, until, before, l.try(tryTime, msgs))
+func (p *publisher) storeWithin(msgs []*stream.Msg) (first int64, err error) {
+	until, before := time.Now().Add(patience-lookTimeout), p.known()
+	return p.storeOn(msgs, until, before, p.try(tryTime, msgs))
 }
 
 // try is how one try to store messages has ended.
@@ -170,29 +156,29 @@ type try struct {
 	err   error
 }
 
-func (l *Log) try(d time.Duration, msgs []*stream.Msg) (t try) {
-	t.first, t.known, t.err = l.stream.AppendWithin(d, msgs...)
+func (c *conn) try(d time.Duration, msgs []*stream.Msg) (t try) {
+	t.first, t.known, t.err = c.stream.AppendWithin(d, msgs...)
 	return t
 }
 
 // storeOn goes on after a first try; before it there was a message.
-func (l *Log) storeOn(msgs []*stream.Msg, until time.Time, before int64, t try) (first int64, err error) {
+func (p *publisher) storeOn(msgs []*stream.Msg, until time.Time, before int64, t try) (first int64, err error) {
 	if t.err == nil && t.first > before { // nearly always
 		return t.first, nil
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	began := time.Now()
-	for doubt := error(nil); ; t = l.try(min(tryTime, time.Until(until)), msgs) {
+	for doubt := error(nil); ; t = p.try(min(tryTime, time.Until(until)), msgs) {
 		switch err := t.err; {
 		case err == nil:
 			if !t.known {
-				l.acknowledged(t.first, before)
+				p.acknowledged(t.first, before)
 			}
 			return t.first, nil
 		case errors.Is(err, stream.ErrStored), doubt != nil && errors.Is(err, stream.ErrConflict):
 			// This was stored by a former try, or somebody else has used a key.
-			first, found, wrong := l.findStored(ctx, msgs, before)
+			first, found, wrong := p.findStored(ctx, msgs, before)
 			switch {
 			case found:
 				return first, nil
@@ -202,18 +188,18 @@ func (l *Log) storeOn(msgs []*stream.Msg, until time.Time, before int64, t try) 
 			doubt = orElse(doubt, fmt.Errorf("%w: %w", stream.ErrInDoubt, err))
 		case errors.Is(err, stream.ErrInDoubt):
 			doubt = orElse(doubt, err)
-		case !stream.Passes(err) || l.isClosed():
+		case !stream.Passes(err) || p.isClosed():
 			return 0, orElse(doubt, err)
 		}
 		if time.Since(began) >= leaderTime {
-			l.askMissed(began)
+			p.askMissed(began)
 		}
 		select {
 		case <-time.After(retryPause):
-		case <-l.stopped:
+		case <-p.stopped:
 		case <-ctx.Done():
 		}
-		if ctx.Err() != nil || l.isClosed() {
+		if ctx.Err() != nil || p.isClosed() {
 			return 0, orElse(doubt, t.err)
 		}
 	}
@@ -224,15 +210,15 @@ const retryPause = 100 * time.Millisecond
 
 // findStored finds a batch that a former try has stored, behind a message that was there
 // before. If there is no error and it is not found, it is not stored.
-func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg, before int64) (first int64, found bool, err error) {
-	if err := l.sync(ctx); err != nil {
+func (p *publisher) findStored(ctx context.Context, msgs []*stream.Msg, before int64) (first int64, found bool, err error) {
+	if err := p.sync(ctx); err != nil {
 		return 0, false, err
 	}
-	event := msgs[len(msgs)-1] // the last message of a batch is an event
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err = l.each(ctx, before+1, func(r *engine.Record) bool {
-		if found = r.ID.String() == event.ID; found {
+	one := msgs[len(msgs)-1] // the last message of a batch is an event
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err = p.each(ctx, before+1, func(r *engine.Record) bool {
+		if found = r.ID.String() == one.ID; found {
 			first = r.Seq - int64(len(msgs)) + 1
 		}
 		return !found
@@ -241,150 +227,9 @@ func (l *Log) findStored(ctx context.Context, msgs []*stream.Msg, before int64) 
 }
 
 // noteStored notes that the servers have stored a message.
-func (l *Log) noteStored(seq int64) {
-	l.lookSoon()
-	l.expect(seq)
-	for known := l.stored.Load(); known < seq && !l.stored.CompareAndSwap(known, seq); known = l.stored.Load() {
+func (p *publisher) noteStored(seq int64) {
+	p.lookSoon()
+	p.expect(seq)
+	for known := p.stored.Load(); known < seq && !p.stored.CompareAndSwap(known, seq); known = p.stored.Load() {
 	}
-}
-
-// keySubject returns the subject of an idempotency key.
-func (l *Log) keySubject(eventType, name string) string {
-	sum := sha256.Sum256([]byte(eventType + "\x00" + name))
-	return l.subject(keyToken, hex.EncodeToString(sum[:16]))
-}
-
-// keyMsg returns the message that keeps the idempotency key of a record. The record has
-// been looked up: what is known of the key is expired.
-func (l *Log) keyMsg(r *engine.Record) (*stream.Msg, error) {
-	digest := r.KeyDigest()
-	data, err := json.Marshal(key{ID: r.ID, Version: r.KeyVersion(), Digest: digest[:], Expires: r.Dedupe.Expires})
-	if err != nil {
-		return nil, err
-	}
-	return &stream.Msg{
-		Subject: l.keySubject(r.KeyType(), r.Dedupe.Key), Data: data, Only: true, Expect: stream.Expecting(0), TTL: max(time.Until(r.Dedupe.Expires), time.Second),
-	}, nil
-}
-
-// Recognise implements [engine.Appender].
-func (l *Log) Recognise(ctx context.Context, records []engine.Record) error {
-	if l.isClosed() {
-		return l.ended()
-	}
-	for i := range records {
-		if err := l.recognise(ctx, &records[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recognise makes a record a duplicate if its idempotency key is remembered.
-func (l *Log) recognise(ctx context.Context, r *engine.Record) error {
-	if r.Dedupe == nil || r.Duplicate {
-		return nil
-	}
-	l.mu.Lock()
-	names := l.registry.namesOf(r.KeyType())
-	l.mu.Unlock()
-	for _, name := range names {
-		known, seq, err := l.lookUp(ctx, name, r.Dedupe.Key)
-		if err != nil {
-			return l.storage("append", err)
-		}
-		if known.ID == uuid.Nil {
-			continue
-		}
-		if known.Version == r.KeyVersion() { // payloads of different versions cannot be compared
-			same, err := r.SameAs(known.ID, known.Digest, func() ([]byte, error) { return l.payloadOf(ctx, known.ID, seq) })
-			if err != nil {
-				return l.storage("append", err)
-			}
-			if !same {
-				return &event.ConflictError{EventType: r.Type, Key: r.Dedupe.Key, First: known.ID}
-			}
-		}
-		r.ID, r.Seq, r.Duplicate = known.ID, seq, true
-	}
-	return nil
-}
-
-// lookUp returns what is known of an idempotency key, and the sequence number of the event;
-// zero if nothing is. What has expired is deleted.
-func (l *Log) lookUp(ctx context.Context, eventType, name string) (key, int64, error) {
-	m, err := l.stream.LastOf(ctx, l.keySubject(eventType, name))
-	if errors.Is(err, stream.ErrNotFound) {
-		return key{}, 0, nil
-	}
-	if err != nil {
-		return key{}, 0, err
-	}
-	var known key
-	if err := json.Unmarshal(m.Data, &known); err != nil {
-		return key{}, 0, err
-	}
-	seq := m.Seq + 1
-	if known.Seq != 0 {
-		seq = known.Seq
-	}
-	over := !known.Expires.After(time.Now())
-	if !over {
-		over, err = l.freed(ctx, seq)
-	}
-	if err != nil {
-		return key{}, 0, err
-	}
-	if over {
-		return key{}, 0, l.stream.Delete(ctx, m.Seq)
-	}
-	return known, seq, nil
-}
-
-// freed reports whether an event does not have its idempotency key any more: no handler is called for a delivery of it
-// that was cancelled, or a dead letter of it was discarded or edited.
-func (l *Log) freed(ctx context.Context, seq int64) (bool, error) {
-	if err := l.sync(ctx); err != nil {
-		return false, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	event, err := l.event(ctx, seq)
-	if err != nil && !errors.Is(err, stream.ErrNotFound) {
-		return false, err
-	}
-	for _, s := range l.inOrder() {
-		switch r := s.rows[seq]; {
-		case r != nil && r.State == ledger.Discarded:
-			if r.Reason == engine.ReasonCancelled {
-				return true, nil
-			}
-			whole, err := l.wholeRow(s, seq)
-			if err != nil {
-				return false, err
-			}
-			if whole != nil && whole.Was != nil {
-				return true, nil
-			}
-		case r != nil && r.State.Open() || r == nil && event != nil && s.pending(event):
-			if l.neverBegins(s, event, r) || l.endsCancelled(s, seq) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// payloadOf returns the payload of the event at seq, or nil if that was pruned.
-func (l *Log) payloadOf(ctx context.Context, id uuid.UUID, seq int64) ([]byte, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	event, err := l.event(ctx, seq)
-	switch {
-	case errors.Is(err, stream.ErrNotFound) || err == nil && event.ID != id:
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return event.Payload, nil
 }

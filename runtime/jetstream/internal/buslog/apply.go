@@ -11,73 +11,73 @@ import (
 
 // arrived takes the next messages of the stream, unless their reader has ended. Those of a
 // batch become part of the view together.
-func (l *Log) arrived(reader int, all []stream.Stored) {
-	l.mu.Lock()
-	if reader != l.following.reader {
-		l.mu.Unlock()
+func (f *follower) arrived(reader int, all []stream.Stored) {
+	f.mu.Lock()
+	if reader != f.following.reader {
+		f.mu.Unlock()
 		return
 	}
 	for _, m := range all {
-		if !l.closed && m.Seq > l.received {
-			l.receive(m)
+		if !f.closed && m.Seq > f.received {
+			f.receive(m)
 		}
 	}
-	l.come.Store(l.received)
-	l.lookSoon()
-	if len(l.reaching) > 0 {
-		l.noteReached()
+	f.come.Store(f.received)
+	f.lookSoon()
+	if len(f.reaching) > 0 {
+		f.noteReached()
 	}
-	tell := l.pausesNew || l.requestsNew
-	l.mu.Unlock()
+	tell := f.pausesNew || f.requestsNew
+	f.mu.Unlock()
 	if tell {
-		l.tell()
+		f.teller.tell()
 	}
 }
 
 // receive takes a message. The caller holds mu.
-func (l *Log) receive(m stream.Stored) {
+func (f *follower) receive(m stream.Stored) {
 	batch := first(m.Header, batchHeader)
-	if len(l.batch) > 0 && batch != first(l.batch[0].Header, batchHeader) {
-		if isHalf(l.batch[len(l.batch)-1], m) {
-			l.passHalf()
+	if len(f.batch) > 0 && batch != first(f.batch[0].Header, batchHeader) {
+		if isHalf(f.batch[len(f.batch)-1], m) {
+			f.passHalf()
 		} else {
-			l.applyBatch() // its last message is replaced by a newer one
+			f.applyBatch() // its last message is replaced by a newer one
 		}
 	}
-	l.received = m.Seq
-	if l.space.limit > 0 {
-		l.space.arrived += sizeOf(m)
+	f.received = m.Seq
+	if f.space.limit > 0 {
+		f.space.arrived += sizeOf(m)
 	}
 	complete := batch == "" || first(m.Header, commitHeader) != ""
-	if l.batch = append(l.batch, m); complete || !l.followsAll.Load() { // which is not sent the others
-		l.applyBatch()
+	if f.batch = append(f.batch, m); complete || !f.followsAll.Load() { // which is not sent the others
+		f.applyBatch()
 	}
 }
 
 // applyBatch makes the messages that have arrived part of the view. The caller holds mu.
-func (l *Log) applyBatch() {
-	for _, m := range l.batch {
-		if err := l.apply(m); err != nil {
-			l.pass(m, err)
+func (v *logView) applyBatch() {
+	for _, m := range v.batch {
+		if err := v.apply(m); err != nil {
+			v.pass(m, err)
 		}
-		l.applied = m.Seq
+		v.applied = m.Seq
 	}
-	clear(l.batch)
-	l.batch = l.batch[:0]
+	clear(v.batch)
+	v.batch = v.batch[:0]
 }
 
 // apply makes a message part of the view. The caller holds mu.
-func (l *Log) apply(m stream.Stored) error {
+func (v *logView) apply(m stream.Stored) error {
 	kind, rest := split(m.Subject)
 	switch kind {
 	case eventToken:
 		r, err := eventOf(m)
 		if err == nil {
-			l.applyEvent(r)
+			v.applyEvent(r)
 		}
 		return err
 	case registryToken:
-		if m.Seq <= l.registryRev {
+		if m.Seq <= v.registryRev {
 			return nil
 		}
 		var r registry
@@ -87,21 +87,20 @@ func (l *Log) apply(m stream.Stored) error {
 		if r.Format < 1 {
 			return errors.New("it is no record of subscriptions")
 		}
-		if why := l.refuses(&r, l.registry.Log); why != nil {
-			l.fail(why)
+		if why := r.refusedBy(v.registry.Log); why != nil {
+			v.fail(why)
 			return nil
 		}
 		r.resolve(m.Seq)
-		l.registry, l.registryRev = r, m.Seq
-		l.registryChanged()
+		v.registry, v.registryRev = r, m.Seq
+		v.registryChanged()
 	case cursorToken:
 		id, at, ok := splitCursor(rest)
 		if !ok {
 			return fmt.Errorf("nothing is known of the part %q", rest)
 		}
 		var c cursor
-		u := l.units[id]
-		if sent := u.isSent(at, m.Data); sent != nil {
+		if sent := v.subs[id].sent(at, m.Data); sent != nil {
 			c = *sent
 		} else if err := json.Unmarshal(m.Data, &c); err != nil {
 			return err
@@ -109,7 +108,7 @@ func (l *Log) apply(m stream.Stored) error {
 		if c.N < 1 {
 			return errors.New("it is no cursor")
 		}
-		s := l.sub(id)
+		s := v.sub(id)
 		if m.Seq <= s.parts[at].rev {
 			return nil
 		}
@@ -117,54 +116,53 @@ func (l *Log) apply(m stream.Stored) error {
 			s.clear = 0
 		}
 		s.parts[at] = part{c, m.Seq}
-		delete(l.dead, c.By)
-		if u != nil {
-			u.cursorChanged(at)
+		if v.heard(c.By); s.listener != nil {
+			s.listener.cursorChanged(at)
 		}
-		l.noteSettled()
+		v.noteSettled()
 	case rowToken:
-		return l.applyRow(rest, m)
+		return v.applyRow(rest, m)
 	case askToken:
-		return l.applyAsk(rest, m)
+		return v.applyAsk(rest, m)
 	case auditToken:
 		var e event.AuditEntry
 		if err := json.Unmarshal(m.Data, &e); err != nil {
 			return err
 		}
-		if l.lastEntry = max(l.lastEntry, e.ID); l.allRows {
-			l.audit[e.ID] = e
+		if v.lastEntry = max(v.lastEntry, e.ID); v.allRows {
+			v.audit[e.ID] = e
 		}
 	case schemaToken:
 		var s schema
 		if err := json.Unmarshal(m.Data, &s); err != nil {
 			return err
 		}
-		l.schemas[m.Subject] = s
+		v.schemas[m.Subject] = s
 	case memberToken:
-		before := l.members.Processes
-		err := newer(m, &l.membersRev, &l.members)
-		for instance := range l.members.Processes {
+		before := v.members.Processes
+		err := newer(m, &v.membersRev, &v.members)
+		for instance := range v.members.Processes {
 			if _, known := before[instance]; !known {
-				delete(l.dead, instance)
+				v.heard(instance)
 			}
 		}
-		l.lack()
+		v.lack()
 		return err
 	case timeToken:
-		return newer(m, &l.timesRev, &l.schedules)
+		return newer(m, &v.timesRev, &v.schedules)
 	case limitToken:
-		return l.applyLimit(rest, m)
+		return v.applyLimit(rest, m)
 	case activityToken:
-		return newer(m, &l.activityRev, &l.activity)
+		return newer(m, &v.activityRev, &v.activity)
 	case requestToken:
-		l.requestsNew = true
-		return newer(m, &l.requestsRev, &l.requests)
+		v.requestsNew = true
+		return newer(m, &v.requestsRev, &v.requests)
 	case pruneToken:
 		var p pruned
 		if err := json.Unmarshal(m.Data, &p); err != nil {
 			return err
 		}
-		l.applyPruned(p)
+		v.applyPruned(p)
 	case keyToken, historyToken, arrivalToken, calledToken, inboxToken: // are read when they are needed
 	default:
 		return fmt.Errorf("nothing is known of messages %q", kind)

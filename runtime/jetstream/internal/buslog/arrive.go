@@ -23,7 +23,7 @@ import (
 // else was appended to the stream meanwhile. So who moves knows the sequence numbers before it
 // sends, may die at any moment, and what it sends twice is stored once.
 type Arrival struct {
-	log     *Log // is not open; it knows the subjects and messages
+	conn    // it knows the subjects and messages
 	baggage *engine.Baggage
 	state   arrivalRecord
 	subs    []subscription // as in the baggage
@@ -87,7 +87,8 @@ func Vacant(ctx context.Context, s *stream.Stream, target string, log uuid.UUID)
 
 // find returns the move of a log into a stream; its state has N 0 if it has not begun.
 func find(ctx context.Context, s *stream.Stream, target string, b *engine.Baggage) (*Arrival, error) {
-	a := &Arrival{log: &Log{stream: s, target: target, stopped: make(chan struct{})}, baggage: b}
+	a := &Arrival{baggage: b}
+	a.init(s, target, engine.Options{})
 	err := a.look(ctx)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
@@ -95,7 +96,7 @@ func find(ctx context.Context, s *stream.Stream, target string, b *engine.Baggag
 	case err == nil && a.state.Log != b.Log.String():
 		err = a.inUse("another file was moved to it")
 	}
-	return a, a.log.storage("move to", err)
+	return a, a.storage("move to", err)
 }
 
 // Arrive begins a move from a log into a stream, or goes on with one.
@@ -106,7 +107,7 @@ func Arrive(ctx context.Context, s *stream.Stream, target, from string, b *engin
 	}
 	if a.state.N == 0 {
 		if err := a.begin(ctx, from); err != nil {
-			return nil, a.log.storage("move to", err)
+			return nil, a.storage("move to", err)
 		}
 		return a, nil
 	}
@@ -114,11 +115,11 @@ func Arrive(ctx context.Context, s *stream.Stream, target, from string, b *engin
 	if a.subs = r.Subs; err == nil && !a.state.Done && len(r.Subs) != len(b.Subscriptions) {
 		err = a.inUse("its registry has changed while events were moved to it")
 	}
-	return a, a.log.storage("move to", err)
+	return a, a.storage("move to", err)
 }
 
 func (a *Arrival) readRegistry(ctx context.Context) (r registry, err error) {
-	m, err := a.log.stream.LastOf(ctx, a.log.subject(registryToken))
+	m, err := a.stream.LastOf(ctx, a.subject(registryToken))
 	if err != nil {
 		return r, err
 	}
@@ -127,7 +128,7 @@ func (a *Arrival) readRegistry(ctx context.Context) (r registry, err error) {
 
 // vacant makes sure that nobody uses the stream, and reads where it ends.
 func (a *Arrival) vacant(ctx context.Context) (err error) {
-	if a.state.Last, err = a.log.stream.Last(ctx); err != nil {
+	if a.state.Last, err = a.stream.Last(ctx); err != nil {
 		return err
 	}
 	r, err := a.readRegistry(ctx)
@@ -144,7 +145,7 @@ func (a *Arrival) vacant(ctx context.Context) (err error) {
 
 func (a *Arrival) inUse(why string) error {
 	return &event.StorageError{
-		Fault: event.Foreign, Op: "move to", Path: a.log.target, Err: errors.New(why),
+		Fault: event.Foreign, Op: "move to", Path: a.target, Err: errors.New(why),
 		Hint: "events move to a bus that nobody has used before: choose another name",
 	}
 }
@@ -164,7 +165,7 @@ func (a *Arrival) begin(ctx context.Context, from string) error {
 		return err
 	}
 	a.state.Log, a.state.Moved.Subscriptions = a.baggage.Log.String(), len(r.Subs)
-	return a.send(ctx, a.state, []*stream.Msg{{Subject: a.log.subject(registryToken), Data: data, Only: true}})
+	return a.send(ctx, a.state, []*stream.Msg{{Subject: a.subject(registryToken), Data: data, Only: true}})
 }
 
 // After returns up to where the events of the other log have moved.
@@ -178,7 +179,7 @@ func (a *Arrival) Moved() Moved { return a.state.Moved }
 
 // look reads how far the move has come.
 func (a *Arrival) look(ctx context.Context) error {
-	m, err := a.log.stream.LastOf(ctx, a.log.subject(arrivalToken))
+	m, err := a.stream.LastOf(ctx, a.subject(arrivalToken))
 	if err != nil {
 		return err
 	}
@@ -198,9 +199,9 @@ func (a *Arrival) send(ctx context.Context, next arrivalRecord, msgs []*stream.M
 	if err != nil {
 		return err
 	}
-	all := append([]*stream.Msg{{Subject: a.log.subject(arrivalToken), Data: data, Only: true, ExpectLast: stream.Expecting(before.Last)}}, msgs...)
+	all := append([]*stream.Msg{{Subject: a.subject(arrivalToken), Data: data, Only: true, ExpectLast: stream.Expecting(before.Last)}}, msgs...)
 	for began := time.Now(); ; {
-		_, _, err := a.log.stream.Append(ctx, all...)
+		_, _, err := a.stream.Append(ctx, all...)
 		if err == nil {
 			a.state = next
 			return nil
@@ -233,11 +234,11 @@ func (a *Arrival) send(ctx context.Context, next arrivalRecord, msgs []*stream.M
 
 // Finish stores the rest, and lets programs open the bus.
 func (a *Arrival) Finish(ctx context.Context, actor, from string) error {
-	return a.log.storage("move to", a.finish(ctx, actor, from))
+	return a.storage("move to", a.finish(ctx, actor, from))
 }
 
 func (a *Arrival) finish(ctx context.Context, actor, from string) error {
-	l, rest := a.log, a.state.Last // no event comes behind this
+	rest := a.state.Last // no event comes behind this
 	var msgs []*stream.Msg
 	r := registry{Format: format, Log: a.baggage.Log, Pauses: a.baggage.Pauses, Subs: a.subs}
 	for i, t := range a.baggage.Types {
@@ -252,15 +253,15 @@ func (a *Arrival) finish(ctx context.Context, actor, from string) error {
 			s.Start = rest
 		}
 		data, _ := json.Marshal(cursor{N: 1, Next: at.Next})
-		msgs = append(msgs, &stream.Msg{Subject: l.subject(cursorToken, s.ID), Data: data, Only: true})
+		msgs = append(msgs, &stream.Msg{Subject: a.subject(cursorToken, s.ID), Data: data, Only: true})
 	}
 	for _, one := range a.baggage.Schemas {
 		data, _ := json.Marshal(schema{one.Type, one.Schema})
-		msgs = append(msgs, &stream.Msg{Subject: l.schemaSubject(one.Type, one.Version), Data: data, Only: true})
+		msgs = append(msgs, &stream.Msg{Subject: a.schemaSubject(one.Type, one.Version), Data: data, Only: true})
 	}
 	if len(a.baggage.Schedules) > 0 {
 		data, _ := json.Marshal(a.baggage.Schedules)
-		msgs = append(msgs, &stream.Msg{Subject: l.subject(timeToken), Data: data, Only: true})
+		msgs = append(msgs, &stream.Msg{Subject: a.subject(timeToken), Data: data, Only: true})
 	}
 	for len(msgs) > batchMessages {
 		if err := a.send(ctx, a.state, msgs[:batchMessages]); err != nil {
@@ -273,9 +274,9 @@ func (a *Arrival) finish(ctx context.Context, actor, from string) error {
 		return err
 	}
 	now := time.Now().UTC()
-	msgs = append(msgs, l.entryMsg(event.AuditEntry{
+	msgs = append(msgs, a.entryMsg(event.AuditEntry{
 		ID: 1, At: now, Actor: actor, Action: "move", Count: a.state.Moved.Events, Detail: "from " + from,
-	}), &stream.Msg{Subject: l.subject(registryToken), Data: data, Only: true})
+	}), &stream.Msg{Subject: a.subject(registryToken), Data: data, Only: true})
 	next := a.state
 	next.Done, next.Places = true, nil
 	return a.send(ctx, next, msgs)

@@ -21,7 +21,7 @@ const (
 
 // Add moves events, which follow those up to After in the order of the other log.
 func (a *Arrival) Add(ctx context.Context, events []engine.MovedEvent) error {
-	return a.log.storage("move to", a.add(ctx, events))
+	return a.storage("move to", a.add(ctx, events))
 }
 
 func (a *Arrival) add(ctx context.Context, events []engine.MovedEvent) error {
@@ -74,7 +74,6 @@ func (a *Arrival) add(ctx context.Context, events []engine.MovedEvent) error {
 // messages returns what is stored of an event, of which the first message has a sequence
 // number, and that of the event.
 func (a *Arrival) messages(e *engine.MovedEvent, next *arrivalRecord, at int64) (msgs []*stream.Msg, seq int64, err error) {
-	l := a.log
 	seq = at + int64(len(e.Keys))
 	for i, k := range e.Keys {
 		one := key{ID: k.ID, Seq: seq, Version: max(k.Version, 1), Digest: k.Digest, Expires: k.Expires}
@@ -85,7 +84,7 @@ func (a *Arrival) messages(e *engine.MovedEvent, next *arrivalRecord, at int64) 
 		if err != nil {
 			return nil, 0, err
 		}
-		msgs = append(msgs, &stream.Msg{Subject: l.keySubject(k.Type, k.Key), Data: data, Only: true, TTL: max(time.Until(k.Expires), time.Second)})
+		msgs = append(msgs, &stream.Msg{Subject: a.keySubject(k.Type, k.Key), Data: data, Only: true, TTL: max(time.Until(k.Expires), time.Second)})
 		next.Moved.Keys++
 	}
 	if !e.Open {
@@ -97,7 +96,7 @@ func (a *Arrival) messages(e *engine.MovedEvent, next *arrivalRecord, at int64) 
 	if e.Only >= 0 {
 		record.Origin = &engine.Origin{Consumer: a.subs[e.Only].ID, Parent: e.Parent}
 	}
-	m := l.eventMsg(&record)
+	m := a.eventMsg(&record)
 	if err := a.fits(m, &record); err != nil {
 		return nil, 0, err
 	}
@@ -123,9 +122,9 @@ const overhead = 4 << 10
 
 // fits returns an error if an event is too large for the servers.
 func (a *Arrival) fits(m *stream.Msg, r *engine.Record) error {
-	if size := len(m.Data) + len(r.Metadata) + overhead; size > a.log.stream.MaxPayload() {
+	if size := len(m.Data) + len(r.Metadata) + overhead; size > a.stream.MaxPayload() {
 		return &event.StorageError{
-			Fault: event.IO, Op: "move to", Path: a.log.target, Err: fmt.Errorf("event %s (%s) has %d bytes, and the servers allow %d", r.ID, r.Type, size, a.log.stream.MaxPayload()),
+			Fault: event.IO, Op: "move to", Path: a.target, Err: fmt.Errorf("event %s (%s) has %d bytes, and the servers allow %d", r.ID, r.Type, size, a.stream.MaxPayload()),
 			Hint: "raise max_payload of the servers, and move again: what has moved stays",
 		}
 	}
@@ -155,8 +154,8 @@ func (a *Arrival) rowMsg(record *engine.Record, d *engine.MovedDelivery) (*strea
 	if d.Suspect {
 		r.Together = 1
 	}
-	m := a.log.rowMsg(a.subs[d.Subscription].ID, r, 0)
-	for i := 0; len(m.Data)+overhead > a.log.stream.MaxPayload(); i++ {
+	m := a.conn.rowMsg(a.subs[d.Subscription].ID, r, 0)
+	for i := 0; len(m.Data)+overhead > a.stream.MaxPayload(); i++ {
 		switch {
 		case i < len(r.Attempts):
 			r.Attempts[i].Stack, r.Attempts[i].Log = "", ""
@@ -165,7 +164,7 @@ func (a *Arrival) rowMsg(record *engine.Record, d *engine.MovedDelivery) (*strea
 		default:
 			return nil, a.fits(m, record)
 		}
-		m = a.log.rowMsg(a.subs[d.Subscription].ID, r, 0)
+		m = a.conn.rowMsg(a.subs[d.Subscription].ID, r, 0)
 	}
 	return m, nil
 }

@@ -30,14 +30,14 @@ func TestOnlyTheOwnerQueuesRows(t *testing.T) {
 	l := newTestLog(t)
 	s := l.sub("orders")
 	r := newRow(&engine.Record{Seq: 1})
-	l.queueRow(s, r)
+	s.queueRow(r)
 	u := l.unitOf(s)
-	l.queueRow(s, r)
+	s.queueRow(r)
 	if len(s.due) != 0 {
 		t.Errorf("%d rows are queued where nobody takes them out", len(s.due))
 	}
 	u.parts[whole].owned = true
-	if l.queueRow(s, r); len(s.due) != 1 {
+	if s.queueRow(r); len(s.due) != 1 {
 		t.Errorf("%d rows are queued where they are handled, want 1", len(s.due))
 	}
 }

@@ -46,42 +46,42 @@ const calledTime = 7 * 24 * time.Hour
 // call says that the handlers of suspects are called now, of flights of one unit. The caller
 // holds mu, which is free meanwhile.
 func (u *unit) call(all ...*flight) {
-	u.log.calling = append(u.log.calling, all...)
-	u.log.tellCalls()
+	u.in.calling = append(u.in.calling, all...)
+	u.in.tellCalls()
 }
 
 // tellCalls says what is called of suspects: their handlers, and what computes their keys; and whether they are alone.
 // The caller holds mu, which is free meanwhile.
-func (l *Log) tellCalls() {
-	l.mu.Unlock()
-	l.saying <- struct{}{} // what is said last is the newest
-	l.mu.Lock()
-	r := l.calls()
-	l.alone = r.Alone
-	l.mu.Unlock()
+func (h *handled) tellCalls() {
+	h.mu.Unlock()
+	h.saying <- struct{}{} // what is said last is the newest
+	h.mu.Lock()
+	r := h.calls()
+	h.alone = r.Alone
+	h.mu.Unlock()
 	data, _ := json.Marshal(r)
-	l.stream.Tell(&stream.Msg{Subject: l.subject(calledToken, l.instance), Data: data, Only: true, TTL: calledTime})
-	<-l.saying
-	l.mu.Lock()
+	h.stream.Tell(&stream.Msg{Subject: h.subject(calledToken, h.instance), Data: data, Only: true, TTL: calledTime})
+	<-h.saying
+	h.mu.Lock()
 }
 
 // tellCallsSoon is tellCalls for who cannot wait.
-func (l *Log) tellCallsSoon() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.tellCalls()
+func (h *handled) tellCallsSoon() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.tellCalls()
 	}
 }
 
 // calls returns what is called now. The caller holds mu.
-func (l *Log) calls() (r called) {
-	l.calling = slices.DeleteFunc(l.calling, func(f *flight) bool { return f.ended || f.returned || !f.known })
-	for _, f := range l.calling {
+func (h *handled) calls() (r called) {
+	h.calling = slices.DeleteFunc(h.calling, func(f *flight) bool { return f.ended || f.returned || !f.known })
+	for _, f := range h.calling {
 		r.Calls = append(r.Calls, call{f.consumer.unit.sub.ID, f.record.Seq, f.began()})
 	}
 	others := false
-	for id, u := range l.units {
+	for id, u := range h.units {
 		switch c := u.prepared; {
 		case c == nil:
 		case c.Asked:
@@ -91,7 +91,7 @@ func (l *Log) calls() (r called) {
 		}
 		u.shut()
 		others = others || len(u.left) > 0 || slices.ContainsFunc(u.atWork, func(f *flight) bool {
-			return f.known && !f.ended && !f.returned && !f.waits && !slices.Contains(l.calling, f)
+			return f.known && !f.ended && !f.returned && !f.waits && !slices.Contains(h.calling, f)
 		})
 	}
 	r.Alone = len(r.Calls) > 0 && !others
@@ -99,9 +99,9 @@ func (l *Log) calls() (r called) {
 }
 
 // calledBy returns what a process has said that has died.
-func (l *Log) calledBy(instance string) (called, error) {
+func (c *conn) calledBy(instance string) (called, error) {
 	var r called
-	m, err := l.stream.LastOf(context.Background(), l.subject(calledToken, instance))
+	m, err := c.stream.LastOf(context.Background(), c.subject(calledToken, instance))
 	if errors.Is(err, stream.ErrNotFound) {
 		return r, nil
 	}

@@ -2,7 +2,12 @@ package buslog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +22,7 @@ import (
 // so. The owner of the subscription does not begin it when it has read the row, and answers
 // with another row: the delivery is discarded, or has begun.
 func (l *Log) Cancel(ctx context.Context, spec engine.Cancellation) ([]string, error) {
-	return l.cancel(ctx, spec, func(s *sub) string { return l.nameHere(s.ID, s.Name) })
+	return l.cancel(ctx, spec, func(s *sub) string { return s.nameHere() })
 }
 
 // openDelivery is a delivery that is not settled.
@@ -27,19 +32,19 @@ type openDelivery struct {
 	row   *row // nil for none
 }
 
-// openTo returns the open deliveries of an event, to one subscription or to all for an empty
-// name. Without one the error says why. The caller holds mu.
-func (l *Log) openTo(ctx context.Context, id uuid.UUID, name string) (open []openDelivery, err error) {
-	only := l.registry.known(name)
+// openTo returns the open deliveries of an event, to one subscription or to all for an empty name. Without one the
+// error says why.
+func (rd *reader) openTo(ctx context.Context, id uuid.UUID, name string) (open []openDelivery, err error) {
+	only := rd.registry.known(name)
 	if name != "" && only == nil {
-		return nil, l.registry.unknown(name)
+		return nil, rd.registry.unknown(name)
 	}
-	one, err := l.find(ctx, id)
+	one, err := rd.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	settled := &event.NotOpenError{Event: id}
-	for _, s := range l.inOrder() {
+	for _, s := range rd.inOrder() {
 		if only != nil && s.ID != only.ID {
 			continue
 		}
@@ -48,7 +53,7 @@ func (l *Log) openTo(ctx context.Context, id uuid.UUID, name string) (open []ope
 		case r != nil && r.State.Open(), r == nil && s.pending(one):
 			open = append(open, openDelivery{s, one, r})
 		case r != nil || s.matches(one) && s.Start < one.Seq:
-			settled.States = append(settled.States, s.Name+" "+l.stateOf(s, one).State)
+			settled.States = append(settled.States, s.Name+" "+rd.stateOf(s, one).State)
 		}
 	}
 	if len(open) == 0 {
@@ -156,8 +161,8 @@ func (l *Log) discardOpen(ctx context.Context, id uuid.UUID, name, reason string
 }
 
 // mayBeAlive reports whether an owner answers, or is connected.
-func (l *Log) mayBeAlive(ctx context.Context, instance string) bool {
-	_, connected, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime)
+func (c *conn) mayBeAlive(ctx context.Context, instance string) bool {
+	_, connected, err := c.stream.Ping(ctx, c.pingSubject(instance), pingTime)
 	return connected || err != nil
 }
 
@@ -192,10 +197,10 @@ func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (wh
 }
 
 // answer says what becomes of a delivery that was cancelled. The caller holds mu.
-func (u *unit) answer(event *engine.Record) answer {
+func (u *unit) answer(one *engine.Record) answer {
 	u.shut()
-	r := u.sub.rows[event.Seq]
-	switch f := u.flights.of(event.Seq); {
+	r := u.sub.rows[one.Seq]
+	switch f := u.flights.of(one.Seq); {
 	case f != nil && !f.ended && f.begun:
 		return running
 	case f != nil && !f.ended, f != nil && f.park:
@@ -205,8 +210,106 @@ func (u *unit) answer(event *engine.Record) answer {
 		if n, e := f.after(f.how, true); f.how.Cancelled || n.State.Open() || e.NoNotice && f.plan == nil {
 			return refused
 		}
-	case r != nil && r.State.Open(), r == nil && u.sub.pending(event), r != nil && r.State == ledger.Discarded:
+	case r != nil && r.State.Open(), r == nil && u.sub.pending(one), r != nil && r.State == ledger.Discarded:
 		return refused
 	}
 	return ""
+}
+
+// ask is the record of a wish to have a delivery cancelled, until the owner of the
+// subscription has answered with a row.
+type ask struct {
+	Reason   string `json:"reason"`
+	Answered bool   `json:"answered,omitempty"`
+
+	rev int64 // the sequence number of the record
+}
+
+// askMsg returns the message of a wish. For nil it says that the wish is answered, and is
+// refused if the record has changed since rev.
+func (c *conn) askMsg(sub string, seq int64, a *ask, rev int64) *stream.Msg {
+	m := &stream.Msg{Subject: c.subject(askToken, sub, strconv.FormatInt(seq, 10)), Only: true}
+	if a == nil {
+		a, m.TTL, m.Expect = &ask{Answered: true}, goneTime, stream.Expecting(rev)
+	}
+	m.Data, _ = json.Marshal(a)
+	return m
+}
+
+// applyAsk notes a wish. The caller holds mu.
+func (v *logView) applyAsk(rest string, m stream.Stored) error {
+	id, text, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	var a ask
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return err
+	}
+	s := v.sub(id)
+	if delete(s.asks, seq); !a.Answered {
+		a.rev = m.Seq
+		s.asks[seq] = &a
+	}
+	if s.listener != nil {
+		s.listener.askChanged(a.Answered)
+	}
+	v.noteSettled()
+	return nil
+}
+
+// askChanged implements [listener].
+func (u *unit) askChanged(answered bool) {
+	if u.shut(); u.owns() && !answered {
+		u.changed(true)
+		u.wake()
+	}
+}
+
+// askedEvents returns the events that somebody wishes to have cancelled and that have no row.
+func (st *storing) askedEvents() map[int64]*engine.Record {
+	h := st.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(st.sub.asks) == 0 {
+		return nil
+	}
+	events := map[int64]*engine.Record{}
+	for _, seq := range slices.Collect(maps.Keys(st.sub.asks)) {
+		if st.sub.rows[seq] == nil {
+			if r, err := h.event(context.Background(), seq); err == nil && st.has(slotOf(r)) {
+				events[seq] = r
+			}
+		}
+	}
+	return events
+}
+
+// answers returns the messages that answer whoever wishes to have deliveries cancelled, but for
+// those that the plan settles. The caller holds mu.
+func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
+	room := batchRoom
+	if u.alone {
+		room = 1 - min(len(p.flights), 1)
+	}
+	for seq, a := range u.sub.asks {
+		r := u.wholeOf(seq)
+		if f := u.flights.of(seq); f != nil && f.plan == p || len(msgs) >= room || r == nil && events[seq] == nil || r != nil && !u.has(r.slot()) {
+			continue
+		}
+		one := events[seq]
+		if r != nil {
+			one = r.record()
+		}
+		parts[u.sub.at(slotOf(one))] = true
+		what := u.answer(one)
+		if what != "" && (r == nil || r.State.Open()) {
+			r = r.orNew(one)
+			r.Row, r.Answer = r.Cancel(a.Reason), what
+			msgs = append(msgs, u.in.rowMsg(u.sub.ID, r, u.sub.revOf(seq)))
+		}
+		msgs = append(msgs, u.in.askMsg(u.sub.ID, seq, nil, a.rev))
+	}
+	return msgs
 }

@@ -15,8 +15,9 @@ import (
 
 // newTestLog returns a log without a server, which is closed when the test ends: what it does some seconds later would ask one.
 func newTestLog(t *testing.T) *Log {
-	l := &Log{stream: &stream.Stream{}, instance: "me", units: map[string]*unit{}, dead: map[string]bool{}, unsure: map[string]bool{}, stopped: make(chan struct{})}
-	l.subs = map[string]*sub{}
+	l := &Log{}
+	l.init(&stream.Stream{}, "", engine.Options{})
+	l.instance = "me"
 	t.Cleanup(func() { close(l.stopped) })
 	return l
 }
@@ -25,7 +26,6 @@ func newTestLog(t *testing.T) *Log {
 func newStoredLog(t *testing.T) *Log {
 	t.Helper()
 	l := newTestLog(t)
-	l.newClock(nil)
 	nc, err := servertest.Start(t, t.TempDir()).Connect()
 	if err != nil {
 		t.Fatal(err)

@@ -33,50 +33,57 @@ const burstOfAll = 8 * burst
 // many as a fast handler ends within busyDelay: with a quarter of them, catching up took 1.5 times as long.
 const mostUnstored = 2048
 
+// counted counts handlers that are claimed exactly.
+type counted struct {
+	since time.Time
+	n     int
+}
+
+// add returns how many there were in exactWindow, with one that begins.
+func (c *counted) add(started time.Time) int {
+	if started.Sub(c.since) > exactWindow {
+		c.since, c.n = started, 0
+	}
+	c.n++
+	return c.n
+}
+
 // claim notes that a handler begins. It reports whether that has to be stored before the
 // handler is called. The caller holds mu.
-func (u *unit) claim(slot int, suspect bool, started time.Time) (first bool) {
+func (cs *claims) claim(slot int, suspect bool, started time.Time) (first bool) {
 	switch {
-	case u.wary > 0:
-		u.wary--
+	case cs.wary > 0:
+		cs.wary--
 		return true
 	case suspect:
 		return true
-	case !u.busyMode:
-		if started.Sub(u.window) > exactWindow {
-			u.window, u.exact = started, 0
-		}
-		all := &u.log.claimed
-		if started.Sub(all.window) > exactWindow {
-			all.window, all.exact = started, 0
-		}
-		u.exact++
-		if all.exact++; u.exact <= burst && all.exact <= burstOfAll {
+	case !cs.busyMode:
+		if own, all := cs.counted.add(started), cs.in.counted.add(started); own <= burst && all <= burstOfAll {
 			return true
 		}
-		u.setBusy(true)
-		u.calm.Reset(exactWindow)
+		cs.setBusy(true)
+		cs.calm.Reset(exactWindow)
 	}
-	u.begunAt = started
+	cs.begunAt = started
 	// As long as the stored cursor does not say so, or too much is not stored.
-	return !u.parts[u.sub.at(slot)].busy || len(u.queue) >= mostUnstored
+	return !cs.parts[cs.sub.at(slot)].busy || len(cs.queue) >= mostUnstored
 }
 
 // setBusy changes the mode. The caller holds mu.
-func (u *unit) setBusy(busy bool) {
-	if u.busyMode = busy; !busy {
-		u.calm.Stop()
+func (cs *claims) setBusy(busy bool) {
+	if cs.busyMode = busy; !busy {
+		cs.calm.Stop()
 	}
 }
 
 // isCalm reports whether a busy unit is so no more. The caller holds mu.
-func (u *unit) isCalm() bool { return time.Since(u.begunAt) >= exactWindow }
+func (cs *claims) isCalm() bool { return time.Since(cs.begunAt) >= exactWindow }
 
 // calmDown is called exactWindow after a unit has become busy. If it is calm by then, its next
 // cursors say so.
 func (u *unit) calmDown() {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
 	u.shut()
 	switch {
 	case !u.busyMode || !u.owns():
@@ -93,9 +100,9 @@ func (u *unit) calmDown() {
 // until the claim is stored: keys are computed for many events. So code that ends the process within
 // some microseconds is not always found out, unless the event is a suspect.
 func (c *consumer) Prepare(d *engine.Delivery) {
-	u, l := c.unit, c.unit.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	u, h := c.unit, c.unit.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	slot := 0
 	if d != nil {
 		slot = slotOf(d.Record)
@@ -109,18 +116,18 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 	}
 	switch {
 	case said || u.prepared != nil && u.prepared.Asked:
-		l.tellCalls()
-	case l.alone:
-		go l.tellCallsSoon()
+		h.tellCalls()
+	case h.alone:
+		go h.tellCallsSoon()
 	}
 }
 
 // unprepare takes back what Prepare has said. The caller holds mu.
-func (u *unit) unprepare() {
-	if u.prepared != nil && u.has(u.preparing) {
-		u.touch(u.preparing, false) // the stored cursor must not keep the claim
+func (cs *claims) unprepare() {
+	if cs.prepared != nil && cs.has(cs.preparing) {
+		cs.touch(cs.preparing, false) // the stored cursor must not keep the claim
 	}
-	u.prepared = nil
+	cs.prepared = nil
 }
 
 // Begin implements [engine.Settler].
@@ -139,9 +146,9 @@ func (c *consumer) begin(d *engine.Delivery, started time.Time) (begun time.Time
 	if !d.Suspect && c.beginQuickly(d, started) {
 		return started, false
 	}
-	u, l := c.unit, c.unit.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	u, h := c.unit, c.unit.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	f := c.flight(d)
 	if f == nil || c.cancelled(f) {
 		return time.Time{}, f != nil
@@ -160,8 +167,8 @@ func (c *consumer) begin(d *engine.Delivery, started time.Time) (begun time.Time
 	switch {
 	case f.asked:
 		u.call(f)
-	case l.alone:
-		l.tellCalls()
+	case h.alone:
+		h.tellCalls()
 	}
 	u.openLane()
 	if c.flight(d) != f {
@@ -183,9 +190,9 @@ func startOf(asked time.Time) time.Time {
 }
 
 // begin notes that the handler of a delivery begins. The caller holds mu.
-func (u *unit) begin(f *flight, started time.Time) {
+func (cs *claims) begin(f *flight, started time.Time) {
 	if !f.begun {
-		u.atWork = append(u.atWork, f)
+		cs.atWork = append(cs.atWork, f)
 	}
 	f.asked = f.delivery.Suspect
 	f.begun, f.returned, f.started = true, false, started.UnixNano() // a member of a group may have returned before
@@ -199,9 +206,9 @@ func (c *consumer) cancelled(f *flight) bool {
 
 // beginBatch is Begin for several deliveries.
 func (c *consumer) beginBatch(all []*engine.Delivery, started time.Time) (n int, begun time.Time, cancelled bool) {
-	u, l := c.unit, c.unit.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	u, h := c.unit, c.unit.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	first := false // the claims are stored before the handler is called
 	for _, d := range all {
 		f := c.flight(d)
@@ -222,8 +229,8 @@ func (c *consumer) beginBatch(all []*engine.Delivery, started time.Time) (n int,
 	switch mine := c.flightsOf(all[:n]); {
 	case slices.ContainsFunc(mine, (*flight).isAsked):
 		u.call(mine...)
-	case l.alone:
-		l.tellCalls()
+	case h.alone:
+		h.tellCalls()
 	}
 	mine := len(c.flightsOf(all[:n])) // another process may have taken some over meanwhile
 	return mine, startOf(started), cancelled && mine == n
@@ -231,13 +238,13 @@ func (c *consumer) beginBatch(all []*engine.Delivery, started time.Time) (n int,
 
 // SetWaiting implements [engine.Settler].
 func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
-	l := c.unit.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	h := c.unit.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if f := c.flight(d); f != nil {
 		f.waits = waits
-		if c.unit.touch(f.slot(), false); !waits && (l.alone || f.asked) {
-			go l.tellCallsSoon() // whoever calls holds locks
+		if c.unit.touch(f.slot(), false); !waits && (h.alone || f.asked) {
+			go h.tellCallsSoon() // whoever calls holds locks
 		}
 	}
 }
@@ -249,8 +256,8 @@ func (c *consumer) End(all []*engine.Delivery) {
 		return
 	}
 	u := c.unit
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
 	for _, d := range all {
 		if f := c.flight(d); f != nil {
 			f.returned = true
@@ -290,9 +297,9 @@ func (c *consumer) flight(d *engine.Delivery) *flight {
 
 // isYoung says that this process has begun to dispatch a short time ago, whatever it has taken over since: if it dies now,
 // that may be a crash loop.
-func (l *Log) isYoung() bool { return l.youth() > 0 }
+func (h *handled) isYoung() bool { return h.youth() > 0 }
 
 // youth returns how much longer this process is young.
-func (l *Log) youth() time.Duration {
-	return time.Until(time.Unix(0, l.born.Load()).Add(engine.CrashLoopTime))
+func (h *handled) youth() time.Duration {
+	return time.Until(time.Unix(0, h.born.Load()).Add(engine.CrashLoopTime))
 }

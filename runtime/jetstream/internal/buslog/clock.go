@@ -39,13 +39,13 @@ type clock struct {
 }
 
 // newClock makes the clock of a log.
-func (l *Log) newClock(wall func() time.Time) {
+func (v *logView) newClock(wall func() time.Time) {
 	if wall == nil {
 		wall = time.Now
 	}
-	l.clock.wall = wall
-	l.clock.timer = time.AfterFunc(time.Hour, l.followClock)
-	l.clock.timer.Stop()
+	v.clock.wall = wall
+	v.clock.timer = time.AfterFunc(time.Hour, v.followClock)
+	v.clock.timer.Stop()
 }
 
 // now is the time of the wall clock. Differences of two are not what has passed.
@@ -89,8 +89,8 @@ func (c *clock) look() (step time.Duration) {
 }
 
 // watchClock begins to look at the clock, because something waits. The caller holds mu.
-func (l *Log) watchClock() {
-	if c := &l.clock; !c.watched && !l.closed {
+func (v *logView) watchClock() {
+	if c := &v.clock; !c.watched && !v.closed {
 		c.watched = true
 		c.look()
 		c.timer.Reset(clockLook)
@@ -99,54 +99,54 @@ func (l *Log) watchClock() {
 
 // followClock notices that the wall clock was set, and lets everybody poll whose due times
 // that concerns.
-func (l *Log) followClock() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	waits, c := false, &l.clock
-	for _, u := range l.units {
-		waits = waits || len(u.sub.due) > 0
+func (v *logView) followClock() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	waits, c := false, &v.clock
+	for _, s := range v.listening {
+		waits = waits || len(s.due) > 0
 	}
-	if c.watched = waits && !l.closed; !c.watched {
+	if c.watched = waits && !v.closed; !c.watched {
 		return
 	}
 	if step := c.look(); step != 0 {
-		l.setBack(max(0, -step))
-		l.wakeUnits()
+		v.setBack(max(0, -step))
+		v.wakeUnits()
 	}
 	c.timer.Reset(clockLook)
 }
 
 // setBack makes what waits due earlier, because the clock was set back. The caller holds mu.
-func (l *Log) setBack(by time.Duration) {
+func (v *logView) setBack(by time.Duration) {
 	if by == 0 {
 		return
 	}
 	moved := false
-	for _, s := range l.subs {
+	for _, s := range v.subs {
 		s.due = nil
 		for _, r := range s.rows {
 			if !r.Set.IsZero() {
 				r.Row, moved = r.SetBack(by), true
 			}
-			l.queueRow(s, r)
+			s.queueRow(r)
 		}
 	}
 	if moved {
-		l.reportSetBack(by)
+		v.reportSetBack(by)
 	}
 }
 
 // shorten makes a row of the view that was written in the future wait for its whole wait,
 // counted from now. The caller holds mu.
-func (l *Log) shorten(r *row) {
+func (v *logView) shorten(r *row) {
 	if r.Set.IsZero() {
 		return
 	}
-	if by := r.Set.Sub(l.clock.now()); by >= clockTolerance {
-		r.Row, l.clock.back = r.SetBack(by), max(l.clock.back, by)
+	if by := r.Set.Sub(v.clock.now()); by >= clockTolerance {
+		r.Row, v.clock.back = r.SetBack(by), max(v.clock.back, by)
 	}
 }
 
-func (l *Log) reportSetBack(by time.Duration) {
-	l.logger.Warn("the wall clock was set back; retries and snoozed events wait no longer for it", "by", by)
+func (v *logView) reportSetBack(by time.Duration) {
+	v.logger.Warn("the wall clock was set back; retries and snoozed events wait no longer for it", "by", by)
 }

@@ -59,10 +59,10 @@ func (u *unit) run() {
 			select {
 			case <-u.now:
 			case <-t.C:
-			case <-u.log.stopped:
+			case <-u.in.stopped:
 			}
 			t.Stop()
-		case <-u.log.stopped:
+		case <-u.in.stopped:
 			return
 		}
 		for u.commit() {
@@ -72,14 +72,14 @@ func (u *unit) run() {
 
 // commit stores what has ended. It reports whether it has left something, or has to try again.
 func (u *unit) commit() (more bool) {
-	l := u.log
-	l.mu.Lock()
+	h := u.in
+	h.mu.Lock()
 	u.shut()
 	u.plan = nil // if there is one, its parts were taken over before it was read
-	u.wasBusy, u.removed = u.busyMode, l.units[u.sub.ID] != u
-	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || l.isClosed() {
+	u.wasBusy, u.removed = u.busyMode, h.units[u.sub.ID] != u
+	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || h.isClosed() {
 		u.openLane()
-		l.mu.Unlock()
+		h.mu.Unlock()
 		return false
 	}
 	unsure := u.unsure
@@ -89,11 +89,11 @@ func (u *unit) commit() (more bool) {
 	taken, all := u.takeEnded(), len(u.queue)
 	if asks := len(u.sub.asks) > 0; asks || slices.ContainsFunc(taken, (*flight).stages) {
 		u.openLane()
-		l.mu.Unlock()
+		h.mu.Unlock()
 		var err error
 		if keys, err = u.lookUp(taken); err != nil {
-			if !unsure && !l.isClosed() {
-				l.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)
+			if !unsure && !h.isClosed() {
+				h.logger.Error("dedupe keys cannot be looked up; trying again every second", "subscription_id", h.nameOf(u.sub), "error", err)
 			}
 			u.unsure = true
 			u.pause(time.Second)
@@ -102,15 +102,15 @@ func (u *unit) commit() (more bool) {
 		if asks {
 			asked = u.askedEvents()
 		}
-		l.mu.Lock()
+		h.mu.Lock()
 	}
 	rows, err := u.wholeRows(taken)
 	if !u.owns() {
-		l.mu.Unlock()
+		h.mu.Unlock()
 		return false
 	}
 	if err != nil {
-		l.mu.Unlock()
+		h.mu.Unlock()
 		u.pause(retryPause)
 		return true
 	}
@@ -119,11 +119,11 @@ func (u *unit) commit() (more bool) {
 	p := u.makePlan(taken, keys, asked)
 	if u.plan = p; len(p.msgs) == 0 {
 		u.complete(p, whole)
-		l.mu.Unlock()
+		h.mu.Unlock()
 		return all > len(taken)
 	}
 	u.openLane()
-	l.mu.Unlock()
+	h.mu.Unlock()
 	return !u.send(p) || all > len(taken)
 }
 
@@ -132,22 +132,22 @@ func (f *flight) stages() bool { return len(f.how.Staged) > 0 }
 
 // takeEnded returns the deliveries that have ended and fit into one batch. They stay in the
 // queue until they are stored. The caller holds mu.
-func (u *unit) takeEnded() []*flight {
+func (st *storing) takeEnded() []*flight {
 	room, n := batchRoom, 0
-	for ; n < len(u.queue) && (n == 0 || !u.alone); n++ {
-		if f := u.queue[n]; !u.plain(f) {
+	for ; n < len(st.queue) && (n == 0 || !st.alone); n++ {
+		if f := st.queue[n]; !st.plain(f) {
 			room -= 1 + 2*len(f.how.Staged)
 		}
 		if room < 0 && n > 0 {
 			break
 		}
 	}
-	return slices.Clone(u.queue[:n])
+	return slices.Clone(st.queue[:n])
 }
 
 // send stores a plan. It reports false if it has to be made anew.
 func (u *unit) send(p *plan) bool {
-	l := u.log
+	h := u.in
 	var records []engine.Record
 	for _, f := range p.flights {
 		records = append(records, f.how.Staged...)
@@ -155,20 +155,20 @@ func (u *unit) send(p *plan) bool {
 	msgs := p.msgs
 	for failing := false; ; {
 		var last int64
-		err := l.declareTypesOf(context.Background(), records)
+		err := h.declareTypesOf(context.Background(), records)
 		if err == nil {
-			if last, err = l.appendPlan(p); err == nil {
-				l.reach(context.Background(), last)
-				l.noteWrite(nil, records)
+			if last, err = h.appendPlan(p); err == nil {
+				h.reach(context.Background(), last)
+				h.noteWrite(nil, records)
 				if failing {
-					l.logger.Info("dispositions can be stored again", "subscription_id", l.nameOfUnit(u))
+					h.logger.Info("dispositions can be stored again", "subscription_id", h.nameOf(u.sub))
 				}
 				u.tries = 0
 				return true
 			}
 		}
 		select {
-		case <-l.stopped:
+		case <-h.stopped:
 			return true
 		default:
 		}
@@ -176,58 +176,58 @@ func (u *unit) send(p *plan) bool {
 			// Somebody else has changed one of the records, or this was stored already: the
 			// view says so when it has everything.
 			if errors.Is(err, stream.ErrInDoubt) {
-				l.mu.Lock()
+				h.mu.Lock()
 				p.msgs = nil                   // they are not sent again
 				u.doubts = append(u.doubts, p) // it may be stored later
-				l.mu.Unlock()
+				h.mu.Unlock()
 			}
-			failed := l.sync(context.Background())
+			failed := h.sync(context.Background())
 			if !errors.Is(err, stream.ErrInDoubt) {
-				l.refused(context.Background(), msgs) // pass has said what to do
+				h.refused(context.Background(), msgs) // pass has said what to do
 			}
-			l.mu.Lock()
+			h.mu.Lock()
 			if u.plan == p {
 				u.plan = nil
 			}
-			l.mu.Unlock()
+			h.mu.Unlock()
 			if failed != nil || u.tries > 0 { // somebody else is at it, too
 				u.pause(min(time.Duration(u.tries+1)*flushDelay, time.Second))
 			}
 			if u.tries++; u.tries%lookTries == 0 {
-				go l.verify()
+				go h.verify()
 			}
 			return false
 		}
 		if (errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload)) && u.shrink(p, err) {
 			return false
 		}
-		l.noteWrite(l.storage("append", err), records)
+		h.noteWrite(h.storage("append", err), records)
 		if !failing {
 			failing = true
-			l.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", l.nameOfUnit(u), "error", err)
+			h.logger.Error("dispositions cannot be stored; trying again every second", "subscription_id", h.nameOf(u.sub), "error", err)
 		}
 		u.pause(time.Second)
 	}
 }
 
 // pause waits before the next try.
-func (u *unit) pause(d time.Duration) {
+func (st *storing) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
-	case <-u.log.stopped:
+	case <-st.in.stopped:
 	}
 }
 
 // appendPlan appends the messages of a plan, and returns the sequence number of the last one.
-func (l *Log) appendPlan(p *plan) (last int64, err error) {
+func (h *handled) appendPlan(p *plan) (last int64, err error) {
 	if !p.apart || len(p.msgs) == 1 {
-		first, err := l.append(context.Background(), p.msgs...)
+		first, err := h.append(context.Background(), p.msgs...)
 		return first + int64(len(p.msgs)) - 1, err
 	}
 	numbers, errs := make([]int64, len(p.msgs)), make([]error, len(p.msgs))
 	var all sync.WaitGroup
 	for i := range p.msgs {
-		all.Go(func() { numbers[i], errs[i] = l.append(context.Background(), p.msgs[i]) })
+		all.Go(func() { numbers[i], errs[i] = h.append(context.Background(), p.msgs[i]) })
 	}
 	all.Wait()
 	return slices.Max(numbers), errors.Join(errs...)
@@ -281,12 +281,12 @@ func (u *unit) complete(p *plan, at int) {
 	if len(u.sub.rows) > 0 {
 		for _, f := range ended {
 			if r := u.sub.rows[f.record.Seq]; r != nil {
-				u.log.queueRow(u.sub, r)
+				u.queueRow(r)
 			}
 		}
 	}
 	if left {
-		u.log.lack()
+		u.in.lack()
 	}
 	u.openLane()
 	if u.consumer != nil && len(ended) > 0 {

@@ -25,14 +25,14 @@ type consumer struct {
 }
 
 // Consumer implements [engine.Dispatcher].
-func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
-	if err := l.declare(ctx, nil, []engine.ConsumerSpec{spec}); err != nil {
+func (cl *cluster) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
+	if err := cl.declare(ctx, nil, []engine.ConsumerSpec{spec}); err != nil {
 		return nil, err
 	}
-	if err := l.enter(); err != nil {
+	if err := cl.enter(); err != nil {
 		return nil, err
 	}
-	u := l.unitOf(l.sub(l.registry.known(spec.Name).ID))
+	u := cl.unitOf(cl.sub(cl.registry.known(spec.Name).ID))
 	c := &consumer{unit: u, name: spec.Name, wake: func() {}, note: spec.Notice}
 	if u.consumer != nil {
 		u.consumer.end()
@@ -40,18 +40,18 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 	u.consumer = c
 	other := u.owns() && u.parallel != spec.Parallel
 	u.parallel = spec.Parallel
-	dispatching := l.dispatching
-	l.mu.Unlock()
+	dispatching := cl.dispatching
+	cl.mu.Unlock()
 	if !dispatching {
 		return c, nil
 	}
 	if other { // it is divided anew
-		if err := u.release(ctx); err != nil {
+		if err := cl.release(ctx, u); err != nil {
 			return nil, err
 		}
 	}
-	crashes, err := l.begin(ctx, u)
-	l.report(crashes)
+	crashes, err := cl.begin(ctx, u)
+	cl.report(crashes)
 	if err != nil {
 		return nil, err
 	}
@@ -59,22 +59,22 @@ func (l *Log) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Co
 }
 
 // LetGo implements [engine.Dispatcher].
-func (l *Log) LetGo(ctx context.Context, from engine.Consumer) error {
+func (cl *cluster) LetGo(ctx context.Context, from engine.Consumer) error {
 	c, ok := from.(*consumer)
 	if !ok || c == nil {
-		return l.Flush(ctx)
+		return cl.Flush(ctx)
 	}
-	if err := l.enter(); err != nil {
+	if err := cl.enter(); err != nil {
 		return err
 	}
 	u := c.unit
 	ours := u.consumer == c
 	c.end()
-	l.mu.Unlock()
+	cl.mu.Unlock()
 	if !ours { // another consumer has taken its place
-		return l.Flush(ctx)
+		return cl.Flush(ctx)
 	}
-	return u.release(ctx)
+	return cl.release(ctx, u)
 }
 
 // end ends the consumer. What it has polled and not settled comes again. The caller holds mu.
@@ -95,36 +95,36 @@ func (c *consumer) end() {
 }
 
 // again makes what was polled come again. The caller holds mu.
-func (u *unit) again(f *flight) {
+func (rd *reading) again(f *flight) {
 	seq := f.record.Seq
-	if r := u.sub.rows[seq]; r != nil {
-		u.back++
-		u.log.queueRow(u.sub, r)
-	} else if seq < u.nextOf(f.slot()) {
-		u.putBack(reopened{seq, f.slot()})
+	if r := rd.sub.rows[seq]; r != nil {
+		rd.back++
+		rd.queueRow(r)
+	} else if seq < rd.nextOf(f.slot()) {
+		rd.putBack(reopened{seq, f.slot()})
 	}
-	u.touch(f.slot(), false)
+	rd.touch(f.slot(), false)
 }
 
 // Notify implements [engine.Source].
 func (c *consumer) Notify(wake func(), heeds func() bool) {
-	c.unit.log.mu.Lock()
+	c.unit.in.mu.Lock()
 	c.heeds = heeds
 	if !c.gone {
 		c.wake = wake
 	}
-	c.unit.log.mu.Unlock()
+	c.unit.in.mu.Unlock()
 	wake()
 }
 
 // Poll implements [engine.Source].
 func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
-	u, l := c.unit, c.unit.log
-	l.stream.Polling()
-	if err := l.enter(); err != nil {
+	u, h := c.unit, c.unit.in
+	h.stream.Polling()
+	if err := h.enter(); err != nil {
 		return dst, false, err
 	}
-	defer l.mu.Unlock()
+	defer h.mu.Unlock()
 	c.calls++
 	u.hungry = true
 	if u.moved && !c.gone {
@@ -149,11 +149,11 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 		seq, slot := u.reopen[at].seq, u.reopen[at].slot
 		var err error
 		if dst, err = c.pollRows(dst, full, seq); len(dst) == full || err != nil || !u.same(c, back) {
-			return dst, true, l.storage("read", err)
+			return dst, true, h.storage("read", err)
 		}
-		r, err := l.event(context.Background(), seq)
+		r, err := h.event(context.Background(), seq)
 		if err != nil && !errors.Is(err, stream.ErrNotFound) {
-			return dst, true, l.storage("read", err)
+			return dst, true, h.storage("read", err)
 		}
 		at, still := slices.BinarySearchFunc(u.reopen, seq, compareReopened)
 		if !u.same(c, back) || !u.hands(slot) || !still { // it has changed while the server was asked
@@ -167,13 +167,13 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	}
 	dst, err = c.pollRows(dst, full, 0)
 	if err != nil || !u.same(c, back) {
-		return dst, true, l.storage("read", err)
+		return dst, true, h.storage("read", err)
 	}
 	passed, handed := false, len(dst)
-	for len(dst) < full && u.next <= l.applied && !c.gone && u.owns() && !u.moved {
-		events, slots, until, err := l.eventsAhead(u.next)
+	for len(dst) < full && u.next <= h.applied && !c.gone && u.owns() && !u.moved {
+		events, slots, until, err := h.eventsAhead(u.next)
 		if err != nil {
-			return dst, true, l.storage("read", err)
+			return dst, true, h.storage("read", err)
 		}
 		if !u.same(c, back) {
 			break
@@ -191,7 +191,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 				continue
 			}
 			if r.Type != like.name || i == 0 {
-				like.name, like.here, like.routed = r.Type, l.here[r.Type], u.sub.routes[r.Type]
+				like.name, like.here, like.routed = r.Type, h.here[r.Type], u.sub.routes[r.Type]
 			}
 			slot := 0
 			if slots != nil {
@@ -203,7 +203,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 			u.next, passed = r.Seq+1, true
 			switch {
 			case !mine || r.Seq <= u.sub.Start || !(like.routed && r.Origin == nil) && !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights.of(r.Seq) != nil:
-			case !r.Due.IsZero() && dueOf(r).After(l.clock.now()):
+			case !r.Due.IsZero() && dueOf(r).After(h.clock.now()):
 				u.park(r)
 			default:
 				dst = append(dst, c.handOutAs(r, nil, slot, like.here))
@@ -216,7 +216,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	if passed && len(dst) == handed { // else the next cursor is written when they end
 		u.changed(false)
 	}
-	more = len(dst) == full || u.next <= l.applied
+	more = len(dst) == full || u.next <= h.applied
 	u.hungry = !more
 	u.openLane()
 	return dst, more, nil
@@ -224,28 +224,28 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 
 // Reread implements [engine.Source]. What the log knows is the view of this process, which follows the servers.
 func (c *consumer) Reread() (soon bool) {
-	l := c.unit.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	h := c.unit.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(c.unit.sub.due) == 0 {
 		return false
 	}
-	late := l.clock.now().Sub(c.unit.sub.due[0].due)
+	late := h.clock.now().Sub(c.unit.sub.due[0].due)
 	return late >= 0 && late < time.Second
 }
 
 // isNext reports whether an event is this process's, and was not looked at.
-func (u *unit) isNext(r *engine.Record, slot int) bool {
-	return u.hands(slot) && r.Seq >= u.nextOf(slot)
+func (rd *reading) isNext(r *engine.Record, slot int) bool {
+	return rd.hands(slot) && r.Seq >= rd.nextOf(slot)
 }
 
 // PollEvent implements [engine.Source].
 func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
-	u, l := c.unit, c.unit.log
-	if err := l.enter(); err != nil {
+	u, h := c.unit, c.unit.in
+	if err := h.enter(); err != nil {
 		return nil, time.Time{}, err
 	}
-	defer l.mu.Unlock()
+	defer h.mu.Unlock()
 	c.calls++
 	if u.moved && !c.gone {
 		u.moved = false
@@ -259,7 +259,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	case u.flights.of(seq) != nil:
 		switch f := u.flights.of(seq); {
 		case f.park:
-			return nil, l.clock.at(dueOf(f.record)), nil
+			return nil, h.clock.at(dueOf(f.record)), nil
 		case f.ended: // and soon stored
 			return nil, now.Add(flushDelay), nil
 		}
@@ -268,15 +268,15 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return c.pollAhead(seq)
 	case r == nil || !r.State.Open():
 		return nil, time.Time{}, nil
-	case r.State == ledger.Held && !r.forVersion() && l.typePaused(r.Type):
+	case r.State == ledger.Held && !r.forVersion() && h.typePaused(r.Type):
 		return nil, now, nil
-	case (r.State == ledger.Waiting || r.forVersion()) && r.Due.After(l.clock.now()):
-		return nil, l.clock.at(r.Due), nil
+	case (r.State == ledger.Waiting || r.forVersion()) && r.Due.After(h.clock.now()):
+		return nil, h.clock.at(r.Due), nil
 	}
-	whole, err := l.wholeRow(u.sub, seq)
+	whole, err := h.wholeRow(u.sub, seq)
 	switch {
 	case err != nil:
-		return nil, time.Time{}, l.storage("read", err)
+		return nil, time.Time{}, h.storage("read", err)
 	case whole == nil || c.gone || !u.hands(r.slot()) || u.flights.of(seq) != nil || u.sub.rows[seq] != r: // it has changed meanwhile
 		return nil, time.Now(), nil
 	}
@@ -286,13 +286,13 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 // pollAhead is PollEvent for an event that the consumer has not come to. It is handed out if
 // it is delayed and due. The caller holds mu, which is free while the server is asked.
 func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
-	u, l := c.unit, c.unit.log
-	r, err := l.event(context.Background(), seq)
+	u, h := c.unit, c.unit.in
+	r, err := h.event(context.Background(), seq)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return nil, time.Time{}, nil
 	case err != nil:
-		return nil, time.Time{}, l.storage("read", err)
+		return nil, time.Time{}, h.storage("read", err)
 	case c.gone || u.flights.of(seq) != nil || u.sub.rows[seq] != nil:
 		return nil, time.Now(), nil // it has changed meanwhile
 	case !u.hands(slotOf(r)):
@@ -301,8 +301,8 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Now(), nil
 	case r.Due.IsZero() || !u.sub.matches(r):
 		return nil, time.Time{}, nil
-	case dueOf(r).After(l.clock.now()):
-		return nil, l.clock.at(r.Due), nil
+	case dueOf(r).After(h.clock.now()):
+		return nil, h.clock.at(r.Due), nil
 	}
 	d := c.handOut(r, nil, slotOf(r))
 	u.flights.of(seq).ahead = true
@@ -311,7 +311,7 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 
 // handOut notes that a delivery is polled. The caller holds mu.
 func (c *consumer) handOut(r *engine.Record, row *row, slot int) *engine.Delivery {
-	return c.handOutAs(r, row, slot, c.unit.log.here[r.Type])
+	return c.handOutAs(r, row, slot, c.unit.in.here[r.Type])
 }
 
 // handOutAs is handOut for an event of a type that this process gives a name.
@@ -341,7 +341,7 @@ func (c *consumer) newFlight() *flight {
 // deliveryOf returns a delivery as this process sees it.
 func (c *consumer) deliveryOf(r *engine.Record, row *row) *engine.Delivery {
 	d := &engine.Delivery{}
-	c.fill(d, r, row, c.unit.log.here[r.Type])
+	c.fill(d, r, row, c.unit.in.here[r.Type])
 	return d
 }
 

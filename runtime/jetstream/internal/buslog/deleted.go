@@ -24,81 +24,81 @@ const recordsTime = 5 * time.Second
 const rowTime = 2 * time.Millisecond
 
 // lookSoon makes the log look at its records a while after something has happened.
-func (l *Log) lookSoon() {
-	if !l.looking.Load() && l.looking.CompareAndSwap(false, true) {
-		time.AfterFunc(recordsTime, l.lookAtRecords)
+func (f *follower) lookSoon() {
+	if !f.looking.Load() && f.looking.CompareAndSwap(false, true) {
+		time.AfterFunc(recordsTime, f.lookAtRecords)
 	}
 }
 
 // lookAtRecords looks whether the registry is there, and the cursors of what this process handles.
-func (l *Log) lookAtRecords() {
-	l.looking.Store(false)
-	if l.isClosed() {
+func (f *follower) lookAtRecords() {
+	f.looking.Store(false)
+	if f.isClosed() {
 		return
 	}
-	if what, err := l.wrong(); what != nil || err != nil {
-		go l.verify()
+	if what, err := f.wrong(); what != nil || err != nil {
+		go f.verify()
 		return
 	}
-	l.mu.Lock()
+	f.mu.Lock()
 	revs := map[string]int64{}
-	for _, u := range l.units {
-		for at := range u.sub.parts {
-			if p := &u.sub.parts[at]; p.rev > 0 && (p.Owner == "" || u.parts[at].owned) {
-				revs[l.cursorSubject(u.sub.ID, at)] = p.rev
+	for _, s := range f.listening {
+		for at := range s.parts {
+			if p := &s.parts[at]; p.rev > 0 && (p.Owner == "" || s.listener.owned(at)) {
+				revs[f.cursorSubject(s.ID, at)] = p.rev
 			}
 		}
 	}
-	l.mu.Unlock()
+	f.mu.Unlock()
 	if len(revs) > 0 {
-		l.eachDeleted(l.subject(cursorToken, ">"), revs, func(subject string, rev int64) { l.restore(context.Background(), subject, rev) })
+		f.eachDeleted(f.subject(cursorToken, ">"), revs, func(subject string, rev int64) { f.restore(context.Background(), subject, rev) })
 	}
-	l.lookAtRows()
+	f.lookAtRows()
 }
 
 // eachDeleted calls f with each of the records, which a filter matches, that are there no more.
-func (l *Log) eachDeleted(filter string, revs map[string]int64, f func(subject string, rev int64)) {
-	there, last, err := l.stream.Subjects(context.Background(), filter)
+func (f *follower) eachDeleted(filter string, revs map[string]int64, each func(subject string, rev int64)) {
+	there, last, err := f.stream.Subjects(context.Background(), filter)
 	if err != nil {
 		return
 	}
 	maps.DeleteFunc(revs, func(subject string, rev int64) bool { return there[subject] > 0 || last < rev })
 	// What the bus itself deletes has a newer record first.
-	if len(revs) > 0 && l.sync(context.Background()) == nil {
+	if len(revs) > 0 && f.sync(context.Background()) == nil {
 		for subject, rev := range revs {
-			f(subject, rev)
+			each(subject, rev)
 		}
 	}
 }
 
 // lookAtRows looks whether the rows are there of what this process handles.
-func (l *Log) lookAtRows() {
-	l.mu.Lock()
+func (f *follower) lookAtRows() {
+	f.mu.Lock()
 	n, subs := 0, map[string]map[string]int64{}
-	for _, u := range l.units {
-		n += len(u.sub.rows)
+	for _, s := range f.listening {
+		n += len(s.rows)
 	}
-	if n == 0 || time.Since(l.rowLook) < time.Duration(n)*rowTime {
-		l.mu.Unlock()
+	if n == 0 || time.Since(f.rowLook) < time.Duration(n)*rowTime {
+		f.mu.Unlock()
 		return
 	}
-	l.rowLook = time.Now()
-	for id, u := range l.units {
+	f.rowLook = time.Now()
+	for id, s := range f.listening {
 		revs := map[string]int64{}
-		for seq, r := range u.sub.rows {
-			if u.has(r.slot()) {
-				revs[l.rowSubject(id, seq)] = r.rev
+		for seq, r := range s.rows {
+			if s.listener.has(r.slot()) {
+				revs[f.rowSubject(id, seq)] = r.rev
 			}
 		}
 		if len(revs) > 0 {
-			subs[l.subject(rowToken, id, ">")] = revs
+			subs[f.subject(rowToken, id, ">")] = revs
 		}
 	}
-	l.mu.Unlock()
+	f.mu.Unlock()
 	restored, lost := 0, 0
 	for filter, revs := range subs {
-		l.eachDeleted(filter, revs, func(subject string, rev int64) {
-			switch again, gone := l.storeAgain(context.Background(), subject, rev); {
+		f.eachDeleted(filter, revs, func(subject string, rev int64) {
+			switch again, gone := f.storeAgain(context.Background(), subject, rev); {
 			case again:
 				restored++
 			case gone:
@@ -107,89 +107,89 @@ func (l *Log) lookAtRows() {
 		})
 	}
 	if restored+lost > 0 {
-		l.logger.Error("somebody has deleted records of deliveries, which wait or are dead letters", "restored", restored, "lost", lost)
+		f.logger.Error("somebody has deleted records of deliveries, which wait or are dead letters", "restored", restored, "lost", lost)
 	}
 }
 
 // lookForDeleted looks which of the records that a batch replaces are not there any more, so that it is refused.
-func (l *Log) lookForDeleted(ctx context.Context, msgs []*stream.Msg) {
+func (f *follower) lookForDeleted(ctx context.Context, msgs []*stream.Msg) {
 	for _, m := range msgs {
 		if m.Expect == nil || *m.Expect == 0 {
 			continue
 		}
-		if _, err := l.stream.LastOf(ctx, m.Subject); !errors.Is(err, stream.ErrNotFound) {
+		if _, err := f.stream.LastOf(ctx, m.Subject); !errors.Is(err, stream.ErrNotFound) {
 			continue
 		}
-		if l.sync(ctx) == nil { // so that the view knows of those that the bus itself has deleted
-			l.restore(ctx, m.Subject, *m.Expect)
+		if f.sync(ctx) == nil { // so that the view knows of those that the bus itself has deleted
+			f.restore(ctx, m.Subject, *m.Expect)
 		}
 	}
 }
 
 // restore stores a record of the view again that was deleted, unless somebody else has, and says so.
-func (l *Log) restore(ctx context.Context, subject string, rev int64) {
-	switch restored, lost := l.storeAgain(ctx, subject, rev); {
+func (f *follower) restore(ctx context.Context, subject string, rev int64) {
+	switch restored, lost := f.storeAgain(ctx, subject, rev); {
 	case restored:
-		l.logger.Error("somebody has deleted a record of the bus; it is stored again", "subject", subject, "seq", rev)
+		f.logger.Error("somebody has deleted a record of the bus; it is stored again", "subject", subject, "seq", rev)
 	case lost:
-		l.logger.Error("somebody has deleted a record of the bus, and this process does not have it; it is lost", "subject", subject, "seq", rev)
+		f.logger.Error("somebody has deleted a record of the bus, and this process does not have it; it is lost", "subject", subject, "seq", rev)
 	}
 }
 
 // storeAgain stores a record of the view again. It reports neither if somebody else has, or the servers do not answer.
-func (l *Log) storeAgain(ctx context.Context, subject string, rev int64) (restored, lost bool) {
-	l.mu.Lock()
-	data, known := l.recordOf(ctx, subject, rev)
-	l.mu.Unlock()
+func (f *follower) storeAgain(ctx context.Context, subject string, rev int64) (restored, lost bool) {
+	f.mu.Lock()
+	data, known := f.recordOf(ctx, subject, rev)
+	f.mu.Unlock()
 	if !known || data == nil {
 		return false, known
 	}
-	_, err := l.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true, Expect: stream.Expecting(0)})
+	_, err := f.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true, Expect: stream.Expecting(0)})
 	return err == nil, false
 }
 
 // recordOf returns a record of the view, if it is still the one of that number; nil if it is not in memory: then the
-// view forgets it. The caller holds mu, which is free while the server is asked.
-func (l *Log) recordOf(ctx context.Context, subject string, rev int64) (data []byte, known bool) {
+// view forgets it.
+func (rd *reader) recordOf(ctx context.Context, subject string, rev int64) (data []byte, known bool) {
 	var record any
 	at := int64(0)
 	switch kind, rest := split(subject); kind {
 	case cursorToken:
 		id, part, ok := splitCursor(rest)
-		if s := l.subs[id]; ok && s != nil {
+		if s := rd.subs[id]; ok && s != nil {
 			record, at = &s.parts[part].cursor, s.parts[part].rev
 		}
 	case rowToken:
-		s, seq, ok := l.splitRow(rest)
+		s, seq, ok := rd.splitRow(rest)
 		if !ok || s.rows[seq] == nil || s.rows[seq].rev != rev {
 			return nil, false
 		}
 		r := s.rows[seq]
-		whole := l.inMemory(r)
+		whole := rd.inMemory(r)
 		if whole == nil {
-			e, err := l.event(ctx, seq)
+			e, err := rd.event(ctx, seq)
 			if s.rows[seq] != r || err != nil && !errors.Is(err, stream.ErrNotFound) {
 				return nil, false
 			}
 			whole = r.with(e)
 		}
 		if whole != nil {
-			return l.rowData(whole), true
+			return rd.rowData(whole), true
 		}
 		s.countNewer(r, -1)
 		s.countCancelled(r, -1)
 		delete(s.rows, seq)
 		return nil, true
 	case registryToken:
-		record, at = l.registry, l.registryRev
+		record, at = rd.registry, rd.registryRev
 	case memberToken:
-		record, at = l.members, l.membersRev
+		record, at = rd.members, rd.membersRev
 	case timeToken:
-		record, at = l.schedules, l.timesRev
+		record, at = rd.schedules, rd.timesRev
 	case activityToken:
-		record, at = l.activity, l.activityRev
+		record, at = rd.activity, rd.activityRev
 	case requestToken:
-		record, at = l.requests, l.requestsRev
+		record, at = rd.requests, rd.requestsRev
 	}
 	if record == nil || at != rev {
 		return nil, false

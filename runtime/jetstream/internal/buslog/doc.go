@@ -22,43 +22,70 @@
 // All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.
 //
-// # The rooms
+// # The layers
 //
-//	log.go, reached.go, view.go  an open log. It follows the stream, and keeps a view of it: everything but the events, up to one message
-//	following.go      what it follows: a process that only publishes is not sent the events
-//	ring.go           the newest events, which are in memory
-//	ahead.go, pages.go  older ones: for subscriptions that lag they are read ahead, else in pages
-//	meter.go          counts
+// A [Log] is built of layers. Each is a type that embeds the one below, owns its fields, says what guards them, and knows
+// nothing of those above.
+//
+// [conn] is the stream, and whether the log is open. It has no records.
+//
+//	conn.go           errors, patience, whether storing works, what a refusal of the servers means
+//	events.go         events as messages, and the subjects of all messages
+//	sizes.go          how large they may be, and how full the stream may be
+//	records.go        the records
+//
+// [logView] is what the stream says, up to a message, with the one lock of the records. It tells the [listener] of a
+// subscription what has changed. [reader] reads what is not in memory.
+//
+//	view.go, apply.go   everything but the events, and how it follows from the messages
+//	rows.go, wholerows.go  the rows: as records, when they are due, what of them is in memory, and how the rest is read
+//	parts.go          the parts of a subscription, and its cursors
+//	clock.go          due times, and steps of the wall clock
+//	pages.go, ahead.go  events: the newest are in memory; older ones are read ahead, or in pages
+//	find.go, meter.go   finds events, and counts them
+//
+// [follower] keeps the view up with the stream, and notices what is wrong with it. It has the [teller] of pauses.
+//
+//	following.go      what it follows: a process that only publishes is not sent the events; and waiting for what arrives
 //	foreign.go        messages under the subjects that are none of the bus
 //	replaced.go, deleted.go  notice that the stream, or a record, is not what it was
-//	itself.go         notices that this process does nothing for what it has
-//	leader.go         notices that no leader answers
 //	half.go           deletes half of a batch, which a power cut has left
-//	stale.go          notices that a replica does not send what is stored
-//	prune.go, pruned.go  deletes what nobody needs, and what others have to know of it
-//	tidy.go           deletes what a server that was killed may have left of a row
-//	wholerows.go      what is in memory of rows, and how the rest is read
-//	joined.go         keys of several publishers in one batch
-//	append.go         publishing, idempotency keys, and what to do when the server does not answer
-//	registry.go       types and subscriptions
-//	refusal.go        what a refusal of the servers means, and what to do about it
-//	turns.go          changes of single records, one at a time in each process
+//	stale.go          notices that a replica does not send what is stored, and that no leader answers
+//
+// [editor] changes records. [publisher] appends events.
+//
+//	editor.go         changes of single records, one at a time in each process; the audit
+//	registry.go, subscriptions.go  types and subscriptions
+//	pause.go          pauses, and what processes and operators tell each other
+//	schedules.go      schedules and rates
+//	append.go, keys.go  publishing, and what to do when the server does not answer; idempotency keys
+//	inbox.go          takes in what others have sent
+//
+// [handled] are the subscriptions that this process handles, each a [unit] with its [consumer].
+//
+//	unit.go           a unit and its parts
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
 //	flights.go        what was handed out and is not stored
 //	claims.go, called.go  which handlers run
 //	lane.go           the short way on which the workers of busy subscriptions say so
 //	verdict.go        how a delivery has ended, and the row that says so
-//	clock.go          due times, and steps of the wall clock
-//	commit.go, plan.go   the batch that stores verdicts, one at a time for each subscription
-//	fence.go, claimed.go, recover.go  which process handles a subscription; what ran when one died
-//	liveness.go       who is alive, and when to look
-//	parts.go, divide.go   the parts of a subscription, and its cursors
-//	newer.go              who should have events of a version that not all processes know
-//	inbox.go, sent.go     takes in what others have sent
-//	share.go, members.go  what this process has of them, and what it should have
+//	plan.go, commit.go  the batch that stores that, one at a time for each subscription
+//	share.go          what this process has of a subscription
+//
+// [cluster] is who is alive, and who has what.
+//
+//	liveness.go, itself.go  who is alive, and when to look; whether this process does anything for what it has
+//	fence.go, recover.go  which process handles a subscription; what ran when one died
+//	members.go        what each process should have
+//
+// [Log] is the assembly: what it takes to implement [engine.Log]. An [Inspection] is a log for an operator.
+//
+//	log.go            opening and closing
 //	cancel.go         cancelling and discarding
-//	unit.go           a subscription that this process handles: what ties the rooms together
-//	inspect*.go       what operators see and do
+//	wait.go, watch.go   waiting for outcomes, and following events
+//	prune.go, maintain.go  deletes what nobody needs; checks, redrives, removes
+//	stalled.go        parts that stand still
+//	inspect*.go, rates.go, edit.go  what operators see and do
 //	arrive*.go        a bus that comes from a file: its records are written here, and no log is open meanwhile
 //
 // # The rules

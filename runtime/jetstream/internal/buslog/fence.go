@@ -16,28 +16,49 @@ import (
 // stores later is refused. (A prototype that did not wait for its own cursor got rows from a
 // replica that lagged, and handled events again that were done.)
 
+// cluster is what this process knows of the others that dispatch: who is alive, and who has what. It takes
+// subscriptions over, and lets go of them. The maps and flags are guarded by mu.
+type cluster struct {
+	handled
+	claiming    chan struct{} // holds a token while subscriptions are taken over
+	itself      itself
+	dispatching bool            // TakeOver was called
+	contending  bool            // it was done
+	leaving     bool            // Close was called
+	dead        map[string]bool // processes that do not answer; those that come back are not among them
+	unsure      map[string]bool // of these, whether nobody knows that they have ended
+	idle        map[string]bool // of these, whether they answer, and have not ended
+}
+
+func (cl *cluster) init(s *stream.Stream, target string, options engine.Options) {
+	cl.handled.init(s, target, options)
+	cl.claiming = make(chan struct{}, 1)
+	cl.dead, cl.unsure, cl.idle = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	cl.heard = func(process string) { delete(cl.dead, process) }
+}
+
 // TakeOver implements [engine.Dispatcher]. The subscriptions that another process handles
 // are taken over when it lets go of them, or dies.
-func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
-	if err := l.hears(ctx); err != nil {
+func (cl *cluster) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
+	if err := cl.hears(ctx); err != nil {
 		return found, err
 	}
-	if err := l.sync(ctx); err != nil {
+	if err := cl.sync(ctx); err != nil {
 		return found, err
 	}
-	if err := l.enter(); err != nil {
+	if err := cl.enter(); err != nil {
 		return found, err
 	}
-	first := !l.dispatching
-	l.dispatching = true
+	first := !cl.dispatching
+	cl.dispatching = true
 	var units, others []*unit
-	from := l.applied + 1 // of what some subscription has not looked at
-	for _, s := range l.inOrder() {
-		switch u := l.units[s.ID]; {
+	from := cl.applied + 1 // of what some subscription has not looked at
+	for _, s := range cl.inOrder() {
+		switch u := cl.units[s.ID]; {
 		case u != nil && u.consumer != nil:
 			units = append(units, u)
 		case len(s.owners()) > 0:
-			others = append(others, &unit{log: l, sub: s})
+			others = append(others, newUnit(&cl.handled, s))
 		}
 		from = min(from, s.next())
 		for _, r := range s.rows {
@@ -49,47 +70,47 @@ func (l *Log) TakeOver(ctx context.Context) (found engine.Recovery, err error) {
 			}
 		}
 	}
-	found.Backlog = l.applied + 1 - from
-	l.mu.Unlock()
+	found.Backlog = cl.applied + 1 - from
+	cl.mu.Unlock()
 	if found.Backlog > 0 { // many of the messages may be none of events; all are an estimate
-		if n, err := l.stream.CountFrom(ctx, l.subject(eventToken, ">"), from); err == nil {
+		if n, err := cl.stream.CountFrom(ctx, cl.subject(eventToken, ">"), from); err == nil {
 			found.Backlog = min(found.Backlog, n)
 		}
 	}
 	if !first {
 		return found, nil
 	}
-	found.Crashes, err = l.takeAll(ctx, units, others)
-	found.Interrupted, found.CrashLoop = len(found.Crashes), l.looping.Load()
+	found.Crashes, err = cl.takeAll(ctx, units, others)
+	found.Interrupted, found.CrashLoop = len(found.Crashes), cl.looping.Load()
 	if err != nil {
-		l.mu.Lock()
-		l.dispatching = false
-		l.mu.Unlock()
+		cl.mu.Lock()
+		cl.dispatching = false
+		cl.mu.Unlock()
 		return found, err
 	}
-	l.mu.Lock()
-	l.contending = true
-	l.mu.Unlock()
-	go l.contend()
-	if l.stream.Replicated() {
-		go l.askLeader()
+	cl.mu.Lock()
+	cl.contending = true
+	cl.mu.Unlock()
+	go cl.contend()
+	if cl.stream.Replicated() {
+		go cl.askLeader()
 	}
 	return found, nil
 }
 
 // takeAll takes over what is free. Of the subscriptions that this process does not poll it
 // only notes which handlers ran when their owners died.
-func (l *Log) takeAll(ctx context.Context, units, others []*unit) (crashes []engine.Crash, err error) {
-	l.lookBriefly(ctx)
-	if err := l.join(ctx); err != nil {
+func (cl *cluster) takeAll(ctx context.Context, units, others []*unit) (crashes []engine.Crash, err error) {
+	cl.lookBriefly(ctx)
+	if err := cl.join(ctx); err != nil {
 		return nil, err
 	}
-	l.born.CompareAndSwap(0, time.Now().UnixNano())
+	cl.born.CompareAndSwap(0, time.Now().UnixNano())
 	for _, u := range append(units, others...) {
-		found, err := l.take(ctx, u)
+		found, err := cl.take(ctx, u)
 		crashes = append(crashes, found...)
 		if isForeign(err) { // the others can be handled
-			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", l.nameOfUnit(u), "error", err)
+			cl.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", cl.nameOf(u.sub), "error", err)
 			continue
 		}
 		if err != nil {
@@ -100,64 +121,64 @@ func (l *Log) takeAll(ctx context.Context, units, others []*unit) (crashes []eng
 }
 
 // begin makes this process handle a subscription that it polls since it dispatches.
-func (l *Log) begin(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
-	l.lookBriefly(ctx)
-	if err := l.join(ctx); err != nil {
+func (cl *cluster) begin(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
+	cl.lookBriefly(ctx)
+	if err := cl.join(ctx); err != nil {
 		return nil, err
 	}
-	defer l.lack()
-	return l.take(ctx, u)
+	defer cl.lack()
+	return cl.take(ctx, u)
 }
 
 // report tells the bus of crashes that a takeover in the background has found.
-func (l *Log) report(crashes []engine.Crash) {
-	if l.options.Recovered != nil && len(crashes) > 0 {
-		go l.options.Recovered(engine.Recovery{Interrupted: len(crashes), Crashes: crashes})
+func (cl *cluster) report(crashes []engine.Crash) {
+	if cl.options.Recovered != nil && len(crashes) > 0 {
+		go cl.options.Recovered(engine.Recovery{Interrupted: len(crashes), Crashes: crashes})
 	}
 }
 
 // take makes this process the owner of a subscription, or of its share, unless other owners
 // are alive. It returns the deliveries whose handlers ran when owners died. If nobody polls it
 // here, that is all.
-func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
+func (cl *cluster) take(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
 	select {
-	case l.claiming <- struct{}{}:
+	case cl.claiming <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-l.claiming }()
+	defer func() { <-cl.claiming }()
 	tries, room := 0, batchRoom
 	for began := time.Now(); ; {
-		if err := l.enter(); err != nil {
+		if err := cl.enter(); err != nil {
 			return crashes, err
 		}
-		from := l.takeable(u)
-		l.mu.Unlock()
+		from := cl.takeable(u)
+		cl.mu.Unlock()
 		if len(from) == 0 {
 			return crashes, nil
 		}
-		c, err := l.claimsOf(u, from, room)
-		if err != nil && l.waits(ctx, began, err) {
+		c, err := cl.claimsOf(u, from, room)
+		if err != nil && cl.waits(ctx, began, err) {
 			continue
 		}
 		if err != nil {
-			return crashes, l.storage("take over", err)
+			return crashes, cl.storage("take over", err)
 		}
 		for at := range c.revs {
 			if one := c.cursors[at]; one != nil {
-				c.msgs = append(c.msgs, l.cursorMsg(u.sub, at, one, c.revs[at]))
+				c.msgs = append(c.msgs, cl.cursorMsg(u.sub, at, one, c.revs[at]))
 			}
 		}
-		seq, err := l.append(ctx, c.msgs...)
-		if errors.Is(err, stream.ErrConflict) || err != nil && l.waits(ctx, began, err) {
-			if err := l.refused(ctx, c.msgs); err != nil {
-				time.AfterFunc(passedAgain, l.lack)
+		seq, err := cl.append(ctx, c.msgs...)
+		if errors.Is(err, stream.ErrConflict) || err != nil && cl.waits(ctx, began, err) {
+			if err := cl.refused(ctx, c.msgs); err != nil {
+				time.AfterFunc(passedAgain, cl.lack)
 				return crashes, err
 			}
-			if err := l.sync(ctx); err != nil && !l.waits(ctx, began, err) {
+			if err := cl.sync(ctx); err != nil && !cl.waits(ctx, began, err) {
 				return crashes, err
 			}
-			l.yield(ctx, &tries)
+			cl.yield(ctx, &tries)
 			continue
 		}
 		if errors.Is(err, stream.ErrTooLarge) && room > 1 {
@@ -165,50 +186,50 @@ func (l *Log) take(ctx context.Context, u *unit) (crashes []engine.Crash, err er
 			continue
 		}
 		if err != nil {
-			return crashes, l.storage("take over", err)
+			return crashes, cl.storage("take over", err)
 		}
 		crashes = append(crashes, c.crashes...)
 		if c.looping {
-			l.looping.Store(true)
-			if l.options.Recovered != nil { // before anything is handed out
-				l.options.Recovered(engine.Recovery{CrashLoop: true})
+			cl.looping.Store(true)
+			if cl.options.Recovered != nil { // before anything is handed out
+				cl.options.Recovered(engine.Recovery{CrashLoop: true})
 			}
 		}
 		// The fence: what the last owner has stored has been read when this is done.
-		if err := l.learn(ctx, seq+int64(len(c.msgs))-1); err != nil {
+		if err := cl.learn(ctx, seq+int64(len(c.msgs))-1); err != nil {
 			return crashes, err
 		}
 		if c.partly {
 			continue
 		}
-		l.mu.Lock()
+		cl.mu.Lock()
 		if c.looping {
-			l.sayLooping()
+			cl.sayLooping()
 		}
 		for _, at := range u.sub.live() {
 			stored := c.cursors[at]
-			if p := &u.sub.parts[at]; stored != nil && stored.Owner != "" && p.N == stored.N && p.By == l.instance && l.units[u.sub.ID] == u {
+			if p := &u.sub.parts[at]; stored != nil && stored.Owner != "" && p.N == stored.N && p.By == cl.instance && cl.units[u.sub.ID] == u {
 				u.acquire(at, c.wary[at])
 			}
 		}
-		l.mu.Unlock()
+		cl.mu.Unlock()
 	}
 }
 
 // takeable returns the cursors that this process should take: of the whole, of all parts, or
 // of its share of them. The caller holds mu.
-func (l *Log) takeable(u *unit) (from []int) {
+func (cl *cluster) takeable(u *unit) (from []int) {
 	s := u.sub
 	dead := func(at int) bool {
 		p := &s.parts[at]
-		return p.Owner != "" && (p.Fallen || l.dead[p.Owner])
+		return p.Owner != "" && (p.Fallen || cl.dead[p.Owner])
 	}
 	free := func(at int) bool {
 		owner := s.parts[at].Owner
-		return !u.parts[at].owned && (owner == "" || owner == l.instance || dead(at)) && l.isFor(s, at) != others
+		return !u.parts[at].owned && (owner == "" || owner == cl.instance || dead(at)) && cl.isFor(s, at) != others
 	}
 	switch {
-	case l.units[s.ID] != u || u.consumer == nil: // it only notes what ran
+	case cl.units[s.ID] != u || u.consumer == nil: // it only notes what ran
 		for _, at := range s.live() {
 			if dead(at) {
 				from = append(from, at)
@@ -218,7 +239,7 @@ func (l *Log) takeable(u *unit) (from []int) {
 	case u.standsStill():
 		return nil
 	case s.divided() && u.parallel:
-		return l.fairClaims(u)
+		return cl.fairClaims(u)
 	}
 	for _, at := range s.live() {
 		if !free(at) {
@@ -228,24 +249,23 @@ func (l *Log) takeable(u *unit) (from []int) {
 	return s.live()
 }
 
-// nameOfUnit returns what this process calls a subscription.
-func (l *Log) nameOfUnit(u *unit) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.nameHere(u.sub.ID, u.sub.Name)
+// nameOf returns what this process calls a subscription. The caller does not hold mu.
+func (v *logView) nameOf(s *sub) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return s.nameHere()
 }
 
 // release stores everything, and lets go of the subscription.
-func (u *unit) release(ctx context.Context) error {
-	l := u.log
+func (cl *cluster) release(ctx context.Context, u *unit) error {
 	select { // what is on its way is ours before we let go of it
-	case l.claiming <- struct{}{}:
-		<-l.claiming
+	case cl.claiming <- struct{}{}:
+		<-cl.claiming
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	for u.owns() {
 		for at := range u.parts {
 			u.leave(at)
@@ -258,15 +278,15 @@ func (u *unit) release(ctx context.Context) error {
 }
 
 // Flush implements [engine.Dispatcher].
-func (l *Log) Flush(ctx context.Context) error {
-	if err := l.enter(); err != nil {
+func (h *handled) Flush(ctx context.Context) error {
+	if err := h.enter(); err != nil {
 		return err
 	}
-	units := make([]*unit, 0, len(l.units))
-	for _, u := range l.units {
+	units := make([]*unit, 0, len(h.units))
+	for _, u := range h.units {
 		units = append(units, u)
 	}
-	l.mu.Unlock()
+	h.mu.Unlock()
 	for _, u := range units {
 		if _, err := u.write(ctx); err != nil {
 			return err

@@ -21,80 +21,80 @@ import (
 const passedAgain = 10 * time.Second
 
 // pass notes that a message is none of the bus. The caller holds mu.
-func (l *Log) pass(m stream.Stored, why error) {
+func (v *logView) pass(m stream.Stored, why error) {
 	switch kind, _ := split(m.Subject); kind {
 	case registryToken, cursorToken, memberToken, rowToken, auditToken, schemaToken, limitToken, timeToken, activityToken, requestToken, askToken:
 	default:
-		l.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", why)
+		v.logger.Error("a message of the event log cannot be read", "seq", m.Seq, "subject", m.Subject, "error", why)
 		return
 	}
-	if l.hiding[m.Subject] == m.Seq {
+	if v.hiding[m.Subject] == m.Seq {
 		return // it is known
 	}
-	if l.hiding == nil {
-		l.hiding = map[string]int64{}
+	if v.hiding == nil {
+		v.hiding = map[string]int64{}
 	}
-	l.hiding[m.Subject] = m.Seq
-	l.logger.Error("a message under the subjects of the bus is not one of the bus, and is passed over; delete it",
-		"seq", m.Seq, "subject", m.Subject, "command", l.removal(m.Seq), "error", why)
+	v.hiding[m.Subject] = m.Seq
+	v.logger.Error("a message under the subjects of the bus is not one of the bus, and is passed over; delete it",
+		"seq", m.Seq, "subject", m.Subject, "command", v.removal(m.Seq), "error", why)
 }
 
 // removal returns the command that deletes a message.
-func (l *Log) removal(seq int64) string {
-	return fmt.Sprintf("nats stream rmm %s %d", l.stream.Name(), seq)
+func (c *conn) removal(seq int64) string {
+	return fmt.Sprintf("nats stream rmm %s %d", c.stream.Name(), seq)
 }
 
 // applyRecord applies a record, or, if the message is none of the bus, the record that it hides.
-func (l *Log) applyRecord(ctx context.Context, m stream.Stored) error {
-	l.mu.Lock()
-	why := l.apply(m)
+func (f *follower) applyRecord(ctx context.Context, m stream.Stored) error {
+	f.mu.Lock()
+	why := f.apply(m)
 	if why != nil {
-		l.pass(m, why)
+		f.pass(m, why)
 	}
-	l.mu.Unlock()
+	f.mu.Unlock()
 	if why == nil {
 		return nil
 	}
-	return l.applyHidden(ctx, m)
+	return f.applyHidden(ctx, m)
 }
 
 // applyHidden applies the newest record of a subject that a message hides which is not one of
 // the bus.
-func (l *Log) applyHidden(ctx context.Context, hiding stream.Stored) error {
+func (f *follower) applyHidden(ctx context.Context, hiding stream.Stored) error {
 	for from := int64(1); ; {
-		m, err := l.stream.NextOf(ctx, hiding.Subject, from)
+		m, err := f.stream.NextOf(ctx, hiding.Subject, from)
 		if errors.Is(err, stream.ErrNotFound) || err == nil && m.Seq >= hiding.Seq {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		l.mu.Lock()
-		l.apply(m) // or it is another one
-		l.mu.Unlock()
+		f.mu.Lock()
+		f.apply(m) // or it is another one
+		f.mu.Unlock()
 		from = m.Seq + 1
 	}
 }
 
 // isHidden returns an error if one of the records that are to be replaced is hidden.
-func (l *Log) isHidden(ctx context.Context, msgs []*stream.Msg) error {
+func (f *follower) isHidden(ctx context.Context, msgs []*stream.Msg) error {
 	for _, m := range msgs {
-		l.mu.Lock()
-		seq := l.hiding[m.Subject]
-		l.mu.Unlock()
+		f.mu.Lock()
+		seq := f.hiding[m.Subject]
+		f.mu.Unlock()
 		if seq == 0 || m.Expect == nil {
 			continue
 		}
-		switch last, err := l.stream.LastOf(ctx, m.Subject); {
+		switch last, err := f.stream.LastOf(ctx, m.Subject); {
 		case err == nil && last.Seq == seq:
 			return &event.StorageError{
-				Fault: event.Foreign, Op: "change", Path: l.target, Hint: "delete it: " + l.removal(seq),
+				Fault: event.Foreign, Op: "change", Path: f.target, Hint: "delete it: " + f.removal(seq),
 				Err: fmt.Errorf("message %d of the subject %s is not one of the bus, and hides the record before it", seq, m.Subject),
 			}
 		case err == nil, errors.Is(err, stream.ErrNotFound):
-			l.mu.Lock()
-			delete(l.hiding, m.Subject)
-			l.mu.Unlock()
+			f.mu.Lock()
+			delete(f.hiding, m.Subject)
+			f.mu.Unlock()
 		}
 	}
 	return nil
@@ -102,10 +102,10 @@ func (l *Log) isHidden(ctx context.Context, msgs []*stream.Msg) error {
 
 // refused looks why the servers refuse a batch, beyond what the view says when it has everything.
 // The error says that this will not pass by itself.
-func (l *Log) refused(ctx context.Context, msgs []*stream.Msg) error {
-	l.lookForGone(ctx, msgs)
-	l.lookForDeleted(ctx, msgs)
-	return l.isHidden(ctx, msgs)
+func (f *follower) refused(ctx context.Context, msgs []*stream.Msg) error {
+	f.lookForGone(ctx, msgs)
+	f.lookForDeleted(ctx, msgs)
+	return f.isHidden(ctx, msgs)
 }
 
 // isForeign reports whether an error is that of isHidden.
@@ -116,10 +116,10 @@ func isForeign(err error) bool {
 
 // goneOf returns the rows among the records that a batch replaces which are gone, as far as
 // this process knows. The caller holds mu.
-func (l *Log) goneOf(msgs []*stream.Msg) (all []goneAt) {
+func (v *logView) goneOf(msgs []*stream.Msg) (all []goneAt) {
 	for _, m := range msgs {
 		kind, rest := split(m.Subject)
-		if s, seq, ok := l.splitRow(rest); ok && kind == rowToken && s.gone[seq] != 0 {
+		if s, seq, ok := v.splitRow(rest); ok && kind == rowToken && s.gone[seq] != 0 {
 			all = append(all, goneAt{s, seq, m.Subject})
 		}
 	}
@@ -127,10 +127,10 @@ func (l *Log) goneOf(msgs []*stream.Msg) (all []goneAt) {
 }
 
 // splitRow returns the subscription and the event of the subject of a row, behind its kind. The caller holds mu.
-func (l *Log) splitRow(rest string) (s *sub, seq int64, ok bool) {
+func (v *logView) splitRow(rest string) (s *sub, seq int64, ok bool) {
 	id, text, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)
-	s = l.subs[id]
+	s = v.subs[id]
 	return s, seq, err == nil && s != nil
 }
 
@@ -142,15 +142,15 @@ type goneAt struct {
 }
 
 // lookForGone asks of which rows the server has deleted the records by now.
-func (l *Log) lookForGone(ctx context.Context, msgs []*stream.Msg) {
-	l.mu.Lock()
-	all := l.goneOf(msgs)
-	l.mu.Unlock()
+func (f *follower) lookForGone(ctx context.Context, msgs []*stream.Msg) {
+	f.mu.Lock()
+	all := f.goneOf(msgs)
+	f.mu.Unlock()
 	for _, one := range all {
-		if _, err := l.stream.LastOf(ctx, one.subject); errors.Is(err, stream.ErrNotFound) {
-			l.mu.Lock()
+		if _, err := f.stream.LastOf(ctx, one.subject); errors.Is(err, stream.ErrNotFound) {
+			f.mu.Lock()
 			delete(one.sub.gone, one.seq)
-			l.mu.Unlock()
+			f.mu.Unlock()
 		}
 	}
 }

@@ -22,22 +22,22 @@ import (
 // there: it is whole.
 
 // renewed is called when the reader begins again.
-func (l *Log) renewed() {
-	l.verify()
-	if now, err := l.state(context.Background()); err == nil {
-		l.settleEnd(context.Background(), now.Last)
+func (f *follower) renewed() {
+	f.verify()
+	if now, err := f.state(context.Background()); err == nil {
+		f.settleEnd(context.Background(), now.Last)
 	}
 }
 
 // passHalf passes over half of a batch in what arrives. The caller holds mu.
-func (l *Log) passHalf() {
-	last := l.batch[len(l.batch)-1]
-	clear(l.batch)
-	l.batch, l.applied = l.batch[:0], last.Seq
+func (f *follower) passHalf() {
+	last := f.batch[len(f.batch)-1]
+	clear(f.batch)
+	f.batch, f.applied = f.batch[:0], last.Seq
 	go func() {
-		err := l.patiently(context.Background(), func() error { return l.deleteHalf(context.Background(), last) })
-		if err != nil && !l.isClosed() {
-			l.logger.Error("the servers have lost the end of a batch; what is left of it cannot be deleted", "seq", last.Seq, "error", err)
+		err := f.patiently(context.Background(), func() error { return f.deleteHalf(context.Background(), last) })
+		if err != nil && !f.isClosed() {
+			f.logger.Error("the servers have lost the end of a batch; what is left of it cannot be deleted", "seq", last.Seq, "error", err)
 		}
 	}()
 }
@@ -58,76 +58,76 @@ const (
 )
 
 // settleEnd deletes half of a batch at the end of the stream.
-func (l *Log) settleEnd(ctx context.Context, end int64) error {
-	last, err := l.stream.Get(ctx, end)
+func (f *follower) settleEnd(ctx context.Context, end int64) error {
+	last, err := f.stream.Get(ctx, end)
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil
 	}
 	if err != nil || first(last.Header, batchHeader) == "" || first(last.Header, commitHeader) != "" {
 		return err
 	}
-	r, err := l.stream.LastOf(ctx, l.subject(registryToken))
+	r, err := f.stream.LastOf(ctx, f.subject(registryToken))
 	var names registry
 	if err != nil || json.Unmarshal(r.Data, &names) != nil || names.Arriving != nil { // a move expects what it has stored
 		return err
 	}
 	// It may be on its way. What is stored now is behind the whole batch.
-	if _, err := l.note(ctx); err != nil {
+	if _, err := f.note(ctx); err != nil {
 		if stream.Passes(err) {
 			return err
 		}
 		return nil // this process may not store anything
 	}
-	next, err := l.stream.Get(ctx, end+1)
+	next, err := f.stream.Get(ctx, end+1)
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil
 	}
 	if err != nil || !isHalf(last, next) {
 		return err
 	}
-	return l.deleteHalf(ctx, last)
+	return f.deleteHalf(ctx, last)
 }
 
 // deleteHalf deletes half of a batch from the stream, of which this is the last message.
-func (l *Log) deleteHalf(ctx context.Context, last stream.Stored) error {
+func (f *follower) deleteHalf(ctx context.Context, last stream.Stored) error {
 	n, _ := strconv.ParseInt(first(last.Header, numberHeader), 10, 64)
 	batch, deleted := first(last.Header, batchHeader), 0
 	for seq := last.Seq; seq > last.Seq-n; seq-- {
-		m, err := l.stream.Get(ctx, seq)
+		m, err := f.stream.Get(ctx, seq)
 		if errors.Is(err, stream.ErrNotFound) {
 			continue
 		}
 		if err == nil && first(m.Header, batchHeader) == batch {
 			deleted++
-			err = l.deleteHalfOf(ctx, m)
+			err = f.deleteHalfOf(ctx, m)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if deleted > 0 {
-		l.logger.Error("the servers have lost the end of a batch; what was left of it is deleted", "seq", last.Seq, "messages", deleted)
+		f.logger.Error("the servers have lost the end of a batch; what was left of it is deleted", "seq", last.Seq, "messages", deleted)
 	}
 	return nil
 }
 
 // deleteHalfOf deletes a message of half a batch. The record that it has replaced may be gone already: then it stays, and a
 // delivery waits, as if its attempt had not ended. It is stored again, for those who have passed over it.
-func (l *Log) deleteHalfOf(ctx context.Context, m stream.Stored) error {
+func (f *follower) deleteHalfOf(ctx context.Context, m stream.Stored) error {
 	kind, _ := split(m.Subject)
 	if kind == eventToken || first(m.Header, replacedHeader) == "0" {
-		return l.stream.Delete(ctx, m.Seq)
+		return f.stream.Delete(ctx, m.Seq)
 	}
-	oldest, err := l.stream.NextOf(ctx, m.Subject, 1)
+	oldest, err := f.stream.NextOf(ctx, m.Subject, 1)
 	if err == nil && oldest.Seq < m.Seq {
-		return l.stream.Delete(ctx, m.Seq)
+		return f.stream.Delete(ctx, m.Seq)
 	}
 	data := m.Data
 	if err == nil && kind == rowToken {
-		data, err = l.reopened(ctx, data)
+		data, err = f.reopened(ctx, data)
 	}
 	if err == nil {
-		_, err = l.append(ctx, &stream.Msg{Subject: m.Subject, Data: data, Only: true, Expect: stream.Expecting(m.Seq)})
+		_, err = f.append(ctx, &stream.Msg{Subject: m.Subject, Data: data, Only: true, Expect: stream.Expecting(m.Seq)})
 	}
 	if errors.Is(err, stream.ErrNotFound) || errors.Is(err, stream.ErrConflict) { // or somebody else was faster
 		return nil
@@ -136,13 +136,13 @@ func (l *Log) deleteHalfOf(ctx context.Context, m stream.Stored) error {
 }
 
 // reopened returns the record of a row whose delivery waits.
-func (l *Log) reopened(ctx context.Context, data []byte) ([]byte, error) {
+func (c *conn) reopened(ctx context.Context, data []byte) ([]byte, error) {
 	r, err := decodeRow(data)
 	if err != nil || r.State.Open() {
 		return data, err
 	}
 	if r.gone {
-		m, err := l.stream.Get(ctx, r.Seq)
+		m, err := c.stream.Get(ctx, r.Seq)
 		if err != nil {
 			return nil, err
 		}
@@ -154,5 +154,5 @@ func (l *Log) reopened(ctx context.Context, data []byte) ([]byte, error) {
 		r.Row = ledger.Handled(e)
 	}
 	r.Row = r.Unended()
-	return l.rowData(r), nil
+	return c.rowData(r), nil
 }

@@ -208,8 +208,8 @@ func (in *Inspection) Declared(ctx context.Context) (all engine.Declared, err er
 
 // dispatched reports whether some process has dispatched, all of which have let go of their subscriptions. The caller
 // holds mu.
-func (l *Log) dispatched() bool {
-	for _, s := range l.subs {
+func (in *Inspection) dispatched() bool {
+	for _, s := range in.subs {
 		for _, at := range s.live() {
 			if s.parts[at].By != "" {
 				return true

@@ -23,10 +23,10 @@ func (l letter) key() event.Key { return event.Key{EventID: l.ID, Subscription: 
 func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
 
 // letters returns the dead letters that a filter chooses, in no order. The caller holds mu.
-func (l *Log) letters(f engine.Filter) (found []letter) {
-	for at, s := range l.inOrder() {
+func (in *Inspection) letters(f engine.Filter) (found []letter) {
+	for at, s := range in.inOrder() {
 		for _, r := range s.rows {
-			if one := (letter{r, s, at}); r.State == ledger.Dead && l.choosesLetter(f, one) {
+			if one := (letter{r, s, at}); r.State == ledger.Dead && in.choosesLetter(f, one) {
 				found = append(found, one)
 			}
 		}
@@ -34,9 +34,9 @@ func (l *Log) letters(f engine.Filter) (found []letter) {
 	return found
 }
 
-func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
+func (in *Inspection) choosesLetter(f engine.Filter, one letter) bool {
 	named := func(name string) bool {
-		s := l.registry.known(name)
+		s := in.registry.known(name)
 		return s != nil && s.ID == one.sub.ID
 	}
 	keyed := func(k event.Key) bool { return k.EventID == one.ID && named(k.Subscription) }
@@ -52,7 +52,7 @@ func (l *Log) choosesLetter(f engine.Filter, one letter) bool {
 	for _, a := range one.Attempts {
 		texts = append(texts, a.Error)
 	}
-	return view.MatchesLetter(f, one.record(), l.registry.namesOf, texts)
+	return view.MatchesLetter(f, one.record(), in.registry.namesOf, texts)
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
@@ -70,9 +70,9 @@ func (in *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p event.
 }
 
 // deadLetter returns a letter as an operator sees it.
-func (l *Log) deadLetter(one letter) event.DeadLetter {
+func (in *Inspection) deadLetter(one letter) event.DeadLetter {
 	return event.DeadLetter{
-		Key: one.key(), Type: l.registry.nameOf(one.Type), Version: one.Version, Payload: one.Payload, Metadata: one.Metadata,
+		Key: one.key(), Type: in.registry.nameOf(one.Type), Version: one.Version, Payload: one.Payload, Metadata: one.Metadata,
 		PublishedAt: one.CreatedAt.UTC(), DeadAt: one.Ended.UTC(), Reason: one.Reason, Fingerprint: one.Fingerprint,
 		Failures: one.Failures, Redriven: one.Redriven, Progress: one.Progress, Attempts: slices.Clone(one.Attempts),
 	}
@@ -104,9 +104,9 @@ func (in *Inspection) DeadLetter(ctx context.Context, key event.Key) (history ev
 }
 
 // letter returns a dead letter, or a *NotFoundError. The caller holds mu.
-func (l *Log) letter(ctx context.Context, key event.Key) (letter, error) {
-	if entry := l.registry.known(key.Subscription); entry != nil {
-		for at, s := range l.inOrder() {
+func (in *Inspection) letter(ctx context.Context, key event.Key) (letter, error) {
+	if entry := in.registry.known(key.Subscription); entry != nil {
+		for at, s := range in.inOrder() {
 			for _, r := range s.rows {
 				if s.ID == entry.ID && r.ID == key.EventID && r.State == ledger.Dead {
 					return letter{r, s, at}, nil
@@ -114,7 +114,7 @@ func (l *Log) letter(ctx context.Context, key event.Key) (letter, error) {
 			}
 		}
 	}
-	state, err := l.whereabouts(ctx, key)
+	state, err := in.whereabouts(ctx, key)
 	if err != nil {
 		return letter{}, err
 	}
@@ -143,4 +143,45 @@ func (in *Inspection) Redelivered(ctx context.Context, keys []event.Key) (all []
 		all = append(all, became)
 	}
 	return all, nil
+}
+
+// errorsOf returns the errors of all attempts at an event.
+func (in *Inspection) errorsOf(r *engine.Record) (texts []string) {
+	for _, s := range in.inOrder() {
+		if row := s.rows[r.Seq]; row != nil {
+			for _, a := range row.Attempts {
+				texts = append(texts, a.Error)
+			}
+		}
+	}
+	return append(texts, string(r.Metadata))
+}
+
+// FailureGroups implements [engine.DeadLetterReader].
+func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]event.FailureGroup, error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	return view.FailureGroups(in.grouped(f)), nil
+}
+
+// grouped returns the dead letters that a filter chooses, to be grouped. The caller holds mu.
+func (in *Inspection) grouped(f engine.Filter) (all []view.Letter) {
+	for _, one := range in.letters(f) {
+		all = append(all, view.Letter{
+			Fingerprint: one.Fingerprint, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Died: one.Ended, Place: one.place(),
+			Whole: func() event.DeadLetter { return in.deadLetter(one) },
+		})
+	}
+	return all
+}
+
+// FailureGroupNames implements [engine.DeadLetterReader].
+func (in *Inspection) FailureGroupNames(ctx context.Context, prefix string) (names []string, err error) {
+	if err := in.look(ctx); err != nil {
+		return nil, err
+	}
+	defer in.mu.Unlock()
+	return view.GroupNames(in.grouped(engine.Filter{}), prefix), nil
 }

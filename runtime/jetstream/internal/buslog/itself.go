@@ -38,7 +38,6 @@ type itself struct {
 	looks atomic.Bool  // somebody looks
 	left  atomic.Int32 // looks, unless it is asked again
 	mute  atomic.Bool  // nothing that it stores is acknowledged
-	blind atomic.Bool  // nothing arrives that is stored, see stale.go
 
 	// The rest is used by who looks.
 	acks   uint64 // answers to what was stored, at the last look
@@ -47,63 +46,63 @@ type itself struct {
 }
 
 // isIdle reports whether this process can do nothing for what it has.
-func (l *Log) isIdle() bool { return l.itself.mute.Load() || l.itself.blind.Load() || l.isClosed() }
+func (cl *cluster) isIdle() bool { return cl.itself.mute.Load() || cl.blind.Load() || cl.isClosed() }
 
 // answerPing returns what this process says to one that asks whether it is alive.
-func (l *Log) answerPing() []byte {
-	l.startLooks()
-	if l.isIdle() {
+func (cl *cluster) answerPing() []byte {
+	cl.startLooks()
+	if cl.isIdle() {
 		return []byte(idleAnswer)
 	}
 	return nil
 }
 
 // startLooks makes it look at itself, or go on.
-func (l *Log) startLooks() {
-	l.itself.left.Store(askedLooks)
-	if !l.itself.looks.Load() && l.itself.looks.CompareAndSwap(false, true) {
-		time.AfterFunc(ownLook, l.lookAtItself)
+func (cl *cluster) startLooks() {
+	cl.itself.left.Store(askedLooks)
+	if !cl.itself.looks.Load() && cl.itself.looks.CompareAndSwap(false, true) {
+		time.AfterFunc(ownLook, cl.lookAtItself)
 	}
 }
 
 // lookAtItself looks every ownLook, until nobody asks any more and it is not idle.
-func (l *Log) lookAtItself() {
-	if l.isClosed() {
+func (cl *cluster) lookAtItself() {
+	if cl.isClosed() {
 		return
 	}
-	me := &l.itself
-	acks := l.stream.Answered()
-	unstored, stored, still := l.lookAtUnits()
-	if !unstored || acks != me.acks || stored != me.stored || !l.leads() {
+	me := &cl.itself
+	acks := cl.stream.Answered()
+	unstored, stored, still := cl.lookAtUnits()
+	if !unstored || acks != me.acks || stored != me.stored || !cl.leads() {
 		me.idle = 0
 	} else {
 		me.idle++
 	}
 	me.acks, me.stored = acks, stored
 	if mute := me.idle >= idleLooks; me.mute.Swap(mute) != mute && mute {
-		l.logger.Warn("nothing that this process stores is acknowledged, although the servers answer; others take over what it has")
+		cl.logger.Warn("nothing that this process stores is acknowledged, although the servers answer; others take over what it has")
 	}
 	if me.left.Add(-1) > 0 || still || me.idle > 0 {
-		time.AfterFunc(ownLook, l.lookAtItself)
+		time.AfterFunc(ownLook, cl.lookAtItself)
 		return
 	}
 	if me.looks.Store(false); me.left.Load() > 0 { // meanwhile
-		l.startLooks()
+		cl.startLooks()
 	}
 }
 
 // leads reports whether a leader answers.
-func (l *Log) leads() bool {
-	_, err := l.lastNow()
+func (c *conn) leads() bool {
+	_, err := c.lastNow()
 	return err == nil
 }
 
 // lookAtUnits lets go of the subscriptions whose dispatchers stand still. It returns whether something of the others is to
 // be stored, how much is stored, and whether there are subscriptions that this process takes when their dispatchers go on.
-func (l *Log) lookAtUnits() (unstored bool, stored uint64, still bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, u := range l.units {
+func (cl *cluster) lookAtUnits() (unstored bool, stored uint64, still bool) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	for _, u := range cl.units {
 		stored += u.stored
 		unstored = unstored || u.owns() && u.stored != u.changes
 		before := u.standsStill()
@@ -111,14 +110,14 @@ func (l *Log) lookAtUnits() (unstored bool, stored uint64, still bool) {
 		case u.standsStill():
 			still = true
 			if !before {
-				l.logger.Error("the dispatcher of a subscription stands still; this process lets go of it. This is a fault of busgen: please report it", "subscription_id", l.nameHere(u.sub.ID, u.sub.Name))
-				l.lack() // the others need not leave it a share
+				cl.logger.Error("the dispatcher of a subscription stands still; this process lets go of it. This is a fault of busgen: please report it", "subscription_id", u.sub.nameHere())
+				cl.lack() // the others need not leave it a share
 			}
 			for at := range u.parts {
 				u.leave(at)
 			}
 		case before:
-			l.lack()
+			cl.lack()
 		case u.consumer != nil && !u.owns():
 			u.consumer.wake()
 		}
@@ -162,8 +161,8 @@ func (u *unit) look() {
 }
 
 // isAtWork reports whether handlers are at work. The caller holds mu, and has shut the lane.
-func (u *unit) isAtWork() bool {
-	for _, f := range u.flights.all {
+func (rd *reading) isAtWork() bool {
+	for _, f := range rd.flights.all {
 		if f.begun && !f.ended {
 			return true
 		}

@@ -31,7 +31,7 @@ type lane struct {
 
 // mayOpen reports whether nothing is in the way. The caller holds the log's mu.
 func (u *unit) mayOpen() bool {
-	if !u.busyMode || u.log.alone || u.wary > 0 || len(u.sub.asks) > 0 || u.sub.cancelled > 0 || u.consumer == nil {
+	if !u.busyMode || u.in.alone || u.wary > 0 || len(u.sub.asks) > 0 || u.sub.cancelled > 0 || u.consumer == nil {
 		return false
 	}
 	owns := false

@@ -122,7 +122,7 @@ func TestTheFlightsThatAreAllocatedTogetherFillFourKiB(t *testing.T) {
 func TestTheLaneIsClosed(t *testing.T) {
 	deliver := func(c *consumer, kind string, seq int64, record any) error {
 		data, _ := json.Marshal(record)
-		l := c.unit.log
+		l := c.unit.in
 		return l.apply(stream.Stored{Subject: l.subject(kind, c.unit.sub.ID, fmt.Sprint(seq)), Seq: 1000, Data: data})
 	}
 	for _, test := range []struct {
@@ -253,12 +253,12 @@ func TestAUnitThatWasFoundCalmIsLookedAtAgain(t *testing.T) {
 		u.calm.Reset(exactWindow)
 		time.Sleep(exactWindow + time.Millisecond) // it is calm, and nothing is stored yet
 		c.run(all[0])
-		u.log.mu.Lock()
+		u.in.mu.Lock()
 		u.shut()
 		p := u.makePlan(u.takeEnded(), nil, nil)
 		u.plan = p
 		u.complete(p, whole)
-		u.log.mu.Unlock()
+		u.in.mu.Unlock()
 		if !u.busyMode {
 			t.Fatal("the unit is calm although a handler has just begun")
 		}
@@ -275,8 +275,8 @@ func TestAUnitThatWasFoundCalmIsLookedAtAgain(t *testing.T) {
 		default:
 			t.Fatal("nobody looks whether the unit is calm")
 		}
-		u.log.mu.Lock()
-		defer u.log.mu.Unlock()
+		u.in.mu.Lock()
+		defer u.in.mu.Unlock()
 		if u.makePlan(nil, nil, nil); u.busyMode {
 			t.Error("the unit is busy, although nothing begins")
 		}

@@ -34,8 +34,8 @@ const againTime = time.Second
 const lookAgain = 2 * time.Second
 
 // pingSubject is where a process says that it is alive. It is not part of the stream.
-func (l *Log) pingSubject(instance string) string {
-	return "_busgen." + l.stream.Name() + "." + instance
+func (c *conn) pingSubject(instance string) string {
+	return "_busgen." + c.stream.Name() + "." + instance
 }
 
 // life is what is known of a process.
@@ -50,35 +50,35 @@ const (
 
 // lifeOf asks a process whether it is alive. While this process has no connection itself, or
 // the server does not answer, all count as alive.
-func (l *Log) lifeOf(ctx context.Context, instance string) life {
-	reconnects := l.stream.Reconnects()
+func (cl *cluster) lifeOf(ctx context.Context, instance string) life {
+	reconnects := cl.stream.Reconnects()
 	for asked := 0; ; asked++ {
-		said, there, err := l.stream.Ping(ctx, l.pingSubject(instance), pingTime-againTime)
+		said, there, err := cl.stream.Ping(ctx, cl.pingSubject(instance), pingTime-againTime)
 		switch {
 		case said == idleAnswer:
-			return l.idleness(ctx, instance, reconnects)
+			return cl.idleness(ctx, instance, reconnects)
 		case there:
 			return alive
 		case err != nil:
-			return l.silence(ctx, instance, reconnects)
-		case l.stream.Reconnects() != reconnects: // this server may not know yet who is there
+			return cl.silence(ctx, instance, reconnects)
+		case cl.stream.Reconnects() != reconnects: // this server may not know yet who is there
 			return alive
-		case asked >= int(absentTime/absentAgain) || l.stream.Hasty(): // by a clock, it may have been asked once: this process may be stopped
+		case asked >= int(absentTime/absentAgain) || cl.stream.Hasty(): // by a clock, it may have been asked once: this process may be stopped
 			return absent
 		}
 		select {
 		case <-time.After(absentAgain):
 		case <-ctx.Done():
 			return alive
-		case <-l.stopped:
+		case <-cl.stopped:
 			return alive
 		}
 	}
 }
 
 // lifeNow asks a process at this moment whether it is alive, for whoever only shows it. One that is silent is absent.
-func (l *Log) lifeNow(ctx context.Context, instance string) life {
-	switch said, there, _ := l.stream.Ping(ctx, l.pingSubject(instance), pingTime); {
+func (c *conn) lifeNow(ctx context.Context, instance string) life {
+	switch said, there, _ := c.stream.Ping(ctx, c.pingSubject(instance), pingTime); {
 	case !there:
 		return absent
 	case said == idleAnswer:
@@ -89,29 +89,29 @@ func (l *Log) lifeNow(ctx context.Context, instance string) life {
 
 // idleness asks a process again, a moment later, that has said that it is idle. Who is idle itself, or is not answered by
 // a leader, could do no more.
-func (l *Log) idleness(ctx context.Context, instance string, reconnects uint64) life {
+func (cl *cluster) idleness(ctx context.Context, instance string, reconnects uint64) life {
 	select {
 	case <-time.After(againTime):
 	case <-ctx.Done():
-	case <-l.stopped:
+	case <-cl.stopped:
 	}
-	if l.isIdle() || !l.leads() {
+	if cl.isIdle() || !cl.leads() {
 		return alive
 	}
-	said, _, _ := l.stream.Ping(ctx, l.pingSubject(instance), againTime)
-	if said != idleAnswer || l.stream.Reconnects() != reconnects {
+	said, _, _ := cl.stream.Ping(ctx, cl.pingSubject(instance), againTime)
+	if said != idleAnswer || cl.stream.Reconnects() != reconnects {
 		return alive
 	}
 	return idle
 }
 
 // silence asks a process again that has not answered.
-func (l *Log) silence(ctx context.Context, instance string, reconnects uint64) life {
-	if _, err := l.stream.Last(ctx); err != nil {
+func (c *conn) silence(ctx context.Context, instance string, reconnects uint64) life {
+	if _, err := c.stream.Last(ctx); err != nil {
 		return alive
 	}
-	_, there, _ := l.stream.Ping(ctx, l.pingSubject(instance), againTime)
-	if there || ctx.Err() != nil || l.stream.Reconnects() != reconnects {
+	_, there, _ := c.stream.Ping(ctx, c.pingSubject(instance), againTime)
+	if there || ctx.Err() != nil || c.stream.Reconnects() != reconnects {
 		return alive
 	}
 	return silent
@@ -119,28 +119,28 @@ func (l *Log) silence(ctx context.Context, instance string, reconnects uint64) l
 
 // hears returns an error unless this process can be asked whether it is alive: others would
 // take everything away from it.
-func (l *Log) hears(ctx context.Context) error {
+func (cl *cluster) hears(ctx context.Context) error {
 	for began := time.Now(); ; {
-		_, there, err := l.stream.Ping(ctx, l.pingSubject(l.instance), againTime)
+		_, there, err := cl.stream.Ping(ctx, cl.pingSubject(cl.instance), againTime)
 		switch {
 		case there:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case l.isClosed():
+		case cl.isClosed():
 			return engine.ErrClosed
 		case time.Since(began) > 2*absentTime:
-			if _, wrong := l.stream.Last(ctx); wrong != nil {
-				return l.storage("start", wrong)
+			if _, wrong := cl.stream.Last(ctx); wrong != nil {
+				return cl.storage("start", wrong)
 			}
 			return &event.StorageError{
-				Fault: event.IO, Op: "start", Path: l.target, Err: cmp.Or(err, errors.New("nobody is there")),
-				Hint: "other processes cannot ask this one whether it is alive: allow its user of NATS to publish and subscribe to _busgen." + l.stream.Name() + ".>, and to _INBOX.>",
+				Fault: event.IO, Op: "start", Path: cl.target, Err: cmp.Or(err, errors.New("nobody is there")),
+				Hint: "other processes cannot ask this one whether it is alive: allow its user of NATS to publish and subscribe to _busgen." + cl.stream.Name() + ".>, and to _INBOX.>",
 			}
 		}
 		select {
 		case <-time.After(absentAgain):
-		case <-l.stopped:
+		case <-cl.stopped:
 		case <-ctx.Done():
 		}
 	}
@@ -151,12 +151,12 @@ func (l *Log) hears(ctx context.Context) error {
 const lookTime = absentTime + time.Second
 
 // lookBriefly is look for who cannot wait long.
-func (l *Log) lookBriefly(ctx context.Context) {
+func (cl *cluster) lookBriefly(ctx context.Context) {
 	seen := make(chan struct{})
 	go func() {
-		l.look(context.WithoutCancel(ctx))
+		cl.look(context.WithoutCancel(ctx))
 		close(seen)
-		l.lack()
+		cl.lack()
 	}()
 	select {
 	case <-seen:
@@ -166,20 +166,20 @@ func (l *Log) lookBriefly(ctx context.Context) {
 }
 
 // look asks the owners of subscriptions that this process could handle, and notes who is dead, or idle.
-func (l *Log) look(ctx context.Context) {
-	l.mu.Lock()
-	all := l.watched()
-	l.mu.Unlock()
+func (cl *cluster) look(ctx context.Context) {
+	cl.mu.Lock()
+	all := cl.watched()
+	cl.mu.Unlock()
 	if len(all) > 0 {
-		l.startLooks()
+		cl.startLooks()
 	}
 	var wait sync.WaitGroup
 	for _, instance := range all {
 		wait.Go(func() {
-			if found := l.lifeOf(ctx, instance); found != alive {
-				l.mu.Lock()
-				l.dead[instance], l.unsure[instance], l.idle[instance] = true, found == silent, found == idle
-				l.mu.Unlock()
+			if found := cl.lifeOf(ctx, instance); found != alive {
+				cl.mu.Lock()
+				cl.dead[instance], cl.unsure[instance], cl.idle[instance] = true, found == silent, found == idle
+				cl.mu.Unlock()
 			}
 		})
 	}
@@ -189,25 +189,25 @@ func (l *Log) look(ctx context.Context) {
 // watched returns the processes that have something which this one would take over, or that
 // share subscriptions with it. Those of which it knows that they are dead are not among them.
 // The caller holds mu.
-func (l *Log) watched() (all []string) {
-	found := map[string]bool{l.instance: true}
+func (cl *cluster) watched() (all []string) {
+	found := map[string]bool{cl.instance: true}
 	add := func(instance string) {
-		if !found[instance] && !l.dead[instance] {
+		if !found[instance] && !cl.dead[instance] {
 			found[instance] = true
 			all = append(all, instance)
 		}
 	}
-	for _, s := range l.subs {
-		u := l.units[s.ID]
-		if u == nil && l.contending || u != nil && u.consumer == nil {
+	for _, s := range cl.subs {
+		u := cl.units[s.ID]
+		if u == nil && cl.contending || u != nil && u.consumer == nil {
 			continue // of these it only notes what ran, when it begins
 		}
 		for instance := range s.owners() {
 			add(instance)
 		}
 	}
-	for instance := range l.members.Processes {
-		if _, mine := l.members.Processes[l.instance]; mine || !l.contending {
+	for instance := range cl.members.Processes {
+		if _, mine := cl.members.Processes[cl.instance]; mine || !cl.contending {
 			add(instance)
 		}
 	}
@@ -216,13 +216,13 @@ func (l *Log) watched() (all []string) {
 
 // contend takes over what is free, and gives away what is more than a fair share, until the
 // log is closed.
-func (l *Log) contend() {
+func (cl *cluster) contend() {
 	looked := time.Now()
 	for {
-		l.mu.Lock()
-		watches := len(l.watched()) > 0
-		moving := l.letGo(time.Now())
-		l.mu.Unlock()
+		cl.mu.Lock()
+		watches := len(cl.watched()) > 0
+		moving := cl.letGo(time.Now())
+		cl.mu.Unlock()
 		wait := time.Duration(-1)
 		if watches {
 			wait = max(lookAgain-time.Since(looked), 0)
@@ -235,52 +235,52 @@ func (l *Log) contend() {
 			ring = time.After(wait)
 		}
 		select {
-		case <-l.missing:
+		case <-cl.missing:
 		case <-ring:
 			if watches && time.Since(looked) >= lookAgain {
 				looked = time.Now()
 				go func() {
-					l.look(context.Background())
-					l.lack()
+					cl.look(context.Background())
+					cl.lack()
 				}()
 			}
-		case <-l.stopped:
+		case <-cl.stopped:
 			return
 		}
-		if err := l.join(context.Background()); err != nil && !errors.Is(err, engine.ErrClosed) {
-			time.AfterFunc(lookAgain, l.lack)
-			l.logger.Error("the processes that share subscriptions cannot be stored; trying again", "error", err)
+		if err := cl.join(context.Background()); err != nil && !errors.Is(err, engine.ErrClosed) {
+			time.AfterFunc(lookAgain, cl.lack)
+			cl.logger.Error("the processes that share subscriptions cannot be stored; trying again", "error", err)
 		}
-		l.takeOverFreed()
+		cl.takeOverFreed()
 	}
 }
 
 // lack makes contend look for something to take over.
-func (l *Log) lack() {
+func (v *logView) lack() {
 	select {
-	case l.missing <- struct{}{}:
+	case v.missing <- struct{}{}:
 	default:
 	}
 }
 
 // takeOverFreed takes over what owners have let go of, and what the dead had.
-func (l *Log) takeOverFreed() {
-	if l.enter() != nil {
+func (cl *cluster) takeOverFreed() {
+	if cl.enter() != nil {
 		return
 	}
 	var units []*unit
-	for _, s := range l.inOrder() {
-		if u := l.units[s.ID]; u != nil && u.consumer != nil && len(l.takeable(u)) > 0 {
+	for _, s := range cl.inOrder() {
+		if u := cl.units[s.ID]; u != nil && u.consumer != nil && len(cl.takeable(u)) > 0 {
 			units = append(units, u)
 		}
 	}
-	l.mu.Unlock()
+	cl.mu.Unlock()
 	for _, u := range units {
-		crashes, err := l.take(context.Background(), u)
-		l.report(crashes)
+		crashes, err := cl.take(context.Background(), u)
+		cl.report(crashes)
 		if err != nil && !errors.Is(err, engine.ErrClosed) {
-			time.AfterFunc(lookAgain, l.lack)
-			l.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", l.nameOfUnit(u), "error", err)
+			time.AfterFunc(lookAgain, cl.lack)
+			cl.logger.Error("a subscription cannot be taken over; trying again", "subscription_id", cl.nameOf(u.sub), "error", err)
 		}
 	}
 }

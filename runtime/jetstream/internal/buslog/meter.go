@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -11,86 +10,22 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
-	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// each calls f with the events from a sequence number on, in order, until it returns false.
-// The caller holds mu, which is free while the server is asked.
-func (l *Log) each(ctx context.Context, seq int64, f func(r *engine.Record) bool) error {
-	return l.eachUntil(ctx, seq, math.MaxInt64, f)
-}
-
-// eachUntil is each for the events up to another sequence number.
-func (l *Log) eachUntil(ctx context.Context, seq, end int64, f func(r *engine.Record) bool) error {
-	for seq <= min(end, l.applied) {
-		events, _, until, err := l.eventsFrom(ctx, seq)
-		if err != nil {
-			return l.storage("read", err)
-		}
-		for _, r := range events {
-			if r.Seq < seq {
-				continue
-			}
-			if r.Seq > end || !f(r) {
-				return nil
-			}
-			seq = r.Seq + 1
-		}
-		seq = max(seq, until+1)
-	}
-	return nil
-}
-
-// eachPending calls f with the events that are not settled for a subscription and have no
-// row, until it returns false. It looks at so many, if bound is not 0, and reports whether it
-// came to the end of the log. The caller holds mu.
-func (l *Log) eachPending(ctx context.Context, s *sub, bound int, f func(r *engine.Record) bool) (all bool, err error) {
-	for _, seq := range s.open() {
-		r, err := l.event(ctx, seq)
-		if errors.Is(err, stream.ErrNotFound) {
-			continue // it is deleted
-		}
-		if err != nil {
-			return false, err
-		}
-		if s.pending(r) && !f(r) {
-			return false, nil
-		}
-	}
-	looked, last, none := 0, l.applied, true
-	all = true
-	err = l.each(ctx, max(s.next(), s.clear+1), func(r *engine.Record) bool {
-		looked++
-		if s.pending(r) && !s.looked(r.Seq, slotOf(r)) {
-			none = false
-			all = f(r)
-		} else if none && r.Seq <= last {
-			s.clear = r.Seq
-		}
-		all = all && looked != bound
-		return all
-	})
-	if none && looked != bound && err == nil {
-		s.clear = max(s.clear, last)
-	}
-	return all, err
-}
-
-// count counts what is open for a subscription, up to a limit, and the delayed events among
-// it that have no row yet. It looks at so many events, if bound is not 0, and reports whether
-// all are counted. The caller holds mu.
-func (l *Log) count(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+// count counts what is open for a subscription, up to a limit, and the delayed events among it that have no row yet. It
+// looks at so many events, if bound is not 0, and reports whether all are counted.
+func (rd *reader) count(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	for range 3 {
-		before := l.applied
-		open, delayed, oldest, all, err = l.countOnce(ctx, s, limit, bound)
-		if err != nil || l.applied == before { // nothing came while the server was asked
+		before := rd.applied
+		open, delayed, oldest, all, err = rd.countOnce(ctx, s, limit, bound)
+		if err != nil || rd.applied == before { // nothing came while the server was asked
 			break
 		}
 	}
 	return open, delayed, oldest, all, err
 }
 
-func (l *Log) countOnce(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
+func (rd *reader) countOnce(ctx context.Context, s *sub, limit, bound int) (open, delayed int, oldest time.Time, all bool, err error) {
 	add := func(at time.Time) {
 		if open++; oldest.IsZero() || at.Before(oldest) {
 			oldest = at
@@ -101,7 +36,7 @@ func (l *Log) countOnce(ctx context.Context, s *sub, limit, bound int) (open, de
 			add(r.CreatedAt)
 		}
 	}
-	all, err = l.eachPending(ctx, s, bound, func(r *engine.Record) bool {
+	all, err = rd.eachPending(ctx, s, bound, func(r *engine.Record) bool {
 		if add(r.CreatedAt); !r.Due.IsZero() {
 			delayed++
 		}
@@ -129,14 +64,6 @@ func (l *Log) Pending(ctx context.Context, limit int) (most int, err error) {
 	return min(most, limit), nil
 }
 
-// inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
-func (l *Log) inOrder() (all []*sub) {
-	for _, entry := range l.registry.Subs {
-		all = append(all, l.subs[entry.ID])
-	}
-	return all
-}
-
 // runningDelay is how long an attempt runs before it is counted.
 const runningDelay = 5 * time.Millisecond
 
@@ -154,7 +81,7 @@ func (l *Log) Subscriptions(ctx context.Context, limit int) (lags []event.Subscr
 		if err != nil {
 			return nil, err
 		}
-		lag.Name = l.nameHere(s.ID, s.Name)
+		lag.Name = s.nameHere()
 		lags = append(lags, lag)
 	}
 	return lags, nil
@@ -223,19 +150,18 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (event.SubscriptionS
 	return lag, err
 }
 
-// leftOf returns how many events a subscription has yet to pass, and rows that are open. The
-// caller holds mu, which is free while the server is asked.
-func (l *Log) leftOf(ctx context.Context, s *sub) (int, error) {
+// leftOf returns how many events a subscription has yet to pass, and rows that are open.
+func (rd *reader) leftOf(ctx context.Context, s *sub) (int, error) {
 	next, left := s.next(), len(s.open())
 	for seq, r := range s.rows {
 		if r.State.Open() && seq < next {
 			left++
 		}
 	}
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	n, err := l.stream.CountFrom(ctx, l.subject(eventToken, ">"), next)
-	return left + int(n), l.storage("read", err)
+	rd.mu.Unlock()
+	defer rd.mu.Lock()
+	n, err := rd.stream.CountFrom(ctx, rd.subject(eventToken, ">"), next)
+	return left + int(n), rd.storage("read", err)
 }
 
 // searched is how many events Unhandled looks at.

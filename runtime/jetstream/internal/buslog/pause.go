@@ -1,8 +1,12 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
@@ -12,12 +16,12 @@ import (
 )
 
 // Pause implements [engine.Pauser].
-func (l *Log) Pause(ctx context.Context, p engine.Pause) error {
-	return l.pause(ctx, p, nil)
+func (ed *editor) Pause(ctx context.Context, p engine.Pause) error {
+	return ed.pause(ctx, p, nil)
 }
 
-func (l *Log) pause(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
-	err := l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
+func (ed *editor) pause(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
+	err := ed.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		if p.Kind == engine.PauseSubscription {
 			s := r.known(p.Target)
 			if s == nil {
@@ -32,18 +36,18 @@ func (l *Log) pause(ctx context.Context, p engine.Pause, note func(engine.Pause)
 		r.Pauses = append(r.Pauses, p)
 		return noted(note, p), nil
 	})
-	return l.told(err)
+	return ed.told(err)
 }
 
 // Resume implements [engine.Pauser].
-func (l *Log) Resume(ctx context.Context, p engine.Pause) error {
-	return l.resume(ctx, p, nil)
+func (ed *editor) Resume(ctx context.Context, p engine.Pause) error {
+	return ed.resume(ctx, p, nil)
 }
 
-func (l *Log) resume(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
+func (ed *editor) resume(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
 	name := p.Target
 	var missing *event.NotFoundError
-	err := l.told(l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
+	err := ed.told(ed.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		missing = nil
 		if s := r.known(p.Target); p.Kind == engine.PauseSubscription && s != nil {
 			p.Target = s.Name
@@ -74,9 +78,9 @@ func noted(note func(engine.Pause) *stream.Msg, p engine.Pause) []*stream.Msg {
 }
 
 // told calls the watchers before it returns.
-func (l *Log) told(err error) error {
+func (ed *editor) told(err error) error {
 	if err == nil {
-		l.tell()
+		ed.teller.tell()
 	}
 	return err
 }
@@ -87,72 +91,160 @@ func (r *registry) pauseAt(p engine.Pause) int {
 }
 
 // Pauses implements [engine.Pauser].
-func (l *Log) Pauses(ctx context.Context) ([]engine.Pause, error) {
-	if err := l.sync(ctx); err != nil {
+func (ed *editor) Pauses(ctx context.Context) ([]engine.Pause, error) {
+	if err := ed.sync(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.enter(); err != nil {
+	if err := ed.enter(); err != nil {
 		return nil, err
 	}
-	defer l.mu.Unlock()
-	return l.pausesHere(), nil
+	defer ed.mu.Unlock()
+	return ed.pausesHere(), nil
 }
 
 // WatchPauses implements [engine.Pauser].
-func (l *Log) WatchPauses(ctx context.Context, f func([]engine.Pause)) error {
-	pauses, err := l.Pauses(ctx)
+func (ed *editor) WatchPauses(ctx context.Context, f func([]engine.Pause)) error {
+	pauses, err := ed.Pauses(ctx)
 	if err != nil {
 		return err
 	}
-	l.telling.Lock()
-	defer l.telling.Unlock()
-	l.watchers, l.paused = append(l.watchers, f), pauses
+	t := &ed.teller
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watchers, t.paused = append(t.watchers, f), pauses
 	f(pauses)
 	return nil
 }
 
 // WatchRequests implements [engine.Reporter].
-func (l *Log) WatchRequests(f func([]engine.BreakerRequest)) {
-	l.telling.Lock()
-	l.asked = f
-	l.telling.Unlock()
-	l.mu.Lock()
-	l.requestsNew = true
-	l.mu.Unlock()
-	l.tell()
+func (ed *editor) WatchRequests(f func([]engine.BreakerRequest)) {
+	t := &ed.teller
+	t.mu.Lock()
+	t.asked = f
+	t.mu.Unlock()
+	ed.mu.Lock()
+	ed.requestsNew = true
+	ed.mu.Unlock()
+	t.tell()
+}
+
+// teller calls the watchers of pauses and requests.
+type teller struct {
+	view *logView
+
+	mu       sync.Mutex // held while watchers are called; taken before that of the view
+	paused   []engine.Pause
+	watchers []func([]engine.Pause)
+	asked    func([]engine.BreakerRequest)
 }
 
 // tell calls the watchers of what has changed.
-func (l *Log) tell() {
-	l.telling.Lock()
-	defer l.telling.Unlock()
-	l.mu.Lock()
-	pauses, requests := l.pausesHere(), slices.Clone(l.requests)
-	asked := l.requestsNew
-	l.pausesNew, l.requestsNew = false, false
-	l.mu.Unlock()
-	if !slices.Equal(pauses, l.paused) {
-		l.paused = pauses
-		for _, f := range l.watchers {
+func (t *teller) tell() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pauses, requests, asked := t.view.news()
+	if !slices.Equal(pauses, t.paused) {
+		t.paused = pauses
+		for _, f := range t.watchers {
 			f(pauses)
 		}
 	}
-	if asked && l.asked != nil && len(requests) > 0 {
-		l.asked(requests)
+	if asked && t.asked != nil && len(requests) > 0 {
+		t.asked(requests)
 	}
 }
 
+// news returns what is paused, and what operators ask for, and whether that has changed since it was asked for last.
+func (v *logView) news() (pauses []engine.Pause, requests []engine.BreakerRequest, asked bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	asked = v.requestsNew
+	v.pausesNew, v.requestsNew = false, false
+	return v.pausesHere(), slices.Clone(v.requests), asked
+}
+
 // pausesHere returns what is paused under the names of this process. The caller holds mu.
-func (l *Log) pausesHere() []engine.Pause {
-	return view.PausesHere(l.registry.Pauses, l.registry.Types, l.here, func(name string) string {
-		if s := l.registry.known(name); s != nil {
-			return l.nameHere(s.ID, s.Name)
+func (v *logView) pausesHere() []engine.Pause {
+	return view.PausesHere(v.registry.Pauses, v.registry.Types, v.here, func(name string) string {
+		if s := v.registry.known(name); s != nil {
+			return cmp.Or(v.subs[s.ID].calledHere(), s.Name)
 		}
 		return name
 	})
 }
 
 // typePaused reports whether a type is paused, under any of its names. The caller holds mu.
-func (l *Log) typePaused(written string) bool {
-	return view.TypePaused(l.registry.Pauses, l.registry.namesOf, written)
+func (v *logView) typePaused(written string) bool {
+	return view.TypePaused(v.registry.Pauses, v.registry.namesOf, written)
+}
+
+// activityRecord is the record of what dispatching processes show.
+type activityRecord struct {
+	Processes map[string]process `json:"processes"` // by instance
+}
+
+// process is what one of them shows.
+type process struct {
+	PID      int             `json:"pid"`
+	Since    time.Time       `json:"since"`
+	Activity engine.Activity `json:"activity"`
+}
+
+// Show implements [engine.Reporter].
+func (ed *editor) Show(ctx context.Context, a engine.Activity, answered []engine.BreakerRequest) error {
+	return ed.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		msgs = append(msgs, ed.showMsg(&a))
+		left := slices.DeleteFunc(slices.Clone(ed.requests), func(r engine.BreakerRequest) bool { return slices.ContainsFunc(answered, sameRequest(r)) })
+		if len(left) != len(ed.requests) {
+			msgs = append(msgs, ed.requestsMsg(left))
+		}
+		return msgs, nil
+	})
+}
+
+func sameRequest(r engine.BreakerRequest) func(engine.BreakerRequest) bool {
+	return func(other engine.BreakerRequest) bool {
+		return r.Subscription == other.Subscription && r.Actor == other.Actor && r.At.Equal(other.At)
+	}
+}
+
+// hide removes what this process shows.
+func (ed *editor) hide(ctx context.Context) error {
+	return ed.edit(ctx, func() ([]*stream.Msg, error) {
+		if _, shown := ed.activity.Processes[ed.instance]; !shown {
+			return nil, nil
+		}
+		return []*stream.Msg{ed.showMsg(nil)}, nil
+	})
+}
+
+// showMsg returns the record with what this process shows, or without for nil. The caller
+// holds mu.
+func (ed *editor) showMsg(a *engine.Activity) *stream.Msg {
+	r := activityRecord{Processes: map[string]process{}}
+	for instance, p := range ed.activity.Processes {
+		if instance != ed.instance && ed.owns(instance) {
+			r.Processes[instance] = p
+		}
+	}
+	if a != nil {
+		r.Processes[ed.instance] = process{os.Getpid(), time.Now().UTC(), *a}
+	}
+	data, _ := json.Marshal(r)
+	return &stream.Msg{Subject: ed.subject(activityToken), Data: data, Only: true, Expect: stream.Expecting(ed.activityRev)}
+}
+
+// owns reports whether a process has a subscription. The caller holds mu.
+func (v *logView) owns(instance string) bool {
+	for _, s := range v.subs {
+		if s.owners()[instance] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (ed *editor) requestsMsg(all []engine.BreakerRequest) *stream.Msg {
+	data, _ := json.Marshal(all)
+	return &stream.Msg{Subject: ed.subject(requestToken), Data: data, Only: true, Expect: stream.Expecting(ed.requestsRev)}
 }

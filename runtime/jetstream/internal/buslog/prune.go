@@ -2,7 +2,9 @@ package buslog
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -80,9 +82,9 @@ type pruneLook struct {
 
 // see notes an event that was looked at, and reports whether it can be pruned. The caller holds
 // mu.
-func (p *pruneLook) see(l *Log, r *engine.Record) bool {
+func (p *pruneLook) see(rd *reader, r *engine.Record) bool {
 	switch {
-	case l.prunable(r, p.before):
+	case rd.prunable(r, p.before):
 		return true
 	case p.again > 0:
 	case !r.CreatedAt.Before(p.before) || len(p.kept) == mostKept:
@@ -93,21 +95,21 @@ func (p *pruneLook) see(l *Log, r *engine.Record) bool {
 	return false
 }
 
-// prunable reports whether nobody needs an event, and it is old enough. The caller holds mu.
-func (l *Log) prunable(r *engine.Record, before time.Time) bool {
-	return r.CreatedAt.Before(before) && !slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.needs(r) })
+// prunable reports whether nobody needs an event, and it is old enough.
+func (rd *reader) prunable(r *engine.Record, before time.Time) bool {
+	return r.CreatedAt.Before(before) && !slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return s.needs(r) })
 }
 
-// old returns events from a sequence number on that nobody needs and that are old enough,
-// without their payloads, and where to go on; 0 if there are no more. The caller holds mu.
-func (l *Log) old(ctx context.Context, from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
+// old returns events from a sequence number on that nobody needs and that are old enough, without their payloads, and
+// where to go on; 0 if there are no more.
+func (rd *reader) old(ctx context.Context, from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
 	var newest *engine.Record
 	young := 0
-	err = l.each(ctx, from, func(r *engine.Record) bool {
+	err = rd.each(ctx, from, func(r *engine.Record) bool {
 		if young++; r.CreatedAt.Before(look.before) {
 			young = 0
 		}
-		if newest != nil && look.see(l, newest) {
+		if newest != nil && look.see(rd, newest) {
 			old = append(old, newest)
 		}
 		newest = &engine.Record{Seq: r.Seq, ID: r.ID, Type: r.Type, Key: r.Key, Keyed: r.Keyed, Origin: r.Origin, CreatedAt: r.CreatedAt}
@@ -183,18 +185,18 @@ func (l *Log) forget(ctx context.Context, old []*engine.Record) (deleted, looked
 }
 
 // applyPruned forgets events that are deleted. The caller holds mu.
-func (l *Log) applyPruned(p pruned) {
+func (v *logView) applyPruned(p pruned) {
 	gone := map[int64]bool{}
 	for _, seq := range p.Seqs {
 		gone[seq] = true
-		for w := range l.watches {
+		for w := range v.watches {
 			if seq > w.after && seq > w.began {
 				w.passed++
 			}
 		}
 	}
-	l.ring.remove(gone)
-	l.ahead.remove(gone)
+	v.ring.remove(gone)
+	v.ahead.remove(gone)
 }
 
 // needs reports whether an event is open for a subscription, or a dead letter.
@@ -203,4 +205,112 @@ func (s *sub) needs(r *engine.Record) bool {
 		return row.State.Open() || row.State == ledger.Dead
 	}
 	return s.pending(r)
+}
+
+// pruneHistory is the record of what was pruned, for whoever follows the log and comes
+// late. The newest sequence numbers are kept one by one, and older ones as counts.
+type pruneHistory struct {
+	Parts []prunedPart `json:"parts,omitempty"` // in the order in which they were pruned
+	// Newest has the differences of the sequence numbers that are kept one by one, as varints.
+	Newest []byte `json:"newest,omitempty"`
+
+	rev int64
+}
+
+// prunedPart is a number of events between two sequence numbers.
+type prunedPart struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+	N    int64 `json:"n"`
+}
+
+// How much a history has: sequence numbers, and parts.
+const (
+	prunedSeqs  = 16384
+	prunedParts = 512
+)
+
+// history reads the record of what was pruned.
+func (c *conn) history(ctx context.Context) (h pruneHistory, err error) {
+	m, err := c.stream.LastOf(ctx, c.subject(historyToken))
+	if errors.Is(err, stream.ErrNotFound) {
+		return h, nil
+	}
+	if err != nil {
+		return h, err
+	}
+	h.rev = m.Seq
+	return h, json.Unmarshal(m.Data, &h)
+}
+
+// historyMsg returns the message of a history with more events.
+func (c *conn) historyMsg(h pruneHistory, more []int64) *stream.Msg {
+	data, _ := json.Marshal(h.with(more))
+	return &stream.Msg{Subject: c.subject(historyToken), Data: data, Only: true, Expect: stream.Expecting(h.rev)}
+}
+
+// with returns the history with more events.
+func (h pruneHistory) with(more []int64) (all pruneHistory) {
+	seqs := append(h.seqs(), more...)
+	all.Parts = append(all.Parts, h.Parts...)
+	if cut := len(seqs) - prunedSeqs; cut > 0 {
+		cut += prunedSeqs / 4 // so that there are few parts
+		part := prunedPart{From: seqs[0], To: seqs[0], N: int64(cut)}
+		for _, seq := range seqs[:cut] {
+			part.From, part.To = min(part.From, seq), max(part.To, seq)
+		}
+		all.Parts, seqs = append(all.Parts, part), seqs[cut:]
+	}
+	if len(all.Parts) > prunedParts {
+		var merged []prunedPart
+		for i := 0; i+1 < len(all.Parts); i += 2 {
+			a, b := all.Parts[i], all.Parts[i+1]
+			merged = append(merged, prunedPart{min(a.From, b.From), max(a.To, b.To), a.N + b.N})
+		}
+		all.Parts = append(merged, all.Parts[len(merged)*2:]...)
+	}
+	before := int64(0)
+	for _, seq := range seqs {
+		all.Newest = binary.AppendVarint(all.Newest, seq-before)
+		before = seq
+	}
+	return all
+}
+
+// seqs returns the sequence numbers that are kept one by one.
+func (h pruneHistory) seqs() (all []int64) {
+	at := int64(0)
+	for rest := h.Newest; len(rest) > 0; {
+		step, n := binary.Varint(rest)
+		if n <= 0 {
+			break
+		}
+		at += step
+		all, rest = append(all, at), rest[n:]
+	}
+	return all
+}
+
+// within counts the events behind a sequence number, up to another. Of a part that is only
+// partly there it takes a share.
+func (h pruneHistory) within(after, end int64) (n int64) {
+	for _, seq := range h.seqs() {
+		if seq > after && seq <= end {
+			n++
+		}
+	}
+	for _, p := range h.Parts {
+		if both := min(end, p.To) - max(after+1, p.From) + 1; both > 0 {
+			n += p.N * both / (p.To - p.From + 1)
+		}
+	}
+	return n
+}
+
+// prunedWithin counts the events that were pruned behind a sequence number, up to another.
+func (rd *reader) prunedWithin(ctx context.Context, after, end int64) (int64, error) {
+	rd.mu.Unlock()
+	h, err := rd.history(ctx)
+	rd.mu.Lock()
+	return h.within(after, end), rd.storage("read", err)
 }

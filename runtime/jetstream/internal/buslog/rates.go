@@ -1,7 +1,9 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -136,4 +138,72 @@ func ratesOf(seconds float64, published, handled, died int, before, now event.Su
 		rates.DrainedIn = &drained
 	}
 	return rates
+}
+
+// Hour implements [engine.StatusReader]. It reads the newest events only; minutes before
+// the oldest of them are not counted.
+func (in *Inspection) Hour(ctx context.Context) (event.Hour, error) {
+	hour := engine.CountHour(time.Now())
+	if err := in.look(ctx); err != nil {
+		return hour.Hour, err
+	}
+	defer in.mu.Unlock()
+	read, oldest, more := 0, hour.At, false
+	err := in.eachBack(ctx, in.applied, func(r *engine.Record) bool {
+		if !in.shown(r) {
+			return true
+		}
+		if read == engine.HourEvents {
+			more = true
+			return false
+		}
+		read++
+		oldest = r.CreatedAt
+		hour.Publish(r.CreatedAt)
+		return true
+	})
+	if more {
+		hour.CountedFrom(oldest)
+	}
+	byName := slices.SortedFunc(slices.Values(in.inOrder()), func(a, b *sub) int { return cmp.Compare(a.Name, b.Name) })
+	for _, s := range byName {
+		for _, r := range s.rows {
+			if r.State == ledger.Dead {
+				hour.Died(s.Name, hour.Minute(r.Ended), 1)
+			}
+		}
+	}
+	return hour.Hour, err
+}
+
+// Deliveries are shown as put off too often from so many snoozes on, or from one on when
+// they are that old.
+const (
+	manySnoozes  = 100
+	longSnoozed  = 24 * time.Hour
+	snoozedShown = 10
+)
+
+// snoozed returns what was put off too often, the most often first. The caller holds mu.
+func (in *Inspection) snoozed() []event.Snoozed {
+	type candidate struct {
+		*row
+		sub *sub
+	}
+	var all []candidate
+	for _, s := range in.inOrder() {
+		for _, r := range s.rows {
+			if r.State.Open() && (r.Snoozes >= manySnoozes || r.Snoozes > 0 && time.Since(r.Since) >= longSnoozed) {
+				all = append(all, candidate{r, s})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.Snoozes, a.Snoozes), cmp.Compare(a.Seq, b.Seq)) })
+	var found []event.Snoozed
+	for _, one := range all[:min(snoozedShown, len(all))] {
+		found = append(found, event.Snoozed{
+			Event: one.ID, Type: in.registry.nameOf(one.Type), Subscription: one.sub.Name, Snoozes: one.Snoozes, Since: one.Since.UTC(),
+		})
+	}
+	return found
 }

@@ -255,9 +255,9 @@ func (r *row) clone() *row {
 }
 
 // orNew returns a copy that may be changed, or a new row for a delivery that has none.
-func (r *row) orNew(event *engine.Record) *row {
+func (r *row) orNew(one *engine.Record) *row {
 	if r == nil {
-		return newRow(event)
+		return newRow(one)
 	}
 	return r.clone()
 }

@@ -3,6 +3,7 @@ package buslog
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"time"
 
@@ -16,13 +17,13 @@ import (
 
 // recover returns the rows of deliveries whose handlers ran when the owner died, at most room of
 // them, and says in their claims that they are noted.
-func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
-	others, sure, beside := l.ranBeside(u.sub, c, calls)
-	now, here := l.clock.now(), l.nameOfUnit(u)
-	l.mu.Lock()
+func (cl *cluster) recover(u *unit, c *cursor, calls called, room int) (msgs []*stream.Msg, crashes []engine.Crash, all bool, err error) {
+	others, sure, beside := cl.ranBeside(u.sub, c, calls)
+	now, here := cl.clock.now(), cl.nameOf(u.sub)
+	cl.mu.Lock()
 	ran, name := calls.begun(u.sub.ID, u.sub.ranOf(c.Owner)), u.sub.Name
 	verdicts, first := u.sub.judge(ran, others, sure), u.sub.suspectsDue(now, ran)
-	l.mu.Unlock()
+	cl.mu.Unlock()
 	c.Ran = slices.Clone(c.Ran)
 	for i, claim := range c.Ran {
 		if claim.Noted {
@@ -32,9 +33,9 @@ func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*strea
 			return msgs, crashes, false, nil
 		}
 		c.Ran[i].Noted = true
-		l.mu.Lock()
-		r, rev, err := l.rowOfClaim(u.sub, claim)
-		l.mu.Unlock()
+		cl.mu.Lock()
+		r, rev, err := cl.rowOfClaim(u.sub, claim)
+		cl.mu.Unlock()
 		if err != nil {
 			return nil, nil, false, err
 		}
@@ -66,12 +67,12 @@ func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*strea
 			r.Crashes = append(r.Crashes, shared)
 		}
 		if effects.Crash {
-			l.mu.Lock()
+			cl.mu.Lock()
 			d := (&consumer{unit: u}).deliveryOf(r.record(), r)
-			l.mu.Unlock()
+			cl.mu.Unlock()
 			crashes = append(crashes, engine.Crash{Subscription: here, Delivery: *d, Attempt: effects.Attempt, Ran: verdict.Ran})
 		}
-		msgs = append(msgs, l.rowMsg(u.sub.ID, r, rev))
+		msgs = append(msgs, cl.rowMsg(u.sub.ID, r, rev))
 		c.Open = slices.DeleteFunc(slices.Clone(c.Open), func(seq int64) bool { return seq == claim.Seq })
 	}
 	return msgs, crashes, true, nil
@@ -79,8 +80,8 @@ func (l *Log) recover(u *unit, c *cursor, calls called, room int) (msgs []*strea
 
 // rowOfClaim returns a copy of the row of a delivery that was at work, and the sequence number of its record; nil if the
 // delivery has ended or its event is gone. The caller holds mu, which is free while the server is asked.
-func (l *Log) rowOfClaim(s *sub, one claim) (*row, int64, error) {
-	before, err := l.wholeRow(s, one.Seq)
+func (cl *cluster) rowOfClaim(s *sub, one claim) (*row, int64, error) {
+	before, err := cl.wholeRow(s, one.Seq)
 	switch {
 	case err != nil:
 		return nil, 0, err
@@ -89,7 +90,7 @@ func (l *Log) rowOfClaim(s *sub, one claim) (*row, int64, error) {
 	case one.Left: // a later attempt has succeeded
 		return nil, 0, nil
 	}
-	e, err := l.event(context.Background(), one.Seq)
+	e, err := cl.event(context.Background(), one.Seq)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return nil, 0, nil
@@ -147,11 +148,11 @@ func (s *sub) ranOf(owner string) (ran []claim) {
 
 // ranBeside returns what ran beside the claims of a subscription when an owner died, and all that ran, in all
 // subscriptions. It is sure if the owner has ended and no others can have run.
-func (l *Log) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others, sure bool, all []event.Key) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	sure = !l.unsure[c.Owner]
-	for _, s := range l.subs {
+func (cl *cluster) ranBeside(own *sub, c *cursor, calls called) (others ledger.Others, sure bool, all []event.Key) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	sure = !cl.unsure[c.Owner]
+	for _, s := range cl.subs {
 		for _, at := range s.live() {
 			p := &s.parts[at]
 			if p.Owner != c.Owner {
@@ -187,3 +188,111 @@ func keysOf(s *sub, ids []uuid.UUID) (keys []event.Key) {
 	}
 	return keys
 }
+
+// claimed is what is taken over at once.
+type claimed struct {
+	cursors map[int]*cursor      // that are stored
+	revs    [1 + partCount]int64 // of the cursors before
+	numbers [1 + partCount]int64
+	wary    [1 + partCount]int  // of so many deliveries the claim is stored first
+	lost    [1 + partCount]bool // whether the owner has died
+	msgs    []*stream.Msg
+	crashes []engine.Crash
+	looping bool // an owner died young
+	partly  bool // nothing is this process's yet
+}
+
+// claimsOf returns what is to be stored so that this process has cursors, or, if nobody polls
+// here, nobody has. It has so many rows at most; if owners that died have left more, their
+// cursors stay theirs, and say which rows are stored.
+func (cl *cluster) claimsOf(u *unit, from []int, room int) (*claimed, error) {
+	c := &claimed{cursors: map[int]*cursor{}}
+	cl.mu.Lock()
+	own, divided, parallel := cl.units[u.sub.ID] == u && u.consumer != nil, u.sub.divided(), u.parallel
+	for at := range u.sub.parts {
+		p := &u.sub.parts[at]
+		c.revs[at], c.numbers[at] = p.rev, p.N
+		c.numbers[at] = max(c.numbers[at], u.parts[at].n) // not one that may be stored later
+		if slices.Contains(from, at) {
+			one := p.cursor
+			one.Next, one.N = u.sub.nextAt(at), c.numbers[at]
+			c.cursors[at], c.lost[at] = &one, cl.lost(&one)
+		}
+	}
+	cl.mu.Unlock()
+	calledBy := map[string]called{}
+	for i, at := range from {
+		one := c.cursors[at]
+		one.N, one.By = one.N+1, cl.instance
+		if !c.lost[at] {
+			continue
+		}
+		calls, known := calledBy[one.Owner]
+		if !known {
+			var err error
+			if calls, err = cl.calledBy(one.Owner); err != nil {
+				return nil, err
+			}
+			calledBy[one.Owner] = calls
+		}
+		one.Ran, one.Busy = calls.begun(u.sub.ID, one.Ran), one.Busy && !calls.Alone
+		msgs, crashes, all, err := cl.recover(u, one, calls, room-len(c.msgs))
+		if err != nil {
+			return nil, err
+		}
+		if c.msgs, c.crashes = append(c.msgs, msgs...), append(c.crashes, crashes...); !all {
+			cl.begun(c, from[:i+1])
+			return c, nil
+		}
+	}
+	for _, at := range from {
+		one := c.cursors[at]
+		if c.lost[at] {
+			one.CrashLoop = one.CrashLoop || one.Young && len(one.Ran) > 0
+			if one.died(); one.Busy {
+				c.wary[at] = len(one.Open) + waryEvents
+			}
+		}
+		one.Ran, one.Busy, one.Fallen, one.Young = nil, false, false, false
+		c.looping = c.looping || one.CrashLoop
+		if one.Owner, one.PID, one.Host, one.Since = cl.instance, os.Getpid(), cl.host, time.Now().UTC(); !own {
+			one.free()
+		}
+		// Who dispatches says so, in the cursors that it has, and not those whom nobody has.
+		one.CrashLoop = own && cl.isYoung() && (c.looping || cl.looping.Load())
+	}
+	switch {
+	case own && !divided && parallel:
+		return c, cl.divide(u, c)
+	case own && divided && !parallel:
+		c.unite()
+	}
+	return c, nil
+}
+
+// lost reports whether the owner of a cursor has died, as this process is to take it over. One that is idle has not: what
+// it handles comes again, and is no suspect. The caller holds mu.
+func (cl *cluster) lost(c *cursor) bool {
+	return c.Owner != "" && (c.Fallen || c.Owner != cl.instance && !(cl.dead[c.Owner] && cl.idle[c.Owner]))
+}
+
+// begun makes of a takeover one that only notes what ran: the rows are too many for one batch.
+// The owners stay the dead ones, so that whoever goes on, after a crash as well, knows all that
+// ran beside each other.
+func (cl *cluster) begun(c *claimed, from []int) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	c.partly = true
+	cursors := map[int]*cursor{}
+	for _, at := range from {
+		if one := c.cursors[at]; c.lost[at] {
+			one.Fallen, one.Busy = true, one.Busy || cl.unsure[one.Owner]
+			cursors[at] = one
+		}
+	}
+	c.cursors = cursors
+}
+
+// waryEvents is how many deliveries beyond a cursor a busy owner may have begun: as many as end
+// before that is stored, and those among which the bus has chosen them.
+const waryEvents = 2 * mostUnstored

@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,40 +23,40 @@ var errSame = errors.New("nothing to change")
 
 // change changes the registry. edit is called with mu held, and again if somebody else has changed the registry meanwhile. It
 // may return errSame.
-func (l *Log) change(ctx context.Context, edit func(*registry) error) error {
-	return l.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) { return nil, edit(r) })
+func (ed *editor) change(ctx context.Context, edit func(*registry) error) error {
+	return ed.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) { return nil, edit(r) })
 }
 
 // changeWith is change for who stores other messages in the same batch.
-func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Msg, error)) error {
-	done, err := l.turn(ctx)
+func (ed *editor) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Msg, error)) error {
+	done, err := ed.turn(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	tries, look := 0, l.syncRegistry
-	for began := time.Now(); ; look = l.sync {
+	tries, look := 0, ed.syncRegistry
+	for began := time.Now(); ; look = ed.sync {
 		if err := look(ctx); err != nil {
-			if l.waits(ctx, began, err) {
+			if ed.waits(ctx, began, err) {
 				continue
 			}
 			return err
 		}
-		if err := l.enter(); err != nil {
+		if err := ed.enter(); err != nil {
 			return err
 		}
-		before, rev := l.registry, l.registryRev
+		before, rev := ed.registry, ed.registryRev
 		r := before.clone()
-		l.entries = 0
+		ed.entries = 0
 		besides, err := edit(&r)
-		l.mu.Unlock()
+		ed.mu.Unlock()
 		if errors.Is(err, errSame) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if len(besides) > 0 && !l.followsAll.Load() { // they depend on other records
+		if len(besides) > 0 && !ed.followsAll.Load() { // they depend on other records
 			continue
 		}
 		if r.Format == 0 {
@@ -66,26 +67,26 @@ func (l *Log) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Ms
 		if err != nil {
 			return err
 		}
-		msgs := append([]*stream.Msg{{Subject: l.subject(registryToken), Data: data, Only: true, Expect: stream.Expecting(rev)}}, besides...)
-		seq, err := l.append(ctx, msgs...)
+		msgs := append([]*stream.Msg{{Subject: ed.subject(registryToken), Data: data, Only: true, Expect: stream.Expecting(rev)}}, besides...)
+		seq, err := ed.append(ctx, msgs...)
 		// If it is in doubt the next look tells: this, or the change of somebody else.
 		if errors.Is(err, stream.ErrConflict) {
-			if err := l.refused(ctx, msgs); err != nil {
+			if err := ed.refused(ctx, msgs); err != nil {
 				return err
 			}
-			l.yield(ctx, &tries)
+			ed.yield(ctx, &tries)
 			continue
 		}
-		if err != nil && l.waits(ctx, began, err) {
+		if err != nil && ed.waits(ctx, began, err) {
 			continue
 		}
 		if err != nil {
-			return l.storage("change", err)
+			return ed.storage("change", err)
 		}
-		if !l.followsAll.Load() {
-			return l.syncRegistry(ctx)
+		if !ed.followsAll.Load() {
+			return ed.syncRegistry(ctx)
 		}
-		return l.learn(ctx, seq+int64(len(msgs))-1)
+		return ed.learn(ctx, seq+int64(len(msgs))-1)
 	}
 }
 
@@ -141,31 +142,31 @@ func (r *registry) keepLost(before *registry) {
 }
 
 // Declare implements [engine.Registry].
-func (l *Log) Declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
-	if err := l.fitting(ctx, types); err != nil {
+func (ed *editor) Declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
+	if err := ed.fitting(ctx, types); err != nil {
 		return err
 	}
-	if err := l.enter(); err != nil {
+	if err := ed.enter(); err != nil {
 		return err
 	}
 	for _, spec := range types {
 		for _, name := range append([]string{spec.Name}, spec.Aliases...) {
-			if l.own[name] = spec.Name; spec.Version > 1 {
-				l.versions[name] = spec.Version
+			if ed.own[name] = spec.Name; spec.Version > 1 {
+				ed.versions[name] = spec.Version
 			}
 		}
 	}
-	l.here = typenames.Here(l.registry.Types, l.own)
-	l.mu.Unlock()
-	if err := l.declare(ctx, types, consumers); err != nil {
+	ed.here = typenames.Here(ed.registry.Types, ed.own)
+	ed.mu.Unlock()
+	if err := ed.declare(ctx, types, consumers); err != nil {
 		return err
 	}
-	return l.storeSchemas(ctx, types)
+	return ed.storeSchemas(ctx, types)
 }
 
 // declare stores what the registry has of types and consumers.
-func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
-	return l.changeWith(ctx, func(r *registry) (notes []*stream.Msg, err error) {
+func (ed *editor) declare(ctx context.Context, types []engine.TypeSpec, consumers []engine.ConsumerSpec) error {
+	return ed.changeWith(ctx, func(r *registry) (notes []*stream.Msg, err error) {
 		before, _ := json.Marshal(r)
 		for _, key := range typenames.Missing(r.Types, types) {
 			r.declareType(key)
@@ -173,7 +174,7 @@ func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []
 		for id, name := range typenames.Renamed(r.Types, types) {
 			r.Types[id-1].Name = name
 		}
-		if notes, err = l.declareConsumers(r, consumers); err != nil {
+		if notes, err = ed.declareConsumers(r, consumers); err != nil {
 			return nil, err
 		}
 		if after, _ := json.Marshal(r); string(before) == string(after) {
@@ -185,21 +186,21 @@ func (l *Log) declare(ctx context.Context, types []engine.TypeSpec, consumers []
 
 // fitting returns an error if the bus has events whose payload is another one than the program's. Of what version they are,
 // their subjects do not say: any event of the type counts.
-func (l *Log) fitting(ctx context.Context, specs []engine.TypeSpec) error {
-	if err := l.enter(); err != nil {
+func (ed *editor) fitting(ctx context.Context, specs []engine.TypeSpec) error {
+	if err := ed.enter(); err != nil {
 		return err
 	}
 	unfit := map[string]error{} // by the name under which they were published
-	for _, stored := range l.schemas {
+	for _, stored := range ed.schemas {
 		if err := engine.Unfit(specs, stored.Type, stored.Of); err != nil {
 			unfit[stored.Type] = err
 		}
 	}
-	l.mu.Unlock()
+	ed.mu.Unlock()
 	for written, err := range unfit {
-		n, countErr := l.stream.CountFrom(ctx, l.subject(eventToken, "*", token(written)), 1)
+		n, countErr := ed.stream.CountFrom(ctx, ed.subject(eventToken, "*", token(written)), 1)
 		if countErr != nil {
-			return l.storage("declare types in", countErr)
+			return ed.storage("declare types in", countErr)
 		}
 		if n > 0 {
 			return err
@@ -208,43 +209,43 @@ func (l *Log) fitting(ctx context.Context, specs []engine.TypeSpec) error {
 	return nil
 }
 
-func (l *Log) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
+func (ed *editor) storeSchemas(ctx context.Context, specs []engine.TypeSpec) error {
 	for _, spec := range specs {
 		if spec.Schema == "" {
 			continue
 		}
 		version := max(spec.Version, 1)
-		subject := l.schemaSubject(spec.Name, version)
-		if err := l.enter(); err != nil {
+		subject := ed.schemaSubject(spec.Name, version)
+		if err := ed.enter(); err != nil {
 			return err
 		}
-		same := l.schemas[subject].Of.Text == spec.Schema
-		l.mu.Unlock()
+		same := ed.schemas[subject].Of.Text == spec.Schema
+		ed.mu.Unlock()
 		if same {
 			continue
 		}
-		fresh := schema{spec.Name, event.Schema{Version: version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: l.options.Program}}
+		fresh := schema{spec.Name, event.Schema{Version: version, Text: spec.Schema, StoredAt: time.Now().UTC(), Program: ed.options.Program}}
 		data, err := json.Marshal(fresh)
 		if err != nil {
 			return err
 		}
-		if err := l.patiently(ctx, func() error {
-			_, err := l.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true})
+		if err := ed.patiently(ctx, func() error {
+			_, err := ed.append(ctx, &stream.Msg{Subject: subject, Data: data, Only: true})
 			return err
 		}); err != nil {
-			return l.storage("declare types in", err)
+			return ed.storage("declare types in", err)
 		}
-		l.mu.Lock()
-		l.schemas[subject] = fresh
-		l.mu.Unlock()
+		ed.mu.Lock()
+		ed.schemas[subject] = fresh
+		ed.mu.Unlock()
 	}
 	return nil
 }
 
-func (l *Log) schemaSubject(eventType string, version int) string {
+func (c *conn) schemaSubject(eventType string, version int) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", eventType, version)
-	return l.subject(schemaToken, fmt.Sprintf("%016x", h.Sum64()))
+	return c.subject(schemaToken, fmt.Sprintf("%016x", h.Sum64()))
 }
 
 // declareType adds a type unless it is known.
@@ -285,29 +286,29 @@ func (r *registry) namesOf(written string) []string {
 
 // wanted reports whether some subscription gets one of the bus's own types. The caller
 // holds mu.
-func (l *Log) wanted(ownType string) bool {
+func (v *logView) wanted(ownType string) bool {
 	name := ownType
 	if base, dead := strings.CutPrefix(ownType, engine.DeadType("")); dead {
-		name = engine.DeadType(l.registry.nameOf(base))
+		name = engine.DeadType(v.registry.nameOf(base))
 	}
-	return slices.ContainsFunc(l.registry.Types, func(row typenames.Row) bool {
-		return row.Name == name && slices.ContainsFunc(l.registry.Subs, func(s subscription) bool { return l.subs[s.ID].routes[row.Written] })
+	return slices.ContainsFunc(v.registry.Types, func(row typenames.Row) bool {
+		return row.Name == name && slices.ContainsFunc(v.registry.Subs, func(s subscription) bool { return v.subs[s.ID].routes[row.Written] })
 	})
 }
 
 // isWanted is wanted for who does not hold mu.
-func (l *Log) isWanted(ownType string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.wanted(ownType)
+func (v *logView) isWanted(ownType string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.wanted(ownType)
 }
 
 // declareTypesOf makes the types of records known before their first event.
-func (l *Log) declareTypesOf(ctx context.Context, records []engine.Record) error {
-	if l.isClosed() {
-		return l.ended()
+func (ed *editor) declareTypesOf(ctx context.Context, records []engine.Record) error {
+	if ed.isClosed() {
+		return ed.ended()
 	}
-	known := *l.types.Load()
+	known := *ed.types.Load()
 	var missing map[typenames.Key]bool
 	for i := range records {
 		key := typenames.Key{Name: records[i].Type, Version: max(records[i].Version, 1)}
@@ -321,7 +322,7 @@ func (l *Log) declareTypesOf(ctx context.Context, records []engine.Record) error
 	if len(missing) == 0 {
 		return nil
 	}
-	return l.change(ctx, func(r *registry) error {
+	return ed.change(ctx, func(r *registry) error {
 		changed := false
 		for key := range maps.Keys(missing) {
 			changed = r.declareType(key) || changed
@@ -334,9 +335,23 @@ func (l *Log) declareTypesOf(ctx context.Context, records []engine.Record) error
 }
 
 // nameHere returns the name that this process uses for a subscription. The caller holds mu.
-func (l *Log) nameHere(id, name string) string {
-	if u := l.units[id]; u != nil && u.consumer != nil {
-		return u.consumer.name
+func (s *sub) nameHere() string {
+	return cmp.Or(s.calledHere(), s.Name)
+}
+
+// calledHere returns what the program calls a subscription that it polls; empty if it does not. The caller holds mu.
+func (s *sub) calledHere() string {
+	if s == nil || s.listener == nil {
+		return ""
 	}
-	return name
+	return s.listener.name()
+}
+
+// unknown is the error for a name that no subscription has.
+func (r *registry) unknown(name string) error {
+	missing := &event.NotFoundError{Thing: "subscription", Name: name}
+	for _, s := range r.Subs {
+		missing.Known = append(missing.Known, s.Name)
+	}
+	return missing
 }

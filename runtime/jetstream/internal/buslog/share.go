@@ -24,27 +24,27 @@ type share struct {
 }
 
 // owns reports whether anything of the subscription is this process's. The caller holds mu.
-func (u *unit) owns() bool {
-	return slices.ContainsFunc(u.parts[:], func(p share) bool { return p.owned })
+func (sh *shares) owns() bool {
+	return slices.ContainsFunc(sh.parts[:], func(p share) bool { return p.owned })
 }
 
 // has reports whether the events of a slot are this process's. The caller holds mu.
-func (u *unit) has(slot int) bool { return u.parts[u.sub.at(slot)].owned }
+func (sh *shares) has(slot int) bool { return sh.parts[sh.sub.at(slot)].owned }
 
 // hands reports whether events of a slot are handed out. The caller holds mu.
-func (u *unit) hands(slot int) bool {
-	p := &u.parts[u.sub.at(slot)]
+func (sh *shares) hands(slot int) bool {
+	p := &sh.parts[sh.sub.at(slot)]
 	return p.owned && !p.leaving
 }
 
 // nextOf returns the first event of a slot that was not looked at. The caller holds mu.
-func (u *unit) nextOf(slot int) int64 {
-	at := u.sub.at(slot)
-	switch p := &u.parts[at]; {
+func (rd *reading) nextOf(slot int) int64 {
+	at := rd.sub.at(slot)
+	switch p := &rd.parts[at]; {
 	case !p.leaving:
-		return max(u.next, u.skip[slot%partCount])
+		return max(rd.next, rd.skip[slot%partCount])
 	case at == whole:
-		return max(p.stop, u.skip[slot%partCount])
+		return max(p.stop, rd.skip[slot%partCount])
 	default:
 		return p.stop
 	}
@@ -54,32 +54,32 @@ func (u *unit) nextOf(slot int) int64 {
 func covers(at, slot int) bool { return at == whole || at == partAt(slot) }
 
 // touch notes that something of a slot is to be stored. The caller holds mu.
-func (u *unit) touch(slot int, atOnce bool) {
-	u.touched(slot)
-	u.signal(atOnce)
+func (st *storing) touch(slot int, atOnce bool) {
+	st.touched(slot)
+	st.signal(atOnce)
 }
 
 // touched is touch without waking who stores.
-func (u *unit) touched(slot int) {
-	u.changes++
-	u.parts[u.sub.at(slot)].touched = u.changes
+func (st *storing) touched(slot int) {
+	st.changes++
+	st.parts[st.sub.at(slot)].touched = st.changes
 }
 
 // touchedAll is touched for several deliveries.
-func (u *unit) touchedAll(all []*flight) {
-	if !u.sub.divided() { // one of them stands for all
+func (st *storing) touchedAll(all []*flight) {
+	if !st.sub.divided() { // one of them stands for all
 		all = all[:min(len(all), 1)]
 	}
 	for _, f := range all {
-		u.touched(f.slot())
+		st.touched(f.slot())
 	}
 }
 
 // growUp stores a cursor that does not say any more that this process is young, if one does.
 func (u *unit) growUp(at int) {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
-	if c := &u.sub.parts[at].cursor; (c.Young || c.CrashLoop) && u.parts[at].owned && !u.log.isClosed() {
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
+	if c := &u.sub.parts[at].cursor; (c.Young || c.CrashLoop) && u.parts[at].owned && !u.in.isClosed() {
 		u.shut()
 		u.changed(false)
 		u.parts[at].touched = u.changes
@@ -88,8 +88,8 @@ func (u *unit) growUp(at int) {
 }
 
 // sayLooping stores cursors that say that a process has died young before this one. The caller holds mu.
-func (l *Log) sayLooping() {
-	for _, u := range l.units {
+func (h *handled) sayLooping() {
+	for _, u := range h.units {
 		if !u.owns() {
 			continue
 		}
@@ -119,7 +119,7 @@ func (u *unit) acquire(at int, wary int) {
 		u.next, u.skip, u.sub.due = math.MaxInt64, [partCount]int64{}, nil
 		u.stored = u.changes
 		for _, one := range u.sub.goneRows { // the last owner may not have come to it
-			u.log.tidy(leftover{u.sub.ID, one.seq, one.rev})
+			u.in.tidy(leftover{u.sub.ID, one.seq, one.rev})
 		}
 	}
 	if u.next != math.MaxInt64 && c.Next < u.next { // of other parts it has looked at more
@@ -140,20 +140,20 @@ func (u *unit) acquire(at int, wary int) {
 			u.putBack(reopened{seq, max(at-1, 0)})
 		}
 	}
-	if left := u.log.youth(); left > 0 {
+	if left := u.in.youth(); left > 0 {
 		time.AfterFunc(left, func() { u.growUp(at) })
 	}
-	u.log.clock.back = 0
+	u.in.clock.back = 0
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
 			if r.forVersion() { // the record says what it said
 				r.Row = r.TakenOver()
 			}
-			u.log.queueRow(u.sub, r)
+			u.queueRow(r)
 		}
 	}
-	if back := u.log.clock.back; back >= clocksApart {
-		u.log.reportSetBack(back)
+	if back := u.in.clock.back; back >= clocksApart {
+		u.in.reportSetBack(back)
 	}
 	if len(u.sub.asks) > 0 { // somebody waits for an answer
 		u.changed(false)
@@ -162,9 +162,7 @@ func (u *unit) acquire(at int, wary int) {
 		u.running = true
 		go u.run()
 	}
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.wake()
 }
 
 // lose forgets everything of a part, or of the whole: it is not this process's any more. The
@@ -191,17 +189,15 @@ func (u *unit) lose(at int) {
 		u.timer.Stop()
 	}
 	u.noteWritten()
-	u.log.lack()
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.in.lack()
+	u.wake()
 }
 
 // forgetLeft forgets what comes again of a part that is not this process's any more, and the
 // handlers that it has left behind. The caller holds mu.
-func (u *unit) forgetLeft(at int) {
-	u.reopen = slices.DeleteFunc(u.reopen, func(one reopened) bool { return covers(at, one.slot) })
-	maps.DeleteFunc(u.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
+func (cs *claims) forgetLeft(at int) {
+	cs.reopen = slices.DeleteFunc(cs.reopen, func(one reopened) bool { return covers(at, one.slot) })
+	maps.DeleteFunc(cs.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
 }
 
 // leave begins to let go of a part, or of the whole. What was polled of it and not begun is
@@ -227,9 +223,7 @@ func (u *unit) leave(at int) {
 	u.moved = u.moved || u.polled
 	u.changed(true)
 	p.touched = u.changes
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.wake()
 }
 
 // stay ends leave: the handlers take too long. The caller holds mu.
@@ -248,18 +242,16 @@ func (u *unit) stay(at int) {
 	u.moved = u.moved || u.polled
 	for _, r := range u.sub.rows {
 		if covers(at, r.slot()) {
-			u.log.queueRow(u.sub, r)
+			u.queueRow(r)
 		}
 	}
-	if u.consumer != nil {
-		u.consumer.wake()
-	}
+	u.wake()
 }
 
 // quiet reports whether nothing of a part is polled, but for what a plan settles. The caller
 // holds mu.
-func (u *unit) quiet(at int, p *plan) bool {
-	for _, f := range u.flights.all {
+func (rd *reading) quiet(at int, p *plan) bool {
+	for _, f := range rd.flights.all {
 		if covers(at, f.slot()) && f.plan != p {
 			return false
 		}

@@ -71,7 +71,7 @@ func (l *Log) still(ctx context.Context) (map[string][]event.Stalled, error) {
 			return nil, err
 		}
 		if len(found) > 0 {
-			all[l.nameHere(s.ID, s.Name)] = found
+			all[s.nameHere()] = found
 		}
 	}
 	return all, nil
@@ -133,13 +133,13 @@ func (l *Log) stalled(ctx context.Context, s *sub) ([]event.Stalled, error) {
 	return found, l.storage("read", err)
 }
 
-// readyBefore returns those parts that have deliveries which could have been handled since then, and since when. It looks at
-// a limited number of events. The caller holds mu, which is free while the server is asked.
-func (l *Log) readyBefore(ctx context.Context, s *sub, parts []int, before time.Time) (map[int]time.Time, error) {
+// readyBefore returns those parts that have deliveries which could have been handled since then, and since when. It
+// looks at a limited number of events.
+func (rd *reader) readyBefore(ctx context.Context, s *sub, parts []int, before time.Time) (map[int]time.Time, error) {
 	ready := map[int]time.Time{}
 	note := func(at int, seq int64, eventType string, since ...time.Time) {
 		from := slices.MaxFunc(since, time.Time.Compare)
-		if from.After(before) || !slices.Contains(parts, at) || s.asks[seq] != nil || l.typePaused(eventType) {
+		if from.After(before) || !slices.Contains(parts, at) || s.asks[seq] != nil || rd.typePaused(eventType) {
 			return
 		}
 		if known, ok := ready[at]; !ok || from.Before(known) {
@@ -155,12 +155,12 @@ func (l *Log) readyBefore(ctx context.Context, s *sub, parts []int, before time.
 	for _, at := range parts {
 		next = min(next, s.nextAt(at))
 		for _, seq := range s.parts[at].Open {
-			r, err := l.event(ctx, seq)
+			r, err := rd.event(ctx, seq)
 			if errors.Is(err, stream.ErrNotFound) {
 				continue
 			}
 			if err != nil {
-				return nil, l.storage("read", err)
+				return nil, rd.storage("read", err)
 			}
 			if s.pending(r) {
 				note(at, seq, r.Type, r.CreatedAt, r.Due)
@@ -168,7 +168,7 @@ func (l *Log) readyBefore(ctx context.Context, s *sub, parts []int, before time.
 		}
 	}
 	looked := 0
-	return ready, l.each(ctx, max(next, s.clear+1), func(r *engine.Record) bool {
+	return ready, rd.each(ctx, max(next, s.clear+1), func(r *engine.Record) bool {
 		if looked++; r.CreatedAt.After(before) || looked > searched {
 			return false
 		}
@@ -180,10 +180,10 @@ func (l *Log) readyBefore(ctx context.Context, s *sub, parts []int, before time.
 }
 
 // restOf returns those of which nothing was stored since then either.
-func (l *Log) restOf(ctx context.Context, all []standing, before time.Time) (rest []standing, err error) {
+func (c *conn) restOf(ctx context.Context, all []standing, before time.Time) (rest []standing, err error) {
 	for _, one := range all {
 		if one.rev > 0 {
-			stored, err := l.stream.StoredAt(ctx, one.rev)
+			stored, err := c.stream.StoredAt(ctx, one.rev)
 			if errors.Is(err, stream.ErrNotFound) { // there is a newer one
 				continue
 			}
@@ -202,7 +202,7 @@ func (l *Log) restOf(ctx context.Context, all []standing, before time.Time) (res
 }
 
 // livesOf asks the owners whether they are alive. Nobody is no owner.
-func (l *Log) livesOf(ctx context.Context, all []standing) map[string]life {
+func (c *conn) livesOf(ctx context.Context, all []standing) map[string]life {
 	var owners []string
 	for _, one := range all {
 		if instance := one.owner.Owner; instance != "" && !slices.Contains(owners, instance) {
@@ -212,7 +212,7 @@ func (l *Log) livesOf(ctx context.Context, all []standing) map[string]life {
 	found := make([]life, len(owners))
 	var wait sync.WaitGroup
 	for i, instance := range owners {
-		wait.Go(func() { found[i] = l.lifeNow(ctx, instance) })
+		wait.Go(func() { found[i] = c.lifeNow(ctx, instance) })
 	}
 	wait.Wait()
 	lives := map[string]life{}

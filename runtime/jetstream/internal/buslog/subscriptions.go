@@ -12,25 +12,25 @@ import (
 )
 
 // declareConsumers adds consumers, or changes known ones. It returns the entries of the audit. The caller holds mu.
-func (l *Log) declareConsumers(r *registry, specs []engine.ConsumerSpec) (notes []*stream.Msg, err error) {
+func (ed *editor) declareConsumers(r *registry, specs []engine.ConsumerSpec) (notes []*stream.Msg, err error) {
 	for _, spec := range specs {
 		if _, err := r.find(spec); err != nil {
 			return nil, err
 		}
 	}
-	l.freeNames(r, specs)
+	ed.freeNames(r, specs)
 	for _, spec := range specs {
 		s, err := r.find(spec)
 		if err != nil {
 			return nil, err
 		}
-		for _, u := range l.units {
-			if s != nil && u.consumer != nil && u.sub.ID == s.ID && u.consumer.name != spec.Name {
-				return nil, &event.AliasError{Name: spec.Name, Alias: u.consumer.name, Shared: true}
+		if s != nil {
+			if name := ed.subs[s.ID].calledHere(); name != "" && name != spec.Name {
+				return nil, &event.AliasError{Name: spec.Name, Alias: name, Shared: true}
 			}
 		}
 		if renamed := r.declare(s, spec); renamed != "" {
-			notes = append(notes, l.auditMsg(event.AuditEntry{
+			notes = append(notes, ed.auditMsg(event.AuditEntry{
 				Actor: "busgen", Action: "rename", Subscription: spec.Name, Count: 1, Detail: "it was " + renamed + " before",
 			}))
 		}
@@ -56,14 +56,14 @@ func (r *registry) find(spec engine.ConsumerSpec) (*subscription, error) {
 
 // freeNames takes former names away from subscriptions whose present name is wanted at the
 // same time: then the former name stands for another subscription.
-func (l *Log) freeNames(r *registry, specs []engine.ConsumerSpec) {
+func (ed *editor) freeNames(r *registry, specs []engine.ConsumerSpec) {
 	wanted := map[string]bool{}
 	for _, spec := range specs {
 		wanted[spec.Name] = true
 	}
-	for _, u := range l.units {
-		if u.consumer != nil {
-			wanted[u.consumer.name] = true
+	for _, s := range ed.listening {
+		if name := s.calledHere(); name != "" {
+			wanted[name] = true
 		}
 	}
 	for _, spec := range specs {

@@ -17,8 +17,8 @@ func (c *consumer) Settle(one engine.Settled, others []engine.Settled) {
 	if len(others) == 0 && c.settleQuickly(one.Delivery, &one.Disposition) {
 		return
 	}
-	c.unit.log.mu.Lock()
-	defer c.unit.log.mu.Unlock()
+	c.unit.in.mu.Lock()
+	defer c.unit.in.mu.Unlock()
 	c.settle(one.Delivery, one.Disposition)
 	for _, other := range others {
 		c.settle(other.Delivery, other.Disposition)
@@ -61,8 +61,8 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 
 // plain reports whether a delivery has simply gone well: its cursor says all of it. The caller
 // holds mu.
-func (u *unit) plain(f *flight) bool {
-	return !f.park && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && u.sub.rows[f.record.Seq] == nil
+func (st *storing) plain(f *flight) bool {
+	return !f.park && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && st.sub.rows[f.record.Seq] == nil
 }
 
 // after returns what becomes of a delivery that ends in this way, by the row that it had when it was polled.
@@ -84,8 +84,8 @@ func (u *unit) park(r *engine.Record) {
 
 // rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep
 // and nothing to delete. The caller holds mu.
-func (u *unit) rowOf(f *flight) (_ *row, effects ledger.Effects) {
-	before := u.wholeOf(f.record.Seq)
+func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
+	before := rd.wholeOf(f.record.Seq)
 	if f.park && before != nil { // somebody has cancelled it meanwhile
 		return nil, effects
 	}
@@ -93,9 +93,9 @@ func (u *unit) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	if f.park {
 		return r, effects
 	}
-	now := ledger.Moment{Paused: u.log.typePaused(r.Type)}
-	now.Due, now.At = u.log.clock.putOff(f.how.Due)
-	now.Why, now.Cancelled = u.cancelled(r.Seq)
+	now := ledger.Moment{Paused: rd.in.typePaused(r.Type)}
+	now.Due, now.At = rd.in.clock.putOff(f.how.Due)
+	now.Why, now.Cancelled = rd.cancelled(r.Seq)
 	if r.Row, effects = r.After(f.begun, f.how, now); effects.Attempt != nil {
 		r.Attempts = append(r.Attempts, *effects.Attempt)
 	}
@@ -103,7 +103,7 @@ func (u *unit) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 		if before == nil && !f.ahead {
 			return nil, effects
 		}
-		r.gone = !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < u.nextOf(f.slot())
+		r.gone = !r.Replayed && len(r.Audits) == 0 && !r.Made && r.Seq < rd.nextOf(f.slot())
 	}
 	return r, effects
 }
@@ -167,12 +167,12 @@ func (p *plan) has(at int, n int64) bool {
 
 // rowMsg returns the message of a row. It is refused if the row has changed since rev; 0 if
 // there was none.
-func (l *Log) rowMsg(sub string, r *row, rev int64) *stream.Msg {
-	m := &stream.Msg{Subject: l.rowSubject(sub, r.Seq), Only: true, Expect: stream.Expecting(rev)}
+func (c *conn) rowMsg(sub string, r *row, rev int64) *stream.Msg {
+	m := &stream.Msg{Subject: c.rowSubject(sub, r.Seq), Only: true, Expect: stream.Expecting(rev)}
 	if r.gone {
 		r, m.TTL = &row{rowEvent: rowEvent{Seq: r.Seq}, gone: true}, goneTime
 	}
-	m.Data = l.rowData(r)
+	m.Data = c.rowData(r)
 	return m
 }
 
@@ -198,45 +198,45 @@ type position struct {
 // positions returns how far all parts are when a plan is stored. A cursor has a list of the
 // events that have not ended only up to the last one that has. It stands at the first one
 // behind that: who takes over looks at the others again. The caller holds mu.
-func (u *unit) positions(p *plan) (all [1 + partCount]position) {
+func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 	var floor [1 + partCount]int64
-	for _, at := range u.sub.live() {
-		floor[at] = max(u.parts[at].top, u.sub.nextAt(at)-1)
+	for _, at := range cs.sub.live() {
+		floor[at] = max(cs.parts[at].top, cs.sub.nextAt(at)-1)
 		switch {
 		case at != whole:
-			all[at].next = u.nextOf(at - 1)
-		case u.parts[whole].leaving: // what has come since is for whoever follows
-			all[at].next = u.parts[whole].stop
+			all[at].next = cs.nextOf(at - 1)
+		case cs.parts[whole].leaving: // what has come since is for whoever follows
+			all[at].next = cs.parts[whole].stop
 		default:
-			all[at].next = u.next
+			all[at].next = cs.next
 		}
 	}
 	add := func(seq int64, slot int) {
-		at := u.sub.at(slot)
-		if one := &all[at]; seq <= floor[at] || at == whole && seq < u.skip[slot%partCount] {
+		at := cs.sub.at(slot)
+		if one := &all[at]; seq <= floor[at] || at == whole && seq < cs.skip[slot%partCount] {
 			one.open = append(one.open, seq)
 		} else if seq < one.next {
 			one.next = seq
 		}
 	}
-	for _, one := range u.reopen {
+	for _, one := range cs.reopen {
 		add(one.seq, one.slot)
 	}
-	simple, none := !u.sub.divided() && slices.Max(u.skip[:]) <= floor[whole]+1, len(u.sub.rows) == 0
-	for _, f := range u.flights.all {
+	simple, none := !cs.sub.divided() && slices.Max(cs.skip[:]) <= floor[whole]+1, len(cs.sub.rows) == 0
+	for _, f := range cs.flights.all {
 		seq := f.record.Seq
 		if simple && none && seq > floor[whole] { // it has not ended, nor have those behind it
 			all[whole].next = min(all[whole].next, seq)
 			break
 		}
-		if f.plan != p && u.sub.rows[seq] == nil && seq < u.nextOf(f.slot()) {
+		if f.plan != p && cs.sub.rows[seq] == nil && seq < cs.nextOf(f.slot()) {
 			add(seq, f.slot())
 		}
 	}
-	u.atWork = slices.DeleteFunc(u.atWork, func(f *flight) bool { return !f.known })
-	for _, f := range u.atWork {
+	cs.atWork = slices.DeleteFunc(cs.atWork, func(f *flight) bool { return !f.known })
+	for _, f := range cs.atWork {
 		if f.plan != p {
-			one := &all[u.sub.at(f.slot())]
+			one := &all[cs.sub.at(f.slot())]
 			one.ran = append(one.ran, claim{Seq: f.record.Seq, ID: f.record.ID, Waits: f.waits, Batch: f.batch, Asked: f.asked, Started: f.began()})
 		}
 	}
@@ -245,27 +245,27 @@ func (u *unit) positions(p *plan) (all [1 + partCount]position) {
 
 // cursorOf returns the next cursor of a part, or of the whole, and if the part is left. The
 // caller holds mu.
-func (u *unit) cursorOf(at int, position *position, left bool) *cursor {
-	c, p := u.sub.parts[at].cursor, &u.parts[at]
+func (cs *claims) cursorOf(at int, position *position, left bool) *cursor {
+	c, p := cs.sub.parts[at].cursor, &cs.parts[at]
 	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
-	c.N, c.By, c.Next, c.Open, c.Ran = p.n, u.log.instance, position.next, position.open, position.ran
+	c.N, c.By, c.Next, c.Open, c.Ran = p.n, cs.in.instance, position.next, position.open, position.ran
 	if at == whole {
-		if c.Passed = nil; slices.Max(u.skip[:]) > c.Next {
-			c.Passed = slices.Clone(u.skip[:])
+		if c.Passed = nil; slices.Max(cs.skip[:]) > c.Next {
+			c.Passed = slices.Clone(cs.skip[:])
 		}
 	}
-	for _, one := range u.left {
+	for _, one := range cs.left {
 		if covers(at, one.slot) && !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
 			c.Ran = append(c.Ran, one)
 		}
 	}
-	if one := u.prepared; one != nil && covers(at, u.preparing) && !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
+	if one := cs.prepared; one != nil && covers(at, cs.preparing) && !slices.ContainsFunc(c.Ran, func(other claim) bool { return other.Seq == one.Seq }) {
 		c.Ran = append(c.Ran, *one)
 	}
 	sortClaims(&c)
-	young := u.log.isYoung()
-	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && u.log.looping.Load()
-	if c.Busy = u.busyMode; left {
+	young := cs.in.isYoung()
+	c.Young, c.CrashLoop = young && len(c.Ran) > 0, young && cs.in.looping.Load()
+	if c.Busy = cs.busyMode; left {
 		c.free()
 		c.Young, c.CrashLoop = false, false
 	}

@@ -62,7 +62,7 @@ func TestWhatIsCancelledAfterItsLastAttemptIsDiscardedAndNoDeadLetter(t *testing
 		Kind: engine.Dead, Reason: event.ReasonPermanent, Attempt: &event.FailedAttempt{Kind: event.KindError}, Staged: []engine.Record{notice},
 	})
 	u.sub.routes = map[string]bool{"bus.dead": true}
-	u.log.registry.Subs, u.log.registry.Types = []subscription{u.sub.subscription}, []typenames.Row{{Name: "bus.dead", Written: "bus.dead"}}
+	u.in.registry.Subs, u.in.registry.Types = []subscription{u.sub.subscription}, []typenames.Row{{Name: "bus.dead", Written: "bus.dead"}}
 	if what := u.answer(f.record); what != refused {
 		t.Errorf("the answer is %q, want %q", what, refused)
 	}
@@ -71,7 +71,7 @@ func TestWhatIsCancelledAfterItsLastAttemptIsDiscardedAndNoDeadLetter(t *testing
 		t.Errorf("the row is %v, want a discarded one", r)
 	}
 	for _, m := range p.msgs {
-		if strings.HasPrefix(m.Subject, u.log.subject(eventToken)) {
+		if strings.HasPrefix(m.Subject, u.in.subject(eventToken)) {
 			t.Errorf("the notice of a dead letter is stored: %s", m.Data)
 		}
 	}

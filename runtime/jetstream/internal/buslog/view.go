@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
@@ -13,8 +15,84 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// logView is what the stream says, up to the message applied. It is guarded by the log's mu.
+// logView is what the stream says, up to a message, and how it follows from the messages. Its mu is the only lock of the
+// records: it guards the fields that follow it, and those of the layers above. A change that needs more than one row
+// holds it all the while. What a message changes of a subscription is told to its [listener].
 type logView struct {
+	conn
+	types   atomic.Pointer[map[typenames.Key]bool] // that are known; publishers ask without mu
+	limited atomic.Bool                            // the size of the stream is; as well
+	missing chan struct{}                          // there may be subscriptions to take over; needs no mu
+	ahead   ahead                                  // has a lock of its own
+	heard   func(process string)                   // a process has stored something; called with mu held
+
+	mu sync.Mutex
+	records
+	listening   map[string]*sub // the subscriptions that this process handles, by id
+	clock       clock
+	whole       wholeRows
+	allRows     bool              // all rows are whole
+	bare        []bareRow         // those that lack their events
+	own         map[string]string // names of this process's catalogue, by these and their aliases
+	versions    map[string]int    // of the types of the catalogue, if it is not 1, by the same
+	here        map[string]string // what this process calls types, by the names under which events were published
+	watches     map[*watch]struct{}
+	hiding      map[string]int64 // messages that are none of the bus, by subject
+	settled     chan struct{}    // closed when deliveries are settled; nil while nobody waits
+	pausesNew   bool             // the registry has changed since the watchers were told
+	requestsNew bool
+	closed      bool
+}
+
+func (v *logView) init(s *stream.Stream, target string, options engine.Options) {
+	v.conn.init(s, target, options)
+	v.missing = make(chan struct{}, 1)
+	v.own, v.versions, v.watches = map[string]string{}, map[string]int{}, map[*watch]struct{}{}
+	v.listening = map[string]*sub{}
+	v.types.Store(&map[typenames.Key]bool{})
+	v.newClock(options.Wall)
+	v.subs, v.seen = map[string]*sub{}, map[string]int64{}
+	v.audit, v.schemas = map[int64]event.AuditEntry{}, map[string]schema{}
+}
+
+// listener is what handles a subscription in this process: a [unit]. All of it is called with mu held.
+type listener interface {
+	// name returns what the program calls the subscription; empty while nobody polls.
+	name() string
+	// wake makes it poll.
+	wake()
+	// eventCame is called before an event is the newest one.
+	eventCame(r *engine.Record, slot int)
+	// sent returns the cursor of a part if it has just been sent, so that it need not be decoded.
+	sent(at int, data []byte) *cursor
+	cursorChanged(at int)
+	// rowChanged has the row from before, or nil.
+	rowChanged(before, r *row)
+	askChanged(answered bool)
+	// queueRow notes when a row is due.
+	queueRow(r *row)
+	// remove says that the subscription is forgotten, and loseAll that the log is broken.
+	remove()
+	loseAll()
+	// owned and has report whether a part, or the events of a slot, are this process's.
+	owned(at int) bool
+	has(slot int) bool
+	// neverBegins and endsCancelled say what becomes of a delivery: see those of the view.
+	neverBegins(seq int64) bool
+	endsCancelled(seq int64) bool
+}
+
+// listen makes a listener hear of a subscription; nil for none any more. The caller holds mu.
+func (v *logView) listen(s *sub, to listener) {
+	if s.listener = to; to == nil {
+		delete(v.listening, s.ID)
+	} else {
+		v.listening[s.ID] = s
+	}
+}
+
+// records is what the stream says, up to the message applied.
+type records struct {
 	space       space
 	created     time.Time // of the stream
 	applied     int64
@@ -46,6 +124,7 @@ type logView struct {
 // sub is a subscription.
 type sub struct {
 	subscription
+	listener  listener            // nil while this process does not handle it
 	routes    map[string]bool     // the types it gets, by the name under which they are published
 	parts     [1 + partCount]part // the cursors: of the whole, and of the parts
 	rows      map[int64]*row      // those that are not gone, by event
@@ -56,6 +135,15 @@ type sub struct {
 	newer     int                 // rows of deliveries that are held for their version
 	gone      map[int64]int64     // the records of rows that are gone, which the server keeps for a while
 	goneRows  []goneRow           // in the order in which they went
+}
+
+// sent returns the cursor of a part if this process has just sent it, so that it need not be decoded. The caller holds
+// mu.
+func (s *sub) sent(at int, data []byte) *cursor {
+	if s == nil || s.listener == nil {
+		return nil
+	}
+	return s.listener.sent(at, data)
 }
 
 // schema is the record of the schema of a type's payload.
@@ -86,10 +174,10 @@ func (s *sub) matches(r *engine.Record) bool {
 
 // checkFormat refuses a stream that others have written, or a version of this program that is newer or was never released.
 // The first record is the registry, and there is always one.
-func (l *Log) checkFormat(ctx context.Context) error {
-	m, err := l.stream.LastOf(ctx, l.subject(registryToken))
+func (c *conn) checkFormat(ctx context.Context) error {
+	m, err := c.stream.LastOf(ctx, c.subject(registryToken))
 	if errors.Is(err, stream.ErrNotFound) {
-		return &stream.ForeignError{Problem: "it has messages, and no record of subscriptions (" + l.subject(registryToken) + "): another program uses it, or somebody has purged it while no bus ran; restore a backup, or delete it (nats stream rm " + l.stream.Name() + ") to begin anew without what it had"}
+		return &stream.ForeignError{Problem: "it has messages, and no record of subscriptions (" + c.subject(registryToken) + "): another program uses it, or somebody has purged it while no bus ran; restore a backup, or delete it (nats stream rm " + c.stream.Name() + ") to begin anew without what it had"}
 	}
 	if err != nil {
 		return err
@@ -99,7 +187,7 @@ func (l *Log) checkFormat(ctx context.Context) error {
 	}
 	for last, before := m.Seq, int64(1); json.Unmarshal(m.Data, &r) != nil || r.Format < 1; {
 		// Somebody has published to its subject: the record is the one before.
-		if m, err = l.stream.NextOf(ctx, l.subject(registryToken), before); errors.Is(err, stream.ErrNotFound) || m.Seq == last {
+		if m, err = c.stream.NextOf(ctx, c.subject(registryToken), before); errors.Is(err, stream.ErrNotFound) || m.Seq == last {
 			return &stream.ForeignError{Problem: "its record of subscriptions cannot be read"}
 		}
 		if err != nil {
@@ -108,65 +196,65 @@ func (l *Log) checkFormat(ctx context.Context) error {
 		before = m.Seq + 1
 	}
 	if r.Format < oldestFormat {
-		return &event.StorageError{Fault: event.TooOld, Op: "open", Path: l.target, Hint: "a busgen that was never released has made it"}
+		return &event.StorageError{Fault: event.TooOld, Op: "open", Path: c.target, Hint: "a busgen that was never released has made it"}
 	}
 	if r.Format > format {
-		return &event.StorageError{Fault: event.TooNew, Op: "open", Path: l.target, Hint: "use the version of busgen that has written it"}
+		return &event.StorageError{Fault: event.TooNew, Op: "open", Path: c.target, Hint: "use the version of busgen that has written it"}
 	}
 	return nil
 }
 
 // load reads the records, and begins to follow the stream: everything, or what a process needs that only
 // publishes.
-func (l *Log) load(ctx context.Context, all bool) error {
-	now, err := l.stream.State(ctx)
+func (f *follower) load(ctx context.Context, all bool) error {
+	now, err := f.stream.State(ctx)
 	if err != nil {
 		return err
 	}
 	last := now.Last
-	if last < l.known() {
+	if last < f.known() {
 		return stream.ErrBehind
 	}
-	l.mu.Lock()
-	l.created = now.Created
-	l.mu.Unlock()
-	if err := l.lookForSpace(ctx); err != nil {
+	f.mu.Lock()
+	f.created = now.Created
+	f.mu.Unlock()
+	if err := f.lookForSpace(ctx); err != nil {
 		return err
 	}
 	if last > 0 {
-		if err := l.checkFormat(ctx); err != nil {
+		if err := f.checkFormat(ctx); err != nil {
 			return err
 		}
-		if err := l.settleEnd(ctx, last); err != nil {
+		if err := f.settleEnd(ctx, last); err != nil {
 			return err
 		}
 	}
 	// Where the size is limited, this process has to know what others publish.
-	all = all || l.allRows || l.limited.Load()
-	filters := l.recordFilters(all)
-	newest, err := l.loadRecords(ctx, filters)
+	all = all || f.allRows || f.limited.Load()
+	filters := f.recordFilters(all)
+	newest, err := f.loadRecords(ctx, filters)
 	if err != nil {
 		return err
 	}
 	// A replica that lags has given older records. The leader has the others.
 	for _, filter := range filters {
 		for from := newest + 1; from <= last; {
-			m, err := l.stream.NextOf(ctx, filter, from)
+			m, err := f.stream.NextOf(ctx, filter, from)
 			if errors.Is(err, stream.ErrNotFound) || err == nil && m.Seq > last {
 				break
 			}
 			if err != nil {
 				return err
 			}
-			if err := l.applyRecord(ctx, m); err != nil {
+			if err := f.applyRecord(ctx, m); err != nil {
 				return err
 			}
 			from = m.Seq + 1
 		}
 	}
-	l.mu.Lock()
-	arriving := l.registry.refuseArriving(l.target)
-	l.mu.Unlock()
+	f.mu.Lock()
+	arriving := f.registry.refuseArriving(f.target)
+	f.mu.Unlock()
 	if arriving != nil {
 		return arriving
 	}
@@ -174,11 +262,11 @@ func (l *Log) load(ctx context.Context, all bool) error {
 		filters = nil
 	}
 	// What came while the records were read comes again: they are replaced by the same.
-	if err := l.follow(ctx, last, filters); err != nil {
+	if err := f.follow(ctx, last, filters); err != nil {
 		return err
 	}
-	if err := l.reach(ctx, newest); err != nil {
-		l.stopFollowing()
+	if err := f.reach(ctx, newest); err != nil {
+		f.stopFollowing()
 		return err
 	}
 	return nil
@@ -188,11 +276,11 @@ func (l *Log) load(ctx context.Context, all bool) error {
 // the sequence number of the newest one. The server that is read may lag behind the leader,
 // and what it does not have yet would be missing: it is followed only from the leader's end
 // on. So this goes on until it has what the leader had.
-func (l *Log) loadRecords(ctx context.Context, filters []string) (newest int64, err error) {
+func (f *follower) loadRecords(ctx context.Context, filters []string) (newest int64, err error) {
 	for {
 		want, found := int64(0), int64(0)
 		for _, filter := range filters {
-			switch m, err := l.stream.LastOf(ctx, filter); {
+			switch m, err := f.stream.LastOf(ctx, filter); {
 			case err == nil:
 				want = max(want, m.Seq)
 			case !errors.Is(err, stream.ErrNotFound):
@@ -200,17 +288,17 @@ func (l *Log) loadRecords(ctx context.Context, filters []string) (newest int64, 
 			}
 		}
 		var foreign []stream.Stored
-		err := l.stream.LastOfEach(ctx, filters, want, func(m stream.Stored) {
+		err := f.stream.LastOfEach(ctx, filters, want, func(m stream.Stored) {
 			found = max(found, m.Seq)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if err := l.apply(m); err != nil {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if err := f.apply(m); err != nil {
 				foreign = append(foreign, m)
 			}
 		})
 		for _, m := range foreign {
 			if err == nil {
-				err = l.applyRecord(ctx, m)
+				err = f.applyRecord(ctx, m)
 			}
 		}
 		if newest = max(newest, found); err != nil || found >= want {
@@ -232,83 +320,97 @@ func orElse(err, other error) error {
 }
 
 // sub returns a subscription, which the registry may not know yet or any more.
-func (l *Log) sub(id string) *sub {
-	s := l.subs[id]
+func (v *logView) sub(id string) *sub {
+	s := v.subs[id]
 	if s == nil {
 		s = &sub{subscription: subscription{ID: id}, rows: map[int64]*row{}, gone: map[int64]int64{}, asks: map[int64]*ask{}, routes: map[string]bool{}}
-		l.subs[id] = s
+		v.subs[id] = s
 	}
 	return s
 }
 
-func (l *Log) applyEvent(r *engine.Record) {
+func (v *logView) applyEvent(r *engine.Record) {
 	r.Memo = &engine.Memo{}
-	l.ring.add(r)
+	v.ring.add(r)
 	slot := slotOf(r)
-	for _, u := range l.units {
-		switch {
-		case !u.hungry && u.next <= l.lastEvent: // it comes to it by itself
-		case !u.owns():
-		case u.hands(slot) && u.sub.matches(r):
-			if u.hungry && u.consumer != nil {
-				u.hungry = false
-				u.consumer.wake()
-			}
-		case u.next > l.lastEvent: // it has looked at all others
-			u.next = r.Seq + 1
-		}
+	for _, s := range v.listening {
+		s.listener.eventCame(r, slot)
 	}
-	l.lastEvent, l.seen[r.Type] = r.Seq, r.Seq
-	for w := range l.watches {
+	v.lastEvent, v.seen[r.Type] = r.Seq, r.Seq
+	for w := range v.watches {
 		w.wake()
 	}
 }
 
 // registryChanged computes what follows from the registry. The caller holds mu.
-func (l *Log) registryChanged() {
+func (v *logView) registryChanged() {
 	types := map[typenames.Key]bool{}
-	for _, t := range l.registry.Types {
+	for _, t := range v.registry.Types {
 		types[typenames.Key{Name: t.Written, Version: t.Version}] = true
 	}
-	l.types.Store(&types)
-	names := typenames.All(l.registry.Types)
+	v.types.Store(&types)
+	names := typenames.All(v.registry.Types)
 	known := map[string]bool{}
-	for _, entry := range l.registry.Subs {
-		s := l.sub(entry.ID)
+	for _, entry := range v.registry.Subs {
+		s := v.sub(entry.ID)
 		known[entry.ID] = true
 		s.clear = 0
 		s.subscription, s.routes = entry, map[string]bool{}
-		for _, t := range l.registry.Types {
+		for _, t := range v.registry.Types {
 			if ok, err := typenames.MatchesAny(entry.Pattern, names[t.Name]); ok && err == nil {
 				s.routes[t.Written] = true
 			}
 		}
 		for _, r := range s.rows {
 			if r.State == ledger.Held {
-				l.queueRow(s, r)
+				s.queueRow(r)
 			}
 		}
 	}
-	for id := range l.subs {
+	for id, s := range v.subs {
 		if known[id] {
 			continue
 		}
-		if u := l.units[id]; u != nil {
-			u.remove()
+		if s.listener != nil {
+			s.listener.remove()
 		}
-		delete(l.subs, id)
+		delete(v.subs, id)
 	}
-	l.here = typenames.Here(l.registry.Types, l.own)
-	l.pausesNew = true
-	l.wakeUnits()
-	l.noteSettled()
+	v.here = typenames.Here(v.registry.Types, v.own)
+	v.pausesNew = true
+	v.wakeUnits()
+	v.noteSettled()
 }
 
 // wakeUnits makes all consumers poll. The caller holds mu.
-func (l *Log) wakeUnits() {
-	for _, u := range l.units {
-		if u.consumer != nil {
-			u.consumer.wake()
-		}
+func (v *logView) wakeUnits() {
+	for _, s := range v.listening {
+		s.listener.wake()
 	}
+}
+
+// enter locks the log, unless it is closed.
+func (v *logView) enter() error {
+	v.mu.Lock()
+	if v.closed {
+		v.mu.Unlock()
+		return v.ended()
+	}
+	return nil
+}
+
+// wakeAll wakes everybody who waits. The caller holds mu.
+func (v *logView) wakeAll() {
+	v.noteSettled()
+	for w := range v.watches {
+		w.wake()
+	}
+}
+
+// inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
+func (v *logView) inOrder() (all []*sub) {
+	for _, entry := range v.registry.Subs {
+		all = append(all, v.subs[entry.ID])
+	}
+	return all
 }

@@ -36,7 +36,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			if r == nil && (e == nil || seq <= s.Start || !s.matches(e)) {
 				continue
 			}
-			one := engine.Settlement{Subscription: l.nameHere(s.ID, s.Name), State: event.StateDone}
+			one := engine.Settlement{Subscription: s.nameHere(), State: event.StateDone}
 			if r != nil && !r.State.Open() && (r.Tries > 0 || r.State == ledger.Discarded) {
 				if r, err = l.wholeRow(s, seq); err != nil {
 					return false, err
@@ -45,7 +45,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 			if r != nil && len(r.Attempts) > 0 {
 				one.Failures, one.Error = len(r.Attempts), r.Attempts[len(r.Attempts)-1].Error
 			}
-			if l.neverBegins(s, e, r) { // it is settled as soon as a pause ends
+			if s.neverBegins(e, r) { // it is settled as soon as a pause ends
 				one.State, one.Reason = event.StateDiscarded, engine.ReasonCancelled
 				outcome = append(outcome, one)
 				continue
@@ -73,26 +73,32 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 
 // neverBegins tells whether it is known that no handler is called any more for an open delivery that was cancelled. The
 // caller holds mu.
-func (l *Log) neverBegins(s *sub, event *engine.Record, r *row) bool {
+func (s *sub) neverBegins(one *engine.Record, r *row) bool {
 	if r != nil {
-		event = r.record()
+		one = r.record()
 	}
-	if u := l.units[s.ID]; u != nil && u.has(slotOf(event)) {
-		reason, cancelled := u.cancelled(event.Seq)
-		f := u.flights.of(event.Seq)
-		return cancelled && reason == engine.ReasonCancelled && (f == nil || !f.begun && !f.ended)
+	if s.listener != nil && s.listener.has(slotOf(one)) {
+		return s.listener.neverBegins(one.Seq)
 	}
 	return r != nil && r.State.Open() && r.Cancelled && r.Answer == refused && r.Reason == engine.ReasonCancelled
 }
 
 // endsCancelled tells whether a delivery that was cancelled has ended so in this process, which is yet to be stored. The
 // caller holds mu.
-func (l *Log) endsCancelled(s *sub, seq int64) bool {
-	u := l.units[s.ID]
-	if u == nil {
-		return false
-	}
-	f := u.flights.of(seq)
+func (s *sub) endsCancelled(seq int64) bool {
+	return s.listener != nil && s.listener.endsCancelled(seq)
+}
+
+// neverBegins implements [listener].
+func (rd *reading) neverBegins(seq int64) bool {
+	reason, cancelled := rd.cancelled(seq)
+	f := rd.flights.of(seq)
+	return cancelled && reason == engine.ReasonCancelled && (f == nil || !f.begun && !f.ended)
+}
+
+// endsCancelled implements [listener].
+func (rd *reading) endsCancelled(seq int64) bool {
+	f := rd.flights.of(seq)
 	return f != nil && f.ended && f.how.Cancelled
 }
 
@@ -134,15 +140,15 @@ func (l *Log) AwaitSettled(ctx context.Context) error {
 }
 
 // wait calls settled, with mu held, whenever something was settled, until it returns true.
-func (l *Log) wait(ctx context.Context, settled func() (bool, error)) error {
+func (v *logView) wait(ctx context.Context, settled func() (bool, error)) error {
 	for {
-		if err := l.enter(); err != nil {
+		if err := v.enter(); err != nil {
 			return err
 		}
-		news, before := l.settlement(), l.applied
+		news, before := v.settlement(), v.applied
 		ok, err := settled()
-		again := l.applied != before // something came while the server was asked
-		l.mu.Unlock()
+		again := v.applied != before // something came while the server was asked
+		v.mu.Unlock()
 		if again && err == nil {
 			continue
 		}
@@ -151,8 +157,8 @@ func (l *Log) wait(ctx context.Context, settled func() (bool, error)) error {
 		}
 		select {
 		case <-news:
-		case <-l.stopped:
-			return l.ended()
+		case <-v.stopped:
+			return v.ended()
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -2,12 +2,14 @@ package buslog
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/view"
-	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // watchSlack covers publishers that took the time and stored their event later.
@@ -15,7 +17,7 @@ const watchSlack = time.Minute
 
 // watch is a place in the log. It implements [engine.Watch].
 type watch struct {
-	log    *Log
+	in     *reader
 	spec   engine.WatchSpec
 	after  int64
 	wake   func() // guarded by the log's mu
@@ -32,7 +34,7 @@ func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (_ engine.Watch,
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	w := &watch{log: l, spec: spec, after: l.applied, began: l.applied, wake: func() {}}
+	w := &watch{in: &l.reader, spec: spec, after: l.applied, began: l.applied, wake: func() {}}
 	if !spec.Since.IsZero() {
 		if w.after, err = l.before(spec.Since.Add(-watchSlack)); err != nil {
 			return nil, err
@@ -42,51 +44,31 @@ func (l *Log) Watch(ctx context.Context, spec engine.WatchSpec) (_ engine.Watch,
 	return w, nil
 }
 
-// before returns a place in the log behind which everything is that was stored after a
-// time. The caller holds mu, which is free while the server is asked.
-func (l *Log) before(at time.Time) (int64, error) {
-	for i := len(l.ring.events) - 1; i >= 0; i-- {
-		if r := l.ring.events[i]; !r.CreatedAt.After(at) {
-			return r.Seq, nil
-		}
-	}
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	next, err := l.stream.NextSince(context.Background(), at)
-	switch {
-	case errors.Is(err, stream.ErrNotFound):
-		return l.ring.from - 1, nil
-	case err != nil:
-		return 0, l.storage("read", err)
-	}
-	return next.Seq - 1, nil
-}
-
 // Close implements [engine.Watch].
 func (w *watch) Close() {
-	w.log.mu.Lock()
-	defer w.log.mu.Unlock()
-	delete(w.log.watches, w)
+	w.in.mu.Lock()
+	defer w.in.mu.Unlock()
+	delete(w.in.watches, w)
 }
 
 // Notify implements [engine.Watch].
 func (w *watch) Notify(wake func()) {
-	w.log.mu.Lock()
+	w.in.mu.Lock()
 	w.wake = wake
-	w.log.mu.Unlock()
+	w.in.mu.Unlock()
 	wake()
 }
 
 // Read implements [engine.Watch].
 func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, passed int64, err error) {
-	l := w.log
-	if err := l.enter(); err != nil {
+	rd := w.in
+	if err := rd.enter(); err != nil {
 		return nil, 0, err
 	}
-	defer l.mu.Unlock()
-	wanted := view.Wanted(l.registry.Types, w.spec.Types, l.registry.namesOf)
-	end := l.applied
-	err = l.each(ctx, w.after+1, func(r *engine.Record) bool {
+	defer rd.mu.Unlock()
+	wanted := view.Wanted(rd.registry.Types, w.spec.Types, rd.registry.namesOf)
+	end := rd.applied
+	err = rd.each(ctx, w.after+1, func(r *engine.Record) bool {
 		if len(found) == limit {
 			end = w.after
 			return false
@@ -94,7 +76,7 @@ func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, pa
 		w.after = r.Seq
 		if wanted[r.Type] && (r.Origin == nil || !w.spec.Deliverable) {
 			seen := *r
-			seen.Type = l.here[r.Type]
+			seen.Type = rd.here[r.Type]
 			found = append(found, &seen)
 		}
 		return true
@@ -104,4 +86,84 @@ func (w *watch) Read(ctx context.Context, limit int) (found []*engine.Record, pa
 	}
 	passed, w.passed = w.passed, 0
 	return found, passed, err
+}
+
+// Follow implements [engine.EventReader].
+func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part event.Followed, err error) {
+	from, err := f.Mark()
+	if err == nil {
+		err = f.Check()
+	}
+	if err == nil {
+		err = in.look(ctx)
+	}
+	if err != nil {
+		return part, err
+	}
+	defer in.mu.Unlock()
+	end := engine.FollowMark{Seq: in.applied, Log: in.registry.Log, At: time.Now()}
+	if from == nil && f.Newest {
+		part.Next = end.Cursor()
+		part.Events, err = in.newestOf(ctx, f.Filter, end.Seq, f.Limit)
+		return part, err
+	}
+	after, filter := int64(0), f.Filter
+	if from != nil {
+		if after, part.Restarted = from.Seq, in.restored(ctx, *from); part.Restarted {
+			after = 0
+			if from.At.After(filter.Since) {
+				filter.Since = from.At
+			}
+		}
+	}
+	err = in.each(ctx, after+1, func(r *engine.Record) bool {
+		if r.Seq > end.Seq {
+			return false
+		}
+		one := in.eventFor(r)
+		if !in.chooses(filter, r, one) {
+			return true
+		}
+		if part.More = len(part.Events) == f.Limit; part.More {
+			last := part.Events[f.Limit-1]
+			end.Seq, end.ID = last.Seq, last.ID
+			return false
+		}
+		part.Events = append(part.Events, one)
+		return true
+	})
+	part.Next = end.Cursor()
+	if err == nil && from != nil && !part.Restarted && after < end.Seq {
+		part.Pruned, err = in.prunedWithin(ctx, after, end.Seq)
+	}
+	return part, err
+}
+
+// newestOf returns the newest events up to a sequence number that a filter chooses, the
+// oldest of them first. The caller holds mu.
+func (in *Inspection) newestOf(ctx context.Context, f engine.Filter, seq int64, limit int) (found []event.Event, err error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	err = in.eachBack(ctx, seq, func(r *engine.Record) bool {
+		if one := in.eventFor(r); in.chooses(f, r, one) {
+			found = append(found, one)
+		}
+		return len(found) < limit
+	})
+	slices.Reverse(found)
+	return found, err
+}
+
+// restored tells whether a place is of another log, or of a later state of this one, into
+// which a backup was restored since. The caller holds mu.
+func (in *Inspection) restored(ctx context.Context, place engine.FollowMark) bool {
+	if place.Log != in.registry.Log || place.Seq > in.applied {
+		return true
+	}
+	if place.ID == uuid.Nil {
+		return false
+	}
+	r, err := in.event(ctx, place.Seq) // a restored log may have grown past the place
+	return err == nil && r.ID != place.ID
 }

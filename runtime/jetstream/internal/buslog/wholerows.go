@@ -64,60 +64,60 @@ func (r *row) lastFailed() string {
 }
 
 // keep puts a row into the view. The caller holds mu.
-func (l *Log) keep(s *sub, r *row) *row {
+func (v *logView) keep(s *sub, r *row) *row {
 	switch {
-	case !l.allRows && r.Bare:
+	case !v.allRows && r.Bare:
 		r = r.part()
-	case !l.allRows:
-		l.whole.add(r)
+	case !v.allRows:
+		v.whole.add(r)
 		r = r.part()
 	case r.Bare:
-		l.bare = append(l.bare, bareRow{s, r})
+		v.bare = append(v.bare, bareRow{s, r})
 	}
 	s.rows[r.Seq] = r
 	return r
 }
 
 // inMemory returns the whole of a row, or nil if it has to be read. The caller holds mu.
-func (l *Log) inMemory(r *row) *row {
+func (v *logView) inMemory(r *row) *row {
 	if !r.isPart {
 		return r
 	}
-	return l.whole.rows[r.rev]
+	return v.whole.rows[r.rev]
 }
 
 // wholeRow returns the whole row of a delivery, or nil if it has none. The caller holds mu,
 // which is free while the server is asked: then the row that is returned is the one that the
 // view has now.
-func (l *Log) wholeRow(s *sub, seq int64) (*row, error) {
+func (f *follower) wholeRow(s *sub, seq int64) (*row, error) {
 	for {
 		r := s.rows[seq]
 		if r == nil {
 			return nil, nil
 		}
-		if whole := l.inMemory(r); whole != nil {
+		if whole := f.inMemory(r); whole != nil {
 			return whole, nil
 		}
-		l.mu.Unlock()
-		whole, err := l.readRow(r.rev)
+		f.mu.Unlock()
+		whole, err := f.readRow(r.rev)
 		if errors.Is(err, stream.ErrNotFound) { // there is a newer one
-			err = l.sync(context.Background())
+			err = f.sync(context.Background())
 		}
-		l.mu.Lock()
+		f.mu.Lock()
 		switch {
 		case err != nil:
 			return nil, err
 		case whole == nil && s.rows[seq] == r:
 			return nil, stream.ErrNotFound
 		case whole != nil && s.rows[seq] == r:
-			l.whole.add(whole)
+			f.whole.add(whole)
 			return whole, nil
 		}
 	}
 }
 
-func (l *Log) readRow(rev int64) (*row, error) {
-	m, err := l.stream.Get(context.Background(), rev)
+func (c *conn) readRow(rev int64) (*row, error) {
+	m, err := c.stream.Get(context.Background(), rev)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (l *Log) readRow(rev int64) (*row, error) {
 	if r.rev, r.size = rev, len(m.Data); !r.Bare {
 		return r, nil
 	}
-	return l.dressed(context.Background(), r)
+	return c.dressed(context.Background(), r)
 }
 
 // bareRow is a row that lacks its event.
@@ -138,8 +138,8 @@ type bareRow struct {
 }
 
 // dressed returns a bare row with its event.
-func (l *Log) dressed(ctx context.Context, r *row) (*row, error) {
-	m, err := l.stream.Get(ctx, r.Seq)
+func (c *conn) dressed(ctx context.Context, r *row) (*row, error) {
+	m, err := c.stream.Get(ctx, r.Seq)
 	if err != nil {
 		return nil, err
 	}
@@ -154,61 +154,60 @@ func (l *Log) dressed(ctx context.Context, r *row) (*row, error) {
 }
 
 // dress gives the rows their events that lack them. One whose event is deleted is settled.
-func (l *Log) dress(ctx context.Context) error {
-	l.mu.Lock()
-	all := l.bare
-	l.bare = nil
-	l.mu.Unlock()
+func (f *follower) dress(ctx context.Context) error {
+	f.mu.Lock()
+	all := f.bare
+	f.bare = nil
+	f.mu.Unlock()
 	for i, one := range all {
-		whole, err := l.dressed(ctx, one.row)
-		l.mu.Lock()
+		whole, err := f.dressed(ctx, one.row)
+		f.mu.Lock()
 		switch {
 		case err == nil && one.sub.rows[one.row.Seq] == one.row:
 			one.sub.rows[one.row.Seq] = whole
 		case err != nil && !errors.Is(err, stream.ErrNotFound):
-			l.bare = append(l.bare, all[i:]...)
-			l.mu.Unlock()
-			return l.storage("read", err)
+			f.bare = append(f.bare, all[i:]...)
+			f.mu.Unlock()
+			return f.storage("read", err)
 		}
-		l.mu.Unlock()
+		f.mu.Unlock()
 	}
 	return nil
 }
 
-// readSoon reads rows that will be needed, at once. The caller holds mu, which is free
-// meanwhile.
-func (l *Log) readSoon(rows []*row) {
+// readSoon reads rows that will be needed, at once.
+func (rd *reader) readSoon(rows []*row) {
 	found := make([]*row, len(rows))
-	l.mu.Unlock()
+	rd.mu.Unlock()
 	var wait sync.WaitGroup
 	for i, r := range rows {
 		wait.Go(func() {
-			if whole, err := l.readRow(r.rev); err == nil {
+			if whole, err := rd.readRow(r.rev); err == nil {
 				found[i] = whole
 			}
 		})
 	}
 	wait.Wait()
-	l.mu.Lock()
+	rd.mu.Lock()
 	for _, whole := range found {
 		if whole != nil {
-			l.whole.add(whole)
+			rd.whole.add(whole)
 		}
 	}
 }
 
 // wholeRows returns the whole rows of deliveries that are to be stored, or to be answered
 // for, by event. The caller holds mu, which is free while the server is asked.
-func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
-	if len(u.sub.rows) == 0 && len(u.sub.asks) == 0 && !slices.ContainsFunc(taken, func(f *flight) bool { return f.row != nil }) {
+func (st *storing) wholeRows(taken []*flight) (map[int64]*row, error) {
+	if len(st.sub.rows) == 0 && len(st.sub.asks) == 0 && !slices.ContainsFunc(taken, func(f *flight) bool { return f.row != nil }) {
 		return nil, nil
 	}
 	for {
-		seqs := make([]int64, 0, len(taken)+len(u.sub.asks))
+		seqs := make([]int64, 0, len(taken)+len(st.sub.asks))
 		for _, f := range taken {
 			seqs = append(seqs, f.record.Seq)
 		}
-		for seq := range u.sub.asks {
+		for seq := range st.sub.asks {
 			seqs = append(seqs, seq)
 		}
 		found, complete := map[int64]*row{}, true
@@ -218,18 +217,18 @@ func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
 			}
 		}
 		for _, seq := range seqs {
-			r := u.sub.rows[seq]
+			r := st.sub.rows[seq]
 			if r == nil || found[seq] != nil && found[seq].rev == r.rev {
 				continue
 			}
-			whole, err := u.log.wholeRow(u.sub, seq)
+			whole, err := st.in.wholeRow(st.sub, seq)
 			if err != nil {
 				return nil, err
 			}
 			found[seq] = whole
 		}
 		for _, seq := range seqs { // mu was free
-			if r := u.sub.rows[seq]; r != nil && (found[seq] == nil || found[seq].rev != r.rev) {
+			if r := st.sub.rows[seq]; r != nil && (found[seq] == nil || found[seq].rev != r.rev) {
 				complete = false
 			}
 		}
@@ -241,10 +240,10 @@ func (u *unit) wholeRows(taken []*flight) (map[int64]*row, error) {
 
 // wholeOf returns the whole row of a delivery that is to be stored, or nil if it has none. The
 // caller holds mu.
-func (u *unit) wholeOf(seq int64) *row {
-	r := u.sub.rows[seq]
+func (st *storing) wholeOf(seq int64) *row {
+	r := st.sub.rows[seq]
 	if r == nil || !r.isPart {
 		return r
 	}
-	return u.whole[seq]
+	return st.whole[seq]
 }

@@ -20,7 +20,7 @@ import (
 func TestRowsDoNotHoldTheirPayloadsAndAttemptsInMemory(t *testing.T) {
 	const rows, most = 20_000, 1200
 	l := &Log{}
-	l.logView.subs = map[string]*sub{}
+	l.subs = map[string]*sub{}
 	heap := func() int64 {
 		runtime.GC()
 		runtime.GC()
