@@ -90,7 +90,7 @@ var brokenRules = []brokenRule{
 	{"TestTheErrorOfAChildMeansTheSameAfterARestart", "runtime/receipt.go",
 		"if one.Dead && s.Failures > 0 {", "if one.Dead && b.causes.next > 0 {"},
 	{"TestACancelledChildIsAnErrorThatSaysSo", "runtime/internal/engine/wait.go",
-		"s.State == StateDiscarded && s.Reason == ReasonCancelled", "false"},
+		"s.State == event.StateDiscarded && s.Reason == ReasonCancelled", "false"},
 	{"TestADiscardByTheHandlerIsNoErrorForThoseWhoWait", "runtime/internal/dispatch/failure.go",
 		"		if reason == engine.ReasonCancelled {", "		if reason == \"\" {"},
 	{"TestAPayloadThatSQLiteHasNoMemoryForIsHandled", "runtime/internal/sqlite/long.go",
