@@ -20,7 +20,7 @@ type HandlingInfo struct {
 	attempt observed.Attempt // nil for one that does not come from a bus
 }
 
-// NewHandlingInfo is for a bus, and for nobody else: the type of attempt is internal.
+// NewHandlingInfo is for a bus only: the type of attempt is internal.
 func NewHandlingInfo(about AttemptInfo, batch bool, attempt observed.Attempt) HandlingInfo {
 	return HandlingInfo{AttemptInfo: about, Batch: batch, attempt: attempt}
 }
