@@ -1,4 +1,4 @@
-package parse_test
+package types_test
 
 import (
 	"fmt"

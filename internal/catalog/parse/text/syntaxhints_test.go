@@ -1,4 +1,4 @@
-package parse_test
+package text_test
 
 import (
 	"testing"

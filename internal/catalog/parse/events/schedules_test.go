@@ -1,4 +1,4 @@
-package parse_test
+package events_test
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 )
 
 func TestASchedulesPayloadHasTheDefaultsOfRequiredFields(t *testing.T) {
-	c, findings, err := parse.Load("testdata/cases/schedules/events.yaml")
+	c, findings, err := parse.Load("../testdata/cases/schedules/events.yaml")
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}

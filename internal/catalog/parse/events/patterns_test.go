@@ -1,4 +1,4 @@
-package parse_test
+package events_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package parse_test
+package names_test
 
 import (
 	"go/token"
