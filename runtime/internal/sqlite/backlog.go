@@ -16,10 +16,9 @@ import (
 )
 
 // Subscriptions implements [engine.Log].
-func (ob *observer) Subscriptions(_ context.Context, limit int) (lags []engine.SubscriptionState, err error) {
-	err = ob.read(func(c *database.Conn) (err error) {
-		lags, err = readLags(c, limit, ob.consumers.nameOf, toTheEnd)
-		return err
+func (ob *observer) Subscriptions(_ context.Context, limit int) ([]engine.SubscriptionState, error) {
+	lags, err := valueOf(ob.ground, func(c *database.Conn) ([]engine.SubscriptionState, error) {
+		return readLags(c, limit, ob.consumers.nameOf, toTheEnd)
 	})
 	return lags, fault.Wrap("read", ob.path, err)
 }
