@@ -56,13 +56,11 @@ func (a *agenda) apply(b *batch) error {
 const changesLimit = 3
 
 func (a *agenda) anew(b *batch, err error, tries int) bool {
-	if err == nil || !errors.Is(err, errBeginAnew) && !(tries < changesLimit && a.owner.changed(err)) && !(tries == 0 && a.renew(err)) {
-		return false
-	}
-	if tries == anewLimit {
+	again := errors.Is(err, errBeginAnew) || tries < changesLimit && a.owner.changed(err) || tries == 0 && a.renew(err)
+	if again && tries == anewLimit {
 		separate(b.requests)
 	}
-	return true
+	return again
 }
 
 // renew takes another connection if a transaction has failed for want of memory, and tells whether that may do.
@@ -75,7 +73,7 @@ func (a *agenda) renew(err error) bool {
 		a.logger.Warn("the connection that writes has too little memory, and cannot be opened again", "path", a.path, "error", err)
 		return false
 	}
-	a.lookout.renewed()
+	a.lookout.forget()
 	return true
 }
 

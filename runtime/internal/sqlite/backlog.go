@@ -17,10 +17,9 @@ import (
 )
 
 // Subscriptions implements [engine.Log].
-func (ob *observer) Subscriptions(_ context.Context, limit int) (lags []event.SubscriptionState, err error) {
-	err = ob.read(func(c *database.Conn) (err error) {
-		lags, err = readLags(c, limit, ob.consumers.nameOf, toTheEnd)
-		return err
+func (ob *observer) Subscriptions(_ context.Context, limit int) ([]event.SubscriptionState, error) {
+	lags, err := valueOf(ob.ground, func(c *database.Conn) ([]event.SubscriptionState, error) {
+		return readLags(c, limit, ob.consumers.nameOf, toTheEnd)
 	})
 	return lags, fault.Wrap("read", ob.path, err)
 }

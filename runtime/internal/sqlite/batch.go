@@ -29,19 +29,18 @@ type batch struct {
 // takeBack makes the batch what it was before a transaction that has failed.
 func (b *batch) takeBack() {
 	b.unsettle()
-	clear(b.events)
-	b.events = b.events[:0]
+	b.events = emptied(b.events)
 }
 
 // clear makes the batch an empty one, and keeps the memory.
 func (b *batch) clear() {
-	b.requests = nil
-	clear(b.events)
-	b.events = b.events[:0]
-	clear(b.flushes)
-	b.flushes = b.flushes[:0]
-	clear(b.keys)
-	b.keys = b.keys[:0]
+	b.requests, b.events, b.flushes, b.keys = nil, emptied(b.events), emptied(b.flushes), emptied(b.keys)
+}
+
+// emptied is a list without its elements, but with its memory.
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
 }
 
 // appendEvents writes the events of a request.

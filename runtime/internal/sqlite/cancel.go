@@ -226,13 +226,8 @@ func forgetCancelled(c *database.Conn, at rowKey) error {
 // markNew takes in what is cancelled of a new consumer. Only if there is something, it
 // needs the writer, so that nothing of it is settled or cancelled meanwhile.
 func (cs *consumers) markNew(ctx context.Context, c *consumer) error {
-	count := func(conn *database.Conn) (n int64, err error) {
+	n, err := valueOf(cs.ground, func(conn *database.Conn) (int64, error) {
 		return conn.Int64("SELECT count(*) FROM busgen_cancelled WHERE subscription = ?", c.id)
-	}
-	n := int64(0)
-	err := cs.read(func(conn *database.Conn) (err error) {
-		n, err = count(conn)
-		return err
 	})
 	if err != nil || n == 0 {
 		return err

@@ -20,7 +20,7 @@ type consumers struct {
 	writer *writer
 
 	mu   sync.Mutex
-	list []*consumer // is never changed
+	list []*consumer // never changed, only replaced
 
 	undone int64 // the last entry of the audit that readUndone has seen; guarded by the writer's turn
 }
@@ -170,7 +170,7 @@ func (cs *consumers) end(name string) {
 	})
 }
 
-// endConsumers drops all that was to be written for them.
+// endAll ends all consumers, and drops what was to be written for them.
 func (cs *consumers) endAll() {
 	cs.mu.Lock()
 	consumers := cs.list

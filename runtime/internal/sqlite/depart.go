@@ -54,10 +54,7 @@ func Depart(ctx context.Context, path, to string) (_ *Departure, err error) {
 			d.Close()
 		}
 	}()
-	err = l.read(func(c *database.Conn) (err error) {
-		d.label, err = readLabel(c)
-		return err
-	})
+	d.label, err = valueOf(l.ground, readLabel)
 	switch {
 	case err != nil:
 		return nil, fault.Wrap("read", l.path, err)

@@ -34,6 +34,26 @@
 // the database itself ([locks.LockOwner]) says which process dispatches. The operating system
 // drops it with that process.
 //
+// # The parts of a Log
+//
+// Each is a type that owns its fields, and says in its declaration what guards them. A part uses what stands above it
+// in this list.
+//
+//   - [ground]: what all parts share: names, types, the newest events, the connection that reads, what has become of
+//     the log. The [gate] in it lets one write who is in this process.
+//   - [writer]: who waits for a transaction, and when it runs. [batch] is the transaction at hand.
+//   - [consumers]: the subscriptions that this process has, each a [consumer]. Cancelling is theirs, too.
+//   - [lookout] and [files]: what other processes write, and whether the file is still the one that was opened.
+//   - [pauses] and [activity]: what operators want, and are shown.
+//   - [owner]: the right to dispatch, and what happens when the log is another one, or another's.
+//   - [relay] and [programs]: functions of the program within the writer's transaction, and connections of its own.
+//   - [agenda]: what happens in a transaction, for the writer.
+//   - [observer], [joiner], [upkeep]: what the methods of [Log] need that have no state, or their own.
+//
+// The writer's turn is a token: whoever has it uses the connection that writes, and what belongs to the turn. Locks are
+// taken in this order: the turn, the token of the connection that reads, the mu of consumers, of a consumer, of the
+// writer.
+//
 // # The rooms below
 //
 // Below this package is what is about the file and not about events: its connection

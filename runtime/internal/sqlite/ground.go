@@ -72,6 +72,15 @@ func (g *ground) read(f func(c *database.Conn) error) error {
 	return err
 }
 
+// valueOf returns what is read with the connection that reads.
+func valueOf[T any](g *ground, read func(c *database.Conn) (T, error)) (value T, err error) {
+	err = g.read(func(c *database.Conn) (err error) {
+		value, err = read(c)
+		return err
+	})
+	return value, err
+}
+
 // why returns why consumers have ended.
 func (g *ground) why() error {
 	if why := g.stopped.Load(); why != nil {

@@ -196,11 +196,7 @@ func (r *replay) give(ctx context.Context, found []replayed) (keys []event.Key, 
 // Redrive implements [engine.Log]. It looks with the connection that reads, so
 // that publishers wait only for what there is to write.
 func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven int, err error) {
-	var due []rowKey
-	err = l.read(func(c *database.Conn) error {
-		due, err = redrivable(c, spec)
-		return err
-	})
+	due, err := valueOf(l.ground, func(c *database.Conn) ([]rowKey, error) { return redrivable(c, spec) })
 	if err == nil && len(due) > 0 {
 		err = l.writer.doSynced(ctx, func(c *database.Conn) error {
 			redriven, err = redrive(c, spec, due)

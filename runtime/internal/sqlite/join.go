@@ -223,11 +223,8 @@ func joinScope(s statements, name string) (typeID int64, err error) {
 }
 
 // Holds implements [engine.Joiner].
-func (j *joiner) Holds(_ context.Context, seq int64, id uuid.UUID) (held bool, err error) {
-	err = j.read(func(c *database.Conn) (err error) {
-		held, err = holds(c, seq, id)
-		return err
-	})
+func (j *joiner) Holds(_ context.Context, seq int64, id uuid.UUID) (bool, error) {
+	held, err := valueOf(j.ground, func(c *database.Conn) (bool, error) { return holds(c, seq, id) })
 	return held, fault.Wrap("read", j.path, err)
 }
 

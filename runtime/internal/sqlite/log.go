@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 )
 
-// Log is an event log in one SQLite file. It implements [engine.Log] with its parts, each of which has some of the methods.
+// Log is an event log in one SQLite file. It implements [engine.Log]: each of its parts has some of the methods.
 type Log struct {
 	*ground
 	writer *writer
@@ -106,7 +106,8 @@ func Open(path string, options Options) (*Log, error) {
 	}
 	g := &ground{
 		path: path, program: options.Program, vfs: options.VFS, unsynced: options.Unsynced, logger: options.Logger,
-		types: newTypeTable(), claims: claimed, reader: reader{turn: make(chan struct{}, 1), conn: read}, changes: options.Changed,
+		types: newTypeTable(), claims: claimed, changes: options.Changed,
+		reader: reader{turn: make(chan struct{}, 1), conn: read},
 	}
 	g.reader.turn <- struct{}{}
 	g.gate.open(path)
@@ -163,9 +164,12 @@ func newLog(g *ground, write *database.Conn) *Log {
 		upkeep:   &upkeep{ground: g, writer: w},
 	}
 	l.owner = &owner{
-		ground: g, writer: w, consumers: cs, lookout: lo, files: &files{ground: g, writer: w}, pauses: l.pauses, activity: l.activity,
+		ground: g, writer: w, consumers: cs, lookout: lo, files: &files{ground: g, writer: w},
+		pauses: l.pauses, activity: l.activity,
 	}
-	w.content = &agenda{ground: g, writer: w, consumers: cs, lookout: lo, owner: l.owner, relay: l.relay, programs: l.programs}
+	w.content = &agenda{
+		ground: g, writer: w, consumers: cs, lookout: lo, owner: l.owner, relay: l.relay, programs: l.programs,
+	}
 	write.Quiet = l.programs.hush
 	return l
 }

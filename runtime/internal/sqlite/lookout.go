@@ -81,15 +81,9 @@ func (lo *lookout) news() bool {
 	return true
 }
 
-// forget makes the next look find news.
+// forget makes the next look find news, and the next transaction look at the log.
 func (lo *lookout) forget() {
-	lo.seen, lo.version = database.Head{}, -1 // which no version is
-}
-
-// renewed is told that the connection is another one, to which the versions are others: the log is looked at.
-func (lo *lookout) renewed() {
-	lo.forget()
-	lo.known.version = -1
+	lo.seen, lo.version, lo.known.version = database.Head{}, -1, -1 // which no version is
 }
 
 // foreign is the last event that was stored in a transaction of the program, on a connection
@@ -116,7 +110,7 @@ func (lo *lookout) expect(seq int64, id uuid.UUID) {
 	lo.writer.signal()
 }
 
-// untilLook returns how long it is until the writer looks for the writes of others.
+// until returns how long it is until the writer looks for the writes of others.
 func (lo *lookout) until() time.Duration {
 	delay := lo.pollDelay()
 	switch {

@@ -208,11 +208,9 @@ func (ob *observer) WaitSettled(ctx context.Context, consumers []engine.Consumer
 				return false, nil
 			}
 			// The file may have more than this process has noticed: another one may have published.
-			open := int64(0)
-			err := ob.read(func(conn *database.Conn) (err error) {
-				open, err = conn.Int64(`SELECT EXISTS (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ?1 AND state <> 'dead')
+			open, err := valueOf(ob.ground, func(conn *database.Conn) (int64, error) {
+				return conn.Int64(`SELECT EXISTS (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ?1 AND state <> 'dead')
 					OR coalesce((SELECT max(seq) FROM busgen_log), 0) > ?2`, c.id, polled)
-				return err
 			})
 			if open > 0 || err != nil {
 				return false, err

@@ -30,7 +30,7 @@ type owner struct {
 	activity  *activity
 
 	again atomic.Bool   // this process has the owner's lock, and another log than it took over
-	back  time.Duration // by how much the wall clock was set back, which the due times have yet to follow; under the writer's turn
+	back  time.Duration // by how much the wall clock was set back, which due times do not follow yet; under the writer's turn
 
 	mu    sync.Mutex
 	grown *time.Timer // says when this process has dispatched for long; nil before it does
@@ -315,12 +315,8 @@ func claimsError(op, path string, err error) error {
 	return err
 }
 
-// owner returns the error that names who dispatches.
+// errOwned returns the error that names who dispatches.
 func (o *owner) errOwned() error {
-	var owner event.Owner
-	err := o.read(func(c *database.Conn) (err error) {
-		owner, err = readOwner(c)
-		return err
-	})
+	owner, err := valueOf(o.ground, readOwner)
 	return errors.Join(&event.OwnedError{Path: o.path, PID: owner.PID, Since: owner.Since}, err)
 }

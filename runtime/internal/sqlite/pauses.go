@@ -53,11 +53,8 @@ func (ps *pauses) Resume(ctx context.Context, p engine.Pause) error {
 }
 
 // Pauses implements [engine.Log].
-func (ps *pauses) Pauses(context.Context) (pauses []engine.Pause, err error) {
-	err = ps.read(func(c *database.Conn) (err error) {
-		pauses, err = ps.ownPauses(c)
-		return err
-	})
+func (ps *pauses) Pauses(context.Context) ([]engine.Pause, error) {
+	pauses, err := valueOf(ps.ground, ps.ownPauses)
 	return pauses, fault.Wrap("read", ps.path, err)
 }
 
@@ -80,7 +77,7 @@ func (ps *pauses) WatchPauses(_ context.Context, f func([]engine.Pause)) error {
 	}))
 }
 
-// refreshPauses tells those who watch what is paused, if that has changed.
+// refresh tells those who watch what is paused, if that has changed.
 func (ps *pauses) refresh() error { return ps.read(ps.tell) }
 
 func (ps *pauses) tell(c *database.Conn) error {

@@ -136,12 +136,10 @@ func (u *upkeep) prunable(from, end int64, before time.Time) (seqs []int64, next
 
 // eventFrom returns the first event from a place on, because what was pruned before may have
 // left a gap of any size, or end if there is none.
-func (u *upkeep) eventFrom(from, end int64) (next int64, err error) {
-	err = u.read(func(c *database.Conn) error {
-		next, err = c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq >= ?1", from, end)
-		return err
+func (u *upkeep) eventFrom(from, end int64) (int64, error) {
+	return valueOf(u.ground, func(c *database.Conn) (int64, error) {
+		return c.Int64("SELECT coalesce(min(seq), ?2) FROM busgen_log WHERE seq >= ?1", from, end)
 	})
-	return next, err
 }
 
 func deleteEvents(c *database.Conn, seqs []int64) error {

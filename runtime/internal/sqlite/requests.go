@@ -225,8 +225,7 @@ func (w *writer) forgetClients() {
 	w.mu.Lock()
 	w.dirty = nil
 	w.mu.Unlock()
-	clear(w.batch.flushes)
-	w.batch.flushes = w.batch.flushes[:0]
+	w.batch.flushes = emptied(w.batch.flushes)
 	clear(w.failing)
 }
 

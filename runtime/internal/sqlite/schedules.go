@@ -16,11 +16,7 @@ import (
 
 // DeclareSchedules implements [engine.Timetable]. If nothing has changed it writes nothing.
 func (l *Log) DeclareSchedules(ctx context.Context, specs []engine.ScheduleSpec, now time.Time) (all []event.Schedule, err error) {
-	var stored []event.Schedule
-	err = l.read(func(c *database.Conn) error {
-		stored, err = readSchedules(c)
-		return err
-	})
+	stored, err := valueOf(l.ground, readSchedules)
 	if err == nil && len(specs) == 0 && len(stored) == 0 {
 		return nil, nil
 	}

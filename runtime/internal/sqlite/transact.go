@@ -235,8 +235,6 @@ type trespasses []string
 
 // check returns an error if the schema, which a function of the program has changed, is now in
 // the way of the bus. What other programs did before is not the fault of the function.
-func (w *writer) trespass() error { return w.trespasses.check(w.conn) }
-
 func (t *trespasses) check(c *database.Conn) error {
 	found, err := findTrespasses(c)
 	if err != nil {

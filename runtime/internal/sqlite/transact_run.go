@@ -245,12 +245,7 @@ func (b *batch) tellSettled() {
 			one.stored()
 		}
 	}
-	b.forgetSettled()
-}
-
-func (b *batch) forgetSettled() {
-	clear(b.settled)
-	b.settled = b.settled[:0]
+	b.settled = emptied(b.settled)
 }
 
 // unsettle makes the deliveries what they were before the transaction, which has failed.
@@ -267,7 +262,7 @@ func (b *batch) unsettle() {
 	for _, one := range b.settled {
 		one.consumer.unsettle(one)
 	}
-	b.forgetSettled()
+	b.settled = emptied(b.settled)
 }
 
 // unsettle makes a delivery what it was. It is not on the way any more: the next flush gives

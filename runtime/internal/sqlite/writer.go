@@ -35,7 +35,7 @@ const (
 // other, each for everyone who is waiting at that moment. That happens on the
 // writer's goroutine or, for a publisher that is alone, on the publisher's.
 //
-// It knows who waits and for how long, and what a transaction costs. What happens in one is the business of its [content].
+// It knows who waits and for how long, and what a transaction costs. Its [content] knows what happens in one.
 type writer struct {
 	*ground
 	content content
@@ -70,7 +70,7 @@ type writer struct {
 type content interface {
 	// look notices what other processes have done, and says for how long nothing needs to be looked at.
 	look() time.Duration
-	// idle is called when there is nothing to write, and says when to call it again. closing says that it is the last time.
+	// idle is called when there is nothing to write, for the last time if it is closing. It says when to call it again.
 	idle(closing bool) time.Duration
 	// apply does what a transaction is for.
 	apply(b *batch) error
