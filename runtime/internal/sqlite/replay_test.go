@@ -80,7 +80,7 @@ func TestAReplayGivesOnlyWhatIsStillHandled(t *testing.T) {
 // A step goes on until it has found something: no events are the end.
 func TestAReplayOfFewEventsFindsThemAll(t *testing.T) {
 	g, seqs := handledLog(t)
-	filter := engine.Filter{Filter: event.Filter{Text: `99}}`}}
+	filter := engine.Filter{Filter: event.Filter{Text: `99}`}}
 	steps, matched, err := inspectFile(t, g.path).Sweep(t.Context(), engine.SweepSpec{Kind: engine.SweepReplay, Subscription: "worker", Filter: filter})
 	want := len(seqs) / 100
 	if err != nil || matched != want {
