@@ -65,8 +65,8 @@ func subscriptionNameText(e *catalog.Event) *jen.Statement {
 //	// Undeclared<Event> names a subscription of <event.name> that the catalogue does not declare. …
 //	func Undeclared<Event>(name string) <Event>Subscription { return <Event>Subscription{name} }
 func undeclaredSubscription(e *catalog.Event) *jen.Statement {
-	return comment("Undeclared" + e.GoName + " names a subscription of " + e.Name.V + " that the catalogue does not declare. It gets the events " +
-		"that are published from its first Subscribe" + e.GoName + " on.").
+	return comment("Undeclared"+e.GoName+" names a subscription of "+e.Name.V+" that the catalogue does not declare. It gets the events "+
+		"that are published from its first Subscribe"+e.GoName+" on.").
 		Func().Id("Undeclared"+e.GoName).Params(jen.Id("name").String()).Id(subscriptionType(e)).
 		Custom(oneLineBody, jen.Return(jen.Id(subscriptionType(e)).Values(jen.Id("name"))))
 }
