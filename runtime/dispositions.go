@@ -24,8 +24,8 @@ func Permanent(err error) error {
 	return &dispatch.PermanentError{Err: err}
 }
 
-// RetryAfter says when to try again, instead of the delay of the retry policy.
-// It counts as an attempt, and the event is dead-lettered if that was the last. d
+// RetryAfter says when to try again, instead of the delay of the retry policy. See [Snooze] for what is no failure:
+// RetryAfter counts as an attempt, and the event is dead-lettered if that was the last. d
 // is used as it is, without jitter, and is at most 30 days. It returns nil if err
 // is nil.
 func RetryAfter(d time.Duration, err error) error {

@@ -5,8 +5,8 @@
 // Most programs do not call this package's generic functions. They call the
 // typed ones in their generated package, which are one line each:
 //
-//	bus, err := events.Open(ctx, "shop.db")              // runtime.Open
-//	events.SubscribeOrderPlaced(bus, "receipts", send)   // runtime.Subscribe
+//	bus, err := events.Open(ctx, "shop.db") // runtime.Open
+//	events.SubscribeOrderPlaced(bus, events.OnOrderPlacedSendReceipt, send) // runtime.Subscribe
 //	bus.Start(ctx)
 //	receipt, err := events.PublishOrderPlaced(ctx, bus, events.OrderPlaced{…})
 //	bus.Shutdown(ctx)
@@ -42,6 +42,9 @@
 // the error of each attempt; package [github.com/busgen/busgen/runtime/inspect]
 // lists, retries and purges dead letters, and shows everything else in the file.
 //
+// A handler says more by the error that it returns: [Permanent] makes a dead letter at once, [RetryAfter] says when the
+// next attempt is, [Snooze] puts the event off without counting an attempt, and [Discard] settles it.
+//
 // [WithMiddleware] puts functions around every handler: to measure, to trace, to check.
 // [Logger] is a logger whose last lines are kept with an attempt that fails.
 //
@@ -52,6 +55,17 @@
 // stand at the start of a call and of an attempt. Modules of their own send traces and metrics to
 // OpenTelemetry (github.com/busgen/busgen/runtime/otel) and collect metrics with the library of Prometheus
 // (github.com/busgen/busgen/runtime/prometheus).
+//
+// # Steering
+//
+// [Bus.PauseSubscription] and [Bus.PauseTypes] hold deliveries back until they are resumed, [Bus.Replay] delivers again
+// what was handled, and [Receipt.Cancel] settles what no handler has begun. Package inspect and the command busgen do the
+// same from outside of the program.
+//
+// # Transactions
+//
+// [Transact] stores rows of the program and events in one transaction of the file, and [SubscribeTx] runs a handler in
+// the transaction that records its success. [In] publishes in a transaction that the program has begun itself with [DB].
 //
 // # Publishing from a handler
 //

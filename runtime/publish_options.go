@@ -59,7 +59,7 @@ func WithCorrelationID(id string) PublishOption {
 // that was stored within the window of the bus ([WithDedupeWindow], 24 hours by
 // default) is not stored again. The receipt is then that of the first event, and
 // its Duplicate is true. The same key with another payload is a
-// *[ConflictError], unless the two are of different versions, which cannot be
+// *[event.ConflictError], unless the two are of different versions, which cannot be
 // compared. Payloads are the same if their values are: by their JSON, whatever the order of
 // its keys, or by [Equal]. The key is free again when the first event is cancelled, and when
 // a dead letter of it is discarded or edited. The n-th event of a batch has the key with #n behind it, so

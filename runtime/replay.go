@@ -28,11 +28,11 @@ import (
 // becomes of the handler. The bus need not be started. The errors are:
 //
 //   - the error of ctx, if it ends first
-//   - one that matches [ErrUnknownSubscription], with the names that the file has
+//   - one that matches [event.ErrUnknownSubscription], with the names that the file has
 //   - one that says that the file does not have the event of From
 //   - [ErrShutdown], when the bus is shut down
 //   - *[NotInspectableError], when the engine of the bus cannot do it
-//   - *[StorageError], when the file cannot be read or written
+//   - *[event.StorageError], when the file cannot be read or written
 func (b *Bus) Replay(ctx context.Context, subscription string, f event.ReplayFilter) (replayed int, err error) {
 	return busOf(b).replay(ctx, subscription, f)
 }

@@ -23,7 +23,7 @@ import (
 // Subscription delivers events to a handler. Its name is durable: the file
 // remembers what it has settled. Without a handler its events wait.
 // A name that is new starts with the next event, or with the oldest one in the
-// file with [FromBeginning].
+// file with [FromBeginning]. [Bus.PauseSubscription] stops it for a while, by its name.
 type Subscription struct{ inner any } // an *innerSubscription
 
 // innerSubscription is what is behind a [Subscription].

@@ -59,7 +59,7 @@ func WithoutTimeout() SubscribeOption {
 	}
 }
 
-// WithSlowAfter sets how long an attempt may take before it is logged as slow; 0
+// WithSlowAfter sets how long an attempt may take before it is logged as slow, and [observe.Observer].Slow is called; 0
 // for never. The default is that of the event type, 10 s unless the catalogue
 // says otherwise.
 func WithSlowAfter(d time.Duration) SubscribeOption {

@@ -162,7 +162,7 @@ func (m *drillModule) compile() {
 		fmt.Fprintf(&subscribing, "\nfunc %s(bus *runtime.Bus) {\n", function)
 		for _, e := range p.catalogue.Events {
 			for _, one := range e.Subscriptions {
-				fmt.Fprintf(&subscribing, "\tsubscribe(bus, %s.Subscribe%s, %q)\n", p.code, e.GoName, one.Name.V)
+				fmt.Fprintf(&subscribing, "\tsubscribe(bus, %s.Subscribe%s, %s.%s)\n", p.code, e.GoName, p.code, one.GoName)
 			}
 		}
 		subscribing.WriteString("}\n")

@@ -58,7 +58,7 @@ func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
 // It works in small transactions: when ctx ends or the process dies, each event was
 // replayed or not. A second call replays the same events once more. The counts are
 // right with any error. A subscription, or a From, that the file does not know is a
-// *[NotFoundError].
+// *[event.NotFoundError].
 func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Counts, error) {
 	if s.Filter.Status != "" {
 		return Counts{}, errors.New("replay events: only those that were handled are replayed; leave the status out")

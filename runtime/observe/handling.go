@@ -17,11 +17,11 @@ type HandlingInfo struct {
 	// Batch says that the handler is given several events at once (runtime.SubscribeBatch), or one
 	// in place of several.
 	Batch   bool
-	attempt observed.Attempt // nil for one that does not come from a bus
+	attempt any // an observed.Attempt, which programs that name this type do not compile; nil for one that does not come from a bus
 }
 
-// NewHandlingInfo is for a bus only: the type of attempt is internal.
-func NewHandlingInfo(about AttemptInfo, batch bool, attempt observed.Attempt) HandlingInfo {
+// NewHandlingInfo is for a bus only: attempt is an observed.Attempt, whose package is internal.
+func NewHandlingInfo(about AttemptInfo, batch bool, attempt any) HandlingInfo {
 	return HandlingInfo{AttemptInfo: about, Batch: batch, attempt: attempt}
 }
 
@@ -29,10 +29,11 @@ func NewHandlingInfo(about AttemptInfo, batch bool, attempt observed.Attempt) Ha
 // decoded, which the handler is not given, are among them.
 func (i HandlingInfo) Events() iter.Seq[HandledEvent] {
 	return func(yield func(HandledEvent) bool) {
-		if i.attempt == nil {
+		attempt, _ := i.attempt.(observed.Attempt)
+		if attempt == nil {
 			return
 		}
-		for one := range i.attempt.Events() {
+		for one := range attempt.Events() {
 			info, is := i.AttemptInfo, one.Identity()
 			info.ID, info.Type, info.PublishedAt, info.Attempt, info.MaxAttempts = is.ID, is.Type, is.PublishedAt, is.Attempt, is.MaxAttempts
 			if !yield(HandledEvent{Info: info, event: one}) {
@@ -44,27 +45,28 @@ func (i HandlingInfo) Events() iter.Seq[HandledEvent] {
 
 // Size returns how many events there are.
 func (i HandlingInfo) Size() int {
-	if i.attempt == nil {
+	attempt, _ := i.attempt.(observed.Attempt)
+	if attempt == nil {
 		return 0
 	}
-	return i.attempt.Size()
+	return attempt.Size()
 }
 
 // HandledEvent is an event of an attempt that is about to begin.
 type HandledEvent struct {
 	Info  AttemptInfo
-	event observed.Event
+	event any // an observed.Event
 }
 
 // Metadata returns the metadata of the event, without the bus's own keys; nil without. Each
 // call decodes it anew.
-func (e HandledEvent) Metadata() map[string]string { return e.event.Metadata() }
+func (e HandledEvent) Metadata() map[string]string { return e.event.(observed.Event).Metadata() }
 
 // CorrelationID is that of runtime.Event.
-func (e HandledEvent) CorrelationID() string { return e.event.CorrelationID() }
+func (e HandledEvent) CorrelationID() string { return e.event.(observed.Event).CorrelationID() }
 
 // Replayed is that of runtime.Event.
-func (e HandledEvent) Replayed() bool { return e.event.Replayed() }
+func (e HandledEvent) Replayed() bool { return e.event.(observed.Event).Replayed() }
 
 // Handling is what an observer leaves with an attempt; see [Observer].Handling. All of it is
 // optional.

@@ -23,8 +23,11 @@
 //   - [chooser] and [gatherer]: decide what begins next, alone or in a batch.
 //   - [Scheduler]: puts them together, starts and stops them.
 //
-// The order in which one goroutine may take their locks stands in package lockorder, and is checked by tests. Most code
-// holds none of them: what it may touch belongs to its worker, or to who has the turn.
+// Three rules say what code may touch. What decides what begins belongs to who has the turn. A handler and the way to it
+// belong to a worker. What becomes of an attempt (its disposition, and all that leads to it: judge, fail, snooze, settle)
+// is decided under the mu of the attempt, by its worker or by the deadline, whoever is first. The queue, [Alone], [Waits],
+// places, crew and deadlines have locks of their own. The order in which one goroutine may take them stands in package
+// lockorder, and tests check it: attempt, places, [Waits], [Alone], crew, deadlines, queue.
 //
 // A handler that waits for another event ([Attempt.Await]) lends its place and its
 // partition key to the deliveries of that event, and a guest takes them: waiting.go.

@@ -103,7 +103,7 @@ func (a *Attempt) lateness() error {
 	return &TimeoutError{After: after, Attempt: a.Number}
 }
 
-// fail decides what becomes of an attempt that did not succeed: another one
+// fail decides, for who holds mu, what becomes of an attempt that did not succeed: another one
 // later, a dead letter, or what the handler has asked for.
 func (a *Attempt) fail(f failure) {
 	now := time.Now()
@@ -221,7 +221,7 @@ const leastSnooze = 100 * time.Millisecond
 // clamp bounds a delay that a handler has chosen.
 func clamp(d time.Duration) time.Duration { return min(max(d, 0), retry.LimitDelay) }
 
-// snooze puts the delivery off, which does not count as a failed attempt, unless that
+// snooze puts the delivery off, for who holds mu, which does not count as a failed attempt, unless that
 // has happened too often or the event would have expired by then.
 func (a *Attempt) snooze(until, now time.Time, failure *event.FailedAttempt) {
 	a.withdraw()

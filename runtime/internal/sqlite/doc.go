@@ -50,6 +50,9 @@
 //   - [agenda]: what happens in a transaction, for the writer.
 //   - [observer], [joiner], [upkeep]: what the methods of [Log] need that have no state, or their own.
 //
+// An [Inspection] is none of them: it is a connection of its own for an operator, whose mu lets one read or change at a
+// time, and knows nothing of a Log in the same process. The newest events ([tail]) have a lock of their own.
+//
 // The writer's turn is a token: whoever has it uses the connection that writes, and what belongs to the turn. Locks are
 // taken in this order: the turn, the token of the connection that reads, the mu of consumers, of a consumer, of the
 // writer.

@@ -65,7 +65,9 @@ func tryOpen(f func(context.Context, string, ...runtime.Option) (*runtime.Bus, e
 var refusing bool
 
 // subscribe shows what a handler gets.
-func subscribe[T runtime.Payload](bus *runtime.Bus, f func(*runtime.Bus, string, runtime.Handler[T], ...runtime.SubscribeOption) (*runtime.Subscription, error), name string) {
+func subscribe[T runtime.Payload, Name any](
+	bus *runtime.Bus, f func(*runtime.Bus, Name, runtime.Handler[T], ...runtime.SubscribeOption) (*runtime.Subscription, error), name Name,
+) {
 	_, err := f(bus, name, func(_ context.Context, e runtime.Event[T]) error {
 		if refusing {
 			return runtime.Permanent(errors.New("not today"))

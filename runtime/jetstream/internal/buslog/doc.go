@@ -25,7 +25,8 @@
 // # The layers
 //
 // A [Log] is built of layers. Each is a type that embeds the one below, owns its fields, says what guards them, and knows
-// nothing of those above.
+// nothing of those above. There is one lock: the mu of logView guards the records, and what the layers above keep beside
+// them, units included. A method belongs to the layer of its receiver, wherever its file is listed.
 //
 // [conn] is the stream, and whether the log is open. It has no records.
 //
@@ -61,7 +62,9 @@
 //	append.go, keys.go  publishing, and what to do when the server does not answer; idempotency keys
 //	inbox.go          takes in what others have sent
 //
-// [handled] are the subscriptions that this process handles, each a [unit] with its [consumer].
+// [handled] are the subscriptions that this process handles, each a [unit] with its [consumer]. A unit is built like a
+// log: [shares], what it has of the subscription; [storing], what it is about to store; [reading], what it hands out
+// next; [claims], which handlers run.
 //
 //	unit.go           a unit and its parts
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
