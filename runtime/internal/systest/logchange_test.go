@@ -362,7 +362,7 @@ func TestWaitingForARestoredLogWaitsForItsEvents(t *testing.T) {
 	eventually(t, "both wait", func() bool {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:goruntime.Stack(stacks, true)]
-		return strings.Count(string(stacks), "sqlite.(*Log).wait(") == 2
+		return strings.Count(string(stacks), "sqlite.(*observer).wait(") == 2
 	})
 	restoreInto(t, f.Path, backup)
 	if err := <-waited; !errors.Is(err, runtime.ErrRestored) {

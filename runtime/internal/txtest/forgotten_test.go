@@ -3,6 +3,9 @@ package txtest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +27,9 @@ func TestAForgottenTransactionIsNamedAndPublishersWaitFiveSecondsForIt(t *testin
 		_, err := runtime.Subscribe(f.Bus, bookedType, "seen", func(context.Context, runtime.Event[booking]) error { return nil })
 		f.must(err)
 		f.must(f.Start(ctx))
+		_, file, line, _ := goruntime.Caller(0)
 		tx, err := runtime.DB(f.Bus).BeginTx(ctx, nil) // this line is named
+		begun := fmt.Sprintf("%s:%d", filepath.Base(file), line+1)
 		f.must(err)
 		began := time.Now()
 		var waited conformance.Journal[time.Duration]
@@ -34,7 +39,7 @@ func TestAForgottenTransactionIsNamedAndPublishersWaitFiveSecondsForIt(t *testin
 			waited.Add(time.Since(called))
 			var storage *event.StorageError
 			if !errors.As(err, &storage) || storage.Fault != event.Busy ||
-				!strings.Contains(err.Error(), "a transaction of this program, of runtime.DB, begun by ") || !strings.Contains(err.Error(), "forgotten_test.go:25 at ") {
+				!strings.Contains(err.Error(), "a transaction of this program, of runtime.DB, begun by ") || !strings.Contains(err.Error(), begun+" at ") {
 				t.Errorf("the publisher got %v", err)
 			}
 		}
@@ -59,11 +64,11 @@ func TestAForgottenTransactionIsNamedAndPublishersWaitFiveSecondsForIt(t *testin
 			all := f.Health().Checks
 			return all[len(all)-1]
 		}
-		if c := held(); c.Name != observe.CheckHeld || !c.Exceeded || c.Value != 1 || !strings.HasSuffix(c.Mostly, "forgotten_test.go:25") || f.Health().Healthy {
+		if c := held(); c.Name != observe.CheckHeld || !c.Exceeded || c.Value != 1 || !strings.HasSuffix(c.Mostly, begun) || f.Health().Healthy {
 			t.Errorf("the health is %+v", f.Health())
 		}
 		lines := slices.DeleteFunc(f.log.Level(t, "ERROR"), func(line map[string]any) bool { return line["begun_by"] == nil })
-		if len(lines) != 1 || !strings.HasSuffix(lines[0]["begun_by"].(string), "forgotten_test.go:25") {
+		if len(lines) != 1 || !strings.HasSuffix(lines[0]["begun_by"].(string), begun) {
 			t.Errorf("the log has %v", lines)
 		}
 		f.must(tx.Rollback())
