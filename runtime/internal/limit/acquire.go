@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -52,6 +53,7 @@ func (h *held) join() *Call {
 func (c *Call) Regain(ctx context.Context) (*Call, error) {
 	h := c.held
 	s := h.limit.set
+	over := causeOf(ctx)
 	s.mu.Lock()
 	if !h.lent {
 		c.beside()
@@ -60,7 +62,7 @@ func (c *Call) Regain(ctx context.Context) (*Call, error) {
 	}
 	w := &Waiter{set: s, into: h.grant, regains: c, needs: []need{{bucket: h.bucket, places: 1}}}
 	h.regaining = append(h.regaining, w)
-	if err := s.await(ctx, w); err != nil || w.call == nil {
+	if err := s.await(ctx, over, w); err != nil || w.call == nil {
 		c.End()
 		return nil, err
 	}
@@ -143,22 +145,28 @@ func (g *Grant) Called() (names []string) {
 // lax and had no room for its Wait. The error is that of the context, a *[LimitTimeoutError],
 // or the reason of [Set.Close].
 func (s *Set) Acquire(ctx context.Context, u Use, into *Grant) (*Call, error) {
+	over := causeOf(ctx)
 	s.mu.Lock()
 	w := &Waiter{set: s, into: into, needs: needsOf([]Use{u})}
-	if err := s.await(ctx, w); err != nil || w.call == nil {
+	if err := s.await(ctx, over, w); err != nil || w.call == nil {
 		return nil, err
 	}
 	return &Call{held: w.call}, nil
 }
 
-// await waits until a waiter of a goroutine has got what it needs. The caller holds mu, and
-// does not any more when it returns.
-func (s *Set) await(ctx context.Context, w *Waiter) error {
-	err := s.reason
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+// causeOf returns why a context has ended, or nil. It is not asked while mu is held: the context may be an attempt, whose
+// lock is taken before.
+func causeOf(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
 	}
-	if err != nil {
+	return context.Cause(ctx)
+}
+
+// await waits until a waiter of a goroutine has got what it needs, unless its context was over. The caller holds mu, and
+// does not any more when it returns.
+func (s *Set) await(ctx context.Context, over error, w *Waiter) error {
+	if err := cmp.Or(s.reason, over); err != nil {
 		w.leave()
 		s.mu.Unlock()
 		return err
@@ -174,11 +182,12 @@ func (s *Set) await(ctx context.Context, w *Waiter) error {
 	select {
 	case <-w.granted:
 	case <-ctx.Done():
+		over = causeOf(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if w.parked {
 			w.leave()
-			return context.Cause(ctx)
+			return over
 		}
 		<-w.granted
 	}

@@ -1,6 +1,8 @@
 package limit
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,5 +89,50 @@ func TestAPauseDoesNotCountAsWaiting(t *testing.T) {
 			t.Error("the second has waited for a minute")
 		}
 		taken.Release()
+	})
+}
+
+// asked is a context that says whether the lock of a set is free when it is asked anything. That of an attempt takes the
+// lock of the attempt, which is taken before that of the set: asked under it, both would wait for each other.
+type asked struct {
+	context.Context
+	t   *testing.T
+	set *Set
+}
+
+func (a asked) look() {
+	if !a.set.mu.TryLock() {
+		a.t.Error("the context is asked while the lock of the set is held")
+		return
+	}
+	a.set.mu.Unlock()
+}
+
+func (a asked) Err() error {
+	a.look()
+	return a.Context.Err()
+}
+
+func (a asked) Value(key any) any {
+	a.look()
+	return a.Context.Value(key)
+}
+
+func TestAContextIsNotAskedWhileTheLockIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+		ctx, cancel := context.WithCancel(t.Context())
+		into := set.NewGrant()
+		call, err := set.Acquire(asked{ctx, t, set}, Use{set.Limit("a"), ""}, into)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, cancel)
+		for range 2 { // it ends while it waits, and has ended before
+			if _, err := set.Acquire(asked{ctx, t, set}, Use{set.Limit("a"), ""}, set.NewGrant()); !errors.Is(err, context.Canceled) {
+				t.Errorf("the error is %v", err)
+			}
+		}
+		call.End()
 	})
 }
