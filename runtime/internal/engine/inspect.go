@@ -228,7 +228,7 @@ func (s SweepSpec) InWords() string {
 	if s.From == uuid.Nil {
 		return s.Filter.String()
 	}
-	return s.Filter.String() + ", from event " + s.From.String()
+	return s.Filter.String() + " from event " + s.From.String()
 }
 
 // Sweep changes deliveries in steps, from the oldest to the newest. Each step is one

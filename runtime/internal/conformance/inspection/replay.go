@@ -177,7 +177,7 @@ func (env *Env) TestAReplayFromAnEventIsOneEntryOfTheAudit(t *testing.T) {
 		time.Sleep(time.Minute)
 		entries, _, err := r.File.Audit(t.Context(), event.AuditFilter{Actions: []string{"replay"}}, event.Page{})
 		Must(t, err)
-		if len(entries) != 1 || entries[0].Subscription != "worker" || entries[0].Count != 4 || entries[0].Actor != "ada" || entries[0].Detail != "to "+r.events[2].String() {
+		if len(entries) != 1 || entries[0].Subscription != "worker" || entries[0].Count != 4 || entries[0].Actor != "ada" || entries[0].Detail != "all from event "+r.events[2].String() {
 			t.Errorf("the audit has %+v", entries)
 		}
 	})
