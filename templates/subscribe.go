@@ -204,7 +204,3 @@ func subscribeParams(name jen.Code, payload string) []jen.Code {
 func subscribeResults() []jen.Code {
 	return []jen.Code{jen.Op("*").Add(inRuntime("Subscription")), jen.Error()}
 }
-
-func subscribeArgs(what jen.Code) []jen.Code {
-	return []jen.Code{jen.Id("bus"), what, jen.Id("name"), jen.Id("handler"), jen.Id("opts").Op("...")}
-}

@@ -50,19 +50,18 @@ func (c *crew) open(loan <-chan struct{}) {
 	go c.work(&worker{number: number, slot: c.deadlines.slot(number), loan: loan})
 }
 
-// halt opens no more workers, and stops the subscription. It reports false if that was done before.
-func (c *crew) halt() bool {
+// halt opens no more workers, and stops the subscription.
+func (c *crew) halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped.Swap(true) {
-		return false
+		return
 	}
 	close(c.stopping)
 	go func() {
 		c.workers.Wait()
 		close(c.finished)
 	}()
-	return true
 }
 
 // retire is the end of a worker, or of a guest if it came with a loan.
