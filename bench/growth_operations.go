@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/bench/events"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -104,7 +105,7 @@ func (d dimension) program(ctx context.Context, path string, size int) (m *measu
 	}
 	var other *runtime.EventType[events.OrderPlaced]
 	for i := range names {
-		other = (*runtime.EventType[events.OrderPlaced])(runtime.DescribeAs((*events.OrderPlaced)(nil), &runtime.Description{Name: fmt.Sprintf("other.t%d", i), Shared: &runtime.CatalogueSettings{}}))
+		other = (*runtime.EventType[events.OrderPlaced])(bind.Describe((*events.OrderPlaced)(nil), &bind.Description{Name: fmt.Sprintf("other.t%d", i), Shared: &bind.CatalogueSettings{}}))
 		types = append(types, other)
 	}
 	catalogue := runtime.NewCatalogue(types...)

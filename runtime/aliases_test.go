@@ -84,7 +84,7 @@ func (s source) withDeclarations(t *testing.T) string {
 		}
 		spec := group.Specs[0].(*ast.TypeSpec)
 		target, ok := spec.Type.(*ast.SelectorExpr)
-		if !ok || !spec.Assign.IsValid() {
+		if !ok || !spec.Assign.IsValid() || !spec.Name.IsExported() {
 			continue
 		}
 		folder := s.internalFolder(t, target.X.(*ast.Ident).Name)

@@ -42,15 +42,17 @@ type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 // got what it wants; the members after that are skipped, apart from those that are no
 // answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
-	return AnswerFunc(bus, t, name, handler, func(ctx context.Context, handler, event any) (any, error) {
-		return handler.(AnswerHandler[T, R])(ctx, *event.(*Event[T]))
+	given := any(handler) // see eventType
+	return subscribeAnswer(bus, t.of, name, handler == nil, pointedTo((*R)(nil)), func(ctx context.Context, h head, payload any) (any, error) {
+		return given.(AnswerHandler[T, R])(ctx, typed[T](h, payload))
 	}, opts)
 }
 
 // answering is an [AnswerHandler] in terms that do not depend on its types.
 type answering func(ctx context.Context, h head, payload any) (any, error)
 
-func subscribeAnswer(bus *Bus, t *eventType, name string, none bool, answers reflect.Type, handler answering, opts []SubscribeOption) (*Subscription, error) {
+func subscribeAnswer(bus *Bus, of AnyEventType, name string, none bool, answers reflect.Type, handler answering, opts []SubscribeOption) (*Subscription, error) {
+	t := of.(*eventType)
 	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name, answers: answers}
 	if none {
 		return s.subscribe(nil, nil, opts)
@@ -163,9 +165,21 @@ func checkAnswer(eventType string, value any) error {
 //   - [ErrShutdown]: the bus was shut down before there was an answer. The event is handled after the
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
-	value, err := RequestPayload(ctx, bus, t, &payload, (*R)(nil), opts)
+	value, err := request(ctx, bus, t.of, boxed(t.of, payload), pointedTo((*R)(nil)), opts)
 	answer, _ := value.(R) // a nil interface is the zero value
 	return answer, err
+}
+
+// request returns the first answer, which is of the type that the caller wants.
+func request(ctx context.Context, bus *Bus, of AnyEventType, payload any, wants reflect.Type, opts []PublishOption) (answer any, err error) {
+	said, err := ask(ctx, bus, of, payload, wants, &collectConfig{publish: opts, first: 1})
+	if said != nil && len(said.answers) > 0 {
+		return said.answers[0].Value, nil
+	}
+	if err == nil {
+		err = said.nothing()
+	}
+	return nil, err
 }
 
 // Answer is what one subscription has answered.
@@ -183,9 +197,29 @@ type Answer[R any] struct {
 // answers of the others are returned beside it. Nobody having an answer is no error. If
 // ctx ends, its error is among them.
 func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...CollectOption) ([]Answer[R], error) {
-	var answers []Answer[R]
-	err := CollectPayload(ctx, bus, t, &payload, &answers, opts)
+	all, err := collect(ctx, bus, t.of, boxed(t.of, payload), pointedTo((*R)(nil)), opts)
+	if all == nil {
+		return nil, err
+	}
+	answers := make([]Answer[R], len(all))
+	for i, a := range all {
+		answers[i].Subscription = a.Subscription
+		answers[i].Value, _ = a.Value.(R) // a nil interface is the zero value
+	}
 	return answers, err
+}
+
+// collect returns all answers, which are of the type that the caller wants; nil if nothing was published.
+func collect(ctx context.Context, bus *Bus, of AnyEventType, payload any, wants reflect.Type, opts []CollectOption) ([]Answer[any], error) {
+	c, err := collectConfigOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	said, err := ask(ctx, bus, of, payload, wants, c)
+	if said == nil {
+		return nil, err
+	}
+	return append([]Answer[any]{}, said.answers...), said.errorsAnd(err)
 }
 
 // collectConfigOf returns what the options of a Collect say, or the first that is not valid.

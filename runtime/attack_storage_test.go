@@ -19,6 +19,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 
 	"github.com/busgen/busgen/internal/short"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite"
@@ -33,7 +34,7 @@ type parcel struct {
 func (parcel) Validate() error { return nil }
 
 var (
-	parcelType = Define(Spec[parcel]{Name: "parcel.sent", Settings: DefaultSettings()})
+	parcelType = Define(Spec[parcel]{Name: "parcel.sent", Settings: declare.DefaultSettings()})
 	parcels    = NewCatalogue(parcelType)
 )
 
@@ -69,7 +70,7 @@ func (s *simulated) open() {
 	s.must(err)
 	log, err := sqlite.Open(s.path, sqlite.Options{VFS: s.disk.Name(), Logger: busOf(bus).config.logger})
 	s.must(err)
-	s.must(declare(s.Context(), log, parcels))
+	s.must(declareAll(s.Context(), log, parcels))
 	s.must(closeWithin(s.Context(), busOf(bus).log))
 	busOf(bus).log, busOf(bus).admission.log = log, log
 	s.Bus = bus

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/observe"
 )
@@ -34,56 +35,16 @@ import (
 // left behind like any [Handler].
 type BatchHandler[T any] func(ctx context.Context, events []Event[T]) error
 
-// Batch says how large batches are. A batch begins when it has Size events, or when Wait has
-// passed since its first event was taken. It begins at once if its event has a batch of its
-// own, or if a handler waits for it.
-type Batch struct {
-	Size int           // at most so many events, from 1 to 1000; 0 for 100
-	Wait time.Duration // for more events, from 0 to 1h; 0 with a Size of 0 is 100ms, and otherwise not to wait
-}
-
-// What holds where nothing is set, and what may be set.
-const (
-	defaultBatchSize = 100
-	defaultBatchWait = 100 * time.Millisecond
-	maxBatchSize     = 1000
-	maxBatchWait     = time.Hour
-)
-
-func (b Batch) size() int {
-	if b.Size == 0 {
-		return defaultBatchSize
-	}
-	return b.Size
-}
-
-func (b Batch) wait() time.Duration {
-	if b == (Batch{}) {
-		return defaultBatchWait
-	}
-	return b.Wait
-}
-
-func (b Batch) validate() error {
-	if b.Size < 0 || b.Size > maxBatchSize {
-		return fmt.Errorf("Batch has the Size %d: it must be from 1 to %d", b.Size, maxBatchSize)
-	}
-	if b.Wait < 0 || b.Wait > maxBatchWait {
-		return fmt.Errorf("Batch has the Wait %v: it must be from 0 to %v", b.Wait, maxBatchWait)
-	}
-	return nil
-}
-
 // WithBatch sets how many events a batch has at most, from 1 to 1000, and how long it waits
 // for more after the first, from 0 to 1h. It is for [SubscribeBatch], and overrides what the
 // catalogue says. The default is 100 events and 100 ms.
 func WithBatch(size int, wait time.Duration) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		if size == 0 {
-			return fmt.Errorf("WithBatch: a batch of 0 events: it must be from 1 to %d", maxBatchSize)
+			return fmt.Errorf("WithBatch: a batch of 0 events: it must be from 1 to 1000")
 		}
-		b := Batch{Size: size, Wait: wait}
-		if err := b.validate(); err != nil {
+		b := declare.Batch{Size: size, Wait: wait}
+		if err := b.Validate(); err != nil {
 			return fmt.Errorf("WithBatch: %w", err)
 		}
 		c.own.BatchSize, c.own.BatchWait = &b.Size, &b.Wait
@@ -238,8 +199,8 @@ func (s *innerSubscription) batchProblem() string {
 
 // batchLimits returns the size of batches and their wait, as they are in force.
 func (s *innerSubscription) batchLimits() (size int, wait time.Duration) {
-	b := s.inForce.Load().types[s.pattern].Batch
-	return b.size(), b.wait()
+	b := s.inForce.Load().types[s.pattern].Batch.WithDefaults()
+	return b.Size, b.Wait
 }
 
 type batchCounts struct {

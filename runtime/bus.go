@@ -14,6 +14,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -45,7 +46,7 @@ type innerBus struct {
 	storesKeys   bool     // the log keeps partition keys, so publishers compute them
 	catalogue    *Catalogue
 	config       config
-	limitsByName map[string]Limit
+	limitsByName map[string]declare.Limit
 	limits       *limit.Set // nil for none
 	counters     *counters
 	refusals     refusals
@@ -177,7 +178,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 	b.limits = b.newLimits(log)
 	b.log, b.storesKeys = log, traits.StoresKeys // the log may have called Changed already
 	b.mu.Unlock()
-	if err := declare(ctx, log, catalogue); err != nil {
+	if err := declareAll(ctx, log, catalogue); err != nil {
 		if _, other := errors.AsType[*event.SchemaError](err); other {
 			err = fmt.Errorf("open %s: %w", target, err)
 		}
@@ -226,7 +227,7 @@ func program() string {
 }
 
 // declare makes the file know what the catalogue declares.
-func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
+func declareAll(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 	types := make([]engine.TypeSpec, len(catalogue.types))
 	var consumers []engine.ConsumerSpec
 	for i, t := range catalogue.types {
@@ -242,7 +243,7 @@ func declare(ctx context.Context, log engine.Log, catalogue *Catalogue) error {
 	}
 	for _, s := range catalogue.patterns {
 		if s.Group == "" {
-			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: s.pattern(), Aliases: s.Aliases})
+			consumers = append(consumers, engine.ConsumerSpec{Name: s.Name, Pattern: patternOf(s), Aliases: s.Aliases})
 		}
 	}
 	for _, g := range catalogue.groups {

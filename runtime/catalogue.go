@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/exact"
@@ -31,11 +32,11 @@ const (
 	PriorityCritical = Priority(queue.Critical)
 )
 
-// Spec describes an event type, for [Define]. Code that busgen generates has a [Description].
+// Spec describes an event type, for [Define]. Code that busgen generates has a [bind.Description].
 type Spec[T Payload] struct {
-	Name     string   // the wire name: order.placed
-	Doc      string   // from the catalogue
-	Settings Settings // in force unless a subscription overrides them
+	Name     string           // the wire name: order.placed
+	Doc      string           // from the catalogue
+	Settings declare.Settings // in force unless a subscription overrides them
 	Priority Priority
 	// PartitionBy returns the key within which deliveries keep the order of
 	// the log, for subscriptions with [WithConcurrency]. Nil for none.
@@ -50,7 +51,7 @@ type Spec[T Payload] struct {
 	// dead-letter notices have no key.
 	DedupeBy func(T) string
 	// LimitKeys return the values by which limits are kept apart, by the path of the field
-	// ([LimitUse].By). Like PartitionBy they run code of the payload only.
+	// ([declare.LimitUse].By). Like PartitionBy they run code of the payload only.
 	LimitKeys map[string]func(T) string
 	// Version is that of the payload, from 1 on; 0 stands for 1. It is stored with
 	// every event.
@@ -71,26 +72,11 @@ type Spec[T Payload] struct {
 	Schema string
 	// Subscriptions are the names that the catalogue declares for this type.
 	// They exist from [Open] on.
-	Subscriptions []DeclaredSubscription
+	Subscriptions []declare.Subscription
 	// Schedules say when the bus publishes events of this type.
-	Schedules []Schedule
+	Schedules []declare.Schedule
 	// Headers are the keys of the metadata that have types. Two have no name in common.
-	Headers []Header
-}
-
-// DeclaredSubscription is a durable name that the catalogue declares, with the
-// settings that apply unless the call that subscribes overrides them.
-type DeclaredSubscription struct {
-	Name     string
-	Settings Settings
-	Aliases  []string // names it had before
-	// Group is the name of the group whose member it is, as with [InGroup]; empty for a
-	// subscription by itself. The group exists from [Open] on, and Subscribe needs no option.
-	// Its members handle an event in the order of the catalogue, and [Bus.Start] refuses a
-	// group of which only some members are subscribed, with a *[GroupError].
-	Group string
-	// GroupAliases are names that the group had before. One member is enough to have them.
-	GroupAliases []string
+	Headers []declare.Header
 }
 
 // Definition is what a catalogue is made of: an *[EventType], or an [AnyEventType].
@@ -105,15 +91,15 @@ type AnyEventType interface {
 	Definition
 
 	Doc() string
-	Settings() Settings
+	Settings() declare.Settings
 	Priority() Priority
 	Shape() string
 	Schema() string
 	Version() int
 	Aliases() []string
-	Subscriptions() []DeclaredSubscription
-	Schedules() []Schedule
-	Headers() []Header
+	Subscriptions() []declare.Subscription
+	Schedules() []declare.Schedule
+	Headers() []declare.Header
 
 	definition() any // the *eventType: what the rest of the package works with
 }
@@ -122,11 +108,11 @@ type AnyEventType interface {
 // and safe for concurrent use.
 type Catalogue struct {
 	types    []AnyEventType
-	named    map[string]AnyEventType // by name and by alias
-	declared map[string]declared     // by name of the subscription
-	patterns []PatternSubscription   // in the order of the catalogue file
-	groups   []*declaredGroup        // whose members are declared, in the order of their first members
-	limits   []Limit
+	named    map[string]AnyEventType       // by name and by alias
+	declared map[string]declared           // by name of the subscription
+	patterns []declare.PatternSubscription // in the order of the catalogue file
+	groups   []*declaredGroup              // whose members are declared, in the order of their first members
+	limits   []declare.Limit
 	outside  CloudEvents       // what the event types are called there
 	inside   map[string]string // their names and aliases, by what they are called there; nil if nothing says it
 }
@@ -160,10 +146,10 @@ func (c *Catalogue) Check(eventType string, version int, payload []byte) error {
 
 // declared is a declared subscription.
 type declared struct {
-	DeclaredSubscription
-	pattern   string   // the event type that it is for or, byPattern, patterns with blanks between them
-	byPattern bool     // it is a [PatternSubscription], whose settings are those of the event types with its own
-	own       Override // byPattern
+	declare.Subscription
+	pattern   string           // the event type that it is for or, byPattern, patterns with blanks between them
+	byPattern bool             // it is a [declare.PatternSubscription], whose settings are those of the event types with its own
+	own       declare.Override // byPattern
 }
 
 // NewCatalogue returns the catalogue of the given types. It panics if two of
@@ -185,7 +171,7 @@ func NewCatalogue(types ...Definition) *Catalogue {
 			if other, taken := c.declared[s.Name]; taken {
 				panic(fmt.Sprintf("runtime.NewCatalogue: %s and %s both declare a subscription %q", other.pattern, t.Name(), s.Name))
 			}
-			c.declared[s.Name] = declared{DeclaredSubscription: s, pattern: t.Name()}
+			c.declared[s.Name] = declared{Subscription: s, pattern: t.Name()}
 			c.addToGroup(s, t.Name())
 		}
 		for _, s := range t.Schedules() {
@@ -231,8 +217,8 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //
 // These names stay in this package, because code of every contract refers to them here.
 const (
-	OldestContract = 9
-	NewestContract = 9
+	OldestContract = 10
+	NewestContract = 10
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

@@ -164,7 +164,7 @@ func (t *eventType) deadLetterOf(a *dispatch.Attempt) (*untypedLetter, error) {
 			head: head{
 				ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
 				Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
-				attempt: a.Handed(),
+				Handed: a.Handed(),
 			},
 			payload: reflect.New(t.of).Interface(),
 		},

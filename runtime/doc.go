@@ -89,7 +89,7 @@
 // # Schedules
 //
 // The catalogue can have schedules: the bus publishes an event itself at the times of a
-// cron expression, or at an interval ([Schedule]). Each time is published once, also if it
+// cron expression, or at an interval ([declare.Schedule]). Each time is published once, also if it
 // was missed because no process ran.
 //
 // # Change over time

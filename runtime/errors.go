@@ -52,7 +52,7 @@ var ErrRestored = engine.ErrRestored
 type TimeoutError = dispatch.TimeoutError
 
 // ExpiredError is the failure of an attempt whose event expired while it ran
-// ([Settings].ExpiresAfter). It matches [context.DeadlineExceeded].
+// ([declare.Settings].ExpiresAfter). It matches [context.DeadlineExceeded].
 //
 //	type ExpiredError struct{ After time.Duration }
 type ExpiredError = dispatch.ExpiredError

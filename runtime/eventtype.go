@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/gen/wire"
 	"github.com/busgen/busgen/runtime/internal/privacy"
@@ -61,17 +62,6 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	return &EventType[T]{typeRef{t}}
 }
 
-// described returns the event type with payloads of the type that pointer, which may be nil, points to.
-func described(d *Description, pointer any) *eventType {
-	of := pointedTo(pointer)
-	t := &eventType{spec: specOf(d), described: true, partition: keyOfField(of, d.PartitionBy), dedupe: keyOfField(of, d.DedupeBy)}
-	for path, field := range d.LimitKeys {
-		t.limit(path, keyOfField(of, field))
-	}
-	t.define(pointer)
-	return t
-}
-
 // keyed returns a function of a pointer to a T, or nil for nil.
 //
 //go:noinline
@@ -122,13 +112,13 @@ func (t *eventType) define(pointer any) {
 		}
 	}
 	for _, s := range t.spec.Schedules {
-		if problem := s.problem(); problem != "" {
+		if problem := scheduleProblem(s); problem != "" {
 			panic(fmt.Sprintf("runtime.Define(%s): schedule %q: %s", t.spec.Name, s.Name, problem))
 		}
 	}
 	named := map[string]bool{}
 	for _, h := range t.spec.Headers {
-		if problem := h.problem(); problem != "" || named[h.Name] {
+		if problem := headerProblem(h); problem != "" || named[h.Name] {
 			panic(fmt.Sprintf("runtime.Define(%s): header %q: %s", t.spec.Name, h.Name, cmp.Or(problem, "it is there twice")))
 		}
 		named[h.Name] = true
@@ -166,7 +156,7 @@ func (t *eventType) Name() string { return t.spec.Name }
 func (t *eventType) Doc() string { return t.spec.Doc }
 
 // Settings returns the settings of the catalogue.
-func (t *eventType) Settings() Settings { return t.spec.Settings }
+func (t *eventType) Settings() declare.Settings { return t.spec.Settings }
 
 // Shape returns the digest of the payload, empty for code that has none.
 func (t *eventType) Shape() string { return t.spec.Shape }
@@ -185,12 +175,12 @@ func (t *eventType) Version() int { return t.spec.Version }
 func (t *eventType) Aliases() []string { return slices.Clone(t.spec.Aliases) }
 
 // Subscriptions returns the names that the catalogue declares for this type.
-func (t *eventType) Subscriptions() []DeclaredSubscription {
+func (t *eventType) Subscriptions() []declare.Subscription {
 	return slices.Clone(t.spec.Subscriptions)
 }
 
 // Schedules returns the schedules that publish events of this type.
-func (t *eventType) Schedules() []Schedule { return slices.Clone(t.spec.Schedules) }
+func (t *eventType) Schedules() []declare.Schedule { return slices.Clone(t.spec.Schedules) }
 
 // Headers returns the keys of the metadata that have types.
-func (t *eventType) Headers() []Header { return slices.Clone(t.spec.Headers) }
+func (t *eventType) Headers() []declare.Header { return slices.Clone(t.spec.Headers) }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -27,7 +28,7 @@ func ExampleObserver_alert() {
 	defer os.RemoveAll(dir)
 
 	ctx := context.Background()
-	settings := runtime.DefaultSettings()
+	settings := declare.DefaultSettings()
 	settings.Retry = settings.Retry.With(retry.MaxAttempts(1))
 	leaked := runtime.Define(runtime.Spec[leak]{Name: "tank.leaked", Priority: runtime.PriorityCritical, Settings: settings})
 	page := observe.Observer{Alert: func(i observe.AlertInfo) { fmt.Println("alert:", i.Type, i.Reason, i.LastError) }}

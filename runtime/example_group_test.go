@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // PaymentDue is the payload of payment.due, as generated code has it.
@@ -30,10 +31,10 @@ func (PaymentDue) Validate() error { return nil }
 func ExampleGroupError() {
 	ctx := context.Background()
 	due := runtime.Define(runtime.Spec[PaymentDue]{
-		Name: "payment.due", Settings: runtime.DefaultSettings(),
-		Subscriptions: []runtime.DeclaredSubscription{
-			{Name: "bank", Settings: runtime.DefaultSettings(), Group: "payment-chain"},
-			{Name: "audit", Settings: runtime.DefaultSettings(), Group: "payment-chain"},
+		Name: "payment.due", Settings: declare.DefaultSettings(),
+		Subscriptions: []declare.Subscription{
+			{Name: "bank", Settings: declare.DefaultSettings(), Group: "payment-chain"},
+			{Name: "audit", Settings: declare.DefaultSettings(), Group: "payment-chain"},
 		},
 	})
 	dir, err := os.MkdirTemp("", "group")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // A payload as a program published it that was deployed before.
@@ -29,7 +30,7 @@ func ExampleUpcastFrom() {
 	ctx := context.Background()
 
 	// Yesterday's program.
-	before := runtime.Define(runtime.Spec[greetingV1]{Name: "guest.greeted", Settings: runtime.DefaultSettings()})
+	before := runtime.Define(runtime.Spec[greetingV1]{Name: "guest.greeted", Settings: declare.DefaultSettings()})
 	bus, err := runtime.Open(ctx, path, runtime.NewCatalogue(before), silent)
 	if err != nil {
 		fmt.Println(err)
@@ -40,7 +41,7 @@ func ExampleUpcastFrom() {
 
 	// Today's.
 	today := runtime.Define(runtime.Spec[greeting]{
-		Name: "guest.greeted", Settings: runtime.DefaultSettings(), Version: 2,
+		Name: "guest.greeted", Settings: declare.DefaultSettings(), Version: 2,
 		Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, func(old greetingV1) (greeting, error) {
 			return greeting{Names: []string{old.Name}}, nil
 		})},
@@ -66,7 +67,7 @@ func ExampleWithAliases() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
-	greeted := runtime.Define(runtime.Spec[greeting]{Name: "guest.greeted", Settings: runtime.DefaultSettings()})
+	greeted := runtime.Define(runtime.Spec[greeting]{Name: "guest.greeted", Settings: declare.DefaultSettings()})
 	count := func(_ context.Context, e runtime.Event[greeting]) error {
 		fmt.Println(e.Subscription, "has", e.Payload.Names)
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // Two subscriptions share a service that takes one call at a time.
@@ -18,7 +19,7 @@ func ExampleWithLimits() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
-	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 	defer bus.Shutdown(ctx)
 
 	var calls, most atomic.Int32
@@ -28,7 +29,7 @@ func ExampleWithLimits() {
 		calls.Add(-1)
 		return nil
 	}
-	mail := runtime.WithLimits(runtime.LimitUse{Limit: "mail"})
+	mail := runtime.WithLimits(declare.LimitUse{Limit: "mail"})
 	events.SubscribeUserRegistered(bus, "welcome", call, mail, runtime.WithConcurrency(8))
 	events.SubscribeUserRegistered(bus, "newsletter", call, mail, runtime.WithConcurrency(8))
 	for range 5 {
@@ -46,7 +47,7 @@ func ExampleWithLimit() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
-	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(runtime.Limit{
+	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(declare.Limit{
 		Name: "geocoder", Rate: 20, Per: time.Second, Burst: 3,
 	}))
 	defer bus.Shutdown(ctx)
@@ -66,7 +67,7 @@ func ExampleBus_Limiter() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
-	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(runtime.Limit{
+	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(declare.Limit{
 		Name: "account", AtOnce: 1, Wait: time.Millisecond,
 	}))
 	defer bus.Shutdown(ctx)
@@ -129,8 +130,8 @@ func ExampleLimitHold() {
 	path, remove := exampleFile()
 	defer remove()
 	ctx := context.Background()
-	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(runtime.Limit{
-		Name: "printer", AtOnce: 1, Hold: runtime.HoldEvent,
+	bus, _ := events.Open(ctx, path, silent, runtime.WithLimit(declare.Limit{
+		Name: "printer", AtOnce: 1, Hold: declare.HoldEvent,
 	}))
 	defer bus.Shutdown(ctx)
 
@@ -140,7 +141,7 @@ func ExampleLimitHold() {
 			return runtime.RetryAfter(50*time.Millisecond, errors.New("a sheet is stuck"))
 		}
 		return nil
-	}, runtime.WithLimits(runtime.LimitUse{Limit: "printer"}), runtime.WithConcurrency(4))
+	}, runtime.WithLimits(declare.LimitUse{Limit: "printer"}), runtime.WithConcurrency(4))
 	for _, name := range []string{"ada", "bob"} {
 		events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: uuid.New(), Email: name + "@example.org"})
 	}

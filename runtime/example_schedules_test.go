@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // A payload as busgen would generate it.
@@ -29,8 +30,8 @@ func ExampleSchedule() {
 	ctx := context.Background()
 
 	reports := runtime.Define(runtime.Spec[reportRequested]{
-		Name: "report.requested", Settings: runtime.DefaultSettings(),
-		Schedules: []runtime.Schedule{{Name: "frequent-report", Every: time.Second, Payload: `{"kind":"short"}`}},
+		Name: "report.requested", Settings: declare.DefaultSettings(),
+		Schedules: []declare.Schedule{{Name: "frequent-report", Every: time.Second, Payload: `{"kind":"short"}`}},
 	})
 	bus, err := runtime.Open(ctx, path, runtime.NewCatalogue(reports), silent)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -18,7 +19,7 @@ type step struct {
 
 func (step) Validate() error { return nil }
 
-var stepTaken = runtime.Define(runtime.Spec[step]{Name: "step.taken", Settings: runtime.DefaultSettings()})
+var stepTaken = runtime.Define(runtime.Spec[step]{Name: "step.taken", Settings: declare.DefaultSettings()})
 
 // countdown opens a bus whose subscription publishes a step for each step, down to 1.
 func countdown(ctx context.Context, path string, opts ...runtime.Option) (*runtime.Bus, error) {

@@ -45,13 +45,8 @@ type exchange struct {
 type said struct {
 	id      uuid.UUID
 	typ     string
-	answers []answered
+	answers []Answer[any]
 	failed  []*AnswerError
-}
-
-type answered struct {
-	subscription string
-	value        any
 }
 
 func newExchange(id uuid.UUID, typ string, first int) *exchange {
@@ -165,11 +160,11 @@ func (x *exchange) take(a *dispatch.Attempt, subscription string) {
 	if !ok || x.over {
 		return
 	}
-	x.said.answers = append(x.said.answers, answered{subscription, value})
+	x.said.answers = append(x.said.answers, Answer[any]{subscription, value})
 	if len(x.said.answers) == x.first {
 		all := make([]string, x.first)
 		for i, one := range x.said.answers {
-			all[i] = one.subscription
+			all[i] = one.Subscription
 		}
 		x.enough = strings.Join(all, ", ")
 		x.close()

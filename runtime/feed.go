@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
@@ -38,7 +39,7 @@ type feed struct {
 	members   atomic.Pointer[[]*innerSubscription]           // replaced, never changed
 	settings  atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
 	handlers  atomic.Pointer[map[string][]*dispatch.Handler] // likewise
-	redriven  atomic.Pointer[map[string]Redrive]             // likewise
+	redriven  atomic.Pointer[map[string]declare.Redrive]     // likewise
 	all       []*dispatch.Handler                            // outside of groups: the one
 	paused    atomic.Bool
 	saturated atomic.Bool
@@ -167,7 +168,7 @@ func (f *feed) merge() {
 	if !f.group {
 		return // it has the settings of its only member
 	}
-	settings, handlers, redriven := map[string]*dispatch.Settings{}, map[string][]*dispatch.Handler{}, map[string]Redrive{}
+	settings, handlers, redriven := map[string]*dispatch.Settings{}, map[string][]*dispatch.Handler{}, map[string]declare.Redrive{}
 	for _, t := range f.bus.catalogue.types {
 		var of []*innerSubscription
 		for _, m := range members {
@@ -189,7 +190,7 @@ func (f *feed) merge() {
 
 // mergeSettings returns what applies to the deliveries of an event type that
 // several members share. Of what members override, the most permissive holds.
-func mergeSettings(t AnyEventType, base Settings, members []*innerSubscription) *dispatch.Settings {
+func mergeSettings(t AnyEventType, base declare.Settings, members []*innerSubscription) *dispatch.Settings {
 	merged := &dispatch.Settings{Priority: queue.Priority(t.Priority()), Timeout: base.Timeout}
 	merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle = base.ExpiresAfter, base.MaxSnoozes, base.FailureThrottle
 	var expires, snoozes, throttle bool
@@ -239,7 +240,7 @@ func (f *feed) settingsOf(eventType string) *dispatch.Settings {
 	if settings := (*f.settings.Load())[eventType]; settings != nil {
 		return settings
 	}
-	return (*f.members.Load())[0].compile(DefaultSettings(), PriorityNormal)
+	return (*f.members.Load())[0].compile(declare.DefaultSettings(), PriorityNormal)
 }
 
 // handlersOf returns the handlers of an event type. If no member of a group is for it, the
@@ -449,9 +450,9 @@ func (b *innerBus) redriveRules() (rules []background.RedriveRule) {
 }
 
 // redrives returns which dead letters are redriven, by event type.
-func (f *feed) redrives() map[string]Redrive {
-	found := map[string]Redrive{}
-	note := func(eventType string, r Redrive) {
+func (f *feed) redrives() map[string]declare.Redrive {
+	found := map[string]declare.Redrive{}
+	note := func(eventType string, r declare.Redrive) {
 		if r.Max > 0 {
 			found[eventType] = r
 		}

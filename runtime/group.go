@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -46,7 +47,7 @@ type declaredGroup struct {
 }
 
 // addToGroup makes a declared subscription of event types a member of its group.
-func (c *Catalogue) addToGroup(s DeclaredSubscription, patterns ...string) {
+func (c *Catalogue) addToGroup(s declare.Subscription, patterns ...string) {
 	if s.Group == "" {
 		return
 	}
@@ -178,7 +179,7 @@ func (b *innerBus) completeGroups(ctx context.Context) error {
 
 // overrides returns what a member of a group overrides of the settings of an event type: what its options say and,
 // if the catalogue declares it, what its settings there differ in from those of the type.
-func (s *innerSubscription) overrides(base Settings) Override {
+func (s *innerSubscription) overrides(base declare.Settings) declare.Override {
 	all := s.config.own
 	d, known := s.bus.catalogue.declared[s.name]
 	if !known {
@@ -217,7 +218,7 @@ func retryOverrides(base, own retry.Policy) (opts []retry.Option) {
 
 // mergeRedrive returns which dead letters of an event type are redriven in a group: what the first member says that
 // differs from the type, else what the type says.
-func mergeRedrive(base Redrive, t string, members []*innerSubscription) Redrive {
+func mergeRedrive(base declare.Redrive, t string, members []*innerSubscription) declare.Redrive {
 	for _, m := range members {
 		if own := m.inForce.Load().types[t].Redrive; !reflect.DeepEqual(own, base) {
 			return own

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,26 +12,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
-// Header gives a key of the metadata of events a type: an entry of `headers:` in a catalogue.
-// The bus refuses to publish an event whose metadata does not keep to it, with a *[HeaderError].
-// The metadata stays a map of texts: the text of a value is what a payload would have in its
-// JSON, without quotes.
-type Header struct {
-	Name string // the key
-	// Type is one of string, bool, int, int32, int64, uint64, float64, time, date, duration,
-	// uuid and decimal, which mean what they mean in a payload.
-	Type string
-	// Required says that events are only published with it. A string is not empty then.
-	Required bool
-	// Option is the name of the generated function that sets it, such as WithTenant, for errors;
-	// empty for none.
-	Option string
-}
-
-// HeaderValue is a Go type of the values of a [Header].
+// HeaderValue is a Go type of the values of a [declare.Header].
 type HeaderValue interface {
 	string | bool | int | int32 | int64 | uint64 | float64 | time.Time | Date | Duration | uuid.UUID | Decimal
 }
@@ -41,7 +25,7 @@ type HeaderValue interface {
 var ErrNoHeader = errors.New("it is not there")
 
 // HeaderError says that the metadata of an event does not have a header that is required, or
-// has one whose text is not a value of its type ([Header]). If Publish returns it, nothing was stored.
+// has one whose text is not a value of its type ([declare.Header]). If Publish returns it, nothing was stored.
 type HeaderError struct {
 	EventType string // empty if a function that reads metadata returns it
 	Header    string // the key
@@ -240,23 +224,23 @@ func parseWhole[T int | int32 | int64](text string, value *T, bits int) error {
 
 func notHeader(text, want string) error { return fmt.Errorf("%.60q is not %s", text, want) }
 
-// problem says in words what is wrong with the header itself, empty if nothing is.
-func (h Header) problem() string {
+// headerProblem says in words what is wrong with the header itself, or "".
+func headerProblem(h declare.Header) string {
 	switch {
 	case h.Name == "" || !utf8.ValidString(h.Name):
 		return "its name is empty or not UTF-8"
 	case format.ReservedHeader(h.Name) != "":
 		return format.ReservedHeader(h.Name)
-	case h.newValue() == nil:
+	case newHeaderValue(h.Type) == nil:
 		return fmt.Sprintf("its type is %q, which no header has", h.Type)
 	}
 	return ""
 }
 
-// newValue returns a pointer to a value, nil if there is no such type.
-func (h Header) newValue() any {
+// newHeaderValue returns a pointer to a value, nil if there is no such type.
+func newHeaderValue(ofType string) any {
 	for _, t := range headerTypes {
-		if t.name == h.Type {
+		if t.name == ofType {
 			return t.value()
 		}
 	}
@@ -273,7 +257,7 @@ func (t *eventType) checkHeaders(metadata map[string]string, complete bool) erro
 		case there && text == "" && h.Required && h.Type == "string":
 			err = errors.New("it is empty")
 		case there && h.Type != "string":
-			err = parseHeader(text, h.newValue())
+			err = parseHeader(text, newHeaderValue(h.Type))
 		case !there && h.Required && complete:
 			err = ErrNoHeader
 		}
@@ -293,14 +277,4 @@ func (t *eventType) headerError(e *HeaderError) *HeaderError {
 		}
 	}
 	return e
-}
-
-// overlayHeaders returns headers with those of a more specific place, which replace others of the
-// same names.
-func overlayHeaders(headers, over []Header) []Header {
-	for _, h := range over {
-		same := func(other Header) bool { return other.Name == h.Name }
-		headers = append(slices.DeleteFunc(slices.Clone(headers), same), h)
-	}
-	return headers
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -28,7 +28,7 @@ func TestTheKeysOfTheBusAreNoHeaders(t *testing.T) {
 }
 
 func TestHeadersThatCannotBe(t *testing.T) {
-	for name, headers := range map[string][]Header{
+	for name, headers := range map[string][]declare.Header{
 		"no name":        {{Type: "string"}},
 		"no UTF-8":       {{Name: "\xff", Type: "string"}},
 		"the bus's own":  {{Name: "hops", Type: "int"}},
@@ -42,7 +42,7 @@ func TestHeadersThatCannotBe(t *testing.T) {
 					t.Errorf("panic %q", text)
 				}
 			}()
-			Define(Spec[overriddenPayload]{Name: "order.placed", Settings: DefaultSettings(), Headers: headers})
+			Define(Spec[overriddenPayload]{Name: "order.placed", Settings: declare.DefaultSettings(), Headers: headers})
 		})
 	}
 }
@@ -51,26 +51,6 @@ func TestHeadersThatCannotBe(t *testing.T) {
 type overriddenPayload struct{}
 
 func (overriddenPayload) Validate() error { return nil }
-
-func TestPoliciesReplaceHeadersByName(t *testing.T) {
-	shared := &CatalogueSettings{
-		Headers: []Header{{Name: "tenant", Type: "string"}, {Name: "region", Type: "string"}},
-		Policies: []Policy{
-			{Pattern: "order.placed", Headers: []Header{{Name: "tenant", Type: "string"}}},
-			{Pattern: "order.*", Headers: []Header{{Name: "tenant", Type: "string", Required: true}, {Name: "page", Type: "int"}}},
-		},
-	}
-	for label, want := range map[string][]Header{
-		"user.created": {{Name: "tenant", Type: "string"}, {Name: "region", Type: "string"}},
-		"order.paid":   {{Name: "region", Type: "string"}, {Name: "tenant", Type: "string", Required: true}, {Name: "page", Type: "int"}},
-		"order.placed": {{Name: "region", Type: "string"}, {Name: "page", Type: "int"}, {Name: "tenant", Type: "string"}},
-	} {
-		d := Description{Name: "x", Label: label, Shared: shared}
-		if got := specOf(&d).Headers; !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", label, got, want)
-		}
-	}
-}
 
 // A value that has a text is read again from it.
 func TestTheTextOfAHeaderStandsForItsValue(t *testing.T) {
@@ -136,7 +116,7 @@ func TestTextsThatAreNoHeaders(t *testing.T) {
 		"decimal":  {"", "1,5", "1e3"},
 	} {
 		for _, text := range texts {
-			if err := parseHeader(text, Header{Type: typ}.newValue()); err == nil {
+			if err := parseHeader(text, newHeaderValue(typ)); err == nil {
 				t.Errorf("%q is taken for a %s", text, typ)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -93,7 +94,7 @@ func refusesForGood(err error) bool {
 
 // inboxType stands for what others have sent where subscriptions need an event type.
 var inboxType = func() AnyEventType {
-	settings := DefaultSettings()
+	settings := declare.DefaultSettings()
 	settings.Breaker.Off = true // what one sender does wrong does not hold up the others
 	t := Define(Spec[sentPayload]{Name: "inbox", Settings: settings}).Any()
 	typeOf(t).spec.Name = engine.InboxType // no catalogue may call one so

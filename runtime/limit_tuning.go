@@ -3,13 +3,14 @@ package runtime
 import (
 	"fmt"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // tunedLimits returns the limits of the catalogue with the numbers of a [Tuning]. It leaves
 // out those that [WithLimit] replaces.
-func (b *innerBus) tunedLimits(tuned map[string]Limit) (all []limit.Rules, err error) {
-	known := map[string]Limit{}
+func (b *innerBus) tunedLimits(tuned map[string]declare.Limit) (all []limit.Rules, err error) {
+	known := map[string]declare.Limit{}
 	for _, l := range b.catalogue.limits {
 		known[l.Name] = l
 	}
@@ -21,21 +22,21 @@ func (b *innerBus) tunedLimits(tuned map[string]Limit) (all []limit.Rules, err e
 		if err := l.Validate(); err != nil {
 			return nil, fmt.Errorf("the limit %q: %w", name, err)
 		}
-		if problem := built.tuneProblem(l); problem != "" {
+		if problem := tuneProblem(built, l); problem != "" {
 			return nil, fmt.Errorf("the limit %q: %s", name, problem)
 		}
 		known[name] = l
 	}
 	for _, l := range known {
 		if _, replaced := b.config.limits[l.Name]; !replaced {
-			all = append(all, l.rules())
+			all = append(all, rulesOf(l))
 		}
 	}
 	return all, nil
 }
 
 // tuneProblem says why a limit cannot become another one while the bus runs, or "".
-func (l Limit) tuneProblem(other Limit) string {
+func tuneProblem(l, other declare.Limit) string {
 	switch {
 	case l.Name != other.Name:
 		return fmt.Sprintf("its name is %q", other.Name)

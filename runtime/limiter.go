@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
-// LimitTimeoutError says that a [Limit] has had no room for as long as its Wait. As the
+// LimitTimeoutError says that a [declare.Limit] has had no room for as long as its Wait. As the
 // failure of an attempt it counts like any other, but neither for circuit breakers, also those
 // of the members of a group, nor for the failure throttle: the handler was not called. If a
 // handler returns the one that [Limiter.Do] has given it, that is a failure of the handler.
@@ -24,7 +26,7 @@ import (
 //	}
 type LimitTimeoutError = limit.LimitTimeoutError
 
-// Limiter is a [Limit] of a bus, for any code: in handlers and anywhere else. It shares the
+// Limiter is a [declare.Limit] of a bus, for any code: in handlers and anywhere else. It shares the
 // room with the deliveries that need the limit, first come, first served. It is safe for
 // concurrent use.
 type Limiter struct{ inner any } // an *innerLimiter
@@ -72,7 +74,7 @@ func (l *Limiter) Do(ctx context.Context, f func(ctx context.Context) error) err
 }
 
 // DoFor is Do for a key, such as the id of a customer: each key has a limit of its own, the
-// same as deliveries whose [LimitUse].By has this value. The empty key is that of Do.
+// same as deliveries whose [declare.LimitUse].By has this value. The empty key is that of Do.
 func (l *Limiter) DoFor(ctx context.Context, key string, f func(ctx context.Context) error) error {
 	return l.inner.(*innerLimiter).do(ctx, key, f)
 }
@@ -134,8 +136,8 @@ type heldKey struct{}
 // this option.
 func WithWorkers(n int) Option {
 	return func(c *config) error {
-		if n < 1 || n > maxLimit {
-			return fmt.Errorf("WithWorkers: %d is not within 1 to %d", n, maxLimit)
+		if n < 1 || n > format.MaxLimit {
+			return fmt.Errorf("WithWorkers: %d is not within 1 to %d", n, format.MaxLimit)
 		}
 		c.workers = n
 		return nil
@@ -149,7 +151,7 @@ func (b *innerBus) newLimits(log engine.Log) *limit.Set {
 	}
 	var rules []limit.Rules
 	for _, l := range b.limitsByName {
-		rules = append(rules, l.rules())
+		rules = append(rules, rulesOf(l))
 	}
 	now := time.Now
 	if b.config.wall != nil {
@@ -177,7 +179,7 @@ func (b *innerBus) closeLimits() {
 }
 
 // limitUses makes of uses what the dispatcher needs. They are known to the bus.
-func (b *innerBus) limitUses(uses []LimitUse) (all []queue.LimitUse) {
+func (b *innerBus) limitUses(uses []declare.LimitUse) (all []queue.LimitUse) {
 	for _, use := range uses {
 		all = append(all, queue.LimitUse{Limit: b.limits.Limit(use.Limit), By: use.By})
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/observe"
@@ -34,10 +35,10 @@ type config struct {
 	health          observe.Health
 	middleware      []Middleware
 	publishing      []PublishMiddleware
-	workers         int                // handlers that run at once; 0 for no limit
-	limits          map[string]Limit   // by name, on top of those of the catalogue
-	intercept       testhook.Intercept // nil outside of tests
-	wall            func() time.Time   // nil outside of tests
+	workers         int                      // handlers that run at once; 0 for no limit
+	limits          map[string]declare.Limit // by name, on top of those of the catalogue
+	intercept       testhook.Intercept       // nil outside of tests
+	wall            func() time.Time         // nil outside of tests
 	engine          engine.Engine
 }
 
@@ -156,7 +157,7 @@ func WithStandby() Option {
 
 // WithSlowEventAfter sets after what time an event that is not handled is reported
 // as slow: 0 for never, 5 minutes by default. It is for events whose catalogue has no
-// slow_event_after ([Settings]). The time is counted since the event was
+// slow_event_after ([declare.Settings]). The time is counted since the event was
 // published, since it was due if it was delayed, or since it was last retried by hand. When
 // an attempt fails after that, and will be retried, the bus logs a warning and calls
 // SlowEvent of its observers, once for each event and subscription, and perhaps once more

@@ -45,12 +45,19 @@ import (
 // is stored in the same transaction, and not at all if the handler fails. With
 // [Immediately] it is stored at once, whatever becomes of the handler.
 func Publish[T Payload](ctx context.Context, to Publisher, t *EventType[T], payload T, opts ...PublishOption) (*Receipt, error) {
-	return PublishPayload(ctx, to, t, &payload, opts)
+	return publishOne(ctx, to, t.of, boxed(t.of, payload), opts)
+}
+
+// boxed returns a payload that [eventType.give] takes back.
+func boxed[T any](of AnyEventType, payload T) any {
+	p := take(of)
+	*p.(*T) = payload
+	return p
 }
 
 // publishOne publishes a payload.
-func publishOne(ctx context.Context, to Publisher, t *eventType, payload any, opts []PublishOption) (*Receipt, error) {
-	receipt, err := storeOne(ctx, to, t, payload, opts)
+func publishOne(ctx context.Context, to Publisher, of AnyEventType, payload any, opts []PublishOption) (*Receipt, error) {
+	receipt, err := storeOne(ctx, to, of.(*eventType), payload, opts)
 	return receipt, refused(to, 1, err)
 }
 

@@ -33,7 +33,7 @@ type Publication struct {
 	// Metadata is what Publish was given, with [WithMetadata] and others, and never nil. What
 	// an event takes over from the event whose handler publishes it, such as its correlation
 	// id, is added later, unless Metadata has it. The bus's own keys are refused. A required
-	// [Header] may be missing yet: it is missed after the last middleware.
+	// [declare.Header] may be missing yet: it is missed after the last middleware.
 	Metadata  map[string]string
 	Due       time.Time // of a delayed event; else zero
 	DedupeKey string    // of [WithDedupeKey], in a batch with its number; or of the event type
@@ -48,7 +48,7 @@ type Publication struct {
 // of Publish, of PublishBatch (one call for each event), of Request and Collect, also in
 // handlers. They are called in the order in which they are given, in one option and over
 // several; the first error ends the call. Events that do not come from a publisher are stored
-// without them: dead-letter notices, those of a [Schedule], replays, redrives, and what the
+// without them: dead-letter notices, those of a [declare.Schedule], replays, redrives, and what the
 // command busgen stores.
 func WithPublishMiddleware(middleware ...PublishMiddleware) Option {
 	return func(c *config) error {

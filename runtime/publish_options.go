@@ -133,7 +133,7 @@ func WithAttemptTimeout(d time.Duration) PublishOption {
 
 // WithExpiry lets the event expire d after its publication, or after its due time if it is
 // delayed. What is not handled by then becomes a dead letter with the reason expired, as
-// with the setting expires_after ([Settings].ExpiresAfter). Of the two the shorter one
+// with the setting expires_after ([declare.Settings].ExpiresAfter). Of the two the shorter one
 // holds. d must be positive, or Publish returns an *[OptionError].
 func WithExpiry(d time.Duration) PublishOption {
 	return func(c *publishConfig) { c.limit("WithExpiry", &c.own.ExpiresAfter, d) }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ephemeral"
@@ -94,7 +95,7 @@ func (b *innerBus) dispatches() bool {
 func (b *innerBus) subscribeAnew() error {
 	ctx, cancel := context.WithCancel(b.untilShutdown())
 	defer cancel()
-	if err := declare(ctx, b.log, b.catalogue); err != nil {
+	if err := declareAll(ctx, b.log, b.catalogue); err != nil {
 		return err
 	}
 	end, err := b.change(ctx)
@@ -212,7 +213,7 @@ func (b *innerBus) crashed(crashes []engine.Crash) {
 
 // crashCounted reports a failed attempt.
 func (b *innerBus) crashCounted(crash *engine.Crash) {
-	s, settings, due := b.reporter(crash), DefaultSettings(), crash.Attempt.Ended
+	s, settings, due := b.reporter(crash), declare.DefaultSettings(), crash.Attempt.Ended
 	attributes := []any{"event_id", crash.ID, "event_type", crash.Type, "subscription_id", crash.Subscription, "attempt", crash.Failures + crash.Uncounted}
 	if s != nil {
 		settings.Retry = s.feed.settingsOf(crash.Type).Retry

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/observe"
 )
@@ -49,7 +50,7 @@ type SubscriptionStats struct {
 	// Saturated says that its handlers, or those of its group, are busy all the time while its
 	// backlog grows, as the health checks saw it last.
 	Saturated bool `json:"saturated,omitempty"`
-	// Limited is how many of its deliveries, or of those of its group, wait for a [Limit] or for
+	// Limited is how many of its deliveries, or of those of its group, wait for a [declare.Limit] or for
 	// [WithWorkers] at this moment, of the 256 that it has in memory at most. They are overtaken by others. Those of
 	// batches are not counted.
 	Limited int `json:"limited,omitempty"`
@@ -71,7 +72,7 @@ type SubscriptionStats struct {
 	// or what it was tuned to, under the options of the subscription. A member of
 	// a group has the Retry, ExpiresAfter, MaxSnoozes and FailureThrottle of its group. Rules for errors
 	// that are options ([WithPermanentErrors], [WithErrorRetry]) are not shown.
-	Settings map[string]Settings `json:"settings"`
+	Settings map[string]declare.Settings `json:"settings"`
 }
 
 // Stats returns the counts at this moment. It costs next to nothing, because all of it is
@@ -119,7 +120,7 @@ func breakerStatus(s breaker.Status) observe.BreakerStatus {
 }
 
 // settings returns what is in force, by event type.
-func (s *innerSubscription) settings() map[string]Settings {
+func (s *innerSubscription) settings() map[string]declare.Settings {
 	settings := maps.Clone(s.inForce.Load().types)
 	if !s.feed.group {
 		return settings

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -13,7 +15,7 @@ import (
 type SubscribeOption func(*subscribeConfig) error
 
 type subscribeConfig struct {
-	own           Override // over what the catalogue says
+	own           declare.Override // over what the catalogue says
 	rules         []errorRule
 	middleware    []Middleware
 	group         string
@@ -73,7 +75,7 @@ func WithSlowAfter(d time.Duration) SubscribeOption {
 }
 
 // WithExpiresAfter sets how long after its publication an event may still be
-// tried in this subscription; 0 for no limit. See [Settings].
+// tried in this subscription; 0 for no limit. See [declare.Settings].
 func WithExpiresAfter(d time.Duration) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		if d < 0 {
@@ -85,7 +87,7 @@ func WithExpiresAfter(d time.Duration) SubscribeOption {
 }
 
 // WithMaxSnoozes sets how often a handler of this subscription may put one event
-// off ([Snooze]); 0 for no limit. See [Settings].
+// off ([Snooze]); 0 for no limit. See [declare.Settings].
 func WithMaxSnoozes(n int) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		if n < 0 {
@@ -127,8 +129,8 @@ func WithFailureThrottle(n int) SubscribeOption {
 // within each key, and the others have none.
 func WithConcurrency(n int) SubscribeOption {
 	return func(c *subscribeConfig) error {
-		if n < 1 || n > maxConcurrency {
-			return fmt.Errorf("a concurrency of %d is not within 1 to %d", n, maxConcurrency)
+		if n < 1 || n > format.MaxConcurrency {
+			return fmt.Errorf("a concurrency of %d is not within 1 to %d", n, format.MaxConcurrency)
 		}
 		c.own.Concurrency = &n
 		return nil
@@ -243,7 +245,7 @@ func WithErrorRetry(match func(error) bool, overrides ...retry.Option) Subscribe
 	return withErrorRule(errorRule{match: match, retry: overrides})
 }
 
-// errorRule is an [ErrorRule] with a function instead of a name.
+// errorRule is an [declare.ErrorRule] with a function instead of a name.
 type errorRule struct {
 	match     func(error) bool
 	permanent bool

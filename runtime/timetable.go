@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/schedule"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -39,7 +40,7 @@ type timetable struct {
 
 // scheduled is a schedule, and where it stands in the log.
 type scheduled struct {
-	Schedule
+	declare.Schedule
 	eventType AnyEventType
 	rule      schedule.Rule
 	key       string // the partition key of the payload
@@ -68,8 +69,8 @@ func newTimetable(b *innerBus) (*timetable, error) {
 	return t, nil
 }
 
-func (b *innerBus) newScheduled(s Schedule, eventType AnyEventType) (*scheduled, error) {
-	one := &scheduled{Schedule: s, eventType: eventType, rule: s.rule()}
+func (b *innerBus) newScheduled(s declare.Schedule, eventType AnyEventType) (*scheduled, error) {
+	one := &scheduled{Schedule: s, eventType: eventType, rule: ruleOf(s)}
 	_, err := one.rule.Times(time.Time{})
 	if zone, ok := errors.AsType[*schedule.ZoneError](err); ok {
 		return nil, &TimeZoneError{Schedule: s.Name, TimeZone: s.TimeZone, Err: zone.Err}
@@ -220,14 +221,14 @@ func (t *timetable) checkAhead(s *scheduled, now time.Time) {
 func (t *timetable) publish(ctx context.Context, s *scheduled, now time.Time) error {
 	times := []time.Time{s.next}
 	leftOut := 0
-	if s.Missed == MissedAll && s.next.After(s.counted) {
+	if s.Missed == declare.MissedAll && s.next.After(s.counted) {
 		if n := s.times.Count(s.passed, now); n > missedLimit {
 			leftOut = n - 1
 		} else {
 			s.counted = now
 		}
 	}
-	if s.Missed == MissedAll && leftOut == 0 {
+	if s.Missed == declare.MissedAll && leftOut == 0 {
 		for next := s.times.Next(s.next); !next.IsZero() && !next.After(now) && len(times) < passLimit; next = s.times.Next(next) {
 			times = append(times, next)
 		}
@@ -235,7 +236,7 @@ func (t *timetable) publish(ctx context.Context, s *scheduled, now time.Time) er
 		times[0] = last
 	}
 	last := times[len(times)-1]
-	skipped := s.Missed == MissedSkip && now.Sub(last) > skipAfter
+	skipped := s.Missed == declare.MissedSkip && now.Sub(last) > skipAfter
 	p := engine.Passage{Name: s.Name, From: s.passed, To: last, At: last}
 	if skipped {
 		times = nil

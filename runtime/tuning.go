@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -15,7 +16,7 @@ import (
 // inForce has the settings in force for a subscription. It is never changed,
 // only replaced.
 type inForce struct {
-	types    map[string]Settings // by event type of the catalogue
+	types    map[string]declare.Settings // by event type of the catalogue
 	compile  map[string]*dispatch.Settings
 	only     string             // the one event type; empty if there are several
 	compiled *dispatch.Settings // of the one event type
@@ -37,7 +38,7 @@ func (s *innerSubscription) resolve(tuning Tuning) (*inForce, error) {
 	if known && declared.pattern != s.pattern {
 		return nil, s.refuse(fmt.Sprintf("the catalogue declares this name for %s, not for %s", declared.pattern, s.pattern))
 	}
-	f := &inForce{types: map[string]Settings{}, compile: map[string]*dispatch.Settings{}}
+	f := &inForce{types: map[string]declare.Settings{}, compile: map[string]*dispatch.Settings{}}
 	types := c.types
 	if s.inbox {
 		types = []AnyEventType{inboxType}
@@ -119,9 +120,9 @@ func (s *innerSubscription) isFor(t AnyEventType) bool {
 
 // mixedBreaker returns the settings of the breaker of a subscription whose event types have different ones.
 func (s *innerSubscription) mixedBreaker(tuning Tuning, d declared) breaker.Policy {
-	settings := Settings{Breaker: breaker.Default()}
+	settings := declare.Settings{Breaker: breaker.Default()}
 	if d.byPattern && !s.config.ephemeral {
-		settings = tuning.ofDeclared(d, DefaultSettings())
+		settings = tuning.ofDeclared(d, declare.DefaultSettings())
 	}
 	return settings.With(s.config.own).Breaker
 }
@@ -131,7 +132,7 @@ func (s *innerSubscription) mixedBreaker(tuning Tuning, d declared) breaker.Poli
 func (s *innerSubscription) decodes() bool { return !s.raw && !s.dead }
 
 // compile makes of the settings what the dispatcher needs.
-func (s *innerSubscription) compile(settings Settings, priority Priority) *dispatch.Settings {
+func (s *innerSubscription) compile(settings declare.Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: cmp.Or(settings.SlowEventAfter, s.bus.config.slowEventAfter) % Forever,
 		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: queue.Priority(priority),
@@ -164,7 +165,7 @@ func (s *innerSubscription) settingsOf(eventType string) *dispatch.Settings {
 	if settings, ok := in.compile[eventType]; ok {
 		return settings
 	}
-	return s.compile(DefaultSettings().With(s.config.own), PriorityNormal)
+	return s.compile(declare.DefaultSettings().With(s.config.own), PriorityNormal)
 }
 
 // put makes new settings apply.
@@ -178,17 +179,17 @@ func (s *innerSubscription) put(f *inForce) {
 // declares, and the numbers of its limits. What is missing keeps the settings of the
 // generated code.
 type Tuning struct {
-	Types         map[string]Settings
-	Subscriptions map[string]Settings
-	// Patterns are those of [PatternSubscription], by name: each replaces its Own.
-	Patterns map[string]Override
+	Types         map[string]declare.Settings
+	Subscriptions map[string]declare.Settings
+	// Patterns are those of [declare.PatternSubscription], by name: each replaces its Own.
+	Patterns map[string]declare.Override
 	// Limits are limits of the catalogue, by name, with other numbers: AtOnce, Rate, Per, Burst, Wait
 	// and Lax. An AtOnce or a Rate cannot be added or removed, and Hold and the name not
 	// changed. A limit from [WithLimit] stays as it is.
-	Limits map[string]Limit
+	Limits map[string]declare.Limit
 }
 
-func (t Tuning) of(eventType AnyEventType) Settings {
+func (t Tuning) of(eventType AnyEventType) declare.Settings {
 	if settings, ok := t.Types[eventType.Name()]; ok {
 		return settings
 	}
@@ -196,7 +197,7 @@ func (t Tuning) of(eventType AnyEventType) Settings {
 }
 
 // ofDeclared returns the settings of a declared subscription for an event type that has the settings base.
-func (t Tuning) ofDeclared(d declared, base Settings) Settings {
+func (t Tuning) ofDeclared(d declared, base declare.Settings) declare.Settings {
 	if d.byPattern {
 		own := d.own
 		if tuned, ok := t.Patterns[d.Name]; ok {
@@ -226,7 +227,7 @@ func (t Tuning) ofDeclared(d declared, base Settings) Settings {
 func (b *Bus) Tune(t Tuning) error { return busOf(b).tune(t) }
 
 func (b *innerBus) tune(t Tuning) error {
-	types := map[string]Settings{}
+	types := map[string]declare.Settings{}
 	for name, settings := range t.Types {
 		known := b.catalogue.Lookup(name)
 		if known == nil {

@@ -23,7 +23,7 @@ func answers(c *catalog.Catalogue) []jen.Code {
 //	//
 //	// <doc of the result>
 //	func Answer<Event>(bus *runtime.Bus, name string, handler runtime.AnswerHandler[<Event>, <Result>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.AnswerFunc(bus, <Event>Type, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+//		return bind.Answer(bus, <Event>Type, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 //			return handler.(runtime.AnswerHandler[<Event>, <Result>])(ctx, *e.(*runtime.Event[<Event>]))
 //		}, opts)
 //	}
@@ -40,7 +40,7 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name, and hands its results to the callers of "+
 		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("AnswerFunc").Call(
+		Block(jen.Return(inBind("Answer").Call(
 			jen.Id("bus"), jen.Id(descriptorName(e)), name, jen.Id("handler"),
 			callingOf(jen.Params(jen.Any(), jen.Error()), handler(), e.GoName), jen.Id("opts"),
 		)))
@@ -52,7 +52,7 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 //	//
 //	// <doc of the result>
 //	func Request<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.PublishOption) (<Result>, error) {
-//		value, err := runtime.RequestPayload(ctx, bus, <Event>Type, &payload, (*<Result>)(nil), opts)
+//		value, err := bind.Request(ctx, bus, <Event>Type, &payload, (*<Result>)(nil), opts)
 //		answer, _ := value.(<Result>)
 //		return answer, err
 //	}
@@ -62,7 +62,7 @@ func requestEvent(e *catalog.Event) *jen.Statement {
 		Func().Id(function).Params(publishParams(toBus(), "payload", jen.Id(e.GoName))...).
 		Params(goType(e.Result.Type), jen.Error()).
 		Block(
-			jen.List(jen.Id("value"), jen.Err()).Op(":=").Add(askCall("RequestPayload", e, jen.Parens(jen.Op("*").Add(goType(e.Result.Type))).Parens(jen.Nil()))),
+			jen.List(jen.Id("value"), jen.Err()).Op(":=").Add(askCall("Request", e, jen.Parens(jen.Op("*").Add(goType(e.Result.Type))).Parens(jen.Nil()))),
 			jen.List(jen.Id("answer"), jen.Id("_")).Op(":=").Id("value").Assert(goType(e.Result.Type)),
 			jen.Return(jen.Id("answer"), jen.Err()),
 		)
@@ -73,7 +73,7 @@ func requestEvent(e *catalog.Event) *jen.Statement {
 //	// Collect<Event> publishes one <event.name> and returns all answers to it. …
 //	func Collect<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.CollectOption) ([]runtime.Answer[<Result>], error) {
 //		var answers []runtime.Answer[<Result>]
-//		err := runtime.CollectPayload(ctx, bus, <Event>Type, &payload, &answers, opts)
+//		err := bind.Collect(ctx, bus, <Event>Type, &payload, &answers, opts)
 //		return answers, err
 //	}
 func collectEvent(e *catalog.Event) *jen.Statement {
@@ -84,7 +84,7 @@ func collectEvent(e *catalog.Event) *jen.Statement {
 	return comment(function+" publishes one "+e.Name.V+" and returns all answers to it. See [runtime.Collect].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(answers(), jen.Error()).Block(
 		jen.Var().Id("answers").Add(answers()),
-		jen.Err().Op(":=").Add(askCall("CollectPayload", e, jen.Op("&").Id("answers"))),
+		jen.Err().Op(":=").Add(askCall("Collect", e, jen.Op("&").Id("answers"))),
 		jen.Return(jen.Id("answers"), jen.Err()),
 	)
 }
@@ -92,9 +92,9 @@ func collectEvent(e *catalog.Event) *jen.Statement {
 // toBus is the parameter of the bus that is asked.
 func toBus() jen.Code { return jen.Id("bus").Op("*").Add(inRuntime("Bus")) }
 
-// askCall emits the call of a function of the runtime with what its answers are, or go to.
+// askCall emits the call of a function of package bind with what its answers are, or go to.
 func askCall(function string, e *catalog.Event, answers jen.Code) jen.Code {
-	return inRuntime(function).Call(
+	return inBind(function).Call(
 		jen.Id("ctx"), jen.Id("bus"), jen.Id(descriptorName(e)), jen.Op("&").Id("payload"), answers, jen.Id("opts"),
 	)
 }

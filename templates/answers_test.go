@@ -22,7 +22,7 @@ events:
 //
 // The price.
 func AnswerQuoteRequested(bus *runtime.Bus, name string, handler runtime.AnswerHandler[QuoteRequested, *Money], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.AnswerFunc(bus, QuoteRequestedType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+	return bind.Answer(bus, QuoteRequestedType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 		return handler.(runtime.AnswerHandler[QuoteRequested, *Money])(ctx, *e.(*runtime.Event[QuoteRequested]))
 	}, opts)
 }
@@ -32,7 +32,7 @@ func AnswerQuoteRequested(bus *runtime.Bus, name string, handler runtime.AnswerH
 //
 // The price.
 func RequestQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.PublishOption) (*Money, error) {
-	value, err := runtime.RequestPayload(ctx, bus, QuoteRequestedType, &payload, (**Money)(nil), opts)
+	value, err := bind.Request(ctx, bus, QuoteRequestedType, &payload, (**Money)(nil), opts)
 	answer, _ := value.(*Money)
 	return answer, err
 }
@@ -41,7 +41,7 @@ func RequestQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteR
 // to it. See [runtime.Collect].
 func CollectQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.CollectOption) ([]runtime.Answer[*Money], error) {
 	var answers []runtime.Answer[*Money]
-	err := runtime.CollectPayload(ctx, bus, QuoteRequestedType, &payload, &answers, opts)
+	err := bind.Collect(ctx, bus, QuoteRequestedType, &payload, &answers, opts)
 	return answers, err
 }
 `, answers(c)...)

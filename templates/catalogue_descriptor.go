@@ -15,12 +15,13 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 // descriptor emits
 //
 //	// <Event>Type describes <event.name> to the runtime.
-//	var <Event>Type = (*runtime.EventType[<Event>])(runtime.DescribeAs((*<Event>)(nil), &runtime.Description{
+//	var <Event>Type = (*runtime.EventType[<Event>])(bind.Describe((*<Event>)(nil), &bind.Description{
 //		Name:          "<name on the wire>",
 //		Label:         "<event.name>",
 //		Doc:           "<doc>",
 //		Shared:        &catalogueSettings,
 //		Own:           <override>,
+//		Priority:      new(runtime.Priority<…>),
 //		PartitionBy:   "<Field>",
 //		DedupeBy:      "<Field>",
 //		LimitKeys:     <fields>,
@@ -44,7 +45,8 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	add(e.Label() != e.Name.V, "Label", func() *jen.Statement { return jen.Lit(e.Label()) })
 	add(e.Doc != "", "Doc", func() *jen.Statement { return jen.Lit(e.Doc) })
 	add(true, "Shared", func() *jen.Statement { return jen.Op("&").Id(sharedName) })
-	add(len(overrideFields(e.Own)) > 0, "Own", func() *jen.Statement { return override(e.Own) })
+	fields = append(fields, overrideField("Own", e.Own)...)
+	fields = append(fields, priorityField(e.Own)...)
 	add(e.PartitionBy != nil, "PartitionBy", func() *jen.Statement { return jen.Lit(fieldPath(e.PartitionBy)) })
 	add(e.DedupeBy != nil, "DedupeBy", func() *jen.Statement { return jen.Lit(fieldPath(e.DedupeBy)) })
 	add(len(e.LimitKeys) > 0, "LimitKeys", func() *jen.Statement { return limitKeys(e) })
@@ -56,7 +58,7 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	add(len(e.Schedules) > 0, "Schedules", func() *jen.Statement { return schedules(e) })
 	return comment(descriptorName(e)+" describes "+e.Name.V+" to the runtime.", upcastsWanted(e)).
 		Var().Id(descriptorName(e)).Op("=").Parens(jen.Op("*").Add(inRuntime("EventType")).Types(jen.Id(e.GoName))).
-		Parens(inRuntime("DescribeAs").Call(nilPointer(e.GoName), jen.Op("&").Add(inRuntime("Description")).Custom(linesInBraces, fields...)))
+		Parens(inBind("Describe").Call(nilPointer(e.GoName), jen.Op("&").Add(inBind("Description")).Custom(linesInBraces, fields...)))
 }
 
 // fieldPath returns the Go names of fields, with dots between them.
@@ -70,7 +72,7 @@ func fieldPath(path ...*catalog.Field) string {
 
 // declared emits
 //
-//	[]runtime.Declaration{
+//	[]bind.Declaration{
 //		{
 //			Name:     On<Event><Subscription>.name,
 //			Own:      <override>,
@@ -85,9 +87,7 @@ func declared(e *catalog.Event) *jen.Statement {
 	var items []jen.Code
 	for _, s := range e.Subscriptions {
 		fields := []jen.Code{pair("Name", jen.Id(s.GoName).Dot("name"))}
-		if len(overrideFields(s.Own)) > 0 {
-			fields = append(fields, pair("Own", override(s.Own)))
-		}
+		fields = append(fields, overrideField("Own", s.Own)...)
 		if len(s.Aliases) > 0 {
 			fields = append(fields, pair("Aliases", names(s.Aliases)))
 		}
@@ -103,19 +103,19 @@ func declared(e *catalog.Event) *jen.Statement {
 		}
 		items = append(items, jen.Custom(linesInBraces, fields...))
 	}
-	return jen.Index().Add(inRuntime("Declaration")).Custom(linesInBraces, items...)
+	return jen.Index().Add(inBind("Declaration")).Custom(linesInBraces, items...)
 }
 
 // schedules emits
 //
-//	[]runtime.Schedule{
+//	[]declare.Schedule{
 //		{
 //			Name:     "<name>",
 //			Doc:      "<doc>",
 //			Cron:     "<expression>",
 //			TimeZone: "<name>",
 //			Every:    <duration>,
-//			Missed:   runtime.Missed<…>,
+//			Missed:   declare.Missed<…>,
 //			Payload:  `<json>`,
 //		},
 //	}
@@ -138,12 +138,12 @@ func schedules(e *catalog.Event) *jen.Statement {
 		}
 		switch s.Missed.V {
 		case schedule.Skip:
-			fields = append(fields, pair("Missed", inRuntime("MissedSkip")))
+			fields = append(fields, pair("Missed", inDeclare("MissedSkip")))
 		case schedule.All:
-			fields = append(fields, pair("Missed", inRuntime("MissedAll")))
+			fields = append(fields, pair("Missed", inDeclare("MissedAll")))
 		}
 		fields = append(fields, pair("Payload", raw(string(s.Payload))))
 		items = append(items, jen.Custom(linesInBraces, fields...))
 	}
-	return jen.Index().Add(inRuntime("Schedule")).Custom(linesInBraces, items...)
+	return jen.Index().Add(inDeclare("Schedule")).Custom(linesInBraces, items...)
 }

@@ -18,11 +18,11 @@ events:
 `)
 	emits(t, `
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPlaced)(nil), &bind.Description{
 	Name:   "order.placed",
 	Doc:    "Say \"placed\".",
 	Shared: &catalogueSettings,
-	Own: runtime.Override{
+	Own: declare.Override{
 		Retry:    []retry.Option{retry.MaxDelay(time.Hour)},
 		Timeout:  new(5 * time.Minute),
 		Priority: new(runtime.PriorityHigh),
@@ -34,7 +34,7 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 `, descriptor(c.Events[0]))
 	emits(t, `
 // PingType describes heartbeat to the runtime.
-var PingType = (*runtime.EventType[Ping])(runtime.DescribeAs((*Ping)(nil), &runtime.Description{
+var PingType = (*runtime.EventType[Ping])(bind.Describe((*Ping)(nil), &bind.Description{
 	Name:   "heartbeat",
 	Label:  "ping",
 	Shared: &catalogueSettings,
@@ -54,11 +54,11 @@ events:
       charge-card: { timeout: 1m, retry: { max_attempts: 8, backoff: none } }
 `)
 	emits(t, `
-[]runtime.Declaration{
+[]bind.Declaration{
 	{Name: OnOrderPlacedSendReceipt.name},
 	{
 		Name: OnOrderPlacedChargeCard.name,
-		Own: runtime.Override{
+		Own: declare.Override{
 			Retry:   []retry.Option{retry.MaxAttempts(8), retry.WithBackoff(retry.None)},
 			Timeout: new(time.Minute),
 		},

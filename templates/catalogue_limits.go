@@ -30,7 +30,7 @@ func limitNames(c *catalog.Catalogue) *jen.Statement {
 // withLimits emits
 //
 //	.WithLimits(
-//		runtime.Limit{<fields>},
+//		declare.Limit{<fields>},
 //	)
 //
 // or nothing if the catalogue has no limits.
@@ -47,7 +47,7 @@ func withLimits(c *catalog.Catalogue) *jen.Statement {
 
 // limit emits
 //
-//	runtime.Limit{Name: Limit<Name>, Doc: "<doc>", AtOnce: <n>, Rate: <n>, Per: <duration>, Burst: <n>, Hold: runtime.HoldEvent, Wait: <duration>, Lax: true}
+//	declare.Limit{Name: Limit<Name>, Doc: "<doc>", AtOnce: <n>, Rate: <n>, Per: <duration>, Burst: <n>, Hold: declare.HoldEvent, Wait: <duration>, Lax: true}
 //
 // without what is not written.
 func limit(l *catalog.Limit) *jen.Statement {
@@ -62,15 +62,15 @@ func limit(l *catalog.Limit) *jen.Statement {
 	add(l.Rate.Count.Written(), "Rate", jen.Lit(l.Rate.Count.V))
 	add(l.Rate.Per.Written(), "Per", duration(l.Rate.Per.V))
 	add(l.Rate.Burst.Written(), "Burst", jen.Lit(l.Rate.Burst.V))
-	add(l.Hold.V == catalog.HoldEvent, "Hold", inRuntime("HoldEvent"))
+	add(l.Hold.V == catalog.HoldEvent, "Hold", inDeclare("HoldEvent"))
 	add(l.Wait.Written(), "Wait", duration(l.Wait.V))
 	add(l.Lax.V, "Lax", jen.True())
-	return inRuntime("Limit").Values(fields...)
+	return inDeclare("Limit").Values(fields...)
 }
 
 // limitUses emits
 //
-//	[]runtime.LimitUse{{Limit: "<name>"}, {Limit: "<name>", By: "<path>"}}
+//	[]declare.LimitUse{{Limit: "<name>"}, {Limit: "<name>", By: "<path>"}}
 func limitUses(uses []*catalog.LimitUse) *jen.Statement {
 	var items []jen.Code
 	for _, use := range uses {
@@ -80,7 +80,7 @@ func limitUses(uses []*catalog.LimitUse) *jen.Statement {
 		}
 		items = append(items, jen.Values(fields...))
 	}
-	return jen.Index().Add(inRuntime("LimitUse")).Values(items...)
+	return jen.Index().Add(inDeclare("LimitUse")).Values(items...)
 }
 
 // limitKeys emits

@@ -27,12 +27,12 @@ const (
 var Catalogue = runtime.NewCatalogue(
 	OrderPlacedType,
 ).WithLimits(
-	runtime.Limit{Name: LimitBank, Doc: "The bank is slow.", AtOnce: 3, Hold: runtime.HoldEvent, Wait: 30 * time.Second, Lax: true},
-	runtime.Limit{Name: LimitMail, Rate: 100, Per: time.Minute, Burst: 10},
+	declare.Limit{Name: LimitBank, Doc: "The bank is slow.", AtOnce: 3, Hold: declare.HoldEvent, Wait: 30 * time.Second, Lax: true},
+	declare.Limit{Name: LimitMail, Rate: 100, Per: time.Minute, Burst: 10},
 )
 `, limitNames(c), catalogueVar(c))
 	emits(t, `
-[]runtime.LimitUse{{Limit: "bank"}, {Limit: "mail-api", By: "id"}}
+[]declare.LimitUse{{Limit: "bank"}, {Limit: "mail-api", By: "id"}}
 `, limitUses(c.Events[0].Settings.Limits.V))
 	emits(t, `
 map[string]string{

@@ -17,14 +17,16 @@ const sharedName = "catalogueSettings"
 // shared emits
 //
 //	// catalogueSettings are the settings that events share: …
-//	var catalogueSettings = runtime.CatalogueSettings{
+//	var catalogueSettings = bind.CatalogueSettings{
 //		Headers: <headers>,
 //		Defaults: <override>,
-//		Policies: []runtime.Policy{
+//		Priority: new(runtime.Priority<…>),
+//		Policies: []bind.Policy{
 //			{
 //				Pattern: "<pattern>",
 //				Headers: <headers>,
 //				Settings: <override>,
+//				Priority: new(runtime.Priority<…>),
 //			},
 //		},
 //	}
@@ -39,9 +41,8 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 	if len(c.Headers) > 0 {
 		fields = append(fields, pair("Headers", headerList(c.Headers)))
 	}
-	if own := overrideFields(c.Defaults); len(own) > 0 {
-		fields = append(fields, pair("Defaults", inRuntime("Override").Custom(linesInBraces, own...)))
-	}
+	fields = append(fields, overrideField("Defaults", c.Defaults)...)
+	fields = append(fields, priorityField(c.Defaults)...)
 	for _, p := range c.Policies {
 		if !slices.ContainsFunc(c.Events, func(e *catalog.Event) bool { return p.Pattern.Match(e.Label()) }) {
 			continue
@@ -50,22 +51,21 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 		if len(p.Headers) > 0 {
 			policy = append(policy, pair("Headers", headerList(p.Headers)))
 		}
-		if len(p.Headers) == 0 || len(overrideFields(p.Settings)) > 0 {
-			policy = append(policy, pair("Settings", override(p.Settings)))
-		}
+		policy = append(policy, overrideField("Settings", p.Settings)...)
+		policy = append(policy, priorityField(p.Settings)...)
 		policies = append(policies, jen.Custom(linesInBraces, policy...))
 	}
 	if policies != nil {
-		fields = append(fields, pair("Policies", jen.Index().Add(inRuntime("Policy")).Custom(linesInBraces, policies...)))
+		fields = append(fields, pair("Policies", jen.Index().Add(inBind("Policy")).Custom(linesInBraces, policies...)))
 	}
 	return comment(sharedName+" are the settings that events share: the defaults, and those of policies. A policy overrides the defaults, "+
 		"a more specific policy a less specific one, and an event overrides all of them, field by field.").
-		Var().Id(sharedName).Op("=").Add(inRuntime("CatalogueSettings")).Custom(linesInBraces, fields...)
+		Var().Id(sharedName).Op("=").Add(inBind("CatalogueSettings")).Custom(linesInBraces, fields...)
 }
 
 // override emits
 //
-//	runtime.Override{
+//	declare.Override{
 //		Retry:           []retry.Option{retry.<Field>(<value>)},
 //		Timeout:         new(<duration>),
 //		SlowAfter:       new(<duration>),
@@ -82,12 +82,11 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 //		Limits:          <uses of limits>,
 //		Errors:          <error rules>,
 //		Redrive:         <redrive>,
-//		Priority:        new(runtime.Priority<…>),
 //	}
 //
 // with what is written. The runtime inherits the rest.
 func override(s catalog.Settings) *jen.Statement {
-	return inRuntime("Override").Custom(linesInBraces, overrideFields(s)...)
+	return inDeclare("Override").Custom(linesInBraces, overrideFields(s)...)
 }
 
 func overrideFields(s catalog.Settings) []jen.Code {
@@ -117,10 +116,33 @@ func overrideFields(s catalog.Settings) []jen.Code {
 	add(s.Limits.Written(), "Limits", limitUses(s.Limits.V))
 	add(len(s.Errors) > 0, "Errors", errorRules(s.Errors))
 	if again := redriveFields(s.Redrive); len(again) > 0 {
-		fields = append(fields, pair("Redrive", inRuntime("RedriveOverride").Values(again...)))
+		fields = append(fields, pair("Redrive", inDeclare("RedriveOverride").Values(again...)))
 	}
-	add(s.Priority.Written(), "Priority", newOf(inRuntime(priorityNames[s.Priority.V])))
 	return fields
+}
+
+// overrideField emits
+//
+//	<field>: <override>
+//
+// or nothing if the place sets nothing.
+func overrideField(field string, s catalog.Settings) []jen.Code {
+	if len(overrideFields(s)) == 0 {
+		return nil
+	}
+	return []jen.Code{pair(field, override(s))}
+}
+
+// priorityField emits
+//
+//	Priority: new(runtime.Priority<…>)
+//
+// or nothing if the place sets none.
+func priorityField(s catalog.Settings) []jen.Code {
+	if !s.Priority.Written() {
+		return nil
+	}
+	return []jen.Code{pair("Priority", newOf(inRuntime(priorityNames[s.Priority.V])))}
 }
 
 var priorityNames = map[catalog.Priority]string{
@@ -178,7 +200,7 @@ func breakerOptions(b catalog.Breaker) []jen.Code {
 
 // errorRules emits
 //
-//	[]runtime.ErrorRule{
+//	[]declare.ErrorRule{
 //		{Class: "<class>", Permanent: true},
 //		{Class: "<class>", Retry: []retry.Option{retry.<Field>(<value>)}},
 //	}
@@ -194,7 +216,7 @@ func errorRules(rules []*catalog.ErrorRule) *jen.Statement {
 		}
 		items = append(items, jen.Values(fields...))
 	}
-	return jen.Index().Add(inRuntime("ErrorRule")).Custom(linesInBraces, items...)
+	return jen.Index().Add(inDeclare("ErrorRule")).Custom(linesInBraces, items...)
 }
 
 // retryOptions emits one option for each field that is written.
@@ -216,7 +238,7 @@ func retryOptions(r catalog.Retry) []jen.Code {
 
 // redriveFields emits the fields of
 //
-//	runtime.RedriveOverride{Off: new(<bool>), Reasons: []string{"<reason>"}, Every: new(<duration>), Max: new(<n>)}
+//	declare.RedriveOverride{Off: new(<bool>), Reasons: []string{"<reason>"}, Every: new(<duration>), Max: new(<n>)}
 //
 // that are written.
 func redriveFields(d catalog.Redrive) []jen.Code {

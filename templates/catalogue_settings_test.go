@@ -41,7 +41,7 @@ events:
     limits: off
 `)
 	emits(t, `
-runtime.Override{
+declare.Override{
 	Timeout:         new(time.Minute),
 	SlowAfter:       new(5 * time.Second),
 	SlowEventAfter:  new(10 * time.Minute),
@@ -54,26 +54,26 @@ runtime.Override{
 	StrictOrder:     new(true),
 	BatchSize:       new(7),
 	BatchWait:       new(time.Duration(0)),
-	Limits:          []runtime.LimitUse{{Limit: "bank"}},
-	Errors: []runtime.ErrorRule{
+	Limits:          []declare.LimitUse{{Limit: "bank"}},
+	Errors: []declare.ErrorRule{
 		{Class: "card_declined", Permanent: true},
 		{Class: "unreachable", Retry: []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(1.5), retry.Jitter(0)}},
 		{Class: "like_any_other"},
 	},
-	Redrive:  runtime.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(3)},
+	Redrive:  declare.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(3)},
 	Priority: new(runtime.PriorityNormal),
 }
 `, override(c.Events[0].Own))
 	emits(t, `
-runtime.Override{
+declare.Override{
 	Timeout:        new(time.Duration(0)),
 	SlowAfter:      new(time.Duration(0)),
 	SlowEventAfter: new(runtime.Forever),
 	HoldUnknown:    new(time.Duration(0)),
 	MaxSnoozes:     new(0),
 	Breaker:        []breaker.Option{breaker.Off()},
-	Limits:         []runtime.LimitUse{},
-	Redrive:        runtime.RedriveOverride{Off: new(false)},
+	Limits:         []declare.LimitUse{},
+	Redrive:        declare.RedriveOverride{Off: new(false)},
 }
 `, override(c.Events[1].Own))
 }
@@ -91,20 +91,20 @@ events:
 // catalogueSettings are the settings that events share: the defaults, and those
 // of policies. A policy overrides the defaults, a more specific policy a less
 // specific one, and an event overrides all of them, field by field.
-var catalogueSettings = runtime.CatalogueSettings{
-	Defaults: runtime.Override{
+var catalogueSettings = bind.CatalogueSettings{
+	Defaults: declare.Override{
 		Timeout: new(20 * time.Second),
 	},
-	Policies: []runtime.Policy{
+	Policies: []bind.Policy{
 		{
 			Pattern: "order.*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Retry: []retry.Option{retry.MaxAttempts(6)},
 			},
 		},
 		{
 			Pattern: "*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Priority: new(runtime.PriorityLow),
 			},
 		},
@@ -115,7 +115,7 @@ var catalogueSettings = runtime.CatalogueSettings{
 // catalogueSettings are the settings that events share: the defaults, and those
 // of policies. A policy overrides the defaults, a more specific policy a less
 // specific one, and an event overrides all of them, field by field.
-var catalogueSettings = runtime.CatalogueSettings{}
+var catalogueSettings = bind.CatalogueSettings{}
 `, shared(parsed(t, "events: { e: { timeout: 1s } }\n")))
 	if got := shared(parsed(t, "types: { T: { enum: [a] } }\n")); got != nil {
 		t.Error("a package without events has settings that they share")

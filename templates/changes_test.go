@@ -25,7 +25,7 @@ func TestAChangeOfASettingChangesFewPlacesOfTheGeneratedCode(t *testing.T) {
 		"the retry of the defaults":              {string(example), "    max_attempts: 3\n", "    max_attempts: 4\n", "catalogue.gen.go", 1},
 		"defaults where there were none":         {bare, "events:", "defaults: { timeout: 20s }\nevents:", "catalogue.gen.go", 2}, // with the import of time
 		"a default that is set beside another":   {bare, "package: events", "package: events\ndefaults: { timeout: 20s, concurrency: 2 }", "catalogue.gen.go", 2},
-		"a policy where there was none":          {bare, "events:", "policies: { order.*: { concurrency: 2 } }\nevents:", "catalogue.gen.go", 1},
+		"a policy where there was none":          {bare, "events:", "policies: { order.*: { concurrency: 2 } }\nevents:", "catalogue.gen.go", 2}, // with the import of declare
 		"the retry of an event":                  {bare, "order.paid: {", "order.paid: { retry: { max_attempts: 9 },", "catalogue.gen.go", 2},
 		"the retry of an event that has one":     {strings.Replace(bare, "order.paid: {", "order.paid: { retry: { jitter: 0 },", 1), "jitter: 0", "jitter: 0.5", "catalogue.gen.go", 1},
 		"a declared subscription with a setting": {bare, "user.seen: {}", "user.seen: { subscriptions: { greet: { timeout: 1m } } }", "subscribe.gen.go catalogue.gen.go", 3},

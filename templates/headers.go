@@ -63,7 +63,7 @@ func headerAccessor(h *catalog.Header) *jen.Statement {
 
 // headerList emits
 //
-//	[]runtime.Header{
+//	[]declare.Header{
 //		{Name: "<name>", Type: "<type>", Required: true, Option: "With<Name>"},
 //	}
 func headerList(all []*catalog.Header) *jen.Statement {
@@ -75,5 +75,5 @@ func headerList(all []*catalog.Header) *jen.Statement {
 		}
 		items = append(items, jen.Values(append(fields, pair("Option", jen.Lit(h.Option())))...))
 	}
-	return jen.Index().Add(inRuntime("Header")).Custom(linesInBraces, items...)
+	return jen.Index().Add(inDeclare("Header")).Custom(linesInBraces, items...)
 }

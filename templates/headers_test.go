@@ -50,7 +50,7 @@ func PageOf(metadata map[string]string) (int, error) {
 }
 `, headers(c)...)
 	emits(t, `
-[]runtime.Header{
+[]declare.Header{
 	{Name: "X-Page", Type: "int", Option: "WithPage"},
 	{Name: "tenant", Type: "string", Option: "WithTenant"},
 }

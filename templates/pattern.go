@@ -51,7 +51,7 @@ func patternNames(c *catalog.Catalogue) *jen.Statement {
 //
 //	// Subscribe<Subscription> calls handler for every event that matches <patterns>, as the subscription <subscription>. …
 //	func Subscribe<Subscription>(bus *runtime.Bus, handler runtime.Handler[<Namespace>Event], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeNamespaceFunc(bus, "<patterns>", On<Subscription>, …)
+//		return bind.SubscribeNamespace(bus, "<patterns>", On<Subscription>, …)
 //	}
 func subscribeDeclared(c *catalog.Catalogue, s *catalog.PatternSubscription) *jen.Statement {
 	payload := patternPayload(c, s)
@@ -98,7 +98,7 @@ func patternPayload(c *catalog.Catalogue, s *catalog.PatternSubscription) string
 // withSubscriptions emits
 //
 //	.WithSubscriptions(
-//		runtime.PatternSubscription{
+//		declare.PatternSubscription{
 //			Name:         On<Subscription>,
 //			Patterns:     []string{"<pattern>"},
 //			Own:          <override>,
@@ -120,9 +120,7 @@ func withSubscriptions(c *catalog.Catalogue) *jen.Statement {
 			patterns = append(patterns, jen.Lit(text))
 		}
 		fields := []jen.Code{pair("Name", jen.Id(s.GoName)), pair("Patterns", jen.Index().String().Values(patterns...))}
-		if len(overrideFields(s.Settings)) > 0 {
-			fields = append(fields, pair("Own", override(s.Settings)))
-		}
+		fields = append(fields, overrideField("Own", s.Settings)...)
 		if len(s.Aliases) > 0 {
 			fields = append(fields, pair("Aliases", names(s.Aliases)))
 		}
@@ -132,7 +130,7 @@ func withSubscriptions(c *catalog.Catalogue) *jen.Statement {
 		if s.Group != nil && len(s.Group.Aliases) > 0 {
 			fields = append(fields, pair("GroupAliases", names(s.Group.Aliases)))
 		}
-		items = append(items, inRuntime("PatternSubscription").Custom(linesInBraces, fields...))
+		items = append(items, inDeclare("PatternSubscription").Custom(linesInBraces, fields...))
 	}
 	return jen.Dot("WithSubscriptions").Custom(linesInParens, items...)
 }

@@ -36,7 +36,7 @@ const (
 // payload. Each is retried by the settings of its own type, with what the
 // catalogue says of this subscription. See [runtime.SubscribeNamespace].
 func SubscribeAudit(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "*", OnAudit, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "*", OnAudit, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
 	}, opts)
 }
@@ -46,7 +46,7 @@ func SubscribeAudit(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ..
 // switch over the payload. Each is retried by the settings of its own type. See
 // [runtime.SubscribeNamespace].
 func SubscribeToErp(bus *runtime.Bus, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "order.placed order.*.added", OnToErp, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "order.placed order.*.added", OnToErp, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderEvent])(ctx, *e.(*runtime.Event[OrderEvent]))
 	}, opts)
 }
@@ -58,14 +58,14 @@ var Catalogue = runtime.NewCatalogue(
 	OrderLineAddedType,
 	PaymentDueType,
 ).WithSubscriptions(
-	runtime.PatternSubscription{
+	declare.PatternSubscription{
 		Name:     OnAudit,
 		Patterns: []string{"*"},
-		Own: runtime.Override{
+		Own: declare.Override{
 			Timeout: new(time.Minute),
 		},
 	},
-	runtime.PatternSubscription{
+	declare.PatternSubscription{
 		Name:         OnToErp,
 		Patterns:     []string{"order.placed", "order.*.added"},
 		Group:        "chain",

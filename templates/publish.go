@@ -23,7 +23,7 @@ func publish(c *catalog.Catalogue) []jen.Code {
 //	//
 //	// <doc>
 //	func Publish<Event>(ctx context.Context, to runtime.Publisher, payload <Event>, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-//		return runtime.PublishPayload(ctx, to, <Event>Type, &payload, opts)
+//		return bind.Publish(ctx, to, <Event>Type, &payload, opts)
 //	}
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
@@ -31,7 +31,7 @@ func publishOne(e *catalog.Event) *jen.Statement {
 		Func().Id("Publish"+e.GoName).
 		Params(publishParams(toPublisher(), "payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
-		Block(jen.Return(inRuntime("PublishPayload").Call(
+		Block(jen.Return(inBind("Publish").Call(
 			jen.Id("ctx"), jen.Id("to"), jen.Id(descriptorName(e)), jen.Op("&").Id("payload"), jen.Id("opts"),
 		)))
 }

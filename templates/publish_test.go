@@ -14,7 +14,7 @@ events:
 //
 // A customer placed an order.
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderPlacedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderPlacedType, &payload, opts)
 }
 `, publish(c)...)
 }

@@ -18,6 +18,8 @@ import (
 const (
 	modulePath  = "github.com/busgen/busgen"
 	runtimePath = modulePath + "/runtime"
+	bindPath    = modulePath + "/runtime/gen/bind"
+	declarePath = modulePath + "/runtime/declare"
 	retryPath   = modulePath + "/runtime/retry"
 	checksPath  = modulePath + "/runtime/gen/checks"
 	wirePath    = modulePath + "/runtime/gen/wire"
@@ -29,6 +31,12 @@ const (
 
 // inRuntime refers to a name of the runtime package.
 func inRuntime(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
+
+// inBind refers to a name of the bind package.
+func inBind(name string) *jen.Statement { return jen.Qual(bindPath, name) }
+
+// inDeclare refers to a name of the declare package.
+func inDeclare(name string) *jen.Statement { return jen.Qual(declarePath, name) }
 
 // inChecks refers to a name of the checks package.
 func inChecks(name string) *jen.Statement { return jen.Qual(checksPath, name) }
@@ -71,7 +79,7 @@ func render(file *jen.File, header string, constructs []jen.Code) ([]byte, error
 	file.NoFormat = true // it is done below, when the imports are in groups
 	file.ImportNames(map[string]string{
 		runtimePath: "runtime", retryPath: "retry", breakerPath: "breaker", kitPath: "runtimetest", uuidPath: "uuid",
-		checksPath: "checks", deepPath: "deep", wirePath: "wire",
+		bindPath: "bind", declarePath: "declare", checksPath: "checks", deepPath: "deep", wirePath: "wire",
 	})
 	for i, construct := range constructs {
 		if i%constructsPerPiece == 0 {

@@ -106,7 +106,7 @@ func declaredSubscriptions(e *catalog.Event) *jen.Statement {
 //	//
 //	// <doc>
 //	func Subscribe<Event>(bus *runtime.Bus, name <Event>Subscription, handler runtime.Handler[<Event>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeFunc(bus, <Event>Type, name.name, handler, func(ctx context.Context, handler, e any) error {
+//		return bind.Subscribe(bus, <Event>Type, name.name, handler, func(ctx context.Context, handler, e any) error {
 //			return handler.(runtime.Handler[<Event>])(ctx, *e.(*runtime.Event[<Event>]))
 //		}, opts)
 //	}
@@ -119,7 +119,7 @@ func subscribeEvent(e *catalog.Event) *jen.Statement {
 	return comment(function+" calls handler for every "+e.Name.V+", with the settings of ["+descriptorName(e)+"]. "+
 		"See [runtime.Subscribe].", e.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(subscribeParams(of, e.GoName)...).Params(subscribeResults()...).
-		Block(jen.Return(inRuntime("SubscribeFunc").Call(
+		Block(jen.Return(inBind("Subscribe").Call(
 			jen.Id("bus"), jen.Id(descriptorName(e)), name, jen.Id("handler"), calling(e.GoName), jen.Id("opts"),
 		)))
 }
@@ -139,7 +139,7 @@ func settingsPlace(e *catalog.Event) string { return "[" + descriptorName(e) + "
 //
 //	// Subscribe<Namespace> calls handler for every event of <namespace>.* …
 //	func Subscribe<Namespace>(bus *runtime.Bus, name string, handler runtime.Handler[<Namespace>Event], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-//		return runtime.SubscribeNamespaceFunc(bus, "<namespace>.*", name, handler, func(ctx context.Context, handler, e any) error {
+//		return bind.SubscribeNamespace(bus, "<namespace>.*", name, handler, func(ctx context.Context, handler, e any) error {
 //			return handler.(runtime.Handler[<Namespace>Event])(ctx, *e.(*runtime.Event[<Namespace>Event]))
 //		}, opts)
 //	}
@@ -170,7 +170,7 @@ func subscribePattern(function, pattern, payload, events string) *jen.Statement 
 
 // namespaceCall emits the call of the runtime in the function of a subscription for a pattern.
 func namespaceCall(pattern string, name jen.Code, payload string) jen.Code {
-	return jen.Return(inRuntime("SubscribeNamespaceFunc").Call(
+	return jen.Return(inBind("SubscribeNamespace").Call(
 		jen.Id("bus"), jen.Lit(pattern), name, jen.Id("handler"), calling(payload), jen.Id("opts"),
 	))
 }

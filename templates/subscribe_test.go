@@ -25,7 +25,7 @@ events:
 // SubscribeMLRunStarted calls handler for every ml.run.started, with the
 // settings of [MLRunStartedType]. See [runtime.Subscribe].
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, MLRunStartedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, MLRunStartedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunStarted])(ctx, *e.(*runtime.Event[MLRunStarted]))
 	}, opts)
 }
@@ -33,7 +33,7 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
 	}, opts)
 }
@@ -44,7 +44,7 @@ func TestANamespaceOfSeveralEventsHasAFunction(t *testing.T) {
 	c := parsed(t, "events: { ml.run.started: {}, ml.run.ended: {}, ui.opened: {} }\n")
 	var code []jen.Code
 	for _, one := range subscribe(c) {
-		if text := fmt.Sprintf("%#v", one); strings.Contains(text, "SubscribeNamespaceFunc(") && !strings.Contains(text, "SubscribeAll(") {
+		if text := fmt.Sprintf("%#v", one); strings.Contains(text, "bind.SubscribeNamespace(") && !strings.Contains(text, "SubscribeAll(") {
 			code = append(code, one)
 		}
 	}
@@ -52,7 +52,7 @@ func TestANamespaceOfSeveralEventsHasAFunction(t *testing.T) {
 // SubscribeML calls handler for every event of ml.*, each with the settings of
 // its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "ml.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "ml.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLEvent])(ctx, *e.(*runtime.Event[MLEvent]))
 	}, opts)
 }
@@ -60,7 +60,7 @@ func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent]
 // SubscribeMLRun calls handler for every event of ml.run.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRunEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "ml.run.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "ml.run.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunEvent])(ctx, *e.(*runtime.Event[MLRunEvent]))
 	}, opts)
 }
@@ -121,7 +121,7 @@ var (
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }

@@ -6,11 +6,12 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 9
+const contract = 10
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -24,13 +25,13 @@ const (
 // catalogueSettings are the settings that events share: the defaults, and those
 // of policies. A policy overrides the defaults, a more specific policy a less
 // specific one, and an event overrides all of them, field by field.
-var catalogueSettings = runtime.CatalogueSettings{}
+var catalogueSettings = bind.CatalogueSettings{}
 
 // Each event type is made by a function without type parameters, and converted:
 // a generic function would be compiled again for each payload.
 
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPlaced)(nil), &bind.Description{
 	Name:   "order.placed",
 	Shared: &catalogueSettings,
 	Shape:  "af065ad643a0",

@@ -6,10 +6,11 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // PublishOrderPlaced publishes one order.placed: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderPlacedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderPlacedType, &payload, opts)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // The functions below give the runtime a function that calls the handler, and
@@ -17,7 +18,7 @@ import (
 // SubscribeOrderPlaced calls handler for every order.placed, with the settings
 // of [OrderPlacedType]. See [runtime.Subscribe].
 func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderPlacedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }
@@ -25,7 +26,7 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name string, handler runtime.Handler
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
 	}, opts)
 }

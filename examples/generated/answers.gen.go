@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // AnswerParcelPickup calls handler for every parcel.pickup_requested, as the
@@ -15,7 +16,7 @@ import (
 //
 // The answer is what the carrier promises.
 func AnswerParcelPickup(bus *runtime.Bus, name string, handler runtime.AnswerHandler[ParcelPickup, Pickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.AnswerFunc(bus, ParcelPickupType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+	return bind.Answer(bus, ParcelPickupType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 		return handler.(runtime.AnswerHandler[ParcelPickup, Pickup])(ctx, *e.(*runtime.Event[ParcelPickup]))
 	}, opts)
 }
@@ -25,7 +26,7 @@ func AnswerParcelPickup(bus *runtime.Bus, name string, handler runtime.AnswerHan
 //
 // The answer is what the carrier promises.
 func RequestParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.PublishOption) (Pickup, error) {
-	value, err := runtime.RequestPayload(ctx, bus, ParcelPickupType, &payload, (*Pickup)(nil), opts)
+	value, err := bind.Request(ctx, bus, ParcelPickupType, &payload, (*Pickup)(nil), opts)
 	answer, _ := value.(Pickup)
 	return answer, err
 }
@@ -34,6 +35,6 @@ func RequestParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPi
 // answers to it. See [runtime.Collect].
 func CollectParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.CollectOption) ([]runtime.Answer[Pickup], error) {
 	var answers []runtime.Answer[Pickup]
-	err := runtime.CollectPayload(ctx, bus, ParcelPickupType, &payload, &answers, opts)
+	err := bind.Collect(ctx, bus, ParcelPickupType, &payload, &answers, opts)
 	return answers, err
 }

@@ -8,12 +8,14 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
+	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 9
+const contract = 10
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -44,58 +46,58 @@ const (
 // catalogueSettings are the settings that events share: the defaults, and those
 // of policies. A policy overrides the defaults, a more specific policy a less
 // specific one, and an event overrides all of them, field by field.
-var catalogueSettings = runtime.CatalogueSettings{
-	Defaults: runtime.Override{
+var catalogueSettings = bind.CatalogueSettings{
+	Defaults: declare.Override{
 		Retry:     []retry.Option{retry.MaxAttempts(3), retry.WithBackoff(retry.Exponential), retry.BaseDelay(time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(2), retry.Jitter(0.2)},
 		Timeout:   new(30 * time.Second),
 		SlowAfter: new(5 * time.Second),
 		Breaker:   []breaker.Option{breaker.On(), breaker.Threshold(0.5), breaker.MinSamples(10), breaker.Window(time.Minute), breaker.OpenFor(30 * time.Second)},
 	},
-	Policies: []runtime.Policy{
+	Policies: []bind.Policy{
 		{
 			Pattern: "payment.*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Retry:   []retry.Option{retry.MaxAttempts(5), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(time.Minute)},
 				Timeout: new(10 * time.Second),
-				Errors: []runtime.ErrorRule{
+				Errors: []declare.ErrorRule{
 					{Class: "rate_limited", Retry: []retry.Option{retry.MaxAttempts(20), retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Minute)}},
 				},
 			},
 		},
 		{
 			Pattern: "ml.run.*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Retry:     []retry.Option{retry.MaxAttempts(5)},
 				Timeout:   new(5 * time.Minute),
 				SlowAfter: new(4 * time.Minute),
-				Redrive:   runtime.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(24)},
+				Redrive:   declare.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(24)},
 			},
 		},
 		{
 			Pattern: "ml.trial.*",
-			Settings: runtime.Override{
-				Retry:    []retry.Option{retry.MaxAttempts(3)},
-				Priority: new(runtime.PriorityLow),
+			Settings: declare.Override{
+				Retry: []retry.Option{retry.MaxAttempts(3)},
 			},
+			Priority: new(runtime.PriorityLow),
 		},
 		{
 			Pattern: "ui.command.*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Retry:        []retry.Option{retry.MaxAttempts(2), retry.WithBackoff(retry.None)},
 				Timeout:      new(2 * time.Second),
 				SlowAfter:    new(500 * time.Millisecond),
 				ExpiresAfter: new(10 * time.Second),
 				Breaker:      []breaker.Option{breaker.Off()},
-				Priority:     new(runtime.PriorityHigh),
 			},
+			Priority: new(runtime.PriorityHigh),
 		},
 		{
 			Pattern: "system.*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Retry:     []retry.Option{retry.MaxAttempts(3)},
 				SlowAfter: new(time.Duration(0)),
-				Priority:  new(runtime.PriorityLow),
 			},
+			Priority: new(runtime.PriorityLow),
 		},
 	},
 }
@@ -104,32 +106,32 @@ var catalogueSettings = runtime.CatalogueSettings{
 // a generic function would be compiled again for each payload.
 
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPlaced)(nil), &bind.Description{
 	Name:        "order.placed",
 	Doc:         "A customer placed an order. Nothing is paid yet.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "c45fc058dac0",
 	Schema:      schemaOfOrderPlaced,
-	Subscriptions: []runtime.Declaration{
+	Subscriptions: []bind.Declaration{
 		{
 			Name: OnOrderPlacedChargeCard.name,
-			Own: runtime.Override{
+			Own: declare.Override{
 				Retry:           []retry.Option{retry.MaxAttempts(5)},
 				FailureThrottle: new(5),
-				Limits:          []runtime.LimitUse{{Limit: "bank"}},
+				Limits:          []declare.LimitUse{{Limit: "bank"}},
 			},
 		},
 		{
 			Name: OnOrderPlacedSendReceipt.name,
-			Own: runtime.Override{
-				Limits: []runtime.LimitUse{{Limit: "mail"}},
+			Own: declare.Override{
+				Limits: []declare.LimitUse{{Limit: "mail"}},
 			},
 		},
 		{
 			Name: OnOrderPlacedPrintGiftCard.name,
-			Own: runtime.Override{
-				Errors: []runtime.ErrorRule{
+			Own: declare.Override{
+				Errors: []declare.ErrorRule{
 					{Class: "text_too_long", Permanent: true},
 				},
 			},
@@ -138,7 +140,7 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 }))
 
 // OrderShippedType describes order.shipped to the runtime.
-var OrderShippedType = (*runtime.EventType[OrderShipped])(runtime.DescribeAs((*OrderShipped)(nil), &runtime.Description{
+var OrderShippedType = (*runtime.EventType[OrderShipped])(bind.Describe((*OrderShipped)(nil), &bind.Description{
 	Name:        "order.shipped",
 	Doc:         "The parcel of an order has left the warehouse.",
 	Shared:      &catalogueSettings,
@@ -148,11 +150,11 @@ var OrderShippedType = (*runtime.EventType[OrderShipped])(runtime.DescribeAs((*O
 }))
 
 // ParcelPickupType describes parcel.pickup_requested to the runtime.
-var ParcelPickupType = (*runtime.EventType[ParcelPickup])(runtime.DescribeAs((*ParcelPickup)(nil), &runtime.Description{
+var ParcelPickupType = (*runtime.EventType[ParcelPickup])(bind.Describe((*ParcelPickup)(nil), &bind.Description{
 	Name:   "parcel.pickup_requested",
 	Doc:    "The shop looks for a carrier to fetch the parcel of an order.",
 	Shared: &catalogueSettings,
-	Own: runtime.Override{
+	Own: declare.Override{
 		Timeout:   new(2 * time.Second),
 		SlowAfter: new(time.Second),
 	},
@@ -166,7 +168,7 @@ var ParcelPickupType = (*runtime.EventType[ParcelPickup])(runtime.DescribeAs((*P
 // into a file of your own in this package:
 //
 //	func UpcastOrderCancelledV1(old OrderCancelledV1) (OrderCancelled, error)
-var OrderCancelledType = (*runtime.EventType[OrderCancelled])(runtime.DescribeAs((*OrderCancelled)(nil), &runtime.Description{
+var OrderCancelledType = (*runtime.EventType[OrderCancelled])(bind.Describe((*OrderCancelled)(nil), &bind.Description{
 	Name:        "order.cancelled",
 	Doc:         "An order will not be carried out.",
 	Shared:      &catalogueSettings,
@@ -180,7 +182,7 @@ var OrderCancelledType = (*runtime.EventType[OrderCancelled])(runtime.DescribeAs
 }))
 
 // PaymentCapturedType describes payment.captured to the runtime.
-var PaymentCapturedType = (*runtime.EventType[PaymentCaptured])(runtime.DescribeAs((*PaymentCaptured)(nil), &runtime.Description{
+var PaymentCapturedType = (*runtime.EventType[PaymentCaptured])(bind.Describe((*PaymentCaptured)(nil), &bind.Description{
 	Name:        "payment.captured",
 	Doc:         "The money for an order is on its way to the shop.",
 	Shared:      &catalogueSettings,
@@ -188,10 +190,10 @@ var PaymentCapturedType = (*runtime.EventType[PaymentCaptured])(runtime.Describe
 	DedupeBy:    "Reference",
 	Shape:       "5019c44f15c1",
 	Schema:      schemaOfPaymentCaptured,
-	Subscriptions: []runtime.Declaration{
+	Subscriptions: []bind.Declaration{
 		{
 			Name: OnPaymentCapturedKeepBooks.name,
-			Own: runtime.Override{
+			Own: declare.Override{
 				BatchSize: new(100),
 				BatchWait: new(200 * time.Millisecond),
 			},
@@ -200,7 +202,7 @@ var PaymentCapturedType = (*runtime.EventType[PaymentCaptured])(runtime.Describe
 }))
 
 // PaymentDeclinedType describes payment.declined to the runtime.
-var PaymentDeclinedType = (*runtime.EventType[PaymentDeclined])(runtime.DescribeAs((*PaymentDeclined)(nil), &runtime.Description{
+var PaymentDeclinedType = (*runtime.EventType[PaymentDeclined])(bind.Describe((*PaymentDeclined)(nil), &bind.Description{
 	Name:        "payment.declined",
 	Doc:         "The bank refused to pay for an order.",
 	Shared:      &catalogueSettings,
@@ -210,25 +212,25 @@ var PaymentDeclinedType = (*runtime.EventType[PaymentDeclined])(runtime.Describe
 }))
 
 // PaymentRefundedType describes payment.refunded to the runtime.
-var PaymentRefundedType = (*runtime.EventType[PaymentRefunded])(runtime.DescribeAs((*PaymentRefunded)(nil), &runtime.Description{
+var PaymentRefundedType = (*runtime.EventType[PaymentRefunded])(bind.Describe((*PaymentRefunded)(nil), &bind.Description{
 	Name:        "payment.refunded",
 	Doc:         "The shop gave money back.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
 	Shape:       "2cc01b714cdf",
 	Schema:      schemaOfPaymentRefunded,
-	Subscriptions: []runtime.Declaration{
+	Subscriptions: []bind.Declaration{
 		{
 			Name: OnPaymentRefundedWriteCreditNote.name,
-			Own: runtime.Override{
+			Own: declare.Override{
 				StrictOrder: new(true),
 			},
 			Group: "credit-notes",
 		},
 		{
 			Name: OnPaymentRefundedSendCreditNote.name,
-			Own: runtime.Override{
-				Limits: []runtime.LimitUse{{Limit: "mail"}},
+			Own: declare.Override{
+				Limits: []declare.LimitUse{{Limit: "mail"}},
 			},
 			Group: "credit-notes",
 		},
@@ -236,7 +238,7 @@ var PaymentRefundedType = (*runtime.EventType[PaymentRefunded])(runtime.Describe
 }))
 
 // UserRegisteredType describes user.registered to the runtime.
-var UserRegisteredType = (*runtime.EventType[UserRegistered])(runtime.DescribeAs((*UserRegistered)(nil), &runtime.Description{
+var UserRegisteredType = (*runtime.EventType[UserRegistered])(bind.Describe((*UserRegistered)(nil), &bind.Description{
 	Name:        "user.registered",
 	Doc:         "Someone opened an account.",
 	Shared:      &catalogueSettings,
@@ -247,7 +249,7 @@ var UserRegisteredType = (*runtime.EventType[UserRegistered])(runtime.DescribeAs
 }))
 
 // UserEmailChangedType describes user.email_changed to the runtime.
-var UserEmailChangedType = (*runtime.EventType[UserEmailChanged])(runtime.DescribeAs((*UserEmailChanged)(nil), &runtime.Description{
+var UserEmailChangedType = (*runtime.EventType[UserEmailChanged])(bind.Describe((*UserEmailChanged)(nil), &bind.Description{
 	Name:        "user.email_changed",
 	Doc:         "Someone moved an account to another address.",
 	Shared:      &catalogueSettings,
@@ -257,14 +259,14 @@ var UserEmailChangedType = (*runtime.EventType[UserEmailChanged])(runtime.Descri
 }))
 
 // UserDeletionRequestedType describes user.deletion_requested to the runtime.
-var UserDeletionRequestedType = (*runtime.EventType[UserDeletionRequested])(runtime.DescribeAs((*UserDeletionRequested)(nil), &runtime.Description{
+var UserDeletionRequestedType = (*runtime.EventType[UserDeletionRequested])(bind.Describe((*UserDeletionRequested)(nil), &bind.Description{
 	Name:   "user.deletion_requested",
 	Doc:    "Someone wants all personal data to be erased.",
 	Shared: &catalogueSettings,
-	Own: runtime.Override{
+	Own: declare.Override{
 		Retry:          []retry.Option{retry.MaxAttempts(10), retry.BaseDelay(time.Minute), retry.MaxDelay(12 * time.Hour)},
 		SlowEventAfter: new(2 * time.Hour),
-		Redrive:        runtime.RedriveOverride{Off: new(false), Every: new(24 * time.Hour), Max: new(30)},
+		Redrive:        declare.RedriveOverride{Off: new(false), Every: new(24 * time.Hour), Max: new(30)},
 	},
 	PartitionBy: "UserID",
 	Shape:       "c34ef81d7618",
@@ -272,7 +274,7 @@ var UserDeletionRequestedType = (*runtime.EventType[UserDeletionRequested])(runt
 }))
 
 // MLRunStartedType describes ml.run.started to the runtime.
-var MLRunStartedType = (*runtime.EventType[MLRunStarted])(runtime.DescribeAs((*MLRunStarted)(nil), &runtime.Description{
+var MLRunStartedType = (*runtime.EventType[MLRunStarted])(bind.Describe((*MLRunStarted)(nil), &bind.Description{
 	Name:        "ml.run.started",
 	Doc:         "A model that recommends articles is being trained.",
 	Shared:      &catalogueSettings,
@@ -282,7 +284,7 @@ var MLRunStartedType = (*runtime.EventType[MLRunStarted])(runtime.DescribeAs((*M
 }))
 
 // MLRunFinishedType describes ml.run.finished to the runtime.
-var MLRunFinishedType = (*runtime.EventType[MLRunFinished])(runtime.DescribeAs((*MLRunFinished)(nil), &runtime.Description{
+var MLRunFinishedType = (*runtime.EventType[MLRunFinished])(bind.Describe((*MLRunFinished)(nil), &bind.Description{
 	Name:        "ml.run.finished",
 	Doc:         "A training run has produced a model.",
 	Shared:      &catalogueSettings,
@@ -292,7 +294,7 @@ var MLRunFinishedType = (*runtime.EventType[MLRunFinished])(runtime.DescribeAs((
 }))
 
 // MLRunFailedType describes ml.run.failed to the runtime.
-var MLRunFailedType = (*runtime.EventType[MLRunFailed])(runtime.DescribeAs((*MLRunFailed)(nil), &runtime.Description{
+var MLRunFailedType = (*runtime.EventType[MLRunFailed])(bind.Describe((*MLRunFailed)(nil), &bind.Description{
 	Name:        "ml.run.failed",
 	Doc:         "A training run has ended without a model.",
 	Shared:      &catalogueSettings,
@@ -302,7 +304,7 @@ var MLRunFailedType = (*runtime.EventType[MLRunFailed])(runtime.DescribeAs((*MLR
 }))
 
 // MLTrialStartedType describes ml.trial.started to the runtime.
-var MLTrialStartedType = (*runtime.EventType[MLTrialStarted])(runtime.DescribeAs((*MLTrialStarted)(nil), &runtime.Description{
+var MLTrialStartedType = (*runtime.EventType[MLTrialStarted])(bind.Describe((*MLTrialStarted)(nil), &bind.Description{
 	Name:        "ml.trial.started",
 	Doc:         "One combination of hyperparameters is being tried.",
 	Shared:      &catalogueSettings,
@@ -312,7 +314,7 @@ var MLTrialStartedType = (*runtime.EventType[MLTrialStarted])(runtime.DescribeAs
 }))
 
 // MLTrialFinishedType describes ml.trial.finished to the runtime.
-var MLTrialFinishedType = (*runtime.EventType[MLTrialFinished])(runtime.DescribeAs((*MLTrialFinished)(nil), &runtime.Description{
+var MLTrialFinishedType = (*runtime.EventType[MLTrialFinished])(bind.Describe((*MLTrialFinished)(nil), &bind.Description{
 	Name:        "ml.trial.finished",
 	Doc:         "A trial has ended.",
 	Shared:      &catalogueSettings,
@@ -322,7 +324,7 @@ var MLTrialFinishedType = (*runtime.EventType[MLTrialFinished])(runtime.Describe
 }))
 
 // UICommandCartChangedType describes ui.command.cart_changed to the runtime.
-var UICommandCartChangedType = (*runtime.EventType[UICommandCartChanged])(runtime.DescribeAs((*UICommandCartChanged)(nil), &runtime.Description{
+var UICommandCartChangedType = (*runtime.EventType[UICommandCartChanged])(bind.Describe((*UICommandCartChanged)(nil), &bind.Description{
 	Name:   "ui.command.cart_changed",
 	Doc:    "A customer put articles into the cart or took some out.",
 	Shared: &catalogueSettings,
@@ -332,7 +334,7 @@ var UICommandCartChangedType = (*runtime.EventType[UICommandCartChanged])(runtim
 
 // UICommandCheckoutSubmittedType describes ui.command.checkout_submitted to the
 // runtime.
-var UICommandCheckoutSubmittedType = (*runtime.EventType[UICommandCheckoutSubmitted])(runtime.DescribeAs((*UICommandCheckoutSubmitted)(nil), &runtime.Description{
+var UICommandCheckoutSubmittedType = (*runtime.EventType[UICommandCheckoutSubmitted])(bind.Describe((*UICommandCheckoutSubmitted)(nil), &bind.Description{
 	Name:   "ui.command.checkout_submitted",
 	Doc:    "A customer pressed the button that buys.",
 	Shared: &catalogueSettings,
@@ -341,16 +343,16 @@ var UICommandCheckoutSubmittedType = (*runtime.EventType[UICommandCheckoutSubmit
 }))
 
 // ReportRequestedType describes report.requested to the runtime.
-var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.DescribeAs((*ReportRequested)(nil), &runtime.Description{
+var ReportRequestedType = (*runtime.EventType[ReportRequested])(bind.Describe((*ReportRequested)(nil), &bind.Description{
 	Name:   "report.requested",
 	Doc:    "It is time to add up what was sold.",
 	Shared: &catalogueSettings,
 	Shape:  "cfff63c03857",
 	Schema: schemaOfReportRequested,
-	Subscriptions: []runtime.Declaration{
+	Subscriptions: []bind.Declaration{
 		{Name: OnReportRequestedWriteReport.name},
 	},
-	Schedules: []runtime.Schedule{
+	Schedules: []declare.Schedule{
 		{
 			Name:     "nightly-report",
 			Doc:      "The sales of the day, for everybody who gets up early.",
@@ -362,7 +364,7 @@ var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.Describe
 }))
 
 // ReportWrittenType describes report.written to the runtime.
-var ReportWrittenType = (*runtime.EventType[ReportWritten])(runtime.DescribeAs((*ReportWritten)(nil), &runtime.Description{
+var ReportWrittenType = (*runtime.EventType[ReportWritten])(bind.Describe((*ReportWritten)(nil), &bind.Description{
 	Name:   "report.written",
 	Doc:    "The sales of some days are added up.",
 	Shared: &catalogueSettings,
@@ -371,7 +373,7 @@ var ReportWrittenType = (*runtime.EventType[ReportWritten])(runtime.DescribeAs((
 }))
 
 // SystemBackupFinishedType describes system.backup_finished to the runtime.
-var SystemBackupFinishedType = (*runtime.EventType[SystemBackupFinished])(runtime.DescribeAs((*SystemBackupFinished)(nil), &runtime.Description{
+var SystemBackupFinishedType = (*runtime.EventType[SystemBackupFinished])(bind.Describe((*SystemBackupFinished)(nil), &bind.Description{
 	Name:   "system.backup_finished",
 	Doc:    "A backup is complete.",
 	Shared: &catalogueSettings,
@@ -380,15 +382,13 @@ var SystemBackupFinishedType = (*runtime.EventType[SystemBackupFinished])(runtim
 }))
 
 // SystemDiskFilledType describes system.disk_filled to the runtime.
-var SystemDiskFilledType = (*runtime.EventType[SystemDiskFilled])(runtime.DescribeAs((*SystemDiskFilled)(nil), &runtime.Description{
-	Name:   "system.disk_filled",
-	Doc:    "A machine is running out of space.",
-	Shared: &catalogueSettings,
-	Own: runtime.Override{
-		Priority: new(runtime.PriorityHigh),
-	},
-	Shape:  "9bd949efa03a",
-	Schema: schemaOfSystemDiskFilled,
+var SystemDiskFilledType = (*runtime.EventType[SystemDiskFilled])(bind.Describe((*SystemDiskFilled)(nil), &bind.Description{
+	Name:     "system.disk_filled",
+	Doc:      "A machine is running out of space.",
+	Shared:   &catalogueSettings,
+	Priority: new(runtime.PriorityHigh),
+	Shape:    "9bd949efa03a",
+	Schema:   schemaOfSystemDiskFilled,
 }))
 
 // Catalogue holds every event type of events.yaml.
@@ -415,8 +415,8 @@ var Catalogue = runtime.NewCatalogue(
 	SystemBackupFinishedType,
 	SystemDiskFilledType,
 ).WithLimits(
-	runtime.Limit{Name: LimitBank, Doc: "The bank answers four calls at once and refuses others.", AtOnce: 4},
-	runtime.Limit{Name: LimitMail, Doc: "The mail provider refuses more than 6000 letters in any minute.", Rate: 3000, Per: time.Minute},
+	declare.Limit{Name: LimitBank, Doc: "The bank answers four calls at once and refuses others.", AtOnce: 4},
+	declare.Limit{Name: LimitMail, Doc: "The mail provider refuses more than 6000 letters in any minute.", Rate: 3000, Per: time.Minute},
 )
 
 // Open opens the bus whose events are in the file at path, and creates the file

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // PublishOrderPlaced publishes one order.placed: without an error it is on
@@ -13,7 +14,7 @@ import (
 //
 // A customer placed an order. Nothing is paid yet.
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderPlacedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderPlacedType, &payload, opts)
 }
 
 // PublishOrderShipped publishes one order.shipped: without an error it is on
@@ -21,7 +22,7 @@ func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload Order
 //
 // The parcel of an order has left the warehouse.
 func PublishOrderShipped(ctx context.Context, to runtime.Publisher, payload OrderShipped, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderShippedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderShippedType, &payload, opts)
 }
 
 // PublishParcelPickup publishes one parcel.pickup_requested: without an error
@@ -29,7 +30,7 @@ func PublishOrderShipped(ctx context.Context, to runtime.Publisher, payload Orde
 //
 // The shop looks for a carrier to fetch the parcel of an order.
 func PublishParcelPickup(ctx context.Context, to runtime.Publisher, payload ParcelPickup, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, ParcelPickupType, &payload, opts)
+	return bind.Publish(ctx, to, ParcelPickupType, &payload, opts)
 }
 
 // PublishOrderCancelled publishes one order.cancelled: without an error it is
@@ -37,7 +38,7 @@ func PublishParcelPickup(ctx context.Context, to runtime.Publisher, payload Parc
 //
 // An order will not be carried out.
 func PublishOrderCancelled(ctx context.Context, to runtime.Publisher, payload OrderCancelled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderCancelledType, &payload, opts)
+	return bind.Publish(ctx, to, OrderCancelledType, &payload, opts)
 }
 
 // PublishPaymentCaptured publishes one payment.captured: without an error it is
@@ -48,7 +49,7 @@ func PublishOrderCancelled(ctx context.Context, to runtime.Publisher, payload Or
 //
 // The money for an order is on its way to the shop.
 func PublishPaymentCaptured(ctx context.Context, to runtime.Publisher, payload PaymentCaptured, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PaymentCapturedType, &payload, opts)
+	return bind.Publish(ctx, to, PaymentCapturedType, &payload, opts)
 }
 
 // PublishPaymentDeclined publishes one payment.declined: without an error it is
@@ -56,7 +57,7 @@ func PublishPaymentCaptured(ctx context.Context, to runtime.Publisher, payload P
 //
 // The bank refused to pay for an order.
 func PublishPaymentDeclined(ctx context.Context, to runtime.Publisher, payload PaymentDeclined, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PaymentDeclinedType, &payload, opts)
+	return bind.Publish(ctx, to, PaymentDeclinedType, &payload, opts)
 }
 
 // PublishPaymentRefunded publishes one payment.refunded: without an error it is
@@ -64,7 +65,7 @@ func PublishPaymentDeclined(ctx context.Context, to runtime.Publisher, payload P
 //
 // The shop gave money back.
 func PublishPaymentRefunded(ctx context.Context, to runtime.Publisher, payload PaymentRefunded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PaymentRefundedType, &payload, opts)
+	return bind.Publish(ctx, to, PaymentRefundedType, &payload, opts)
 }
 
 // PublishUserRegistered publishes one user.registered: without an error it is
@@ -72,7 +73,7 @@ func PublishPaymentRefunded(ctx context.Context, to runtime.Publisher, payload P
 //
 // Someone opened an account.
 func PublishUserRegistered(ctx context.Context, to runtime.Publisher, payload UserRegistered, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, UserRegisteredType, &payload, opts)
+	return bind.Publish(ctx, to, UserRegisteredType, &payload, opts)
 }
 
 // PublishUserEmailChanged publishes one user.email_changed: without an error it
@@ -80,7 +81,7 @@ func PublishUserRegistered(ctx context.Context, to runtime.Publisher, payload Us
 //
 // Someone moved an account to another address.
 func PublishUserEmailChanged(ctx context.Context, to runtime.Publisher, payload UserEmailChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, UserEmailChangedType, &payload, opts)
+	return bind.Publish(ctx, to, UserEmailChangedType, &payload, opts)
 }
 
 // PublishUserDeletionRequested publishes one user.deletion_requested: without
@@ -88,7 +89,7 @@ func PublishUserEmailChanged(ctx context.Context, to runtime.Publisher, payload 
 //
 // Someone wants all personal data to be erased.
 func PublishUserDeletionRequested(ctx context.Context, to runtime.Publisher, payload UserDeletionRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, UserDeletionRequestedType, &payload, opts)
+	return bind.Publish(ctx, to, UserDeletionRequestedType, &payload, opts)
 }
 
 // PublishMLRunStarted publishes one ml.run.started: without an error it is on
@@ -96,7 +97,7 @@ func PublishUserDeletionRequested(ctx context.Context, to runtime.Publisher, pay
 //
 // A model that recommends articles is being trained.
 func PublishMLRunStarted(ctx context.Context, to runtime.Publisher, payload MLRunStarted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, MLRunStartedType, &payload, opts)
+	return bind.Publish(ctx, to, MLRunStartedType, &payload, opts)
 }
 
 // PublishMLRunFinished publishes one ml.run.finished: without an error it is on
@@ -104,7 +105,7 @@ func PublishMLRunStarted(ctx context.Context, to runtime.Publisher, payload MLRu
 //
 // A training run has produced a model.
 func PublishMLRunFinished(ctx context.Context, to runtime.Publisher, payload MLRunFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, MLRunFinishedType, &payload, opts)
+	return bind.Publish(ctx, to, MLRunFinishedType, &payload, opts)
 }
 
 // PublishMLRunFailed publishes one ml.run.failed: without an error it is on
@@ -112,7 +113,7 @@ func PublishMLRunFinished(ctx context.Context, to runtime.Publisher, payload MLR
 //
 // A training run has ended without a model.
 func PublishMLRunFailed(ctx context.Context, to runtime.Publisher, payload MLRunFailed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, MLRunFailedType, &payload, opts)
+	return bind.Publish(ctx, to, MLRunFailedType, &payload, opts)
 }
 
 // PublishMLTrialStarted publishes one ml.trial.started: without an error it is
@@ -120,7 +121,7 @@ func PublishMLRunFailed(ctx context.Context, to runtime.Publisher, payload MLRun
 //
 // One combination of hyperparameters is being tried.
 func PublishMLTrialStarted(ctx context.Context, to runtime.Publisher, payload MLTrialStarted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, MLTrialStartedType, &payload, opts)
+	return bind.Publish(ctx, to, MLTrialStartedType, &payload, opts)
 }
 
 // PublishMLTrialFinished publishes one ml.trial.finished: without an error it
@@ -128,7 +129,7 @@ func PublishMLTrialStarted(ctx context.Context, to runtime.Publisher, payload ML
 //
 // A trial has ended.
 func PublishMLTrialFinished(ctx context.Context, to runtime.Publisher, payload MLTrialFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, MLTrialFinishedType, &payload, opts)
+	return bind.Publish(ctx, to, MLTrialFinishedType, &payload, opts)
 }
 
 // PublishUICommandCartChanged publishes one ui.command.cart_changed: without an
@@ -136,7 +137,7 @@ func PublishMLTrialFinished(ctx context.Context, to runtime.Publisher, payload M
 //
 // A customer put articles into the cart or took some out.
 func PublishUICommandCartChanged(ctx context.Context, to runtime.Publisher, payload UICommandCartChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, UICommandCartChangedType, &payload, opts)
+	return bind.Publish(ctx, to, UICommandCartChangedType, &payload, opts)
 }
 
 // PublishUICommandCheckoutSubmitted publishes one
@@ -145,7 +146,7 @@ func PublishUICommandCartChanged(ctx context.Context, to runtime.Publisher, payl
 //
 // A customer pressed the button that buys.
 func PublishUICommandCheckoutSubmitted(ctx context.Context, to runtime.Publisher, payload UICommandCheckoutSubmitted, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, UICommandCheckoutSubmittedType, &payload, opts)
+	return bind.Publish(ctx, to, UICommandCheckoutSubmittedType, &payload, opts)
 }
 
 // PublishReportRequested publishes one report.requested: without an error it is
@@ -153,7 +154,7 @@ func PublishUICommandCheckoutSubmitted(ctx context.Context, to runtime.Publisher
 //
 // It is time to add up what was sold.
 func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, ReportRequestedType, &payload, opts)
+	return bind.Publish(ctx, to, ReportRequestedType, &payload, opts)
 }
 
 // PublishReportWritten publishes one report.written: without an error it is on
@@ -161,7 +162,7 @@ func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload R
 //
 // The sales of some days are added up.
 func PublishReportWritten(ctx context.Context, to runtime.Publisher, payload ReportWritten, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, ReportWrittenType, &payload, opts)
+	return bind.Publish(ctx, to, ReportWrittenType, &payload, opts)
 }
 
 // PublishSystemBackupFinished publishes one system.backup_finished: without an
@@ -169,7 +170,7 @@ func PublishReportWritten(ctx context.Context, to runtime.Publisher, payload Rep
 //
 // A backup is complete.
 func PublishSystemBackupFinished(ctx context.Context, to runtime.Publisher, payload SystemBackupFinished, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, SystemBackupFinishedType, &payload, opts)
+	return bind.Publish(ctx, to, SystemBackupFinishedType, &payload, opts)
 }
 
 // PublishSystemDiskFilled publishes one system.disk_filled: without an error it
@@ -177,5 +178,5 @@ func PublishSystemBackupFinished(ctx context.Context, to runtime.Publisher, payl
 //
 // A machine is running out of space.
 func PublishSystemDiskFilled(ctx context.Context, to runtime.Publisher, payload SystemDiskFilled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, SystemDiskFilledType, &payload, opts)
+	return bind.Publish(ctx, to, SystemDiskFilledType, &payload, opts)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // The functions below give the runtime a function that calls the handler, and
@@ -54,7 +55,7 @@ var (
 //
 // A customer placed an order. Nothing is paid yet.
 func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }
@@ -64,7 +65,7 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handle
 //
 // The parcel of an order has left the warehouse.
 func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handler[OrderShipped], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderShippedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderShippedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderShipped])(ctx, *e.(*runtime.Event[OrderShipped]))
 	}, opts)
 }
@@ -74,7 +75,7 @@ func SubscribeOrderShipped(bus *runtime.Bus, name string, handler runtime.Handle
 //
 // The shop looks for a carrier to fetch the parcel of an order.
 func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handler[ParcelPickup], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, ParcelPickupType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, ParcelPickupType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ParcelPickup])(ctx, *e.(*runtime.Event[ParcelPickup]))
 	}, opts)
 }
@@ -84,7 +85,7 @@ func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handle
 //
 // An order will not be carried out.
 func SubscribeOrderCancelled(bus *runtime.Bus, name string, handler runtime.Handler[OrderCancelled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderCancelledType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderCancelledType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderCancelled])(ctx, *e.(*runtime.Event[OrderCancelled]))
 	}, opts)
 }
@@ -121,7 +122,7 @@ var (
 //
 // The money for an order is on its way to the shop.
 func SubscribePaymentCaptured(bus *runtime.Bus, name PaymentCapturedSubscription, handler runtime.Handler[PaymentCaptured], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PaymentCapturedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PaymentCapturedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentCaptured])(ctx, *e.(*runtime.Event[PaymentCaptured]))
 	}, opts)
 }
@@ -131,7 +132,7 @@ func SubscribePaymentCaptured(bus *runtime.Bus, name PaymentCapturedSubscription
 //
 // The bank refused to pay for an order.
 func SubscribePaymentDeclined(bus *runtime.Bus, name string, handler runtime.Handler[PaymentDeclined], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PaymentDeclinedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PaymentDeclinedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentDeclined])(ctx, *e.(*runtime.Event[PaymentDeclined]))
 	}, opts)
 }
@@ -180,7 +181,7 @@ var (
 //
 // The shop gave money back.
 func SubscribePaymentRefunded(bus *runtime.Bus, name PaymentRefundedSubscription, handler runtime.Handler[PaymentRefunded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PaymentRefundedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PaymentRefundedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentRefunded])(ctx, *e.(*runtime.Event[PaymentRefunded]))
 	}, opts)
 }
@@ -190,7 +191,7 @@ func SubscribePaymentRefunded(bus *runtime.Bus, name PaymentRefundedSubscription
 //
 // Someone opened an account.
 func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Handler[UserRegistered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, UserRegisteredType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, UserRegisteredType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UserRegistered])(ctx, *e.(*runtime.Event[UserRegistered]))
 	}, opts)
 }
@@ -200,7 +201,7 @@ func SubscribeUserRegistered(bus *runtime.Bus, name string, handler runtime.Hand
 //
 // Someone moved an account to another address.
 func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Handler[UserEmailChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, UserEmailChangedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, UserEmailChangedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UserEmailChanged])(ctx, *e.(*runtime.Event[UserEmailChanged]))
 	}, opts)
 }
@@ -211,7 +212,7 @@ func SubscribeUserEmailChanged(bus *runtime.Bus, name string, handler runtime.Ha
 //
 // Someone wants all personal data to be erased.
 func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runtime.Handler[UserDeletionRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, UserDeletionRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, UserDeletionRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UserDeletionRequested])(ctx, *e.(*runtime.Event[UserDeletionRequested]))
 	}, opts)
 }
@@ -221,7 +222,7 @@ func SubscribeUserDeletionRequested(bus *runtime.Bus, name string, handler runti
 //
 // A model that recommends articles is being trained.
 func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLRunStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, MLRunStartedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, MLRunStartedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunStarted])(ctx, *e.(*runtime.Event[MLRunStarted]))
 	}, opts)
 }
@@ -231,7 +232,7 @@ func SubscribeMLRunStarted(bus *runtime.Bus, name string, handler runtime.Handle
 //
 // A training run has produced a model.
 func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, MLRunFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, MLRunFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunFinished])(ctx, *e.(*runtime.Event[MLRunFinished]))
 	}, opts)
 }
@@ -241,7 +242,7 @@ func SubscribeMLRunFinished(bus *runtime.Bus, name string, handler runtime.Handl
 //
 // A training run has ended without a model.
 func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler[MLRunFailed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, MLRunFailedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, MLRunFailedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunFailed])(ctx, *e.(*runtime.Event[MLRunFailed]))
 	}, opts)
 }
@@ -251,7 +252,7 @@ func SubscribeMLRunFailed(bus *runtime.Bus, name string, handler runtime.Handler
 //
 // One combination of hyperparameters is being tried.
 func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialStarted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, MLTrialStartedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, MLTrialStartedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLTrialStarted])(ctx, *e.(*runtime.Event[MLTrialStarted]))
 	}, opts)
 }
@@ -261,7 +262,7 @@ func SubscribeMLTrialStarted(bus *runtime.Bus, name string, handler runtime.Hand
 //
 // A trial has ended.
 func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, MLTrialFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, MLTrialFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLTrialFinished])(ctx, *e.(*runtime.Event[MLTrialFinished]))
 	}, opts)
 }
@@ -272,7 +273,7 @@ func SubscribeMLTrialFinished(bus *runtime.Bus, name string, handler runtime.Han
 //
 // A customer put articles into the cart or took some out.
 func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCartChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, UICommandCartChangedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, UICommandCartChangedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UICommandCartChanged])(ctx, *e.(*runtime.Event[UICommandCartChanged]))
 	}, opts)
 }
@@ -283,7 +284,7 @@ func SubscribeUICommandCartChanged(bus *runtime.Bus, name string, handler runtim
 //
 // A customer pressed the button that buys.
 func SubscribeUICommandCheckoutSubmitted(bus *runtime.Bus, name string, handler runtime.Handler[UICommandCheckoutSubmitted], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, UICommandCheckoutSubmittedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, UICommandCheckoutSubmittedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UICommandCheckoutSubmitted])(ctx, *e.(*runtime.Event[UICommandCheckoutSubmitted]))
 	}, opts)
 }
@@ -320,7 +321,7 @@ var (
 //
 // It is time to add up what was sold.
 func SubscribeReportRequested(bus *runtime.Bus, name ReportRequestedSubscription, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, ReportRequestedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, ReportRequestedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ReportRequested])(ctx, *e.(*runtime.Event[ReportRequested]))
 	}, opts)
 }
@@ -330,7 +331,7 @@ func SubscribeReportRequested(bus *runtime.Bus, name ReportRequestedSubscription
 //
 // The sales of some days are added up.
 func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handler[ReportWritten], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, ReportWrittenType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, ReportWrittenType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ReportWritten])(ctx, *e.(*runtime.Event[ReportWritten]))
 	}, opts)
 }
@@ -340,7 +341,7 @@ func SubscribeReportWritten(bus *runtime.Bus, name string, handler runtime.Handl
 //
 // A backup is complete.
 func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtime.Handler[SystemBackupFinished], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, SystemBackupFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, SystemBackupFinishedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[SystemBackupFinished])(ctx, *e.(*runtime.Event[SystemBackupFinished]))
 	}, opts)
 }
@@ -350,7 +351,7 @@ func SubscribeSystemBackupFinished(bus *runtime.Bus, name string, handler runtim
 //
 // A machine is running out of space.
 func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Handler[SystemDiskFilled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, SystemDiskFilledType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, SystemDiskFilledType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[SystemDiskFilled])(ctx, *e.(*runtime.Event[SystemDiskFilled]))
 	}, opts)
 }
@@ -358,7 +359,7 @@ func SubscribeSystemDiskFilled(bus *runtime.Bus, name string, handler runtime.Ha
 // SubscribeML calls handler for every event of ml.*, each with the settings of
 // its own type. See [runtime.SubscribeNamespace].
 func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "ml.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "ml.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLEvent])(ctx, *e.(*runtime.Event[MLEvent]))
 	}, opts)
 }
@@ -366,7 +367,7 @@ func SubscribeML(bus *runtime.Bus, name string, handler runtime.Handler[MLEvent]
 // SubscribeMLRun calls handler for every event of ml.run.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRunEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "ml.run.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "ml.run.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLRunEvent])(ctx, *e.(*runtime.Event[MLRunEvent]))
 	}, opts)
 }
@@ -374,7 +375,7 @@ func SubscribeMLRun(bus *runtime.Bus, name string, handler runtime.Handler[MLRun
 // SubscribeMLTrial calls handler for every event of ml.trial.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeMLTrial(bus *runtime.Bus, name string, handler runtime.Handler[MLTrialEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "ml.trial.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "ml.trial.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[MLTrialEvent])(ctx, *e.(*runtime.Event[MLTrialEvent]))
 	}, opts)
 }
@@ -382,7 +383,7 @@ func SubscribeMLTrial(bus *runtime.Bus, name string, handler runtime.Handler[MLT
 // SubscribeOrder calls handler for every event of order.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "order.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "order.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderEvent])(ctx, *e.(*runtime.Event[OrderEvent]))
 	}, opts)
 }
@@ -390,7 +391,7 @@ func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[Order
 // SubscribePayment calls handler for every event of payment.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePayment(bus *runtime.Bus, name string, handler runtime.Handler[PaymentEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "payment.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "payment.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PaymentEvent])(ctx, *e.(*runtime.Event[PaymentEvent]))
 	}, opts)
 }
@@ -398,7 +399,7 @@ func SubscribePayment(bus *runtime.Bus, name string, handler runtime.Handler[Pay
 // SubscribeReport calls handler for every event of report.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[ReportEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "report.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "report.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ReportEvent])(ctx, *e.(*runtime.Event[ReportEvent]))
 	}, opts)
 }
@@ -406,7 +407,7 @@ func SubscribeReport(bus *runtime.Bus, name string, handler runtime.Handler[Repo
 // SubscribeSystem calls handler for every event of system.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeSystem(bus *runtime.Bus, name string, handler runtime.Handler[SystemEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "system.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "system.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[SystemEvent])(ctx, *e.(*runtime.Event[SystemEvent]))
 	}, opts)
 }
@@ -414,7 +415,7 @@ func SubscribeSystem(bus *runtime.Bus, name string, handler runtime.Handler[Syst
 // SubscribeUI calls handler for every event of ui.*, each with the settings of
 // its own type. See [runtime.SubscribeNamespace].
 func SubscribeUI(bus *runtime.Bus, name string, handler runtime.Handler[UIEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "ui.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "ui.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UIEvent])(ctx, *e.(*runtime.Event[UIEvent]))
 	}, opts)
 }
@@ -422,7 +423,7 @@ func SubscribeUI(bus *runtime.Bus, name string, handler runtime.Handler[UIEvent]
 // SubscribeUICommand calls handler for every event of ui.command.*, each with
 // the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUICommand(bus *runtime.Bus, name string, handler runtime.Handler[UICommandEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "ui.command.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "ui.command.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UICommandEvent])(ctx, *e.(*runtime.Event[UICommandEvent]))
 	}, opts)
 }
@@ -430,7 +431,7 @@ func SubscribeUICommand(bus *runtime.Bus, name string, handler runtime.Handler[U
 // SubscribeUser calls handler for every event of user.*, each with the settings
 // of its own type. See [runtime.SubscribeNamespace].
 func SubscribeUser(bus *runtime.Bus, name string, handler runtime.Handler[UserEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "user.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "user.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[UserEvent])(ctx, *e.(*runtime.Event[UserEvent]))
 	}, opts)
 }
@@ -438,7 +439,7 @@ func SubscribeUser(bus *runtime.Bus, name string, handler runtime.Handler[UserEv
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
 	}, opts)
 }

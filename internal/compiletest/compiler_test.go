@@ -29,7 +29,7 @@ const (
 var importConfig = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-deps", "-export",
 		"-f", "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}",
-		"github.com/busgen/busgen/runtime", "github.com/busgen/busgen/runtime/gen/deep", "github.com/busgen/busgen/runtime/runtimetest",
+		"github.com/busgen/busgen/runtime", "github.com/busgen/busgen/runtime/gen/bind", "github.com/busgen/busgen/runtime/gen/deep", "github.com/busgen/busgen/runtime/runtimetest",
 		"testing", "maps", "regexp", "slices").Output()
 	return string(out), err
 })

@@ -15,6 +15,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -34,8 +35,8 @@ var (
 	orderType   = runtime.Define(runtime.Spec[user]{Name: "order.placed", Settings: settings()})
 )
 
-func settings() runtime.Settings {
-	s := runtime.DefaultSettings()
+func settings() declare.Settings {
+	s := declare.DefaultSettings()
 	s.Retry = s.Retry.With(retry.MaxAttempts(1))
 	return s
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/internal/cli/command"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/jetstream"
 	"github.com/busgen/busgen/runtime/jetstream/internal/servertest"
@@ -183,7 +184,7 @@ func (s *shop) nightShift() {
 	}
 	settings := clitest.ShopSettings()
 	settings.Breaker.Off = false
-	must(s.t, s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"payment.requested": settings}}))
+	must(s.t, s.Tune(runtime.Tuning{Types: map[string]declare.Settings{"payment.requested": settings}}))
 	s.order(107, email(107))
 	s.order(108, tarpit)
 	for n := 109; n <= 112; n++ {

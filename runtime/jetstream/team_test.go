@@ -19,6 +19,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
@@ -538,7 +539,7 @@ func TestSensitiveValuesOfWhatATeamSendsAreHidden(t *testing.T) {
 	withTeam(t, func(x *team) {
 		ctx := context.Background()
 		x.types = runtime.NewCatalogue(runtime.Define(runtime.Spec[inspection.Registered]{
-			Name: "user.registered", Settings: runtime.DefaultSettings(), Schema: inspection.RegisteredSchema, Aliases: []string{"user.made"},
+			Name: "user.registered", Settings: declare.DefaultSettings(), Schema: inspection.RegisteredSchema, Aliases: []string{"user.made"},
 		}))
 		x.receiving()
 		for id, body := range map[string]string{

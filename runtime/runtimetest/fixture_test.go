@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
@@ -37,8 +38,8 @@ type foreign struct{}
 func (foreign) Validate() error { return nil }
 
 // settings are without jitter and breaker, so that virtual time is exact.
-func settings() runtime.Settings {
-	s := runtime.DefaultSettings()
+func settings() declare.Settings {
+	s := declare.DefaultSettings()
 	s.Timeout, s.Breaker.Off = 30*time.Second, true
 	s.Retry = retry.Default().With(retry.MaxAttempts(3), retry.Jitter(0)) // after 1s and 2s
 	return s

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
 // limited makes a subscription with the limit of a catalogue, as generated code has it.
-func limited(t *testing.T, limit runtime.Limit, f func(t *testing.T, k *runtimetest.Kit, called func() int), opts ...runtime.Option) {
+func limited(t *testing.T, limit declare.Limit, f func(t *testing.T, k *runtimetest.Kit, called func() int), opts ...runtime.Option) {
 	t.Helper()
 	s := settings()
-	s.Limits, s.Concurrency = []runtime.LimitUse{{Limit: limit.Name}}, 100
+	s.Limits, s.Concurrency = []declare.LimitUse{{Limit: limit.Name}}, 100
 	placed := runtime.Define(runtime.Spec[orderPlaced]{Name: "order.placed", Settings: s})
 	runtimetest.Run(t, runtime.NewCatalogue(placed).WithLimits(limit), func(t *testing.T, k *runtimetest.Kit) {
 		var h handled
@@ -24,7 +25,7 @@ func limited(t *testing.T, limit runtime.Limit, f func(t *testing.T, k *runtimet
 	}, opts...)
 }
 
-var twoPerMinute = runtime.Limit{Name: "mail", Rate: 2, Per: time.Minute}
+var twoPerMinute = declare.Limit{Name: "mail", Rate: 2, Per: time.Minute}
 
 func publish(k *runtimetest.Kit, n int) {
 	for i := range n {
@@ -58,11 +59,11 @@ func TestATestThatIsNotAboutALimitReplacesIt(t *testing.T) {
 		if n := called(); n != 5 {
 			t.Errorf("%d calls, want 5", n)
 		}
-	}, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1000}))
+	}, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1000}))
 }
 
 func TestAHandlerThatHangsKeepsItsPlaceUntilItsTimeoutOrACrash(t *testing.T) {
-	limited(t, runtime.Limit{Name: "bank", AtOnce: 1}, func(t *testing.T, k *runtimetest.Kit, called func() int) {
+	limited(t, declare.Limit{Name: "bank", AtOnce: 1}, func(t *testing.T, k *runtimetest.Kit, called func() int) {
 		k.Break("a", 2, runtimetest.Hangs())
 		publish(k, 2)
 		k.Deliver()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/runtimetest"
 )
 
@@ -17,8 +18,8 @@ type report struct {
 func (report) Validate() error { return nil }
 
 var reportType = runtime.Define(runtime.Spec[report]{
-	Name: "report.requested", Settings: runtime.DefaultSettings(),
-	Schedules: []runtime.Schedule{{Name: "often", Cron: "*/10 * * * *", Payload: `{"kind":"short"}`}},
+	Name: "report.requested", Settings: declare.DefaultSettings(),
+	Schedules: []declare.Schedule{{Name: "often", Cron: "*/10 * * * *", Payload: `{"kind":"short"}`}},
 })
 
 func TestSchedulesOfAKitAreOffUnlessTheTestAsksForThem(t *testing.T) {

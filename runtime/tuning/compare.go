@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // A comparison compares the catalogue of the program with that of a file.
@@ -26,7 +27,7 @@ type comparison struct {
 // compare returns the settings of the file that can be applied to the program, and a report of all differences.
 func compare(built *runtime.Catalogue, file *catalog.Catalogue) (runtime.Tuning, Report) {
 	c := comparison{
-		tuning:  runtime.Tuning{Types: map[string]runtime.Settings{}, Subscriptions: map[string]runtime.Settings{}, Limits: map[string]runtime.Limit{}, Patterns: map[string]runtime.Override{}},
+		tuning:  runtime.Tuning{Types: map[string]declare.Settings{}, Subscriptions: map[string]declare.Settings{}, Limits: map[string]declare.Limit{}, Patterns: map[string]declare.Override{}},
 		file:    file.File,
 		classes: map[string]bool{},
 		limits:  map[string]bool{},
@@ -88,13 +89,13 @@ func (c *comparison) eventType(built *runtime.Catalogue, t runtime.AnyEventType,
 
 // headers reports headers that the program does not check as the file says.
 func (c *comparison) headers(t runtime.AnyEventType, e *catalog.Event) {
-	built := map[string]runtime.Header{}
+	built := map[string]declare.Header{}
 	for _, h := range t.Headers() {
 		h.Option = ""
 		built[h.Name] = h
 	}
 	for _, h := range e.Headers {
-		if built[h.Name.V] != (runtime.Header{Name: h.Name.V, Type: h.Type.Text, Required: h.Required.V}) {
+		if built[h.Name.V] != (declare.Header{Name: h.Name.V, Type: h.Type.Text, Required: h.Required.V}) {
 			c.needsBuild(h.Name.Pos, "event type %s has another header %s", t.Name(), h.Name.V)
 		}
 		delete(built, h.Name.V)
@@ -105,7 +106,7 @@ func (c *comparison) headers(t runtime.AnyEventType, e *catalog.Event) {
 }
 
 // learn remembers the error classes that settings of the program name.
-func (c *comparison) learn(s runtime.Settings) {
+func (c *comparison) learn(s declare.Settings) {
 	for _, rule := range s.Errors {
 		c.classes[rule.Class] = true
 	}
@@ -136,14 +137,14 @@ func (c *comparison) subscriptions(t runtime.AnyEventType, e *catalog.Event, key
 
 // schedules reports the differences between schedules: all of them need a build.
 func (c *comparison) schedules(t runtime.AnyEventType, e *catalog.Event) {
-	built := map[string]runtime.Schedule{}
+	built := map[string]declare.Schedule{}
 	for _, s := range t.Schedules() {
 		built[s.Name] = s
 	}
 	for _, s := range e.Schedules {
 		was, ok := built[s.Name.V]
 		delete(built, s.Name.V)
-		missed := cmp.Or(was.Missed, runtime.MissedOnce)
+		missed := cmp.Or(was.Missed, declare.MissedOnce)
 		switch {
 		case !ok:
 			c.needsBuild(s.Name.Pos, "schedule %s of event type %s is new", s.Name.V, t.Name())
@@ -192,7 +193,7 @@ func inGroup(name string) string {
 
 // tuned returns the settings of the file, and reports them if they are new. The limits stay those of the program if
 // it does not have those of the file, or no code for what they count by.
-func (c *comparison) tuned(what, name string, built runtime.Settings, inFile catalog.Settings, keys map[string]bool) runtime.Settings {
+func (c *comparison) tuned(what, name string, built declare.Settings, inFile catalog.Settings, keys map[string]bool) declare.Settings {
 	settings := settingsOf(inFile)
 	if !c.knowsLimits(what, inFile.Limits.V, keys) {
 		settings.Limits = built.Limits

@@ -6,22 +6,23 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // limitOf returns a limit of the catalogue as generated code writes it.
-func limitOf(l *catalog.Limit) runtime.Limit {
-	limit := runtime.Limit{
+func limitOf(l *catalog.Limit) declare.Limit {
+	limit := declare.Limit{
 		Name: l.Name.V, Doc: l.Doc, AtOnce: l.AtOnce.V, Rate: l.Rate.Count.V, Per: l.Rate.Per.V, Burst: l.Rate.Burst.V,
 		Wait: l.Wait.V, Lax: l.Lax.V,
 	}
 	if l.Hold.V == catalog.HoldEvent {
-		limit.Hold = runtime.HoldEvent
+		limit.Hold = declare.HoldEvent
 	}
 	return limit
 }
 
 // allLimits compares the limits of the program with those of the file.
-func (c *comparison) allLimits(built []runtime.Limit, inFile []*catalog.Limit) {
+func (c *comparison) allLimits(built []declare.Limit, inFile []*catalog.Limit) {
 	left := map[string]*catalog.Limit{}
 	for _, l := range inFile {
 		left[l.Name.V] = l
@@ -52,7 +53,7 @@ func (c *comparison) allLimits(built []runtime.Limit, inFile []*catalog.Limit) {
 }
 
 // builtIn says how a limit in the file differs from that of the program in what cannot be tuned, or "".
-func builtIn(built, file runtime.Limit) string {
+func builtIn(built, file declare.Limit) string {
 	switch {
 	case built.AtOnce == 0 && file.AtOnce > 0:
 		return "has an at_once, and none in the program"
@@ -71,7 +72,7 @@ func builtIn(built, file runtime.Limit) string {
 // keysOf returns the paths by which limits of an event type can count: generated code has those that it uses.
 func keysOf(built *runtime.Catalogue, t runtime.AnyEventType) map[string]bool {
 	keys := map[string]bool{}
-	note := func(s runtime.Settings) {
+	note := func(s declare.Settings) {
 		for _, use := range s.Limits {
 			keys[use.By] = true
 		}

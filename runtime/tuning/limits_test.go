@@ -12,6 +12,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/tuning"
 )
 
@@ -19,7 +20,7 @@ import (
 func nothing(context.Context, runtime.Event[events.OrderPlaced]) error { return nil }
 
 // limitsOf returns the limits in force of a subscription.
-func (f *fixture) limitsOf(name string) []runtime.LimitUse {
+func (f *fixture) limitsOf(name string) []declare.LimitUse {
 	f.Helper()
 	for _, s := range f.bus.Stats().Subscriptions {
 		if s.Name == name {
@@ -31,7 +32,7 @@ func (f *fixture) limitsOf(name string) []runtime.LimitUse {
 }
 
 func TestLimitsOfSubscriptionsAreTuned(t *testing.T) {
-	for edit, want := range map[string][]runtime.LimitUse{
+	for edit, want := range map[string][]declare.LimitUse{
 		"limits: [bank]":            {{Limit: "bank"}},
 		"limits: [bank, mail]":      {{Limit: "bank"}, {Limit: "mail"}},
 		"limits: [mail]":            {{Limit: "mail"}},
@@ -47,7 +48,7 @@ func TestLimitsOfSubscriptionsAreTuned(t *testing.T) {
 		f.edit("limits: [bank]", edit)
 		report, err := tuning.Apply(f.bus, f.path)
 		f.must(err)
-		if report.NeedsBuild != nil || slices.Contains(report.Tuned, "charge-card") == cmp.Equal(want, []runtime.LimitUse{{Limit: "bank"}}) {
+		if report.NeedsBuild != nil || slices.Contains(report.Tuned, "charge-card") == cmp.Equal(want, []declare.LimitUse{{Limit: "bank"}}) {
 			t.Errorf("%s: %+v", edit, report)
 		}
 		if diff := cmp.Diff(want, f.limitsOf("charge-card")); diff != "" {
@@ -75,7 +76,7 @@ func TestALimitThatTheProgramDoesNotHaveNeedsABuild(t *testing.T) {
 		if diff := cmp.Diff(want, report); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]runtime.LimitUse{{Limit: "bank"}}, f.limitsOf("charge-card")); diff != "" {
+		if diff := cmp.Diff([]declare.LimitUse{{Limit: "bank"}}, f.limitsOf("charge-card")); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}

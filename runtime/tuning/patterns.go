@@ -7,6 +7,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // patterns compares the subscriptions for patterns of the program with those of the file.
@@ -43,7 +44,7 @@ func (c *comparison) patterns(built *runtime.Catalogue, file *catalog.Catalogue)
 
 // pattern tunes a subscription for patterns by the file. Its limits stay those of the program if an event type of that
 // has no code for them.
-func (c *comparison) pattern(built *runtime.Catalogue, s runtime.PatternSubscription, inFile *catalog.PatternSubscription) {
+func (c *comparison) pattern(built *runtime.Catalogue, s declare.PatternSubscription, inFile *catalog.PatternSubscription) {
 	own, types := overrideOf(inFile.Settings), typesOf(built, s)
 	for _, t := range types {
 		if !c.knowsLimits("subscription "+s.Name+" for "+t.Name(), inFile.Settings.Limits.V, keysOf(built, t)) {
@@ -61,6 +62,6 @@ func (c *comparison) pattern(built *runtime.Catalogue, s runtime.PatternSubscrip
 }
 
 // typesOf lists the event types of the program that a subscription is for.
-func typesOf(c *runtime.Catalogue, s runtime.PatternSubscription) []runtime.AnyEventType {
+func typesOf(c *runtime.Catalogue, s declare.PatternSubscription) []runtime.AnyEventType {
 	return slices.DeleteFunc(c.Types(), func(t runtime.AnyEventType) bool { return !s.Covers(t) })
 }

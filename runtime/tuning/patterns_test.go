@@ -12,6 +12,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 	"github.com/busgen/busgen/runtime/tuning"
 )
@@ -25,10 +26,10 @@ func withPattern(t *testing.T) (*runtime.Bus, string) {
 		types = append(types, t)
 	}
 	catalogue := runtime.NewCatalogue(types...).WithLimits(events.Catalogue.Limits()...).
-		WithSubscriptions(runtime.PatternSubscription{Name: name, Patterns: []string{"ml.run.*"}, Own: runtime.Override{
+		WithSubscriptions(declare.PatternSubscription{Name: name, Patterns: []string{"ml.run.*"}, Own: declare.Override{
 			Retry:   []retry.Option{retry.MaxAttempts(7)},
 			Timeout: new(time.Minute),
-			Errors:  []runtime.ErrorRule{{Class: "rate_limited", Retry: []retry.Option{retry.BaseDelay(time.Minute)}}},
+			Errors:  []declare.ErrorRule{{Class: "rate_limited", Retry: []retry.Option{retry.BaseDelay(time.Minute)}}},
 		}})
 	bus, err := runtime.Open(t.Context(), filepath.Join(t.TempDir(), "bus.db"), catalogue)
 	if err != nil {

@@ -5,16 +5,17 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // settingsOf returns settings that are in force by the catalogue.
-func settingsOf(s catalog.Settings) runtime.Settings {
-	return runtime.DefaultSettings().With(overrideOf(s))
+func settingsOf(s catalog.Settings) declare.Settings {
+	return declare.DefaultSettings().With(overrideOf(s))
 }
 
 // overrideOf returns settings of the catalogue as generated code writes them: those that are written.
-func overrideOf(s catalog.Settings) runtime.Override {
-	o := runtime.Override{
+func overrideOf(s catalog.Settings) declare.Override {
+	o := declare.Override{
 		Retry:           s.Retry.Options(),
 		Timeout:         written(s.Timeout),
 		SlowAfter:       written(s.SlowAfter),
@@ -28,7 +29,7 @@ func overrideOf(s catalog.Settings) runtime.Override {
 		StrictOrder:     written(s.StrictOrder),
 		BatchSize:       written(s.Batch.Size),
 		BatchWait:       written(s.Batch.Wait),
-		Redrive: runtime.RedriveOverride{
+		Redrive: declare.RedriveOverride{
 			Off: written(s.Redrive.Off), Reasons: s.Redrive.Reasons.V, Every: written(s.Redrive.Every), Max: written(s.Redrive.Max),
 		},
 	}
@@ -36,13 +37,13 @@ func overrideOf(s catalog.Settings) runtime.Override {
 		o.SlowEventAfter = new(cmp.Or(*o.SlowEventAfter, runtime.Forever))
 	}
 	if s.Limits.Written() {
-		o.Limits = []runtime.LimitUse{}
+		o.Limits = []declare.LimitUse{}
 	}
 	for _, use := range s.Limits.V {
-		o.Limits = append(o.Limits, runtime.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})
+		o.Limits = append(o.Limits, declare.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})
 	}
 	for _, rule := range s.Errors {
-		o.Errors = append(o.Errors, runtime.ErrorRule{Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options()})
+		o.Errors = append(o.Errors, declare.ErrorRule{Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options()})
 	}
 	return o
 }

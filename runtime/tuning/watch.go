@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog/watch"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
 
@@ -218,7 +219,7 @@ func (w *Watcher) applied(report Report, tuning runtime.Tuning) {
 // between two tunings, in the order of the catalogue.
 func changes(c *runtime.Catalogue, from, to runtime.Tuning) []string {
 	var changed []string
-	note := func(name string, built runtime.Settings, from, to map[string]runtime.Settings) {
+	note := func(name string, built declare.Settings, from, to map[string]declare.Settings) {
 		before, after := built, built
 		if s, ok := from[name]; ok {
 			before = s
@@ -249,7 +250,7 @@ func changes(c *runtime.Catalogue, from, to runtime.Tuning) []string {
 		}
 	}
 	for _, s := range c.PatternSubscriptions() {
-		in := func(t runtime.AnyEventType, of runtime.Tuning) runtime.Settings {
+		in := func(t runtime.AnyEventType, of runtime.Tuning) declare.Settings {
 			own, tuned := of.Patterns[s.Name]
 			if !tuned {
 				own = s.Own

@@ -10,8 +10,8 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse/settings"
 	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -89,7 +89,7 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings of an event without any (-want +got):\n%s", diff)
 	}
-	d := runtime.DefaultSettings()
+	d := declare.DefaultSettings()
 	if got.Policy() != d.Retry || got.Breaker.Policy() != d.Breaker || got.Timeout.V != d.Timeout || got.SlowAfter.V != d.SlowAfter ||
 		got.ExpiresAfter.V != d.ExpiresAfter || got.FailureThrottle.V != d.FailureThrottle || got.MaxSnoozes.V != d.MaxSnoozes || d.Errors != nil || d.Redrive.Every != 0 {
 		t.Errorf("they are not those of the runtime: %+v", d)
@@ -222,8 +222,8 @@ func TestAnErrorClassIsAConstantWhereverItIsNamedFirst(t *testing.T) {
 }
 
 func TestReasonsAreThoseThatTheRuntimeKnows(t *testing.T) {
-	s := runtime.DefaultSettings()
-	s.Redrive = runtime.Redrive{Reasons: settings.RedriveReasons(), Every: time.Hour, Max: 1}
+	s := declare.DefaultSettings()
+	s.Redrive = declare.Redrive{Reasons: settings.RedriveReasons(), Every: time.Hour, Max: 1}
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}

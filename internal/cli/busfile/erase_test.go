@@ -10,6 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // placed is an event of a type without personal fields.
@@ -28,7 +29,7 @@ func whatIsLeft(t *testing.T) {
 	if findings != nil {
 		t.Fatal(findings)
 	}
-	placedType := runtime.Define(runtime.Spec[placed]{Name: "order.placed", Settings: runtime.DefaultSettings(), Schema: schema.Of(c.Events[0])})
+	placedType := runtime.Define(runtime.Spec[placed]{Name: "order.placed", Settings: declare.DefaultSettings(), Schema: schema.Of(c.Events[0])})
 	bus, err := runtime.Open(t.Context(), "people.db", runtime.NewCatalogue(registeredType, placedType), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	must(t, err)
 	_, err = runtime.Subscribe(bus, registeredType, "greeter", func(context.Context, runtime.Event[registered]) error { return nil })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -91,7 +92,7 @@ func (s *shop) nightShift() {
 	}
 	settings := clitest.ShopSettings()
 	settings.Breaker.Off = false
-	must(t, s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"payment.requested": settings}}))
+	must(t, s.Tune(runtime.Tuning{Types: map[string]declare.Settings{"payment.requested": settings}}))
 	s.order(107, email(107), 5000)
 	s.order(108, tarpit, 5000)
 	for n := 109; n <= 112; n++ {

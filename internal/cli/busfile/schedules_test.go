@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 const catalogueWithSchedules = `version: 1
@@ -81,11 +82,11 @@ often
 func TestTheSchedulesOfAFileAreListedWithWhatIsOver(t *testing.T) {
 	t.Chdir(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
-		schedules := []runtime.Schedule{
+		schedules := []declare.Schedule{
 			{Name: "hourly", Cron: "@hourly", TimeZone: "Europe/Berlin", Payload: `{"number":1,"email":"a@example.org"}`},
-			{Name: "often", Every: 7 * time.Minute, Missed: runtime.MissedAll, Payload: `{"number":1,"email":"a@example.org"}`},
+			{Name: "often", Every: 7 * time.Minute, Missed: declare.MissedAll, Payload: `{"number":1,"email":"a@example.org"}`},
 		}
-		scheduled := runtime.Define(runtime.Spec[clitest.OrderPlaced]{Name: "order.placed", Settings: runtime.DefaultSettings(), Schedules: schedules})
+		scheduled := runtime.Define(runtime.Spec[clitest.OrderPlaced]{Name: "order.placed", Settings: declare.DefaultSettings(), Schedules: schedules})
 		bus, err := runtime.Open(t.Context(), "shop.db", runtime.NewCatalogue(scheduled))
 		must(t, err)
 		must(t, bus.Start(t.Context()))

@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/inspect/page"
@@ -45,7 +46,7 @@ var registeredType = func() *runtime.EventType[registered] {
 	if findings != nil {
 		panic(findings)
 	}
-	s := runtime.DefaultSettings()
+	s := declare.DefaultSettings()
 	s.Retry = s.Retry.With(retry.MaxAttempts(1))
 	s.Breaker.Off = true
 	return runtime.Define(runtime.Spec[registered]{Name: "user.registered", Settings: s, Schema: schema.Of(c.Events[0])})

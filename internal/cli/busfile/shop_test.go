@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli/clitest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // shop is a program with a bus in shop.db in the current folder, on which the
@@ -155,7 +156,7 @@ func (s *shop) breakDown() {
 	s.t.Helper()
 	settings := clitest.ShopSettings()
 	settings.Breaker.Off = false
-	must(s.t, s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"payment.requested": settings}}))
+	must(s.t, s.Tune(runtime.Tuning{Types: map[string]declare.Settings{"payment.requested": settings}}))
 	s.down.Store(true)
 	time.Sleep(2 * time.Minute) // what went well before counts no longer
 	for n := 31; n <= 35; n++ {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/payload"
+	"github.com/busgen/busgen/runtime/declare"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ncruces/go-sqlite3"
@@ -98,8 +99,8 @@ func (bill) Validate() error { return nil }
 
 // fewAttempts allow three attempts, two seconds and four seconds apart. An event of a newer version is
 // a dead letter at once: a week of virtual time is a minute of work.
-func fewAttempts() runtime.Settings {
-	s := runtime.DefaultSettings()
+func fewAttempts() declare.Settings {
+	s := declare.DefaultSettings()
 	s.HoldUnknown = 0
 	s.Retry = s.Retry.With(retry.MaxAttempts(3), retry.BaseDelay(2*time.Second), retry.Jitter(0))
 	s.Breaker.Off = true
@@ -273,7 +274,7 @@ func TestRowsAreFoundUnderTheNameThatTheCatalogueHas(t *testing.T) {
 		"before.yaml": "version: 1\npackage: p\nevents: { note.taken: { payload: { n: int } } }\n",
 		"after.yaml":  "version: 1\npackage: p\nevents: { memo.written: { aliases: [note.taken], payload: { n: int } } }\n",
 	})
-	spec := runtime.Spec[noteTaken]{Name: "note.taken", Settings: runtime.DefaultSettings(), Subscriptions: []runtime.DeclaredSubscription{{Name: "reader", Settings: runtime.DefaultSettings()}}}
+	spec := runtime.Spec[noteTaken]{Name: "note.taken", Settings: declare.DefaultSettings(), Subscriptions: []declare.Subscription{{Name: "reader", Settings: declare.DefaultSettings()}}}
 	publish := func(t *testing.T) {
 		noteType := runtime.Define(spec)
 		bus, err := runtime.Open(t.Context(), "notes.db", runtime.NewCatalogue(noteType))

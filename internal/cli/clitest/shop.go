@@ -6,6 +6,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -38,8 +39,8 @@ type PaymentRequested struct {
 func (PaymentRequested) Validate() error { return nil }
 
 // ShopSettings allow three attempts, two seconds and four seconds apart.
-func ShopSettings() runtime.Settings {
-	s := runtime.DefaultSettings()
+func ShopSettings() declare.Settings {
+	s := declare.DefaultSettings()
 	s.Retry = s.Retry.With(retry.MaxAttempts(3), retry.BaseDelay(2*time.Second), retry.Jitter(0))
 	s.Breaker.Off = true
 	return s

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -28,7 +29,7 @@ func (p OrderPaid) Validate() error {
 }
 
 var (
-	paidType  = runtime.Define(runtime.Spec[OrderPaid]{Name: "order.paid", Settings: runtime.DefaultSettings(), Schema: `{"partition_by":"order_id"}`})
+	paidType  = runtime.Define(runtime.Spec[OrderPaid]{Name: "order.paid", Settings: declare.DefaultSettings(), Schema: `{"partition_by":"order_id"}`})
 	catalogue = runtime.NewCatalogue(paidType).WithCloudEvents(runtime.CloudEvents{
 		Source: "https://shop.example", TypePrefix: "com.example.", DataSchema: "https://shop.example/{type}",
 	})

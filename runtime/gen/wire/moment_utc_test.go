@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/gen/wire"
 )
 
@@ -74,7 +75,7 @@ func requireOldBirth(t *testing.T, got birth) {
 
 func TestAMomentWhoseOffsetHasSecondsIsKeptByTypesThatEncodingJSONWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		born := runtime.Define(runtime.Spec[birth]{Name: "child.born", Settings: runtime.DefaultSettings()})
+		born := runtime.Define(runtime.Spec[birth]{Name: "child.born", Settings: declare.DefaultSettings()})
 		bus, err := runtime.Open(t.Context(), filepath.Join(t.TempDir(), "events.db"), runtime.NewCatalogue(born),
 			runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse"
 	"github.com/busgen/busgen/internal/payload/schema"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect/page"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
@@ -90,7 +91,7 @@ func TestAnEventIsShownWithAllThatBecameOfIt(t *testing.T) {
 func TestThePageOfAnEventPredictsTheVeryTimesOfItsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := retry.Default().With(retry.MaxAttempts(4), retry.BaseDelay(10*time.Second), retry.Jitter(0.5))
-		settings := runtime.DefaultSettings()
+		settings := declare.DefaultSettings()
 		settings.Retry, settings.Breaker.Off = policy, true
 		placed := runtime.Define(runtime.Spec[Order]{Name: "order.placed", Settings: settings})
 		path := SQLite.Target(t)
@@ -283,7 +284,7 @@ func TestSensitiveValuesAreHiddenUnlessThePageIsToShowThem(t *testing.T) {
 func sensitiveType(t *testing.T) *runtime.EventType[User] {
 	t.Helper()
 	c := source(t, "version: 1\npackage: people\nevents:\n  user.created:\n    payload:\n      name: { type: string, sensitive: true }\n")
-	s := runtime.DefaultSettings()
+	s := declare.DefaultSettings()
 	s.Breaker.Off = true
 	return runtime.Define(runtime.Spec[User]{Name: "user.created", Settings: s, Schema: schema.Of(c.Events[0])})
 }

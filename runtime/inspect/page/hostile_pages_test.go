@@ -15,6 +15,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	. "github.com/busgen/busgen/runtime/internal/conformance/inspection"
 	"github.com/busgen/busgen/runtime/retry"
@@ -59,7 +60,7 @@ func everywhere(t *testing.T, f *Fixture, what string, e event.Event) {
 func TestTwoHundredHostilePayloadsNamesAndErrorsAreShownAsTextOnAllPages(t *testing.T) {
 	short.Visit(t, "it fetches many pages")
 	synctest.Test(t, func(t *testing.T) {
-		s := runtime.DefaultSettings()
+		s := declare.DefaultSettings()
 		s.Breaker.Off, s.Retry = true, s.Retry.With(retry.MaxAttempts(1))
 		created := runtime.Define(runtime.Spec[User]{Name: "user.created", Settings: s})
 		texts := twoHundred()

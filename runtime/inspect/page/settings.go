@@ -9,7 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/glob"
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // settingRow is a setting with where it comes from.
@@ -38,7 +38,7 @@ func sourceSettings(s catalog.Settings) (rows []settingRow) {
 }
 
 // programSettings lists settings in the words of the catalogue.
-func programSettings(s runtime.Settings) (rows []settingRow) {
+func programSettings(s declare.Settings) (rows []settingRow) {
 	text, err := json.Marshal(s)
 	var values map[string]any
 	if err != nil || json.Unmarshal(text, &values) != nil {

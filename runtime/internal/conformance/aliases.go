@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -23,14 +24,14 @@ type note struct {
 
 func (note) Validate() error { return nil }
 
-func noteType(name string, aliases []string, subscriptions ...runtime.DeclaredSubscription) *runtime.EventType[note] {
+func noteType(name string, aliases []string, subscriptions ...declare.Subscription) *runtime.EventType[note] {
 	return runtime.Define(runtime.Spec[note]{Name: name, Aliases: aliases, Settings: BillSettings, Subscriptions: subscriptions})
 }
 
 var (
-	noteTaken   = noteType("note.taken", nil, runtime.DeclaredSubscription{Name: "old-reader", Settings: BillSettings})
+	noteTaken   = noteType("note.taken", nil, declare.Subscription{Name: "old-reader", Settings: BillSettings})
 	memoWritten = noteType("memo.written", []string{"note.taken"},
-		runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings, Aliases: []string{"older-reader", "old-reader"}})
+		declare.Subscription{Name: "reader", Settings: BillSettings, Aliases: []string{"older-reader", "old-reader"}})
 	yesterday = runtime.NewCatalogue(noteTaken)
 	today     = runtime.NewCatalogue(memoWritten)
 )

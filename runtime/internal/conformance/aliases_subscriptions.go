@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -78,8 +79,8 @@ func (env *Env) TestAFormerNameCanBeUsedAgainOnceItIsNoAlias(t *testing.T) {
 		env.program(t, path, yesterday, func(f *Fixture) { publishAs(f, noteTaken, note{1}) })
 		env.program(t, path, today, func(*Fixture) {})
 		// The aliases are gone, and both names stand for something else.
-		memos := noteType("memo.written", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
-		notes := noteType("note.taken", nil, runtime.DeclaredSubscription{Name: "old-reader", Settings: BillSettings})
+		memos := noteType("memo.written", nil, declare.Subscription{Name: "reader", Settings: BillSettings})
+		notes := noteType("note.taken", nil, declare.Subscription{Name: "old-reader", Settings: BillSettings})
 		var ofMemos, ofNotes Journal[string]
 		env.program(t, path, runtime.NewCatalogue(notes, memos), func(f *Fixture) {
 			publishAs(f, memos, note{2})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
@@ -20,8 +21,8 @@ import (
 func (env *Env) TestATypeCanBeRenamedBackAndForth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		back := noteType("note.taken", []string{"memo.written"}, runtime.DeclaredSubscription{Name: "old-reader", Settings: BillSettings, Aliases: []string{"reader"}})
-		third := noteType("remark.made", []string{"memo.written"}, runtime.DeclaredSubscription{Name: "remarks", Settings: BillSettings, Aliases: []string{"reader"}})
+		back := noteType("note.taken", []string{"memo.written"}, declare.Subscription{Name: "old-reader", Settings: BillSettings, Aliases: []string{"reader"}})
+		third := noteType("remark.made", []string{"memo.written"}, declare.Subscription{Name: "remarks", Settings: BillSettings, Aliases: []string{"reader"}})
 		published := 0
 		for i, one := range []struct {
 			eventType    *runtime.EventType[note]
@@ -86,7 +87,7 @@ func (env *Env) TestAPauseOfATypeHoldsUnderAllItsNames(t *testing.T) {
 func (env *Env) TestAPauseHoldsNothingOfATypeThatItNoLongerMatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		memos := noteType("memo.written", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
+		memos := noteType("memo.written", nil, declare.Subscription{Name: "reader", Settings: BillSettings})
 		notes := noteType("note.taken", nil)
 		apart := runtime.NewCatalogue(memos, notes)
 		var seen Journal[string]
@@ -238,7 +239,7 @@ func (env *Env) TestSettingsAreTunedByAFormerName(t *testing.T) {
 				return nil
 			})
 			Must(t, err)
-			Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"note.taken": Within(time.Second, Exact(retry.MaxAttempts(7)))}}))
+			Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"note.taken": Within(time.Second, Exact(retry.MaxAttempts(7)))}}))
 			f.MustStart()
 			publishAs(f, memoWritten, note{1})
 			time.Sleep(time.Millisecond)

@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -93,7 +94,7 @@ func (env *Env) newLife(t *testing.T, seed uint64) *life {
 	}
 	l.placed = runtime.Define(spec)
 	l.trouble = []int{0, 0, 300, 40}[l.IntN(4)]
-	l.catalogue = runtime.NewCatalogue(l.placed, UserType).WithLimits(runtime.Limit{Name: "scales", AtOnce: 1 + l.IntN(3)})
+	l.catalogue = runtime.NewCatalogue(l.placed, UserType).WithLimits(declare.Limit{Name: "scales", AtOnce: 1 + l.IntN(3)})
 	if l.IntN(5) == 0 {
 		l.bus = append(l.bus, runtime.WithWorkers(1+l.IntN(3)))
 	}

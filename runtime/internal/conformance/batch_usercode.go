@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -142,15 +143,15 @@ func (env *Env) TestTheSizeOfBatchesIsTunedWhileTheBusRuns(t *testing.T) {
 		})
 		f.MustStart()
 		settings := PlacedType.Any().Settings()
-		settings.Batch = runtime.Batch{Size: 3, Wait: time.Minute}
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): settings}}))
+		settings.Batch = declare.Batch{Size: 3, Wait: time.Minute}
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{PlacedType.Name(): settings}}))
 		f.Publish(1, 2, 3)
 		synctest.Wait()
 		if got := sizes.All(); len(got) != 1 || got[0] != 3 {
 			t.Errorf("the batches have %v events, want 3", got)
 		}
 		settings.Batch.Size = 1001
-		if err := f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): settings}}); err == nil {
+		if err := f.Tune(runtime.Tuning{Types: map[string]declare.Settings{PlacedType.Name(): settings}}); err == nil {
 			t.Error("batches of 1001 are allowed")
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -21,8 +22,8 @@ import (
 var (
 	FragileType = runtime.Define(runtime.Spec[OrderPlaced]{
 		Name: "fragile.placed",
-		Settings: func() runtime.Settings {
-			s := runtime.DefaultSettings()
+		Settings: func() declare.Settings {
+			s := declare.DefaultSettings()
 			s.Retry = Exact(retry.WithBackoff(retry.None), retry.MaxAttempts(1000))
 			return s
 		}(),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -155,7 +156,7 @@ func (env *Env) TestTheLogSaysWhyABreakerIsOpenAndUntilWhen(t *testing.T) {
 // the built-in settings.
 func (env *Env) TestAPatternOverDifferentBreakersHasTheDefaultBreaker(t *testing.T) {
 	define := func(name string, opts ...breaker.Option) runtime.Definition {
-		s := runtime.DefaultSettings()
+		s := declare.DefaultSettings()
 		s.Retry, s.Breaker = Exact(retry.MaxAttempts(1)), s.Breaker.With(opts...)
 		return runtime.Define(runtime.Spec[OrderPlaced]{Name: name, Settings: s})
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -51,8 +52,8 @@ func Exact(opts ...retry.Option) retry.Policy {
 
 // Within returns the default settings with this policy and timeout, and without a
 // breaker.
-func Within(timeout time.Duration, policy retry.Policy) runtime.Settings {
-	s := runtime.DefaultSettings()
+func Within(timeout time.Duration, policy retry.Policy) declare.Settings {
+	s := declare.DefaultSettings()
 	s.Timeout, s.Retry, s.Breaker.Off = timeout, policy, true
 	return s
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -104,7 +105,7 @@ func (env *Env) TestACloudEventIsKnownBySourceAndIDAlone(t *testing.T) {
 
 // noteOf returns a catalogue of one type, of a version and a name.
 func noteOf(version int, name string, aliases ...string) *runtime.Catalogue {
-	spec := runtime.Spec[note]{Name: name, Aliases: aliases, Settings: runtime.DefaultSettings(), Version: version}
+	spec := runtime.Spec[note]{Name: name, Aliases: aliases, Settings: declare.DefaultSettings(), Version: version}
 	for v := 1; v < version; v++ {
 		spec.Upcasts = append(spec.Upcasts, runtime.UpcastFrom[note, note](v, func(old note) (note, error) { return note{old.N + 100}, nil }))
 	}

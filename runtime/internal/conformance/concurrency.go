@@ -10,19 +10,20 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // concurrently returns types whose settings have these concurrencies, and a catalogue of them.
 // The first declares the subscription "declared" with a concurrency of its own.
 func concurrently(placed, paid, declared int) (*runtime.EventType[OrderPlaced], *runtime.EventType[OrderPaid], *runtime.Catalogue) {
-	settings := func(n int) runtime.Settings {
+	settings := func(n int) declare.Settings {
 		s := Within(30*time.Second, Exact())
 		s.Concurrency = n
 		return s
 	}
 	one := runtime.Define(runtime.Spec[OrderPlaced]{
 		Name: "order.placed", Settings: settings(placed), PartitionBy: func(p OrderPlaced) string { return p.OrderID },
-		Subscriptions: []runtime.DeclaredSubscription{{Name: "declared", Settings: settings(declared)}},
+		Subscriptions: []declare.Subscription{{Name: "declared", Settings: settings(declared)}},
 	})
 	two := runtime.Define(runtime.Spec[OrderPaid]{Name: "order.paid", Settings: settings(paid)})
 	return one, two, runtime.NewCatalogue(one, two)
@@ -139,7 +140,7 @@ func (env *Env) TestATunedConcurrencyNeedsARestartAndSaysSo(t *testing.T) {
 			t.Helper()
 			settings := placed.Any().Settings()
 			settings.Concurrency = n
-			Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+			Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}))
 		}
 		var p peak
 		_, err := runtime.Subscribe(f.Bus, placed, "reader", func(context.Context, runtime.Event[OrderPlaced]) error { return p.handle() })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -129,7 +130,7 @@ func (env *Env) TestACrashLoopMakesNoDeadLettersOfEventsWhoseKeysHappenToBeCompu
 						Name: "order.placed", Settings: Within(30*time.Second, Exact(retry.MaxAttempts(attempts))),
 						PartitionBy: slow, LimitKeys: map[string]func(OrderPlaced) string{"order_id": slow},
 					})
-					catalogue := runtime.NewCatalogue(placed).WithLimits(runtime.Limit{Name: "one", AtOnce: 1})
+					catalogue := runtime.NewCatalogue(placed).WithLimits(declare.Limit{Name: "one", AtOnce: 1})
 					target := env.Target(t)
 					var handled Journal[int]
 					open := func() *Fixture {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -25,7 +26,7 @@ type captured struct {
 
 func (captured) Validate() error { return nil }
 
-func capturedType(schedules ...runtime.Schedule) *runtime.EventType[captured] {
+func capturedType(schedules ...declare.Schedule) *runtime.EventType[captured] {
 	return runtime.Define(runtime.Spec[captured]{
 		Name: "payment.captured", Settings: Within(30*time.Second, Exact()), Schedules: schedules,
 		DedupeBy: func(p captured) string {
@@ -208,7 +209,7 @@ func (env *Env) TestAQuestionHasNoKeyOfAField(t *testing.T) {
 
 func (env *Env) TestAScheduleHasNoKeyOfAField(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		typ := capturedType(runtime.Schedule{Name: "hourly", Every: time.Hour, Payload: `{"payment_id":"a","amount":1,"trap":""}`})
+		typ := capturedType(declare.Schedule{Name: "hourly", Every: time.Hour, Payload: `{"payment_id":"a","amount":1,"trap":""}`})
 		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(typ))
 		var handled atomic.Int32
 		_, err := runtime.Subscribe(f.Bus, typ, "all", func(context.Context, runtime.Event[captured]) error {

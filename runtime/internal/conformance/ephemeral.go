@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // numbersInto returns a handler that notes the numbers of orders.
@@ -246,7 +247,7 @@ func (env *Env) TestTuningAppliesToEphemeralSubscriptions(t *testing.T) {
 		s := f.Handle("", func(context.Context, runtime.Event[OrderPlaced]) error { return nil }, runtime.Ephemeral())
 		settings := PlacedType.Any().Settings()
 		settings.Timeout = 7 * time.Second
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}))
 		if got := f.Stats().Subscriptions[0].Settings["order.placed"].Timeout; got != 7*time.Second {
 			t.Errorf("the timeout is %v", got)
 		}

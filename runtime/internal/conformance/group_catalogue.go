@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -24,7 +25,7 @@ type chain struct {
 	catalogue *runtime.Catalogue
 }
 
-func chainOf(placed, paid []runtime.DeclaredSubscription) chain {
+func chainOf(placed, paid []declare.Subscription) chain {
 	settings := Within(30*time.Second, Exact(retry.MaxAttempts(3)))
 	c := chain{
 		placed: runtime.Define(runtime.Spec[OrderPlaced]{Name: "order.placed", Settings: settings, Subscriptions: placed}),
@@ -35,9 +36,9 @@ func chainOf(placed, paid []runtime.DeclaredSubscription) chain {
 }
 
 // members declares members of a group, whose settings are those of their event type.
-func members(group string, names ...string) (all []runtime.DeclaredSubscription) {
+func members(group string, names ...string) (all []declare.Subscription) {
 	for _, name := range names {
-		all = append(all, runtime.DeclaredSubscription{Name: name, Settings: Within(30*time.Second, Exact(retry.MaxAttempts(3))), Group: group})
+		all = append(all, declare.Subscription{Name: name, Settings: Within(30*time.Second, Exact(retry.MaxAttempts(3))), Group: group})
 	}
 	return all
 }
@@ -146,8 +147,8 @@ func (env *Env) TestAStartWithoutAMemberOfADeclaredGroupIsRefusedAndNamesIt(t *t
 }
 
 func (env *Env) TestWhoMayJoinADeclaredGroup(t *testing.T) {
-	c := chainOf(append(members("chain", "A", "B"), runtime.DeclaredSubscription{Name: "alone", Settings: Within(time.Second, Exact()), Aliases: []string{"formerly"}}),
-		[]runtime.DeclaredSubscription{{Name: "P", Settings: Within(time.Second, Exact()), Group: "pay", GroupAliases: []string{"money"}, Aliases: []string{"Q"}}})
+	c := chainOf(append(members("chain", "A", "B"), declare.Subscription{Name: "alone", Settings: Within(time.Second, Exact()), Aliases: []string{"formerly"}}),
+		[]declare.Subscription{{Name: "P", Settings: Within(time.Second, Exact()), Group: "pay", GroupAliases: []string{"money"}, Aliases: []string{"Q"}}})
 	f := env.ReopenWith(t, env.Target(t), c.catalogue)
 	nothing := func(context.Context, runtime.Event[OrderPlaced]) error { return nil }
 	for why, one := range map[string]struct {

@@ -8,41 +8,42 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // What a declared member overrides of its event counts as the option does.
 func (env *Env) TestSettingsOfDeclaredMembersAreMergedAsOptionsAre(t *testing.T) {
-	type setting func(*runtime.Settings)
-	attempts := func(n int) setting { return func(s *runtime.Settings) { s.Retry.MaxAttempts = n } }
-	delay := func(d time.Duration) setting { return func(s *runtime.Settings) { s.Retry.BaseDelay = d } }
-	concurrency := func(n int) setting { return func(s *runtime.Settings) { s.Concurrency = n } }
+	type setting func(*declare.Settings)
+	attempts := func(n int) setting { return func(s *declare.Settings) { s.Retry.MaxAttempts = n } }
+	delay := func(d time.Duration) setting { return func(s *declare.Settings) { s.Retry.BaseDelay = d } }
+	concurrency := func(n int) setting { return func(s *declare.Settings) { s.Concurrency = n } }
 	for name, test := range map[string]struct {
 		base    []setting // of the event type
 		members [2][]setting
 		opts    []runtime.SubscribeOption // of the second
-		want    runtime.Settings          // its fields that are not zero count
+		want    declare.Settings          // its fields that are not zero count
 		more    int                       // concurrency
 	}{
-		"nothing":                               {more: 1, want: runtime.Settings{Retry: retry.Policy{MaxAttempts: 3, BaseDelay: time.Second}}},
-		"one counts alone, also if it is lower": {members: [2][]setting{{attempts(2)}, nil}, more: 1, want: runtime.Settings{Retry: retry.Policy{MaxAttempts: 2, BaseDelay: time.Second}}},
-		"of two the more permissive":            {members: [2][]setting{{attempts(5), delay(3 * time.Second)}, {attempts(4), delay(2 * time.Second)}}, more: 1, want: runtime.Settings{Retry: retry.Policy{MaxAttempts: 5, BaseDelay: 2 * time.Second}}},
-		"an option overrides its own":           {members: [2][]setting{nil, {attempts(9)}}, opts: []runtime.SubscribeOption{runtime.WithRetry(retry.MaxAttempts(4))}, more: 1, want: runtime.Settings{Retry: retry.Policy{MaxAttempts: 4, BaseDelay: time.Second}}},
-		"expiry, snoozes and throttle":          {members: [2][]setting{{func(s *runtime.Settings) { s.ExpiresAfter, s.MaxSnoozes, s.FailureThrottle = time.Hour, 7, 3 }}, nil}, more: 1, want: runtime.Settings{ExpiresAfter: time.Hour, MaxSnoozes: 7, FailureThrottle: 3}},
+		"nothing":                               {more: 1, want: declare.Settings{Retry: retry.Policy{MaxAttempts: 3, BaseDelay: time.Second}}},
+		"one counts alone, also if it is lower": {members: [2][]setting{{attempts(2)}, nil}, more: 1, want: declare.Settings{Retry: retry.Policy{MaxAttempts: 2, BaseDelay: time.Second}}},
+		"of two the more permissive":            {members: [2][]setting{{attempts(5), delay(3 * time.Second)}, {attempts(4), delay(2 * time.Second)}}, more: 1, want: declare.Settings{Retry: retry.Policy{MaxAttempts: 5, BaseDelay: 2 * time.Second}}},
+		"an option overrides its own":           {members: [2][]setting{nil, {attempts(9)}}, opts: []runtime.SubscribeOption{runtime.WithRetry(retry.MaxAttempts(4))}, more: 1, want: declare.Settings{Retry: retry.Policy{MaxAttempts: 4, BaseDelay: time.Second}}},
+		"expiry, snoozes and throttle":          {members: [2][]setting{{func(s *declare.Settings) { s.ExpiresAfter, s.MaxSnoozes, s.FailureThrottle = time.Hour, 7, 3 }}, nil}, more: 1, want: declare.Settings{ExpiresAfter: time.Hour, MaxSnoozes: 7, FailureThrottle: 3}},
 		"concurrency: what a member asks for":   {base: []setting{concurrency(2)}, members: [2][]setting{{concurrency(4)}, {concurrency(2)}}, more: 4},
 		"concurrency: less, too":                {base: []setting{concurrency(8)}, members: [2][]setting{{concurrency(1)}, {concurrency(8)}}, more: 1},
 		"concurrency: nobody asks":              {base: []setting{concurrency(8)}, members: [2][]setting{{concurrency(8)}, {concurrency(8)}}, more: 8},
 		"concurrency: an option wins":           {members: [2][]setting{{concurrency(4)}, nil}, opts: []runtime.SubscribeOption{runtime.WithConcurrency(2)}, more: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			with := func(settings ...setting) runtime.Settings {
+			with := func(settings ...setting) declare.Settings {
 				s := Within(30*time.Second, Exact(retry.MaxAttempts(3)))
 				for _, set := range settings {
 					set(&s)
 				}
 				return s
 			}
-			declared := []runtime.DeclaredSubscription{
+			declared := []declare.Subscription{
 				{Name: "A", Settings: with(test.members[0]...), Group: "chain"}, {Name: "B", Settings: with(test.members[1]...), Group: "chain"},
 			}
 			placed := runtime.Define(runtime.Spec[OrderPlaced]{Name: "order.placed", Settings: with(test.base...), Subscriptions: declared})
@@ -108,7 +109,7 @@ func (env *Env) TestTuningReachesTheMembersOfADeclaredGroup(t *testing.T) {
 		c.subscribe(f, &s, "B", func(runtime.Event[OrderPlaced]) error { return ErrBoom })
 		settings := members("chain", "B")[0].Settings
 		settings.Retry.MaxAttempts = 5
-		Must(t, f.Tune(runtime.Tuning{Subscriptions: map[string]runtime.Settings{"B": settings}}))
+		Must(t, f.Tune(runtime.Tuning{Subscriptions: map[string]declare.Settings{"B": settings}}))
 		f.MustStart()
 		c.publish(f, 1)
 		f.Idle()
@@ -121,7 +122,7 @@ func (env *Env) TestTuningReachesTheMembersOfADeclaredGroup(t *testing.T) {
 func (env *Env) TestTheRedriveOfADeclaredMemberIsThatOfItsGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		declared := members("chain", "A", "B")
-		declared[0].Settings.Redrive = runtime.Redrive{Every: time.Minute, Max: 2}
+		declared[0].Settings.Redrive = declare.Redrive{Every: time.Minute, Max: 2}
 		c := chainOf(declared, nil)
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
 		var s steps

@@ -13,12 +13,13 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/observe"
 )
 
 // noteWithHeaders is an event type that requires a tenant, and may have other headers.
-func noteWithHeaders(schedules ...runtime.Schedule) *runtime.EventType[note] {
-	return runtime.Define(runtime.Spec[note]{Name: "note.taken", Settings: runtime.DefaultSettings(), Schedules: schedules, Headers: []runtime.Header{
+func noteWithHeaders(schedules ...declare.Schedule) *runtime.EventType[note] {
+	return runtime.Define(runtime.Spec[note]{Name: "note.taken", Settings: declare.DefaultSettings(), Schedules: schedules, Headers: []declare.Header{
 		{Name: "tenant", Type: "string", Required: true, Option: "WithTenant"},
 		{Name: "request_id", Type: "uuid", Option: "WithRequestID"},
 		{Name: "due", Type: "date"},
@@ -187,7 +188,7 @@ func (env *Env) TestJSONFromOutsideNeedsItsHeaders(t *testing.T) {
 }
 
 func (env *Env) TestNoScheduleIsOpenedWithoutTheHeadersOfItsEvent(t *testing.T) {
-	noteType := noteWithHeaders(runtime.Schedule{Name: "hourly", Every: time.Hour, Payload: `{"n":1}`})
+	noteType := noteWithHeaders(declare.Schedule{Name: "hourly", Every: time.Hour, Payload: `{"n":1}`})
 	bus, err := env.OpenBus(t.Context(), env.Target(t), runtime.NewCatalogue(noteType))
 	if err == nil {
 		bus.Shutdown(context.Background())

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -58,7 +59,7 @@ func upcastBillV2(old billV2) (billV3, error) {
 
 // notHeld makes an event of a newer version a dead letter at once: the seven days of the default are long
 // in virtual time, too.
-func notHeld(s runtime.Settings) runtime.Settings {
+func notHeld(s declare.Settings) declare.Settings {
 	s.HoldUnknown = 0
 	return s
 }
@@ -66,7 +67,7 @@ func notHeld(s runtime.Settings) runtime.Settings {
 var (
 	BillSettings = notHeld(Within(30*time.Second, Exact(retry.MaxAttempts(2))))
 	billType1    = runtime.Define(runtime.Spec[billV1]{Name: "bill.sent", Settings: BillSettings,
-		Subscriptions: []runtime.DeclaredSubscription{{Name: "book", Settings: BillSettings}}})
+		Subscriptions: []declare.Subscription{{Name: "book", Settings: BillSettings}}})
 	billType2 = runtime.Define(runtime.Spec[billV2]{Name: "bill.sent", Settings: BillSettings, Version: 2,
 		Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, upcastBillV1)}})
 	billType3 = runtime.Define(runtime.Spec[billV3]{Name: "bill.sent", Settings: BillSettings, Version: 3,

@@ -13,13 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 )
 
 // A subscription whose event was renamed without an alias.
 var (
-	drawn  = noteType("note.drawn", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
-	shaped = noteType("note.shaped", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
+	drawn  = noteType("note.drawn", nil, declare.Subscription{Name: "reader", Settings: BillSettings})
+	shaped = noteType("note.shaped", nil, declare.Subscription{Name: "reader", Settings: BillSettings})
 	plain  = noteType("note.shaped", nil)
 )
 
@@ -128,7 +129,7 @@ const waitsInVain = "a caller waits for an event, and this program has no handle
 
 func (env *Env) TestTheLogNamesTheSubscriptionWithoutAHandlerForWhichSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		taken := noteType("note.taken", nil, runtime.DeclaredSubscription{Name: "reader", Settings: BillSettings})
+		taken := noteType("note.taken", nil, declare.Subscription{Name: "reader", Settings: BillSettings})
 		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(taken, PlacedType))
 		_, err := runtime.Subscribe(f.Bus, taken, "slow", func(context.Context, runtime.Event[note]) error { time.Sleep(time.Second); return nil })
 		Must(t, err)

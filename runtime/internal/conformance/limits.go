@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -46,17 +47,17 @@ func (f *Fixture) handleUsers(name string, handler runtime.Handler[UserCreated],
 }
 
 func limitedBy(uses ...string) runtime.SubscribeOption {
-	var all []runtime.LimitUse
+	var all []declare.LimitUse
 	for _, use := range uses {
 		name, by, _ := strings.Cut(use, " by ")
-		all = append(all, runtime.LimitUse{Limit: name, By: by})
+		all = append(all, declare.LimitUse{Limit: name, By: by})
 	}
 	return runtime.WithLimits(all...)
 }
 
 func (env *Env) TestSubscriptionsShareALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 3}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 3}))
 		var g gauge
 		handler := func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil }
 		f.handleUsers("one", handler, runtime.WithConcurrency(8), limitedBy("mail"))
@@ -73,7 +74,7 @@ func (env *Env) TestSubscriptionsShareALimit(t *testing.T) {
 
 func (env *Env) TestALimitByAFieldIsOneForEachValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "customer", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "customer", AtOnce: 1}))
 		var ended Journal[string]
 		began := time.Now()
 		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
@@ -95,7 +96,7 @@ func (env *Env) TestALimitByAFieldIsOneForEachValue(t *testing.T) {
 
 func (env *Env) TestEventsOfAPartitionKeyKeepTheirOrderWithLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 2}), runtime.WithLimit(runtime.Limit{Name: "order", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 2}), runtime.WithLimit(declare.Limit{Name: "order", AtOnce: 1}))
 		for i, opts := range [][]runtime.SubscribeOption{
 			{runtime.WithConcurrency(4), limitedBy("mail")},
 			{runtime.WithConcurrency(4), limitedBy("mail", "order by order_id")},
@@ -137,7 +138,7 @@ var weighed = runtime.Define(runtime.Spec[OrderPlaced]{
 })
 
 // openWeighed opens a bus whose limit scales has no room for weight 1 for a minute.
-func (env *Env) openWeighed(t *testing.T, limit runtime.Limit) *Fixture {
+func (env *Env) openWeighed(t *testing.T, limit declare.Limit) *Fixture {
 	t.Helper()
 	limit.Name, limit.AtOnce = "scales", 1
 	f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed, UserType).WithLimits(limit))
@@ -173,7 +174,7 @@ func (f *Fixture) handleWeighed(name string, handler runtime.Handler[OrderPlaced
 func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatWaitsForALimit(t *testing.T) {
 	for _, concurrency := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			f := env.openWeighed(t, runtime.Limit{})
+			f := env.openWeighed(t, declare.Limit{})
 			var seen Journal[int]
 			f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 				seen.Add(e.Payload.Number)
@@ -191,13 +192,13 @@ func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatWaitsForALimit(t *tes
 }
 
 func (env *Env) TestALimitIsHeldForAnAttemptOrUntilTheEventIsSettled(t *testing.T) {
-	for hold, want := range map[runtime.LimitHold][]string{
-		runtime.HoldAttempt: {"a1 0s", "b1 0s", "a2 4s", "c1 4s"},
-		runtime.HoldEvent:   {"a1 0s", "a2 1s", "b1 1s", "c1 5s"},
+	for hold, want := range map[declare.LimitHold][]string{
+		declare.HoldAttempt: {"a1 0s", "b1 0s", "a2 4s", "c1 4s"},
+		declare.HoldEvent:   {"a1 0s", "a2 1s", "b1 1s", "c1 5s"},
 	} {
 		t.Run(hold.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
+				f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
 				var ran Journal[string]
 				began := time.Now()
 				f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
@@ -214,7 +215,7 @@ func (env *Env) TestALimitIsHeldForAnAttemptOrUntilTheEventIsSettled(t *testing.
 				f.MustStart()
 				f.Idle()
 				got := ran.All()
-				if hold == runtime.HoldAttempt { // at 4s, in whichever order
+				if hold == declare.HoldAttempt { // at 4s, in whichever order
 					slices.Sort(got)
 					slices.Sort(want)
 				}
@@ -228,7 +229,7 @@ func (env *Env) TestALimitIsHeldForAnAttemptOrUntilTheEventIsSettled(t *testing.
 
 func (env *Env) TestAnEventThatHoldsALimitFreesItWhenItIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
 		var ran Journal[string]
 		began := time.Now()
 		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
@@ -250,7 +251,7 @@ func (env *Env) TestAnEventThatHoldsALimitFreesItWhenItIsDead(t *testing.T) {
 
 func (env *Env) TestAWindowFullOfDeliveriesThatWaitDoesNotKeepTheHolderOfALimitFromEnding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
 		var ran atomic.Int32
 		f.Handle("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			ran.Add(1)
@@ -275,7 +276,7 @@ func (env *Env) TestADeliveryWaitsForALimitForSoLong(t *testing.T) {
 	for _, lax := range []bool{false, true} {
 		t.Run(fmt.Sprint("lax ", lax), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Wait: 3 * time.Second, Lax: lax}))
+				f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Wait: 3 * time.Second, Lax: lax}))
 				var ran Journal[string]
 				began := time.Now()
 				var failed atomic.Value

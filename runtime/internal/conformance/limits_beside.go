@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // Handlers of which one goroutine waits for an event while another one calls Limiter.Do.
@@ -34,7 +35,7 @@ func (f *Fixture) waitingHandler(then func(ctx context.Context) error) {
 // The handler of the delivery has lent the limit, and the one of the event that it waits for has it.
 func (env *Env) TestALimiterDoesNotShareWhatItsHandlerHasLent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		var g gauge
@@ -68,7 +69,7 @@ func (env *Env) TestALimiterDoesNotShareWhatItsHandlerHasLent(t *testing.T) {
 // What is lent is lent again when the function has returned, because the handler still waits.
 func (env *Env) TestALimiterGivesBackWhatItsHandlerHasLent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		var order Journal[string]
@@ -97,7 +98,7 @@ func (env *Env) TestALimiterGivesBackWhatItsHandlerHasLent(t *testing.T) {
 
 // Waiting for what the handler has lent ends as other waits do, and the handler comes back.
 func (env *Env) TestALimiterThatWaitsForWhatItsHandlerHasLentGivesUpAsOthersDo(t *testing.T) {
-	for name, limit := range map[string]runtime.Limit{
+	for name, limit := range map[string]declare.Limit{
 		"strict": {Name: "mail", AtOnce: 1, Wait: 2 * time.Second},
 		"lax":    {Name: "mail", AtOnce: 1, Wait: 2 * time.Second, Lax: true},
 		"ctx":    {Name: "mail", AtOnce: 1},
@@ -126,7 +127,7 @@ func (env *Env) TestALimiterThatWaitsForWhatItsHandlerHasLentGivesUpAsOthersDo(t
 				_, err = runtime.Subscribe(f.Bus, PaidType, "awaited", func(context.Context, runtime.Event[OrderPaid]) error {
 					time.Sleep(time.Minute)
 					return nil
-				}, runtime.WithTimeout(time.Hour), runtime.WithLimits(runtime.LimitUse{Limit: "mail"}))
+				}, runtime.WithTimeout(time.Hour), runtime.WithLimits(declare.LimitUse{Limit: "mail"}))
 				Must(t, err)
 				f.users("a")
 				f.MustStart()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -22,7 +23,7 @@ import (
 // subscription "waiting" needs it. It counts the attempts.
 func (env *Env) occupied(t *testing.T, opts ...runtime.SubscribeOption) (f *Fixture, s *runtime.Subscription, attempts *atomic.Int32, free func()) {
 	t.Helper()
-	f = env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+	f = env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 	attempts = new(atomic.Int32)
 	s = f.Handle("waiting", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 		if attempts.Add(1); e.Attempt != 1 {
@@ -143,7 +144,7 @@ func (env *Env) TestAPauseTakesTheTurnOfWhatWaitsForALimit(t *testing.T) {
 
 func (env *Env) TestAPauseFreesWhatAnEventHoldsBetweenItsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
@@ -170,7 +171,7 @@ func (env *Env) TestAPauseFreesWhatAnEventHoldsBetweenItsAttempts(t *testing.T) 
 func (env *Env) TestACancelFreesWhatAnEventHoldsBetweenItsAttempts(t *testing.T) {
 	for _, waiting := range []int{0, 400} { // those fill the window
 		synctest.Test(t, func(t *testing.T) {
-			f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+			f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
 			mail, err := f.Limiter("mail")
 			Must(t, err)
 			f.Handle("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
@@ -200,7 +201,7 @@ func (env *Env) TestACancelFreesWhatAnEventHoldsBetweenItsAttempts(t *testing.T)
 
 func (env *Env) TestADeliveryThatWaitsForALimitIsNoProbeOfABreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "customer", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "customer", AtOnce: 1}))
 		customer, err := f.Limiter("customer")
 		Must(t, err)
 		freed := make(chan struct{})
@@ -245,7 +246,7 @@ func (env *Env) TestALimitKeyThatCannotBeComputedFailsItsAttemptOnly(t *testing.
 		LimitKeys: map[string]func(UserCreated) string{"name": ends},
 	})
 	synctest.Test(t, func(t *testing.T) {
-		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(userType).WithLimits(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(userType).WithLimits(declare.Limit{Name: "mail", AtOnce: 1}))
 		var handled atomic.Int32
 		_, err := runtime.Subscribe(f.Bus, userType, "one", func(context.Context, runtime.Event[UserCreated]) error { handled.Add(1); return nil },
 			limitedBy("mail by name"))
@@ -271,7 +272,7 @@ func (env *Env) TestALimitKeyThatCannotBeComputedFailsItsAttemptOnly(t *testing.
 
 func (env *Env) TestAGroupNeedsTheLimitsOfItsMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}), runtime.WithLimit(runtime.Limit{Name: "rate", Rate: 1, Per: time.Minute}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}), runtime.WithLimit(declare.Limit{Name: "rate", Rate: 1, Per: time.Minute}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		var ran Journal[string]
@@ -291,22 +292,22 @@ func (env *Env) TestAGroupNeedsTheLimitsOfItsMembers(t *testing.T) {
 
 func (env *Env) TestLimitsAreTunedWhileABusRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "rate", Rate: 1, Per: time.Hour}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "rate", Rate: 1, Per: time.Hour}))
 		var handled atomic.Int32
 		f.Handle("one", func(context.Context, runtime.Event[OrderPlaced]) error { handled.Add(1); return nil })
 		f.MustStart()
 		f.Publish(1, 2)
 		f.Idle()
 		settings := PlacedType.Any().Settings()
-		settings.Limits = []runtime.LimitUse{{Limit: "rate", By: "order_id"}}
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+		settings.Limits = []declare.LimitUse{{Limit: "rate", By: "order_id"}}
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}))
 		f.Publish(3, 4)
 		time.Sleep(time.Minute)
 		if handled.Load() != 3 {
 			t.Errorf("%d were handled, want 3", handled.Load())
 		}
-		settings.Limits = []runtime.LimitUse{{Limit: "date"}}
-		if err := f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}); err == nil || !strings.Contains(err.Error(), `did you mean "rate"`) {
+		settings.Limits = []declare.LimitUse{{Limit: "date"}}
+		if err := f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}); err == nil || !strings.Contains(err.Error(), `did you mean "rate"`) {
 			t.Errorf("got %v", err)
 		}
 		f.Idle()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -17,7 +18,7 @@ import (
 
 func (env *Env) TestASubscriptionReadsNoFurtherWhileManyEventsHoldLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "customer", AtOnce: 1, Hold: runtime.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "customer", AtOnce: 1, Hold: declare.HoldEvent}))
 		var first, second atomic.Int32
 		f.Handle("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			if e.Attempt > 1 {
@@ -57,7 +58,7 @@ func (env *Env) TestASubscriptionReadsNoFurtherWhileManyEventsHoldLimits(t *test
 // The retry is due while the handler that has outlived its deadline is not yet left behind.
 func (env *Env) TestARetryDoesNotBeginInTheLimitThatItsHandlerIsStillAtWorkIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "one", AtOnce: 1, Hold: runtime.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "one", AtOnce: 1, Hold: declare.HoldEvent}))
 		var g gauge
 		var began Journal[time.Duration]
 		start := time.Now()
@@ -84,7 +85,7 @@ func (env *Env) TestARetryDoesNotBeginInTheLimitThatItsHandlerIsStillAtWorkIn(t 
 // A pause frees what an event holds, but not from under a handler that has outlived its deadline.
 func (env *Env) TestAPauseDoesNotFreeALimitThatAHandlerIsStillAtWorkIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "one", AtOnce: 1, Hold: runtime.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "one", AtOnce: 1, Hold: declare.HoldEvent}))
 		one, err := f.Limiter("one")
 		Must(t, err)
 		var g gauge

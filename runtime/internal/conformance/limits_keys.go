@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -22,7 +23,7 @@ func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatAHandlerWaitsFor(t *t
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := env.openWeighed(t, runtime.Limit{})
+				f := env.openWeighed(t, declare.Limit{})
 				var seen Journal[int]
 				f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 					seen.Add(e.Payload.Number)
@@ -52,7 +53,7 @@ func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatAHandlerWaitsFor(t *t
 func (env *Env) TestAStrictKeyWaitsForAnEventThatHoldsALimitAndWaitsForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(
-			runtime.Limit{Name: "scales", AtOnce: 1}, runtime.Limit{Name: "order", AtOnce: 1, Hold: runtime.HoldEvent}))
+			declare.Limit{Name: "scales", AtOnce: 1}, declare.Limit{Name: "order", AtOnce: 1, Hold: declare.HoldEvent}))
 		var seen Journal[string]
 		f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			seen.Add(fmt.Sprintf("%d.%d", e.Payload.Number, e.Attempt))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -32,7 +33,7 @@ func (f *Fixture) occupy(name, key string) (free func()) {
 // openLate opens a bus whose limit mail has room for one. Deliveries wait for it for a second.
 func (env *Env) openLate(t *testing.T) *Fixture {
 	t.Helper()
-	return env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Wait: time.Second}))
+	return env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Wait: time.Second}))
 }
 
 func (env *Env) TestALimitWithoutRoomIsNoFailureForBreakers(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -60,10 +61,10 @@ func (env *Env) TestALimiterKeepsItsPlaceUntilItsFunctionEnds(t *testing.T) {
 			})
 		}},
 	} {
-		for _, hold := range []runtime.LimitHold{runtime.HoldAttempt, runtime.HoldEvent} {
+		for _, hold := range []declare.LimitHold{declare.HoldAttempt, declare.HoldEvent} {
 			t.Run(name+", held for an "+hold.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
+					f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
 					mail, err := f.Limiter("mail")
 					Must(t, err)
 					f.handleUsers("one", func(ctx context.Context, _ runtime.Event[UserCreated]) error { return test.handle(ctx, mail) },
@@ -91,7 +92,7 @@ func (env *Env) TestALimiterKeepsItsPlaceUntilItsFunctionEnds(t *testing.T) {
 
 func (env *Env) TestAContextHoldsNoLimitAfterItsFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		var old context.Context
@@ -115,15 +116,15 @@ func (env *Env) TestAHandlerThatIgnoresItsEndDoesNotKeepItsLimits(t *testing.T) 
 		"removed":      func(ctx context.Context, f *Fixture, s *runtime.Subscription) error { return f.Remove(ctx, s.Name()) },
 		"timed out":    func(context.Context, *Fixture, *runtime.Subscription) error { time.Sleep(3 * time.Minute); return nil },
 	} {
-		for _, hold := range []runtime.LimitHold{runtime.HoldAttempt, runtime.HoldEvent} {
+		for _, hold := range []declare.LimitHold{declare.HoldAttempt, declare.HoldEvent} {
 			for _, batch := range []bool{false, true} {
-				if batch && hold == runtime.HoldEvent { // which is refused
+				if batch && hold == declare.HoldEvent { // which is refused
 					continue
 				}
 				kind := map[bool]string{true: ", a batch, ", false: ", "}[batch]
 				t.Run(name+kind+"held for an "+hold.String(), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
+						f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
 						mail, err := f.Limiter("mail")
 						Must(t, err)
 						var atWork atomic.Int32

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // Who is in line for a limit, and what is not the fault of the limit.
@@ -15,7 +16,7 @@ import (
 // Its handler has waited for an event as long as it could. The guest was in line for another delivery.
 func (env *Env) TestAGuestThatLeavesKeepsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		taken, freed := make(chan struct{}), make(chan struct{})
@@ -60,7 +61,7 @@ func (env *Env) TestAGuestThatLeavesKeepsNoTurn(t *testing.T) {
 // It cannot be dead-lettered before there is a worker. Until then nothing is to be done.
 func (env *Env) TestADeliveryExpiresInALineWhoseSubscriptionIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		taken := make(chan struct{})
@@ -89,7 +90,7 @@ func (env *Env) TestADeliveryExpiresInALineWhoseSubscriptionIsBusy(t *testing.T)
 
 func (env *Env) TestAPauseDoesNotCountForTheWaitOfALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Wait: time.Minute}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Wait: time.Minute}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		freed, taken := make(chan struct{}), make(chan struct{})
@@ -120,7 +121,7 @@ func (env *Env) TestAPauseDoesNotCountForTheWaitOfALimit(t *testing.T) {
 // until that is free: in virtual time a worker that does not would stop the clock.
 func (env *Env) TestAHandlerComesBackToItsLimitWhenItsKeyIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		var back Journal[time.Duration]

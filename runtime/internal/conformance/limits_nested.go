@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -22,13 +23,13 @@ func (env *Env) TestNestedEventsWithLimitsDoNotDeadlock(t *testing.T) {
 		"and a worker":  {runtime.WithWorkers(1)},
 		"and 2 workers": {runtime.WithWorkers(2)},
 	} {
-		for _, hold := range []runtime.LimitHold{runtime.HoldAttempt, runtime.HoldEvent} {
+		for _, hold := range []declare.LimitHold{declare.HoldAttempt, declare.HoldEvent} {
 			t.Run(fmt.Sprint(name, ", held for an ", hold), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					opts := append(opts,
-						runtime.WithLimit(runtime.Limit{Name: "a", AtOnce: 1, Hold: hold}),
-						runtime.WithLimit(runtime.Limit{Name: "b", AtOnce: 2, Hold: hold}),
-						runtime.WithLimit(runtime.Limit{Name: "c", AtOnce: 3, Hold: hold}))
+						runtime.WithLimit(declare.Limit{Name: "a", AtOnce: 1, Hold: hold}),
+						runtime.WithLimit(declare.Limit{Name: "b", AtOnce: 2, Hold: hold}),
+						runtime.WithLimit(declare.Limit{Name: "c", AtOnce: 3, Hold: hold}))
 					f := env.Open(t, opts...)
 					var paid, users atomic.Int32
 					// A waits for two Bs, each B for two Cs, each C for one more A, at another depth.
@@ -102,7 +103,7 @@ func waitForBoth(ctx context.Context, publish func(ctx context.Context) (*runtim
 
 func (env *Env) TestALimiterHoldsForHandlersAndAnyOtherCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 2}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 2}))
 		limiter, err := f.Limiter("mail")
 		Must(t, err)
 		var g gauge
@@ -136,7 +137,7 @@ func (env *Env) TestALimiterHoldsForHandlersAndAnyOtherCode(t *testing.T) {
 
 func (env *Env) TestALimiterIsNotTakenTwiceByOneContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}), runtime.WithLimit(runtime.Limit{Name: "rate", Rate: 1, Per: time.Hour}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}), runtime.WithLimit(declare.Limit{Name: "rate", Rate: 1, Per: time.Hour}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		rate, err := f.Limiter("rate")
@@ -186,7 +187,7 @@ func (env *Env) TestALimiterIsNotTakenTwiceByOneContext(t *testing.T) {
 
 func (env *Env) TestAHandlerThatWaitsInALimiterLendsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}), runtime.WithWorkers(1))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}), runtime.WithWorkers(1))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		var ran Journal[string]
@@ -213,7 +214,7 @@ func (env *Env) TestAHandlerThatWaitsInALimiterLendsIt(t *testing.T) {
 // One goroutine of the handler waits already when the other one takes the limit.
 func (env *Env) TestWhatAHandlerTakesWhileItWaitsIsLentToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		wait := func(ctx context.Context, of string) error {
@@ -255,7 +256,7 @@ func (env *Env) TestWhatAHandlerTakesWhileItWaitsIsLentToo(t *testing.T) {
 
 func (env *Env) TestALimiterIsFreeAgainHoweverItsFunctionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Wait: time.Second}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Wait: time.Second}))
 		mail, err := f.Limiter("mail")
 		Must(t, err)
 		ends := map[string]func(context.Context) error{

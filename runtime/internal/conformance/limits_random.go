@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -23,7 +24,7 @@ type chance struct {
 	catalogue *runtime.Catalogue
 	opts      []runtime.Option
 	strict    bool
-	hold      runtime.LimitHold // of mail
+	hold      declare.LimitHold // of mail
 	ordered   bool              // nothing lets an event overtake another
 	waits     bool              // handlers wait for events
 	number    int
@@ -38,10 +39,10 @@ type chance struct {
 func (env *Env) newChance(t *testing.T, seed uint64) *chance {
 	c := &chance{Rand: rand.New(rand.NewPCG(seed, 14)), env: env, running: map[string]int{}, tried: map[int]bool{}, last: map[string]int{}}
 	c.strict, c.waits = c.IntN(2) == 0, c.IntN(2) == 0
-	c.ordered, c.hold = !c.waits && c.IntN(2) == 0, runtime.LimitHold(c.IntN(2))
+	c.ordered, c.hold = !c.waits && c.IntN(2) == 0, declare.LimitHold(c.IntN(2))
 	c.catalogue = runtime.NewCatalogue(weighed, UserType).WithLimits(
-		runtime.Limit{Name: "scales", AtOnce: 1, Hold: runtime.LimitHold(c.IntN(2))},
-		runtime.Limit{Name: "mail", AtOnce: 2, Hold: c.hold})
+		declare.Limit{Name: "scales", AtOnce: 1, Hold: declare.LimitHold(c.IntN(2))},
+		declare.Limit{Name: "mail", AtOnce: 2, Hold: c.hold})
 	if c.IntN(3) == 0 {
 		c.opts = append(c.opts, runtime.WithWorkers(2+c.IntN(2)))
 	}
@@ -75,7 +76,7 @@ func (c *chance) open(t *testing.T, target string) {
 		}
 		return err
 	}, limitedBy("mail"), runtime.WithConcurrency(2), runtime.WithTimeout(24*time.Hour))
-	if c.hold == runtime.HoldAttempt { // or it is refused
+	if c.hold == declare.HoldAttempt { // or it is refused
 		_, err := runtime.SubscribeBatch(c.Bus, weighed, "batch", func(ctx context.Context, _ []runtime.Event[OrderPlaced]) error {
 			c.enter("mail")
 			defer c.leave("mail")

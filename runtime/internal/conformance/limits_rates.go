@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 )
 
@@ -49,7 +50,7 @@ func (f *Fixture) times(name string, opts ...runtime.SubscribeOption) *Journal[t
 
 func (env *Env) TestARateSpreadsAttemptsEvenlyAfterABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 2, Per: time.Second, Burst: 3}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 2, Per: time.Second, Burst: 3}))
 		opened := time.Now()
 		began := f.times("one", runtime.WithConcurrency(8), limitedBy("mail"))
 		f.users(slices.Repeat([]string{"a"}, 6)...)
@@ -73,7 +74,7 @@ func (env *Env) TestARateSpreadsAttemptsEvenlyAfterABurst(t *testing.T) {
 }
 
 func (env *Env) TestRatesHoldOverRestartsAndLoseNothing(t *testing.T) {
-	for _, limit := range []runtime.Limit{
+	for _, limit := range []declare.Limit{
 		{Name: "mail", Rate: 1, Per: time.Second},
 		{Name: "mail", Rate: 5, Per: time.Second, Burst: 10},
 		{Name: "mail", Rate: 7, Per: time.Minute, Burst: 1},
@@ -113,9 +114,9 @@ func (env *Env) TestRatesHoldOverRestartsAndLoseNothing(t *testing.T) {
 func (env *Env) TestSeveralLimitsHoldTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t,
-			runtime.WithLimit(runtime.Limit{Name: "all", Rate: 10, Per: time.Second, Burst: 2}),
-			runtime.WithLimit(runtime.Limit{Name: "each", Rate: 2, Per: time.Second, Burst: 1}),
-			runtime.WithLimit(runtime.Limit{Name: "room", AtOnce: 3}))
+			runtime.WithLimit(declare.Limit{Name: "all", Rate: 10, Per: time.Second, Burst: 2}),
+			runtime.WithLimit(declare.Limit{Name: "each", Rate: 2, Per: time.Second, Burst: 1}),
+			runtime.WithLimit(declare.Limit{Name: "room", AtOnce: 3}))
 		began := map[string]*Journal[time.Time]{"a": {}, "b": {}, "c": {}}
 		var g gauge
 		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
@@ -148,7 +149,7 @@ func (env *Env) TestSeveralLimitsHoldTogether(t *testing.T) {
 func (env *Env) TestRatesSurviveTheDeathOfTheProcess(t *testing.T) {
 	for _, rate := range []int{2, 200} {
 		synctest.Test(t, func(t *testing.T) {
-			limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: rate, Per: time.Second, Burst: 5})
+			limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: rate, Per: time.Second, Burst: 5})
 			target, began := env.Target(t), []time.Time(nil)
 			for life := range 4 {
 				f := env.Reopen(t, target, limit)
@@ -173,7 +174,7 @@ func (env *Env) TestAClockThatWasSetBackDoesNotStopARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target, began := env.Target(t), []time.Time(nil)
 		for _, offset := range []time.Duration{0, -10 * time.Hour, 10 * time.Hour} {
-			f := env.Reopen(t, target, runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 2}),
+			f := env.Reopen(t, target, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 2}),
 				testhook.WithWallClock(func() time.Time { return time.Now().Add(offset) }).(runtime.Option))
 			seen := f.times("one", runtime.WithConcurrency(4), limitedBy("mail"))
 			if offset == 0 {
@@ -197,7 +198,7 @@ func (env *Env) TestAClockThatWasSetBackDoesNotStopARate(t *testing.T) {
 // Any bus of the file uses a rate, also one that does not dispatch.
 func (env *Env) TestBusesOfOneFileShareARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Minute, Burst: 3})
+		limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Minute, Burst: 3})
 		target := env.Target(t)
 		var began Journal[time.Time]
 		var all sync.WaitGroup
@@ -224,9 +225,9 @@ func (env *Env) TestBusesOfOneFileShareARate(t *testing.T) {
 
 // Two programs have different numbers of one rate. Both go by those of the one that has begun with its own last.
 func (env *Env) TestBusesWithDifferentNumbersOfARateGoByTheNewestOnes(t *testing.T) {
-	slow := runtime.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 3}
-	fast := runtime.Limit{Name: "mail", Rate: 8, Per: time.Second, Burst: 20}
-	for name, limits := range map[string][2]runtime.Limit{"slower": {fast, slow}, "faster": {slow, fast}} {
+	slow := declare.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 3}
+	fast := declare.Limit{Name: "mail", Rate: 8, Per: time.Second, Burst: 20}
+	for name, limits := range map[string][2]declare.Limit{"slower": {fast, slow}, "faster": {slow, fast}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				target := env.Target(t)
@@ -272,7 +273,7 @@ func (env *Env) TestBusesWithDifferentNumbersOfARateGoByTheNewestOnes(t *testing
 
 func (env *Env) TestARestoredBackupKnowsWhatWasUsedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: 5})
+		limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: 5})
 		use := func(f *Fixture, most int) (used int) {
 			mail, err := f.Limiter("mail")
 			Must(t, err)

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // Limits that do not exist, and uses that make no sense, are refused before anything is
 // done.
 
 func (env *Env) TestASubscriptionIsRefusedLimitsThatItCannotUse(t *testing.T) {
-	event := runtime.Limit{Name: "event", AtOnce: 1, Hold: runtime.HoldEvent}
-	f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}), runtime.WithLimit(event))
+	event := declare.Limit{Name: "event", AtOnce: 1, Hold: declare.HoldEvent}
+	f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}), runtime.WithLimit(event))
 	one := func(context.Context, runtime.Event[OrderPlaced]) error { return nil }
 	many := func(context.Context, []runtime.Event[OrderPlaced]) error { return nil }
 	dead := func(context.Context, runtime.Event[runtime.DeadLetter[OrderPlaced]]) error { return nil }
@@ -31,46 +32,46 @@ func (env *Env) TestASubscriptionIsRefusedLimitsThatItCannotUse(t *testing.T) {
 	}
 	for _, c := range []struct {
 		subscribe func(runtime.SubscribeOption) error
-		uses      []runtime.LimitUse
+		uses      []declare.LimitUse
 		want      string
 	}{
-		{subscribe, []runtime.LimitUse{{Limit: "mall"}}, `there is no limit "mall"; did you mean "mail"?`},
-		{subscribe, []runtime.LimitUse{{Limit: "stripe"}}, `there is no limit "stripe": declare it`},
-		{subscribe, []runtime.LimitUse{{Limit: "mail", By: "number"}}, `order.placed has no function for this path (it has order_id)`},
-		{subscribe, []runtime.LimitUse{{Limit: "mail"}, {Limit: "mail"}}, `the limit "mail" is there twice`},
-		{subscribe, []runtime.LimitUse{{}}, `a limit needs a name`},
-		{batch, []runtime.LimitUse{{Limit: "mail", By: "order_id"}}, `a batch has events of several values`},
-		{batch, []runtime.LimitUse{{Limit: "event"}}, `is held until an event is settled, and a batch has many`},
-		{deadLetters, []runtime.LimitUse{{Limit: "mail", By: "order_id"}}, `a dead-letter notice`},
+		{subscribe, []declare.LimitUse{{Limit: "mall"}}, `there is no limit "mall"; did you mean "mail"?`},
+		{subscribe, []declare.LimitUse{{Limit: "stripe"}}, `there is no limit "stripe": declare it`},
+		{subscribe, []declare.LimitUse{{Limit: "mail", By: "number"}}, `order.placed has no function for this path (it has order_id)`},
+		{subscribe, []declare.LimitUse{{Limit: "mail"}, {Limit: "mail"}}, `the limit "mail" is there twice`},
+		{subscribe, []declare.LimitUse{{}}, `a limit needs a name`},
+		{batch, []declare.LimitUse{{Limit: "mail", By: "order_id"}}, `a batch has events of several values`},
+		{batch, []declare.LimitUse{{Limit: "event"}}, `is held until an event is settled, and a batch has many`},
+		{deadLetters, []declare.LimitUse{{Limit: "mail", By: "order_id"}}, `a dead-letter notice`},
 	} {
 		err := c.subscribe(runtime.WithLimits(c.uses...))
 		if !Is[*runtime.SubscribeError](err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want %q", c.uses, err, c.want)
 		}
 	}
-	Must(t, subscribe(runtime.WithLimits(runtime.LimitUse{Limit: "mail", By: "order_id"}, runtime.LimitUse{Limit: "event"})))
+	Must(t, subscribe(runtime.WithLimits(declare.LimitUse{Limit: "mail", By: "order_id"}, declare.LimitUse{Limit: "event"})))
 }
 
 func (env *Env) TestABusIsRefusedACatalogueWhoseLimitsItDoesNotHave(t *testing.T) {
-	settings := runtime.DefaultSettings()
-	settings.Limits = []runtime.LimitUse{{Limit: "mail"}}
+	settings := declare.DefaultSettings()
+	settings.Limits = []declare.LimitUse{{Limit: "mail"}}
 	catalogue := func(spec runtime.Spec[UserCreated]) *runtime.Catalogue {
 		spec.Name = "user.created"
-		return runtime.NewCatalogue(runtime.Define(spec)).WithLimits(runtime.Limit{Name: "mails", AtOnce: 1})
+		return runtime.NewCatalogue(runtime.Define(spec)).WithLimits(declare.Limit{Name: "mails", AtOnce: 1})
 	}
 	ofType := catalogue(runtime.Spec[UserCreated]{Settings: settings})
 	ofSubscription := catalogue(runtime.Spec[UserCreated]{
-		Settings: runtime.DefaultSettings(), Subscriptions: []runtime.DeclaredSubscription{{Name: "mailer", Settings: settings}},
+		Settings: declare.DefaultSettings(), Subscriptions: []declare.Subscription{{Name: "mailer", Settings: settings}},
 	})
 	for of, c := range map[string]*runtime.Catalogue{"event type user.created": ofType, `subscription "mailer"`: ofSubscription} {
 		_, err := env.OpenBus(t.Context(), env.Target(t), c)
 		if want := of + `: there is no limit "mail"; did you mean "mails"?`; !Is[*runtime.UnknownLimitError](err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
-		f := env.ReopenWith(t, env.Target(t), c, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1}))
+		f := env.ReopenWith(t, env.Target(t), c, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		f.Stop()
 	}
-	_, err := env.OpenBus(t.Context(), env.Target(t), Catalogue, runtime.WithLimit(runtime.Limit{Name: "mail"}))
+	_, err := env.OpenBus(t.Context(), env.Target(t), Catalogue, runtime.WithLimit(declare.Limit{Name: "mail"}))
 	if want := `WithLimit("mail"): neither AtOnce nor Rate is set`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -27,7 +28,7 @@ func (env *Env) TestARetryThatHoldsALimitDoesNotBeginInWhatAHandlerHasLent(t *te
 			t.Run(fmt.Sprintf("%s, awaited needs %q", name, needed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed, PaidType, UserType).WithLimits(
-						runtime.Limit{Name: "scales", AtOnce: 1, Hold: runtime.HoldEvent}))
+						declare.Limit{Name: "scales", AtOnce: 1, Hold: declare.HoldEvent}))
 					var ran Journal[string]
 					start := time.Now()
 					note := func(what string) { ran.Add(fmt.Sprint(what, " ", time.Since(start).Round(time.Second))) }
@@ -71,7 +72,7 @@ func (env *Env) TestARetryThatHoldsALimitDoesNotBeginInWhatAHandlerHasLent(t *te
 func (env *Env) TestAPauseFreesWhatEventsHoldAlsoWhileAllWorkersAreBusy(t *testing.T) {
 	for _, concurrency := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
-			f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "one", AtOnce: 1, Hold: runtime.HoldEvent}))
+			f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "one", AtOnce: 1, Hold: declare.HoldEvent}))
 			one, err := f.Limiter("one")
 			Must(t, err)
 			f.handleUsers("sub", func(ctx context.Context, e runtime.Event[UserCreated]) error {
@@ -98,7 +99,7 @@ func (env *Env) TestAPauseFreesWhatEventsHoldAlsoWhileAllWorkersAreBusy(t *testi
 // once here, and have no room.
 func (env *Env) TestAStrictOrderReadsNoMoreRetriesThanItHasRoomFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(runtime.Limit{Name: "scales", AtOnce: 1}))
+		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(declare.Limit{Name: "scales", AtOnce: 1}))
 		const all = 1500
 		var failed, handled atomic.Int32
 		s := f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
@@ -147,7 +148,7 @@ func (env *Env) TestAStrictOrderReadsNoMoreRetriesThanItHasRoomFor(t *testing.T)
 // One delivery of the subscription holds the limit for its next attempt, and others wait for it.
 func (env *Env) TestASubscriptionThatIsRemovedLeavesNobodyInLineForItsLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
 		var seen, other Journal[int]
 		f.Handle("old", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			seen.Add(e.Payload.Number)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // Suspects of a crash run alone, and so does code of the program that computes their keys of limits.
@@ -29,7 +30,7 @@ func (env *Env) TestTheLimitKeyOfASuspectIsComputedAlone(t *testing.T) {
 				return p.OrderID
 			}},
 		})
-		catalogue := runtime.NewCatalogue(placed).WithLimits(runtime.Limit{Name: "one", AtOnce: 1})
+		catalogue := runtime.NewCatalogue(placed).WithLimits(declare.Limit{Name: "one", AtOnce: 1})
 		open := func(target string, handler runtime.Handler[OrderPlaced]) *Fixture {
 			f := env.ReopenWith(t, target, catalogue)
 			_, err := runtime.Subscribe(f.Bus, placed, "sub", handler, runtime.WithConcurrency(4), runtime.WithTimeout(time.Hour))
@@ -53,8 +54,8 @@ func (env *Env) TestTheLimitKeyOfASuspectIsComputedAlone(t *testing.T) {
 		time.Sleep(time.Second)
 		watching.Store(true)
 		settings := placed.Any().Settings()
-		settings.Limits = []runtime.LimitUse{{Limit: "one", By: "order_id"}}
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+		settings.Limits = []declare.LimitUse{{Limit: "one", By: "order_id"}}
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}))
 		f.idleWithin(time.Hour)
 		if computed.Load() < 2 || beside.Load() > 0 || handled.Load() != 3 {
 			t.Errorf("%d keys were computed, %d beside a suspect, and %d were handled, want 2, 0 and 3", computed.Load(), beside.Load(), handled.Load())
@@ -72,7 +73,7 @@ func (env *Env) TestAnEventOfWhichOnlyTheKeyWasComputedIsNoSuspectOfACrash(t *te
 				return p.OrderID
 			}},
 		})
-		catalogue := runtime.NewCatalogue(placed).WithLimits(runtime.Limit{Name: "one", AtOnce: 1})
+		catalogue := runtime.NewCatalogue(placed).WithLimits(declare.Limit{Name: "one", AtOnce: 1})
 		var ran Journal[string]
 		open := func(target string, handler runtime.Handler[OrderPlaced]) *Fixture {
 			f := env.ReopenWith(t, target, catalogue)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -18,7 +19,7 @@ import (
 // A standby has the same limit, with room.
 func (env *Env) TestAStandbyTakesOverWhatWaitsForALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mail := runtime.WithLimit(runtime.Limit{Name: "mail", AtOnce: 1, Hold: runtime.HoldEvent})
+		mail := runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent})
 		f := env.Open(t, mail)
 		var first, second Journal[string]
 		handler := func(ran *Journal[string]) runtime.Handler[OrderPlaced] {
@@ -54,7 +55,7 @@ func (env *Env) TestAStandbyTakesOverWhatWaitsForALimit(t *testing.T) {
 // One process is killed while some wait with their keys, one for a handler, and one holds a limit.
 func (env *Env) TestWaitingForALimitCountsNoAttemptWhenTheProcessIsKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.openWeighed(t, runtime.Limit{Hold: runtime.HoldEvent})
+		f := env.openWeighed(t, declare.Limit{Hold: declare.HoldEvent})
 		f.handleWeighed("one", func(context.Context, runtime.Event[OrderPlaced]) error { return ErrBoom },
 			runtime.WithRetry(retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)), runtime.WithConcurrency(4))
 		f.MustStart()
@@ -64,7 +65,7 @@ func (env *Env) TestWaitingForALimitCountsNoAttemptWhenTheProcessIsKilled(t *tes
 		f.weigh(4, "B", 2)
 		time.Sleep(10 * time.Second)
 		target := f.Killed()
-		f = env.ReopenWith(t, target, runtime.NewCatalogue(weighed, UserType).WithLimits(runtime.Limit{Name: "scales", AtOnce: 1}))
+		f = env.ReopenWith(t, target, runtime.NewCatalogue(weighed, UserType).WithLimits(declare.Limit{Name: "scales", AtOnce: 1}))
 		var ran Journal[string]
 		f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			ran.Add(fmt.Sprintf("%d.%d", e.Payload.Number, e.Attempt))
@@ -77,7 +78,7 @@ func (env *Env) TestWaitingForALimitCountsNoAttemptWhenTheProcessIsKilled(t *tes
 }
 
 // crashed returns a bus that was killed while "one" handled orders 1 and 2 of the weights 1 and 2.
-func (env *Env) crashed(t *testing.T, limits ...runtime.Limit) *Fixture {
+func (env *Env) crashed(t *testing.T, limits ...declare.Limit) *Fixture {
 	t.Helper()
 	catalogue := runtime.NewCatalogue(weighed, UserType).WithLimits(limits...)
 	f := env.ReopenWith(t, env.Target(t), catalogue)
@@ -93,7 +94,7 @@ func (env *Env) crashed(t *testing.T, limits ...runtime.Limit) *Fixture {
 // The suspect would have everything else wait for it.
 func (env *Env) TestASuspectThatWaitsForALimitHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.crashed(t, runtime.Limit{Name: "scales", AtOnce: 1})
+		f := env.crashed(t, declare.Limit{Name: "scales", AtOnce: 1})
 		f.weighFor(time.Minute)
 		var ran Journal[string]
 		began := time.Now()
@@ -122,7 +123,7 @@ func (env *Env) TestASuspectThatWaitsForALimitHoldsUpNobody(t *testing.T) {
 // for the suspect that waits for the limit.
 func (env *Env) TestASuspectDoesNotWaitForAnEventThatWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.crashed(t, runtime.Limit{Name: "scales", AtOnce: 1, Hold: runtime.HoldEvent})
+		f := env.crashed(t, declare.Limit{Name: "scales", AtOnce: 1, Hold: declare.HoldEvent})
 		var ran Journal[string]
 		began := time.Now()
 		note := func(name string, attempt int) {

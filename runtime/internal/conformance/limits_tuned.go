@@ -12,29 +12,30 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // withLimits opens a bus whose catalogue has limits.
-func (env *Env) withLimits(t *testing.T, limits []runtime.Limit, opts ...runtime.Option) *Fixture {
+func (env *Env) withLimits(t *testing.T, limits []declare.Limit, opts ...runtime.Option) *Fixture {
 	t.Helper()
 	return env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(PlacedType, PaidType, UserType).WithLimits(limits...), opts...)
 }
 
 // tuneUses lets the deliveries of user.created need these limits.
-func (f *Fixture) tuneUses(uses ...runtime.LimitUse) {
+func (f *Fixture) tuneUses(uses ...declare.LimitUse) {
 	f.T.Helper()
 	settings := UserType.Any().Settings()
 	settings.Limits = uses
-	Must(f.T, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
+	Must(f.T, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"user.created": settings}}))
 }
 
 // Deliveries are in memory when the limit is tuned in, and when it is tuned out again.
 func (env *Env) TestDeliveriesInMemoryNeedTheLimitsThatAreTunedIn(t *testing.T) {
-	for _, use := range []runtime.LimitUse{{Limit: "one"}, {Limit: "one", By: "name"}} {
+	for _, use := range []declare.LimitUse{{Limit: "one"}, {Limit: "one", By: "name"}} {
 		for _, concurrency := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%+v with concurrency %d", use, concurrency), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}})
+					f := env.withLimits(t, []declare.Limit{{Name: "one", AtOnce: 1}})
 					var began Journal[time.Duration]
 					start := time.Now()
 					f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error {
@@ -71,9 +72,9 @@ func (env *Env) TestDeliveriesInMemoryNeedTheLimitsThatAreTunedIn(t *testing.T) 
 }
 
 func (env *Env) TestWhatWaitsForALimitBeginsWhenThatIsTunedOut(t *testing.T) {
-	for _, use := range []runtime.LimitUse{{Limit: "one"}, {Limit: "one", By: "name"}} {
+	for _, use := range []declare.LimitUse{{Limit: "one"}, {Limit: "one", By: "name"}} {
 		synctest.Test(t, func(t *testing.T) {
-			f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}, {Name: "other", AtOnce: 1}})
+			f := env.withLimits(t, []declare.Limit{{Name: "one", AtOnce: 1}, {Name: "other", AtOnce: 1}})
 			one, err := f.Limiter("one")
 			Must(t, err)
 			for _, key := range []string{"", "a"} {
@@ -89,7 +90,7 @@ func (env *Env) TestWhatWaitsForALimitBeginsWhenThatIsTunedOut(t *testing.T) {
 			if limited := f.Stats().Subscriptions[0].Limited; limited != 3 || len(seen.All()) != 0 {
 				t.Fatalf("%d wait and %v were handled", limited, seen.All())
 			}
-			f.tuneUses(runtime.LimitUse{Limit: "other"})
+			f.tuneUses(declare.LimitUse{Limit: "other"})
 			time.Sleep(time.Second)
 			if n := len(seen.All()); n != 3 {
 				t.Errorf("%d were handled without the limit, want 3", n)
@@ -100,10 +101,10 @@ func (env *Env) TestWhatWaitsForALimitBeginsWhenThatIsTunedOut(t *testing.T) {
 
 func (env *Env) TestTheNumbersOfALimitAreTunedWhileTheBusRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		built := runtime.Limit{Name: "room", AtOnce: 1}
-		f := env.withLimits(t, []runtime.Limit{built})
-		tune := func(l runtime.Limit) {
-			Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{l.Name: l}}))
+		built := declare.Limit{Name: "room", AtOnce: 1}
+		f := env.withLimits(t, []declare.Limit{built})
+		tune := func(l declare.Limit) {
+			Must(t, f.Tune(runtime.Tuning{Limits: map[string]declare.Limit{l.Name: l}}))
 		}
 		room, err := f.Limiter("room")
 		Must(t, err)
@@ -123,15 +124,15 @@ func (env *Env) TestTheNumbersOfALimitAreTunedWhileTheBusRuns(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Second)
-		tune(runtime.Limit{Name: "room", AtOnce: 3}) // two more at once, at 1s
+		tune(declare.Limit{Name: "room", AtOnce: 3}) // two more at once, at 1s
 		time.Sleep(time.Second)
-		tune(runtime.Limit{Name: "room", AtOnce: 2}) // at 10s one ends, and at 11s two
+		tune(declare.Limit{Name: "room", AtOnce: 2}) // at 10s one ends, and at 11s two
 		time.Sleep(18 * time.Second)
 		synctest.Wait()
 		if got, want := begun.All(), []time.Duration{0, 1e9, 1e9, 11e9, 11e9}; !slices.Equal(got, want) {
 			t.Errorf("they have begun at %v, want %v", got, want)
 		}
-		tune(runtime.Limit{Name: "room", AtOnce: 2, Wait: 25 * time.Second}) // at 20s: those that wait since 0s may wait until 25s
+		tune(declare.Limit{Name: "room", AtOnce: 2, Wait: 25 * time.Second}) // at 20s: those that wait since 0s may wait until 25s
 		time.Sleep(10 * time.Second)
 		var timeout *runtime.LimitTimeoutError
 		if all := late.All(); len(all) != 1 || !errors.As(all[0], &timeout) || timeout.Wait != 25*time.Second {
@@ -154,20 +155,20 @@ func (env *Env) TestTheNumbersOfALimitAreTunedWhileTheBusRuns(t *testing.T) {
 
 func (env *Env) TestTheRateOfALimitIsTunedWhileTheBusRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.withLimits(t, []runtime.Limit{{Name: "mail", Rate: 1, Per: time.Hour, Burst: 2}})
-		tune := func(l runtime.Limit) {
-			Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{l.Name: l}}))
+		f := env.withLimits(t, []declare.Limit{{Name: "mail", Rate: 1, Per: time.Hour, Burst: 2}})
+		tune := func(l declare.Limit) {
+			Must(t, f.Tune(runtime.Tuning{Limits: map[string]declare.Limit{l.Name: l}}))
 		}
 		start := time.Now()
 		began := f.times("sub", runtime.WithConcurrency(4), limitedBy("mail"))
 		f.users(slices.Repeat([]string{"a"}, 12)...)
 		f.MustStart()
 		time.Sleep(time.Minute)
-		tune(runtime.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 2}) // it is empty: one each second
+		tune(declare.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 2}) // it is empty: one each second
 		time.Sleep(4500 * time.Millisecond)
-		tune(runtime.Limit{Name: "mail", Rate: 1, Per: time.Minute, Burst: 1})
+		tune(declare.Limit{Name: "mail", Rate: 1, Per: time.Minute, Burst: 1})
 		time.Sleep(3 * time.Minute)
-		tune(runtime.Limit{Name: "mail", Rate: 1000, Per: time.Second, Burst: 1000})
+		tune(declare.Limit{Name: "mail", Rate: 1000, Per: time.Second, Burst: 1000})
 		f.Idle()
 		var got []string
 		for _, at := range began.All() {
@@ -190,13 +191,13 @@ func (env *Env) TestTheRateOfALimitIsTunedWhileTheBusRuns(t *testing.T) {
 }
 
 func (env *Env) TestTuningOfALimitIsRefusedThatNeedsABuild(t *testing.T) {
-	f := env.withLimits(t, []runtime.Limit{{Name: "room", AtOnce: 1}, {Name: "mail", Rate: 1, Per: time.Second}})
-	for want, tuned := range map[string]map[string]runtime.Limit{
+	f := env.withLimits(t, []declare.Limit{{Name: "room", AtOnce: 1}, {Name: "mail", Rate: 1, Per: time.Second}})
+	for want, tuned := range map[string]map[string]declare.Limit{
 		`there is no limit "rom"; did you mean "room"?`: {"rom": {Name: "rom", AtOnce: 1}},
 		"AtOnce is -1": {"room": {Name: "room", AtOnce: -1}},
 		"Rate can be changed while the bus runs, and not added or removed":   {"room": {Name: "room", AtOnce: 1, Rate: 1, Per: time.Second}},
 		"AtOnce can be changed while the bus runs, and not added or removed": {"mail": {Name: "mail", AtOnce: 1, Rate: 1, Per: time.Second}},
-		"Hold cannot be changed": {"room": {Name: "room", AtOnce: 1, Hold: runtime.HoldEvent}},
+		"Hold cannot be changed": {"room": {Name: "room", AtOnce: 1, Hold: declare.HoldEvent}},
 		`its name is "mail"`:     {"room": {Name: "mail", AtOnce: 1}},
 	} {
 		if err := f.Tune(runtime.Tuning{Limits: tuned}); err == nil || !strings.Contains(err.Error(), want) {
@@ -204,7 +205,7 @@ func (env *Env) TestTuningOfALimitIsRefusedThatNeedsABuild(t *testing.T) {
 		}
 	}
 	var unknown *runtime.UnknownLimitError
-	if err := f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{"rom": {Name: "rom", AtOnce: 1}}}); !errors.As(err, &unknown) {
+	if err := f.Tune(runtime.Tuning{Limits: map[string]declare.Limit{"rom": {Name: "rom", AtOnce: 1}}}); !errors.As(err, &unknown) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -212,8 +213,8 @@ func (env *Env) TestTuningOfALimitIsRefusedThatNeedsABuild(t *testing.T) {
 // What the program says overrides the catalogue.
 func (env *Env) TestALimitOfAnOptionIsNotTuned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.withLimits(t, []runtime.Limit{{Name: "room", AtOnce: 5}}, runtime.WithLimit(runtime.Limit{Name: "room", AtOnce: 2}))
-		Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{"room": {Name: "room", AtOnce: 7}}}))
+		f := env.withLimits(t, []declare.Limit{{Name: "room", AtOnce: 5}}, runtime.WithLimit(declare.Limit{Name: "room", AtOnce: 2}))
+		Must(t, f.Tune(runtime.Tuning{Limits: map[string]declare.Limit{"room": {Name: "room", AtOnce: 7}}}))
 		var g gauge
 		f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil }, runtime.WithConcurrency(8), limitedBy("room"))
 		f.users(slices.Repeat([]string{"a"}, 8)...)
@@ -235,7 +236,7 @@ func (env *Env) TestEveryKindOfSubscriptionFollowsALimitThatIsTunedIn(t *testing
 	} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}})
+				f := env.withLimits(t, []declare.Limit{{Name: "one", AtOnce: 1}})
 				var began Journal[time.Duration]
 				start := time.Now()
 				f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error {
@@ -247,7 +248,7 @@ func (env *Env) TestEveryKindOfSubscriptionFollowsALimitThatIsTunedIn(t *testing
 				f.users(slices.Repeat([]string{"a"}, 6)...)
 				time.Sleep(time.Second)
 				before := len(began.All()) // a strict order lets one begin
-				f.tuneUses(runtime.LimitUse{Limit: "one", By: "name"})
+				f.tuneUses(declare.LimitUse{Limit: "one", By: "name"})
 				time.Sleep(time.Minute + 10*time.Second)
 				all := began.All()
 				for i := before + 1; i < len(all); i++ {
@@ -266,7 +267,7 @@ func (env *Env) TestEveryKindOfSubscriptionFollowsALimitThatIsTunedIn(t *testing
 
 func (env *Env) TestABatchFollowsALimitThatIsTunedInWhileItWaitsForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}, {Name: "other", AtOnce: 1}})
+		f := env.withLimits(t, []declare.Limit{{Name: "one", AtOnce: 1}, {Name: "other", AtOnce: 1}})
 		hold := func(name string, d time.Duration) {
 			l, err := f.Limiter(name)
 			Must(t, err)
@@ -275,7 +276,7 @@ func (env *Env) TestABatchFollowsALimitThatIsTunedInWhileItWaitsForAnother(t *te
 		hold("one", time.Minute)
 		hold("other", 20*time.Second)
 		synctest.Wait()
-		f.tuneUses(runtime.LimitUse{Limit: "one"})
+		f.tuneUses(declare.LimitUse{Limit: "one"})
 		var began Journal[time.Duration]
 		start := time.Now()
 		_, err := runtime.SubscribeBatch(f.Bus, UserType, "sub", func(context.Context, []runtime.Event[UserCreated]) error {
@@ -286,7 +287,7 @@ func (env *Env) TestABatchFollowsALimitThatIsTunedInWhileItWaitsForAnother(t *te
 		f.users("a", "b", "c")
 		f.MustStart()
 		time.Sleep(10 * time.Second)
-		f.tuneUses(runtime.LimitUse{Limit: "other"})
+		f.tuneUses(declare.LimitUse{Limit: "other"})
 		time.Sleep(50 * time.Second)
 		if got, want := began.All(), []time.Duration{20 * time.Second}; !slices.Equal(got, want) {
 			t.Errorf("the batch has begun at %v, want %v", got, want)
@@ -297,7 +298,7 @@ func (env *Env) TestABatchFollowsALimitThatIsTunedInWhileItWaitsForAnother(t *te
 // A rate that is lowered after it was used up gives no new burst.
 func (env *Env) TestALowerRateGivesNoNewBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.withLimits(t, []runtime.Limit{{Name: "rate", Rate: 100, Per: time.Second, Burst: 100}})
+		f := env.withLimits(t, []declare.Limit{{Name: "rate", Rate: 100, Per: time.Second, Burst: 100}})
 		rate, err := f.Limiter("rate")
 		Must(t, err)
 		use := func(within time.Duration) (n int) {
@@ -310,7 +311,7 @@ func (env *Env) TestALowerRateGivesNoNewBurst(t *testing.T) {
 		}
 		for use(200*time.Millisecond) > 25 { // until the burst is used up
 		}
-		Must(t, f.Tune(runtime.Tuning{Limits: map[string]runtime.Limit{"rate": {Name: "rate", Rate: 1, Per: time.Second, Burst: 100}}}))
+		Must(t, f.Tune(runtime.Tuning{Limits: map[string]declare.Limit{"rate": {Name: "rate", Rate: 1, Per: time.Second, Burst: 100}}}))
 		if n := use(10 * time.Second); n > 30 {
 			t.Errorf("%d began in the 10 s after the rate became 1 per second", n)
 		}
@@ -320,10 +321,10 @@ func (env *Env) TestALowerRateGivesNoNewBurst(t *testing.T) {
 // What waits for a limit waits on when its event may live longer by now.
 func (env *Env) TestEventsThatMayLiveLongerStillNeedTheirLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.withLimits(t, []runtime.Limit{{Name: "one", AtOnce: 1}})
+		f := env.withLimits(t, []declare.Limit{{Name: "one", AtOnce: 1}})
 		settings := UserType.Any().Settings()
-		settings.ExpiresAfter, settings.Limits = time.Minute, []runtime.LimitUse{{Limit: "one"}}
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
+		settings.ExpiresAfter, settings.Limits = time.Minute, []declare.LimitUse{{Limit: "one"}}
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"user.created": settings}}))
 		var running, most atomic.Int32
 		f.handleUsers("sub", func(context.Context, runtime.Event[UserCreated]) error {
 			if n := running.Add(1); n > most.Load() {
@@ -337,7 +338,7 @@ func (env *Env) TestEventsThatMayLiveLongerStillNeedTheirLimit(t *testing.T) {
 		f.MustStart()
 		time.Sleep(time.Second)
 		settings.ExpiresAfter = time.Hour
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"user.created": settings}}))
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"user.created": settings}}))
 		time.Sleep(10 * time.Minute)
 		if most.Load() != 1 || running.Load() != 0 {
 			t.Errorf("%d ran at once, and %d are running, want 1 and 0", most.Load(), running.Load())

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
@@ -42,7 +43,7 @@ type parcels struct {
 	old, new *runtime.Catalogue
 }
 
-func parcelsWith(s runtime.Settings) (p parcels) {
+func parcelsWith(s declare.Settings) (p parcels) {
 	p.v1 = runtime.Define(runtime.Spec[parcelV1]{Name: "parcel.sent", Settings: s, PartitionBy: func(p parcelV1) string { return p.Order }})
 	p.v2 = runtime.Define(runtime.Spec[parcelV2]{Name: "parcel.sent", Settings: s, PartitionBy: func(p parcelV2) string { return p.Order }, Version: 2,
 		Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, func(old parcelV1) (parcelV2, error) { return parcelV2{old.Order, old.Number}, nil })}})
@@ -50,7 +51,7 @@ func parcelsWith(s runtime.Settings) (p parcels) {
 	return p
 }
 
-func holding(after time.Duration) runtime.Settings {
+func holding(after time.Duration) declare.Settings {
 	s := Within(30*time.Second, Exact(retry.MaxAttempts(2)))
 	s.HoldUnknown = after
 	return s
@@ -181,7 +182,7 @@ func (env *Env) TestAnEventIsHeldForSevenDaysByDefaultButNotBeyondItsExpiry(t *t
 	for name, test := range map[string]struct{ expires, left time.Duration }{"by default": {0, 7 * 24 * time.Hour}, "with an expiry": {time.Hour, time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := runtime.DefaultSettings()
+				s := declare.DefaultSettings()
 				s.ExpiresAfter = test.expires
 				p, path := parcelsWith(s), env.Target(t)
 				var seen Journal[string]

@@ -16,6 +16,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
@@ -146,9 +147,9 @@ func (env *Env) TestAnObserverIsCalledWhenABreakerChanges(t *testing.T) {
 		f.Idle()
 		f.Fragile(1, 4)
 		synctest.Wait()
-		off := runtime.DefaultSettings()
+		off := declare.DefaultSettings()
 		off.Breaker.Off = true
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"fragile.placed": off}}))
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"fragile.placed": off}}))
 		synctest.Wait()
 		want := []string{
 			"reader: closed to open", "reader: open to half-open", "reader: half-open to closed",

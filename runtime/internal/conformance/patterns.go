@@ -13,11 +13,12 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // patternCatalogue declares a subscription to order.* beside events that it matches and one that it does not.
-func patternCatalogue(subscriptions ...runtime.PatternSubscription) chain {
+func patternCatalogue(subscriptions ...declare.PatternSubscription) chain {
 	c := chainOf(nil, nil)
 	c.catalogue = runtime.NewCatalogue(c.placed, c.paid, noteTaken).WithSubscriptions(subscriptions...)
 	return c
@@ -34,7 +35,7 @@ func archiving(f *Fixture, pattern, name string, seen *Journal[string]) error {
 
 func (env *Env) TestASubscriptionForAPatternExistsFromOpenOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := patternCatalogue(runtime.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}})
+		c := patternCatalogue(declare.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}})
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
 		c.publish(f, 1)
 		publishAs(f, noteTaken, note{1})
@@ -52,7 +53,7 @@ func (env *Env) TestASubscriptionForAPatternExistsFromOpenOn(t *testing.T) {
 
 func (env *Env) TestASubscriptionForSeveralPatternsGetsWhatOneOfThemMatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := patternCatalogue(runtime.PatternSubscription{Name: "archive", Patterns: []string{"note.*", "order.paid"}})
+		c := patternCatalogue(declare.PatternSubscription{Name: "archive", Patterns: []string{"note.*", "order.paid"}})
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
 		var seen, fleeting Journal[string]
 		Must(t, archiving(f, "note.*  order.paid", "archive", &seen))
@@ -80,7 +81,7 @@ func (env *Env) TestASubscriptionForSeveralPatternsGetsWhatOneOfThemMatches(t *t
 
 func (env *Env) TestTheCatalogueSettingsOfASubscriptionForAPatternOverrideThoseOfEachType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := patternCatalogue(runtime.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}, Own: runtime.Override{
+		c := patternCatalogue(declare.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}, Own: declare.Override{
 			Retry: []retry.Option{retry.MaxAttempts(2)}, Concurrency: new(3), Breaker: []breaker.Option{breaker.Off()},
 		}})
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
@@ -99,16 +100,16 @@ func (env *Env) TestTheCatalogueSettingsOfASubscriptionForAPatternOverrideThoseO
 		if s := f.Stats().Subscriptions[0]; s.Concurrency != 3 || s.Pattern != "order.*" {
 			t.Errorf("concurrency %d of %s", s.Concurrency, s.Pattern)
 		}
-		Must(t, f.Bus.Tune(runtime.Tuning{Patterns: map[string]runtime.Override{"archive": {Retry: []retry.Option{retry.MaxAttempts(1)}}}}))
+		Must(t, f.Bus.Tune(runtime.Tuning{Patterns: map[string]declare.Override{"archive": {Retry: []retry.Option{retry.MaxAttempts(1)}}}}))
 		c.publish(f, 2)
 		f.Idle()
 		if got := len(attempts.All()); got != 3 {
 			t.Errorf("%d attempts after it was tuned to one", got)
 		}
-		if err := f.Bus.Tune(runtime.Tuning{Patterns: map[string]runtime.Override{"archive-2": {}}}); err == nil {
+		if err := f.Bus.Tune(runtime.Tuning{Patterns: map[string]declare.Override{"archive-2": {}}}); err == nil {
 			t.Error("an unknown subscription was tuned")
 		}
-		if err := f.Bus.Tune(runtime.Tuning{Subscriptions: map[string]runtime.Settings{"archive": BillSettings}}); err == nil {
+		if err := f.Bus.Tune(runtime.Tuning{Subscriptions: map[string]declare.Settings{"archive": BillSettings}}); err == nil {
 			t.Error("a subscription for a pattern was tuned as one of an event type")
 		}
 	})
@@ -117,8 +118,8 @@ func (env *Env) TestTheCatalogueSettingsOfASubscriptionForAPatternOverrideThoseO
 func (env *Env) TestASubscriptionForAPatternIsAMemberOfADeclaredGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := chainOf(members("chain", "A"), nil)
-		c.catalogue = runtime.NewCatalogue(c.placed, c.paid).WithSubscriptions(runtime.PatternSubscription{
-			Name: "archive", Patterns: []string{"order.*"}, Group: "chain", Own: runtime.Override{Retry: []retry.Option{retry.MaxAttempts(5)}},
+		c.catalogue = runtime.NewCatalogue(c.placed, c.paid).WithSubscriptions(declare.PatternSubscription{
+			Name: "archive", Patterns: []string{"order.*"}, Group: "chain", Own: declare.Override{Retry: []retry.Option{retry.MaxAttempts(5)}},
 		})
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
 		c.publish(f, 1)
@@ -151,7 +152,7 @@ func (env *Env) TestASubscriptionForAPatternIsAMemberOfADeclaredGroup(t *testing
 
 func (env *Env) TestANameThatIsDeclaredForAPatternIsForThatPatternOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := patternCatalogue(runtime.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}, Aliases: []string{"attic"}})
+		c := patternCatalogue(declare.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}, Aliases: []string{"attic"}})
 		f := env.ReopenWith(t, env.Target(t), c.catalogue)
 		var seen Journal[string]
 		for what, err := range map[string]error{
@@ -175,8 +176,8 @@ func (env *Env) TestANameThatIsDeclaredForAPatternIsForThatPatternOnly(t *testin
 func (env *Env) TestADeclaredPatternThatChangesLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		before := patternCatalogue(runtime.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}})
-		after := patternCatalogue(runtime.PatternSubscription{Name: "attic", Aliases: []string{"archive"}, Patterns: []string{"order.paid", "note.*"}})
+		before := patternCatalogue(declare.PatternSubscription{Name: "archive", Patterns: []string{"order.*"}})
+		after := patternCatalogue(declare.PatternSubscription{Name: "attic", Aliases: []string{"archive"}, Patterns: []string{"order.paid", "note.*"}})
 		env.program(t, path, before.catalogue, func(f *Fixture) {
 			before.publish(f, 1)
 			publishAs(f, noteTaken, note{1})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -155,7 +156,7 @@ func (env *Env) TestANilOptionIsRefusedByItsPosition(t *testing.T) {
 func (env *Env) TestARuleForAnUnregisteredErrorClassIsLoggedAsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := Within(time.Second, Exact())
-		settings.Errors = []runtime.ErrorRule{{Class: "declined", Permanent: true}, {Class: "known", Permanent: true}}
+		settings.Errors = []declare.ErrorRule{{Class: "declined", Permanent: true}, {Class: "known", Permanent: true}}
 		charged := runtime.Define(runtime.Spec[OrderPlaced]{Name: "card.charged", Settings: settings})
 		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(charged),
 			runtime.WithErrorClass("known", runtime.ErrorIs(ErrBoom)))
@@ -179,8 +180,8 @@ func (env *Env) TestARuleForAnUnregisteredErrorClassIsLoggedAsAnError(t *testing
 			t.Errorf("Start logs %s", got)
 		}
 		subscribe("three")
-		settings.Errors = append(settings.Errors, runtime.ErrorRule{Class: "busy"})
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"card.charged": settings}}))
+		settings.Errors = append(settings.Errors, declare.ErrorRule{Class: "busy"})
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"card.charged": settings}}))
 		if got := strings.Join(errorLines(), "; "); got != "declined[one two]; busy[one three two]" {
 			t.Errorf("after tuning the log says %s", got)
 		}

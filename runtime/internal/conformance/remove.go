@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -136,7 +137,7 @@ func (env *Env) TestRemoveIsRefusedForDeclaredNamesBesideAnOwnerAndAfterShutdown
 	synctest.Test(t, func(t *testing.T) {
 		declaring := runtime.Define(runtime.Spec[OrderPlaced]{
 			Name: "order.placed", Settings: Within(retry.Default().MaxDelay, Exact()),
-			Subscriptions: []runtime.DeclaredSubscription{{Name: "declared", Settings: Within(retry.Default().MaxDelay, Exact())}},
+			Subscriptions: []declare.Subscription{{Name: "declared", Settings: Within(retry.Default().MaxDelay, Exact())}},
 		})
 		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(declaring))
 		f.Handle("mine", numbersInto(&Journal[int]{}))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -24,8 +25,8 @@ import (
 var (
 	builtinType = runtime.Define(runtime.Spec[OrderPlaced]{
 		Name: "builtin.placed",
-		Settings: func() runtime.Settings {
-			s := runtime.DefaultSettings()
+		Settings: func() declare.Settings {
+			s := declare.DefaultSettings()
 			s.Retry = Exact()
 			return s
 		}(),

@@ -12,6 +12,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -22,7 +23,7 @@ func (memo) Validate() error { return nil }
 
 // MemoCatalogue returns the catalogue of a program with one event type.
 func MemoCatalogue(name string, version int, schema string, aliases ...string) *runtime.Catalogue {
-	spec := runtime.Spec[memo]{Name: name, Settings: runtime.DefaultSettings(), Version: version, Schema: schema, Aliases: aliases}
+	spec := runtime.Spec[memo]{Name: name, Settings: declare.DefaultSettings(), Version: version, Schema: schema, Aliases: aliases}
 	for v := 1; v < version; v++ {
 		spec.Upcasts = append(spec.Upcasts, runtime.UpcastFrom[memo, memo](v, func(n memo) (memo, error) { return n, nil }))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -93,7 +94,7 @@ func (env *Env) TestEverySubscriptionHasAPayloadOfItsOwn(t *testing.T) {
 func (env *Env) TestADeclaredSubscriptionGetsEventsFromBeforeItWasMade(t *testing.T) {
 	invited := runtime.Define(runtime.Spec[UserCreated]{
 		Name: "user.invited", Settings: Within(time.Second, Exact()),
-		Subscriptions: []runtime.DeclaredSubscription{{Name: "welcome", Settings: Within(time.Second, Exact(retry.MaxAttempts(2)))}},
+		Subscriptions: []declare.Subscription{{Name: "welcome", Settings: Within(time.Second, Exact(retry.MaxAttempts(2)))}},
 	})
 	synctest.Test(t, func(t *testing.T) {
 		bus, err := env.OpenBus(t.Context(), env.Target(t),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -138,7 +139,7 @@ func (env *Env) TestAnEventThatDoesNotFailIsSlowToo(t *testing.T) {
 // The settings of an event type, of a declared subscription and of a member of a group say when an event is slow.
 // Where they say nothing, the option of the bus does.
 func (env *Env) TestTheCatalogueSaysAfterWhatTimeAnEventIsSlow(t *testing.T) {
-	settings := func(after time.Duration) runtime.Settings {
+	settings := func(after time.Duration) declare.Settings {
 		s := Within(30*time.Second, Exact(retry.MaxAttempts(100), retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute)))
 		s.SlowEventAfter = after
 		return s
@@ -164,7 +165,7 @@ func (env *Env) TestTheCatalogueSaysAfterWhatTimeAnEventIsSlow(t *testing.T) {
 				}
 				placed := runtime.Define(runtime.Spec[OrderPlaced]{
 					Name: "order.placed", Settings: settings(minutes(test.placed)),
-					Subscriptions: []runtime.DeclaredSubscription{
+					Subscriptions: []declare.Subscription{
 						{Name: "declared", Settings: settings(minutes(test.declared))},
 						{Name: "first", Settings: settings(minutes(test.first)), Group: "chain"},
 						{Name: "second", Settings: settings(minutes(test.second)), Group: "chain"},
@@ -220,13 +221,13 @@ func (env *Env) TestATunedSlowEventAppliesFromTheNextFailureOn(t *testing.T) {
 		time.Sleep(10*time.Minute + 30*time.Second)
 		s := PlacedType.Any().Settings()
 		s.SlowEventAfter = 2 * time.Minute
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): s}}))
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{PlacedType.Name(): s}}))
 		f.Idle()
 		if got := told.All(); !slices.Equal(got, []time.Duration{11 * time.Minute}) {
 			t.Errorf("the event is reported at %v, want at its next failure, after 11 minutes", got)
 		}
 		s.SlowEventAfter = -1
-		if err := f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{PlacedType.Name(): s}}); err == nil {
+		if err := f.Tune(runtime.Tuning{Types: map[string]declare.Settings{PlacedType.Name(): s}}); err == nil {
 			t.Error("a negative time is accepted")
 		}
 	})

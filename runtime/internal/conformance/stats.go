@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -325,7 +326,7 @@ func (env *Env) TestStatisticsShowTheSettingsInForce(t *testing.T) {
 	}
 
 	tuned := Within(time.Minute, Exact(retry.MaxAttempts(2)))
-	Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": tuned}}))
+	Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": tuned}}))
 	want["alone order.placed"] = "7s, 2 attempts"
 	want["second order.placed"] = "1m0s, 9 attempts"
 	if diff := cmp.Diff(want, settings()); diff != "" {
@@ -382,13 +383,13 @@ func (env *Env) TestTheVariableIsTheStatisticsAsJSON(t *testing.T) {
 }
 
 func (env *Env) TestSettingsAsJSONSpeakTheWordsOfTheCatalogue(t *testing.T) {
-	s := runtime.DefaultSettings()
+	s := declare.DefaultSettings()
 	s.SlowEventAfter, s.ExpiresAfter, s.FailureThrottle, s.Concurrency = time.Minute, time.Hour, 3, 8
-	s.Errors = []runtime.ErrorRule{
+	s.Errors = []declare.ErrorRule{
 		{Class: "card_declined", Permanent: true},
 		{Class: "busy", Retry: []retry.Option{retry.BaseDelay(time.Minute), retry.MaxDelay(time.Hour)}},
 	}
-	s.Redrive = runtime.Redrive{Reasons: []string{"timeout"}, Every: time.Hour, Max: 3}
+	s.Redrive = declare.Redrive{Reasons: []string{"timeout"}, Every: time.Hour, Max: 3}
 	encoded, err := json.Marshal(s)
 	Must(t, err)
 	want := strings.Join([]string{

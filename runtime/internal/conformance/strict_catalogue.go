@@ -9,20 +9,21 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // strictly returns types with a strict order or without, and a catalogue of them. The first has a partition key,
 // and declares the subscription "declared".
 func strictly(placed, paid, declared bool) (*runtime.EventType[OrderPlaced], *runtime.EventType[OrderPaid], *runtime.Catalogue) {
-	settings := func(strict bool) runtime.Settings {
+	settings := func(strict bool) declare.Settings {
 		s := Within(30*time.Second, Exact(retry.MaxAttempts(2)))
 		s.StrictOrder = strict
 		return s
 	}
 	one := runtime.Define(runtime.Spec[OrderPlaced]{
 		Name: "order.placed", Settings: settings(placed), PartitionBy: func(p OrderPlaced) string { return p.OrderID },
-		Subscriptions: []runtime.DeclaredSubscription{{Name: "declared", Settings: settings(declared)}},
+		Subscriptions: []declare.Subscription{{Name: "declared", Settings: settings(declared)}},
 	})
 	two := runtime.Define(runtime.Spec[OrderPaid]{Name: "order.paid", Settings: settings(paid)})
 	return one, two, runtime.NewCatalogue(one, two)
@@ -141,7 +142,7 @@ func (env *Env) TestBatchesWithAStrictOrderOfTheCatalogueNeedAPartitionKey(t *te
 	_, err := runtime.SubscribeBatch(f.Bus, paid, "batches", nothing, runtime.WithoutStrictOrder())
 	Must(t, err)
 	settings := paid.Any().Settings()
-	Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.paid": settings}}))
+	Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.paid": settings}}))
 }
 
 func (env *Env) TestATunedStrictOrderNeedsARestartAndSaysSo(t *testing.T) {
@@ -152,7 +153,7 @@ func (env *Env) TestATunedStrictOrderNeedsARestartAndSaysSo(t *testing.T) {
 			t.Helper()
 			settings := placed.Any().Settings()
 			settings.StrictOrder = strict
-			Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+			Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}))
 		}
 		_, err := runtime.Subscribe(f.Bus, placed, "reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 		Must(t, err)

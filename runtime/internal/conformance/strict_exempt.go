@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -36,8 +37,8 @@ func (env *Env) TestAStrictOrderDoesNotWaitForDelayedEventsAndRetriedDeadLetters
 		},
 		"redriven": func(f *Fixture) {
 			settings := PlacedType.Any().Settings()
-			settings.Redrive = runtime.Redrive{Every: time.Minute, Max: 1}
-			Must(f.T, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+			settings.Redrive = declare.Redrive{Every: time.Minute, Max: 1}
+			Must(f.T, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}))
 			f.Publish(1)
 			time.Sleep(10 * time.Minute)
 		},

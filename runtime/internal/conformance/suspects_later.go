@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/retry"
@@ -74,8 +75,8 @@ func (env *Env) TestADeadLetterWhoseLastAttemptWasNoCrashIsACanaryAndRedriven(t 
 				var called Journal[int]
 				f := die(t, &called)
 				settings := PlacedType.Any().Settings()
-				settings.Redrive = runtime.Redrive{Every: time.Hour, Max: 1}
-				Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": settings}}))
+				settings.Redrive = declare.Redrive{Every: time.Hour, Max: 1}
+				Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.placed": settings}}))
 				f.MustStart()
 				time.Sleep(3 * time.Hour)
 				if len(called.All()) != 1 {
@@ -130,7 +131,7 @@ func (env *Env) TestASuspectStaysOneUntilItsHandlerIsCalled(t *testing.T) {
 						return p, nil
 					})},
 				})
-				catalogue := runtime.NewCatalogue(placed, PaidType).WithLimits(runtime.Limit{Name: "mail", AtOnce: 1, Wait: time.Second})
+				catalogue := runtime.NewCatalogue(placed, PaidType).WithLimits(declare.Limit{Name: "mail", AtOnce: 1, Wait: time.Second})
 				open := func(target string, a, b runtime.Handler[OrderPlaced]) *Fixture {
 					f := env.ReopenWith(t, target, catalogue)
 					for name, handler := range map[string]runtime.Handler[OrderPlaced]{"a": a, "b": b} {

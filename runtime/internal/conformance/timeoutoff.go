@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // unlimited returns a type whose attempts may take as long as they like, and its catalogue.
-func unlimited(change func(*runtime.Settings)) (*runtime.EventType[OrderPlaced], *runtime.Catalogue) {
+func unlimited(change func(*declare.Settings)) (*runtime.EventType[OrderPlaced], *runtime.Catalogue) {
 	s := Within(0, Exact())
 	if change != nil {
 		change(&s)
@@ -30,7 +31,7 @@ func (env *Env) TestAnAttemptWithoutATimeoutMayTakeAsLongAsItLikes(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				placed, catalogue := unlimited(func(s *runtime.Settings) {
+				placed, catalogue := unlimited(func(s *declare.Settings) {
 					if opts != nil {
 						s.Timeout = time.Minute
 					}
@@ -72,7 +73,7 @@ func (env *Env) TestAnAttemptWithoutATimeoutMayTakeAsLongAsItLikes(t *testing.T)
 
 func (env *Env) TestAnEventWithoutATimeoutExpiresAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		placed, catalogue := unlimited(func(s *runtime.Settings) { s.ExpiresAfter = 2 * time.Minute })
+		placed, catalogue := unlimited(func(s *declare.Settings) { s.ExpiresAfter = 2 * time.Minute })
 		f := env.ReopenWith(t, env.Target(t), catalogue)
 		var causes Journal[string]
 		_, err := runtime.Subscribe(f.Bus, placed, "patient", func(ctx context.Context, _ runtime.Event[OrderPlaced]) error {

@@ -12,6 +12,7 @@ import (
 	_ "time/tzdata" // the tests do not depend on the machine
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // ReportRequested is the payload of report.requested.
@@ -29,7 +30,7 @@ func (p ReportRequested) Validate() error {
 	return nil
 }
 
-func reportType(schedules ...runtime.Schedule) *runtime.EventType[ReportRequested] {
+func reportType(schedules ...declare.Schedule) *runtime.EventType[ReportRequested] {
 	for i := range schedules {
 		if schedules[i].Payload == "" {
 			schedules[i].Payload = `{"kind":"` + schedules[i].Name + `"}`
@@ -49,7 +50,7 @@ type timetableFixture struct {
 
 // openTimetable opens a bus with these schedules on a log that may exist, and handles
 // their events.
-func (env *Env) openTimetable(t *testing.T, path string, schedules []runtime.Schedule, opts ...runtime.Option) timetableFixture {
+func (env *Env) openTimetable(t *testing.T, path string, schedules []declare.Schedule, opts ...runtime.Option) timetableFixture {
 	t.Helper()
 	reports := reportType(schedules...)
 	f := timetableFixture{env.ReopenWith(t, path, runtime.NewCatalogue(reports), opts...), &Journal[string]{}}
@@ -92,13 +93,13 @@ func (f timetableFixture) want(entries ...string) {
 	}
 }
 
-func nightly(missed runtime.Missed) []runtime.Schedule {
-	return []runtime.Schedule{{Name: "nightly", Cron: "0 3 * * *", TimeZone: "Europe/Berlin", Missed: missed}}
+func nightly(missed declare.Missed) []declare.Schedule {
+	return []declare.Schedule{{Name: "nightly", Cron: "0 3 * * *", TimeZone: "Europe/Berlin", Missed: missed}}
 }
 
 func (env *Env) TestEachTimeOfAScheduleIsPublishedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.openTimetable(t, env.Target(t), []runtime.Schedule{
+		f := env.openTimetable(t, env.Target(t), []declare.Schedule{
 			{Name: "nightly", Cron: "0,20 3 * * *", TimeZone: "Europe/Berlin"}, // 02:00 UTC
 			{Name: "often", Every: 11 * time.Minute},
 		})
@@ -115,7 +116,7 @@ func (env *Env) TestEachTimeOfAScheduleIsPublishedOnce(t *testing.T) {
 func (env *Env) TestAStandbyPublishesNoTimeOfAScheduleAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		minutely := []runtime.Schedule{{Name: "minutely", Cron: "* * * * *", Missed: runtime.MissedAll}}
+		minutely := []declare.Schedule{{Name: "minutely", Cron: "* * * * *", Missed: declare.MissedAll}}
 		first := env.openTimetable(t, path, minutely)
 		first.MustStart()
 		second := env.openTimetable(t, path, minutely, runtime.WithStandby())
@@ -152,7 +153,7 @@ func (env *Env) TestABusThatOnlyPublishesLeavesSchedulesAlone(t *testing.T) {
 func (env *Env) TestAnIntervalIsNotMovedByARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		every := []runtime.Schedule{{Name: "often", Every: 10 * time.Minute}}
+		every := []declare.Schedule{{Name: "often", Every: 10 * time.Minute}}
 		f := env.openTimetable(t, path, every)
 		time.Sleep(7 * time.Second)
 		f.MustStart()
@@ -169,17 +170,17 @@ func (env *Env) TestAnIntervalIsNotMovedByARestart(t *testing.T) {
 func (env *Env) TestAChangedRuleGoesOnFromWhatHasPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		f := env.openTimetable(t, path, []runtime.Schedule{{Name: "x", Cron: "10 * * * *"}})
+		f := env.openTimetable(t, path, []declare.Schedule{{Name: "x", Cron: "10 * * * *"}})
 		f.MustStart()
 		sleepUntil("2000-01-01 00:20:00")
 		f.want("x 01-01 00:10:00")
 		f.Stop()
-		f = env.openTimetable(t, path, []runtime.Schedule{{Name: "x", Cron: "5,15,25 * * * *"}})
+		f = env.openTimetable(t, path, []declare.Schedule{{Name: "x", Cron: "5,15,25 * * * *"}})
 		f.MustStart()
 		sleepUntil("2000-01-01 00:26:00")
 		f.want("x 01-01 00:15:00", "late by 5m0s", "x 01-01 00:25:00")
 		f.Stop()
-		f = env.openTimetable(t, path, []runtime.Schedule{{Name: "x", Every: 6 * time.Minute}}) // since midnight
+		f = env.openTimetable(t, path, []declare.Schedule{{Name: "x", Every: 6 * time.Minute}}) // since midnight
 		f.MustStart()
 		sleepUntil("2000-01-01 00:37:00")
 		f.want("x 01-01 00:30:00", "x 01-01 00:36:00")
@@ -189,20 +190,20 @@ func (env *Env) TestAChangedRuleGoesOnFromWhatHasPassed(t *testing.T) {
 func (env *Env) TestAScheduleThatWasRemovedBeginsAnewWhenItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		often := func(missed runtime.Missed) []runtime.Schedule {
-			return []runtime.Schedule{{Name: "often", Cron: "*/5 * * * *", Missed: missed}}
+		often := func(missed declare.Missed) []declare.Schedule {
+			return []declare.Schedule{{Name: "often", Cron: "*/5 * * * *", Missed: missed}}
 		}
 		for _, test := range []struct {
-			schedules []runtime.Schedule
+			schedules []declare.Schedule
 			opts      []runtime.Option
 			want      []string
 		}{
-			{often(runtime.MissedAll), nil, []string{"often 01-01 00:05:00", "often 01-01 00:10:00"}},
+			{often(declare.MissedAll), nil, []string{"often 01-01 00:05:00", "often 01-01 00:10:00"}},
 			{nil, nil, nil},
-			{often(runtime.MissedAll), nil, []string{"often 01-01 00:25:00", "often 01-01 00:30:00"}},
+			{often(declare.MissedAll), nil, []string{"often 01-01 00:25:00", "often 01-01 00:30:00"}},
 			// A bus without schedules does not remove any.
 			{nil, []runtime.Option{runtime.WithoutSchedules()}, nil},
-			{often(runtime.MissedAll), []runtime.Option{runtime.WithoutSchedules()}, nil},
+			{often(declare.MissedAll), []runtime.Option{runtime.WithoutSchedules()}, nil},
 			{often(""), nil, []string{"often 01-01 00:50:00", "late by 2m0s", "often 01-01 00:55:00", "often 01-01 01:00:00"}},
 		} {
 			f := env.openTimetable(t, path, test.schedules, test.opts...)
@@ -217,13 +218,13 @@ func (env *Env) TestAScheduleThatWasRemovedBeginsAnewWhenItIsBack(t *testing.T) 
 // Nothing is published or handled when the process dies, and the time is not over.
 func (env *Env) TestALogThatWasNotClosedHasEachTimeOfAScheduleOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.openTimetable(t, env.Target(t), []runtime.Schedule{{Name: "x", Cron: "* * * * *", Missed: runtime.MissedAll}})
+		f := env.openTimetable(t, env.Target(t), []declare.Schedule{{Name: "x", Cron: "* * * * *", Missed: declare.MissedAll}})
 		f.MustStart()
 		time.Sleep(3*time.Minute + time.Second)
 		f.want("x 01-01 00:01:00", "x 01-01 00:02:00", "x 01-01 00:03:00")
 		path := f.Killed()
 		time.Sleep(2 * time.Minute)
-		again := env.openTimetable(t, path, []runtime.Schedule{{Name: "x", Cron: "* * * * *", Missed: runtime.MissedAll}})
+		again := env.openTimetable(t, path, []declare.Schedule{{Name: "x", Cron: "* * * * *", Missed: declare.MissedAll}})
 		again.MustStart()
 		time.Sleep(time.Minute)
 		got := again.handled.All()
@@ -237,7 +238,7 @@ func (env *Env) TestALogThatWasNotClosedHasEachTimeOfAScheduleOnce(t *testing.T)
 
 func (env *Env) TestAPausedTypeHoldsTheEventsOfItsSchedules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.openTimetable(t, env.Target(t), []runtime.Schedule{{Name: "x", Cron: "* * * * *"}}, runtime.WithMaxPending(1, runtime.Refuse))
+		f := env.openTimetable(t, env.Target(t), []declare.Schedule{{Name: "x", Cron: "* * * * *"}}, runtime.WithMaxPending(1, runtime.Refuse))
 		f.MustStart()
 		Must(t, f.PauseTypes(t.Context(), "report.*"))
 		time.Sleep(3*time.Minute + time.Second)
@@ -251,7 +252,7 @@ func (env *Env) TestAPausedTypeHoldsTheEventsOfItsSchedules(t *testing.T) {
 
 func (env *Env) TestWhatASchedulePublishesHasItsNameAndTimeAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reports := reportType(runtime.Schedule{Name: "x", Cron: "* * * * *"})
+		reports := reportType(declare.Schedule{Name: "x", Cron: "* * * * *"})
 		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(reports, UserType))
 		var child, letter Journal[runtime.Event[runtime.Raw]]
 		_, err := runtime.Subscribe(f.Bus, reports, "reports", func(ctx context.Context, e runtime.Event[ReportRequested]) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // These tests let a clock be wrong by decades, and an interval be as precise as the file can
@@ -17,40 +18,40 @@ import (
 func (env *Env) TestAClockThatWasWrongByDecadesPublishesNoMillionsOfMissedTimes(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, test := range map[string]struct {
-		schedule runtime.Schedule
+		schedule declare.Schedule
 		first    time.Duration // how wrong the clock is when the schedule is first started with
 		then     time.Duration // how wrong it is after that
 		want     string
 		leftOut  int
 	}{
 		"a cron expression, and the clock began in 1970": {
-			runtime.Schedule{Name: "x", Cron: "* * * * *", TimeZone: "Europe/Berlin", Missed: runtime.MissedAll},
+			declare.Schedule{Name: "x", Cron: "* * * * *", TimeZone: "Europe/Berlin", Missed: declare.MissedAll},
 			-10957 * day, 0, "x 01-01 00:01:00", 10957 * 24 * 60,
 		},
 		"an interval, and the clock began in 1970": {
-			runtime.Schedule{Name: "x", Every: time.Minute, Missed: runtime.MissedAll}, -10957 * day, 0, "x 01-01 00:01:00", 10957 * 24 * 60,
+			declare.Schedule{Name: "x", Every: time.Minute, Missed: declare.MissedAll}, -10957 * day, 0, "x 01-01 00:01:00", 10957 * 24 * 60,
 		},
 		"the clock is in the future": {
-			runtime.Schedule{Name: "x", Every: time.Minute, Missed: runtime.MissedAll}, 0, 36525 * day, "x 01-01 00:01:00", 36525 * 24 * 60,
+			declare.Schedule{Name: "x", Every: time.Minute, Missed: declare.MissedAll}, 0, 36525 * day, "x 01-01 00:01:00", 36525 * 24 * 60,
 		},
 		"as many as are published": {
-			runtime.Schedule{Name: "x", Every: time.Hour, Missed: runtime.MissedAll}, -10_000 * time.Hour, 0, "", 0,
+			declare.Schedule{Name: "x", Every: time.Hour, Missed: declare.MissedAll}, -10_000 * time.Hour, 0, "", 0,
 		},
 		"one more": {
-			runtime.Schedule{Name: "x", Every: time.Hour, Missed: runtime.MissedAll}, -10_001 * time.Hour, 0, "x 01-01 00:00:00", 10_000,
+			declare.Schedule{Name: "x", Every: time.Hour, Missed: declare.MissedAll}, -10_001 * time.Hour, 0, "x 01-01 00:00:00", 10_000,
 		},
 		"only the newest is wanted": {
-			runtime.Schedule{Name: "x", Cron: "* 0-22 1 * *"}, -10957 * day, 0, "x 01-01 00:01:00", 0,
+			declare.Schedule{Name: "x", Cron: "* 0-22 1 * *"}, -10957 * day, 0, "x 01-01 00:01:00", 0,
 		},
 		"none is wanted": {
-			runtime.Schedule{Name: "x", Cron: "* 0-22 1 12 *", Missed: runtime.MissedSkip}, -10957 * day, 0, "", 0,
+			declare.Schedule{Name: "x", Cron: "* 0-22 1 12 *", Missed: declare.MissedSkip}, -10957 * day, 0, "", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var clock wallClock
 				path := env.Target(t)
-				schedules := []runtime.Schedule{test.schedule}
+				schedules := []declare.Schedule{test.schedule}
 				clock.set(test.first)
 				f := env.openTimetable(t, path, schedules, clock.option())
 				f.MustStart()
@@ -96,7 +97,7 @@ func (env *Env) TestAClockThatWasWrongByDecadesPublishesNoMillionsOfMissedTimes(
 func (env *Env) TestAnIntervalOfMicrosecondsIsNotPublishedAgainAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		odd := []runtime.Schedule{{Name: "odd", Every: 10*time.Minute + time.Microsecond, Missed: runtime.MissedAll}}
+		odd := []declare.Schedule{{Name: "odd", Every: 10*time.Minute + time.Microsecond, Missed: declare.MissedAll}}
 		time.Sleep(1234567 * time.Nanosecond) // the clock is more precise than the file
 		f := env.openTimetable(t, path, odd)
 		f.MustStart()

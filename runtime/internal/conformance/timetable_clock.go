@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // The clock of Berlin is changed at 01:00 UTC, on 2000-03-26 and 2000-10-29, that of New
@@ -39,7 +40,7 @@ func (env *Env) TestASchedulePublishesATimeOnceWhenTheClockIsChanged(t *testing.
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sleepUntil(test.from)
-				f := env.openTimetable(t, env.Target(t), []runtime.Schedule{{Name: "x", Cron: test.cron, TimeZone: test.zone}})
+				f := env.openTimetable(t, env.Target(t), []declare.Schedule{{Name: "x", Cron: test.cron, TimeZone: test.zone}})
 				f.MustStart()
 				sleepUntil(test.to)
 				f.want(test.want...)
@@ -50,11 +51,11 @@ func (env *Env) TestASchedulePublishesATimeOnceWhenTheClockIsChanged(t *testing.
 
 // A bus is down from noon on a Monday to noon a week later.
 func (env *Env) TestTimesThatWereMissedArePublishedAsTheScheduleSays(t *testing.T) {
-	for missed, want := range map[runtime.Missed][]string{
+	for missed, want := range map[declare.Missed][]string{
 		"":                 {"nightly 01-10 02:00:00", "late by 10h0m0s"},
-		runtime.MissedOnce: {"nightly 01-10 02:00:00", "late by 10h0m0s"},
-		runtime.MissedSkip: nil,
-		runtime.MissedAll: {
+		declare.MissedOnce: {"nightly 01-10 02:00:00", "late by 10h0m0s"},
+		declare.MissedSkip: nil,
+		declare.MissedAll: {
 			"nightly 01-04 02:00:00", "late by 154h0m0s", "nightly 01-05 02:00:00", "late by 130h0m0s", "nightly 01-06 02:00:00", "late by 106h0m0s",
 			"nightly 01-07 02:00:00", "late by 82h0m0s", "nightly 01-08 02:00:00", "late by 58h0m0s", "nightly 01-09 02:00:00", "late by 34h0m0s",
 			"nightly 01-10 02:00:00", "late by 10h0m0s",
@@ -89,7 +90,7 @@ func (env *Env) TestTimesThatWereMissedArePublishedAsTheScheduleSays(t *testing.
 func (env *Env) TestMissedTimesAreCaughtUpInOrderBeyondOneTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := env.Target(t)
-		schedules := []runtime.Schedule{{Name: "minutely", Cron: "* * * * *", Missed: runtime.MissedAll}, {Name: "hourly", Cron: "@hourly"}}
+		schedules := []declare.Schedule{{Name: "minutely", Cron: "* * * * *", Missed: declare.MissedAll}, {Name: "hourly", Cron: "@hourly"}}
 		f := env.openTimetable(t, path, schedules)
 		f.MustStart()
 		f.Stop()
@@ -123,7 +124,7 @@ func (env *Env) TestAClockThatIsSetPublishesNoTimeOfAScheduleTwice(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		var clock wallClock
 		path := env.Target(t)
-		often := []runtime.Schedule{{Name: "often", Cron: "*/10 * * * *"}}
+		often := []declare.Schedule{{Name: "often", Cron: "*/10 * * * *"}}
 		f := env.openTimetable(t, path, often, clock.option())
 		f.MustStart()
 		time.Sleep(25 * time.Minute)
@@ -152,7 +153,7 @@ func (env *Env) TestAClockThatIsSetPublishesNoTimeOfAScheduleTwice(t *testing.T)
 func (env *Env) TestAScheduleWhoseClockIsSetForwardSkipsWhatItMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var clock wallClock
-		f := env.openTimetable(t, env.Target(t), []runtime.Schedule{{Name: "x", Cron: "0 * * * *", Missed: runtime.MissedSkip}}, clock.option())
+		f := env.openTimetable(t, env.Target(t), []declare.Schedule{{Name: "x", Cron: "0 * * * *", Missed: declare.MissedSkip}}, clock.option())
 		f.MustStart()
 		time.Sleep(time.Minute)
 		clock.set(90 * time.Minute)
@@ -168,7 +169,7 @@ func (env *Env) TestAScheduleWhoseClockIsSetForwardSkipsWhatItMissed(t *testing.
 
 // twoProcesses runs two buses on one log: the second stands by, and takes over at a time. Both note
 // in the journal what they handle.
-func (env *Env) twoProcesses(t *testing.T, path string, schedules []runtime.Schedule, handled *Journal[string], from, over, until string) {
+func (env *Env) twoProcesses(t *testing.T, path string, schedules []declare.Schedule, handled *Journal[string], from, over, until string) {
 	t.Helper()
 	sleepUntil(from)
 	open := func(opts ...runtime.Option) timetableFixture {
@@ -221,9 +222,9 @@ func (env *Env) TestTwoProcessesPublishEachTimeOnceOverChangesOfTheClockAndAWeek
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				path, handled := env.Target(t), &Journal[string]{}
-				var schedules []runtime.Schedule
-				for _, missed := range []runtime.Missed{runtime.MissedOnce, runtime.MissedSkip, runtime.MissedAll} {
-					schedules = append(schedules, runtime.Schedule{Name: string(missed), Cron: "30 2 * * *", TimeZone: "Europe/Berlin", Missed: missed})
+				var schedules []declare.Schedule
+				for _, missed := range []declare.Missed{declare.MissedOnce, declare.MissedSkip, declare.MissedAll} {
+					schedules = append(schedules, declare.Schedule{Name: string(missed), Cron: "30 2 * * *", TimeZone: "Europe/Berlin", Missed: missed})
 				}
 				at := func(text string) time.Time {
 					moment, err := time.Parse(time.DateTime, text)

@@ -10,25 +10,26 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 )
 
 func (env *Env) TestABusWithABadScheduleIsNotOpened(t *testing.T) {
 	for name, test := range map[string]struct {
-		schedule runtime.Schedule
+		schedule declare.Schedule
 		opts     []runtime.Option
 		want     string
 	}{
 		"a zone that this machine does not know": {
-			runtime.Schedule{Name: "x", Cron: "@daily", TimeZone: "Europe/Atlantis"}, nil,
+			declare.Schedule{Name: "x", Cron: "@daily", TimeZone: "Europe/Atlantis"}, nil,
 			"schedule x: this machine does not know the time zone Europe/Atlantis (unknown time zone Europe/Atlantis): " +
 				"install its database of time zones, or import _ \"time/tzdata\" in the program",
 		},
-		"an unknown field":            {runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"a","sort":1}`}, nil, "schedule x: the payload is not a valid report.requested: sort"},
-		"a payload that is invalid":   {runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":""}`}, nil, "kind is empty"},
-		"a payload whose code panics": {runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"panic"}`}, nil, "no report"},
+		"an unknown field":            {declare.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"a","sort":1}`}, nil, "schedule x: the payload is not a valid report.requested: sort"},
+		"a payload that is invalid":   {declare.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":""}`}, nil, "kind is empty"},
+		"a payload whose code panics": {declare.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"panic"}`}, nil, "no report"},
 		"a payload that is too large": {
-			runtime.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"much"}`}, []runtime.Option{runtime.WithPayloadLimit(10)}, "schedule x: ",
+			declare.Schedule{Name: "x", Cron: "@daily", Payload: `{"kind":"much"}`}, []runtime.Option{runtime.WithPayloadLimit(10)}, "schedule x: ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,18 +51,18 @@ func (env *Env) TestABusWithABadScheduleIsNotOpened(t *testing.T) {
 
 func (env *Env) TestAScheduleThatBusgenCannotHaveMadeIsRefused(t *testing.T) {
 	for want, define := range map[string]func(){
-		`runtime.Define(report.requested): schedule "x": a schedule has either an expression or an interval`: func() { reportType(runtime.Schedule{Name: "x"}) },
+		`runtime.Define(report.requested): schedule "x": a schedule has either an expression or an interval`: func() { reportType(declare.Schedule{Name: "x"}) },
 		`runtime.Define(report.requested): schedule "x": Missed is "never": use once, skip or all`: func() {
-			reportType(runtime.Schedule{Name: "x", Every: time.Hour, Missed: "never"})
+			reportType(declare.Schedule{Name: "x", Every: time.Hour, Missed: "never"})
 		},
 		`runtime.Define(report.requested): schedule "x": the interval 1.000000001s is no multiple of a microsecond`: func() {
-			reportType(runtime.Schedule{Name: "x", Every: time.Second + 1}) // its times would not be those that the file has
+			reportType(declare.Schedule{Name: "x", Every: time.Second + 1}) // its times would not be those that the file has
 		},
 		`runtime.Define(report.requested): schedule "": its name is empty, too long, or has spaces around it or bytes that cannot be printed`: func() {
-			reportType(runtime.Schedule{Every: time.Hour})
+			reportType(declare.Schedule{Every: time.Hour})
 		},
 		`runtime.NewCatalogue: report.requested and report.requested both have a schedule "x"`: func() {
-			runtime.NewCatalogue(reportType(runtime.Schedule{Name: "x", Every: time.Hour}, runtime.Schedule{Name: "x", Every: time.Hour}))
+			runtime.NewCatalogue(reportType(declare.Schedule{Name: "x", Every: time.Hour}, declare.Schedule{Name: "x", Every: time.Hour}))
 		},
 	} {
 		func() {

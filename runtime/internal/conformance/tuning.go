@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -29,7 +30,7 @@ func (env *Env) TestSettingsAreTunedWhileTheBusRuns(t *testing.T) {
 		f.MustStart()
 		f.Publish(1)
 		synctest.Wait() // the first attempt has failed by the old settings
-		Must(t, f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{
+		Must(t, f.Tune(runtime.Tuning{Types: map[string]declare.Settings{
 			"order.placed": Within(time.Second, Exact(retry.MaxAttempts(3), retry.BaseDelay(10*time.Second))),
 		}}))
 		f.Idle()
@@ -59,11 +60,11 @@ func (env *Env) TestTuningIsAllOrNothing(t *testing.T) {
 		tuning runtime.Tuning
 		want   string
 	}{
-		"a type that is not in the catalogue": {runtime.Tuning{Types: map[string]runtime.Settings{"order.lost": good, "user.created": good}}, "order.lost"},
-		"settings that are not valid":         {runtime.Tuning{Types: map[string]runtime.Settings{"order.paid": bad, "user.created": good}}, "Timeout is -1ns"},
-		"a subscription nobody declares":      {runtime.Tuning{Subscriptions: map[string]runtime.Settings{"strange": good}}, "strange"},
+		"a type that is not in the catalogue": {runtime.Tuning{Types: map[string]declare.Settings{"order.lost": good, "user.created": good}}, "order.lost"},
+		"settings that are not valid":         {runtime.Tuning{Types: map[string]declare.Settings{"order.paid": bad, "user.created": good}}, "Timeout is -1ns"},
+		"a subscription nobody declares":      {runtime.Tuning{Subscriptions: map[string]declare.Settings{"strange": good}}, "strange"},
 		"settings that an override makes invalid": {
-			runtime.Tuning{Types: map[string]runtime.Settings{"order.placed": tooLong, "user.created": good}}, "BaseDelay 10s is longer than MaxDelay 5s",
+			runtime.Tuning{Types: map[string]declare.Settings{"order.placed": tooLong, "user.created": good}}, "BaseDelay 10s is longer than MaxDelay 5s",
 		},
 	} {
 		if err := f.Tune(test.tuning); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -71,7 +72,7 @@ func (env *Env) TestTuningIsAllOrNothing(t *testing.T) {
 		}
 	}
 	var problem *runtime.UnknownTypeError
-	if err := f.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"x": good}}); !errors.As(err, &problem) {
+	if err := f.Tune(runtime.Tuning{Types: map[string]declare.Settings{"x": good}}); !errors.As(err, &problem) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -79,7 +80,7 @@ func (env *Env) TestTuningIsAllOrNothing(t *testing.T) {
 func (env *Env) TestErrorClassesFollowTheRulesOfTheCatalogue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := Within(time.Minute, Exact())
-		settings.Errors = []runtime.ErrorRule{
+		settings.Errors = []declare.ErrorRule{
 			{Class: "rate_limited", Retry: []retry.Option{retry.BaseDelay(20 * time.Second)}},
 			{Class: "declined", Permanent: true},
 		}
@@ -114,7 +115,7 @@ func (env *Env) TestErrorClassesFollowTheRulesOfTheCatalogue(t *testing.T) {
 func (env *Env) TestDeadLettersAreRedrivenAsTheCatalogueSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := Within(time.Second, Exact(retry.MaxAttempts(1)))
-		settings.Redrive = runtime.Redrive{Reasons: []string{"timeout"}, Every: time.Hour, Max: 3}
+		settings.Redrive = declare.Redrive{Reasons: []string{"timeout"}, Every: time.Hour, Max: 3}
 		again := runtime.Define(runtime.Spec[OrderPlaced]{Name: "order.placed", Settings: settings})
 		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(again))
 		var times Journal[string]

@@ -18,6 +18,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // sale is the payload of the events.
@@ -28,7 +29,7 @@ type sale struct {
 func (sale) Validate() error { return nil }
 
 var (
-	soldType  = runtime.Define(runtime.Spec[sale]{Name: "goods.sold", Settings: runtime.DefaultSettings()})
+	soldType  = runtime.Define(runtime.Spec[sale]{Name: "goods.sold", Settings: declare.DefaultSettings()})
 	catalogue = runtime.NewCatalogue(soldType)
 )
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // order is the payload of the events.
@@ -25,7 +26,7 @@ type order struct {
 
 func (order) Validate() error { return nil }
 
-var placed = runtime.Define(runtime.Spec[order]{Name: "order.placed", Settings: runtime.DefaultSettings()})
+var placed = runtime.Define(runtime.Spec[order]{Name: "order.placed", Settings: declare.DefaultSettings()})
 
 // shop is a bus with a table of orders, whose handler notes when it was called.
 type shop struct {

@@ -18,7 +18,9 @@ import (
 	"github.com/busgen/busgen/internal/apirecord"
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/internal/testhook"
@@ -94,7 +96,7 @@ const fine = 7
 
 var (
 	blockableType = runtime.Define(runtime.Spec[blockable]{
-		Name: "blockable", Version: 2, Settings: runtime.DefaultSettings(),
+		Name: "blockable", Version: 2, Settings: declare.DefaultSettings(),
 		PartitionBy: func(p blockable) string { blocks.in("key", p.Number); return "one" },
 		Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, func(old blockableBefore) (blockable, error) {
 			blocks.in("upcast", -1)
@@ -275,7 +277,7 @@ func openBlocked(t *testing.T, p place) *blockedBus {
 			}
 			return nil
 		}),
-		runtime.WithObserver(o), runtime.WithSlowEventAfter(time.Nanosecond), runtime.WithLimit(runtime.Limit{Name: "one", AtOnce: 1}),
+		runtime.WithObserver(o), runtime.WithSlowEventAfter(time.Nanosecond), runtime.WithLimit(declare.Limit{Name: "one", AtOnce: 1}),
 		runtime.WithMiddleware(func(next runtime.Next) runtime.Next {
 			return func(ctx context.Context, e runtime.Event[any]) error {
 				err := next(ctx, e)
@@ -376,7 +378,7 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 		return err
 	},
 	"PublishPayload": func(ctx context.Context, b *blockedBus) error {
-		_, err := runtime.PublishPayload(ctx, b.Bus, blockableType, &blockable{Number: fine}, nil)
+		_, err := bind.Publish(ctx, b.Bus, blockableType, &blockable{Number: fine}, nil)
 		return err
 	},
 	"Request": func(ctx context.Context, b *blockedBus) error {
@@ -389,12 +391,12 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 	},
 	"RequestPayload": func(ctx context.Context, b *blockedBus) error {
 		var answer string
-		_, err := runtime.RequestPayload(ctx, b.Bus, blockableType, &blockable{Number: fine}, &answer, nil)
+		_, err := bind.Request(ctx, b.Bus, blockableType, &blockable{Number: fine}, &answer, nil)
 		return err
 	},
 	"CollectPayload": func(ctx context.Context, b *blockedBus) error {
 		var answers []runtime.Answer[string]
-		return runtime.CollectPayload(ctx, b.Bus, blockableType, &blockable{Number: fine}, &answers, nil)
+		return bind.Collect(ctx, b.Bus, blockableType, &blockable{Number: fine}, &answers, nil)
 	},
 	"Await": func(ctx context.Context, b *blockedBus) error {
 		_, err := runtime.Await(ctx, b.Bus, blockableType, runtime.Query{}, func(runtime.Event[blockable]) bool { return false })

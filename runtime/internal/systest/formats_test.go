@@ -18,6 +18,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -36,7 +37,7 @@ func (parcel) Validate() error { return nil }
 // formatsBus opens a bus with two subscriptions, whose handlers call handle.
 func formatsBus(t *testing.T, path string, handle func(subscription string, e runtime.Event[parcel]) error) *runtime.Bus {
 	t.Helper()
-	settings := runtime.DefaultSettings()
+	settings := declare.DefaultSettings()
 	settings.Retry = settings.Retry.With(retry.MaxAttempts(3), retry.BaseDelay(2*time.Second))
 	sent := runtime.Define(runtime.Spec[parcel]{Name: "parcel.sent", Settings: settings})
 	bus, err := runtime.Open(t.Context(), path, runtime.NewCatalogue(sent),

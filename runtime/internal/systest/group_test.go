@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -64,7 +65,7 @@ func TestAGroupThatIsKilledRunsAgainWhatWasNotWritten(t *testing.T) {
 // chainPlaced declares the group.
 var chainPlaced = runtime.Define(runtime.Spec[OrderPlaced]{
 	Name: "order.placed", Settings: Within(30*time.Second, Exact(retry.MaxAttempts(3))),
-	Subscriptions: []runtime.DeclaredSubscription{
+	Subscriptions: []declare.Subscription{
 		{Name: "A", Settings: Within(30*time.Second, Exact()), Group: "checkout"},
 		{Name: "B", Settings: Within(30*time.Second, Exact()), Group: "checkout"},
 		{Name: "C", Settings: Within(30*time.Second, Exact()), Group: "checkout"},

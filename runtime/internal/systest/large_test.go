@@ -15,6 +15,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -25,8 +26,8 @@ import (
 // largeSent is an event of any size.
 var largeSent = runtime.Define(runtime.Spec[text]{Name: "text.sent", Settings: settingsOfLarge()})
 
-func settingsOfLarge() runtime.Settings {
-	s := runtime.DefaultSettings()
+func settingsOfLarge() declare.Settings {
+	s := declare.DefaultSettings()
 	s.Retry = s.Retry.With(retry.WithBackoff(retry.None))
 	return s
 }
@@ -304,7 +305,7 @@ func TestALongPayloadIsListedByItsBeginningAndExportedWhole(t *testing.T) {
 func TestTheBeginningOfALongPayloadShowsNoSensitiveValue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.db")
 	sent := runtime.Define(runtime.Spec[text]{
-		Name: "text.sent", Settings: runtime.DefaultSettings(), Schema: `{"event":"text.sent","version":1,"payload":{"text":{"type":"string","sensitive":true}}}`,
+		Name: "text.sent", Settings: declare.DefaultSettings(), Schema: `{"event":"text.sent","version":1,"payload":{"text":{"type":"string","sensitive":true}}}`,
 	})
 	bus, err := runtime.Open(t.Context(), path, runtime.NewCatalogue(sent), runtime.WithPayloadLimit(4<<20))
 	Must(t, err)

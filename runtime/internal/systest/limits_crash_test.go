@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -26,11 +27,11 @@ func kill() {
 	select {}
 }
 
-func openLimited(path string, limit runtime.Limit, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) *runtime.Bus {
+func openLimited(path string, limit declare.Limit, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) *runtime.Bus {
 	bus, err := runtime.Open(context.Background(), path, Catalogue, runtime.WithLimit(limit))
 	check(err)
 	_, err = runtime.Subscribe(bus, PlacedType, "one", handler,
-		append(opts, runtime.FromBeginning(), runtime.WithConcurrency(4), runtime.WithLimits(runtime.LimitUse{Limit: limit.Name}))...)
+		append(opts, runtime.FromBeginning(), runtime.WithConcurrency(4), runtime.WithLimits(declare.LimitUse{Limit: limit.Name}))...)
 	check(err)
 	check(bus.Start(context.Background()))
 	return bus
@@ -41,7 +42,7 @@ func openLimited(path string, limit runtime.Limit, handler runtime.Handler[Order
 // the process is killed. In the second life C and D need both places.
 func heldLimitsChild(path string) {
 	var together atomic.Int32
-	bus := openLimited(path, runtime.Limit{Name: "mail", AtOnce: 2, Hold: runtime.HoldEvent}, func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+	bus := openLimited(path, declare.Limit{Name: "mail", AtOnce: 2, Hold: declare.HoldEvent}, func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 		say("%s %d", e.Payload.OrderID, e.Attempt)
 		switch {
 		case e.Payload.OrderID > "B":
@@ -94,7 +95,7 @@ const ratedBurst = 12
 // ratedLimitsChild is killed after three attempts.
 func ratedLimitsChild(path string) {
 	began := make(chan struct{}, 100)
-	openLimited(path, runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: ratedBurst}, func(_ context.Context, e runtime.Event[OrderPlaced]) error {
+	openLimited(path, declare.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: ratedBurst}, func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 		say("%d", e.Payload.Number)
 		began <- struct{}{}
 		return nil

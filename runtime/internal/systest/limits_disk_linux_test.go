@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -19,14 +20,14 @@ import (
 func TestAFullDiskHoldsARateBackAndLosesNoEvent(t *testing.T) {
 	short.Visit(t, "it runs processes, or fills files")
 	folder := mounted(t, "tmpfs", "tmpfs", 0, "size=12m")
-	f := SQLite.Reopen(t, filepath.Join(folder, "events.db"), runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour}))
+	f := SQLite.Reopen(t, filepath.Join(folder, "events.db"), runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Hour}))
 	var seen Journal[int]
 	full := make(chan struct{})
 	f.Handle("reader", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 		<-full
 		seen.Add(e.Payload.Number)
 		return nil
-	}, runtime.WithConcurrency(8), runtime.WithLimits(runtime.LimitUse{Limit: "mail", By: "order_id"}))
+	}, runtime.WithConcurrency(8), runtime.WithLimits(declare.LimitUse{Limit: "mail", By: "order_id"}))
 	f.MustStart()
 	const events = 300
 	for n := range events {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -20,7 +21,7 @@ func init() {
 	children["limits by key"] = keyedLimitsChild
 }
 
-func openLimiter(path string, limit runtime.Limit) (*runtime.Bus, *runtime.Limiter) {
+func openLimiter(path string, limit declare.Limit) (*runtime.Bus, *runtime.Limiter) {
 	bus, err := runtime.Open(context.Background(), path, Catalogue, runtime.WithLimit(limit))
 	check(err)
 	limiter, err := bus.Limiter(limit.Name)
@@ -32,7 +33,7 @@ const sharedBurst = 20
 
 // sharedLimitsChild uses what it gets of a burst.
 func sharedLimitsChild(path string) {
-	bus, limiter := openLimiter(path, runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: sharedBurst, Wait: 3 * time.Second})
+	bus, limiter := openLimiter(path, declare.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: sharedBurst, Wait: 3 * time.Second})
 	for {
 		err := limiter.Do(context.Background(), func(context.Context) error { say("begun"); return nil })
 		if late := (*runtime.LimitTimeoutError)(nil); errors.As(err, &late) {
@@ -73,7 +74,7 @@ const limitedKeys = 3000
 
 // keyedLimitsChild begins each key that has not begun within the last hour, until it is killed.
 func keyedLimitsChild(path string) {
-	bus, limiter := openLimiter(path, runtime.Limit{Name: "mail", Rate: 1, Per: time.Hour})
+	bus, limiter := openLimiter(path, declare.Limit{Name: "mail", Rate: 1, Per: time.Hour})
 	say("ready")
 	for _, n := range rand.Perm(limitedKeys) {
 		go limiter.DoFor(context.Background(), fmt.Sprint(n), func(context.Context) error { say("%d", n); return nil })

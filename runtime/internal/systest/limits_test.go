@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 )
 
 // The file cannot store what a rate uses, as on a full disk. What needs no rate goes on.
 func TestNothingThatNeedsARateBeginsWhileTheFileCannotStoreIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Open(t, runtime.WithLimit(runtime.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 3}))
+		f := SQLite.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 3}))
 		var limited, free atomic.Int32
 		f.Handle("limited", func(context.Context, runtime.Event[OrderPlaced]) error { limited.Add(1); return nil },
-			runtime.WithLimits(runtime.LimitUse{Limit: "mail"}))
+			runtime.WithLimits(declare.LimitUse{Limit: "mail"}))
 		f.Handle("free", func(context.Context, runtime.Event[OrderPlaced]) error { free.Add(1); return nil })
 		mail, err := f.Limiter("mail")
 		Must(t, err)

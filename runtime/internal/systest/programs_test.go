@@ -17,6 +17,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -128,7 +129,7 @@ func relicOf[T runtime.Payload](spec runtime.Spec[T], of func(int) T, number fun
 }
 
 // relic returns a type as a program has it.
-func relic(s nameSpec, declared []runtime.DeclaredSubscription) relicType {
+func relic(s nameSpec, declared []declare.Subscription) relicType {
 	switch s.version {
 	case 1:
 		return relicOf(runtime.Spec[relic1]{Name: s.name, Aliases: s.aliases, Settings: BillSettings, Subscriptions: declared},
@@ -161,14 +162,14 @@ func (e *era) deploy(newest bool) *deployed {
 			continue // the program does not have it
 		}
 		spec := one.next(e, newest)
-		var declared []runtime.DeclaredSubscription
+		var declared []declare.Subscription
 		for _, r := range e.recipients {
 			if r.thing != one || !newest && e.IntN(5) == 0 {
 				continue
 			}
 			recipients[r] = r.next(e, newest)
 			if r.kind == isDeclared {
-				declared = append(declared, runtime.DeclaredSubscription{Name: recipients[r].name, Aliases: recipients[r].aliases, Settings: BillSettings})
+				declared = append(declared, declare.Subscription{Name: recipients[r].name, Aliases: recipients[r].aliases, Settings: BillSettings})
 			}
 		}
 		d.specs[one], d.things[one] = spec, relic(spec, declared)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -31,8 +32,8 @@ func fastClock() time.Time {
 func withFastClock() runtime.Option { return testhook.WithWallClock(fastClock).(runtime.Option) }
 
 var secondly = runtime.NewCatalogue(runtime.Define(runtime.Spec[OrderPlaced]{
-	Name: "order.placed", Settings: runtime.DefaultSettings(),
-	Schedules: []runtime.Schedule{{Name: "secondly", Every: time.Second, Missed: runtime.MissedAll, Payload: `{"order_id":"A","number":1,"weight":0}`}},
+	Name: "order.placed", Settings: declare.DefaultSettings(),
+	Schedules: []declare.Schedule{{Name: "secondly", Every: time.Second, Missed: declare.MissedAll, Payload: `{"order_id":"A","number":1,"weight":0}`}},
 }))
 
 // scheduleChild publishes the events of a schedule until it is killed.

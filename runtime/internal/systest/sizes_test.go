@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -58,7 +59,7 @@ func TestTheFileIsAsLargeAsTheGuideSays(t *testing.T) {
 // bytes of JSON.
 func sizePerEvent(t *testing.T, n, payload int, handler func(context.Context, runtime.Event[text]) error) int {
 	t.Helper()
-	settings := runtime.DefaultSettings()
+	settings := declare.DefaultSettings()
 	settings.Retry = settings.Retry.With(retry.WithBackoff(retry.None))
 	settings.Breaker.Off = true
 	settings.FailureThrottle = 0

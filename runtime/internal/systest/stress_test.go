@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	. "github.com/busgen/busgen/runtime/internal/conformance"
@@ -240,7 +241,7 @@ func (s *stress) pauseTypes() {
 
 func (s *stress) tune() {
 	settings := Within(time.Minute, Exact(retry.MaxAttempts(5)))
-	s.tolerate("tuning", s.Tune(runtime.Tuning{Types: map[string]runtime.Settings{"order.paid": settings}}))
+	s.tolerate("tuning", s.Tune(runtime.Tuning{Types: map[string]declare.Settings{"order.paid": settings}}))
 	s.passAMoment()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -30,7 +31,7 @@ func (b booking) Validate() error {
 var errNoAccount = errors.New("there is no such account")
 
 var (
-	bookedType = runtime.Define(runtime.Spec[booking]{Name: "money.booked", Settings: runtime.DefaultSettings()})
+	bookedType = runtime.Define(runtime.Spec[booking]{Name: "money.booked", Settings: declare.DefaultSettings()})
 	catalogue  = runtime.NewCatalogue(bookedType)
 )
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // keyed is the payload of an event with a partition key.
@@ -24,7 +25,7 @@ func (keyed) Validate() error { return nil }
 func TestTransactionalHandlersKeepTheOrderOfEachKey(t *testing.T) {
 	const keys, each = 4, 10
 	typ := runtime.Define(runtime.Spec[keyed]{
-		Name: "money.keyed", Settings: runtime.DefaultSettings(), PartitionBy: func(k keyed) string { return string(rune('a' + k.Key)) },
+		Name: "money.keyed", Settings: declare.DefaultSettings(), PartitionBy: func(k keyed) string { return string(rune('a' + k.Key)) },
 	})
 	for i := range 4 {
 		atomically, strict := i%2 > 0, i/2 > 0

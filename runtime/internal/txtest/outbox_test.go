@@ -14,6 +14,7 @@ import (
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/internal/conformance"
@@ -288,7 +289,7 @@ func TestADelayedEventOfOutboxIsHandledWhenItIsDue(t *testing.T) {
 }
 
 // newest is what the type of bookings became.
-var newest = runtime.Define(runtime.Spec[booking]{Name: "money.moved", Version: 2, Aliases: []string{"money.booked"}, Settings: runtime.DefaultSettings(),
+var newest = runtime.Define(runtime.Spec[booking]{Name: "money.moved", Version: 2, Aliases: []string{"money.booked"}, Settings: declare.DefaultSettings(),
 	Upcasts: []runtime.Upcast{runtime.UpcastFrom(1, func(old booking) (booking, error) { return old, nil })}})
 
 func TestOutboxTakesFormerNamesAndTheNewestVersion(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // AnswerAnsweredPlainly calls handler for every answered.plainly, as the
@@ -13,7 +14,7 @@ import (
 // RequestAnsweredPlainly and CollectAnsweredPlainly. [AnsweredPlainlyType] has
 // its settings. See [runtime.SubscribeAnswer].
 func AnswerAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredPlainly, string], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.AnswerFunc(bus, AnsweredPlainlyType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+	return bind.Answer(bus, AnsweredPlainlyType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 		return handler.(runtime.AnswerHandler[AnsweredPlainly, string])(ctx, *e.(*runtime.Event[AnsweredPlainly]))
 	}, opts)
 }
@@ -21,7 +22,7 @@ func AnswerAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Answer
 // RequestAnsweredPlainly publishes one answered.plainly and returns the first
 // answer to it. See [runtime.Request].
 func RequestAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.PublishOption) (string, error) {
-	value, err := runtime.RequestPayload(ctx, bus, AnsweredPlainlyType, &payload, (*string)(nil), opts)
+	value, err := bind.Request(ctx, bus, AnsweredPlainlyType, &payload, (*string)(nil), opts)
 	answer, _ := value.(string)
 	return answer, err
 }
@@ -30,7 +31,7 @@ func RequestAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload Answe
 // to it. See [runtime.Collect].
 func CollectAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.CollectOption) ([]runtime.Answer[string], error) {
 	var answers []runtime.Answer[string]
-	err := runtime.CollectPayload(ctx, bus, AnsweredPlainlyType, &payload, &answers, opts)
+	err := bind.Collect(ctx, bus, AnsweredPlainlyType, &payload, &answers, opts)
 	return answers, err
 }
 
@@ -41,7 +42,7 @@ func CollectAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload Answe
 //
 // */ func init() { panic(1) } /*
 func AnswerAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithAList, []Point], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.AnswerFunc(bus, AnsweredWithAListType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+	return bind.Answer(bus, AnsweredWithAListType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 		return handler.(runtime.AnswerHandler[AnsweredWithAList, []Point])(ctx, *e.(*runtime.Event[AnsweredWithAList]))
 	}, opts)
 }
@@ -51,7 +52,7 @@ func AnswerAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Answ
 //
 // */ func init() { panic(1) } /*
 func RequestAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.PublishOption) ([]Point, error) {
-	value, err := runtime.RequestPayload(ctx, bus, AnsweredWithAListType, &payload, (*[]Point)(nil), opts)
+	value, err := bind.Request(ctx, bus, AnsweredWithAListType, &payload, (*[]Point)(nil), opts)
 	answer, _ := value.([]Point)
 	return answer, err
 }
@@ -60,7 +61,7 @@ func RequestAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload Ans
 // answers to it. See [runtime.Collect].
 func CollectAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.CollectOption) ([]runtime.Answer[[]Point], error) {
 	var answers []runtime.Answer[[]Point]
-	err := runtime.CollectPayload(ctx, bus, AnsweredWithAListType, &payload, &answers, opts)
+	err := bind.Collect(ctx, bus, AnsweredWithAListType, &payload, &answers, opts)
 	return answers, err
 }
 
@@ -71,7 +72,7 @@ func CollectAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload Ans
 //
 // Deprecated: ask somebody else
 func AnswerAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithAUnion, Payment], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.AnswerFunc(bus, AnsweredWithAUnionType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+	return bind.Answer(bus, AnsweredWithAUnionType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 		return handler.(runtime.AnswerHandler[AnsweredWithAUnion, Payment])(ctx, *e.(*runtime.Event[AnsweredWithAUnion]))
 	}, opts)
 }
@@ -81,7 +82,7 @@ func AnswerAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Ans
 //
 // Deprecated: ask somebody else
 func RequestAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (Payment, error) {
-	value, err := runtime.RequestPayload(ctx, bus, AnsweredWithAUnionType, &payload, (*Payment)(nil), opts)
+	value, err := bind.Request(ctx, bus, AnsweredWithAUnionType, &payload, (*Payment)(nil), opts)
 	answer, _ := value.(Payment)
 	return answer, err
 }
@@ -92,7 +93,7 @@ func RequestAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload An
 // Deprecated: ask somebody else
 func CollectAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.CollectOption) ([]runtime.Answer[Payment], error) {
 	var answers []runtime.Answer[Payment]
-	err := runtime.CollectPayload(ctx, bus, AnsweredWithAUnionType, &payload, &answers, opts)
+	err := bind.Collect(ctx, bus, AnsweredWithAUnionType, &payload, &answers, opts)
 	return answers, err
 }
 
@@ -103,7 +104,7 @@ func CollectAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload An
 //
 // How many there are.
 func AnswerAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.AnswerHandler[AnsweredWithMuch, map[string]int], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.AnswerFunc(bus, AnsweredWithMuchType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
+	return bind.Answer(bus, AnsweredWithMuchType, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 		return handler.(runtime.AnswerHandler[AnsweredWithMuch, map[string]int])(ctx, *e.(*runtime.Event[AnsweredWithMuch]))
 	}, opts)
 }
@@ -113,7 +114,7 @@ func AnswerAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Answe
 //
 // How many there are.
 func RequestAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.PublishOption) (map[string]int, error) {
-	value, err := runtime.RequestPayload(ctx, bus, AnsweredWithMuchType, &payload, (*map[string]int)(nil), opts)
+	value, err := bind.Request(ctx, bus, AnsweredWithMuchType, &payload, (*map[string]int)(nil), opts)
 	answer, _ := value.(map[string]int)
 	return answer, err
 }
@@ -122,6 +123,6 @@ func RequestAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload Answ
 // answers to it. See [runtime.Collect].
 func CollectAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.CollectOption) ([]runtime.Answer[map[string]int], error) {
 	var answers []runtime.Answer[map[string]int]
-	err := runtime.CollectPayload(ctx, bus, AnsweredWithMuchType, &payload, &answers, opts)
+	err := bind.Collect(ctx, bus, AnsweredWithMuchType, &payload, &answers, opts)
 	return answers, err
 }

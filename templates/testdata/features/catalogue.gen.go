@@ -8,12 +8,14 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
+	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 9
+const contract = 10
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.
@@ -45,8 +47,8 @@ const (
 // catalogueSettings are the settings that events share: the defaults, and those
 // of policies. A policy overrides the defaults, a more specific policy a less
 // specific one, and an event overrides all of them, field by field.
-var catalogueSettings = runtime.CatalogueSettings{
-	Headers: []runtime.Header{
+var catalogueSettings = bind.CatalogueSettings{
+	Headers: []declare.Header{
 		{Name: "tenant", Type: "string", Option: "WithTenant"},
 		{Name: "is_test", Type: "bool", Option: "WithIsTest"},
 		{Name: "page", Type: "int", Option: "WithPage"},
@@ -59,26 +61,26 @@ var catalogueSettings = runtime.CatalogueSettings{
 		{Name: "patience", Type: "duration", Option: "WithPatience"},
 		{Name: "X-Request-Id", Type: "uuid", Option: "WithXRequestID"},
 	},
-	Policies: []runtime.Policy{
+	Policies: []bind.Policy{
 		{
 			Pattern: "*",
-			Headers: []runtime.Header{
+			Headers: []declare.Header{
 				{Name: "tenant", Type: "string", Option: "WithTenant"},
 				{Name: "fee", Type: "decimal", Option: "WithFee"},
 			},
 		},
 		{
 			Pattern: "order.*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Retry: []retry.Option{retry.MaxAttempts(6), retry.WithBackoff(retry.Linear), retry.BaseDelay(1500 * time.Millisecond), retry.Jitter(0)},
 			},
 		},
 		{
 			Pattern: "order.line.*",
-			Settings: runtime.Override{
+			Settings: declare.Override{
 				Timeout: new(90 * time.Minute),
 				Breaker: []breaker.Option{breaker.Off()},
-				Errors: []runtime.ErrorRule{
+				Errors: []declare.ErrorRule{
 					{Class: "out_of_stock", Retry: []retry.Option{retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)}},
 				},
 			},
@@ -90,7 +92,7 @@ var catalogueSettings = runtime.CatalogueSettings{
 // a generic function would be compiled again for each payload.
 
 // PingType describes ping to the runtime.
-var PingType = (*runtime.EventType[Ping])(runtime.DescribeAs((*Ping)(nil), &runtime.Description{
+var PingType = (*runtime.EventType[Ping])(bind.Describe((*Ping)(nil), &bind.Description{
 	Name:   "ping",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
@@ -98,25 +100,25 @@ var PingType = (*runtime.EventType[Ping])(runtime.DescribeAs((*Ping)(nil), &runt
 }))
 
 // OrderPlacedType describes order.placed to the runtime.
-var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*OrderPlaced)(nil), &runtime.Description{
+var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPlaced)(nil), &bind.Description{
 	Name:   "order.placed",
 	Doc:    "A customer placed an order. This sentence runs on for long enough that the comment has to be wrapped somewhere before its end.\n\nA second paragraph, with a list:\n  - first\n  - second",
 	Shared: &catalogueSettings,
-	Own: runtime.Override{
+	Own: declare.Override{
 		Retry:           []retry.Option{retry.MaxAttempts(10)},
 		Timeout:         new(250 * time.Millisecond),
 		SlowAfter:       new(100 * time.Millisecond),
 		ExpiresAfter:    new(720 * time.Hour),
 		Breaker:         []breaker.Option{breaker.On(), breaker.Threshold(0), breaker.MinSamples(1), breaker.Window(time.Second), breaker.OpenFor(time.Millisecond)},
 		FailureThrottle: new(3),
-		Limits:          []runtime.LimitUse{{Limit: "bank"}, {Limit: "mail.gtin", By: "order_id"}},
-		Errors: []runtime.ErrorRule{
+		Limits:          []declare.LimitUse{{Limit: "bank"}, {Limit: "mail.gtin", By: "order_id"}},
+		Errors: []declare.ErrorRule{
 			{Class: "card_declined", Permanent: true},
 			{Class: "http_503", Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
 		},
-		Redrive:  runtime.RedriveOverride{Off: new(false), Reasons: []string{"timeout"}, Every: new(90 * time.Minute), Max: new(5)},
-		Priority: new(runtime.PriorityHigh),
+		Redrive: declare.RedriveOverride{Off: new(false), Reasons: []string{"timeout"}, Every: new(90 * time.Minute), Max: new(5)},
 	},
+	Priority:    new(runtime.PriorityHigh),
 	PartitionBy: "OrderID",
 	DedupeBy:    "OrderID",
 	LimitKeys: map[string]string{
@@ -124,26 +126,26 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(runtime.DescribeAs((*Ord
 	},
 	Shape:  "e003acfa0c55",
 	Schema: schemaOfOrderPlaced,
-	Subscriptions: []runtime.Declaration{
+	Subscriptions: []bind.Declaration{
 		{Name: OnOrderPlacedSendReceipt.name},
 		{
 			Name: OnOrderPlacedChargeCardV2.name,
-			Own: runtime.Override{
+			Own: declare.Override{
 				Retry:     []retry.Option{retry.MaxAttempts(2), retry.Jitter(0.5)},
 				Timeout:   new(time.Minute),
 				SlowAfter: new(time.Duration(0)),
-				Limits:    []runtime.LimitUse{{Limit: "both"}},
-				Errors: []runtime.ErrorRule{
+				Limits:    []declare.LimitUse{{Limit: "both"}},
+				Errors: []declare.ErrorRule{
 					{Class: "card_declined"},
 				},
-				Redrive: runtime.RedriveOverride{Off: new(true)},
+				Redrive: declare.RedriveOverride{Off: new(true)},
 			},
 		},
 	},
 }))
 
 // OrderMovedType describes order.moved to the runtime.
-var OrderMovedType = (*runtime.EventType[OrderMoved])(runtime.DescribeAs((*OrderMoved)(nil), &runtime.Description{
+var OrderMovedType = (*runtime.EventType[OrderMoved])(bind.Describe((*OrderMoved)(nil), &bind.Description{
 	Name:   "order.moved",
 	Shared: &catalogueSettings,
 	Shape:  "112ba258f1c5",
@@ -151,13 +153,13 @@ var OrderMovedType = (*runtime.EventType[OrderMoved])(runtime.DescribeAs((*Order
 }))
 
 // OrderLineAddedType describes order.line.added to the runtime.
-var OrderLineAddedType = (*runtime.EventType[OrderLineAdded])(runtime.DescribeAs((*OrderLineAdded)(nil), &runtime.Description{
+var OrderLineAddedType = (*runtime.EventType[OrderLineAdded])(bind.Describe((*OrderLineAdded)(nil), &bind.Description{
 	Name:   "order.line.added",
 	Shared: &catalogueSettings,
-	Own: runtime.Override{
-		Retry:    []retry.Option{retry.MaxAttempts(1)},
-		Priority: new(runtime.PriorityLow),
+	Own: declare.Override{
+		Retry: []retry.Option{retry.MaxAttempts(1)},
 	},
+	Priority:    new(runtime.PriorityLow),
 	PartitionBy: "Line",
 	DedupeBy:    "Line",
 	Shape:       "29f234095e9d",
@@ -165,11 +167,11 @@ var OrderLineAddedType = (*runtime.EventType[OrderLineAdded])(runtime.DescribeAs
 }))
 
 // OrderLineRemovedType describes order.line.removed to the runtime.
-var OrderLineRemovedType = (*runtime.EventType[OrderLineRemoved])(runtime.DescribeAs((*OrderLineRemoved)(nil), &runtime.Description{
+var OrderLineRemovedType = (*runtime.EventType[OrderLineRemoved])(bind.Describe((*OrderLineRemoved)(nil), &bind.Description{
 	Name:   "order.line.removed",
 	Shared: &catalogueSettings,
-	Own: runtime.Override{
-		Limits: []runtime.LimitUse{{Limit: "both", By: "counter.count"}, {Limit: "bank", By: "counter.seen"}, {Limit: "mail.gtin", By: "weekday"}},
+	Own: declare.Override{
+		Limits: []declare.LimitUse{{Limit: "both", By: "counter.count"}, {Limit: "bank", By: "counter.seen"}, {Limit: "mail.gtin", By: "weekday"}},
 	},
 	LimitKeys: map[string]string{
 		"counter.count": "Counter.Count",
@@ -181,7 +183,7 @@ var OrderLineRemovedType = (*runtime.EventType[OrderLineRemoved])(runtime.Descri
 }))
 
 // OrderSettledType describes order.paid to the runtime.
-var OrderSettledType = (*runtime.EventType[OrderSettled])(runtime.DescribeAs((*OrderSettled)(nil), &runtime.Description{
+var OrderSettledType = (*runtime.EventType[OrderSettled])(bind.Describe((*OrderSettled)(nil), &bind.Description{
 	Name:   "order.paid",
 	Doc:    "An order was paid.",
 	Shared: &catalogueSettings,
@@ -190,7 +192,7 @@ var OrderSettledType = (*runtime.EventType[OrderSettled])(runtime.DescribeAs((*O
 }))
 
 // OrderEmptiedType describes order.emptied to the runtime.
-var OrderEmptiedType = (*runtime.EventType[OrderEmptied])(runtime.DescribeAs((*OrderEmptied)(nil), &runtime.Description{
+var OrderEmptiedType = (*runtime.EventType[OrderEmptied])(bind.Describe((*OrderEmptied)(nil), &bind.Description{
 	Name:   "order.emptied",
 	Shared: &catalogueSettings,
 	Shape:  "084703b485d9",
@@ -198,7 +200,7 @@ var OrderEmptiedType = (*runtime.EventType[OrderEmptied])(runtime.DescribeAs((*O
 }))
 
 // OrderComputedType describes order.computed to the runtime.
-var OrderComputedType = (*runtime.EventType[OrderComputed])(runtime.DescribeAs((*OrderComputed)(nil), &runtime.Description{
+var OrderComputedType = (*runtime.EventType[OrderComputed])(bind.Describe((*OrderComputed)(nil), &bind.Description{
 	Name:   "order.computed",
 	Shared: &catalogueSettings,
 	Shape:  "b080e1599453",
@@ -206,7 +208,7 @@ var OrderComputedType = (*runtime.EventType[OrderComputed])(runtime.DescribeAs((
 }))
 
 // OrderLimitedType describes order.limited to the runtime.
-var OrderLimitedType = (*runtime.EventType[OrderLimited])(runtime.DescribeAs((*OrderLimited)(nil), &runtime.Description{
+var OrderLimitedType = (*runtime.EventType[OrderLimited])(bind.Describe((*OrderLimited)(nil), &bind.Description{
 	Name:   "order.limited",
 	Shared: &catalogueSettings,
 	Shape:  "581cceddc03b",
@@ -214,7 +216,7 @@ var OrderLimitedType = (*runtime.EventType[OrderLimited])(runtime.DescribeAs((*O
 }))
 
 // HostSeenType describes host.seen to the runtime.
-var HostSeenType = (*runtime.EventType[HostSeen])(runtime.DescribeAs((*HostSeen)(nil), &runtime.Description{
+var HostSeenType = (*runtime.EventType[HostSeen])(bind.Describe((*HostSeen)(nil), &bind.Description{
 	Name:   "host.seen",
 	Shared: &catalogueSettings,
 	Shape:  "6cac2616f28a",
@@ -222,17 +224,17 @@ var HostSeenType = (*runtime.EventType[HostSeen])(runtime.DescribeAs((*HostSeen)
 }))
 
 // HostileTextType describes hostile.text to the runtime.
-var HostileTextType = (*runtime.EventType[HostileText])(runtime.DescribeAs((*HostileText)(nil), &runtime.Description{
+var HostileTextType = (*runtime.EventType[HostileText])(bind.Describe((*HostileText)(nil), &bind.Description{
 	Name:        "hostile.text",
 	Doc:         "*/ func init() { panic(1) } /*\n//go:build ignore\n//nolint\n+build ignore\n`backticks` ``and'' \"quotes\" %s %!d(MISSING)\n/* open\n// Code generated by someone else. DO NOT EDIT.\n\u202eright to left\u202c \a \ufeff \u2028 end\n# heading\npackage evil\n\n\tindented {",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Text",
 	Shape:       "dd9bc32934f2",
 	Schema:      schemaOfHostileText,
-	Subscriptions: []runtime.Declaration{
+	Subscriptions: []bind.Declaration{
 		{
 			Name: OnHostileTextRead.name,
-			Own: runtime.Override{
+			Own: declare.Override{
 				Timeout: new(31 * time.Second),
 			},
 		},
@@ -240,7 +242,7 @@ var HostileTextType = (*runtime.EventType[HostileText])(runtime.DescribeAs((*Hos
 }))
 
 // PartitionByBoolType describes partition.by.bool to the runtime.
-var PartitionByBoolType = (*runtime.EventType[PartitionByBool])(runtime.DescribeAs((*PartitionByBool)(nil), &runtime.Description{
+var PartitionByBoolType = (*runtime.EventType[PartitionByBool])(bind.Describe((*PartitionByBool)(nil), &bind.Description{
 	Name:        "partition.by.bool",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
@@ -249,7 +251,7 @@ var PartitionByBoolType = (*runtime.EventType[PartitionByBool])(runtime.Describe
 }))
 
 // PartitionByIntType describes partition.by.int to the runtime.
-var PartitionByIntType = (*runtime.EventType[PartitionByInt])(runtime.DescribeAs((*PartitionByInt)(nil), &runtime.Description{
+var PartitionByIntType = (*runtime.EventType[PartitionByInt])(bind.Describe((*PartitionByInt)(nil), &bind.Description{
 	Name:        "partition.by.int",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
@@ -258,7 +260,7 @@ var PartitionByIntType = (*runtime.EventType[PartitionByInt])(runtime.DescribeAs
 }))
 
 // PartitionByInt32Type describes partition.by.int32 to the runtime.
-var PartitionByInt32Type = (*runtime.EventType[PartitionByInt32])(runtime.DescribeAs((*PartitionByInt32)(nil), &runtime.Description{
+var PartitionByInt32Type = (*runtime.EventType[PartitionByInt32])(bind.Describe((*PartitionByInt32)(nil), &bind.Description{
 	Name:        "partition.by.int32",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
@@ -267,7 +269,7 @@ var PartitionByInt32Type = (*runtime.EventType[PartitionByInt32])(runtime.Descri
 }))
 
 // PartitionByUint64Type describes partition.by.uint64 to the runtime.
-var PartitionByUint64Type = (*runtime.EventType[PartitionByUint64])(runtime.DescribeAs((*PartitionByUint64)(nil), &runtime.Description{
+var PartitionByUint64Type = (*runtime.EventType[PartitionByUint64])(bind.Describe((*PartitionByUint64)(nil), &bind.Description{
 	Name:        "partition.by.uint64",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
@@ -276,7 +278,7 @@ var PartitionByUint64Type = (*runtime.EventType[PartitionByUint64])(runtime.Desc
 }))
 
 // PartitionByLevelType describes partition.by.level to the runtime.
-var PartitionByLevelType = (*runtime.EventType[PartitionByLevel])(runtime.DescribeAs((*PartitionByLevel)(nil), &runtime.Description{
+var PartitionByLevelType = (*runtime.EventType[PartitionByLevel])(bind.Describe((*PartitionByLevel)(nil), &bind.Description{
 	Name:        "partition.by.level",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
@@ -285,7 +287,7 @@ var PartitionByLevelType = (*runtime.EventType[PartitionByLevel])(runtime.Descri
 }))
 
 // PartitionByEnumType describes partition.by.enum to the runtime.
-var PartitionByEnumType = (*runtime.EventType[PartitionByEnum])(runtime.DescribeAs((*PartitionByEnum)(nil), &runtime.Description{
+var PartitionByEnumType = (*runtime.EventType[PartitionByEnum])(bind.Describe((*PartitionByEnum)(nil), &bind.Description{
 	Name:        "partition.by.enum",
 	Shared:      &catalogueSettings,
 	PartitionBy: "Key",
@@ -300,7 +302,7 @@ var PartitionByEnumType = (*runtime.EventType[PartitionByEnum])(runtime.Describe
 //
 //	func UpcastShapeChangedV1(old ShapeChangedV1) (ShapeChangedV2, error)
 //	func UpcastShapeChangedV2(old ShapeChangedV2) (ShapeChanged, error)
-var ShapeChangedType = (*runtime.EventType[ShapeChanged])(runtime.DescribeAs((*ShapeChanged)(nil), &runtime.Description{
+var ShapeChangedType = (*runtime.EventType[ShapeChanged])(bind.Describe((*ShapeChanged)(nil), &bind.Description{
 	Name:    "shape.changed",
 	Doc:     "Something whose shape has changed twice.",
 	Shared:  &catalogueSettings,
@@ -312,10 +314,10 @@ var ShapeChangedType = (*runtime.EventType[ShapeChanged])(runtime.DescribeAs((*S
 	Aliases: []string{"shape.moved", "geometry.changed"},
 	Shape:   "26d6c6e962cc",
 	Schema:  schemaOfShapeChanged,
-	Subscriptions: []runtime.Declaration{
+	Subscriptions: []bind.Declaration{
 		{
 			Name: OnShapeChangedDraw.name,
-			Own: runtime.Override{
+			Own: declare.Override{
 				StrictOrder: new(true),
 			},
 			Aliases:      []string{"paint"},
@@ -331,7 +333,7 @@ var ShapeChangedType = (*runtime.EventType[ShapeChanged])(runtime.DescribeAs((*S
 }))
 
 // AnsweredPlainlyType describes answered.plainly to the runtime.
-var AnsweredPlainlyType = (*runtime.EventType[AnsweredPlainly])(runtime.DescribeAs((*AnsweredPlainly)(nil), &runtime.Description{
+var AnsweredPlainlyType = (*runtime.EventType[AnsweredPlainly])(bind.Describe((*AnsweredPlainly)(nil), &bind.Description{
 	Name:   "answered.plainly",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
@@ -339,7 +341,7 @@ var AnsweredPlainlyType = (*runtime.EventType[AnsweredPlainly])(runtime.Describe
 }))
 
 // AnsweredWithAListType describes answered.with_a_list to the runtime.
-var AnsweredWithAListType = (*runtime.EventType[AnsweredWithAList])(runtime.DescribeAs((*AnsweredWithAList)(nil), &runtime.Description{
+var AnsweredWithAListType = (*runtime.EventType[AnsweredWithAList])(bind.Describe((*AnsweredWithAList)(nil), &bind.Description{
 	Name:   "answered.with_a_list",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
@@ -347,7 +349,7 @@ var AnsweredWithAListType = (*runtime.EventType[AnsweredWithAList])(runtime.Desc
 }))
 
 // AnsweredWithAUnionType describes answered.with_a_union to the runtime.
-var AnsweredWithAUnionType = (*runtime.EventType[AnsweredWithAUnion])(runtime.DescribeAs((*AnsweredWithAUnion)(nil), &runtime.Description{
+var AnsweredWithAUnionType = (*runtime.EventType[AnsweredWithAUnion])(bind.Describe((*AnsweredWithAUnion)(nil), &bind.Description{
 	Name:   "answered.with_a_union",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
@@ -355,7 +357,7 @@ var AnsweredWithAUnionType = (*runtime.EventType[AnsweredWithAUnion])(runtime.De
 }))
 
 // AnsweredWithMuchType describes answered.with_much to the runtime.
-var AnsweredWithMuchType = (*runtime.EventType[AnsweredWithMuch])(runtime.DescribeAs((*AnsweredWithMuch)(nil), &runtime.Description{
+var AnsweredWithMuchType = (*runtime.EventType[AnsweredWithMuch])(bind.Describe((*AnsweredWithMuch)(nil), &bind.Description{
 	Name:   "answered.with_much",
 	Shared: &catalogueSettings,
 	Shape:  "e3b0c44298fc",
@@ -363,13 +365,13 @@ var AnsweredWithMuchType = (*runtime.EventType[AnsweredWithMuch])(runtime.Descri
 }))
 
 // ReportRequestedType describes report.requested to the runtime.
-var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.DescribeAs((*ReportRequested)(nil), &runtime.Description{
+var ReportRequestedType = (*runtime.EventType[ReportRequested])(bind.Describe((*ReportRequested)(nil), &bind.Description{
 	Name:   "report.requested",
 	Doc:    "Something that only schedules publish.",
 	Shared: &catalogueSettings,
 	Shape:  "bc6fd12240c3",
 	Schema: schemaOfReportRequested,
-	Schedules: []runtime.Schedule{
+	Schedules: []declare.Schedule{
 		{
 			Name:     "nightly-report",
 			Doc:      "*/ Asks for the report of the day /*",
@@ -380,13 +382,13 @@ var ReportRequestedType = (*runtime.EventType[ReportRequested])(runtime.Describe
 		{
 			Name:    "often",
 			Every:   15 * time.Minute,
-			Missed:  runtime.MissedSkip,
+			Missed:  declare.MissedSkip,
 			Payload: `{"kind":"often","pages":1}`,
 		},
 		{
 			Name:    "weekly",
 			Cron:    "@weekly",
-			Missed:  runtime.MissedAll,
+			Missed:  declare.MissedAll,
 			Payload: `{"kind":"weekly","pages":10}`,
 		},
 	},
@@ -418,42 +420,42 @@ var Catalogue = runtime.NewCatalogue(
 	AnsweredWithMuchType,
 	ReportRequestedType,
 ).WithLimits(
-	runtime.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3, Hold: runtime.HoldEvent, Wait: 30 * time.Second, Lax: true},
-	runtime.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute, Burst: 10},
-	runtime.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond, Wait: 24 * time.Hour},
+	declare.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3, Hold: declare.HoldEvent, Wait: 30 * time.Second, Lax: true},
+	declare.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute, Burst: 10},
+	declare.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond, Wait: 24 * time.Hour},
 ).WithSubscriptions(
-	runtime.PatternSubscription{
+	declare.PatternSubscription{
 		Name:     OnKeepEverything,
 		Patterns: []string{"*"},
-		Own: runtime.Override{
+		Own: declare.Override{
 			Timeout: new(time.Minute),
-			Errors: []runtime.ErrorRule{
+			Errors: []declare.ErrorRule{
 				{Class: "out_of_stock", Permanent: true},
 			},
 		},
 	},
-	runtime.PatternSubscription{
+	declare.PatternSubscription{
 		Name:     OnShapes,
 		Patterns: []string{"shape.*", "hostile.*"},
-		Own: runtime.Override{
+		Own: declare.Override{
 			Retry:          []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(2 * time.Second), retry.MaxDelay(time.Minute), retry.Multiplier(3), retry.Jitter(0)},
 			SlowAfter:      new(time.Duration(0)),
 			SlowEventAfter: new(runtime.Forever),
 			Breaker:        []breaker.Option{breaker.On(), breaker.OpenFor(time.Minute)},
-			Redrive:        runtime.RedriveOverride{Off: new(false), Reasons: []string{"crash"}},
+			Redrive:        declare.RedriveOverride{Off: new(false), Reasons: []string{"crash"}},
 		},
 		Aliases:      []string{"shape-watcher"},
 		Group:        "drawing",
 		GroupAliases: []string{"painting"},
 	},
-	runtime.PatternSubscription{
+	declare.PatternSubscription{
 		Name:     OnOrderLines,
 		Patterns: []string{"order.line.*"},
-		Own: runtime.Override{
+		Own: declare.Override{
 			Concurrency: new(4),
 			StrictOrder: new(true),
-			Limits:      []runtime.LimitUse{},
-			Redrive:     runtime.RedriveOverride{Off: new(true)},
+			Limits:      []declare.LimitUse{},
+			Redrive:     declare.RedriveOverride{Off: new(true)},
 		},
 	},
 )

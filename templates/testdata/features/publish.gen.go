@@ -6,12 +6,13 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // PublishPing publishes one ping: without an error it is on disk. See
 // [runtime.Publish].
 func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PingType, &payload, opts)
+	return bind.Publish(ctx, to, PingType, &payload, opts)
 }
 
 // PublishOrderPlaced publishes one order.placed: without an error it is on
@@ -27,13 +28,13 @@ func PublishPing(ctx context.Context, to runtime.Publisher, payload Ping, opts .
 //   - first
 //   - second
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderPlacedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderPlacedType, &payload, opts)
 }
 
 // PublishOrderMoved publishes one order.moved: without an error it is on disk.
 // See [runtime.Publish].
 func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderMoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderMovedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderMovedType, &payload, opts)
 }
 
 // PublishOrderLineAdded publishes one order.line.added: without an error it is
@@ -42,13 +43,13 @@ func PublishOrderMoved(ctx context.Context, to runtime.Publisher, payload OrderM
 // An event with the same line as one before is not stored again: see
 // [runtime.WithDedupeKey].
 func PublishOrderLineAdded(ctx context.Context, to runtime.Publisher, payload OrderLineAdded, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderLineAddedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderLineAddedType, &payload, opts)
 }
 
 // PublishOrderLineRemoved publishes one order.line.removed: without an error it
 // is on disk. See [runtime.Publish].
 func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload OrderLineRemoved, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderLineRemovedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderLineRemovedType, &payload, opts)
 }
 
 // PublishOrderSettled publishes one order.paid: without an error it is on disk.
@@ -58,31 +59,31 @@ func PublishOrderLineRemoved(ctx context.Context, to runtime.Publisher, payload 
 //
 // Deprecated: use payment.settled
 func PublishOrderSettled(ctx context.Context, to runtime.Publisher, payload OrderSettled, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderSettledType, &payload, opts)
+	return bind.Publish(ctx, to, OrderSettledType, &payload, opts)
 }
 
 // PublishOrderEmptied publishes one order.emptied: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderEmptied(ctx context.Context, to runtime.Publisher, payload OrderEmptied, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderEmptiedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderEmptiedType, &payload, opts)
 }
 
 // PublishOrderComputed publishes one order.computed: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderComputed(ctx context.Context, to runtime.Publisher, payload OrderComputed, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderComputedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderComputedType, &payload, opts)
 }
 
 // PublishOrderLimited publishes one order.limited: without an error it is on
 // disk. See [runtime.Publish].
 func PublishOrderLimited(ctx context.Context, to runtime.Publisher, payload OrderLimited, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, OrderLimitedType, &payload, opts)
+	return bind.Publish(ctx, to, OrderLimitedType, &payload, opts)
 }
 
 // PublishHostSeen publishes one host.seen: without an error it is on disk. See
 // [runtime.Publish].
 func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, HostSeenType, &payload, opts)
+	return bind.Publish(ctx, to, HostSeenType, &payload, opts)
 }
 
 // PublishHostileText publishes one hostile.text: without an error it is on
@@ -96,43 +97,43 @@ func PublishHostSeen(ctx context.Context, to runtime.Publisher, payload HostSeen
 //
 //	indented {
 func PublishHostileText(ctx context.Context, to runtime.Publisher, payload HostileText, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, HostileTextType, &payload, opts)
+	return bind.Publish(ctx, to, HostileTextType, &payload, opts)
 }
 
 // PublishPartitionByBool publishes one partition.by.bool: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByBool(ctx context.Context, to runtime.Publisher, payload PartitionByBool, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PartitionByBoolType, &payload, opts)
+	return bind.Publish(ctx, to, PartitionByBoolType, &payload, opts)
 }
 
 // PublishPartitionByInt publishes one partition.by.int: without an error it is
 // on disk. See [runtime.Publish].
 func PublishPartitionByInt(ctx context.Context, to runtime.Publisher, payload PartitionByInt, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PartitionByIntType, &payload, opts)
+	return bind.Publish(ctx, to, PartitionByIntType, &payload, opts)
 }
 
 // PublishPartitionByInt32 publishes one partition.by.int32: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByInt32(ctx context.Context, to runtime.Publisher, payload PartitionByInt32, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PartitionByInt32Type, &payload, opts)
+	return bind.Publish(ctx, to, PartitionByInt32Type, &payload, opts)
 }
 
 // PublishPartitionByUint64 publishes one partition.by.uint64: without an error
 // it is on disk. See [runtime.Publish].
 func PublishPartitionByUint64(ctx context.Context, to runtime.Publisher, payload PartitionByUint64, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PartitionByUint64Type, &payload, opts)
+	return bind.Publish(ctx, to, PartitionByUint64Type, &payload, opts)
 }
 
 // PublishPartitionByLevel publishes one partition.by.level: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByLevel(ctx context.Context, to runtime.Publisher, payload PartitionByLevel, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PartitionByLevelType, &payload, opts)
+	return bind.Publish(ctx, to, PartitionByLevelType, &payload, opts)
 }
 
 // PublishPartitionByEnum publishes one partition.by.enum: without an error it
 // is on disk. See [runtime.Publish].
 func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload PartitionByEnum, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, PartitionByEnumType, &payload, opts)
+	return bind.Publish(ctx, to, PartitionByEnumType, &payload, opts)
 }
 
 // PublishShapeChanged publishes one shape.changed: without an error it is on
@@ -140,19 +141,19 @@ func PublishPartitionByEnum(ctx context.Context, to runtime.Publisher, payload P
 //
 // Something whose shape has changed twice.
 func PublishShapeChanged(ctx context.Context, to runtime.Publisher, payload ShapeChanged, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, ShapeChangedType, &payload, opts)
+	return bind.Publish(ctx, to, ShapeChangedType, &payload, opts)
 }
 
 // PublishAnsweredPlainly publishes one answered.plainly: without an error it is
 // on disk. See [runtime.Publish].
 func PublishAnsweredPlainly(ctx context.Context, to runtime.Publisher, payload AnsweredPlainly, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, AnsweredPlainlyType, &payload, opts)
+	return bind.Publish(ctx, to, AnsweredPlainlyType, &payload, opts)
 }
 
 // PublishAnsweredWithAList publishes one answered.with_a_list: without an error
 // it is on disk. See [runtime.Publish].
 func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload AnsweredWithAList, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, AnsweredWithAListType, &payload, opts)
+	return bind.Publish(ctx, to, AnsweredWithAListType, &payload, opts)
 }
 
 // PublishAnsweredWithAUnion publishes one answered.with_a_union: without an
@@ -160,13 +161,13 @@ func PublishAnsweredWithAList(ctx context.Context, to runtime.Publisher, payload
 //
 // Deprecated: ask somebody else
 func PublishAnsweredWithAUnion(ctx context.Context, to runtime.Publisher, payload AnsweredWithAUnion, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, AnsweredWithAUnionType, &payload, opts)
+	return bind.Publish(ctx, to, AnsweredWithAUnionType, &payload, opts)
 }
 
 // PublishAnsweredWithMuch publishes one answered.with_much: without an error it
 // is on disk. See [runtime.Publish].
 func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload AnsweredWithMuch, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, AnsweredWithMuchType, &payload, opts)
+	return bind.Publish(ctx, to, AnsweredWithMuchType, &payload, opts)
 }
 
 // PublishReportRequested publishes one report.requested: without an error it is
@@ -174,5 +175,5 @@ func PublishAnsweredWithMuch(ctx context.Context, to runtime.Publisher, payload 
 //
 // Something that only schedules publish.
 func PublishReportRequested(ctx context.Context, to runtime.Publisher, payload ReportRequested, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
-	return runtime.PublishPayload(ctx, to, ReportRequestedType, &payload, opts)
+	return bind.Publish(ctx, to, ReportRequestedType, &payload, opts)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
 // The functions below give the runtime a function that calls the handler, and
@@ -17,7 +18,7 @@ import (
 // SubscribePing calls handler for every ping, with the settings of [PingType].
 // See [runtime.Subscribe].
 func SubscribePing(bus *runtime.Bus, name string, handler runtime.Handler[Ping], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PingType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PingType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[Ping])(ctx, *e.(*runtime.Event[Ping]))
 	}, opts)
 }
@@ -61,7 +62,7 @@ var (
 //   - first
 //   - second
 func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handler runtime.Handler[OrderPlaced], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderPlacedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderPlaced])(ctx, *e.(*runtime.Event[OrderPlaced]))
 	}, opts)
 }
@@ -69,7 +70,7 @@ func SubscribeOrderPlaced(bus *runtime.Bus, name OrderPlacedSubscription, handle
 // SubscribeOrderMoved calls handler for every order.moved, with the settings of
 // [OrderMovedType]. See [runtime.Subscribe].
 func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderMoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderMovedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderMovedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderMoved])(ctx, *e.(*runtime.Event[OrderMoved]))
 	}, opts)
 }
@@ -77,7 +78,7 @@ func SubscribeOrderMoved(bus *runtime.Bus, name string, handler runtime.Handler[
 // SubscribeOrderLineAdded calls handler for every order.line.added, with the
 // settings of [OrderLineAddedType]. See [runtime.Subscribe].
 func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineAdded], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderLineAddedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderLineAddedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderLineAdded])(ctx, *e.(*runtime.Event[OrderLineAdded]))
 	}, opts)
 }
@@ -85,7 +86,7 @@ func SubscribeOrderLineAdded(bus *runtime.Bus, name string, handler runtime.Hand
 // SubscribeOrderLineRemoved calls handler for every order.line.removed, with
 // the settings of [OrderLineRemovedType]. See [runtime.Subscribe].
 func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineRemoved], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderLineRemovedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderLineRemovedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderLineRemoved])(ctx, *e.(*runtime.Event[OrderLineRemoved]))
 	}, opts)
 }
@@ -97,7 +98,7 @@ func SubscribeOrderLineRemoved(bus *runtime.Bus, name string, handler runtime.Ha
 //
 // Deprecated: use payment.settled
 func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handler[OrderSettled], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderSettledType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderSettledType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderSettled])(ctx, *e.(*runtime.Event[OrderSettled]))
 	}, opts)
 }
@@ -105,7 +106,7 @@ func SubscribeOrderSettled(bus *runtime.Bus, name string, handler runtime.Handle
 // SubscribeOrderEmptied calls handler for every order.emptied, with the
 // settings of [OrderEmptiedType]. See [runtime.Subscribe].
 func SubscribeOrderEmptied(bus *runtime.Bus, name string, handler runtime.Handler[OrderEmptied], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderEmptiedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderEmptiedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderEmptied])(ctx, *e.(*runtime.Event[OrderEmptied]))
 	}, opts)
 }
@@ -113,7 +114,7 @@ func SubscribeOrderEmptied(bus *runtime.Bus, name string, handler runtime.Handle
 // SubscribeOrderComputed calls handler for every order.computed, with the
 // settings of [OrderComputedType]. See [runtime.Subscribe].
 func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handler[OrderComputed], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderComputedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderComputedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderComputed])(ctx, *e.(*runtime.Event[OrderComputed]))
 	}, opts)
 }
@@ -121,7 +122,7 @@ func SubscribeOrderComputed(bus *runtime.Bus, name string, handler runtime.Handl
 // SubscribeOrderLimited calls handler for every order.limited, with the
 // settings of [OrderLimitedType]. See [runtime.Subscribe].
 func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handler[OrderLimited], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, OrderLimitedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, OrderLimitedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderLimited])(ctx, *e.(*runtime.Event[OrderLimited]))
 	}, opts)
 }
@@ -129,7 +130,7 @@ func SubscribeOrderLimited(bus *runtime.Bus, name string, handler runtime.Handle
 // SubscribeHostSeen calls handler for every host.seen, with the settings of
 // [HostSeenType]. See [runtime.Subscribe].
 func SubscribeHostSeen(bus *runtime.Bus, name string, handler runtime.Handler[HostSeen], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, HostSeenType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, HostSeenType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[HostSeen])(ctx, *e.(*runtime.Event[HostSeen]))
 	}, opts)
 }
@@ -169,7 +170,7 @@ var (
 //
 //	indented {
 func SubscribeHostileText(bus *runtime.Bus, name HostileTextSubscription, handler runtime.Handler[HostileText], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, HostileTextType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, HostileTextType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[HostileText])(ctx, *e.(*runtime.Event[HostileText]))
 	}, opts)
 }
@@ -177,7 +178,7 @@ func SubscribeHostileText(bus *runtime.Bus, name HostileTextSubscription, handle
 // SubscribePartitionByBool calls handler for every partition.by.bool, with the
 // settings of [PartitionByBoolType]. See [runtime.Subscribe].
 func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByBool], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PartitionByBoolType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PartitionByBoolType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionByBool])(ctx, *e.(*runtime.Event[PartitionByBool]))
 	}, opts)
 }
@@ -185,7 +186,7 @@ func SubscribePartitionByBool(bus *runtime.Bus, name string, handler runtime.Han
 // SubscribePartitionByInt calls handler for every partition.by.int, with the
 // settings of [PartitionByIntType]. See [runtime.Subscribe].
 func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PartitionByIntType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PartitionByIntType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionByInt])(ctx, *e.(*runtime.Event[PartitionByInt]))
 	}, opts)
 }
@@ -193,7 +194,7 @@ func SubscribePartitionByInt(bus *runtime.Bus, name string, handler runtime.Hand
 // SubscribePartitionByInt32 calls handler for every partition.by.int32, with
 // the settings of [PartitionByInt32Type]. See [runtime.Subscribe].
 func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByInt32], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PartitionByInt32Type, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PartitionByInt32Type, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionByInt32])(ctx, *e.(*runtime.Event[PartitionByInt32]))
 	}, opts)
 }
@@ -201,7 +202,7 @@ func SubscribePartitionByInt32(bus *runtime.Bus, name string, handler runtime.Ha
 // SubscribePartitionByUint64 calls handler for every partition.by.uint64, with
 // the settings of [PartitionByUint64Type]. See [runtime.Subscribe].
 func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByUint64], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PartitionByUint64Type, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PartitionByUint64Type, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionByUint64])(ctx, *e.(*runtime.Event[PartitionByUint64]))
 	}, opts)
 }
@@ -209,7 +210,7 @@ func SubscribePartitionByUint64(bus *runtime.Bus, name string, handler runtime.H
 // SubscribePartitionByLevel calls handler for every partition.by.level, with
 // the settings of [PartitionByLevelType]. See [runtime.Subscribe].
 func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByLevel], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PartitionByLevelType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PartitionByLevelType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionByLevel])(ctx, *e.(*runtime.Event[PartitionByLevel]))
 	}, opts)
 }
@@ -217,7 +218,7 @@ func SubscribePartitionByLevel(bus *runtime.Bus, name string, handler runtime.Ha
 // SubscribePartitionByEnum calls handler for every partition.by.enum, with the
 // settings of [PartitionByEnumType]. See [runtime.Subscribe].
 func SubscribePartitionByEnum(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEnum], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, PartitionByEnumType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, PartitionByEnumType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionByEnum])(ctx, *e.(*runtime.Event[PartitionByEnum]))
 	}, opts)
 }
@@ -260,7 +261,7 @@ var (
 //
 // Something whose shape has changed twice.
 func SubscribeShapeChanged(bus *runtime.Bus, name ShapeChangedSubscription, handler runtime.Handler[ShapeChanged], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, ShapeChangedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, ShapeChangedType, name.name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ShapeChanged])(ctx, *e.(*runtime.Event[ShapeChanged]))
 	}, opts)
 }
@@ -268,7 +269,7 @@ func SubscribeShapeChanged(bus *runtime.Bus, name ShapeChangedSubscription, hand
 // SubscribeAnsweredPlainly calls handler for every answered.plainly, with the
 // settings of [AnsweredPlainlyType]. See [runtime.Subscribe].
 func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredPlainly], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, AnsweredPlainlyType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, AnsweredPlainlyType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnsweredPlainly])(ctx, *e.(*runtime.Event[AnsweredPlainly]))
 	}, opts)
 }
@@ -276,7 +277,7 @@ func SubscribeAnsweredPlainly(bus *runtime.Bus, name string, handler runtime.Han
 // SubscribeAnsweredWithAList calls handler for every answered.with_a_list, with
 // the settings of [AnsweredWithAListType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAList], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, AnsweredWithAListType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, AnsweredWithAListType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnsweredWithAList])(ctx, *e.(*runtime.Event[AnsweredWithAList]))
 	}, opts)
 }
@@ -286,7 +287,7 @@ func SubscribeAnsweredWithAList(bus *runtime.Bus, name string, handler runtime.H
 //
 // Deprecated: ask somebody else
 func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithAUnion], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, AnsweredWithAUnionType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, AnsweredWithAUnionType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnsweredWithAUnion])(ctx, *e.(*runtime.Event[AnsweredWithAUnion]))
 	}, opts)
 }
@@ -294,7 +295,7 @@ func SubscribeAnsweredWithAUnion(bus *runtime.Bus, name string, handler runtime.
 // SubscribeAnsweredWithMuch calls handler for every answered.with_much, with
 // the settings of [AnsweredWithMuchType]. See [runtime.Subscribe].
 func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredWithMuch], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, AnsweredWithMuchType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, AnsweredWithMuchType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnsweredWithMuch])(ctx, *e.(*runtime.Event[AnsweredWithMuch]))
 	}, opts)
 }
@@ -304,7 +305,7 @@ func SubscribeAnsweredWithMuch(bus *runtime.Bus, name string, handler runtime.Ha
 //
 // Something that only schedules publish.
 func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Handler[ReportRequested], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeFunc(bus, ReportRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.Subscribe(bus, ReportRequestedType, name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[ReportRequested])(ctx, *e.(*runtime.Event[ReportRequested]))
 	}, opts)
 }
@@ -312,7 +313,7 @@ func SubscribeReportRequested(bus *runtime.Bus, name string, handler runtime.Han
 // SubscribeAnswered calls handler for every event of answered.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAnswered(bus *runtime.Bus, name string, handler runtime.Handler[AnsweredEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "answered.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "answered.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnsweredEvent])(ctx, *e.(*runtime.Event[AnsweredEvent]))
 	}, opts)
 }
@@ -320,7 +321,7 @@ func SubscribeAnswered(bus *runtime.Bus, name string, handler runtime.Handler[An
 // SubscribeOrder calls handler for every event of order.*, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "order.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "order.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderEvent])(ctx, *e.(*runtime.Event[OrderEvent]))
 	}, opts)
 }
@@ -328,7 +329,7 @@ func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[Order
 // SubscribeOrderLine calls handler for every event of order.line.*, each with
 // the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeOrderLine(bus *runtime.Bus, name string, handler runtime.Handler[OrderLineEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "order.line.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "order.line.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderLineEvent])(ctx, *e.(*runtime.Event[OrderLineEvent]))
 	}, opts)
 }
@@ -336,7 +337,7 @@ func SubscribeOrderLine(bus *runtime.Bus, name string, handler runtime.Handler[O
 // SubscribePartition calls handler for every event of partition.*, each with
 // the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[PartitionEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "partition.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "partition.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionEvent])(ctx, *e.(*runtime.Event[PartitionEvent]))
 	}, opts)
 }
@@ -344,7 +345,7 @@ func SubscribePartition(bus *runtime.Bus, name string, handler runtime.Handler[P
 // SubscribePartitionBy calls handler for every event of partition.by.*, each
 // with the settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler[PartitionByEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "partition.by.*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "partition.by.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[PartitionByEvent])(ctx, *e.(*runtime.Event[PartitionByEvent]))
 	}, opts)
 }
@@ -352,7 +353,7 @@ func SubscribePartitionBy(bus *runtime.Bus, name string, handler runtime.Handler
 // SubscribeAll calls handler for every event of this catalogue, each with the
 // settings of its own type. See [runtime.SubscribeNamespace].
 func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
 	}, opts)
 }
@@ -381,7 +382,7 @@ const (
 // the payload. Each is retried by the settings of its own type, with what the
 // catalogue says of this subscription. See [runtime.SubscribeNamespace].
 func SubscribeKeepEverything(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "*", OnKeepEverything, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "*", OnKeepEverything, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
 	}, opts)
 }
@@ -392,7 +393,7 @@ func SubscribeKeepEverything(bus *runtime.Bus, handler runtime.Handler[AnyEvent]
 // type, with what the catalogue says of this subscription. See
 // [runtime.SubscribeNamespace].
 func SubscribeShapes(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "shape.* hostile.*", OnShapes, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "shape.* hostile.*", OnShapes, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[AnyEvent])(ctx, *e.(*runtime.Event[AnyEvent]))
 	}, opts)
 }
@@ -402,7 +403,7 @@ func SubscribeShapes(bus *runtime.Bus, handler runtime.Handler[AnyEvent], opts .
 // over the payload. Each is retried by the settings of its own type, with what
 // the catalogue says of this subscription. See [runtime.SubscribeNamespace].
 func SubscribeOrderLines(bus *runtime.Bus, handler runtime.Handler[OrderLineEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	return runtime.SubscribeNamespaceFunc(bus, "order.line.*", OnOrderLines, handler, func(ctx context.Context, handler, e any) error {
+	return bind.SubscribeNamespace(bus, "order.line.*", OnOrderLines, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderLineEvent])(ctx, *e.(*runtime.Event[OrderLineEvent]))
 	}, opts)
 }

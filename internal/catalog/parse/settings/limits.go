@@ -22,7 +22,7 @@ import (
 // limitKeys are the keys of an entry of `limits:`.
 var limitKeys = []string{"doc", "go_name", "at_once", "rate", "burst", "hold", "wait", "lax"}
 
-// What a limit may allow, as [runtime.Limit] has it.
+// What a limit may allow, as [declare.Limit] has it.
 const (
 	limitAtOnce = 1_000_000
 	limitRate   = 1_000_000 // and a burst

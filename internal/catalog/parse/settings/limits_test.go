@@ -8,7 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // What the reader accepts does not panic when the program starts, and it refuses nothing that a bus could keep.
@@ -22,10 +22,10 @@ func TestTheReaderAcceptsTheLimitsThatABusCanKeep(t *testing.T) {
 			for _, per := range pers {
 				for _, burst := range numbers {
 					for _, hold := range catalog.HoldWords {
-						want := runtime.Limit{Name: "l"}
+						want := declare.Limit{Name: "l"}
 						body := []string{"hold: " + hold}
 						if hold == catalog.HoldEvent {
-							want.Hold = runtime.HoldEvent
+							want.Hold = declare.HoldEvent
 						} else if atOnce == absent {
 							body = nil
 						}
@@ -55,7 +55,7 @@ func TestTheReaderAcceptsTheLimitsThatABusCanKeep(t *testing.T) {
 }
 
 // agreeOn compares what the reader makes of a limit with what a bus says of it.
-func agreeOn(t *testing.T, body string, want runtime.Limit) (accepted bool) {
+func agreeOn(t *testing.T, body string, want declare.Limit) (accepted bool) {
 	t.Helper()
 	c, findings := parse.Text("events.yaml", []byte("version: 1\npackage: p\nevents: { e: {} }\nlimits: { l: { "+body+" } }\n"))
 	if err := want.Validate(); (err == nil) != (findings == nil) {
@@ -65,9 +65,9 @@ func agreeOn(t *testing.T, body string, want runtime.Limit) (accepted bool) {
 		return false
 	}
 	l := c.Limits[0]
-	got := runtime.Limit{Name: l.Name.V, AtOnce: l.AtOnce.V, Rate: l.Rate.Count.V, Per: l.Rate.Per.V, Burst: l.Rate.Burst.V}
+	got := declare.Limit{Name: l.Name.V, AtOnce: l.AtOnce.V, Rate: l.Rate.Count.V, Per: l.Rate.Per.V, Burst: l.Rate.Burst.V}
 	if l.Hold.V == catalog.HoldEvent {
-		got.Hold = runtime.HoldEvent
+		got.Hold = declare.HoldEvent
 	}
 	if got != want {
 		t.Errorf("%s is read as %+v", body, got)

@@ -150,7 +150,7 @@ var (
 const limitRedrives = 1000
 
 // RedriveReasons lists the words that `reasons` takes: why a delivery became a dead letter, and how its last
-// attempt failed. They are those of runtime.Redrive.
+// attempt failed. They are those of declare.Redrive.
 func RedriveReasons() []string {
 	return []string{
 		"max_attempts", "permanent", "decode", "crash", "expired", "max_snoozes",

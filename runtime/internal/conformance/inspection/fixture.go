@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -27,8 +28,8 @@ type User struct {
 func (User) Validate() error { return nil }
 
 // settings allow two attempts, a second apart.
-func settings() runtime.Settings {
-	s := runtime.DefaultSettings()
+func settings() declare.Settings {
+	s := declare.DefaultSettings()
 	s.Retry = s.Retry.With(retry.MaxAttempts(2), retry.Jitter(0))
 	s.Breaker.Off = true
 	return s

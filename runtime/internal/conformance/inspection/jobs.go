@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
@@ -36,8 +37,8 @@ var (
 )
 
 // settings are two attempts, a second apart.
-func jobSettings() runtime.Settings {
-	s := runtime.DefaultSettings()
+func jobSettings() declare.Settings {
+	s := declare.DefaultSettings()
 	s.Retry, s.Timeout, s.Breaker.Off = s.Retry.With(retry.MaxAttempts(2), retry.Jitter(0)), time.Second, true
 	return s
 }

@@ -1,13 +1,15 @@
-package runtime
+package declare
 
 import (
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
@@ -20,28 +22,28 @@ import (
 type Settings struct {
 	// Retry says how often and when a failed event is tried again.
 	Retry retry.Policy
-	// Timeout is how long one attempt may take; 0 for as long as it likes. See [WithoutTimeout].
+	// Timeout is how long one attempt may take; 0 for as long as it likes. See runtime.WithoutTimeout.
 	Timeout time.Duration
 	// SlowAfter is how long an attempt may take before it is logged as slow,
 	// once. 0 for never.
 	SlowAfter time.Duration
 	// SlowEventAfter is after what time an event that is not handled is reported as
-	// slow: see [WithSlowEventAfter], which decides if it is 0. [Forever] for never. In a group
+	// slow: see runtime.WithSlowEventAfter, which decides if it is 0. runtime.Forever for never. In a group
 	// each member has its own.
 	SlowEventAfter time.Duration
 	// ExpiresAfter is how long after its publication (its due time, if it was
 	// delayed; its last retry by hand, if it was dead) an event may still be
 	// tried. What is not handled by then is dead-lettered as expired, tried or
 	// not; the context of a handler that is at work ends at that moment, with an
-	// *[ExpiredError] as its cause. 0 for no limit.
+	// *runtime.ExpiredError as its cause. 0 for no limit.
 	ExpiresAfter time.Duration
 	// HoldUnknown is how long an event is held whose version this program cannot read, because
 	// a newer one has published it: uncounted, and in its place of a strict order. A program that
 	// takes over and knows the version handles it. After that time it is dead-lettered, with
-	// reason decode; with 0 at once. Handlers of [Raw] get such events, and ephemeral
+	// reason decode; with 0 at once. Handlers of runtime.Raw get such events, and ephemeral
 	// subscriptions drop them. In a group the longest time of a member holds for all.
 	HoldUnknown time.Duration
-	// MaxSnoozes is how often a handler may put an event off ([Snooze]). The next
+	// MaxSnoozes is how often a handler may put an event off (runtime.Snooze). The next
 	// time it is dead-lettered, with reason max_snoozes. 0 for no limit.
 	MaxSnoozes int
 	// Breaker says when a subscription stops for a while because its handler
@@ -52,18 +54,18 @@ type Settings struct {
 	FailureThrottle int
 	// Concurrency is how many handlers of a subscription run at once, from 1 to 1024; 0
 	// stands for 1. A subscription has it from when it begins to deliver until it ends. One
-	// that is for several event types has the smallest of theirs. See [WithConcurrency].
+	// that is for several event types has the smallest of theirs. See runtime.WithConcurrency.
 	Concurrency int
 	// StrictOrder makes a failing event hold back the later ones of its partition key until it
-	// is settled: see [WithStrictOrder]. A subscription has it from when it begins to deliver
+	// is settled: see runtime.WithStrictOrder. A subscription has it from when it begins to deliver
 	// until it ends. One that is for several event types has it if one of them does. Those for
 	// dead letters have it by that option alone.
 	StrictOrder bool
 	// Batch says how large the batches of subscriptions are that handle events in batches
-	// ([SubscribeBatch]). The others do not use it.
+	// (runtime.SubscribeBatch). The others do not use it.
 	Batch Batch
 	// Limits are those that a delivery needs to begin, each once. A subscription to dead letters does not
-	// have those of the event type. See [Limit] and [WithLimits].
+	// have those of the event type. See [Limit] and runtime.WithLimits.
 	Limits []LimitUse
 	// Errors say what kinds of errors mean; the first that matches decides.
 	Errors []ErrorRule
@@ -73,7 +75,7 @@ type Settings struct {
 
 // ErrorRule says what errors of one class mean.
 type ErrorRule struct {
-	// Class is a name that the program registers with [WithErrorClass]. A rule
+	// Class is a name that the program registers with runtime.WithErrorClass. A rule
 	// whose class is not registered never matches; a bus that is started logs an
 	// error for it.
 	Class string
@@ -107,9 +109,6 @@ func DefaultSettings() Settings {
 	}
 }
 
-// maxConcurrency is how many handlers of one subscription may run at once.
-const maxConcurrency = 1024
-
 // Validate returns nil for settings that a bus can follow, and otherwise every
 // problem in one error.
 func (s Settings) Validate() error {
@@ -126,12 +125,13 @@ func (s Settings) Validate() error {
 	require(s.SlowEventAfter >= 0, "SlowEventAfter is %v: it must not be negative", s.SlowEventAfter)
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
 	require(s.FailureThrottle >= 0, "FailureThrottle is %d: it must not be negative", s.FailureThrottle)
-	require(s.Concurrency >= 0 && s.Concurrency <= maxConcurrency, "Concurrency is %d: it must be between 1 and %d, or 0 for 1", s.Concurrency, maxConcurrency)
-	if err := s.Batch.validate(); err != nil {
+	require(s.Concurrency >= 0 && s.Concurrency <= format.MaxConcurrency, "Concurrency is %d: it must be between 1 and %d, or 0 for 1", s.Concurrency, format.MaxConcurrency)
+	if err := s.Batch.Validate(); err != nil {
 		problems = append(problems, err)
 	}
-	problem := usesProblem(s.Limits)
-	require(problem == "", "Limits: %s", problem)
+	if err := ValidateUses(s.Limits); err != nil {
+		problems = append(problems, fmt.Errorf("Limits: %w", err))
+	}
 	for _, rule := range s.Errors {
 		require(rule.Class != "", "Errors has a rule without a Class")
 		if err := s.Retry.With(rule.Retry...).Validate(); err != nil && s.Retry.Validate() == nil {
@@ -158,7 +158,8 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 		Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle, MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
 	}
 	if s.Batch != (Batch{}) {
-		encoded.Batch = &batchJSON{s.Batch.size(), s.Batch.wait().String()}
+		b := s.Batch.WithDefaults()
+		encoded.Batch = &batchJSON{b.Size, b.Wait.String()}
 	}
 	for _, use := range s.Limits {
 		encoded.Limits = append(encoded.Limits, limitUseJSON(use))
@@ -174,7 +175,7 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	if r := s.Redrive; r.Max > 0 {
 		encoded.Redrive = &redriveJSON{Reasons: r.Reasons, Every: durationText(r.Every), Max: r.Max}
 	}
-	if s.SlowEventAfter == Forever {
+	if s.SlowEventAfter == never {
 		encoded.SlowEventAfter = "off"
 	}
 	return json.Marshal(encoded)
@@ -246,6 +247,9 @@ type redriveJSON struct {
 	Every   string   `json:"every"`
 	Max     int      `json:"max"`
 }
+
+// never is runtime.Forever.
+const never = time.Duration(math.MaxInt64)
 
 // durationText is empty for a duration that stands for off.
 func durationText(d time.Duration) string {

@@ -1,4 +1,4 @@
-package runtime_test
+package bind_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
@@ -37,82 +38,82 @@ func TestGeneratedCodeThatMixesUpTypesPanics(t *testing.T) {
 	}{
 		"a payload of another event": {
 			func() {
-				runtime.PublishPayload(t.Context(), bus, events.OrderPlacedType, new(events.OrderShipped), nil)
+				bind.Publish(t.Context(), bus, events.OrderPlacedType, new(events.OrderShipped), nil)
 			},
-			"runtime.PublishPayload(order.placed): the payload is a *events.OrderShipped, not a *events.OrderPlaced",
+			"bind.Publish(order.placed): the payload is a *events.OrderShipped, not a *events.OrderPlaced",
 		},
 		"no payload": {
-			func() { runtime.PublishPayload(t.Context(), bus, events.OrderPlacedType, nil, nil) },
-			"runtime.PublishPayload(order.placed): the payload is a <nil>, not a *events.OrderPlaced",
+			func() { bind.Publish(t.Context(), bus, events.OrderPlacedType, nil, nil) },
+			"bind.Publish(order.placed): the payload is a <nil>, not a *events.OrderPlaced",
 		},
 		"a handler for another event": {
 			func() {
-				runtime.SubscribeFunc(bus, events.OrderShippedType, "s", runtime.Handler[events.OrderPlaced](placed), call, nil)
+				bind.Subscribe(bus, events.OrderShippedType, "s", runtime.Handler[events.OrderPlaced](placed), call, nil)
 			},
-			"runtime.SubscribeFunc(order.shipped): a runtime.Handler[",
+			"bind.Subscribe(order.shipped): a runtime.Handler[",
 		},
 		"no handler": {
-			func() { runtime.SubscribeFunc(bus, events.OrderPlacedType, "s", nil, call, nil) },
-			"runtime.SubscribeFunc: a <nil> is no handler",
+			func() { bind.Subscribe(bus, events.OrderPlacedType, "s", nil, call, nil) },
+			"bind.Subscribe: a <nil> is no handler",
 		},
 		"a handler that answers": {
 			func() {
-				runtime.SubscribeFunc(bus, events.ParcelPickupType, "s", runtime.AnswerHandler[events.ParcelPickup, events.Pickup](fetched), call, nil)
+				bind.Subscribe(bus, events.ParcelPickupType, "s", runtime.AnswerHandler[events.ParcelPickup, events.Pickup](fetched), call, nil)
 			},
-			"runtime.SubscribeFunc: a runtime.AnswerHandler[",
+			"bind.Subscribe: a runtime.AnswerHandler[",
 		},
 		"an answering handler for another event": {
 			func() {
-				runtime.AnswerFunc(bus, events.OrderShippedType, "s", runtime.AnswerHandler[events.ParcelPickup, events.Pickup](fetched), answer, nil)
+				bind.Answer(bus, events.OrderShippedType, "s", runtime.AnswerHandler[events.ParcelPickup, events.Pickup](fetched), answer, nil)
 			},
-			"runtime.AnswerFunc(order.shipped): a runtime.AnswerHandler[",
+			"bind.Answer(order.shipped): a runtime.AnswerHandler[",
 		},
 		"a handler that does not answer": {
 			func() {
-				runtime.AnswerFunc(bus, events.OrderPlacedType, "s", runtime.Handler[events.OrderPlaced](placed), answer, nil)
+				bind.Answer(bus, events.OrderPlacedType, "s", runtime.Handler[events.OrderPlaced](placed), answer, nil)
 			},
-			"runtime.AnswerFunc: a runtime.Handler[",
+			"bind.Answer: a runtime.Handler[",
 		},
 		"a request with a payload of another event": {
 			func() {
-				runtime.RequestPayload(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), (*events.Pickup)(nil), nil)
+				bind.Request(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), (*events.Pickup)(nil), nil)
 			},
-			"runtime.RequestPayload(parcel.pickup_requested): the payload is a *events.OrderShipped, not a *events.ParcelPickup",
+			"bind.Request(parcel.pickup_requested): the payload is a *events.OrderShipped, not a *events.ParcelPickup",
 		},
 		"a request with a payload that is no pointer": {
 			func() {
-				runtime.RequestPayload(t.Context(), bus, events.ParcelPickupType, events.ParcelPickup{}, (*events.Pickup)(nil), nil)
+				bind.Request(t.Context(), bus, events.ParcelPickupType, events.ParcelPickup{}, (*events.Pickup)(nil), nil)
 			},
-			"runtime.RequestPayload(parcel.pickup_requested): the payload is a events.ParcelPickup, not a *events.ParcelPickup",
+			"bind.Request(parcel.pickup_requested): the payload is a events.ParcelPickup, not a *events.ParcelPickup",
 		},
 		"answers to a payload of another event": {
 			func() {
-				runtime.CollectPayload(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), new([]runtime.Answer[events.Pickup]), nil)
+				bind.Collect(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), new([]runtime.Answer[events.Pickup]), nil)
 			},
-			"runtime.CollectPayload(parcel.pickup_requested): the payload is a *events.OrderShipped, not a *events.ParcelPickup",
+			"bind.Collect(parcel.pickup_requested): the payload is a *events.OrderShipped, not a *events.ParcelPickup",
 		},
 		"answers to nowhere": {
 			func() {
-				runtime.CollectPayload(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), (*[]runtime.Answer[events.Pickup])(nil), nil)
+				bind.Collect(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), (*[]runtime.Answer[events.Pickup])(nil), nil)
 			},
-			"runtime.CollectPayload: a *[]runtime.Answer[",
+			"bind.Collect: a *[]runtime.Answer[",
 		},
 		"answers to a list of something else": {
 			func() {
-				runtime.CollectPayload(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), new([]events.Pickup), nil)
+				bind.Collect(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), new([]events.Pickup), nil)
 			},
-			"runtime.CollectPayload: a *[]events.Pickup is no pointer to a list of answers",
+			"bind.Collect: a *[]events.Pickup is no pointer to a list of answers",
 		},
 		"a function that takes no event": {
 			func() {
-				runtime.SubscribeNamespaceFunc(bus, "order.*", "s", func(context.Context, events.OrderPlaced) error { return nil }, call, nil)
+				bind.SubscribeNamespace(bus, "order.*", "s", func(context.Context, events.OrderPlaced) error { return nil }, call, nil)
 			},
-			"runtime.SubscribeNamespaceFunc: a func(context.Context, events.OrderPlaced) error is no handler",
+			"bind.SubscribeNamespace: a func(context.Context, events.OrderPlaced) error is no handler",
 		},
 		"a function that takes a foreign event": {
 			func() {
 				type Event[T any] struct{ Payload T }
-				runtime.SubscribeNamespaceFunc(bus, "order.*", "s", func(context.Context, Event[events.OrderEvent]) error { return nil }, call, nil)
+				bind.SubscribeNamespace(bus, "order.*", "s", func(context.Context, Event[events.OrderEvent]) error { return nil }, call, nil)
 			},
 			"is no handler",
 		},

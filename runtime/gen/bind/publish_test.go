@@ -1,4 +1,4 @@
-package runtime_test
+package bind_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -53,7 +54,7 @@ func TestAPayloadIsCopiedBeforeCodeOfTheProgramRuns(t *testing.T) {
 					grow(100)
 					payload = events.OrderShipped{TrackingCode: "not published"}
 				}}
-				_, err := runtime.PublishPayload(ctx, bus, events.OrderShippedType, &payload, nil)
+				_, err := bind.Publish(ctx, bus, events.OrderShippedType, &payload, nil)
 				if times == 0 {
 					err = errors.Join(err, errors.New("the context was not asked"))
 				}
@@ -89,12 +90,12 @@ func (k *keeper) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, 
 func (keeper) Validate() error { return nil }
 
 func TestAMethodMayKeepThePayloadThatIsPublished(t *testing.T) {
-	kept := (*runtime.EventType[keeper])(runtime.DescribeAs((*keeper)(nil), &runtime.Description{Name: "kept"}))
+	kept := (*runtime.EventType[keeper])(bind.Describe((*keeper)(nil), &bind.Description{Name: "kept"}))
 	bus := openCatalogue(t, runtime.NewCatalogue(kept))
 	keptPayloads = nil
 	var payload keeper
 	for payload.N = range 3 {
-		_, err := runtime.PublishPayload(t.Context(), bus, kept, &payload, nil)
+		_, err := bind.Publish(t.Context(), bus, kept, &payload, nil)
 		conformance.Must(t, err)
 	}
 	if len(keptPayloads) < 3 {
@@ -124,7 +125,7 @@ func (n named) Validate() error {
 
 // The compiler leaves short texts on the stack of who makes them, if it can tell that nobody keeps them. The bus does.
 func TestATextOfAPayloadThatIsPublishedIsNotOnTheStackOfItsPublisher(t *testing.T) {
-	kept := (*runtime.EventType[named])(runtime.DescribeAs((*named)(nil), &runtime.Description{Name: "named"}))
+	kept := (*runtime.EventType[named])(bind.Describe((*named)(nil), &bind.Description{Name: "named"}))
 	bus := openCatalogue(t, runtime.NewCatalogue(kept))
 	publishers := map[string]func(letter byte) error{
 		"Publish": func(letter byte) error {
@@ -135,20 +136,20 @@ func TestATextOfAPayloadThatIsPublishedIsNotOnTheStackOfItsPublisher(t *testing.
 		"PublishPayload": func(letter byte) error {
 			text := [6]byte{letter, letter, letter}
 			payload := named{string(text[:3])}
-			_, err := runtime.PublishPayload(t.Context(), bus, kept, &payload, nil)
+			_, err := bind.Publish(t.Context(), bus, kept, &payload, nil)
 			return err
 		},
 		"RequestPayload": func(letter byte) error {
 			text := [6]byte{letter, letter, letter}
 			payload := named{string(text[:3])}
-			runtime.RequestPayload(t.Context(), bus, kept, &payload, (*int)(nil), nil) // there is nobody to answer
+			bind.Request(t.Context(), bus, kept, &payload, (*int)(nil), nil) // there is nobody to answer
 			return nil
 		},
 		"CollectPayload": func(letter byte) error {
 			text := [6]byte{letter, letter, letter}
 			payload := named{string(text[:3])}
 			var answers []runtime.Answer[int]
-			runtime.CollectPayload(t.Context(), bus, kept, &payload, &answers, nil)
+			bind.Collect(t.Context(), bus, kept, &payload, &answers, nil)
 			return nil
 		},
 	}

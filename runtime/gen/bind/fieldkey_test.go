@@ -1,4 +1,4 @@
-package runtime
+package bind
 
 import (
 	"errors"
@@ -101,7 +101,7 @@ func TestKeysOfGoTypesAreTheirTexts(t *testing.T) {
 		}
 	}
 	defer func() {
-		if err, _ := recover().(error); err == nil || err.Error() != "the method MarshalText of runtime.swapped: it has no text" {
+		if err, _ := recover().(error); err == nil || err.Error() != "the method MarshalText of bind.swapped: it has no text" {
 			t.Error(err)
 		}
 	}()

@@ -1,4 +1,4 @@
-package runtime
+package bind
 
 import (
 	"encoding"
@@ -22,17 +22,17 @@ func keyOfField(t reflect.Type, path string) func(payload any) string {
 	of := t
 	for name := range strings.SplitSeq(path, ".") {
 		if of.Kind() != reflect.Struct {
-			panic(fmt.Sprintf("runtime.DescribeAs: %v has no field %s", t, path))
+			panic(fmt.Sprintf("bind.Describe: %v has no field %s", t, path))
 		}
 		f, ok := of.FieldByName(name)
 		if !ok {
-			panic(fmt.Sprintf("runtime.DescribeAs: %v has no field %s", t, path))
+			panic(fmt.Sprintf("bind.Describe: %v has no field %s", t, path))
 		}
 		index, of = append(index, f.Index...), f.Type
 	}
 	text := textOf(of)
 	if text == nil {
-		panic(fmt.Sprintf("runtime.DescribeAs: field %s of %v is no scalar", path, t))
+		panic(fmt.Sprintf("bind.Describe: field %s of %v is no scalar", path, t))
 	}
 	return func(payload any) string { return text(reflect.ValueOf(payload).Elem().FieldByIndex(index)) }
 }
