@@ -8,21 +8,22 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 )
 
 // AnswerHandler handles one event and answers it. It is a [Handler] in everything but its
 // result: with a nil error the event is handled and the value is the answer, whatever the
 // value is: 0, false, "" and nil are answers. A handler that has none returns
-// [ErrNoAnswer]: the event is handled, and the caller goes on waiting for others. Any
+// [ask.ErrNoAnswer]: the event is handled, and the caller goes on waiting for others. Any
 // other error means failed: the event is tried again by its retry policy, and a later
 // attempt may answer.
 //
 // An answer with a Validate method, as generated structs, enums and unions have, must be
-// valid, or else the attempt has failed with an *[InvalidAnswerError]. What is in lists
+// valid, or else the attempt has failed with an *[ask.InvalidAnswerError]. What is in lists
 // and maps is not checked.
 //
-// ctx ends like that of a Handler. It also ends, with the cause [ErrAnswered], when the
+// ctx ends like that of a Handler. It also ends, with the cause [ask.ErrAnswered], when the
 // caller has got the answers that it wants from other handlers. What the handler returns
 // then is ignored: its delivery is discarded, with a reason that names who has answered,
 // and what it has published with ctx is not stored. If it panics or outlives its time
@@ -101,7 +102,7 @@ func answerAround(a *dispatch.Attempt, s *innerSubscription, payload any) (value
 	var answer given
 	err = s.around(context.WithValue(a.Given(), givenKey{}, &answer), eventOf(a, s.name, payload))
 	if err == nil && !answer.ok {
-		err = ErrNoAnswer // the middleware says that the event is handled
+		err = ask.ErrNoAnswer // the middleware says that the event is handled
 	}
 	return answer.value, err
 }
@@ -124,7 +125,7 @@ func checkAnswer(eventType string, value any) error {
 		return nil
 	}
 	if err := answer.Validate(); err != nil {
-		return &InvalidAnswerError{EventType: eventType, Err: err}
+		return &ask.InvalidAnswerError{EventType: eventType, Err: err}
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func checkAnswer(eventType string, value any) error {
 // The event is an event like any other: it is on disk before a handler sees it,
 // subscriptions that do not answer handle it too, and nobody waits for them. With the
 // first answer the others that answer are not needed any more: the contexts of handlers
-// that run end with the cause [ErrAnswered], and deliveries that have not begun are
+// that run end with the cause [ask.ErrAnswered], and deliveries that have not begun are
 // discarded without calling their handlers; the reason is "answered by NAME".
 //
 // Request waits for retries, and for subscriptions that are paused or whose circuit
@@ -155,13 +156,13 @@ func checkAnswer(eventType string, value any) error {
 // the event has no key by the DedupeBy of its type ([Spec]). Errors, apart
 // from those of Publish:
 //
-//   - *[NoAnswererError]: no subscription of this bus answers such events. Nothing was published.
-//   - [ErrNoAnswer]: everybody who was asked has handled the event and had no answer. A
+//   - *[ask.NoAnswererError]: no subscription of this bus answers such events. Nothing was published.
+//   - [ask.ErrNoAnswer]: everybody who was asked has handled the event and had no answer. A
 //     *NoAnswererError matches it, too.
-//   - *[AllFailedError]: nobody has answered, and at least one has failed for good. [errors.Is] and
+//   - *[ask.AllFailedError]: nobody has answered, and at least one has failed for good. [errors.Is] and
 //     [errors.As] find the handlers' errors.
-//   - [ErrNotDispatching]: the bus is not started. Nothing was published.
-//   - *[AnswerTypeError]: a subscription answers with another type than R. Nothing was published.
+//   - [ask.ErrNotDispatching]: the bus is not started. Nothing was published.
+//   - *[ask.AnswerTypeError]: a subscription answers with another type than R. Nothing was published.
 //   - [ErrShutdown]: the bus was shut down before there was an answer. The event is handled after the
 //     next start.
 func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...PublishOption) (R, error) {
@@ -172,7 +173,7 @@ func Request[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 
 // request returns the first answer, which is of the type that the caller wants.
 func request(ctx context.Context, bus *Bus, of AnyEventType, payload any, wants reflect.Type, opts []PublishOption) (answer any, err error) {
-	said, err := ask(ctx, bus, of, payload, wants, &collectConfig{publish: opts, first: 1})
+	said, err := question(ctx, bus, of, payload, wants, &collectConfig{publish: opts, first: 1})
 	if said != nil && len(said.answers) > 0 {
 		return said.answers[0].Value, nil
 	}
@@ -182,26 +183,20 @@ func request(ctx context.Context, bus *Bus, of AnyEventType, payload any, wants 
 	return nil, err
 }
 
-// Answer is what one subscription has answered.
-type Answer[R any] struct {
-	Subscription string // its name; in a group that of the member
-	Value        R
-}
-
 // Collect publishes an event and returns all answers to it, in the order in which they
 // came. It waits until every subscription of this bus that answers such events has
 // settled the event, or until it has as many answers as [FirstAnswers] asks for, or until
 // the time of [AnswersWithin] or [AnswersUntil] has come. In all else it is [Request].
 //
-// The error joins an *[AnswerError] for each subscription that has failed for good; the
+// The error joins an *[ask.AnswerError] for each subscription that has failed for good; the
 // answers of the others are returned beside it. Nobody having an answer is no error. If
 // ctx ends, its error is among them.
-func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...CollectOption) ([]Answer[R], error) {
+func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], payload T, opts ...CollectOption) ([]ask.Answer[R], error) {
 	all, err := collect(ctx, bus, t.of, boxed(t.of, payload), pointedTo((*R)(nil)), opts)
 	if all == nil {
 		return nil, err
 	}
-	answers := make([]Answer[R], len(all))
+	answers := make([]ask.Answer[R], len(all))
 	for i, a := range all {
 		answers[i].Subscription = a.Subscription
 		answers[i].Value, _ = a.Value.(R) // a nil interface is the zero value
@@ -210,16 +205,16 @@ func Collect[R any, T Payload](ctx context.Context, bus *Bus, t *EventType[T], p
 }
 
 // collect returns all answers, which are of the type that the caller wants; nil if nothing was published.
-func collect(ctx context.Context, bus *Bus, of AnyEventType, payload any, wants reflect.Type, opts []CollectOption) ([]Answer[any], error) {
+func collect(ctx context.Context, bus *Bus, of AnyEventType, payload any, wants reflect.Type, opts []CollectOption) ([]ask.Answer[any], error) {
 	c, err := collectConfigOf(opts)
 	if err != nil {
 		return nil, err
 	}
-	said, err := ask(ctx, bus, of, payload, wants, c)
+	said, err := question(ctx, bus, of, payload, wants, c)
 	if said == nil {
 		return nil, err
 	}
-	return append([]Answer[any]{}, said.answers...), said.errorsAnd(err)
+	return append([]ask.Answer[any]{}, said.answers...), said.errorsAnd(err)
 }
 
 // collectConfigOf returns what the options of a Collect say, or the first that is not valid.
@@ -311,9 +306,9 @@ func (c *collectConfig) refuse(option, problem string) {
 	}
 }
 
-// ask publishes an event and waits for its answers. What was said is nil if nothing was
+// question publishes an event and waits for its answers. What was said is nil if nothing was
 // published.
-func ask(ctx context.Context, to *Bus, of AnyEventType, payload any, wants reflect.Type, c *collectConfig) (*said, error) {
+func question(ctx context.Context, to *Bus, of AnyEventType, payload any, wants reflect.Type, c *collectConfig) (*said, error) {
 	t, bus := of.(*eventType), busOf(to)
 	attempt, opts := bus.attemptOf(ctx), c.publish
 	deny := func(err error) (*said, error) { return nil, refused(to, 1, err) }
@@ -373,19 +368,19 @@ func (b *innerBus) open(x *exchange, wants reflect.Type) error {
 	case stopping:
 		return ErrShutdown
 	default:
-		return ErrNotDispatching
+		return ask.ErrNotDispatching
 	}
 	for _, s := range b.subscriptions {
 		if s.answers == nil || s.pattern != x.typ || s.feed.detached != nil {
 			continue
 		}
 		if s.answers != wants {
-			return &AnswerTypeError{EventType: x.typ, Subscription: s.name, Answers: s.answers.String(), Wanted: wants.String()}
+			return &ask.AnswerTypeError{EventType: x.typ, Subscription: s.name, Answers: s.answers.String(), Wanted: wants.String()}
 		}
 		x.pending[s.feed.name] = true
 	}
 	if len(x.pending) == 0 {
-		return &NoAnswererError{EventType: x.typ}
+		return &ask.NoAnswererError{EventType: x.typ}
 	}
 	b.exchanges.open(x) // under mu: who is unsubscribed from now on finds it
 	return nil

@@ -33,7 +33,7 @@ const awaitPage = 32
 //   - *[QueryError], *[UnknownTypeError]
 //   - *[EventError], when match panics
 //   - [ErrShutdown], as soon as [Bus.Shutdown] begins
-//   - [ErrRestored], when a backup is restored into the file meanwhile
+//   - [event.ErrRestored], when a backup is restored into the file meanwhile
 //   - *[event.StorageError], when the file cannot be read or is gone
 //
 // A handler that awaits keeps its worker. What it publishes with its context is stored

@@ -11,9 +11,12 @@
 //	receipt, err := events.PublishOrderPlaced(ctx, bus, events.OrderPlaced{…})
 //	bus.Shutdown(ctx)
 //
-// Two packages beside this one have no bus, only values: [github.com/busgen/busgen/runtime/event] has what programs,
+// Packages beside this one have no bus, only values: [github.com/busgen/busgen/runtime/event] has what programs,
 // operators and engines call things, and the errors of engines; [github.com/busgen/busgen/runtime/observe] has what a
-// bus tells about itself.
+// bus tells about itself; [github.com/busgen/busgen/runtime/declare] has what a catalogue declares, such as settings
+// and limits; [github.com/busgen/busgen/runtime/ask] has answers, and why there are none; and
+// [github.com/busgen/busgen/runtime/transact] has the errors of transactions. What only generated code calls is in
+// [github.com/busgen/busgen/runtime/gen/bind].
 //
 // # Publishing
 //

@@ -38,10 +38,6 @@ var ErrStaged = errors.New("the event is stored when the handler that published 
 // Deprecated: handlers can give their events keys, so nothing returns it; see [WithDedupeKey].
 var ErrStagedKey = errors.New("an event that a handler publishes with its context cannot have a dedupe key")
 
-// ErrRestored is returned by [Receipt.Wait] when a backup is restored into the file: the
-// event may not be in the backup. The bus goes on with the restored events.
-var ErrRestored = engine.ErrRestored
-
 // TimeoutError is the failure of an attempt that outlived its deadline. It
 // matches [context.DeadlineExceeded].
 //

@@ -8,6 +8,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 )
 
 // fetches answers as a carrier does that needs some time to think.
@@ -75,11 +76,11 @@ func ExampleSubscribeAnswer() {
 	defer bus.Shutdown(ctx)
 	events.AnswerParcelPickup(bus, "dhl", // runtime.SubscribeAnswer
 		func(context.Context, runtime.Event[events.ParcelPickup]) (events.Pickup, error) {
-			return events.Pickup{}, runtime.ErrNoAnswer // no van today
+			return events.Pickup{}, ask.ErrNoAnswer // no van today
 		})
 	bus.Start(ctx)
 
 	_, err := events.RequestParcelPickup(ctx, bus, events.ParcelPickup{OrderID: customer})
-	fmt.Println(errors.Is(err, runtime.ErrNoAnswer))
+	fmt.Println(errors.Is(err, ask.ErrNoAnswer))
 	// Output: true
 }

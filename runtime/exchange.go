@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -45,8 +46,8 @@ type exchange struct {
 type said struct {
 	id      uuid.UUID
 	typ     string
-	answers []Answer[any]
-	failed  []*AnswerError
+	answers []ask.Answer[any]
+	failed  []*ask.AnswerError
 }
 
 func newExchange(id uuid.UUID, typ string, first int) *exchange {
@@ -135,9 +136,9 @@ func (t turn) end() {
 // failure.
 func declines(err error) (ok bool) {
 	defer func() { ok = recover() == nil && ok }() // methods of the error are the program's
-	var nobody *NoAnswererError
+	var nobody *ask.NoAnswererError
 	own := dispatch.OwnWords(err)
-	return err != nil && errors.Is(own, ErrNoAnswer) && !errors.As(own, &nobody) && !dispatch.Steers(err)
+	return err != nil && errors.Is(own, ask.ErrNoAnswer) && !errors.As(own, &nobody) && !dispatch.Steers(err)
 }
 
 // answerCounter counts for a subscription that answers.
@@ -160,7 +161,7 @@ func (x *exchange) take(a *dispatch.Attempt, subscription string) {
 	if !ok || x.over {
 		return
 	}
-	x.said.answers = append(x.said.answers, Answer[any]{subscription, value})
+	x.said.answers = append(x.said.answers, ask.Answer[any]{Subscription: subscription, Value: value})
 	if len(x.said.answers) == x.first {
 		all := make([]string, x.first)
 		for i, one := range x.said.answers {
@@ -173,7 +174,7 @@ func (x *exchange) take(a *dispatch.Attempt, subscription string) {
 
 // settled notes that a feed has settled the event, or has failed for good. It reports
 // whether nobody needs the exchange any more.
-func (x *exchange) settled(feed string, failed *AnswerError) (needless bool) {
+func (x *exchange) settled(feed string, failed *ask.AnswerError) (needless bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.pending[feed] {
@@ -241,10 +242,10 @@ func (x *exchange) wait(ctx context.Context, bus *innerBus, seq int64) error {
 // settled.
 func (x *exchange) settledInLog(bus *innerBus, all []engine.Settlement) {
 	for _, s := range all {
-		var failed *AnswerError
+		var failed *ask.AnswerError
 		switch {
 		case s.State == event.StateDead:
-			failed = &AnswerError{s.Subscription, bus.answerFailed(x.id, s.Subscription, s.Error, s.Reason)}
+			failed = &ask.AnswerError{Subscription: s.Subscription, Err: bus.answerFailed(x.id, s.Subscription, s.Error, s.Reason)}
 		case s.Cancelled():
 			failed = cancelledAnswer(x.id, s.Subscription)
 		}
@@ -265,8 +266,8 @@ func (b *innerBus) answerFailed(id uuid.UUID, feed, text, reason string) error {
 }
 
 // cancelledAnswer says that the event was cancelled before a subscription had answered.
-func cancelledAnswer(id uuid.UUID, name string) *AnswerError {
-	return &AnswerError{name, &CancelledError{ID: id, Subscriptions: []string{name}}}
+func cancelledAnswer(id uuid.UUID, name string) *ask.AnswerError {
+	return &ask.AnswerError{Subscription: name, Err: &CancelledError{ID: id, Subscriptions: []string{name}}}
 }
 
 // stopLosers ends the contexts of handlers whose answers are not needed any more, and
@@ -280,10 +281,10 @@ func (x *exchange) stopLosers(bus *innerBus) {
 		return
 	}
 	losers = slices.DeleteFunc(losers, func(a *dispatch.Attempt) bool {
-		return !a.Lose(ErrAnswered, answeredBy(enough)) // it was over before, as one of the winner that has timed out
+		return !a.Lose(ask.ErrAnswered, answeredBy(enough)) // it was over before, as one of the winner that has timed out
 	})
 	for _, a := range losers {
-		bus.abandon(a, ErrAnswered)
+		bus.abandon(a, ask.ErrAnswered)
 	}
 }
 
@@ -302,12 +303,18 @@ func (x *exchange) result(ctx context.Context, err error) error {
 }
 
 // errorsAnd joins the errors of those who have failed for good, and err.
-func (s *said) errorsAnd(err error) error { return errors.Join(append(asErrors(s.failed), err)...) }
+func (s *said) errorsAnd(err error) error {
+	var errs []error
+	for _, one := range s.failed {
+		errs = append(errs, one)
+	}
+	return errors.Join(append(errs, err)...)
+}
 
 // nothing returns why there is no answer, after all who were asked have settled the event.
 func (s *said) nothing() error {
 	if len(s.failed) > 0 {
-		return &AllFailedError{EventType: s.typ, ID: s.id, Failed: s.failed}
+		return &ask.AllFailedError{EventType: s.typ, ID: s.id, Failed: s.failed}
 	}
-	return fmt.Errorf("%s %s: %w", s.typ, s.id, ErrNoAnswer)
+	return fmt.Errorf("%s %s: %w", s.typ, s.id, ask.ErrNoAnswer)
 }

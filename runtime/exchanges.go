@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
@@ -75,13 +76,13 @@ func (e *exchanges) settled(f *feed, id uuid.UUID, v engine.Disposition) {
 	if x == nil {
 		return
 	}
-	var failed *AnswerError
+	var failed *ask.AnswerError
 	if v.Kind == engine.Dead {
 		name, text := f.name, ""
 		if v.Attempt != nil {
 			name, text = cmp.Or(v.Attempt.Member, f.name), v.Attempt.Error
 		}
-		failed = &AnswerError{name, f.bus.answerFailed(id, f.name, text, v.Reason)}
+		failed = &ask.AnswerError{Subscription: name, Err: f.bus.answerFailed(id, f.name, text, v.Reason)}
 	} else if v.Kind == engine.Discard && v.Reason == engine.ReasonCancelled {
 		failed = cancelledAnswer(id, f.name)
 	}
@@ -91,7 +92,7 @@ func (e *exchanges) settled(f *feed, id uuid.UUID, v engine.Disposition) {
 }
 
 // close notes that a feed has settled the event of an exchange, or never will.
-func (e *exchanges) close(x *exchange, feed string, failed *AnswerError) {
+func (e *exchanges) close(x *exchange, feed string, failed *ask.AnswerError) {
 	if x.settled(feed, failed) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -108,6 +109,6 @@ func (e *exchanges) gone(f *feed) {
 	all := slices.Collect(maps.Values(e.of))
 	e.mu.Unlock()
 	for _, x := range all {
-		e.close(x, f.name, &AnswerError{f.name, errUnsubscribed})
+		e.close(x, f.name, &ask.AnswerError{Subscription: f.name, Err: errUnsubscribed})
 	}
 }

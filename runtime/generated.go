@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/internal/inside"
 )
 
@@ -12,8 +13,8 @@ type forGenerated struct{}
 
 func init() { inside.Runtime = forGenerated{} }
 
-// Define returns the event type of a spec that has no functions. Its payloads are of the type that pointer, a nil pointer,
-// points to; partition, dedupe and limits, which take pointers to them, are the functions of the spec.
+// Define returns the event type of a spec that has no functions. Its payloads are of the type that pointer, a nil
+// pointer, points to; partition, dedupe and limits, which take pointers to them, are the functions of the spec.
 func (forGenerated) Define(pointer any, spec Spec[Payload], partition, dedupe func(payload any) string, limits map[string]func(payload any) string) *EventType[Payload] {
 	t := &eventType{spec: spec, described: true, partition: partition, dedupe: dedupe, limitBy: limits}
 	t.define(pointer)
@@ -56,6 +57,6 @@ func (forGenerated) Request(ctx context.Context, bus *Bus, t Definition, payload
 }
 
 // Collect is [Collect] with a payload from Take, for answers of a type.
-func (forGenerated) Collect(ctx context.Context, bus *Bus, t Definition, payload any, wants reflect.Type, opts []CollectOption) ([]Answer[any], error) {
+func (forGenerated) Collect(ctx context.Context, bus *Bus, t Definition, payload any, wants reflect.Type, opts []CollectOption) ([]ask.Answer[any], error) {
 	return collect(ctx, bus, typeOf(t), payload, wants, opts)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // In returns a publisher whose events become part of a transaction that the program has begun
@@ -27,7 +28,7 @@ import (
 //   - the error of the driver, such as [database/sql.ErrTxDone]
 //
 // After an error the events of the call are not part of the transaction, which the program
-// can go on with or roll back. [Receipt.Wait] returns [ErrUncommitted] until the transaction is
+// can go on with or roll back. [Receipt.Wait] returns [transact.ErrUncommitted] until the transaction is
 // committed. Metrics and observers of the bus count the events when they are published, because
 // nobody tells it what becomes of them.
 //
@@ -90,11 +91,7 @@ func (j *joined) append(ctx context.Context, a *dispatch.Attempt, records []engi
 func (j *joined) wait(ctx context.Context, r *Receipt) error {
 	held, err := j.bus.log.(engine.Joiner).Holds(ctx, r.seq, r.ID)
 	if err == nil && !held {
-		err = ErrUncommitted
+		err = transact.ErrUncommitted
 	}
 	return public(err)
 }
-
-// ErrUncommitted is returned by [Receipt.Wait] for an event that was published with [In] and
-// is not in the file: its transaction was not committed yet, or was rolled back.
-var ErrUncommitted = errors.New("the transaction that this event was published in is not committed: commit it before you wait for the event; after a rollback there is no such event")

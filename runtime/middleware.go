@@ -43,7 +43,7 @@ type Next func(ctx context.Context, e Event[any]) error
 //
 // Events that cannot be decoded do not reach a middleware, because they do not reach the
 // handler. The answer of an [AnswerHandler] is not seen by a middleware; a middleware that
-// returns nil although the handler has not answered has no answer ([ErrNoAnswer]).
+// returns nil although the handler has not answered has no answer ([ask.ErrNoAnswer]).
 //
 // It is called from the goroutines of all workers at once.
 type Middleware func(next Next) Next

@@ -34,12 +34,13 @@ type Receipt struct {
 //   - the error of ctx, if it ends first
 //   - [ErrStaged], at once, for an event that a handler has published with its context and
 //     without [Immediately]
-//   - [ErrInTx] and [ErrTxUndone], or the *[event.StorageError] that is InDoubt, at once, for an event of a [Tx] that is not stored yet, and
-//     of one that was not; [ErrUncommitted] for one that was published with [In] and is not in
+//   - [transact.ErrInTx] and [transact.ErrTxUndone], or the *[event.StorageError] that is InDoubt, at once, for an event
+//     of a [Tx] that is not stored yet, and
+//     of one that was not; [transact.ErrUncommitted] for one that was published with [In] and is not in
 //     the file
 //   - [ErrShutdown], when the bus is shut down meanwhile
 //   - *[WaitCycleError], at once, in a handler for whose event the event's handlers wait
-//   - [ErrRestored], when a backup is restored into the file meanwhile
+//   - [event.ErrRestored], when a backup is restored into the file meanwhile
 //   - *[event.StorageError], when the file cannot be read or is gone
 //
 // With the context of a handler, which then waits for an event published with
@@ -116,7 +117,7 @@ type DeliveryOutcome struct {
 // [errors.As] find in it what the handler has returned.
 //
 // It steers nothing: for a handler that returns it, it is an error like any other. What the other handler
-// has asked for ([Permanent], [RetryAfter], [Snooze], [ErrNoAnswer] and so on) does not count, and
+// has asked for ([Permanent], [RetryAfter], [Snooze], [ask.ErrNoAnswer] and so on) does not count, and
 // rules for classes of errors ([WithErrorClass], [WithPermanentErrors]) do not look into it. So it makes no
 // difference whether the error is Known. A handler that knows what to do says so itself:
 //

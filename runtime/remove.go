@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // RemoveError says why [Bus.Remove] does not remove a subscription. Nothing was done.
@@ -96,7 +98,7 @@ func (b *innerBus) mayRemove(name string) (*feed, error) {
 	case b.state == stopping:
 		return nil, ErrShutdown
 	case b.renewing:
-		return nil, ErrRestored
+		return nil, event.ErrRestored
 	case f != nil && f.scheduler != nil:
 		return nil, &RemoveError{name, "somebody has subscribed with the name again"}
 	}

@@ -382,8 +382,8 @@ func (s *Subscription) Group() string { return subscriptionOf(s).config.group }
 
 // Unsubscribe detaches the handler, and with it the other members of its group.
 // It waits for the one that is running as [Bus.Shutdown] does, but has no timeout of
-// its own. A handler that it has to leave behind holds no [declare.Limit] any more. The durable name stays: its events wait in
-// the file until it is subscribed again, by this process or a later one. Of an [Ephemeral] subscription nothing stays.
+// its own. A handler that it has to leave behind holds no [declare.Limit] any more. The durable name stays: its events
+// wait in the file until it is subscribed again, by this process or a later one. Of an [Ephemeral] subscription nothing stays.
 //
 // If another process holds the lock of the file until half a second after ctx has ended, the error says that what
 // handlers have done is not written yet. The bus keeps it in memory and tries again.

@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // Publisher is what events are published to: a *[Bus], or a [Tx] if they are to be stored
@@ -46,7 +47,7 @@ func (b *Bus) target() (bus, tx any) {
 // generated, and it is a [Publisher].
 //
 // A Tx is good until its function returns or its time is up; later calls return
-// [ErrTxOver], or [sql.ErrTxDone]. It is safe for concurrent use, but it is one connection:
+// [transact.ErrTxOver], or [sql.ErrTxDone]. It is safe for concurrent use, but it is one connection:
 // statements run one after the other. Wait for goroutines that use it before the function
 // returns: a statement that one of them still runs has [WithTxLimit] once more, and if that passes
 // nothing of the function is stored.
@@ -114,7 +115,7 @@ func (t Tx) target() (bus, tx any) {
 //
 // In f everything that writes to the bus must go through its Tx. Other calls on the
 // goroutine of f that would write, such as [Publish] with the bus or another Transact, return
-// [ErrInTx]; on another goroutine they wait until f is over.
+// [transact.ErrInTx]; on another goroutine they wait until f is over.
 //
 // With the ctx of a handler the events are its children, also those that f publishes by SQL and that
 // triggers publish (INSERT INTO outbox). But the transaction is one of its own: it is stored whatever
@@ -129,7 +130,7 @@ func (t Tx) target() (bus, tx any) {
 //   - *[HopLimitError]: ctx is the one of a handler, and SQL in f has published an event that is too far from
 //     its root, as triggers do that publish in a circle
 //   - *[event.StorageError]: the file cannot be written; nothing is stored, unless it is InDoubt
-//   - [ErrInTx]: the caller is the function of a transaction of this bus
+//   - [transact.ErrInTx]: the caller is the function of a transaction of this bus
 //   - [ErrShutdown]: the bus is shut down
 //   - [ErrAttemptOver]: ctx is the one of a handler whose attempt is over
 //   - [errors.ErrUnsupported]: the bus keeps its events in something that has no tables ([WithEngine])
@@ -281,9 +282,9 @@ func (b *innerBus) makeRoom(n int) error {
 func (r *txRun) wait(context.Context, *Receipt) error {
 	switch r.state.Load() {
 	case txOpen:
-		return ErrInTx
+		return transact.ErrInTx
 	case txUndone:
-		return ErrTxUndone
+		return transact.ErrTxUndone
 	case txInDoubt:
 		return r.doubt
 	}
@@ -326,14 +327,3 @@ func WithTxLimit(d time.Duration) Option {
 }
 
 const defaultTxLimit = 100 * time.Millisecond
-
-// ErrInTx is returned by what writes to the bus on the goroutine of a function of [Transact],
-// other than through its Tx: it would wait for itself. Nothing was written.
-var ErrInTx = engine.ErrInTx
-
-// ErrTxOver is returned by a [Tx] whose function has returned, or has taken too long.
-var ErrTxOver = engine.ErrTxOver
-
-// ErrTxUndone is returned by [Receipt.Wait] for an event that was published in a transaction
-// which was not stored.
-var ErrTxUndone = errors.New("the transaction that this event was published in was not stored, so there is no such event")

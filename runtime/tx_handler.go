@@ -9,6 +9,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // TxHandler handles one event within a transaction on the file of the bus. It is a
@@ -116,7 +117,7 @@ func (t *eventType) callWithin(a *dispatch.Attempt, s *innerSubscription, run *t
 // handler has derived from it before, with [context.WithTimeout] or [context.WithCancel], keeps its
 // first deadline. So give ctx to the statements of f.
 //
-// The error is [ErrNotInHandler] if ctx is not the one of a handler, [ErrNotAtomic] in a
+// The error is [transact.ErrNotInHandler] if ctx is not the one of a handler, [transact.ErrNotAtomic] in a
 // batch, in a group, in an [Ephemeral] subscription and in a handler that answers,
 // [ErrAttemptOver] if the attempt is over, and [errors.ErrUnsupported] if the bus has no file.
 func Atomically(ctx context.Context, f func(tx Tx) error) error {
@@ -125,7 +126,7 @@ func Atomically(ctx context.Context, f func(tx Tx) error) error {
 	}
 	a := dispatch.FromContext(ctx)
 	if a == nil {
-		return ErrNotInHandler
+		return transact.ErrNotInHandler
 	}
 	bus := a.Owner().(*innerBus)
 	if _, err := bus.transactor(); err != nil {
@@ -137,13 +138,6 @@ func Atomically(ctx context.Context, f func(tx Tx) error) error {
 		return f(Tx{run})
 	})
 }
-
-// ErrNotInHandler is returned by [Atomically] for a context that is not the one of a handler.
-var ErrNotInHandler = errors.New("this context is not the one of a handler")
-
-// ErrNotAtomic is returned by [Atomically] in handlers whose success is not recorded in a
-// transaction of its own.
-var ErrNotAtomic = dispatch.ErrNotAtomic
 
 // committing returns a handler that does what it has left for [Atomically].
 func (s *innerSubscription) committing(handle func(a *dispatch.Attempt) error) func(a *dispatch.Attempt) error {

@@ -71,8 +71,8 @@ func requestEvent(e *catalog.Event) *jen.Statement {
 // collectEvent emits
 //
 //	// Collect<Event> publishes one <event.name> and returns all answers to it. …
-//	func Collect<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.CollectOption) ([]runtime.Answer[<Result>], error) {
-//		var answers []runtime.Answer[<Result>]
+//	func Collect<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.CollectOption) ([]ask.Answer[<Result>], error) {
+//		var answers []ask.Answer[<Result>]
 //		err := bind.Collect(ctx, bus, <Event>Type, &payload, &answers, opts)
 //		return answers, err
 //	}
@@ -80,7 +80,7 @@ func collectEvent(e *catalog.Event) *jen.Statement {
 	function := "Collect" + e.GoName
 	params := publishParams(toBus(), "payload", jen.Id(e.GoName))
 	params[3] = jen.Id("opts").Op("...").Add(inRuntime("CollectOption"))
-	answers := func() *jen.Statement { return jen.Index().Add(inRuntime("Answer")).Types(goType(e.Result.Type)) }
+	answers := func() *jen.Statement { return jen.Index().Add(inAsk("Answer")).Types(goType(e.Result.Type)) }
 	return comment(function+" publishes one "+e.Name.V+" and returns all answers to it. See [runtime.Collect].", deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(answers(), jen.Error()).Block(
 		jen.Var().Id("answers").Add(answers()),

@@ -39,8 +39,8 @@ func RequestQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteR
 
 // CollectQuoteRequested publishes one quote.requested and returns all answers
 // to it. See [runtime.Collect].
-func CollectQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.CollectOption) ([]runtime.Answer[*Money], error) {
-	var answers []runtime.Answer[*Money]
+func CollectQuoteRequested(ctx context.Context, bus *runtime.Bus, payload QuoteRequested, opts ...runtime.CollectOption) ([]ask.Answer[*Money], error) {
+	var answers []ask.Answer[*Money]
 	err := bind.Collect(ctx, bus, QuoteRequestedType, &payload, &answers, opts)
 	return answers, err
 }

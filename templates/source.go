@@ -18,6 +18,7 @@ import (
 const (
 	modulePath  = "github.com/busgen/busgen"
 	runtimePath = modulePath + "/runtime"
+	askPath     = modulePath + "/runtime/ask"
 	bindPath    = modulePath + "/runtime/gen/bind"
 	declarePath = modulePath + "/runtime/declare"
 	retryPath   = modulePath + "/runtime/retry"
@@ -31,6 +32,9 @@ const (
 
 // inRuntime refers to a name of the runtime package.
 func inRuntime(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
+
+// inAsk refers to a name of the ask package.
+func inAsk(name string) *jen.Statement { return jen.Qual(askPath, name) }
 
 // inBind refers to a name of the bind package.
 func inBind(name string) *jen.Statement { return jen.Qual(bindPath, name) }
@@ -79,7 +83,7 @@ func render(file *jen.File, header string, constructs []jen.Code) ([]byte, error
 	file.NoFormat = true // it is done below, when the imports are in groups
 	file.ImportNames(map[string]string{
 		runtimePath: "runtime", retryPath: "retry", breakerPath: "breaker", kitPath: "runtimetest", uuidPath: "uuid",
-		bindPath: "bind", declarePath: "declare", checksPath: "checks", deepPath: "deep", wirePath: "wire",
+		askPath: "ask", bindPath: "bind", declarePath: "declare", checksPath: "checks", deepPath: "deep", wirePath: "wire",
 	})
 	for i, construct := range constructs {
 		if i%constructsPerPiece == 0 {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
@@ -33,8 +34,8 @@ func RequestParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPi
 
 // CollectParcelPickup publishes one parcel.pickup_requested and returns all
 // answers to it. See [runtime.Collect].
-func CollectParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.CollectOption) ([]runtime.Answer[Pickup], error) {
-	var answers []runtime.Answer[Pickup]
+func CollectParcelPickup(ctx context.Context, bus *runtime.Bus, payload ParcelPickup, opts ...runtime.CollectOption) ([]ask.Answer[Pickup], error) {
+	var answers []ask.Answer[Pickup]
 	err := bind.Collect(ctx, bus, ParcelPickupType, &payload, &answers, opts)
 	return answers, err
 }

@@ -10,6 +10,7 @@ import (
 
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 )
 
 // bank takes five milliseconds for a payment, when it works, and answers four calls at once. Eight
@@ -106,7 +107,7 @@ var allCarriers = []carrier{
 // offer answers the question who fetches a parcel.
 func (c carrier) offer(ctx context.Context, e runtime.Event[events.ParcelPickup]) (events.Pickup, error) {
 	if !c.van {
-		return events.Pickup{}, runtime.ErrNoAnswer
+		return events.Pickup{}, ask.ErrNoAnswer
 	}
 	sleep(ctx, c.thinking)
 	return events.Pickup{

@@ -222,3 +222,7 @@ func (e *TxTimeoutError) Error() string {
 
 // Is makes the error match [context.DeadlineExceeded].
 func (e *TxTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// ErrRestored is returned by runtime.Receipt.Wait when a backup is restored into the file: the
+// event may not be in the backup. The bus goes on with the restored events.
+var ErrRestored = errors.New("a backup was restored into the file while it was in use")

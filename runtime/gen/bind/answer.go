@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/internal/inside"
 )
 
@@ -34,7 +35,7 @@ func Request(ctx context.Context, bus *runtime.Bus, t runtime.Definition, payloa
 }
 
 // Collect is [runtime.Collect]. payload is as that of [Publish], and answers a pointer to a
-// list of [runtime.Answer], which becomes the list that runtime.Collect returns. Collect panics if answers is anything
+// list of [ask.Answer], which becomes the list that runtime.Collect returns. Collect panics if answers is anything
 // else.
 //
 //go:noinline
@@ -55,10 +56,10 @@ func Collect(ctx context.Context, bus *runtime.Bus, t runtime.Definition, payloa
 	return err
 }
 
-// answerList returns what a pointer to a list of [runtime.Answer] points to.
+// answerList returns what a pointer to a list of [ask.Answer] points to.
 func answerList(pointer any) reflect.Value {
 	if p := reflect.ValueOf(pointer); p.Kind() == reflect.Pointer && !p.IsNil() {
-		if t := p.Type().Elem(); t.Kind() == reflect.Slice && isMade(t.Elem(), "Answer") {
+		if t := p.Type().Elem(); t.Kind() == reflect.Slice && isMade(t.Elem(), reflect.TypeFor[ask.Answer[any]]()) {
 			return p.Elem()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -88,15 +89,15 @@ func TestGeneratedCodeThatMixesUpTypesPanics(t *testing.T) {
 		},
 		"answers to a payload of another event": {
 			func() {
-				bind.Collect(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), new([]runtime.Answer[events.Pickup]), nil)
+				bind.Collect(t.Context(), bus, events.ParcelPickupType, new(events.OrderShipped), new([]ask.Answer[events.Pickup]), nil)
 			},
 			"bind.Collect(parcel.pickup_requested): the payload is a *events.OrderShipped, not a *events.ParcelPickup",
 		},
 		"answers to nowhere": {
 			func() {
-				bind.Collect(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), (*[]runtime.Answer[events.Pickup])(nil), nil)
+				bind.Collect(t.Context(), bus, events.ParcelPickupType, new(events.ParcelPickup), (*[]ask.Answer[events.Pickup])(nil), nil)
 			},
-			"bind.Collect: a *[]runtime.Answer[",
+			"bind.Collect: a *[]ask.Answer[",
 		},
 		"answers to a list of something else": {
 			func() {

@@ -15,6 +15,7 @@ import (
 	"reflect"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/internal/inside"
 )
 
@@ -28,5 +29,5 @@ var inner = inside.Runtime.(interface {
 	SubscribeNamespace(bus *runtime.Bus, pattern, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h inside.Head, payload any) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error)
 	Answer(bus *runtime.Bus, t runtime.Definition, name string, none bool, answers reflect.Type, handler func(ctx context.Context, h inside.Head, payload any) (any, error), opts []runtime.SubscribeOption) (*runtime.Subscription, error)
 	Request(ctx context.Context, bus *runtime.Bus, t runtime.Definition, payload any, wants reflect.Type, opts []runtime.PublishOption) (answer any, err error)
-	Collect(ctx context.Context, bus *runtime.Bus, t runtime.Definition, payload any, wants reflect.Type, opts []runtime.CollectOption) ([]runtime.Answer[any], error)
+	Collect(ctx context.Context, bus *runtime.Bus, t runtime.Definition, payload any, wants reflect.Type, opts []runtime.CollectOption) ([]ask.Answer[any], error)
 })

@@ -14,6 +14,7 @@ import (
 	events "github.com/busgen/busgen/examples/generated"
 	"github.com/busgen/busgen/examples/generated/eventstest"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/gen/bind"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
@@ -133,22 +134,22 @@ func TestATextOfAPayloadThatIsPublishedIsNotOnTheStackOfItsPublisher(t *testing.
 			_, err := runtime.Publish(t.Context(), bus, kept, named{string(text[:3])})
 			return err
 		},
-		"PublishPayload": func(letter byte) error {
+		"bind.Publish": func(letter byte) error {
 			text := [6]byte{letter, letter, letter}
 			payload := named{string(text[:3])}
 			_, err := bind.Publish(t.Context(), bus, kept, &payload, nil)
 			return err
 		},
-		"RequestPayload": func(letter byte) error {
+		"bind.Request": func(letter byte) error {
 			text := [6]byte{letter, letter, letter}
 			payload := named{string(text[:3])}
 			bind.Request(t.Context(), bus, kept, &payload, (*int)(nil), nil) // there is nobody to answer
 			return nil
 		},
-		"CollectPayload": func(letter byte) error {
+		"bind.Collect": func(letter byte) error {
 			text := [6]byte{letter, letter, letter}
 			payload := named{string(text[:3])}
-			var answers []runtime.Answer[int]
+			var answers []ask.Answer[int]
 			bind.Collect(t.Context(), bus, kept, &payload, &answers, nil)
 			return nil
 		},
@@ -188,7 +189,7 @@ func TestAnswersOfGeneratedCodeSurviveAPanic(t *testing.T) {
 			if name == "one" {
 				conformance.Must(t, bus.Start(t.Context()))
 				_, err = events.RequestParcelPickup(t.Context(), bus, events.ParcelPickup{OrderID: uuid.UUID{15: 1}})
-				if failed := new(runtime.AllFailedError); !errors.As(err, &failed) || !strings.Contains(err.Error(), "panic: not today") {
+				if failed := new(ask.AllFailedError); !errors.As(err, &failed) || !strings.Contains(err.Error(), "panic: not today") {
 					t.Errorf("the request ends with %v, want the panic", err)
 				}
 				answer, err := events.RequestParcelPickup(t.Context(), bus, events.ParcelPickup{OrderID: uuid.UUID{15: 2}})
@@ -209,7 +210,7 @@ func TestAnswersOfGeneratedCodeSurviveAPanic(t *testing.T) {
 			t.Errorf("kept events have changed: %v, %v", asked[0].Payload, asked[1].Payload)
 		}
 		answers, err = events.CollectParcelPickup(t.Context(), bus, events.ParcelPickup{OrderID: uuid.UUID{15: 1}})
-		if answers == nil || len(answers) > 0 || !errors.As(err, new(*runtime.AnswerError)) {
+		if answers == nil || len(answers) > 0 || !errors.As(err, new(*ask.AnswerError)) {
 			t.Errorf("without an answer there are %#v, %v, want an empty list and why", answers, err)
 		}
 	})

@@ -41,9 +41,10 @@ type events struct {
 	free    sync.Pool           // of pointers to events, which are zero
 }
 
-// eventsFor returns the events that a handler takes, which has so many results: 1 for a [runtime.Handler], 2 for a [runtime.AnswerHandler].
+// eventsFor returns the events that a handler takes, which has so many results: 1 for a [runtime.Handler], 2 for a
+// [runtime.AnswerHandler].
 func eventsFor(function string, handler any, results int) *events {
-	if of := reflect.TypeOf(handler); of != nil && of.Kind() == reflect.Func && of.NumIn() == 2 && of.NumOut() == results && isMade(of.In(1), "Event") {
+	if of := reflect.TypeOf(handler); of != nil && of.Kind() == reflect.Func && of.NumIn() == 2 && of.NumOut() == results && isMade(of.In(1), reflect.TypeFor[runtime.Event[any]]()) {
 		return &events{of: of.In(1), payload: of.In(1).Field(of.In(1).NumField() - 1)}
 	}
 	panic(fmt.Sprintf("bind.%s: a %T is no handler", function, handler))
@@ -56,9 +57,11 @@ func (e *events) mustBe(function string, t runtime.Definition, handler any) {
 	}
 }
 
-// isMade tells whether t was made of a generic type of package runtime.
-func isMade(t reflect.Type, of string) bool {
-	return t.PkgPath() == reflect.TypeFor[runtime.Bus]().PkgPath() && strings.HasPrefix(t.Name(), of+"[")
+// isMade tells whether t was made of the generic type of which another one was made.
+func isMade(t, other reflect.Type) bool {
+	name, _, generic := strings.Cut(t.Name(), "[")
+	of, _, _ := strings.Cut(other.Name(), "[")
+	return generic && name == of && t.PkgPath() == other.PkgPath()
 }
 
 // with calls call with a pointer to an event that has a head and a payload.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -43,7 +44,7 @@ func refuses(err error) runtime.AnswerHandler[OrderPlaced, string] {
 
 // passes has no answer.
 func passes(context.Context, runtime.Event[OrderPlaced]) (string, error) {
-	return "", runtime.ErrNoAnswer
+	return "", ask.ErrNoAnswer
 }
 
 // request asks for a string, with a context that ends with the test.
@@ -95,7 +96,7 @@ func (env *Env) TestTheFirstAnswerByTimeWinsAndTheLosersContextEnds(t *testing.T
 		if got, want := f.states(), "fast done, slow discarded answered by fast"; got != want {
 			t.Errorf("the deliveries are %s, want %s", got, want)
 		}
-		if cause != runtime.ErrAnswered || lost != 10*time.Millisecond {
+		if cause != ask.ErrAnswered || lost != 10*time.Millisecond {
 			t.Errorf("the loser's context ended with cause %v after %v", cause, lost)
 		}
 		if dead := env.Dead(t, f.Path); len(dead) > 0 {
@@ -139,11 +140,11 @@ func (env *Env) TestFailuresOfAllWhoAnswerAreJoined(t *testing.T) {
 		f.MustStart()
 		began := time.Now()
 		_, err := f.request()
-		var failed *runtime.AllFailedError
+		var failed *ask.AllFailedError
 		if !errors.As(err, &failed) || len(failed.Failed) != 2 || failed.EventType != "order.placed" {
 			t.Fatalf("the error is %v", err)
 		}
-		if !errors.Is(err, errOne) || !errors.Is(err, errTwo) || errors.Is(err, runtime.ErrNoAnswer) {
+		if !errors.Is(err, errOne) || !errors.Is(err, errTwo) || errors.Is(err, ask.ErrNoAnswer) {
 			t.Errorf("the error %v does not match those of the handlers", err)
 		}
 		if a, b := failed.Failed[0], failed.Failed[1]; a.Subscription != "one" || b.Subscription != "two" {
@@ -164,12 +165,12 @@ func (env *Env) TestNobodyHavingAnAnswerIsAnErrorOfItsOwn(t *testing.T) {
 		f := env.Open(t)
 		answer(f, "one", passes)
 		answer(f, "two", func(context.Context, runtime.Event[OrderPlaced]) (string, error) {
-			return "", fmt.Errorf("out of stock: %w", runtime.ErrNoAnswer)
+			return "", fmt.Errorf("out of stock: %w", ask.ErrNoAnswer)
 		})
 		f.MustStart()
 		got, err := f.request()
-		var nobody *runtime.NoAnswererError
-		if got != "" || !errors.Is(err, runtime.ErrNoAnswer) || errors.As(err, &nobody) {
+		var nobody *ask.NoAnswererError
+		if got != "" || !errors.Is(err, ask.ErrNoAnswer) || errors.As(err, &nobody) {
 			t.Errorf("the answer is %q, the error %v", got, err)
 		}
 		if got, want := f.states(), "one done, two done"; got != want {
@@ -186,18 +187,18 @@ func (env *Env) TestARequestThatNobodyAnswersPublishesNothing(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("listener", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 		_, err := f.request()
-		if !errors.Is(err, runtime.ErrNotDispatching) {
+		if !errors.Is(err, ask.ErrNotDispatching) {
 			t.Errorf("before the start the error is %v", err)
 		}
 		f.MustStart()
 		_, err = f.request()
-		var nobody *runtime.NoAnswererError
-		if !errors.As(err, &nobody) || nobody.EventType != "order.placed" || !errors.Is(err, runtime.ErrNoAnswer) {
+		var nobody *ask.NoAnswererError
+		if !errors.As(err, &nobody) || nobody.EventType != "order.placed" || !errors.Is(err, ask.ErrNoAnswer) {
 			t.Errorf("the error is %v", err)
 		}
 		answer(f, "one", says("one", 0))
 		_, err = runtime.Request[int](t.Context(), f.Bus, PlacedType, OrderPlaced{})
-		var other *runtime.AnswerTypeError
+		var other *ask.AnswerTypeError
 		if !errors.As(err, &other) || other.Answers != "string" || other.Wanted != "int" || other.Subscription != "one" {
 			t.Errorf("for another type the error is %v", err)
 		}
@@ -345,7 +346,7 @@ func (env *Env) TestSubscriptionsThatDoNotAnswerAreNeitherWaitedForNorEnded(t *t
 		Must(t, one.Unsubscribe(t.Context()))
 		answer(f, "two", passes)
 		began = time.Now()
-		if _, err := f.request(); !errors.Is(err, runtime.ErrNoAnswer) || since(began) != 0 {
+		if _, err := f.request(); !errors.Is(err, ask.ErrNoAnswer) || since(began) != 0 {
 			t.Errorf("the error is %v after %v", err, since(began))
 		}
 	})
@@ -392,7 +393,7 @@ func (env *Env) TestAGroupThatFailsIsOneFailure(t *testing.T) {
 		answer(f, "second", says("second", 0), runtime.InGroup("desk"))
 		f.MustStart()
 		_, err := f.request()
-		var failed *runtime.AllFailedError
+		var failed *ask.AllFailedError
 		if !errors.As(err, &failed) || len(failed.Failed) != 1 || failed.Failed[0].Subscription != "first" || !errors.Is(err, ErrBoom) {
 			t.Errorf("the error is %v", err)
 		}

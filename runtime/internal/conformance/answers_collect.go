@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 )
 
 func (env *Env) TestCollectReturnsAllAnswersAsTheyCome(t *testing.T) {
@@ -22,7 +23,7 @@ func (env *Env) TestCollectReturnsAllAnswersAsTheyCome(t *testing.T) {
 		if want := "fast=a middle=b slow=c"; got != want {
 			t.Errorf("collected %s, want %s", got, want)
 		}
-		var failed *runtime.AnswerError
+		var failed *ask.AnswerError
 		if !errors.Is(err, ErrBoom) || !errors.As(err, &failed) || failed.Subscription != "broken" {
 			t.Errorf("the error is %v", err)
 		}

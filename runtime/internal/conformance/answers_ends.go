@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
@@ -103,7 +104,7 @@ func (env *Env) TestAnAnswerHandlerThatPanicsOrExitsFails(t *testing.T) {
 		f.MustStart()
 		began := time.Now()
 		_, err := f.request()
-		var failed *runtime.AllFailedError
+		var failed *ask.AllFailedError
 		if !errors.As(err, &failed) || len(failed.Failed) != 4 || since(began) != time.Second {
 			t.Fatalf("the error is %v after %v", err, since(began))
 		}
@@ -133,15 +134,15 @@ func (e *nilError) Error() string { return e.text }
 func (env *Env) TestWhatSteersComesBeforeHavingNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
-		answer(f, "permanent", refuses(runtime.ErrNoAnswer))
+		answer(f, "permanent", refuses(ask.ErrNoAnswer))
 		answer(f, "asks", func(ctx context.Context, _ runtime.Event[OrderPlaced]) (string, error) {
-			return "", &runtime.NoAnswererError{EventType: "order.paid"} // of a request of its own
+			return "", &ask.NoAnswererError{EventType: "order.paid"} // of a request of its own
 		}, runtime.WithRetry(retry.MaxAttempts(1)))
 		answer(f, "discards", func(ctx context.Context, _ runtime.Event[OrderPlaced]) (string, error) {
 			return "", runtime.Discard("not ours")
 		})
 		f.MustStart()
-		var failed *runtime.AllFailedError
+		var failed *ask.AllFailedError
 		if _, err := f.request(); !errors.As(err, &failed) || len(failed.Failed) != 2 {
 			t.Errorf("the error is %v", err)
 		}
@@ -172,7 +173,7 @@ func (env *Env) TestARequestWhoseDeliveryIsDiscardedByHandEnds(t *testing.T) {
 		_, err = file.DiscardEvent(t.Context(), events[0].ID, "desk", "by hand")
 		Must(t, err)
 		began := time.Now()
-		if err := <-errs; !errors.Is(err, runtime.ErrNoAnswer) || since(began) > time.Second {
+		if err := <-errs; !errors.Is(err, ask.ErrNoAnswer) || since(began) > time.Second {
 			t.Errorf("the error is %v after %v", err, since(began))
 		}
 	})
@@ -191,7 +192,7 @@ func (env *Env) TestARequestEndsWhenItsAnswererIsUnsubscribed(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		Must(t, s.Unsubscribe(t.Context()))
-		var failed *runtime.AnswerError
+		var failed *ask.AnswerError
 		if err := <-errs; !errors.As(err, &failed) || failed.Subscription != "paused" {
 			t.Errorf("the error is %v", err)
 		}
@@ -264,8 +265,8 @@ func (env *Env) TestAnAnswerThatIsNotValidIsAFailure(t *testing.T) {
 		}, once)
 		f.MustStart()
 		_, err := runtime.Request[OrderPlaced](t.Context(), f.Bus, PlacedType, OrderPlaced{})
-		var invalid *runtime.InvalidAnswerError
-		var failed *runtime.AllFailedError
+		var invalid *ask.InvalidAnswerError
+		var failed *ask.AllFailedError
 		if !errors.As(err, &failed) || !errors.As(err, &invalid) || invalid.EventType != "order.placed" {
 			t.Errorf("the error is %v", err)
 		}
@@ -305,7 +306,7 @@ func (env *Env) TestAnAnswerWhoseValidatePanicsIsAFailure(t *testing.T) {
 			}, runtime.WithRetry(retry.MaxAttempts(1)))
 			f.MustStart()
 			_, err := runtime.Request[*touchy](t.Context(), f.Bus, PlacedType, OrderPlaced{})
-			var failed *runtime.AllFailedError
+			var failed *ask.AllFailedError
 			if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) || errors.Is(err, ErrBoom) {
 				t.Errorf("%s: the error is %v", does, err)
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -56,7 +57,7 @@ func (env *Env) TestARequestDoesNotWaitForWhoIsUnsubscribedWhileItIsPublished(t 
 		defer cancel()
 		leaving := pausing{Meanwhile: func() { Must(t, gone.Unsubscribe(t.Context())) }}
 		_, err := runtime.Request[string](ctx, f.Bus, pausingType, leaving)
-		var nobody *runtime.NoAnswererError
+		var nobody *ask.NoAnswererError
 		if !errors.As(err, &nobody) || f.peek().stored() != 0 {
 			t.Errorf("the error is %v, and %d events are stored", err, f.peek().stored())
 		}

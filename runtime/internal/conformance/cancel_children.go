@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 )
 
 // The handler that loses has published an order at once, whose handler runs, and has
@@ -52,14 +53,14 @@ func (env *Env) TestTheChildrenOfALoserAreCancelledAndInterrupted(t *testing.T) 
 		for _, r := range []*runtime.Receipt{first, second} {
 			outcome, err := r.Wait(t.Context())
 			Must(t, err)
-			if d := outcome.Deliveries; len(d) != 1 || !d[0].Discarded || d[0].Reason != runtime.ErrAnswered.Error() {
+			if d := outcome.Deliveries; len(d) != 1 || !d[0].Discarded || d[0].Reason != ask.ErrAnswered.Error() {
 				t.Errorf("the outcome is %+v", outcome)
 			}
 		}
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("it took %v", took)
 		}
-		if all := called.All(); len(all) != 1 || !errors.Is(cause, runtime.ErrAnswered) {
+		if all := called.All(); len(all) != 1 || !errors.Is(cause, ask.ErrAnswered) {
 			t.Errorf("called for %v, and the cause is %v", all, cause)
 		}
 	})

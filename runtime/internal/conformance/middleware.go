@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -299,12 +300,12 @@ func (env *Env) TestAnswersPassThroughMiddleware(t *testing.T) {
 		err        error
 	}{
 		"an answer":                {says("yes", 0), func(ctx context.Context, e runtime.Event[any], next runtime.Next) error { return next(ctx, e) }, "yes", nil},
-		"no answer":                {passes, func(ctx context.Context, e runtime.Event[any], next runtime.Next) error { return next(ctx, e) }, "", runtime.ErrNoAnswer},
-		"the handler is not asked": {says("yes", 0), func(context.Context, runtime.Event[any], runtime.Next) error { return nil }, "", runtime.ErrNoAnswer},
+		"no answer":                {passes, func(ctx context.Context, e runtime.Event[any], next runtime.Next) error { return next(ctx, e) }, "", ask.ErrNoAnswer},
+		"the handler is not asked": {says("yes", 0), func(context.Context, runtime.Event[any], runtime.Next) error { return nil }, "", ask.ErrNoAnswer},
 		"an error is forgiven": {refuses(ErrBoom), func(ctx context.Context, e runtime.Event[any], next runtime.Next) error {
 			next(ctx, e)
 			return nil
-		}, "", runtime.ErrNoAnswer},
+		}, "", ask.ErrNoAnswer},
 		"an answer is refused": {says("yes", 0), func(ctx context.Context, e runtime.Event[any], next runtime.Next) error {
 			next(ctx, e)
 			return runtime.Permanent(ErrBoom)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -37,7 +38,7 @@ func (env *Env) TestWhatAnotherHandlerHasAskedForDoesNotSteerTheOneThatReturnsIt
 		"snooze":            {err: runtime.Snooze(time.Millisecond), lost: true, opts: []runtime.SubscribeOption{runtime.WithMaxSnoozes(1)}},
 		"hop limit":         {err: &runtime.HopLimitError{EventType: "order.placed"}, lost: true},
 		"shutdown":          {err: errors.Join(runtime.ErrShutdown, program)},
-		"no answer":         {err: errors.Join(program, runtime.ErrNoAnswer)},
+		"no answer":         {err: errors.Join(program, ask.ErrNoAnswer)},
 		"items of a batch":  {err: &runtime.BatchError{Items: map[int]error{7: program}}},
 		"of a child of his": {err: &runtime.DeadLetteredError{Deliveries: []runtime.DeliveryOutcome{{Err: runtime.Permanent(program)}}}},
 	}

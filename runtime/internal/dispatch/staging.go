@@ -2,13 +2,13 @@ package dispatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // Stage keeps events to be appended in the transaction that records the
@@ -130,7 +130,7 @@ func (a *Attempt) endOf(ctx context.Context) error {
 // transaction.
 func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
 	if !a.handler.Commits {
-		return ErrNotAtomic
+		return transact.ErrNotAtomic
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,10 +142,6 @@ func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
 	a.extras().commits.Store(true)
 	return nil
 }
-
-// ErrNotAtomic says that the success of a handler is not one transaction.
-var ErrNotAtomic = errors.New("what this handler does cannot be stored with its success: that is recorded with the success of others, " +
-	"in a batch or in a group, with an answer, or nowhere, in an ephemeral subscription")
 
 // Commits tells whether the handler has left functions for [Attempt.Commit].
 func (a *Attempt) Commits() bool {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"errors"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // ErrClosed is returned by every method of a closed log.
@@ -14,7 +16,7 @@ var ErrMoved = errors.New("the deliveries of this subscription have moved betwee
 // ErrRestored says that another state of the log was put in the place of the one
 // that was opened. The consumers of the old state have ended: they hand out and record
 // nothing.
-var ErrRestored = errors.New("a backup was restored into the file while it was in use")
+var ErrRestored = event.ErrRestored
 
 // ErrNotOwner is returned by what only the process that dispatches may do.
 var ErrNotOwner = errors.New("this process does not dispatch from the file")

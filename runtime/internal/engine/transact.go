@@ -3,8 +3,9 @@ package engine
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
+
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // Transactor is a log that lets the program write rows of its own in the transactions of
@@ -74,7 +75,7 @@ type Tx interface {
 
 // ErrInTx is returned by what writes to the log on the goroutine of a [Transaction] that
 // runs: it would wait for itself.
-var ErrInTx = errors.New("this function runs within a transaction of the bus, which what it calls would wait for: write and publish with its Tx")
+var ErrInTx = transact.ErrInTx
 
 // ErrTxOver is returned by a Tx that is over.
-var ErrTxOver = errors.New("this transaction is over: a Tx is good until its function returns or its time is up")
+var ErrTxOver = transact.ErrTxOver

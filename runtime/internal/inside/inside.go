@@ -1,5 +1,5 @@
-// Package inside is how packages of this module call what package runtime does not export. Package runtime has only names
-// that programs use; what generated code needs beside them is in package gen/bind, which no program calls by hand.
+// Package inside is how packages of this module call what package runtime does not export. Package runtime has only
+// names that programs use; what generated code needs beside them is in package gen/bind, which no program calls by hand.
 package inside
 
 import (

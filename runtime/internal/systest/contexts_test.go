@@ -18,6 +18,7 @@ import (
 	"github.com/busgen/busgen/internal/apirecord"
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/gen/bind"
@@ -141,7 +142,7 @@ type place struct {
 }
 
 // publishing are the calls that run code of the program for what they publish.
-var publishing = []string{"Publish", "PublishBatch", "PublishJSON", "PublishPayload", "Request", "RequestPayload", "Collect", "CollectPayload"}
+var publishing = []string{"Publish", "PublishBatch", "PublishJSON", "bind.Publish", "Request", "bind.Request", "Collect", "bind.Collect"}
 
 func failing(err error) func(context.Context, runtime.Event[blockable]) error {
 	return func(context.Context, runtime.Event[blockable]) error { return err }
@@ -377,7 +378,7 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 		_, err := runtime.PublishJSON(ctx, b.Bus, []runtime.JSONEvent{{Type: "blockable", Version: 2, Payload: []byte(`{"number":7,"trap":""}`)}})
 		return err
 	},
-	"PublishPayload": func(ctx context.Context, b *blockedBus) error {
+	"bind.Publish": func(ctx context.Context, b *blockedBus) error {
 		_, err := bind.Publish(ctx, b.Bus, blockableType, &blockable{Number: fine}, nil)
 		return err
 	},
@@ -389,13 +390,13 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 		_, err := runtime.Collect[string](ctx, b.Bus, blockableType, blockable{Number: fine})
 		return err
 	},
-	"RequestPayload": func(ctx context.Context, b *blockedBus) error {
+	"bind.Request": func(ctx context.Context, b *blockedBus) error {
 		var answer string
 		_, err := bind.Request(ctx, b.Bus, blockableType, &blockable{Number: fine}, &answer, nil)
 		return err
 	},
-	"CollectPayload": func(ctx context.Context, b *blockedBus) error {
-		var answers []runtime.Answer[string]
+	"bind.Collect": func(ctx context.Context, b *blockedBus) error {
+		var answers []ask.Answer[string]
 		return bind.Collect(ctx, b.Bus, blockableType, &blockable{Number: fine}, &answers, nil)
 	},
 	"Await": func(ctx context.Context, b *blockedBus) error {
@@ -613,10 +614,16 @@ func withContext(p *types.Package) (names []string) {
 
 func TestTheTableOfCallsHasAllThatTakeAContext(t *testing.T) {
 	const runtimePath = "github.com/busgen/busgen/runtime"
-	packages, err := apirecord.Load(".", runtimePath, runtimePath+"/inspect")
+	packages, err := apirecord.Load(".", runtimePath, runtimePath+"/inspect", runtimePath+"/gen/bind")
 	Must(t, err)
+	bound := withContext(packages[runtimePath+"/gen/bind"])
 	for path, table := range map[string]map[string]func(context.Context, *blockedBus) error{runtimePath: calls, runtimePath + "/inspect": fileCalls} {
 		want := withContext(packages[path])
+		if path == runtimePath {
+			for _, name := range bound {
+				want = append(want, "bind."+name)
+			}
+		}
 		for _, name := range want {
 			if _, known := table[name]; !known {
 				t.Errorf("%s: %s takes a context; put it into the table", path, name)

@@ -365,7 +365,7 @@ func TestWaitingForARestoredLogWaitsForItsEvents(t *testing.T) {
 		return strings.Count(string(stacks), "sqlite.(*observer).wait(") == 2
 	})
 	restoreInto(t, f.Path, backup)
-	if err := <-waited; !errors.Is(err, runtime.ErrRestored) {
+	if err := <-waited; !errors.Is(err, event.ErrRestored) {
 		t.Errorf("Wait returned %v, want ErrRestored", err)
 	}
 	close(release)

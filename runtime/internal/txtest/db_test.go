@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // value returns the only value that a query finds.
@@ -319,18 +320,18 @@ func TestWhoHasBegunATransactionDoesNotWaitForItself(t *testing.T) {
 	ctx := t.Context()
 	tx, err := runtime.DB(f.Bus).Begin()
 	f.must(err)
-	if _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{}); !errors.Is(err, runtime.ErrInTx) || !strings.Contains(err.Error(), "runtime.In") {
+	if _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{}); !errors.Is(err, transact.ErrInTx) || !strings.Contains(err.Error(), "runtime.In") {
 		t.Errorf("publishing beside a transaction of the database gives %v", err)
 	}
-	if err := runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil }); !errors.Is(err, runtime.ErrInTx) {
+	if err := runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil }); !errors.Is(err, transact.ErrInTx) {
 		t.Errorf("another transaction gives %v", err)
 	}
 	f.must(tx.Rollback())
 	f.must(runtime.Transact(ctx, f.Bus, func(runtime.Tx) error {
-		if _, err := runtime.DB(f.Bus).Exec("UPDATE account SET balance = 0"); !errors.Is(err, runtime.ErrInTx) {
+		if _, err := runtime.DB(f.Bus).Exec("UPDATE account SET balance = 0"); !errors.Is(err, transact.ErrInTx) {
 			t.Errorf("writing with the database in a function gives %v", err)
 		}
-		if _, err := runtime.DB(f.Bus).Begin(); !errors.Is(err, runtime.ErrInTx) {
+		if _, err := runtime.DB(f.Bus).Begin(); !errors.Is(err, transact.ErrInTx) {
 			t.Errorf("beginning a transaction of the database gives %v", err)
 		}
 		if got := value[int](f, runtime.DB(f.Bus), "SELECT balance FROM account"); got != 100 {

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/retry"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // codeError is an error whose methods panic if it is nil.
@@ -100,7 +101,7 @@ func TestHoweverAFunctionEndsTheOthersAreStored(t *testing.T) {
 				if how != want {
 					t.Errorf("it ends with %s, want %s", how, want)
 				}
-				if _, err := receipt.Wait(context.Background()); err != runtime.ErrTxUndone {
+				if _, err := receipt.Wait(context.Background()); err != transact.ErrTxUndone {
 					t.Errorf("waiting for its event gives %v", err)
 				}
 			})
@@ -220,10 +221,10 @@ func TestAConversionThatCallsTheBusIsToldThatItIsInATransaction(t *testing.T) {
 				how := amid(f, func(tx runtime.Tx) error {
 					return convert(ctx, tx, odd{func() error {
 						calls++
-						if _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 1}); err != runtime.ErrInTx {
+						if _, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 1}); err != transact.ErrInTx {
 							t.Errorf("publishing gives %v", err)
 						}
-						if err := runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil }); err != runtime.ErrInTx {
+						if err := runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { return nil }); err != transact.ErrInTx {
 							t.Errorf("a transaction gives %v", err)
 						}
 						if _, err := runtime.Publish(ctx, tx, bookedType, booking{1, 1}); err != nil {

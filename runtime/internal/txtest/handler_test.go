@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/retry"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // handled tells how many deliveries are counted as handled.
@@ -215,11 +216,11 @@ func TestHandlersWithoutATransactionAreRefused(t *testing.T) {
 		f.must(f.settled(1).Err())
 		synctest.Wait()
 		for range 4 {
-			if err := <-atomically; err != runtime.ErrNotAtomic {
+			if err := <-atomically; err != transact.ErrNotAtomic {
 				t.Errorf("Atomically gives %v", err)
 			}
 		}
-		if err := runtime.Atomically(t.Context(), never); err != runtime.ErrNotInHandler {
+		if err := runtime.Atomically(t.Context(), never); err != transact.ErrNotInHandler {
 			t.Errorf("Atomically outside gives %v", err)
 		}
 		within := func(context.Context, runtime.Tx, runtime.Event[booking]) error { return nil }

@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // transaction is one that the program has begun itself.
@@ -116,7 +117,7 @@ func TestAnEventOfATransactionOfTheProgramIsHandledRightAfterItsCommit(t *testin
 			f.must(tx.exec("UPDATE account SET balance = balance - 10"))
 			receipt, err := runtime.Publish(t.Context(), runtime.In(f.Bus, tx.x), bookedType, booking{Account: 1, Amount: -10})
 			f.must(err)
-			if _, err := receipt.Wait(t.Context()); err != runtime.ErrUncommitted {
+			if _, err := receipt.Wait(t.Context()); err != transact.ErrUncommitted {
 				t.Errorf("waiting before the commit gives %v", err)
 			}
 			time.Sleep(open)
@@ -150,7 +151,7 @@ func TestATransactionOfTheProgramThatIsRolledBackLeavesNoEvent(t *testing.T) {
 		f.must(err)
 		f.must(tx.finish(false))
 		time.Sleep(time.Minute)
-		if _, err := receipt.Wait(t.Context()); err != runtime.ErrUncommitted {
+		if _, err := receipt.Wait(t.Context()); err != transact.ErrUncommitted {
 			t.Errorf("waiting for an event that was rolled back gives %v", err)
 		}
 		if _, err := runtime.Publish(t.Context(), runtime.In(f.Bus, tx.x), bookedType, booking{}); err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 // together runs functions in one transaction, in this order, and returns their errors.
@@ -80,7 +81,7 @@ func TestAFunctionRunsAgainWhenAnotherRollsBackAll(t *testing.T) {
 		if second == nil {
 			t.Fatal("there is no second run")
 		}
-		if _, err := first.Wait(ctx); err != runtime.ErrTxUndone {
+		if _, err := first.Wait(ctx); err != transact.ErrTxUndone {
 			t.Errorf("the event of its first run: %v", err)
 		}
 		if _, err := second.Wait(ctx); err != nil {

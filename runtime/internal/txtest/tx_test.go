@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/transact"
 )
 
 func TestRowsAndEventsAreStoredTogether(t *testing.T) {
@@ -39,7 +40,7 @@ func TestAfterAnErrorNothingIsStored(t *testing.T) {
 	}
 	f.wantNumber(100, "SELECT balance FROM account")
 	f.wantNumber(0, "SELECT count(*) FROM events WHERE type = 'money.booked'")
-	if _, err := receipt.Wait(t.Context()); err != runtime.ErrTxUndone {
+	if _, err := receipt.Wait(t.Context()); err != transact.ErrTxUndone {
 		t.Errorf("waiting for the event gives %v", err)
 	}
 }
@@ -56,7 +57,7 @@ func TestEventsOfATransactionAreDelivered(t *testing.T) {
 	var receipt *runtime.Receipt
 	f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) (err error) {
 		receipt, err = runtime.Publish(t.Context(), tx, bookedType, booking{Account: 2})
-		if _, err := receipt.Wait(t.Context()); err != runtime.ErrInTx {
+		if _, err := receipt.Wait(t.Context()); err != transact.ErrInTx {
 			t.Errorf("waiting within the transaction gives %v", err)
 		}
 		return err
@@ -125,7 +126,7 @@ func TestSixtyFourCallersOfWhomSomeDoWrong(t *testing.T) {
 			case 30, 31, 32:
 				ok = errors.As(err, &limit) && errors.Is(err, context.DeadlineExceeded)
 			case 40, 41:
-				ok = err == runtime.ErrInTx
+				ok = err == transact.ErrInTx
 			}
 			if !ok {
 				t.Errorf("account %d: %v", account, err)
@@ -195,7 +196,7 @@ func TestATxThatIsOverDoesNothing(t *testing.T) {
 	_, prepared := stmt.ExecContext(t.Context())
 	_, published := runtime.Publish(t.Context(), kept, bookedType, booking{})
 	for _, err := range []error{executed, prepared, published} {
-		if !errors.Is(err, sql.ErrTxDone) && !errors.Is(err, runtime.ErrTxOver) && (err == nil || !strings.Contains(err.Error(), "closed")) {
+		if !errors.Is(err, sql.ErrTxDone) && !errors.Is(err, transact.ErrTxOver) && (err == nil || !strings.Contains(err.Error(), "closed")) {
 			t.Errorf("after its end a Tx gives %v", err)
 		}
 	}

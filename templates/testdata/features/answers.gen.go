@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/busgen/busgen/runtime"
+	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/gen/bind"
 )
 
@@ -29,8 +30,8 @@ func RequestAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload Answe
 
 // CollectAnsweredPlainly publishes one answered.plainly and returns all answers
 // to it. See [runtime.Collect].
-func CollectAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.CollectOption) ([]runtime.Answer[string], error) {
-	var answers []runtime.Answer[string]
+func CollectAnsweredPlainly(ctx context.Context, bus *runtime.Bus, payload AnsweredPlainly, opts ...runtime.CollectOption) ([]ask.Answer[string], error) {
+	var answers []ask.Answer[string]
 	err := bind.Collect(ctx, bus, AnsweredPlainlyType, &payload, &answers, opts)
 	return answers, err
 }
@@ -59,8 +60,8 @@ func RequestAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload Ans
 
 // CollectAnsweredWithAList publishes one answered.with_a_list and returns all
 // answers to it. See [runtime.Collect].
-func CollectAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.CollectOption) ([]runtime.Answer[[]Point], error) {
-	var answers []runtime.Answer[[]Point]
+func CollectAnsweredWithAList(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAList, opts ...runtime.CollectOption) ([]ask.Answer[[]Point], error) {
+	var answers []ask.Answer[[]Point]
 	err := bind.Collect(ctx, bus, AnsweredWithAListType, &payload, &answers, opts)
 	return answers, err
 }
@@ -91,8 +92,8 @@ func RequestAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload An
 // answers to it. See [runtime.Collect].
 //
 // Deprecated: ask somebody else
-func CollectAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.CollectOption) ([]runtime.Answer[Payment], error) {
-	var answers []runtime.Answer[Payment]
+func CollectAnsweredWithAUnion(ctx context.Context, bus *runtime.Bus, payload AnsweredWithAUnion, opts ...runtime.CollectOption) ([]ask.Answer[Payment], error) {
+	var answers []ask.Answer[Payment]
 	err := bind.Collect(ctx, bus, AnsweredWithAUnionType, &payload, &answers, opts)
 	return answers, err
 }
@@ -121,8 +122,8 @@ func RequestAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload Answ
 
 // CollectAnsweredWithMuch publishes one answered.with_much and returns all
 // answers to it. See [runtime.Collect].
-func CollectAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.CollectOption) ([]runtime.Answer[map[string]int], error) {
-	var answers []runtime.Answer[map[string]int]
+func CollectAnsweredWithMuch(ctx context.Context, bus *runtime.Bus, payload AnsweredWithMuch, opts ...runtime.CollectOption) ([]ask.Answer[map[string]int], error) {
+	var answers []ask.Answer[map[string]int]
 	err := bind.Collect(ctx, bus, AnsweredWithMuchType, &payload, &answers, opts)
 	return answers, err
 }

@@ -1,4 +1,7 @@
-package runtime
+// Package ask has what comes of a question: an [Answer], or the reason why there is none. Package runtime asks
+// (runtime.Request, runtime.Collect) and answers (runtime.SubscribeAnswer), mostly through generated functions; a handler
+// that has no answer returns [ErrNoAnswer].
+package ask
 
 import (
 	"errors"
@@ -8,16 +11,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrNoAnswer is returned by an [AnswerHandler] that has no answer, and by [Request] if
+// Answer is what one subscription has answered.
+type Answer[R any] struct {
+	Subscription string // its name; in a group that of the member
+	Value        R
+}
+
+// ErrNoAnswer is returned by an runtime.AnswerHandler that has no answer, and by runtime.Request if
 // nobody has one. The event is handled. So a handler that asks others and returns their
 // error has no answer if they have none.
 var ErrNoAnswer = errors.New("no answer")
 
-// ErrAnswered is why the context of an [AnswerHandler] ends ([context.Cause]) when the
+// ErrAnswered is why the context of an runtime.AnswerHandler ends ([context.Cause]) when the
 // caller has got its answers from others.
 var ErrAnswered = errors.New("the request was answered by another handler")
 
-// ErrNotDispatching is returned by [Request] and [Collect] on a bus that is not started.
+// ErrNotDispatching is returned by runtime.Request and runtime.Collect on a bus that is not started.
 // Answers do not travel between processes: ask on the bus that has the handlers.
 var ErrNotDispatching = errors.New("the bus is not started, so nobody can answer: call Start first, and ask in the process that handles the events")
 
@@ -47,7 +56,7 @@ func (e *AnswerTypeError) Error() string {
 	return fmt.Sprintf("subscription %q answers %s with a %s, and the caller wants a %s: use one type for both", e.Subscription, e.EventType, e.Answers, e.Wanted)
 }
 
-// InvalidAnswerError is the failure of an [AnswerHandler] whose answer is not valid.
+// InvalidAnswerError is the failure of an runtime.AnswerHandler whose answer is not valid.
 type InvalidAnswerError struct {
 	EventType string
 	Err       error // what its Validate method has returned
@@ -65,8 +74,8 @@ func (e *InvalidAnswerError) Unwrap() error { return e.Err }
 // cancelled, or the subscription is gone.
 type AnswerError struct {
 	Subscription string // its name; in a group that of the member
-	// Err of a dead letter is a *[HandlerError], in which [errors.Is] and [errors.As] find what the
-	// handler has returned in its last attempt. For a cancelled event it is a *[CancelledError].
+	// Err of a dead letter is a *runtime.HandlerError, in which [errors.Is] and [errors.As] find what the
+	// handler has returned in its last attempt. For a cancelled event it is a *runtime.CancelledError.
 	Err error
 }
 
